@@ -1,0 +1,2 @@
+/** The trajectory service of Atropos. */
+export * as TrajectoryStore from "./TrajectoryStore.ts"

@@ -1,0 +1,16 @@
+/** A batch: groups whose sequences number exactly the run's batch size, handed out under a lease. */
+import type { ScoredGroup } from "./ScoredGroup.ts"
+
+export interface Batch {
+  /** The service's id of this batch; goes back in `ack` and `nack`. */
+  readonly id: string
+  /** The trainer step this batch is for: the run's starting step + batches handed out before. */
+  readonly step: number
+  /** Proves the right to ack: changes with every delivery. */
+  readonly leaseToken: string
+  /** When the lease runs out and the batch goes to the next claimer, in milliseconds since the epoch. */
+  readonly leaseUntil: number
+  /** 1 at the first delivery. */
+  readonly deliveries: number
+  readonly groups: ReadonlyArray<ScoredGroup>
+}

@@ -1,0 +1,48 @@
+/**
+ * A scored group: the trajectories of one item with their scores, as the trajectory service stores it and the trainer gets it.
+ *
+ * G sequences, T_i tokens each (ragged), K teacher candidates per position (ragged). Number arrays are typed arrays here, JSON
+ * arrays on the original's wire (`WireGroup`), and packed binary on ours (`PackedGroup`). Field meanings follow the original's
+ * `ScoredData` (atroposlib/api/server.py).
+ */
+import type { Message } from "./Message.ts"
+
+/** Free-form switches for trainers, kept untouched (`set_advantage_to_zero`, `temperature`, `sft`, `group_size`, …). */
+export type Overrides = { readonly [key: string]: unknown }
+
+export interface ScoredGroup {
+  /** (G, T_i) whole sequences, unpadded, unshifted. */
+  readonly tokens: ReadonlyArray<Int32Array>
+  /** (G, T_i) the token id where trained, -100 elsewhere. */
+  readonly masks: ReadonlyArray<Int32Array>
+  /** (G) the environment's raw scores. */
+  readonly scores: Float64Array
+  /** (G, T_i) token-level advantages that replace score-derived ones. */
+  readonly advantages?: ReadonlyArray<Float32Array>
+  /** (G, T_i) nats under the reference policy. */
+  readonly refLogprobs?: ReadonlyArray<Float32Array>
+  /** (G, T_i) nats under the sampling policy, 1 where not sampled. */
+  readonly inferenceLogprobs?: ReadonlyArray<Float32Array>
+  /** (G, messages) the chats. */
+  readonly messages?: ReadonlyArray<ReadonlyArray<Message>>
+  readonly generationParams?: Overrides
+  /** (G) per-sequence switches. */
+  readonly overrides?: ReadonlyArray<Overrides>
+  readonly groupOverrides?: Overrides
+  /** Multimodal payload, usually one entry per sequence (base64 or data URLs); carried untouched. */
+  readonly images?: unknown
+  readonly envId?: number
+  /** (G, T_i, K) the teacher's top token ids for each position. */
+  readonly distillTokenIds?: ReadonlyArray<ReadonlyArray<Int32Array>>
+  /** (G, T_i, K) the teacher's logprobs (nats) of those ids. */
+  readonly distillLogprobs?: ReadonlyArray<ReadonlyArray<Float32Array>>
+  /** (G) trainer step whose weights sampled each sequence; not on the original's wire. */
+  readonly policyVersions?: ReadonlyArray<number | null>
+}
+
+/** Number of sequences, G. */
+export const size = (group: ScoredGroup): number => group.tokens.length
+
+/** Number of tokens over all sequences. */
+export const tokenCount = (group: ScoredGroup): number =>
+  group.tokens.reduce((sum, sequence) => sum + sequence.length, 0)

@@ -1,0 +1,11 @@
+/** Domain types and contracts of Atropos. */
+export * as Batch from "./Batch.ts"
+export * as Dataset from "./Dataset.ts"
+export * as Environment from "./Environment.ts"
+export * as EnvironmentSettings from "./EnvironmentSettings.ts"
+export * as Message from "./Message.ts"
+export * as ScoredGroup from "./ScoredGroup.ts"
+export * as ServerManager from "./ServerManager.ts"
+export * as Tokenizer from "./Tokenizer.ts"
+export * as Trajectory from "./Trajectory.ts"
+export * as TrajectoryClient from "./TrajectoryClient.ts"
