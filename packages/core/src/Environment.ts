@@ -179,9 +179,9 @@ export const merge = <const Layers extends ReadonlyArray<Layer.Layer<Environment
     Effect.forEach(layers, (one) => Effect.map(Layer.build(Layer.fresh(one)), Context.get(Environment)))
   ) as Layer.Layer<Environments, Layer.Error<Layers[number]>, Layer.Services<Layers[number]>>
 
-const close = <A extends EnvironmentSettings.Common, Item, E, R>(
+const close = <Item, E, R>(
   name: string,
-  chosen: A,
+  chosen: EnvironmentSettings.Common,
   encodedSettings: { readonly [name: string]: unknown },
   definition: Definition<Item, E, R>,
   context: Context.Context<R>

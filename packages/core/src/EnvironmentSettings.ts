@@ -7,7 +7,7 @@
 import { Effect, Schema, String } from "effect"
 
 /** A field with a default and a description; the default is shown by `--help`. */
-export const field = <S extends Schema.Top & Schema.Codec<unknown, unknown, never, never>>(
+export const field = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(
   schema: S,
   fallback: S["Type"] & S["Encoded"],
   description: string
