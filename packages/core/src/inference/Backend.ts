@@ -9,8 +9,16 @@
  * as tokens; every failure is an `InferenceError` that names the server.
  */
 import { Effect } from "effect"
-import { type ChatRequest, type Choice, InferenceError, type PromptLogprobs } from "../ServerManager.ts"
-import type { TextRequest, TokenChoice, TokensRequest } from "../ServerManager.ts"
+import {
+  type ChatRequest,
+  type Choice,
+  InferenceError,
+  type PromptLogprobs,
+  type PromptRequest,
+  type TextRequest,
+  type TokenChoice,
+  type TokensRequest
+} from "../Inference.ts"
 
 /** What a back end can do beside chat and text completions. */
 export interface Capabilities {
@@ -44,13 +52,6 @@ export interface IdsRequest extends TokensRequest {
   readonly origin?: ChatRequest | TextRequest
 }
 
-/** What to know of a prompt. */
-export interface PromptRequest {
-  readonly inputIds: ReadonlyArray<number>
-  readonly topK: number
-  readonly split?: "train" | "eval"
-}
-
 export interface Backend {
   /** Base URL, or a name for what has none; what `InferenceError.server` says. */
   readonly server: string
@@ -68,6 +69,4 @@ export interface Backend {
 
 /** The failure of a method this kind of server does not have. */
 export const unsupported = (server: string, what: string, instead: string): Effect.Effect<never, InferenceError> =>
-  Effect.fail(
-    new InferenceError({ reason: "unsupported", server, message: `${server} cannot do ${what}: ${instead}` })
-  )
+  Effect.fail(new InferenceError({ reason: "unsupported", server, message: `${server} cannot do ${what}: ${instead}` }))
