@@ -1,0 +1,95 @@
+/**
+ * Advantages and the statistics behind them: pure functions of rewards.
+ *
+ * Follows atroposlib/utils/advantages.py and best_of_n_selection.py of the original; variances are population variances.
+ */
+import { Result, Schema } from "effect"
+
+/** The rewards say nothing about which step was better. */
+export class ConstantRewards extends Schema.TaggedError<ConstantRewards>()("ConstantRewards", {
+  standardDeviation: Schema.Finite,
+  tolerance: Schema.Finite
+}) {
+  override get message() {
+    return `the standard deviation of the rewards (${this.standardDeviation}) is below ${this.tolerance}: nothing to learn from`
+  }
+}
+
+/** Numbers nested to any depth, ragged. */
+export type Nested = number | ReadonlyArray<Nested>
+
+/** Mean and population variance of all numbers in a ragged nest; undefined for an empty one. */
+export const stats = (nested: Nested): { readonly mean: number; readonly variance: number } | undefined => {
+  const values = flatten(nested)
+  if (values.length === 0) return undefined
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length
+  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length
+  return { mean, variance }
+}
+
+/** Whether every value is close to the first: |v - v0| <= absolute + relative |v0|. NaN is close to nothing. */
+export const allCloseToFirst = (
+  values: ReadonlyArray<number>,
+  { absolute = 1e-8, relative = 1e-5 }: { readonly absolute?: number; readonly relative?: number } = {}
+): boolean => {
+  const first = values[0]
+  return first === undefined || values.every((value) => Math.abs(value - first) <= absolute + relative * Math.abs(first))
+}
+
+/** G_t = r_t + γ G_{t+1}. */
+export const discountedReturns = (rewards: ReadonlyArray<number>, discount: number): Array<number> => {
+  const returns = Array.from(rewards)
+  for (let t = returns.length - 2; t >= 0; t--) returns[t] = returns[t]! + discount * returns[t + 1]!
+  return returns
+}
+
+/**
+ * Process supervision of GRPO (DeepSeekMath, 2402.03300, section 4.1.3): step rewards normalised over all steps of all
+ * trajectories, then summed from each step to the end, discounted by `discount` (1: plain sum).
+ */
+export const processSupervision = (
+  rewards_G_S: ReadonlyArray<ReadonlyArray<number>>,
+  { discount = 1, tolerance = 1e-8 }: { readonly discount?: number; readonly tolerance?: number } = {}
+): Result.Result<Array<Array<number>>, ConstantRewards> => {
+  const { mean, variance } = stats(rewards_G_S) ?? { mean: 0, variance: 0 }
+  const standardDeviation = Math.sqrt(variance)
+  if (!(standardDeviation >= tolerance)) return Result.fail(new ConstantRewards({ standardDeviation, tolerance }))
+  return Result.succeed(
+    rewards_G_S.map((steps) =>
+      discountedReturns(
+        steps.map((reward) => (reward - mean) / standardDeviation),
+        discount
+      )
+    )
+  )
+}
+
+/** A = r - mean(r), over std(r) where asked (GRPO, 2402.03300, eq. 3; without std: Dr. GRPO, 2503.20783). A constant group gives zeros. */
+export const groupRelative = (
+  rewards_G: ArrayLike<number>,
+  { normalize = true, epsilon = 1e-8 }: { readonly normalize?: boolean; readonly epsilon?: number } = {}
+): Float64Array => {
+  const { mean, variance } = stats(Array.from(rewards_G)) ?? { mean: 0, variance: 0 }
+  const scale = normalize ? Math.sqrt(variance) + epsilon : 1
+  return Float64Array.from(rewards_G, (reward) => (reward - mean) / scale)
+}
+
+/** Index of the best alternative: by primary score, ties by secondary, then the earliest. Undefined for no alternatives. */
+export const bestIndex = (
+  primary: ReadonlyArray<number>,
+  secondary: ReadonlyArray<number>,
+  {
+    primaryHigherIsBetter = true,
+    secondaryLowerIsBetter = true
+  }: { readonly primaryHigherIsBetter?: boolean; readonly secondaryLowerIsBetter?: boolean } = {}
+): number | undefined => {
+  const first = primaryHigherIsBetter ? 1 : -1
+  const second = secondaryLowerIsBetter ? -1 : 1
+  const isBetter = (a: number, b: number) => {
+    const byPrimary = first * (primary[a]! - primary[b]!)
+    return byPrimary > 0 || (byPrimary === 0 && second * (secondary[a]! - secondary[b]!) > 0)
+  }
+  return primary.length === 0 ? undefined : primary.reduce((best, _, index) => (isBetter(index, best) ? index : best), 0)
+}
+
+const flatten = (nested: Nested): ReadonlyArray<number> => (typeof nested === "number" ? [nested] : nested.flatMap(flatten))

@@ -1,0 +1,113 @@
+/**
+ * What every scoring function promises, as checks to be driven by properties.
+ *
+ * Permuting a group permutes its scores; the same group gets the same scores; scores are finite and in the declared range; a gold
+ * answer gets the top of the range, a wrong one less. Each check succeeds, or fails with a `LawBroken` that shows the case. Use
+ * them in a test file with `it.effect.prop`, or all at once through `atropos validate`.
+ */
+import { Arbitrary, Effect, Schema } from "effect"
+import type { Trajectory } from "./Trajectory.ts"
+
+export const Law = Schema.Literals(["permutation", "determinism", "finiteness", "range", "gold", "wrong"])
+
+export class LawBroken extends Schema.TaggedError<LawBroken>()("LawBroken", {
+  law: Law,
+  message: Schema.String
+}) {}
+
+/** Scores one group: what `score` of an environment is with its item given. */
+export type ScoreGroup<E, R> = (group: ReadonlyArray<Trajectory>) => Effect.Effect<ReadonlyArray<number>, E, R>
+
+export type Range = readonly [minimum: number, maximum: number]
+
+/** A trajectory that only has words: what a scoring function that reads the completion needs. One token per UTF-16 unit. */
+export const trajectoryOf = (completion: string, finishReason = "stop"): Trajectory => {
+  const tokens = Int32Array.from({ length: completion.length }, (_, index) => completion.charCodeAt(index))
+  return { messages: [{ role: "assistant", content: completion }], completion, finishReason, tokens, mask: tokens }
+}
+
+const show = (group: ReadonlyArray<Trajectory>): string =>
+  JSON.stringify(group.map(({ completion }) => (completion.length > 200 ? `${completion.slice(0, 200)}…` : completion)))
+
+const equalScores = (a: ReadonlyArray<number>, b: ReadonlyArray<number>): boolean =>
+  a.length === b.length && a.every((score, index) => score === b[index])
+
+/** score(permuted group) is the permuted score(group). `order` holds the indices 0 … G-1. */
+export const permutation = Effect.fn("Laws.permutation")(function* <E, R>(
+  score: ScoreGroup<E, R>,
+  group: ReadonlyArray<Trajectory>,
+  order: ReadonlyArray<number>
+) {
+  const scores = yield* score(group)
+  const permuted = yield* score(order.map((index) => group[index]!))
+  const expected = order.map((index) => scores[index]!)
+  if (equalScores(expected, permuted)) return
+  return yield* new LawBroken({
+    law: "permutation",
+    message: `in the order ${JSON.stringify(order)} the scores should be ${JSON.stringify(expected)} and are ${JSON.stringify(permuted)}, for ${show(group)}`
+  })
+})
+
+/** The same group gets the same scores. */
+export const determinism = Effect.fn("Laws.determinism")(function* <E, R>(
+  score: ScoreGroup<E, R>,
+  group: ReadonlyArray<Trajectory>
+) {
+  const first = yield* score(group)
+  const second = yield* score(group)
+  if (equalScores(first, second)) return
+  return yield* new LawBroken({
+    law: "determinism",
+    message: `scored twice: ${JSON.stringify(first)}, then ${JSON.stringify(second)}, for ${show(group)}`
+  })
+})
+
+/** Scores are finite and within the range. */
+export const inRange = Effect.fn("Laws.inRange")(function* <E, R>(
+  score: ScoreGroup<E, R>,
+  group: ReadonlyArray<Trajectory>,
+  [minimum, maximum]: Range
+) {
+  const scores = yield* score(group)
+  const notFinite = scores.find((one) => !Number.isFinite(one))
+  if (notFinite !== undefined) {
+    return yield* new LawBroken({ law: "finiteness", message: `a score is ${notFinite}, for ${show(group)}` })
+  }
+  const outside = scores.find((one) => one < minimum || one > maximum)
+  if (outside === undefined) return
+  return yield* new LawBroken({
+    law: "range",
+    message: `a score is ${outside}, outside [${minimum}, ${maximum}], for ${show(group)}`
+  })
+})
+
+/** Beside a wrong answer, every gold answer gets the top of the range and the wrong one less. */
+export const goldOnTop = Effect.fn("Laws.goldOnTop")(function* <E, R>(
+  score: ScoreGroup<E, R>,
+  gold: ReadonlyArray<string>,
+  wrong: ReadonlyArray<string>,
+  [, maximum]: Range
+) {
+  const group = [...gold, ...wrong].map((completion) => trajectoryOf(completion))
+  const scores = yield* score(group)
+  const low = gold.findIndex((_, index) => scores[index] !== maximum)
+  if (low !== -1) {
+    return yield* new LawBroken({
+      law: "gold",
+      message: `the gold answer ${JSON.stringify(gold[low])} got ${scores[low]}; it must get ${maximum}`
+    })
+  }
+  const high = wrong.findIndex((_, index) => !(scores[gold.length + index]! < maximum))
+  if (high === -1) return
+  return yield* new LawBroken({
+    law: "wrong",
+    message: `the wrong answer ${JSON.stringify(wrong[high])} got ${scores[gold.length + high]}; it must get less than ${maximum}`
+  })
+})
+
+/** Groups of 1 to `maxSize` arbitrary completions, for `it.effect.prop`. */
+export const arbitraryGroup = (maxSize = 6): Arbitrary.Arbitrary<ReadonlyArray<Trajectory>> =>
+  Arbitrary.map(
+    Arbitrary.schema(Schema.Array(Schema.String).check(Schema.isMinLength(1), Schema.isMaxLength(maxSize))),
+    (completions) => completions.map((completion) => trajectoryOf(completion))
+  )

@@ -1,0 +1,70 @@
+/**
+ * A reward for meaning the same as the reference: cosine similarity of sentence embeddings.
+ *
+ * clamp(1 - cosineDistance · scale, minimum, maximum). Source: cosine_scaled_reward.py of the original. Embeddings come from a
+ * service; its Hugging Face layer downloads the model on first use (about 90 MB for the default one).
+ */
+import { Context, Effect, Layer, Schema } from "effect"
+
+export class EmbeddingError extends Schema.TaggedError<EmbeddingError>()("EmbeddingError", {
+  model: Schema.String,
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+/** Texts to vectors of equal length, mean-pooled over their tokens. */
+export class Embedder extends Context.Service<
+  Embedder,
+  { readonly embed: (texts: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<ArrayLike<number>>, EmbeddingError> }
+>()("@atropos/core/rewards/CosineScaled/Embedder") {}
+
+export const layerHuggingFace = (model = "sentence-transformers/all-MiniLM-L6-v2"): Layer.Layer<Embedder, EmbeddingError> =>
+  Layer.effect(
+    Embedder,
+    Effect.gen(function* () {
+      const failure = (cause: unknown) =>
+        new EmbeddingError({ model, message: `the embedding model ${model} could not be used`, cause })
+      const extract = yield* Effect.tryPromise({
+        try: async () => (await import("@huggingface/transformers")).pipeline("feature-extraction", model),
+        catch: failure
+      })
+      return {
+        embed: (texts) =>
+          Effect.tryPromise({ try: () => extract(Array.from(texts), { pooling: "mean" }), catch: failure }).pipe(
+            Effect.map((tensor) => tensor.tolist() as ReadonlyArray<ReadonlyArray<number>>)
+          )
+      }
+    })
+  )
+
+/** Cosine similarity in [-1, 1]; 0 where a vector is zero. */
+export const cosineSimilarity = (a: ArrayLike<number>, b: ArrayLike<number>): number => {
+  let dot = 0
+  let squaredA = 0
+  let squaredB = 0
+  for (let i = 0; i < a.length; i++) {
+    dot += a[i]! * b[i]!
+    squaredA += a[i]! ** 2
+    squaredB += b[i]! ** 2
+  }
+  const norms = Math.sqrt(squaredA) * Math.sqrt(squaredB)
+  return norms === 0 ? 0 : dot / norms
+}
+
+/** One reward per completion. */
+export const cosineScaled = Effect.fn("CosineScaled.cosineScaled")(function* (
+  completions: ReadonlyArray<string>,
+  solution: string,
+  {
+    maximum = 1,
+    minimum = -1,
+    scaleFactor = 1
+  }: { readonly scaleFactor?: number; readonly minimum?: number; readonly maximum?: number } = {}
+) {
+  const { embed } = yield* Embedder
+  const [reference, ...vectors] = yield* embed([solution, ...completions])
+  return vectors.map((vector) => {
+    const distance = 1 - cosineSimilarity(vector, reference!)
+    return Math.max(minimum, Math.min(maximum, 1 - distance * scaleFactor))
+  })
+})

@@ -1,0 +1,14 @@
+/**
+ * Prefers short answers once all of a group are right: full score up to a threshold, then linearly down to 0 at the token limit.
+ *
+ * Applies only when every score is exactly 1; any other group is returned unchanged. Source: gsm8k_server.py of the original.
+ */
+export const lengthPenalty = (
+  scores: ReadonlyArray<number>,
+  lengths: ReadonlyArray<number>,
+  { maxTokenLength, threshold = 0.5 }: { readonly maxTokenLength: number; readonly threshold?: number }
+): ReadonlyArray<number> => {
+  if (!scores.every((score) => score === 1)) return scores
+  const free = threshold * maxTokenLength
+  return lengths.map((length) => (length <= free ? 1 : 1 - Math.min(1, (length - free) / (maxTokenLength - free))))
+}

@@ -1,0 +1,10 @@
+/** Rewards: pure functions of a completion, their combinators, and the original's collection of them. */
+export { accuracy, accuracyX, cascadingR1Math, r1 } from "./Accuracy.ts"
+export { chandasMeter, scan } from "./ChandasMeter.ts"
+export { cosineScaled, cosineSimilarity, Embedder, EmbeddingError, layerHuggingFace } from "./CosineScaled.ts"
+export { crosswordFormat, format, formatReasoning, splitReasoning } from "./Format.ts"
+export { lengthPenalty } from "./LengthPenalty.ts"
+export { reasoningSteps } from "./ReasoningSteps.ts"
+export { create, names } from "./Registry.ts"
+export { repetitionPenalty } from "./Repetition.ts"
+export { combine, make, type Normalization, type Reference, type Reward, scores, weighted } from "./Reward.ts"

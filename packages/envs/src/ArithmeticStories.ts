@@ -1,0 +1,138 @@
+/**
+ * Arithmetic stories: word problems made from templates with a seed and a difficulty, needing no download.
+ *
+ * "Mia has 12 apples. She buys 3 bags of 4 apples. How many apples does Mia have now?" is 24. A story has `difficulty` steps, each
+ * an addition, subtraction or multiplication on a running total that stays a natural number. Reward 1 if the last number of the
+ * answer (boxed, or after "answer is", or simply the last) equals the total, else 0.
+ */
+import { Environment, type EnvironmentSettings, Message, ServerManager, type Trajectory } from "@atropos/core"
+import { Effect, Schema, Stream } from "effect"
+import { seeded, type SeededRandom } from "./SeededRandom.ts"
+
+/** One word problem. */
+export interface Story {
+  readonly question: string
+  readonly answer: number
+}
+
+const instructions = "Solve the problem. Think briefly, then give the final number as \\boxed{number}."
+const evaluationSeedOffset = 1_000_003
+
+export const settings = Environment.settings({
+  seed: Environment.field(Schema.Int, 0, "seed of the problems: same seed, same problems"),
+  difficulty: Environment.field(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 })), 2, "steps per story, 1 to 8"),
+  largestNumber: Environment.field(Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 1000 })), 20, "largest number in a step"),
+  evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out problems per evaluation"),
+  temperature: Environment.field(Schema.Finite, 1, "sampling temperature of training rollouts"),
+  // The vocabulary of the quick start needs no download.
+  tokenizerName: Environment.field(Schema.String, "bytes", "tokenizer; bytes: byte-level, no download")
+})
+type Settings = EnvironmentSettings.Common & {
+  readonly seed: number
+  readonly difficulty: number
+  readonly largestNumber: number
+  readonly evaluationItems: number
+  readonly temperature: number
+}
+
+/** The problem number `index` of a seed: a pure function, so that a cursor is all there is to resume. */
+export const story = ({
+  difficulty,
+  index,
+  largestNumber,
+  seed
+}: {
+  readonly seed: number
+  readonly index: number
+  readonly difficulty: number
+  readonly largestNumber: number
+}): Story => {
+  const random = seeded(seed, index)
+  const name = random.pick(names)
+  const thing = random.pick(things)
+  let total = random.between(2, largestNumber)
+  const sentences = [`${name} has ${total} ${thing}.`]
+  for (let step = 0; step < difficulty; step++) {
+    const next = random.pick(total > 1 ? steps : steps.filter(({ takesAway }) => !takesAway))(random, total, name, thing, largestNumber)
+    sentences.push(next.sentence)
+    total = next.total
+  }
+  return { question: `${sentences.join(" ")} How many ${thing} does ${name} have now?`, answer: total }
+}
+
+const answerPatterns = [/\\boxed\{\s*(-?[\d,]+)\s*\}/g, /answer is:?\s*\$?(-?[\d,]+)/gi, /(-?\d[\d,]*)/g]
+
+/** The number a completion ends with: the last boxed one, else the last after "answer is", else the last of all. */
+export const parseAnswer = (completion: string): number | undefined => {
+  for (const pattern of answerPatterns) {
+    const last = Array.from(completion.matchAll(pattern)).at(-1)
+    if (last !== undefined) return Number(last[1]!.replaceAll(",", ""))
+  }
+  return undefined
+}
+
+export const layer = Environment.layer("arithmetic-stories", settings, (given: Settings) =>
+  Effect.gen(function* () {
+    const { difficulty, evaluationItems, groupSize, largestNumber, maxTokenLength, seed, temperature } = given
+    const servers = yield* ServerManager.ServerManager
+    const storyAt = (index: number, from: number) => story({ seed: from, index, difficulty, largestNumber })
+
+    const ask = (item: Story, n: number, sampling: Pick<ServerManager.ChatRequest, "split" | "temperature">) =>
+      servers.chat({
+        messages: [Message.system(instructions), Message.user(item.question)],
+        n,
+        maxTokens: maxTokenLength,
+        ...sampling
+      })
+
+    return {
+      items: (cursor: number) => Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map((index) => storyAt(index, seed))),
+      collectTrajectories: (item: Story) => ask(item, groupSize, { temperature }),
+      score: (item: Story, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Effect.succeed(group.map(({ completion }) => (parseAnswer(completion) === item.answer ? 1 : 0))),
+      evaluation: {
+        items: Stream.range(0, evaluationItems - 1).pipe(Stream.map((index) => storyAt(index, seed + evaluationSeedOffset))),
+        collectTrajectories: (item: Story) => ask(item, 1, { split: "eval", temperature: 0 })
+      },
+      label: (item: Story) => item.question,
+      claims: {
+        scoreRange: [0, 1] as const,
+        gold: ({ answer }: Story) => [`\\boxed{${answer}}`, `So the answer is ${answer}.`],
+        wrong: ({ answer }: Story) => [`\\boxed{${answer + 1}}`, `It was ${answer}, so \\boxed{${answer - 1}}`, "I do not know."]
+      }
+    }
+  })
+)
+
+interface Step {
+  readonly sentence: string
+  readonly total: number
+}
+type StepMaker = ((random: SeededRandom, total: number, name: string, thing: string, largest: number) => Step) & {
+  readonly takesAway?: boolean
+}
+
+const takingAway = (make: StepMaker): StepMaker => Object.assign(make, { takesAway: true })
+
+const steps: ReadonlyArray<StepMaker> = [
+  (random, total, name, thing, largest) => {
+    const more = random.between(1, largest)
+    return { sentence: `${name} finds ${more} more ${thing}.`, total: total + more }
+  },
+  (random, total, name, thing, largest) => {
+    const bags = random.between(2, 5)
+    const each = random.between(1, largest)
+    return { sentence: `${name} buys ${bags} bags with ${each} ${thing} in each.`, total: total + bags * each }
+  },
+  takingAway((random, total, name, thing) => {
+    const fewer = random.between(1, total)
+    return { sentence: `${name} gives away ${fewer} ${thing}.`, total: total - fewer }
+  }),
+  (_random, total, name, thing) => ({
+    sentence: `A friend then gives ${name} as many ${thing} as ${name} has.`,
+    total: total * 2
+  })
+]
+
+const names = ["Mia", "Noah", "Ava", "Liam", "Zoe", "Omar", "Ines", "Kai", "Lena", "Ravi"]
+const things = ["apples", "marbles", "stickers", "coins", "shells", "pencils", "cards", "beads"]

@@ -1,0 +1,107 @@
+/**
+ * GSM8K: grade-school math word problems, one turn, symbolic check of the boxed answer.
+ *
+ * Score 1 if the first boxed answer after the thinking equals the number after `####` in the reference, else -1. When all of a
+ * group are right, short ones score higher: 1 up to half of `max_token_length`, then linearly down to 0. Completions of fewer than
+ * 10 tokens count for the group's mean and are not learnt from.
+ * Data: Cobbe et al. 2021, https://arxiv.org/abs/2110.14168 (MIT). Behaviour: gsm8k_server.py of the original.
+ */
+import {
+  Dataset,
+  Environment,
+  type EnvironmentSettings,
+  MathVerifier,
+  Message,
+  Rewards,
+  ServerManager,
+  Trajectory
+} from "@atropos/core"
+import { Effect, Schema, Stream } from "effect"
+
+/** A row of the published data set; `answer` is a worked solution that ends in `#### <number>`. */
+export class Problem extends Schema.Class<Problem>("@atropos/envs/Gsm8k/Problem")({
+  question: Schema.NonEmptyString,
+  answer: Schema.NonEmptyString
+}) {}
+
+const fewestTokens = 10
+
+export const settings = Environment.settings({
+  groupSize: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 8, "rollouts per item"),
+  trainSplit: Environment.field(Schema.NonEmptyString, "openai/gsm8k/main/train", "training rows: hub data set or file"),
+  testSplit: Environment.field(Schema.NonEmptyString, "openai/gsm8k/main/test", "evaluation rows: hub data set or file"),
+  seed: Environment.field(Schema.Int, 42, "seed of the order of the rows"),
+  temperature: Environment.field(Schema.Finite, 1, "sampling temperature of training rollouts"),
+  evalTemperature: Environment.field(Schema.Finite, 0.6, "sampling temperature of evaluation rollouts")
+})
+type Settings = EnvironmentSettings.Common & {
+  readonly trainSplit: string
+  readonly testSplit: string
+  readonly seed: number
+  readonly temperature: number
+  readonly evalTemperature: number
+}
+
+/** The reference answer: what follows the last `#`, without thousands separators. */
+export const referenceAnswer = (answer: string): string => answer.split("#").at(-1)!.trim().replaceAll(",", "")
+
+export const layer = Environment.layer("gsm8k", settings, (given: Settings) =>
+  Effect.gen(function* () {
+    const { evalTemperature, groupSize, maxTokenLength, seed, temperature, testSplit, trainSplit } = given
+    const servers = yield* ServerManager.ServerManager
+    const verifier = yield* MathVerifier.MathVerifier
+    const dataset = yield* Dataset.Dataset
+    const items = yield* Dataset.shuffled(trainSplit, Problem, { seed })
+    const system = Message.system(instructions(maxTokenLength))
+
+    const ask = ({ question }: Problem, sampling: Pick<ServerManager.ChatRequest, "n" | "split" | "temperature">) =>
+      servers.chat({ messages: [system, Message.user(question)], maxTokens: maxTokenLength, ...sampling })
+
+    return {
+      items,
+      collectTrajectories: (problem: Problem) => ask(problem, { n: groupSize, temperature }),
+      score: Effect.fn("Gsm8k.score")(function* (problem: Problem, group: ReadonlyArray<Trajectory.Trajectory>) {
+        const gold = referenceAnswer(problem.answer)
+        if (gold === "") return yield* new Environment.Unscorable({ message: "the reference answer has no #### number" })
+        const correct = yield* Effect.forEach(group, ({ completion }) => verifier.verify({ gold, completion }), {
+          concurrency: "unbounded"
+        })
+        const scores = Rewards.lengthPenalty(
+          correct.map((isCorrect) => (isCorrect ? 1 : -1)),
+          group.map(({ tokens }) => tokens.length),
+          { maxTokenLength }
+        )
+        return scores.map((score, index) =>
+          isTooShort(group[index]!) ? { score, overrides: { set_advantage_to_zero: true } } : score
+        )
+      }),
+      evaluation: {
+        items: Stream.unwrap(Effect.map(dataset.rows(testSplit, Problem), Stream.fromIterable)),
+        collectTrajectories: (problem: Problem) => ask(problem, { n: 1, split: "eval", temperature: evalTemperature })
+      },
+      label: ({ question }: Problem) => question,
+      claims: {
+        scoreRange: [-1, 1] as const,
+        gold: ({ answer }: Problem) => [
+          `<think>${answer}</think>The answer is \\boxed{${referenceAnswer(answer)}}`,
+          `So \\boxed{${referenceAnswer(answer)}.0}`
+        ],
+        wrong: ({ answer }: Problem) => [
+          `So \\boxed{${Number(referenceAnswer(answer)) + 1}}`,
+          `<think>\\boxed{${referenceAnswer(answer)}}</think>I am not sure.`,
+          `The answer is ${referenceAnswer(answer)}`
+        ]
+      }
+    }
+  })
+)
+
+/** Texts without tokens (no tokenizer known) cannot be too short. */
+const isTooShort = (trajectory: Trajectory.Trajectory): boolean =>
+  trajectory.tokens.length > 0 && Trajectory.trainedTokens(trajectory) < fewestTokens
+
+const instructions = (maxTokens: number): string =>
+  `You reason carefully before you answer. Put your reasoning between <think> and </think>, as long as it needs to be, then write
+the solution for the reader. You have ${maxTokens} tokens at most; use fewer where you can.
+
+End with the final answer in this form: \\boxed{answer}. An answer that is not boxed gets no credit.`

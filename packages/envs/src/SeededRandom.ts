@@ -1,0 +1,31 @@
+/**
+ * Reproducible random choices for generated items: the same seed and index give the same choices on every machine.
+ *
+ * Not Effect's `Random`: item number n must be reachable without drawing the n-1 before it. Mixer and generator are public-domain
+ * constructions: splitmix32 over the seed and index.
+ */
+export interface SeededRandom {
+  /** An integer from `minimum` to `maximum`, both included. */
+  readonly between: (minimum: number, maximum: number) => number
+  readonly pick: <A>(choices: ReadonlyArray<A>) => A
+}
+
+const mix = (value: number): number => {
+  let z = value | 0
+  z = Math.imul(z ^ (z >>> 16), 0x21f0aaad)
+  z = Math.imul(z ^ (z >>> 15), 0x735a2d97)
+  return (z ^ (z >>> 15)) >>> 0
+}
+
+export const seeded = (seed: number, index: number): SeededRandom => {
+  let state = mix(mix(seed) + Math.imul(index, 0x9e3779b9))
+  const next = () => {
+    state = (state + 0x9e3779b9) | 0
+    return mix(state) / 2 ** 32
+  }
+  const between = (minimum: number, maximum: number) => minimum + Math.floor(next() * (maximum - minimum + 1))
+  return {
+    between,
+    pick: (choices) => choices[between(0, choices.length - 1)]!
+  }
+}
