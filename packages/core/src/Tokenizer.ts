@@ -1,10 +1,15 @@
 /**
  * Text to token ids and back, and chats to prompts. Layers: a Hugging Face tokenizer (hub id or local folder), or bytes.
  *
- * All operations are pure and synchronous once the layer is built; a prompt of some thousand tokens takes about a millisecond.
+ * All operations are pure and synchronous once the layer is built; a prompt of some thousand tokens takes a few milliseconds.
+ * Ids and prompts are those of the Python library `transformers` (the test replays some hundred texts recorded there).
  */
-import { Context, Schema } from "effect"
+import { FetchHttpClient } from "effect/http"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Context, Effect, FileSystem, Layer, Path, Schema } from "effect"
+import * as HubFiles from "./internal/HubFiles.ts"
 import type { Message } from "./Message.ts"
+import { text as textOf } from "./Message.ts"
 
 export class TokenizerError extends Schema.TaggedError<TokenizerError>()("TokenizerError", {
   tokenizer: Schema.String,
@@ -25,6 +30,7 @@ export interface TokenizerShape {
   readonly vocabularySize: number
   readonly bosTokenId: number | undefined
   readonly eosTokenId: number | undefined
+  /** Special tokens written out in `text` become their ids; `addSpecialTokens` (default true) adds those that frame a text, such as a BOS. */
   readonly encode: (text: string, options?: { readonly addSpecialTokens?: boolean }) => ReadonlyArray<number>
   readonly decode: (ids: ArrayLike<number>, options?: { readonly skipSpecialTokens?: boolean }) => string
   /** The prompt text of a chat. Throws `TokenizerError` as a defect where the tokenizer has no chat template. */
@@ -32,3 +38,246 @@ export interface TokenizerShape {
 }
 
 export class Tokenizer extends Context.Service<Tokenizer, TokenizerShape>()("@atropos/core/Tokenizer") {}
+
+const byteSpecials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+const byteSpecialPattern = /<\|endoftext\|>|<\|im_start\|>|<\|im_end\|>/g
+
+/**
+ * UTF-8 bytes as ids 0-255, then `<|endoftext|>` 256 (BOS), `<|im_start|>` 257, `<|im_end|>` 258 (EOS); ChatML prompts.
+ * Needs no download; nothing frames a text.
+ */
+export const bytes: TokenizerShape = (() => {
+  const encoder = new TextEncoder()
+  const decoder = new TextDecoder()
+  const encode = (text: string): ReadonlyArray<number> => {
+    const ids: Array<number> = []
+    const append = (part: string): void => {
+      for (const byte of encoder.encode(part)) ids.push(byte)
+    }
+    let end = 0
+    for (const match of text.matchAll(byteSpecialPattern)) {
+      append(text.slice(end, match.index))
+      ids.push(256 + byteSpecials.indexOf(match[0]))
+      end = match.index + match[0].length
+    }
+    append(text.slice(end))
+    return ids
+  }
+  const decode = (
+    ids: ArrayLike<number>,
+    { skipSpecialTokens = false }: { readonly skipSpecialTokens?: boolean } = {}
+  ): string => {
+    const run: Array<number> = []
+    let text = ""
+    const flush = (): void => {
+      text += decoder.decode(Uint8Array.from(run))
+      run.length = 0
+    }
+    for (let index = 0; index < ids.length; index++) {
+      const id = ids[index]!
+      if (id < 256) run.push(id)
+      else if (!skipSpecialTokens) {
+        flush()
+        text += byteSpecials[id - 256] ?? ""
+      }
+    }
+    flush()
+    return text
+  }
+  const applyChatTemplate = (
+    messages: ReadonlyArray<Message>,
+    { addGenerationPrompt, tools = [] }: ChatTemplateOptions
+  ): string => {
+    const toolList = tools.map((tool) => JSON.stringify(tool)).join("\n")
+    const heading = tools.length === 0 ? "" : turn("system", `Tools, called as <tool_call>JSON</tool_call>:\n${toolList}`)
+    const turns = messages.map((message) => turn(message.role, contentWithCalls(message))).join("")
+    return heading + turns + (addGenerationPrompt ? "<|im_start|>assistant\n" : "")
+  }
+  const turn = (role: string, content: string): string => `<|im_start|>${role}\n${content}<|im_end|>\n`
+  return {
+    name: "bytes",
+    vocabularySize: 256 + byteSpecials.length,
+    bosTokenId: 256,
+    eosTokenId: 258,
+    encode,
+    decode,
+    applyChatTemplate
+  }
+})()
+
+const contentWithCalls = (message: Message): string =>
+  [
+    ...[textOf(message)].filter((content) => content !== ""),
+    ...(message.tool_calls ?? []).map(
+      ({ function: { arguments: json, name } }) =>
+        `<tool_call>{"name": ${JSON.stringify(name)}, "arguments": ${json}}</tool_call>`
+    )
+  ].join("\n")
+
+/** The byte-level tokenizer. */
+export const layerBytes: Layer.Layer<Tokenizer> = Layer.succeed(Tokenizer, bytes)
+
+const required = ["tokenizer.json", "tokenizer_config.json"]
+const optional = ["chat_template.jinja"]
+
+/**
+ * A tokenizer of the Hugging Face library: a hub id (`Qwen/Qwen3-0.6B`, `owner/name@revision`; cached on disk, `HF_TOKEN` for gated
+ * models) or a local folder with `tokenizer.json`, `tokenizer_config.json` and, where the template is not in the configuration,
+ * `chat_template.jinja`. A folder needs no network.
+ */
+export const layerHuggingFace = (nameOrFolder: string): Layer.Layer<Tokenizer, TokenizerError> =>
+  Layer.effect(Tokenizer, load(nameOrFolder)).pipe(Layer.provide([NodeServices.layer, FetchHttpClient.layer]))
+
+const load = Effect.fn("Tokenizer.load")(function* (name: string) {
+  const path = yield* Path.Path
+  const files = yield* FileSystem.FileSystem
+  const failure = (message: string, cause?: unknown): TokenizerError =>
+    new TokenizerError({ tokenizer: name, message, ...(cause !== undefined && { cause }) })
+  const isFolder = yield* files.stat(name).pipe(
+    Effect.map(({ type }) => type === "Directory"),
+    Effect.orElseSucceed(() => false)
+  )
+  const folder = isFolder ? path.resolve(name) : yield* download(name)
+  const present = yield* files
+    .readDirectory(folder)
+    .pipe(Effect.mapError((cause) => failure(`cannot read the folder ${folder}`, cause)))
+  const missing = required.filter((file) => !present.includes(file))
+  if (missing.length > 0) {
+    return yield* failure(
+      `${folder} has no ${missing.join(" and no ")}; a tokenizer folder holds ${required.join(" and ")} (in Python: ` +
+        `AutoTokenizer.from_pretrained(name).save_pretrained(folder))`
+    )
+  }
+  const separateTemplate = present.includes("chat_template.jinja")
+    ? yield* files
+        .readFileString(path.join(folder, "chat_template.jinja"))
+        .pipe(Effect.mapError((cause) => failure("cannot read chat_template.jinja", cause)))
+    : undefined
+  const tokenizer = yield* Effect.tryPromise({
+    try: async () => {
+      const { AutoTokenizer } = await import("@huggingface/transformers")
+      return AutoTokenizer.from_pretrained(folder, { local_files_only: true })
+    },
+    catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${describe(cause)}`, cause)
+  })
+  return fromLibrary(name, tokenizer, separateTemplate)
+})
+
+const download = Effect.fn("Tokenizer.download")(function* (name: string) {
+  const files = yield* FileSystem.FileSystem
+  const hub = yield* HubFiles.make
+  const [repository, revision = "main"] = name.split("@")
+  const failure = (message: string, cause?: unknown): TokenizerError =>
+    new TokenizerError({ tokenizer: name, message, ...(cause !== undefined && { cause }) })
+  if (repository === undefined || !/^[\w.-]+(\/[\w.-]+)?$/.test(repository)) {
+    return yield* failure(`"${name}" is neither a folder on this machine nor a hub id (owner/name or owner/name@revision)`)
+  }
+  const folder = yield* hub
+    .cacheFolder("models", `${repository.replace("/", "--")}@${revision}`)
+    .pipe(Effect.mapError((cause) => failure(cause.message, cause)))
+  const fetchFile = (file: string) =>
+    hub.fetch(`${repository}/resolve/${encodeURIComponent(revision)}/${file}`, `${folder}/${file}`)
+  yield* Effect.forEach(required, fetchFile, { concurrency: "unbounded", discard: true }).pipe(
+    Effect.mapError((error) => failure(error.message, error))
+  )
+  yield* Effect.forEach(
+    optional,
+    (file) => {
+      const known = `${folder}/${file}.absent`
+      // That a repository has no such file is remembered, so that the next start needs no network.
+      return Effect.flatMap(files.exists(known), (absent) => (absent ? Effect.void : fetchFile(file))).pipe(
+        Effect.catchIf(
+          (error) => error._tag === "HubError" && error.reason === "notFound",
+          () => files.writeFileString(known, "")
+        ),
+        Effect.mapError((error) => failure(error.message, error))
+      )
+    },
+    { discard: true }
+  )
+  return folder
+})
+
+const describe = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+/** What is used of the library's tokenizer; its own types are wider. */
+interface LibraryTokenizer {
+  readonly bos_token_id?: number | undefined
+  readonly eos_token_id?: number | undefined
+  readonly chat_template?: unknown
+  readonly config: { readonly clean_up_tokenization_spaces?: boolean | undefined }
+  readonly get_vocab: () => Map<string, number>
+  readonly encode: (text: string, options: { readonly add_special_tokens: boolean }) => Array<number>
+  readonly decode: (
+    ids: Array<number>,
+    options: { readonly skip_special_tokens: boolean; readonly clean_up_tokenization_spaces: boolean }
+  ) => string
+  readonly apply_chat_template: (messages: Array<never>, options: object) => unknown
+}
+
+const fromLibrary = (
+  name: string,
+  tokenizer: LibraryTokenizer,
+  separateTemplate: string | undefined
+): TokenizerShape => {
+  const cleanUp = tokenizer.config.clean_up_tokenization_spaces ?? false
+  const hasTemplate = separateTemplate !== undefined || (tokenizer.chat_template ?? null) !== null
+  let vocabularySize = 0
+  for (const id of tokenizer.get_vocab().values()) vocabularySize = Math.max(vocabularySize, id + 1)
+  return {
+    name,
+    vocabularySize,
+    bosTokenId: tokenizer.bos_token_id,
+    eosTokenId: tokenizer.eos_token_id,
+    encode: (text, { addSpecialTokens = true } = {}) =>
+      text === "" && !addSpecialTokens ? [] : tokenizer.encode(text, { add_special_tokens: addSpecialTokens }),
+    decode: (ids, { skipSpecialTokens = false } = {}) =>
+      ids.length === 0
+        ? ""
+        : tokenizer.decode(Array.from(ids), {
+            skip_special_tokens: skipSpecialTokens,
+            clean_up_tokenization_spaces: cleanUp
+          }),
+    applyChatTemplate: (messages, { addGenerationPrompt, tools }) => {
+      if (!hasTemplate) {
+        throw new TokenizerError({
+          tokenizer: name,
+          message: `${name} has no chat template: neither chat_template.jinja nor chat_template in tokenizer_config.json`
+        })
+      }
+      return String(
+        // The library's type wants string content; templates take what messages hold.
+        tokenizer.apply_chat_template(messages.map(forTemplate) as Array<never>, {
+          tokenize: false,
+          add_generation_prompt: addGenerationPrompt,
+          tools: tools === undefined || tools.length === 0 ? null : tools,
+          ...(separateTemplate !== undefined && { chat_template: separateTemplate })
+        })
+      )
+    }
+  }
+}
+
+/** Templates write arguments with `tojson`, so they get the object, not its JSON text; all-text parts are joined for templates that know only strings. */
+const forTemplate = (message: Message): unknown => {
+  const { content, tool_calls: calls } = message
+  const allText = Array.isArray(content) && content.every(({ type }) => type === "text")
+  if (calls === undefined && !allText) return message
+  return {
+    ...message,
+    ...(allText && { content: textOf(message) }),
+    ...(calls !== undefined && {
+      tool_calls: calls.map((call) => ({
+        ...call,
+        function: { ...call.function, arguments: parsedOrText(call.function.arguments) }
+      }))
+    })
+  }
+}
+
+const decodeJson = Schema.decodeUnknownOption(Schema.UnknownFromJsonString)
+
+const parsedOrText = (json: string): unknown => {
+  const parsed = decodeJson(json)
+  return parsed._tag === "Some" ? parsed.value : json
+}

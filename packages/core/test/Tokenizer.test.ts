@@ -1,0 +1,117 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import type { Message } from "../src/Message.ts"
+import * as Tokenizer from "../src/Tokenizer.ts"
+
+const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))
+
+/** What Python's `transformers` makes of the same tokenizer files (scripts/make-tokenizer-fixture.py). */
+const expected: {
+  readonly texts: ReadonlyArray<{
+    readonly text: string
+    readonly ids: ReadonlyArray<number>
+    readonly plain: ReadonlyArray<number>
+    readonly decoded: string
+    readonly skipped: string
+  }>
+  readonly chats: ReadonlyArray<{
+    readonly messages: ReadonlyArray<Message>
+    readonly tools: ReadonlyArray<unknown> | null
+    readonly add_generation_prompt: boolean
+    readonly prompt: string
+  }>
+  readonly vocabulary_size: number
+  readonly bos: number
+  readonly eos: number
+} = JSON.parse(readFileSync(fixture("tiny-tokenizer-expected.json"), "utf8"))
+
+layer(Tokenizer.layerHuggingFace(fixture("tiny-tokenizer")))("Tokenizer.layerHuggingFace, local folder", (it) => {
+  it.effect("gives the ids and texts that Python gives", () =>
+    Effect.gen(function* () {
+      const tokenizer = yield* Tokenizer.Tokenizer
+      assert.strictEqual(tokenizer.vocabularySize, expected.vocabulary_size)
+      assert.strictEqual(tokenizer.bosTokenId, expected.bos)
+      assert.strictEqual(tokenizer.eosTokenId, expected.eos)
+      for (const { decoded, ids, plain, skipped, text } of expected.texts) {
+        assert.deepStrictEqual(tokenizer.encode(text), ids, text)
+        assert.deepStrictEqual(tokenizer.encode(text, { addSpecialTokens: false }), plain, text)
+        assert.strictEqual(tokenizer.decode(Int32Array.from(ids)), decoded)
+        assert.strictEqual(tokenizer.decode(ids, { skipSpecialTokens: true }), skipped)
+      }
+    })
+  )
+
+  it.effect("renders chats, tools and calls as Python renders them", () =>
+    Effect.gen(function* () {
+      const tokenizer = yield* Tokenizer.Tokenizer
+      for (const { add_generation_prompt: addGenerationPrompt, messages, prompt, tools } of expected.chats) {
+        assert.strictEqual(
+          tokenizer.applyChatTemplate(messages, { addGenerationPrompt, ...(tools !== null && { tools }) }),
+          prompt
+        )
+      }
+    })
+  )
+
+  it.effect("joins parts that are all text", () =>
+    Effect.gen(function* () {
+      const tokenizer = yield* Tokenizer.Tokenizer
+      const parts = [
+        { type: "text", text: "4" },
+        { type: "text", text: "2" }
+      ]
+      const render = (content: Message["content"]) =>
+        tokenizer.applyChatTemplate([{ role: "user", content }], { addGenerationPrompt: true })
+      assert.strictEqual(render(parts), render("42"))
+    })
+  )
+})
+
+describe("Tokenizer.layerHuggingFace", () => {
+  const failureOf = (name: string) =>
+    Effect.flip(Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(name), { local: true }))
+
+  it.effect("says which file a folder lacks", () =>
+    Effect.gen(function* () {
+      const error = yield* failureOf(fixture("verify"))
+      assert.include(error.message, "has no tokenizer.json and no tokenizer_config.json")
+    })
+  )
+
+  it.effect("says that a name is neither a folder nor a hub id", () =>
+    Effect.gen(function* () {
+      const error = yield* failureOf("./no/such/folder")
+      assert.include(error.message, "neither a folder on this machine nor a hub id")
+    })
+  )
+})
+
+describe("Tokenizer.bytes", () => {
+  const { applyChatTemplate, decode, encode } = Tokenizer.bytes
+
+  it.prop("decodes what it encoded", [Schema.String], ([text]) => {
+    assert.strictEqual(decode(encode(text)), text.toWellFormed())
+  })
+
+  it("reads special tokens in a text and can leave them out of the answer", () => {
+    assert.deepStrictEqual(encode("é<|im_end|>\n"), [0xc3, 0xa9, 258, 10])
+    assert.strictEqual(decode([0xc3, 0xa9, 258, 10], { skipSpecialTokens: true }), "é\n")
+  })
+
+  it("renders ChatML", () => {
+    const messages = [
+      { role: "user", content: "hi" },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ function: { name: "f", arguments: '{"a": 1}' } }]
+      }
+    ]
+    assert.strictEqual(
+      applyChatTemplate(messages, { addGenerationPrompt: true }),
+      '<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call><|im_end|>\n<|im_start|>assistant\n'
+    )
+  })
+})
