@@ -1,0 +1,160 @@
+/** The 14 keys of a scored group on the original's wire, in its order, each with its check; and the checks between them. */
+import type { Loc, Report } from "./Detail.ts"
+import * as Matrix from "./Matrix.ts"
+import * as Scalars from "./Scalars.ts"
+
+export const keys = [
+  "tokens",
+  "masks",
+  "scores",
+  "advantages",
+  "ref_logprobs",
+  "messages",
+  "generation_params",
+  "inference_logprobs",
+  "overrides",
+  "group_overrides",
+  "images",
+  "env_id",
+  "distill_token_ids",
+  "distill_logprobs"
+] as const
+export type Key = (typeof keys)[number]
+
+type JsonObject = { readonly [key: string]: unknown }
+
+/** A group's values after the checks: matrices of numbers, free-form values as they came; null where not given. */
+export interface GroupValues {
+  readonly tokens: ReadonlyArray<Matrix.Row>
+  readonly masks: ReadonlyArray<Matrix.Row>
+  readonly scores: Matrix.Row
+  readonly advantages: ReadonlyArray<Matrix.Row> | null
+  readonly ref_logprobs: ReadonlyArray<Matrix.Row> | null
+  readonly messages: ReadonlyArray<ReadonlyArray<JsonObject>> | null
+  readonly generation_params: JsonObject | null
+  readonly inference_logprobs: ReadonlyArray<Matrix.Row> | null
+  readonly overrides: ReadonlyArray<JsonObject> | null
+  readonly group_overrides: JsonObject | null
+  readonly images: unknown
+  readonly env_id: number | null
+  readonly distill_token_ids: ReadonlyArray<ReadonlyArray<Matrix.Row>> | null
+  readonly distill_logprobs: ReadonlyArray<ReadonlyArray<Matrix.Row>> | null
+}
+
+type Check<A> = (value: unknown, loc: Loc, report: Report) => A
+
+const orNull =
+  <A>(check: Check<A>): Check<A | null> =>
+  (value, loc, report) =>
+    value === null || value === undefined ? null : check(value, loc, report)
+
+const messageList = Matrix.listOf(Matrix.listOf(Scalars.record))
+
+/** Python's `key in message`, for whatever the message is; undefined where Python raises. */
+const has = (message: unknown, key: string): boolean | undefined => {
+  if (typeof message === "string") return message.includes(key)
+  if (Array.isArray(message)) return message.includes(key)
+  return Scalars.isRecord(message) ? Object.hasOwn(message, key) : undefined
+}
+
+const iterate = (value: unknown): ReadonlyArray<unknown> => {
+  if (typeof value === "string") return Array.from(value)
+  if (Array.isArray(value)) return value
+  return Scalars.isRecord(value) ? Object.keys(value) : []
+}
+
+/** First that every message has a role and a content, as the original's validator does over anything that can be iterated; then the types. */
+const messages: Check<ReadonlyArray<ReadonlyArray<JsonObject>>> = (value, loc, report) => {
+  for (const chat of iterate(value)) {
+    for (const message of iterate(chat)) {
+      const hasRole = has(message, "role")
+      if (hasRole === false || (hasRole === true && has(message, "content") === false)) {
+        report.add("value_error", loc, "Value error, Message must have 'role' and 'content' fields", value, {
+          error: {}
+        })
+        return []
+      }
+    }
+  }
+  return messageList(value, loc, report)
+}
+
+const numberRows = orNull(Matrix.listOf(Matrix.logprobRow))
+const envId: Check<number> = (value, loc, report) => Scalars.int(value, anyInteger, loc, report)
+/** Ids that name no environment are taken, so a huge one is no mistake. */
+const anyInteger: Scalars.Range = Scalars.float64
+
+const checks: { readonly [K in Key]: Check<GroupValues[K]> } = {
+  tokens: Matrix.listOf(Matrix.tokenRow),
+  masks: Matrix.listOf(Matrix.maskRow),
+  scores: Matrix.scoreRow,
+  advantages: numberRows,
+  ref_logprobs: numberRows,
+  messages: orNull(messages),
+  generation_params: orNull(Scalars.record),
+  inference_logprobs: numberRows,
+  overrides: orNull(Matrix.listOf(Scalars.record)),
+  group_overrides: orNull(Scalars.record),
+  images: (value) => value ?? null,
+  env_id: orNull(envId),
+  distill_token_ids: orNull(Matrix.listOf(Matrix.listOf(Matrix.tokenRow))),
+  distill_logprobs: orNull(Matrix.listOf(Matrix.listOf(Matrix.logprobRow)))
+}
+
+const required: ReadonlySet<Key> = new Set<Key>(["tokens", "masks", "scores"])
+
+/** The field's value, with what is wrong with it in the report. */
+export const check = <K extends Key>(key: K, source: JsonObject, loc: Loc, report: Report): GroupValues[K] => {
+  const value = Object.hasOwn(source, key) ? source[key] : undefined
+  if (value === undefined && required.has(key)) {
+    report.missing([...loc, key], source)
+    // Not looked at: a report with details ends the check.
+    return [] as unknown as GroupValues[K]
+  }
+  return checks[key](value, [...loc, key], report)
+}
+
+/** Fields with one entry per sequence. */
+const perSequence = [
+  "masks",
+  "scores",
+  "advantages",
+  "ref_logprobs",
+  "inference_logprobs",
+  "overrides",
+  "distill_token_ids",
+  "distill_logprobs"
+] as const satisfies ReadonlyArray<Key>
+/** Fields with one number per token. `advantages` may differ: the original's own tests send such. */
+const perToken = ["masks", "ref_logprobs", "inference_logprobs"] as const satisfies ReadonlyArray<Key>
+
+/** Lengths that must agree. */
+export const checkLengths = (values: GroupValues, loc: Loc, report: Report): void => {
+  const { tokens } = values
+  for (const key of perSequence) {
+    const rows = values[key]
+    if (rows !== null && rows.length !== tokens.length) {
+      report.add(
+        "length_mismatch",
+        [...loc, key],
+        `Should have one entry per sequence of tokens, ${tokens.length}, not ${rows.length}`,
+        rows.length
+      )
+    }
+  }
+  for (const key of perToken) {
+    const rows = values[key]
+    if (rows === null || rows.length !== tokens.length) continue
+    rows.forEach((row, index) => {
+      const length = tokens[index]!.length
+      if (row.length !== length) {
+        report.add(
+          "length_mismatch",
+          [...loc, key, index],
+          `Should have one entry per token, ${length}, not ${row.length}`,
+          row.length
+        )
+      }
+    })
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * JSON text as the original's server reads it: `JSON.parse` first; where that fails, the bare words `NaN`, `Infinity` and
+ * `-Infinity`, which Python's parser takes, are told from plain mistakes, and a mistake is reported with the words and the
+ * position (in code points) of CPython's `json` module.
+ */
+import { Result } from "effect"
+import type { Loc } from "./Detail.ts"
+
+/** The text is no JSON: CPython's message and where it gave up. */
+export interface Mistake {
+  readonly message: string
+  readonly position: number
+}
+
+const wordOrString = /"(?:[^"\\]|\\.)*"|-?Infinity|NaN/gs
+const marker = "\u0000not finite: "
+
+/** A parsed text. `notFinite` is there when the text has bare words for numbers that are not finite; `value` has marks in their place. */
+export interface Parsed {
+  readonly value: unknown
+  readonly notFinite: boolean
+}
+
+const parseText = (text: string): Result.Result<unknown, unknown> => Result.try((): unknown => JSON.parse(text))
+
+export const parse = (text: string): Result.Result<Parsed, Mistake> => {
+  const plain = parseText(text)
+  if (Result.isSuccess(plain)) return Result.succeed({ value: plain.success, notFinite: false })
+  const marked = parseText(
+    text.replace(wordOrString, (part) => (part[0] === '"' ? part : JSON.stringify(marker + part)))
+  )
+  if (Result.isSuccess(marked)) return Result.succeed({ value: marked.success, notFinite: true })
+  const mistake = findMistake(text)
+  return Result.fail({ message: mistake.message, position: Array.from(text.slice(0, mistake.position)).length })
+}
+
+/** Deeper than this nothing is looked for: what nests so deep is refused anyway. */
+const maxDepth = 500
+
+/** The bare words under `value`, with their places. */
+export const notFiniteIn = (
+  value: unknown,
+  loc: Loc,
+  found: Array<{ readonly loc: Loc; readonly word: string }> = []
+): ReadonlyArray<{ readonly loc: Loc; readonly word: string }> => {
+  if (typeof value === "string") {
+    if (value.startsWith(marker)) found.push({ loc, word: value.slice(marker.length) })
+  } else if (loc.length > maxDepth) {
+    return found
+  } else if (Array.isArray(value)) {
+    value.forEach((element: unknown, index) => notFiniteIn(element, [...loc, index], found))
+  } else if (typeof value === "object" && value !== null) {
+    for (const [key, element] of Object.entries(value)) notFiniteIn(element, [...loc, key], found)
+  }
+  return found
+}
+
+const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const literals = ["null", "true", "false", "NaN", "Infinity", "-Infinity"]
+
+const fail = (message: string, position: number): Mistake => ({ message, position })
+
+/** Walks the text as CPython's scanner does; an explicit stack, so that deep nesting is no danger. */
+const findMistake = (text: string): Mistake => {
+  let at = 0
+  const end = text.length
+  const skipSpace = () => {
+    while (at < end && " \t\n\r".includes(text[at]!)) at++
+  }
+
+  /** From the opening quote; the mistake, or undefined with `at` behind the closing quote. */
+  const scanString = (): Mistake | undefined => {
+    const begin = at++
+    for (;;) {
+      if (at >= end) return fail("Unterminated string starting at", begin)
+      const char = text[at]!
+      if (char === '"') {
+        at++
+        return undefined
+      }
+      if (char <= "\u001f") return fail("Invalid control character at", at)
+      if (char !== "\\") {
+        at++
+        continue
+      }
+      const escape = text[at + 1]
+      if (escape === undefined) return fail("Unterminated string starting at", begin)
+      if (escape === "u") {
+        if (at + 6 >= end || !/^[0-9a-fA-F]{4}$/.test(text.slice(at + 2, at + 6))) {
+          return fail("Invalid \\uXXXX escape", at + 1)
+        }
+        at += 6
+      } else if ('"\\/bfnrt'.includes(escape)) {
+        at += 2
+      } else {
+        return fail("Invalid \\escape", at)
+      }
+    }
+  }
+
+  const scanKey = (): Mistake | undefined => {
+    if (text[at] !== '"') return fail("Expecting property name enclosed in double quotes", at)
+    const mistake = scanString()
+    if (mistake !== undefined) return mistake
+    skipSpace()
+    if (text[at] !== ":") return fail("Expecting ':' delimiter", at)
+    at++
+    skipSpace()
+    return undefined
+  }
+
+  const open: Array<"{" | "["> = []
+  skipSpace()
+  for (;;) {
+    // A value starts here.
+    const char = text[at]
+    if (char === "{" || char === "[") {
+      at++
+      skipSpace()
+      if (text[at] === (char === "{" ? "}" : "]")) {
+        at++
+      } else {
+        open.push(char)
+        const mistake = char === "{" ? scanKey() : undefined
+        if (mistake !== undefined) return mistake
+        continue
+      }
+    } else if (char === '"') {
+      const mistake = scanString()
+      if (mistake !== undefined) return mistake
+    } else {
+      const literal = literals.find((word) => text.startsWith(word, at))
+      number.lastIndex = at
+      const length = literal?.length ?? number.exec(text)?.[0].length
+      if (length === undefined) return fail("Expecting value", at)
+      at += length
+    }
+    // A value ended here: close what closes, then go on to the next one.
+    for (;;) {
+      const container = open.at(-1)
+      skipSpace()
+      if (container === undefined) return fail("Extra data", at)
+      if (text[at] === (container === "{" ? "}" : "]")) {
+        at++
+        open.pop()
+        continue
+      }
+      if (text[at] !== ",") return fail("Expecting ',' delimiter", at)
+      at++
+      skipSpace()
+      const mistake = container === "{" ? scanKey() : undefined
+      if (mistake !== undefined) return mistake
+      break
+    }
+  }
+}
