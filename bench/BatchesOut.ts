@@ -1,0 +1,86 @@
+/** Milliseconds per batch of 64 sequences (8 groups of 8 x 1000 tokens), one trainer, from durable storage. */
+import { PackedGroup } from "@atropos/core"
+import { randomUUID } from "node:crypto"
+import { Agent } from "node:http"
+import { performance } from "node:perf_hooks"
+import * as Bodies from "./internal/Bodies.ts"
+import * as Load from "./internal/Load.ts"
+import type { Row } from "./internal/Report.ts"
+import type { RunningServer } from "./internal/Servers.ts"
+import * as Session from "./internal/Session.ts"
+
+const groupsPerBatch = 8
+const group = Bodies.group({ sequences: 8, tokens: 1000 }, 2)
+
+const fillJson = async ({ port }: RunningServer, batches: number) => {
+  const envId = await Session.open(port, 64, 8)
+  const body = Bodies.json(group, envId)
+  const next = () => ({ method: "POST", path: "/scored_data", headers: { "content-type": "application/json" }, body })
+  await Load.run(port, { connections: 4, requests: batches * groupsPerBatch, seconds: 120, next })
+}
+
+const fillPacked = async ({ port }: RunningServer, batches: number) => {
+  const envId = await Session.open(port, 64, 8)
+  const key = randomUUID()
+  const encoded = PackedGroup.encodeList([{ key, group: { ...group, envId } }])
+  const next = Session.packedSubmissions(encoded, key)
+  await Load.run(port, { connections: 4, requests: batches * groupsPerBatch, seconds: 120, next })
+}
+
+const millisPerBatch = async (batches: number, take: (agent: Agent) => Promise<boolean>): Promise<number> => {
+  const agent = new Agent({ keepAlive: true })
+  const warm = Math.max(1, Math.round(batches / 10))
+  for (let index = 0; index < warm; index++) await take(agent)
+  const start = performance.now()
+  for (let index = warm; index < batches; index++) {
+    if (!(await take(agent))) throw new Error(`batch ${index} of ${batches} is missing`)
+  }
+  agent.destroy()
+  return (performance.now() - start) / (batches - warm)
+}
+
+/** A poll of the original's endpoint; a trainer has the bytes, parsing is its own. */
+const takeJson = ({ port }: RunningServer) => async (agent: Agent) => {
+  const { body } = await Load.send(port, { method: "GET", path: "/batch" }, agent)
+  return body.length > 1000
+}
+
+/** Claim and ack. */
+const takePacked = ({ port }: RunningServer) => async (agent: Agent) => {
+  const claim = Session.post("/v1/runs/default/batches/claim", { owner: "bench", wait_seconds: 0, lease_seconds: 60 })
+  const { body, headers, status } = await Load.send(
+    port,
+    { ...claim, headers: { ...claim.headers, accept: "application/vnd.atropos.group" } },
+    agent
+  )
+  if (status !== 200) return false
+  const { status: acked } = await Load.send(
+    port,
+    Session.post(`/v1/runs/default/batches/${String(headers["atropos-id"])}/ack`, { lease_token: headers["atropos-lease-token"] }),
+    agent
+  )
+  return acked < 300 && body.length > 1000
+}
+
+export const measure = async (ours: RunningServer, original: RunningServer | undefined): Promise<ReadonlyArray<Row>> => {
+  let reference: number | undefined
+  if (original) {
+    await fillJson(original, 20)
+    reference = await millisPerBatch(20, takeJson(original))
+    await Session.call(original.port, { method: "GET", path: "/reset_data" })
+  }
+  await fillJson(ours, 200)
+  const json = await millisPerBatch(200, takeJson(ours))
+  await fillPacked(ours, 200)
+  const packed = await millisPerBatch(200, takePacked(ours))
+  await Session.call(ours.port, { method: "GET", path: "/reset_data" })
+  const row = (what: string, value: number, goal: number): Row => ({
+    what: `batch of 64 sequences out, ${what}`,
+    ours: value,
+    reference,
+    unit: "ms",
+    better: "smaller",
+    goal
+  })
+  return [row("JSON", json, 30), row("packed, claim and ack (against JSON)", packed, 50)]
+}

@@ -1,0 +1,62 @@
+/** Groups into durable storage per second, against the original's rate into memory. Eight connections. */
+import { PackedGroup } from "@atropos/core"
+import { gzipSync } from "node:zlib"
+import * as Bodies from "./internal/Bodies.ts"
+import * as Load from "./internal/Load.ts"
+import type { Row } from "./internal/Report.ts"
+import type { RunningServer } from "./internal/Servers.ts"
+import * as Session from "./internal/Session.ts"
+
+const connections = 8
+const placeholder = "00000000-0000-4000-8000-000000000000"
+
+const rate = async (server: RunningServer, requests: number, next: () => Load.Request): Promise<number> => {
+  const bounds = { connections, next, seconds: 30 }
+  await Load.run(server.port, { ...bounds, requests: Math.min(100, requests) })
+  const { perSecond } = await Load.run(server.port, { ...bounds, requests })
+  return perSecond
+}
+
+export const measure = async (
+  ours: RunningServer,
+  original: RunningServer | undefined,
+  { goals, tokens }: { readonly tokens: number; readonly goals: { readonly json: number; readonly packed: number } }
+): Promise<ReadonlyArray<Row>> => {
+  const group = Bodies.group({ sequences: 8, tokens }, 1)
+  const measured = async (server: RunningServer, requests: number) => {
+    const envId = await Session.open(server.port, 1 << 20, 8)
+    const json = Bodies.json(group, envId)
+    const gzip = gzipSync(json)
+    const headers = { "content-type": "application/json" }
+    const path = "/scored_data"
+    return {
+      plain: await rate(server, requests, () => ({ method: "POST", path, headers, body: json })),
+      gzip: await rate(server, requests, () => ({
+        method: "POST",
+        path,
+        headers: { ...headers, "content-encoding": "gzip" },
+        body: gzip
+      })),
+      envId
+    }
+  }
+  const reference = original && (await measured(original, Math.round(800_000 / tokens)))
+  if (original) await Session.call(original.port, { method: "GET", path: "/reset_data" })
+  const own = await measured(ours, Math.round(3_000_000 / tokens))
+  const encoded = PackedGroup.encodeList([{ key: placeholder, group: { ...group, envId: own.envId } }])
+  const packed = await rate(ours, Math.round(4_000_000 / tokens), Session.packedSubmissions(encoded, placeholder))
+  await Session.call(ours.port, { method: "GET", path: "/reset_data" })
+  const row = (what: string, value: number, against: number | undefined, goal: number): Row => ({
+    what: `ingest 8 x ${tokens}, ${what}`,
+    ours: value,
+    reference: against,
+    unit: "groups/s",
+    better: "larger",
+    goal
+  })
+  return [
+    row("JSON", own.plain, reference?.plain, goals.json),
+    row("JSON, gzip", own.gzip, reference?.gzip, goals.json),
+    row("packed (against JSON)", packed, reference?.plain, goals.packed)
+  ]
+}

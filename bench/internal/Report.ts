@@ -1,0 +1,24 @@
+/** Lines of a report: what was measured, ours, the reference's, the ratio, and the ratio aimed at. */
+export interface Row {
+  readonly what: string
+  readonly ours: number
+  readonly reference: number | undefined
+  readonly unit: string
+  /** Whether a larger figure is better (rates) or a smaller one (times). */
+  readonly better: "larger" | "smaller"
+  readonly goal: number
+}
+
+export const ratio = ({ better, ours, reference }: Row): number | undefined =>
+  reference === undefined ? undefined : better === "larger" ? ours / reference : reference / ours
+
+const figure = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3))
+
+export const line = (row: Row): string => {
+  const times = ratio(row)
+  const reference = row.reference === undefined ? "-" : `${figure(row.reference)} ${row.unit}`
+  const verdict = times === undefined ? "" : `${times.toFixed(1)}x (goal ${row.goal}x${times >= row.goal ? "" : ", MISSED"})`
+  return `${row.what.padEnd(58)} ${`${figure(row.ours)} ${row.unit}`.padStart(16)} ${reference.padStart(16)}   ${verdict}`
+}
+
+export const header = `${"".padEnd(58)} ${"ours".padStart(16)} ${"the original".padStart(16)}`

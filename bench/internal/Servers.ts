@@ -1,0 +1,103 @@
+/**
+ * The servers that are measured, each as a process of its own on a free loopback port: ours, and the Python original where
+ * ATROPOS_ORIGINAL names a checkout of it and ATROPOS_ORIGINAL_PYTHON an interpreter with its dependencies.
+ */
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtemp, rm } from "node:fs/promises"
+import { Agent } from "node:http"
+import { createServer, type AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { send } from "./Load.ts"
+
+export interface RunningServer {
+  readonly name: string
+  readonly port: number
+  readonly pid: number
+  readonly stop: () => Promise<void>
+}
+
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, "close")
+  return port
+}
+
+const untilAnswers = async (port: number, path: string, child: ChildProcess, log: () => string) => {
+  const agent = new Agent()
+  for (let attempt = 0; attempt < 150; attempt++) {
+    if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${log()}`)
+    const isUp = await send(port, { method: "GET", path }, agent).then(
+      ({ status }) => status === 200,
+      () => false
+    )
+    if (isUp) return
+    await sleep(200)
+  }
+  throw new Error(`the server does not answer on port ${port}: ${log()}`)
+}
+
+const start = async (
+  name: string,
+  command: string,
+  args: ReadonlyArray<string>,
+  options: { readonly cwd?: string; readonly env?: Record<string, string>; readonly port: number },
+  cleanUp: () => Promise<void> = async () => {}
+): Promise<RunningServer> => {
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    env: { ...process.env, ...options.env },
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  let output = ""
+  const keep = (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-4000)
+  }
+  child.stdout.on("data", keep)
+  child.stderr.on("data", keep)
+  await untilAnswers(options.port, "/", child, () => output)
+  return {
+    name,
+    port: options.port,
+    pid: child.pid!,
+    stop: async () => {
+      if (child.exitCode === null) {
+        child.kill("SIGTERM")
+        const stopped = await Promise.race([once(child, "exit"), sleep(10_000).then(() => undefined)])
+        if (stopped === undefined) child.kill("SIGKILL")
+      }
+      await cleanUp()
+    }
+  }
+}
+
+/** Our service; on PGlite in a temporary folder, or on the database of `databaseUrl`. */
+export const ours = async (databaseUrl?: string): Promise<RunningServer> => {
+  const port = await freePort()
+  const folder = await mkdtemp(join(tmpdir(), "atropos-bench-"))
+  return start(
+    databaseUrl === undefined ? "ours (PGlite)" : "ours (Postgres)",
+    process.execPath,
+    ["--conditions=atropos-src", new URL("../../packages/cli/bin/atropos.js", import.meta.url).pathname, "api", "--port", String(port)],
+    { port, env: { ATROPOS_DATA_DIR: folder, DATABASE_URL: databaseUrl ?? "" } },
+    () => rm(folder, { recursive: true, force: true })
+  )
+}
+
+/** The original, or undefined where none is named. */
+export const original = async (): Promise<RunningServer | undefined> => {
+  const { ATROPOS_ORIGINAL: folder, ATROPOS_ORIGINAL_PYTHON: python = "python3" } = process.env
+  if (folder === undefined) return undefined
+  const port = await freePort()
+  return start(
+    "the original",
+    python,
+    ["-m", "uvicorn", "atroposlib.api.server:app", "--host", "127.0.0.1", "--port", String(port), "--log-level", "warning"],
+    { cwd: folder, port }
+  )
+}

@@ -1,0 +1,56 @@
+/** What a trainer and an environment do first: register a run, ask for a batch once, register an environment. */
+import { randomUUID } from "node:crypto"
+import { Agent } from "node:http"
+import { type Answer, type Request, send } from "./Load.ts"
+
+const agent = new Agent({ keepAlive: true })
+
+export const call = async (port: number, request: Request): Promise<Answer> => {
+  const answer = await send(port, request, agent)
+  if (answer.status >= 300) {
+    throw new Error(`${request.method} ${request.path}: ${answer.status} ${answer.body.toString("utf8", 0, 300)}`)
+  }
+  return answer
+}
+
+export const post = (path: string, value: unknown): Request => ({
+  method: "POST",
+  path,
+  headers: { "content-type": "application/json" },
+  body: Buffer.from(JSON.stringify(value))
+})
+
+/** A fresh run of that batch size with one environment; gives its id. */
+export const open = async (port: number, batchSize: number, groupSize: number): Promise<number> => {
+  await call(port, { method: "GET", path: "/reset_data" })
+  await call(
+    port,
+    post("/register", {
+      wandb_group: "bench",
+      wandb_project: "bench",
+      batch_size: batchSize,
+      max_token_len: 4096,
+      checkpoint_dir: "",
+      save_checkpoint_interval: 0,
+      starting_step: 0,
+      num_steps: 1_000_000
+    })
+  )
+  await call(port, { method: "GET", path: "/batch" })
+  const { body } = await call(
+    port,
+    post("/register-env", { max_token_length: 4096, desired_name: "bench", weight: 1, group_size: groupSize })
+  )
+  return (JSON.parse(body.toString()) as { readonly env_id: number }).env_id
+}
+
+/** Requests that send the same packed group under a fresh key each time. */
+export const packedSubmissions = (encoded: Uint8Array, key: string): (() => Request) => {
+  const at = Buffer.from(encoded).indexOf(key)
+  if (at === -1) throw new Error("the key is not in the packed body")
+  return () => {
+    const body = Buffer.from(encoded)
+    body.write(randomUUID(), at)
+    return { method: "POST", path: "/v1/runs/default/groups", headers: { "content-type": "application/vnd.atropos.group" }, body }
+  }
+}
