@@ -1,0 +1,135 @@
+/**
+ * The trajectory service in the same process: the store itself, no HTTP, nothing serialised beyond the packing of groups.
+ */
+import { Effect, Layer, Option, Result, Stream } from "effect"
+import { type Batch, PackedGroup, ScoredGroup, TrajectoryClient } from "@atropos/core"
+import * as LongPoll from "./LongPoll.ts"
+import * as Payloads from "./Payloads.ts"
+import * as StatusChanges from "./StatusChanges.ts"
+import type * as Store from "./TrajectoryStore.ts"
+import { TrajectoryStore } from "./TrajectoryStore.ts"
+
+export interface Options {
+  /** Name of the run. Default: "default", the one the original's endpoints speak of. */
+  readonly run?: string
+}
+
+type StoreFailure = Store.StoreError | Store.QueueFull | Store.UnknownRun | Store.UnknownEnvironment | Store.LeaseLost
+
+const rejected = (message: string, cause?: unknown) =>
+  new TrajectoryClient.TrajectoryError({ reason: "rejected", message, cause })
+
+const failure = (cause: StoreFailure): TrajectoryClient.TrajectoryError => {
+  switch (cause._tag) {
+    case "StoreError":
+      return new TrajectoryClient.TrajectoryError({
+        reason: cause.isTransient ? "unreachable" : "rejected",
+        message: cause.message,
+        cause
+      })
+    case "QueueFull":
+      return new TrajectoryClient.TrajectoryError({
+        reason: "overloaded",
+        message: cause.message,
+        retryAfterMillis: cause.retryAfterSeconds * 1000,
+        cause
+      })
+    case "UnknownRun":
+      return new TrajectoryClient.TrajectoryError({
+        reason: "notFound",
+        message: `no run named ${cause.run} is registered`,
+        cause
+      })
+    case "UnknownEnvironment":
+      return new TrajectoryClient.TrajectoryError({
+        reason: "notFound",
+        message: `run ${cause.run} has no environment ${cause.envId}`,
+        cause
+      })
+    case "LeaseLost":
+      return new TrajectoryClient.TrajectoryError({
+        reason: "leaseLost",
+        message: `batch ${cause.batch} was acked, or its lease went to somebody else`,
+        cause
+      })
+  }
+}
+
+const toSubmission = (
+  envId: number,
+  { group, key }: TrajectoryClient.KeyedGroup
+): Effect.Effect<Store.Submission, TrajectoryClient.TrajectoryError> => {
+  const checked = PackedGroup.check({ ...group, envId })
+  return Result.isFailure(checked)
+    ? Effect.fail(rejected(`group ${key}: ${checked.failure.field}: ${checked.failure.message}`, checked.failure))
+    : Effect.succeed({
+        key,
+        sequences: ScoredGroup.size(group),
+        tokens: ScoredGroup.tokenCount(group),
+        scores: Array.from(group.scores),
+        envId,
+        policyStep: Payloads.policyStep(group.policyVersions),
+        payload: { format: "packed", bytes: PackedGroup.encode(checked.success) }
+      })
+}
+
+const toBatch = (claimed: Store.ClaimedBatch): Effect.Effect<Batch.Batch> =>
+  Effect.map(
+    Effect.forEach(claimed.groups, ({ payload }) => Payloads.toScoredGroup(payload)),
+    (groups) => ({ ...claimed, groups })
+  )
+
+const make = Effect.fnUntraced(function* (options: Options) {
+  const store = yield* TrajectoryStore
+  const run = options.run ?? "default"
+  const registered = Effect.map(
+    Effect.mapError(store.run(run), failure),
+    Option.filter((found) => found.registered)
+  )
+
+  return {
+    registerRun: (spec) => Effect.asVoid(Effect.mapError(store.registerRun(spec), failure)),
+    runInfo: Effect.map(
+      registered,
+      Option.match({
+        onNone: () => ({ batchSize: -1, maxTokenLength: -1 }),
+        onSome: ({ batchSize, maxTokenLength }) => ({ batchSize, maxTokenLength })
+      })
+    ),
+    wandbInfo: Effect.map(
+      registered,
+      Option.match({
+        onNone: () => ({ group: null, project: null }),
+        onSome: ({ wandbGroup, wandbProject }) => ({ group: wandbGroup, project: wandbProject })
+      })
+    ),
+    registerEnvironment: (spec) => Effect.mapError(store.registerEnvironment(run, spec), failure),
+    disconnectEnvironment: (envId) => Effect.mapError(store.disconnectEnvironment(run, envId), failure),
+    submit: Effect.fnUntraced(function* (envId, groups) {
+      const submissions = yield* Effect.forEach(groups, (keyed) => toSubmission(envId, keyed))
+      return submissions.length === 0 ? [] : yield* Effect.mapError(store.submit(run, submissions), failure)
+    }),
+    status: (envId) => Effect.mapError(store.status(run, envId), failure),
+    statusChanges: (envId) => Stream.mapError(StatusChanges.ofEnvironment(store, run, envId), failure),
+    loadState: (environmentName) => Effect.mapError(store.loadState(run, environmentName), failure),
+    saveState: (environmentName, state) => Effect.mapError(store.saveState(run, environmentName, state), failure),
+    claim: (claim) =>
+      store.start(run).pipe(
+        Effect.andThen(LongPoll.claim(store, run, claim)),
+        Effect.mapError(failure),
+        Effect.flatMap(
+          Option.match({
+            onNone: () => Effect.succeedNone,
+            onSome: (claimed) => Effect.map(toBatch(claimed), Option.some)
+          })
+        )
+      ),
+    ack: (batch) => Effect.mapError(store.ack(batch), failure),
+    nack: (batch) => Effect.mapError(store.nack(batch), failure),
+    recordMetrics: (metrics) => Effect.mapError(store.recordMetrics(run, metrics), failure)
+  } satisfies TrajectoryClient.TrajectoryClientShape
+})
+
+/** Over the store of this process. */
+export const layer = (options: Options = {}): Layer.Layer<TrajectoryClient.TrajectoryClient, never, TrajectoryStore> =>
+  Layer.effect(TrajectoryClient.TrajectoryClient, make(options))

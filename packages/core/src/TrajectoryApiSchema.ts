@@ -1,0 +1,247 @@
+/**
+ * The values of the versioned endpoints: camelCase inside, snake_case on the wire.
+ *
+ * Number arrays of groups are not here: they travel as `PackedGroup`, or as the original's JSON (`WireGroup`), and never pass
+ * through a schema.
+ */
+import { Schema } from "effect"
+
+type SnakeCase<S extends string> = S extends `${infer Head}${infer Tail}`
+  ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${SnakeCase<Tail>}`
+  : S
+
+type SnakeKeys<Fields extends Schema.Struct.Fields> = {
+  readonly [K in keyof Fields]: K extends string ? SnakeCase<K> : K
+}
+
+const snakeKeys = <Fields extends Schema.Struct.Fields>(fields: Fields): SnakeKeys<Fields> =>
+  // The type says of each key what the expression does to it.
+  Object.fromEntries(
+    Object.keys(fields).map((key) => [key, key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)])
+  ) as SnakeKeys<Fields>
+
+const wire = <const Fields extends Schema.Struct.Fields>(fields: Fields) => {
+  const keys = snakeKeys(fields)
+  return Schema.Struct(fields).pipe(Schema.encodeKeys(keys))
+}
+
+/** The content type of packed groups. */
+export const packedContentType = "application/vnd.atropos.group"
+
+/** Names appear in paths and labels: letters, digits, dot, dash, underscore. */
+export const Name = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9._-]{1,128}$/, {
+    message: "a name: 1 to 128 letters, digits, dots, dashes and underscores"
+  })
+)
+
+const positive = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))
+const text = Schema.String.check(Schema.isMaxLength(4096))
+
+/** What a trainer announces. */
+export const RunSpec = wire({
+  name: Name,
+  batchSize: positive(1_000_000),
+  maxTokenLength: positive(100_000_000),
+  startingStep: Schema.Natural,
+  numSteps: Schema.Int,
+  checkpointDir: text,
+  saveCheckpointInterval: Schema.Int,
+  wandbGroup: text,
+  wandbProject: text
+})
+
+/** A run as the service knows it. */
+export const Run = wire({
+  name: Schema.String,
+  batchSize: Schema.Int,
+  maxTokenLength: Schema.Int,
+  startingStep: Schema.Int,
+  numSteps: Schema.Int,
+  checkpointDir: Schema.String,
+  saveCheckpointInterval: Schema.Int,
+  wandbGroup: Schema.String,
+  wandbProject: Schema.String,
+  registered: Schema.Boolean,
+  started: Schema.Boolean,
+  currentStep: Schema.Int
+})
+
+/** What an environment announces. */
+export const EnvironmentSpec = wire({
+  desiredName: Name,
+  weight: Schema.Finite,
+  groupSize: positive(1_000_000),
+  maxTokenLength: positive(100_000_000),
+  minBatchAllocation: Schema.NullOr(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })))
+})
+
+/** The place an environment got, or that no trainer has started yet. */
+export const Registration = Schema.Union([
+  wire({
+    status: Schema.Literal("registered"),
+    envId: Schema.Int,
+    name: Schema.String,
+    startingStep: Schema.Int,
+    numSteps: Schema.Int,
+    checkpointDir: Schema.String,
+    checkpointInterval: Schema.Int
+  }),
+  wire({ status: Schema.Literal("waiting") })
+])
+
+/** A registered environment. */
+export const EnvironmentRow = wire({
+  envId: Schema.Int,
+  name: Schema.String,
+  desiredName: Schema.String,
+  weight: Schema.Finite,
+  groupSize: Schema.Int,
+  maxTokenLength: Schema.Int,
+  minBatchAllocation: Schema.NullOr(Schema.Finite),
+  connected: Schema.Boolean,
+  lastSeen: Schema.Finite
+})
+
+/** How full the queue is, as one environment sees it. */
+export const EnvironmentStatus = wire({
+  currentStep: Schema.Int,
+  queueSize: Schema.Int,
+  selfQueueSize: Schema.Int,
+  maxGroupSize: Schema.Int,
+  envWeight: Schema.Finite,
+  unallocatedFraction: Schema.Finite
+})
+
+/** How full the queue is, as the run sees it; `stuck` lists what waits without being able to leave. */
+export const QueueSummary = wire({
+  currentStep: Schema.Int,
+  queuedGroups: Schema.Int,
+  queuedSequences: Schema.Int,
+  queuedBytes: Schema.Finite,
+  bufferedGroups: Schema.Int,
+  formedBatches: Schema.Int,
+  leasedBatches: Schema.Int,
+  stuck: Schema.Array(
+    wire({
+      envId: Schema.NullOr(Schema.Int),
+      sequences: Schema.Int,
+      count: Schema.Int,
+      reason: Schema.String,
+      ageSeconds: Schema.Finite
+    })
+  )
+})
+
+/** What became of a submitted group. */
+export const SubmitOutcome = Schema.Union([
+  wire({ status: Schema.Literals(["received", "duplicate"]) }),
+  wire({ status: Schema.Literal("buffered"), bufferSize: Schema.Int })
+])
+
+/** Who asks for a batch, how long the answer may take, and how long the batch is theirs. */
+export const Claim = wire({
+  owner: Schema.NonEmptyString.check(Schema.isMaxLength(256)),
+  waitSeconds: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 300 })),
+  leaseSeconds: Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(86_400))
+})
+
+/** A batch without its groups. In a packed answer these are the headers `atropos-*`. */
+export const BatchHead = wire({
+  id: Schema.String,
+  step: Schema.Int,
+  leaseToken: Schema.String,
+  leaseUntil: Schema.Finite,
+  deliveries: Schema.Int
+})
+
+/** A batch as JSON; each group is the original's object of 14 keys. */
+export const JsonBatch = wire({
+  id: Schema.String,
+  step: Schema.Int,
+  leaseToken: Schema.String,
+  leaseUntil: Schema.Finite,
+  deliveries: Schema.Int,
+  groups: Schema.Array(Schema.Unknown)
+})
+
+/** Proof of a lease. */
+export const Lease = wire({ leaseToken: Schema.NonEmptyString })
+
+/** Proof of a lease, and for how long from now it should last. */
+export const LeaseExtension = wire({
+  leaseToken: Schema.NonEmptyString,
+  leaseSeconds: Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(86_400))
+})
+
+/** An environment's cursor and its own state. */
+export const SavedState = wire({ step: Schema.Int, value: Schema.Unknown })
+
+/** One stored group without its numbers. */
+export const RolloutRow = wire({
+  id: Schema.String,
+  environment: Schema.NullOr(Schema.String),
+  envId: Schema.NullOr(Schema.Int),
+  step: Schema.NullOr(Schema.Int),
+  state: Schema.Literals(["buffered", "queued", "formed", "leased", "consumed"]),
+  createdAt: Schema.Finite,
+  sequences: Schema.Int,
+  tokens: Schema.Int,
+  scores: Schema.Array(Schema.Finite),
+  policyStep: Schema.NullOr(Schema.Int)
+})
+
+/** A page of rollouts, newest first; `next` is the `before` of the page after. */
+export const RolloutPage = Schema.Struct({ rows: Schema.Array(RolloutRow), next: Schema.NullOr(Schema.String) })
+
+/** A stored group with everything in it. */
+export const Rollout = wire({
+  id: Schema.String,
+  envId: Schema.NullOr(Schema.Int),
+  createdAt: Schema.Finite,
+  sequences: Schema.Int,
+  tokens: Schema.Int,
+  scores: Schema.Array(Schema.Finite),
+  policyStep: Schema.NullOr(Schema.Int),
+  group: Schema.Unknown
+})
+
+/** Which rollouts. */
+export const RolloutQuery = wire({
+  environment: Schema.optionalKey(Schema.String),
+  stepFrom: Schema.optionalKey(Schema.Int),
+  stepTo: Schema.optionalKey(Schema.Int),
+  scoreFrom: Schema.optionalKey(Schema.Finite),
+  scoreTo: Schema.optionalKey(Schema.Finite),
+  before: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^\d{1,19}$/, { message: "an id of a rollout" }))),
+  limit: Schema.optionalKey(positive(1000))
+})
+
+const metricValues = Schema.Record(Schema.String.check(Schema.isMaxLength(256)), Schema.Finite).check(
+  Schema.isMaxProperties(1000)
+)
+
+/** Metrics of a step, from an environment or the trainer. */
+export const Metrics = wire({ source: Name, step: Schema.Int, values: metricValues })
+
+/** Metrics as kept, `at` milliseconds since the epoch. */
+export const MetricsRow = wire({
+  source: Schema.String,
+  step: Schema.Int,
+  at: Schema.Finite,
+  values: Schema.Record(Schema.String, Schema.Finite)
+})
+
+/** Which metrics. */
+export const MetricsQuery = wire({
+  source: Schema.optionalKey(Schema.String),
+  fromStep: Schema.optionalKey(Schema.Int),
+  limit: Schema.optionalKey(positive(10_000))
+})
+
+/** Whether the service can work. */
+export const Health = Schema.Struct({
+  status: Schema.Literals(["live", "ready"]),
+  /** The version of the endpoints: what a client looks for. */
+  api: Schema.Literal("v1")
+})
