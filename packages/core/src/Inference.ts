@@ -80,6 +80,8 @@ export interface Choice {
   readonly toolCalls: ReadonlyArray<ToolCall>
   readonly finishReason: FinishReason
   readonly policyVersion?: number
+  /** In a tracked session: the index, in its `trajectories`, of the sequence this answer became the end of. */
+  readonly sequence?: number
 }
 
 /** Exact ids and logprobs (nats) of one sampled completion, the end-of-sequence token included. */

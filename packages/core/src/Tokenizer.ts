@@ -6,7 +6,7 @@
  */
 import { FetchHttpClient } from "effect/http"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Context, Effect, FileSystem, Layer, Path, Schema } from "effect"
+import { Context, Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
 import * as HubFiles from "./internal/HubFiles.ts"
 import type { Message } from "./Message.ts"
 import { text as textOf } from "./Message.ts"
@@ -89,11 +89,11 @@ export const bytes: TokenizerShape = (() => {
     { addGenerationPrompt, tools = [] }: ChatTemplateOptions
   ): string => {
     const toolList = tools.map((tool) => JSON.stringify(tool)).join("\n")
-    const heading = tools.length === 0 ? "" : turn("system", `Tools, called as <tool_call>JSON</tool_call>:\n${toolList}`)
+    const heading =
+      tools.length === 0 ? "" : turn("system", `Tools, called as <tool_call>JSON</tool_call>:\n${toolList}`)
     const turns = messages.map((message) => turn(message.role, contentWithCalls(message))).join("")
     return heading + turns + (addGenerationPrompt ? "<|im_start|>assistant\n" : "")
   }
-  const turn = (role: string, content: string): string => `<|im_start|>${role}\n${content}<|im_end|>\n`
   return {
     name: "bytes",
     vocabularySize: 256 + byteSpecials.length,
@@ -104,6 +104,8 @@ export const bytes: TokenizerShape = (() => {
     applyChatTemplate
   }
 })()
+
+const turn = (role: string, content: string): string => `<|im_start|>${role}\n${content}<|im_end|>\n`
 
 const contentWithCalls = (message: Message): string =>
   [
@@ -165,13 +167,15 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
 
 const download = Effect.fn("Tokenizer.download")(function* (name: string) {
   const files = yield* FileSystem.FileSystem
-  const hub = yield* HubFiles.make
   const [repository, revision = "main"] = name.split("@")
   const failure = (message: string, cause?: unknown): TokenizerError =>
     new TokenizerError({ tokenizer: name, message, ...(cause !== undefined && { cause }) })
   if (repository === undefined || !/^[\w.-]+(\/[\w.-]+)?$/.test(repository)) {
-    return yield* failure(`"${name}" is neither a folder on this machine nor a hub id (owner/name or owner/name@revision)`)
+    return yield* failure(
+      `"${name}" is neither a folder on this machine nor a hub id (owner/name or owner/name@revision)`
+    )
   }
+  const hub = yield* HubFiles.make.pipe(Effect.mapError((error) => failure(error.message, error)))
   const folder = yield* hub
     .cacheFolder("models", `${repository.replace("/", "--")}@${revision}`)
     .pipe(Effect.mapError((cause) => failure(cause.message, cause)))
@@ -187,7 +191,7 @@ const download = Effect.fn("Tokenizer.download")(function* (name: string) {
       // That a repository has no such file is remembered, so that the next start needs no network.
       return Effect.flatMap(files.exists(known), (absent) => (absent ? Effect.void : fetchFile(file))).pipe(
         Effect.catchIf(
-          (error) => error._tag === "HubError" && error.reason === "notFound",
+          (error) => error instanceof HubFiles.HubError && error.reason === "notFound",
           () => files.writeFileString(known, "")
         ),
         Effect.mapError((error) => failure(error.message, error))
@@ -275,9 +279,6 @@ const forTemplate = (message: Message): unknown => {
   }
 }
 
-const decodeJson = Schema.decodeUnknownOption(Schema.UnknownFromJsonString)
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-const parsedOrText = (json: string): unknown => {
-  const parsed = decodeJson(json)
-  return parsed._tag === "Some" ? parsed.value : json
-}
+const parsedOrText = (json: string): unknown => Option.getOrElse(decodeJson(json), () => json)

@@ -69,10 +69,10 @@ layer(Tokenizer.layerHuggingFace(fixture("tiny-tokenizer")))("Tokenizer.layerHug
   )
 })
 
-describe("Tokenizer.layerHuggingFace", () => {
-  const failureOf = (name: string) =>
-    Effect.flip(Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(name), { local: true }))
+const failureOf = (name: string) =>
+  Effect.flip(Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(name), { local: true }))
 
+describe("Tokenizer.layerHuggingFace", () => {
   it.effect("says which file a folder lacks", () =>
     Effect.gen(function* () {
       const error = yield* failureOf(fixture("verify"))

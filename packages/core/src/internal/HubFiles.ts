@@ -180,7 +180,8 @@ const refusal = (
     )
   }
   if (status === 404) return fail("notFound", "no such repository, configuration, split or file; check the spelling")
-  if (status >= 500 || status === 429 || status === 416) return fail("unreachable", "the hub is not well; try again later")
+  if (status >= 500 || status === 429 || status === 416)
+    return fail("unreachable", "the hub is not well; try again later")
   return fail("rejected", "an answer that a hub does not give; check HF_ENDPOINT")
 }
 

@@ -1,0 +1,155 @@
+/**
+ * Tool calls in the Hermes format, from a model's text to OpenAI's shape and back.
+ *
+ *     <tool_call>{"name": "search", "arguments": {"q": "cats"}}</tool_call>
+ *
+ * A `Translator` remembers the exact text behind every call it hands out, so that a later turn that sends the call back is
+ * rendered as the model wrote it, token for token. A truncated answer keeps `length` as its finish reason. Follows the
+ * original's tool_call_translator.py and tool_call_parser.py.
+ */
+import { Effect, Option, Random, Schema } from "effect"
+import type { Message, ToolCall } from "./Message.ts"
+import { text as textOf } from "./Message.ts"
+import type { FinishReason } from "./Trajectory.ts"
+
+/** What a completion says once its tool calls are taken out. */
+export interface ParsedAnswer {
+  /** What stands before the first call; the whole text where there is none. Null where nothing stands before it. */
+  readonly content: string | null
+  readonly toolCalls: ReadonlyArray<ToolCall>
+  readonly finishReason: FinishReason
+}
+
+export interface Translator {
+  /** Reads the calls out of a completion and remembers its text under their ids. Malformed or unclosed calls are text. */
+  readonly parse: (text: string, finishReason: FinishReason) => Effect.Effect<ParsedAnswer>
+  /** Turns the calls of assistant messages back into the text they came from, or into freshly written calls. */
+  readonly toText: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
+}
+
+const block = /<tool_call>(.*?)<\/tool_call>/gs
+const start = "<tool_call>"
+
+/** A translator with an empty memory; it belongs to one session. */
+export const makeTranslator = (): Translator => {
+  const written = new Map<string, string>()
+  const parse = Effect.fnUntraced(function* (text: string, finishReason: FinishReason) {
+    const calls = readCalls(text)
+    if (calls.length === 0) return { content: text, toolCalls: [], finishReason }
+    const toolCalls: Array<ToolCall> = []
+    for (const { arguments: value, name } of calls) {
+      const id = `call_${letters(yield* Random.nextInt)}${letters(yield* Random.nextInt)}`
+      written.set(id, text)
+      toolCalls.push({ id, type: "function", function: { name, arguments: writeJson(value) } })
+    }
+    const content = text.slice(0, text.indexOf(start))
+    return {
+      content: content === "" ? null : content,
+      toolCalls,
+      finishReason: finishReason === "length" ? finishReason : "tool_calls"
+    }
+  })
+  const toText = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =>
+    messages.map((message) => {
+      const [first] = message.tool_calls ?? []
+      if (message.role !== "assistant" || first === undefined) return message
+      return { role: "assistant", content: written.get(first.id ?? "") ?? writeCalls(message) }
+    })
+  return { parse, toText }
+}
+
+/** The text of an assistant message whose calls came from elsewhere: its content, then one line per call. */
+export const writeCalls = (message: Message): string =>
+  [
+    ...[textOf(message)].filter((content) => content !== ""),
+    ...(message.tool_calls ?? []).map(({ function: { arguments: json, name } }) => {
+      const value = Option.getOrElse(decodeJson(json), () => json)
+      return `${start}${writeJson({ name, arguments: value })}</tool_call>`
+    })
+  ].join("\n")
+
+const letters = (integer: number): string => Math.abs(integer).toString(36)
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const Call = Schema.Struct({ name: Schema.NonEmptyString, arguments: Schema.Unknown })
+const decodeCall = Schema.decodeUnknownOption(Call)
+
+/** All calls, or none where one of them is malformed. */
+const readCalls = (text: string): ReadonlyArray<typeof Call.Type> => {
+  const calls: Array<typeof Call.Type> = []
+  let closed = 0
+  for (const [, json = ""] of text.matchAll(block)) {
+    closed++
+    const call = Option.flatMap(decodeJson(json), decodeCall)
+    if (Option.isSome(call)) calls.push(call.value)
+  }
+  return calls.length === closed && text.split(start).length - 1 === closed ? calls : []
+}
+
+/** JSON as Python writes it (a blank after colon and comma): what models saw in training and chat templates write. */
+const writeJson = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`
+  if (typeof value === "object" && value !== null) {
+    return `{${Object.entries(value)
+      .map(([key, entry]) => `${JSON.stringify(key)}: ${writeJson(entry)}`)
+      .join(", ")}}`
+  }
+  return JSON.stringify(value) ?? "null"
+}
+
+/** The call an environment reads out of a completion for its own use. */
+export interface ReadCall {
+  /** `-ERROR-` where there is no call, it is malformed, or the tool is unknown. */
+  readonly name: string
+  readonly arguments: unknown
+  readonly isError: boolean
+}
+
+/**
+ * The first call in a tag of `tags` (default `tool_call`), checked against the names of `tools` where given. Strict JSON first,
+ * then, as the original, JSON written with single quotes; a name never holds a quote.
+ */
+export const readCall = (
+  text: string,
+  options: { readonly tools?: ReadonlyArray<unknown>; readonly tags?: ReadonlyArray<string> } = {}
+): ReadCall => {
+  const content = firstTagged(text, options.tags ?? ["tool_call"])
+  if (content === undefined || content === "") return wrong()
+  const parsed = Option.orElse(decodeJson(escapeControls(content)), () =>
+    decodeJson(escapeControls(content.replaceAll("'", '"')))
+  )
+  if (Option.isNone(parsed) || !isRecord(parsed.value)) return wrong()
+  const { arguments: value = {}, name = "" } = parsed.value
+  if (typeof name !== "string" || /['"]/.test(name)) return wrong()
+  const known = (options.tools ?? []).flatMap(toolName)
+  return (options.tools ?? []).length > 0 && !known.includes(name)
+    ? wrong(value)
+    : { name, arguments: value, isError: false }
+}
+
+const wrong = (value: unknown = {}): ReadCall => ({ name: "-ERROR-", arguments: value, isError: true })
+
+const firstTagged = (text: string, tags: ReadonlyArray<string>): string | undefined => {
+  for (const tag of tags) {
+    const from = text.indexOf(`<${tag}>`)
+    const to = from === -1 ? -1 : text.indexOf(`</${tag}>`, from + tag.length + 2)
+    if (to !== -1) return text.slice(from + tag.length + 2, to).trim()
+  }
+  return undefined
+}
+
+/** Models write raw line breaks and tabs inside strings; outside of strings they mean nothing. */
+const escapeControls = (json: string): string =>
+  json.replaceAll(/"(?:[^"\\]|\\.)*"/gs, (literal) =>
+    literal.replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  )
+
+const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const toolName = (tool: unknown): ReadonlyArray<string> => {
+  if (!isRecord(tool)) return []
+  if (typeof tool["name"] === "string") return [tool["name"]]
+  const definition = tool["function"]
+  return isRecord(definition) && typeof definition["name"] === "string" ? [definition["name"]] : []
+}

@@ -1,0 +1,119 @@
+/**
+ * A tracked session over a back end that answers in text alone: tokens and masks are the tokenizer's (`ChatMask`), logprobs are
+ * absent. What the server itself reports of tokens is used where one call makes the whole sequence.
+ *
+ * A chat that begins with the turns of a recorded one continues it; every answer sampled in the session is trained.
+ */
+import { Effect, Result } from "effect"
+import * as ChatMask from "../ChatMask.ts"
+import { type ChatRequest, type Choice, InferenceError, type TextRequest, type TrackedSession } from "../Inference.ts"
+import type { Message } from "../Message.ts"
+import type { TokenizerShape } from "../Tokenizer.ts"
+import { repeats } from "../TrackedSequence.ts"
+import type { Trajectory } from "../Trajectory.ts"
+import type { AnswerChoice, Backend } from "./Backend.ts"
+
+interface TextSequence {
+  /** Absent for text completions, which are never continued. */
+  readonly chat: ReadonlyArray<Message> | undefined
+  /** Indices of the messages that were sampled here. */
+  readonly sampled: ReadonlySet<number>
+  readonly trajectory: () => Result.Result<Trajectory, ChatMask.ChatMaskError>
+}
+
+/** A session whose sequences are made from text. */
+export const make = ({
+  backend,
+  tokenizer
+}: {
+  readonly backend: Pick<Backend, "chat" | "complete" | "server">
+  readonly tokenizer: TokenizerShape | undefined
+}): TrackedSession => {
+  const sequences: Array<TextSequence> = []
+
+  const record = (sequence: TextSequence, replaced: TextSequence | undefined): number => {
+    const found = replaced === undefined ? -1 : sequences.indexOf(replaced)
+    const at = found === -1 ? sequences.length : found
+    sequences[at] = sequence
+    return at
+  }
+
+  const continuedBy = (messages: ReadonlyArray<Message>): TextSequence | undefined =>
+    sequences.reduce<TextSequence | undefined>(
+      (best, one) =>
+        one.chat !== undefined && repeats(messages, one.chat) && one.chat.length > (best?.chat?.length ?? 0)
+          ? one
+          : best,
+      undefined
+    )
+
+  const chat = Effect.fn("TextSequences.chat")(function* (request: ChatRequest) {
+    const base = continuedBy(request.messages)
+    const { choices, promptTokens } = yield* backend.chat(request)
+    return choices.map((choice, index): Choice => {
+      const messages = [...request.messages, choice.message]
+      const sampled = new Set([...(base?.sampled ?? []), request.messages.length])
+      const trajectory = (): TextTrajectory =>
+        base === undefined || tokenizer === undefined
+          ? ChatMask.chatTrajectory(tokenizer, request, choice, promptTokens)
+          : retokenized(tokenizer, request, choice, sampled)
+      return {
+        ...withoutTokens(choice),
+        sequence: record({ chat: messages, sampled, trajectory }, index === 0 ? base : undefined)
+      }
+    })
+  })
+
+  const complete = Effect.fn("TextSequences.complete")(function* (request: TextRequest) {
+    const { choices, promptTokens } = yield* backend.complete(request)
+    return choices.map((choice): Choice => {
+      const trajectory = () => Result.succeed(ChatMask.textTrajectory(tokenizer, request.prompt, choice, promptTokens))
+      return {
+        ...withoutTokens(choice),
+        sequence: record({ chat: undefined, sampled: new Set(), trajectory }, undefined)
+      }
+    })
+  })
+
+  const trajectories = Effect.suspend(() =>
+    Effect.forEach(sequences, ({ trajectory }) => Effect.fromResult(trajectory())).pipe(
+      Effect.mapError(({ message }) => new InferenceError({ reason: "unsupported", server: backend.server, message }))
+    )
+  )
+
+  return { chat, complete, trajectories }
+}
+
+type TextTrajectory = Result.Result<Trajectory, ChatMask.ChatMaskError>
+
+const withoutTokens = ({ finishReason, message, policyVersion, text, toolCalls }: AnswerChoice): Choice => ({
+  message,
+  text,
+  toolCalls,
+  finishReason,
+  ...(policyVersion !== undefined && { policyVersion })
+})
+
+const retokenized = (
+  tokenizer: TokenizerShape,
+  { messages: asked, tools }: ChatRequest,
+  { finishReason, message, policyVersion, text }: AnswerChoice,
+  sampled: ReadonlySet<number>
+): TextTrajectory => {
+  const messages = [...asked, message]
+  return Result.map(
+    ChatMask.tokenize(tokenizer, messages, {
+      train: (_, index) => sampled.has(index),
+      finishReason,
+      ...(tools !== undefined && { tools })
+    }),
+    ({ mask, tokens }) => ({
+      messages,
+      completion: text,
+      finishReason,
+      tokens,
+      mask,
+      ...(policyVersion !== undefined && { policyVersion })
+    })
+  )
+}
