@@ -86,7 +86,7 @@ export type Common = typeof Common.Type
 /** camelCase name -> the original's snake_case name. */
 export const wireName = (name: string): string => String.camelToSnake(name)
 
-/** The settings of one kind of environment. */
+/** A set of fields as settings: of one kind of environment, or of whatever else is configured the same way. */
 export interface Settings<A> {
   /** By camelCase name; each with `description` and `default` annotations. */
   readonly fields: Schema.Struct.Fields
@@ -101,9 +101,13 @@ export interface Settings<A> {
 /** The common settings and an environment's own. */
 export const make = <const Own extends Schema.Struct.Fields>(
   own: Own
-): Settings<Schema.Struct.Type<typeof commonFields & Own>> => {
-  type A = Schema.Struct.Type<typeof commonFields & Own>
-  const fields: Schema.Struct.Fields = { ...commonFields, ...own }
+): Settings<Schema.Struct.Type<typeof commonFields & Own>> => fromFields({ ...commonFields, ...own })
+
+/** Settings of these fields alone. */
+export const fromFields = <const Fields extends Schema.Struct.Fields>(
+  fields: Fields
+): Settings<Schema.Struct.Type<Fields>> => {
+  type A = Schema.Struct.Type<Fields>
   const names: Record<string, string> = Object.fromEntries(Object.keys(fields).map((name) => [name, wireName(name)]))
   // The keys are computed, so the compiler cannot relate them to the fields: one cast, here.
   const codec = Schema.Struct(fields).pipe(Schema.encodeKeys(names)) as unknown as Schema.Codec<

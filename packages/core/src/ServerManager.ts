@@ -4,7 +4,7 @@
  * Guarantees: training and evaluation requests have separate limits per server; a request goes to the healthy server with the
  * most room and to another one when that dies; retries are bounded, jittered and respect Retry-After; nothing waits for ever.
  */
-import { Context, type Effect, type Scope } from "effect"
+import { Context, Duration, Effect, Layer, Option, type Scope } from "effect"
 import type {
   ChatRequest,
   Choice,
@@ -17,9 +17,26 @@ import type {
   TokensRequest,
   TrackedSession
 } from "./Inference.ts"
+import type { Backend } from "./inference/Backend.ts"
+import * as Fleet from "./inference/Fleet.ts"
+import * as OpenAi from "./inference/OpenAi.ts"
+import * as Proxy from "./inference/Proxy.ts"
+import * as Routing from "./inference/Routing.ts"
+import * as Scripted from "./inference/Scripted.ts"
+import * as Sglang from "./inference/Sglang.ts"
+import * as Transport from "./inference/Transport.ts"
+import * as Trl from "./inference/Trl.ts"
+import * as Vllm from "./inference/Vllm.ts"
+import * as Reasoning from "./Reasoning.ts"
+import * as ServerSettings from "./ServerSettings.ts"
+import type { SlurmError } from "./Slurm.ts"
+import { bytes, Tokenizer, type TokenizerShape } from "./Tokenizer.ts"
+import * as TrackedSequences from "./TrackedSequences.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
 export * from "./Inference.ts"
+export type { Answer, Backend, Capabilities } from "./inference/Backend.ts"
+export type { Completion, Options as ScriptedOptions, Script, ScriptedRequest } from "./inference/Scripted.ts"
 
 export interface ServerManagerShape {
   /** n rollouts of a chat, one trajectory each, with exact tokens where the server has them and the tokenizer's elsewhere. */
@@ -48,3 +65,150 @@ export interface ServerManagerShape {
 export class ServerManager extends Context.Service<ServerManager, ServerManagerShape>()(
   "@atropos/core/ServerManager"
 ) {}
+
+/** What a manager can be told beside its servers. */
+export interface Options extends Partial<ServerSettings.Manager> {
+  /** One server, a list, or (absent, or one without an address) Slurm's nodes or localhost:9004 to 9007. */
+  readonly servers?: Partial<ServerSettings.Server> | ReadonlyArray<Partial<ServerSettings.Server>>
+  /** Asked for in every chat that does not skip it. Default: off. */
+  readonly reasoning?: Reasoning.Reasoning
+}
+
+/**
+ * The inference servers of a configuration. Building it asks no server anything, so it may start before they do. A `Tokenizer` in
+ * the context turns chats into prompts for token-level servers and counts the tokens of the others.
+ */
+export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmError> =>
+  Layer.effect(
+    ServerManager,
+    Effect.gen(function* () {
+      const { reasoning = Reasoning.off, servers: given, ...rest } = options
+      const manager = ServerSettings.manager.complete(rest)
+      const tokenizer = Option.getOrUndefined(yield* Effect.serviceOption(Tokenizer))
+      if (manager.testing) {
+        return yield* make([unlimited(Scripted.make(Scripted.echo, tokenizer ?? bytes))], manager, {
+          tokenizer: tokenizer ?? bytes
+        })
+      }
+      const { origin, servers } = yield* ServerSettings.resolve(given, manager.slurm)
+      const transport = yield* Transport.make
+      const members = yield* Effect.forEach(servers, (settings) =>
+        Effect.map(toBackend({ settings, reasoning, transport }, tokenizer), (backend) => ({ ...settings, backend }))
+      )
+      const isDefault = origin === "defaults"
+      const proxyUrl = manager.proxyUrl ?? (yield* Proxy.configuredUrl)
+      return yield* make(members, manager, {
+        tokenizer,
+        ...(isDefault && {
+          serverWait: Math.min(10, manager.serverWait),
+          advice:
+            ". These are the defaults, as no server was configured: give base_url (--openai.base_url) or start one there"
+        }),
+        ...(proxyUrl !== undefined && { proxy: Proxy.make({ url: proxyUrl, transport }) })
+      })
+    })
+  ).pipe(Layer.provide(platform))
+
+// Loaded when a manager is built, so that whoever only asks for help need not wait for it.
+const platform = Layer.unwrap(
+  Effect.map(
+    Effect.promise(() => import("@effect/platform-node/NodeServices")),
+    (NodeServices) => NodeServices.layer
+  )
+)
+
+/** A manager over back ends of one's own making, each with the default limits: a policy in this process, say. */
+export const layerBackends = (
+  backends: ReadonlyArray<Backend>,
+  options: Partial<ServerSettings.Manager> & Partial<ServerSettings.Server> = {}
+): Layer.Layer<ServerManager> =>
+  Layer.effect(
+    ServerManager,
+    Effect.gen(function* () {
+      const tokenizer = Option.getOrUndefined(yield* Effect.serviceOption(Tokenizer))
+      const settings = { ...ServerSettings.server.complete({}), ...options }
+      return yield* make(
+        backends.map((backend) => ({ ...settings, backend })),
+        { ...ServerSettings.manager.complete({}), ...options },
+        { tokenizer }
+      )
+    })
+  )
+
+/** A policy that says what a script says, with exact tokens of the context's `Tokenizer`, or of bytes. */
+export const layerScripted = (script: Scripted.Script, options: Scripted.Options = {}): Layer.Layer<ServerManager> =>
+  Layer.effect(
+    ServerManager,
+    Effect.gen(function* () {
+      const tokenizer = Option.getOrElse(yield* Effect.serviceOption(Tokenizer), () => bytes)
+      // No splitting by n: a script is followed in the order of its requests.
+      const manager = { ...ServerSettings.manager.complete({}), maxNCompletions: Infinity }
+      return yield* make([unlimited(Scripted.make(script, tokenizer, options))], manager, { tokenizer })
+    })
+  )
+
+/** No waiting and no timers around a policy in this process. */
+const unlimited = (backend: Backend): Fleet.MemberSettings => ({
+  ...ServerSettings.server.complete({}),
+  backend,
+  timeout: Infinity,
+  numMaxRequestsAtOnce: Infinity,
+  numRequestsForEval: Infinity
+})
+
+const toBackend = (options: OpenAi.Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> => {
+  switch (options.settings.serverType) {
+    case "openai":
+      return OpenAi.make(options)
+    case "vllm":
+      return Vllm.make(options)
+    case "sglang":
+      return Sglang.make(options)
+    case "trl":
+      return Effect.succeed(Trl.make(options, tokenizer))
+  }
+}
+
+const make = Effect.fn("ServerManager.make")(function* (
+  members: ReadonlyArray<Fleet.MemberSettings>,
+  manager: Pick<ServerSettings.Manager, "maxAttempts" | "maxNCompletions" | "serverWait">,
+  around: {
+    readonly tokenizer: TokenizerShape | undefined
+    readonly serverWait?: number
+    readonly advice?: string
+    readonly proxy?: Proxy.Proxy
+  }
+) {
+  const { advice = "", proxy, serverWait = manager.serverWait, tokenizer } = around
+  const fleet = yield* Fleet.make(members, { serverWait: Duration.seconds(serverWait), advice })
+  const everyone = Routing.backend(fleet, manager)
+  const once = (ask: (session: TrackedSession) => Effect.Effect<unknown, InferenceError>) =>
+    Effect.suspend(() => {
+      const session = TrackedSequences.session({ backend: everyone, tokenizer })
+      return Effect.andThen(ask(session), session.trajectories)
+    })
+  return ServerManager.of({
+    chat: Effect.fn("ServerManager.chat")((request) => once((session) => session.chat(request))),
+    complete: Effect.fn("ServerManager.complete")((request) => once((session) => session.complete(request))),
+    answer: Effect.fn("ServerManager.answer")((request) =>
+      Effect.map(everyone.chat(request), ({ choices }) => choices)
+    ),
+    tokens: everyone.tokens,
+    promptLogprobs: everyone.promptLogprobs,
+    tracked: ({ preserveThinkBlocks } = {}) =>
+      proxy !== undefined
+        ? proxy.tracked
+        : Effect.sync(() => {
+            const prefer = fleet.roomiest(({ backend }) => backend.capabilities.tokens) ?? fleet.roomiest(() => true)
+            return TrackedSequences.session({
+              backend: Routing.backend(fleet, manager, prefer),
+              tokenizer,
+              ...(preserveThinkBlocks !== undefined && { preserveThinkBlocks })
+            })
+          }),
+    serverCount: members.length,
+    modelName: everyone.modelName,
+    metrics: fleet.metrics,
+    setWeight: fleet.setWeight
+  })
+})

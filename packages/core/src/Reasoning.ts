@@ -1,0 +1,82 @@
+/**
+ * Asking models to reason, and reading what they reasoned.
+ *
+ * OpenAI's own service takes `reasoning_effort`, wants temperature 1 and calls the token limit `max_completion_tokens`; every
+ * other provider takes a `reasoning` object with either an effort or a token limit, the effort winning where both are set.
+ * Source: the original's ReasoningConfig (atroposlib/envs/server_handling/server_baseline.py).
+ */
+import type { Common } from "./EnvironmentSettings.ts"
+import type { Message } from "./Message.ts"
+import { isOfficial } from "./ServerSettings.ts"
+
+export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh"
+
+export interface Reasoning {
+  readonly enabled: boolean
+  readonly effort?: Effort
+  readonly maxTokens?: number
+}
+
+/** Reasoning left to the server. */
+export const off: Reasoning = { enabled: false }
+
+/** Reasoning tokens an effort stands for, as shares of a 32,000 token budget: for providers that only know limits. */
+export const effortTokens: { readonly [E in Effort]: number } = {
+  none: 1024,
+  minimal: 3200,
+  low: 6400,
+  medium: 16_000,
+  high: 25_600,
+  xhigh: 30_400
+}
+
+/** What an environment's settings ask for; an effort or a limit turns reasoning on by itself. */
+export const fromSettings = (
+  settings: Pick<Common, "thinkingMode" | "reasoningEffort" | "maxReasoningTokens">
+): Reasoning => ({
+  enabled: settings.thinkingMode || settings.reasoningEffort !== null || settings.maxReasoningTokens !== null,
+  ...(settings.reasoningEffort === null ? {} : { effort: settings.reasoningEffort }),
+  ...(settings.maxReasoningTokens === null ? {} : { maxTokens: settings.maxReasoningTokens })
+})
+
+/** The request body with the reasoning options in it; keys the caller set stay as they are. */
+export const inject = (
+  body: { readonly [key: string]: unknown },
+  reasoning: Reasoning,
+  baseUrl: string
+): { readonly [key: string]: unknown } => {
+  if (!reasoning.enabled) return body
+  if (isOfficial(baseUrl)) {
+    const { max_tokens: limit, ...rest } = body
+    return {
+      reasoning_effort: reasoning.effort ?? "medium",
+      ...rest,
+      temperature: 1,
+      ...(limit === undefined ? {} : { max_completion_tokens: limit })
+    }
+  }
+  const { effort, maxTokens } = reasoning
+  const detail = effort !== undefined ? { effort } : maxTokens !== undefined ? { max_tokens: maxTokens } : {}
+  return { reasoning: { enabled: true, ...detail }, ...body }
+}
+
+const blocks = [/<think>([\s\S]*?)<\/think>/, /<\|start_of_scratchpad\|>([\s\S]*?)<\|end_of_scratchpad\|>/]
+
+/** What the model reasoned, wherever its provider put it: `reasoning_content`, `reasoning`, `reasoning_details`, or a block in the text. */
+export const read = (message: Message): string | undefined => {
+  const { content, reasoning, reasoning_content: own, reasoning_details: details } = message
+  if (typeof own === "string" && own !== "") return own
+  if (typeof reasoning === "string" && reasoning !== "") return reasoning
+  if (Array.isArray(details)) {
+    const text = details
+      .map((detail: { readonly text?: unknown } | null) => detail?.text)
+      .find((one) => typeof one === "string" && one !== "")
+    if (typeof text === "string") return text
+  }
+  if (typeof content !== "string") return undefined
+  for (const block of blocks) {
+    const found = block.exec(content)?.[1]?.trim()
+    if (found) return found
+  }
+  return undefined
+}

@@ -1,0 +1,111 @@
+/**
+ * An OpenAI-compatible server: chat and text completions through the `openai` package.
+ *
+ * The package's own retries and time limit are off; `ServerManager` owns both. There is no token-level endpoint, but ids and
+ * logprobs that the server adds to its answers are kept (see `Reply`). Health is a list of models, never a generation (Q-52).
+ */
+import { Effect } from "effect"
+import { type ChatRequest, InferenceError, type SamplingOptions, type TextRequest } from "../Inference.ts"
+import * as Reasoning from "../Reasoning.ts"
+import type { Server } from "../ServerSettings.ts"
+import { type Backend, unsupported } from "./Backend.ts"
+import * as Reply from "./Reply.ts"
+import { type JsonReply, malformed, rootMessage, statusError, type Transport } from "./Transport.ts"
+
+export interface Options {
+  readonly settings: Server
+  readonly reasoning: Reasoning.Reasoning
+  readonly transport: Transport
+}
+
+/** The largest timer Node has, about 24 days: the package wants a limit, ours comes first. */
+const noLimit = 2 ** 31 - 1
+
+export const make = Effect.fn("OpenAi.make")(function* ({ reasoning, settings, transport }: Options) {
+  const { default: OpenAI } = yield* Effect.promise(() => import("openai"))
+  const { apiKey, modelName } = settings
+  const server = settings.baseUrl ?? ""
+  const client = new OpenAI({
+    // An empty key would make the package look for one of its own in the environment.
+    apiKey: apiKey || "none",
+    baseURL: server,
+    maxRetries: 0,
+    timeout: noLimit,
+    fetch: transport.fetch,
+    logLevel: "off",
+    ...(apiKey ? {} : { defaultHeaders: { authorization: null } })
+  })
+
+  const failure = (path: string, cause: unknown): Effect.Effect<never, InferenceError> => {
+    const url = `${server}${path}`
+    if (cause instanceof OpenAI.APIConnectionError) {
+      return Effect.fail(
+        new InferenceError({ reason: "unreachable", server, message: `POST ${url}: ${rootMessage(cause)}`, cause })
+      )
+    }
+    if (cause instanceof OpenAI.APIError && cause.status !== undefined) {
+      const body = cause.error === undefined ? cause.message : JSON.stringify(cause.error)
+      return statusError({ server, url, status: cause.status, body, retryAfter: cause.headers?.get("retry-after") })
+    }
+    // A body that is no JSON, or a connection that broke while it came.
+    return Effect.fail(
+      cause instanceof SyntaxError
+        ? malformed(server, `POST ${url}: the answer is not JSON: ${cause.message}`)
+        : new InferenceError({
+            reason: "unreachable",
+            server,
+            message: `POST ${url}: ${cause instanceof Error ? rootMessage(cause) : String(cause)}`,
+            cause
+          })
+    )
+  }
+
+  const post = (path: string, body: { readonly [key: string]: unknown }): Effect.Effect<JsonReply, InferenceError> =>
+    Effect.tryPromise({
+      try: (signal) => client.post<unknown>(path, { body, signal }).withResponse(),
+      catch: (cause) => cause
+    }).pipe(
+      Effect.map(({ data, response }) => ({ body: data, headers: Object.fromEntries(response.headers) })),
+      Effect.catch((cause) => failure(path, cause))
+    )
+
+  const chat = Effect.fn("OpenAi.chat")(function* (request: ChatRequest) {
+    const body = {
+      model: modelName,
+      messages: request.messages,
+      ...(request.tools === undefined ? {} : { tools: request.tools }),
+      ...(request.toolChoice === undefined ? {} : { tool_choice: request.toolChoice }),
+      ...samplingBody(request)
+    }
+    const asked = request.skipReasoning ? body : Reasoning.inject(body, reasoning, server)
+    return yield* Reply.chat(server, request.n ?? 1, yield* post("/chat/completions", asked))
+  })
+
+  const complete = Effect.fn("OpenAi.complete")(function* (request: TextRequest) {
+    const body = { model: modelName, prompt: request.prompt, ...samplingBody(request) }
+    return yield* Reply.complete(server, request.n ?? 1, yield* post("/completions", body))
+  })
+
+  const instead = "use server_type vllm or sglang where the server has a /generate endpoint"
+  return {
+    server,
+    modelName,
+    capabilities: { tokens: false, promptLogprobs: false },
+    chat,
+    complete,
+    tokens: () => unsupported(server, "token-level completions", instead),
+    promptLogprobs: () => unsupported(server, "prompt logprobs", "use server_type vllm"),
+    health: transport.isThere({ server, url: `${server}/models`, apiKey: apiKey ?? "" })
+  } satisfies Backend
+})
+
+/** Sampling options as OpenAI-shaped body keys; what is not given is left to the server. `n` is left out where it is 1. */
+export const samplingBody = (options: SamplingOptions): { readonly [key: string]: unknown } => ({
+  ...((options.n ?? 1) === 1 ? {} : { n: options.n }),
+  ...(options.maxTokens === undefined ? {} : { max_tokens: options.maxTokens }),
+  ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
+  ...(options.topP === undefined ? {} : { top_p: options.topP }),
+  ...(options.stop === undefined || options.stop.length === 0 ? {} : { stop: options.stop }),
+  ...(options.seed === undefined ? {} : { seed: options.seed }),
+  ...options.extra
+})

@@ -1,0 +1,115 @@
+/**
+ * Tracked sessions kept by the original's managed-server proxy (`proxy_url`, ATROPOS_PROXY_URL) instead of by this process.
+ *
+ * A session is made when it is asked for and deleted when its scope closes; the nodes the proxy holds are the trajectories. Unlike the
+ * original's client, tool calls are kept (Q-55). Text completions are not offered by the proxy. Source: managed_server_proxy.py.
+ */
+import { Config, Effect, Option, Schema, type Scope } from "effect"
+import { type ChatRequest, InferenceError, type TrackedSession } from "../Inference.ts"
+import type { Message } from "../Message.ts"
+import type { Trajectory } from "../Trajectory.ts"
+import { unsupported } from "./Backend.ts"
+import { samplingBody } from "./OpenAi.ts"
+import * as Reply from "./Reply.ts"
+import type { Transport } from "./Transport.ts"
+
+export interface Proxy {
+  readonly tracked: Effect.Effect<TrackedSession, InferenceError, Scope.Scope>
+}
+
+const Created = Schema.Struct({ uuid: Schema.String })
+const Nodes = Schema.Struct({
+  nodes: Schema.Array(
+    Schema.Struct({
+      full_text: Schema.String,
+      tokens: Schema.Array(Schema.Natural),
+      masked_tokens: Schema.Array(Schema.Int),
+      logprobs: Schema.Array(Schema.Finite),
+      metadata: Schema.optionalKey(
+        Schema.NullOr(Schema.Struct({ finish_reason: Schema.optionalKey(Schema.NullOr(Schema.String)) }))
+      )
+    })
+  )
+})
+const decodeCreated = Reply.decode(Created)
+const decodeNodes = Reply.decode(Nodes)
+
+/** ATROPOS_PROXY_URL, where it is set. */
+export const configuredUrl: Effect.Effect<string | undefined> = Config.NonEmptyString("ATROPOS_PROXY_URL").pipe(
+  Config.option,
+  Effect.orDie,
+  Effect.map(Option.getOrUndefined)
+)
+
+export const make = (options: { readonly url: string; readonly transport: Transport }): Proxy => {
+  const { transport } = options
+  const server = options.url.replace(/\/+$/, "")
+  const call = (method: "GET" | "POST" | "DELETE", path: string, body?: { readonly [key: string]: unknown }) =>
+    transport.json({ method, server, url: `${server}${path}`, apiKey: "", ...(body === undefined ? {} : { body }) })
+
+  const open = Effect.gen(function* () {
+    const reply = yield* call("POST", "/sessions/create", { tool_parser: "hermes" })
+    return (yield* decodeCreated(server, reply.body)).uuid
+  })
+  const close = (uuid: string) =>
+    call("DELETE", `/${uuid}`).pipe(
+      Effect.timeout("5 seconds"),
+      Effect.catch((error) =>
+        Effect.logWarning("the proxy keeps a session that is over", { uuid, reason: error.message })
+      )
+    )
+
+  return {
+    tracked: Effect.map(Effect.acquireRelease(open, close), (uuid): TrackedSession => {
+      const chats: Array<{ readonly messages: ReadonlyArray<Message>; readonly completion: string }> = []
+      return {
+        chat: Effect.fn("Proxy.chat")(function* (request: ChatRequest) {
+          const reply = yield* call("POST", `/${uuid}/v1/chat/completions`, {
+            messages: request.messages,
+            ...(request.tools === undefined ? {} : { tools: request.tools }),
+            ...(request.toolChoice === undefined ? {} : { tool_choice: request.toolChoice }),
+            ...samplingBody(request)
+          })
+          const { choices } = yield* Reply.chat(server, request.n ?? 1, reply)
+          for (const { message, text } of choices)
+            chats.push({ messages: [...request.messages, message], completion: text })
+          return choices
+        }),
+        complete: () => unsupported(server, "tracked text completions", "use chat, or leave proxy_url out"),
+        trajectories: Effect.gen(function* () {
+          const { nodes } = yield* decodeNodes(server, (yield* call("GET", `/${uuid}/nodes`)).body)
+          return yield* Effect.forEach(nodes, (node) => toTrajectory(server, node, chats))
+        })
+      }
+    })
+  }
+}
+
+/** A node as a trajectory; its chat is the longest one seen here whose last words end the node's text. */
+const toTrajectory = (
+  server: string,
+  node: (typeof Nodes.Type)["nodes"][number],
+  chats: ReadonlyArray<{ readonly messages: ReadonlyArray<Message>; readonly completion: string }>
+): Effect.Effect<Trajectory, InferenceError> => {
+  const { full_text: text, logprobs, masked_tokens: mask, tokens } = node
+  if (tokens.length !== mask.length || tokens.length !== logprobs.length) {
+    return Effect.fail(
+      new InferenceError({
+        reason: "malformed",
+        server,
+        message: `node of ${server}: ${tokens.length} tokens, ${mask.length} mask values, ${logprobs.length} logprobs`
+      })
+    )
+  }
+  const chat = chats
+    .filter(({ completion }) => text.endsWith(completion))
+    .toSorted((a, b) => b.messages.length - a.messages.length)[0]
+  return Effect.succeed({
+    messages: chat?.messages ?? [{ role: "user", content: text }],
+    completion: chat?.completion ?? "",
+    finishReason: node.metadata?.finish_reason ?? "unknown",
+    tokens: Int32Array.from(tokens),
+    mask: Int32Array.from(mask),
+    logprobs: Float32Array.from(logprobs)
+  })
+}

@@ -1,0 +1,76 @@
+/**
+ * An SGLang server: OpenAI's routes for text, its native `POST /generate` for exact tokens and logprobs, `GET /health`.
+ *
+ * The native answer is one object, or a list of them for n > 1, each with `meta_info.output_token_logprobs = [[logprob, id, text], …]` and
+ * `meta_info.finish_reason = { type, … }`. Prompt logprobs are not asked of it.
+ */
+import { Effect, Schema } from "effect"
+import type { TokenChoice } from "../Inference.ts"
+import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
+import * as OpenAi from "./OpenAi.ts"
+import { checkCount, decode, headerPolicyVersion } from "./Reply.ts"
+import { rootOf } from "./Vllm.ts"
+
+const Generated = Schema.Struct({
+  meta_info: Schema.Struct({
+    output_token_logprobs: Schema.Array(
+      Schema.TupleWithRest(Schema.Tuple([Schema.Finite, Schema.Natural]), [Schema.Unknown])
+    ),
+    finish_reason: Schema.NullOr(Schema.Union([Schema.String, Schema.Struct({ type: Schema.String })])),
+    policy_version: Schema.optionalKey(Schema.NullOr(Schema.Finite))
+  })
+})
+const decodeGenerated = decode(Schema.Union([Schema.Array(Generated), Generated]))
+
+export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options) {
+  const { settings, transport } = options
+  const openAi = yield* OpenAi.make(options)
+  const { server } = openAi
+  const root = rootOf(server)
+  const apiKey = settings.apiKey ?? ""
+
+  const tokens = Effect.fn("Sglang.tokens")(function* (request: IdsRequest) {
+    const { max_tokens: limit, seed, ...sampling } = OpenAi.samplingBody(request)
+    const reply = yield* transport.json({
+      method: "POST",
+      server,
+      url: `${root}/generate`,
+      apiKey,
+      body: {
+        input_ids: request.inputIds,
+        sampling_params: {
+          ...sampling,
+          ...(limit === undefined ? {} : { max_new_tokens: limit }),
+          ...(seed === undefined ? {} : { sampling_seed: seed })
+        },
+        return_logprob: true,
+        return_text_in_logprobs: false
+      }
+    })
+    const body = yield* decodeGenerated(server, reply.body)
+    const sequences: ReadonlyArray<typeof Generated.Type> = Array.isArray(body) ? body : [body]
+    yield* checkCount(server, request.n ?? 1, sequences.length)
+    return sequences.map(({ meta_info: info }): TokenChoice => {
+      const policyVersion = info.policy_version ?? headerPolicyVersion(reply)
+      return {
+        tokens: info.output_token_logprobs.map(([, id]) => id),
+        logprobs: info.output_token_logprobs.map(([logprob]) => logprob),
+        finishReason:
+          info.finish_reason === null
+            ? "unknown"
+            : typeof info.finish_reason === "string"
+              ? info.finish_reason
+              : info.finish_reason.type,
+        ...(policyVersion === undefined ? {} : { policyVersion })
+      }
+    })
+  })
+
+  return {
+    ...openAi,
+    capabilities: { tokens: true, promptLogprobs: false },
+    tokens,
+    promptLogprobs: () => unsupported(server, "prompt logprobs", "use server_type vllm"),
+    health: transport.isThere({ server, url: `${root}/health`, apiKey })
+  } satisfies Backend
+})

@@ -1,0 +1,133 @@
+/**
+ * The one HTTP edge to inference servers: connections, JSON both ways, and what its failures mean.
+ *
+ * No retries and no time limit of its own (Node's five minutes for the first header are lifted: a long generation sends nothing
+ * until it is done); `ServerManager` owns both. Interrupting a request closes its connection, which makes servers stop generating.
+ */
+import { Clock, Effect, Schema, type Scope } from "effect"
+import { HttpClientRequest } from "effect/http"
+import { InferenceError, type InferenceFailure } from "../Inference.ts"
+
+export interface Question {
+  /** What the error says failed. */
+  readonly server: string
+  readonly url: string
+  /** Empty: none is sent. */
+  readonly apiKey: string
+}
+
+export interface JsonRequest extends Question {
+  readonly method: "GET" | "POST" | "DELETE"
+  readonly body?: { readonly [key: string]: unknown }
+}
+
+export interface JsonReply {
+  readonly body: unknown
+  /** Names in lower case. */
+  readonly headers: { readonly [name: string]: string | undefined }
+}
+
+export interface Transport {
+  readonly json: (request: JsonRequest) => Effect.Effect<JsonReply, InferenceError>
+  /** Succeeds with any answer below 500: whoever refuses a question is there. */
+  readonly isThere: (question: Question) => Effect.Effect<void, InferenceError>
+  /** For clients that bring their own protocol: a fetch over the same connections. */
+  readonly fetch: typeof globalThis.fetch
+}
+
+export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(function* () {
+  const [NodeHttpClient, Undici] = yield* Effect.promise(() =>
+    Promise.all([import("@effect/platform-node/NodeHttpClient"), import("@effect/platform-node/Undici")])
+  )
+  const dispatcher = yield* NodeHttpClient.makeDispatcherOptions({ headersTimeout: 0, bodyTimeout: 0 })
+  const client = yield* Effect.provideService(NodeHttpClient.makeUndici, NodeHttpClient.Dispatcher, dispatcher)
+
+  const authorized = (request: HttpClientRequest.HttpClientRequest, apiKey: string) =>
+    apiKey === "" ? request : HttpClientRequest.bearerToken(request, apiKey)
+
+  const answerOf = Effect.fnUntraced(function* (request: HttpClientRequest.HttpClientRequest, server: string) {
+    const failed = (error: { readonly message: string; readonly cause?: unknown }) =>
+      new InferenceError({
+        reason: "unreachable",
+        server,
+        message: `${request.method} ${request.url}: ${rootMessage(error)}`,
+        cause: error
+      })
+    const response = yield* Effect.mapError(client.execute(request), failed)
+    const text = yield* Effect.mapError(response.text, failed)
+    return { status: response.status, text, headers: response.headers }
+  })
+
+  return {
+    json: Effect.fn("Transport.json")(function* ({ apiKey, body, method, server, url }: JsonRequest) {
+      const bare = HttpClientRequest.make(method)(url)
+      const request = authorized(body === undefined ? bare : HttpClientRequest.bodyJsonUnsafe(bare, body), apiKey)
+      const { headers, status, text } = yield* answerOf(request, server)
+      if (status < 200 || status >= 300) {
+        return yield* statusError({ server, url, status, body: text, retryAfter: headers["retry-after"] })
+      }
+      const parsed = yield* Effect.mapError(parseJson(text), () =>
+        malformed(server, `${method} ${url}: the answer is not JSON: ${shortened(text)}`)
+      )
+      return { body: parsed, headers }
+    }),
+    isThere: Effect.fn("Transport.isThere")(function* ({ apiKey, server, url }) {
+      const { status, text } = yield* answerOf(authorized(HttpClientRequest.get(url), apiKey), server)
+      if (status >= 500) return yield* statusError({ server, url, status, body: text })
+    }),
+    // Undici's fetch is what Node's own is made of; only their declarations differ.
+    fetch: ((input: string, init: object) => Undici.fetch(input, { ...init, dispatcher })) as typeof globalThis.fetch
+  }
+})
+
+const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+
+/** The failure an HTTP status stands for. */
+export const statusError = Effect.fnUntraced(function* (answer: {
+  readonly server: string
+  readonly url: string
+  readonly status: number
+  readonly body: string
+  readonly retryAfter?: string | null | undefined
+}) {
+  const { body, retryAfter, server, status, url } = answer
+  const now = yield* Clock.currentTimeMillis
+  const reason: InferenceFailure =
+    status === 429 || status === 503 ? "overloaded" : status === 408 ? "timeout" : status >= 500 ? "failed" : "rejected"
+  const wait = retryAfterMillis(retryAfter, now)
+  return yield* new InferenceError({
+    reason,
+    server,
+    status,
+    message: `${url} answered ${status}: ${shortened(body) || "(no text)"}`,
+    ...(wait === undefined ? {} : { retryAfterMillis: wait })
+  })
+})
+
+/** A Retry-After header in milliseconds from now: seconds, or an HTTP date. */
+export const retryAfterMillis = (header: string | null | undefined, now: number): number | undefined => {
+  if (header === null || header === undefined || header.trim() === "") return undefined
+  const seconds = Number(header)
+  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000)
+  const date = Date.parse(header)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}
+
+/** The failure of a server whose answer breaks its protocol. */
+export const malformed = (server: string, message: string): InferenceError =>
+  new InferenceError({ reason: "malformed", server, message })
+
+const shortened = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text).trim()
+
+/** The innermost message: "fetch failed" says nothing, its cause says ECONNREFUSED. */
+export const rootMessage = (error: { readonly message: string; readonly cause?: unknown }): string => {
+  let message = error.message
+  let cause = error.cause
+  for (let depth = 0; depth < 5 && cause instanceof Error; depth++) {
+    // An AggregateError (every address of a name refused) has no text of its own.
+    const inner: unknown = cause instanceof AggregateError ? cause.errors[0] : undefined
+    message = cause.message || (inner instanceof Error ? inner.message : message)
+    cause = cause.cause
+  }
+  return message
+}
