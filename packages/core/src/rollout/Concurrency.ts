@@ -1,0 +1,92 @@
+/**
+ * How many rollouts may be under way: the original's formulas (atroposlib/envs/base.py, `add_train_workers`, `env_manager`) as
+ * pure functions of the queue's state.
+ *
+ * Differences, all of them about work that is paid for: the limits say how many groups may be on their way to the queue (rolling
+ * out, or not yet acknowledged), so that the queue ends where the original's ends without its overshoot; lowering a limit starts
+ * nothing new and cancels nothing; `max_batches_offpolicy = 0` means one batch under way or queued, where the original never rolls
+ * out at all; `max_num_workers` holds for reserved shares too.
+ */
+import type { EnvironmentStatus } from "../TrajectoryClient.ts"
+import type * as EnvironmentSettings from "../EnvironmentSettings.ts"
+
+export type EvaluationHandling = EnvironmentSettings.Common["evalHandling"]
+
+/** Items rolled out at once, evaluation aside: `max_num_workers`, or workers per node times servers. */
+export const maximumWorkers = (
+  settings: Pick<EnvironmentSettings.Common, "maxNumWorkers" | "maxNumWorkersPerNode">,
+  serverCount: number
+): number =>
+  settings.maxNumWorkers >= 0 ? settings.maxNumWorkers : settings.maxNumWorkersPerNode * Math.max(1, serverCount)
+
+/** Items rolled out at once while an evaluation runs or not. */
+export const workerLimit = (
+  settings: Pick<
+    EnvironmentSettings.Common,
+    "maxNumWorkers" | "maxNumWorkersPerNode" | "evalHandling" | "evalLimitRatio"
+  >,
+  serverCount: number,
+  isEvaluating: boolean
+): number => {
+  const maximum = maximumWorkers(settings, serverCount)
+  if (!isEvaluating || settings.evalHandling === "NONE") return maximum
+  return settings.evalHandling === "STOP_TRAIN" ? 0 : Math.trunc(maximum * settings.evalLimitRatio)
+}
+
+/** The sequences of a batch that this environment may fill: what nobody has reserved, and its own share. */
+export const derivedBatchSize = (
+  batchSize: number,
+  unallocatedFraction: number,
+  minBatchAllocation: number | null
+): number => Math.trunc(batchSize * (unallocatedFraction + (minBatchAllocation ?? 0)))
+
+/** What the queue limit depends on. */
+export interface QueueState {
+  readonly batchSize: number
+  readonly groupSize: number
+  readonly maxBatchesOffpolicy: number
+  readonly minBatchAllocation: number | null
+  readonly status: Pick<EnvironmentStatus, "queueSize" | "selfQueueSize" | "maxGroupSize" | "unallocatedFraction">
+}
+
+/** Groups that may be on their way to the queue, by the off-policy cap and the reserved share. */
+export const queueRoom = (state: QueueState): number => {
+  const { batchSize, groupSize, maxBatchesOffpolicy, minBatchAllocation, status } = state
+  const derived = derivedBatchSize(batchSize, status.unallocatedFraction, minBatchAllocation)
+  // Synchronous mode: one whole batch, so rounded up; else the original's floor.
+  const cap =
+    maxBatchesOffpolicy <= 0 ? Math.ceil(derived / groupSize) : Math.floor((maxBatchesOffpolicy * derived) / groupSize)
+  const shared = cap - status.queueSize
+  return minBatchAllocation === null ? shared : Math.max(shared, reservedRoom(state, minBatchAllocation))
+}
+
+/** Groups wanted so that the reserved share of every batch can be filled even when others overrun the queue. */
+const reservedRoom = (
+  { batchSize, groupSize, maxBatchesOffpolicy, status }: QueueState,
+  minBatchAllocation: number
+): number => {
+  const batches = Math.max(1, maxBatchesOffpolicy)
+  const pack = Math.max(1, status.maxGroupSize)
+  const perPack = Math.floor(pack / groupSize)
+  const packs = Math.ceil((minBatchAllocation * batchSize * batches) / pack)
+  const isFull = status.queueSize * groupSize >= batches * batchSize
+  if (isFull && packs * perPack - status.selfQueueSize <= 0) return 0
+  const queued = Math.floor((pack * status.selfQueueSize) / (pack / groupSize))
+  return Math.max(0, Math.ceil(((packs + perPack) * pack - queued) / groupSize))
+}
+
+/**
+ * Groups still missing until `total_steps` are trained on, the queued ones counted; Infinity where that cannot be known
+ * because others share the queue or sizes differ (the step alone then says when it is over).
+ */
+export const groupsUntilEnd = (
+  totalSteps: number,
+  batchSize: number,
+  groupSize: number,
+  status: Pick<EnvironmentStatus, "currentStep" | "queueSize" | "selfQueueSize" | "maxGroupSize">
+): number => {
+  const steps = totalSteps - status.currentStep
+  if (steps <= 0) return 0
+  const isAlone = status.queueSize === status.selfQueueSize && status.maxGroupSize <= groupSize
+  return isAlone ? Math.ceil((steps * batchSize) / groupSize) - status.queueSize : Number.POSITIVE_INFINITY
+}

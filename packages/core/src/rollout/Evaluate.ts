@@ -1,0 +1,165 @@
+/**
+ * Evaluation of an environment on its held-out items, and where the results go.
+ *
+ * An item that fails is logged, counted and left out of the rates; the others go on. Results of a step are written to a folder of
+ * their own, never over earlier ones: `metrics.json` in the shape of the original's (atroposlib/envs/base.py, `evaluate_log`) and
+ * `samples.jsonl`, one line per completion.
+ */
+import { Clock, Effect, FileSystem, Option, Path, Schema, Stream } from "effect"
+import type { EnvironmentError, EnvironmentShape, EvaluatedTrajectory } from "../Environment.ts"
+import * as Evaluation from "../Evaluation.ts"
+import { reasonOf } from "./reason.ts"
+
+/** One evaluated item. */
+export interface EvaluatedItem {
+  readonly item: string
+  readonly trajectories: ReadonlyArray<EvaluatedTrajectory>
+}
+
+export interface FailedItem {
+  readonly item: string
+  readonly reason: string
+}
+
+export interface Evaluated {
+  readonly items: ReadonlyArray<EvaluatedItem>
+  readonly failures: ReadonlyArray<FailedItem>
+  readonly seconds: number
+}
+
+/** Results cannot be written. */
+export class EvaluationFileError extends Schema.TaggedError<EvaluationFileError>()("EvaluationFileError", {
+  path: Schema.String,
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+/** Evaluates all held-out items, `max_eval_workers` at once; none where the environment has no evaluation. */
+export const evaluate = Effect.fn("Evaluate.evaluate")(function* (
+  environment: Pick<EnvironmentShape, "name" | "evaluation" | "settings">,
+  options: { readonly onItem?: (item: EvaluatedItem | FailedItem) => Effect.Effect<void> } = {}
+) {
+  if (Option.isNone(environment.evaluation)) return Option.none<Evaluated>()
+  const { maxEvalWorkers, workerTimeout } = environment.settings
+  const { onItem = () => Effect.void } = options
+  const started = yield* Clock.currentTimeMillis
+  const results = yield* environment.evaluation.value.pipe(
+    Stream.mapEffect(
+      ({ evaluate, label }) => {
+        const limited = workerTimeout > 0 ? Effect.timeout(evaluate, workerTimeout * 1000) : evaluate
+        return limited.pipe(
+          Effect.map((trajectories): EvaluatedItem | FailedItem => ({ item: label, trajectories })),
+          Effect.catchCause((cause) => {
+            const failure: EvaluatedItem | FailedItem = { item: label, reason: reasonOf(cause) }
+            return Effect.as(Effect.logWarning("evaluation of an item failed", failure), failure)
+          }),
+          Effect.tap(onItem)
+        )
+      },
+      { concurrency: maxEvalWorkers }
+    ),
+    Stream.runCollect
+  )
+  const evaluated: Evaluated = {
+    items: results.filter((result) => "trajectories" in result),
+    failures: results.filter((result) => "reason" in result),
+    seconds: ((yield* Clock.currentTimeMillis) - started) / 1000
+  }
+  return Option.some(evaluated)
+}) satisfies (...args: never) => Effect.Effect<Option.Option<Evaluated>, EnvironmentError>
+
+/**
+ * The figures of an evaluation. Rates are means over items of the share of right completions, with the standard error over items;
+ * `eval/pass@k` (k = 2, 4, … up to the samples every item has) is the unbiased estimate.
+ */
+export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [name: string]: number } => {
+  const shown = items.filter(({ trajectories }) => trajectories.length > 0)
+  const rates = shown.map(({ trajectories }) => Evaluation.mean(trajectories.map(({ correct }) => (correct ? 1 : 0))))
+  const scores = shown.map(({ trajectories }) => Evaluation.mean(trajectories.map(({ score }) => score)))
+  const figures: Record<string, number> = {
+    "eval/items": items.length,
+    "eval/failed_items": failures.length,
+    "eval/seconds": seconds
+  }
+  if (shown.length === 0) return figures
+  figures["eval/percent_correct"] = Evaluation.mean(rates)
+  figures["eval/percent_correct_stderr"] = Evaluation.standardError(rates)
+  figures["eval/mean_score"] = Evaluation.mean(scores)
+  figures["eval/mean_score_stderr"] = Evaluation.standardError(scores)
+  const samples = Math.min(...shown.map(({ trajectories }) => trajectories.length))
+  for (let k = 2; k <= samples; k *= 2) {
+    figures[`eval/pass@${k}`] = Evaluation.mean(
+      shown.map(({ trajectories }) =>
+        Evaluation.passAtK(trajectories.length, trajectories.filter(({ correct }) => correct).length, k)
+      )
+    )
+  }
+  return figures
+}
+
+export interface EvaluationFiles {
+  /** `data_dir_to_save_evals`. */
+  readonly directory: string
+  /** Environment's name, also the task's in `metrics.json` (`<name>_eval`). */
+  readonly name: string
+  readonly step: number
+  readonly modelName: string
+  readonly maxTokenLength: number
+}
+
+/** Writes the results of a step to `<directory>/<name>/step-<step>`, or `…_1`, `…_2` when that exists; returns the folder. */
+export const save = Effect.fn("Evaluate.save")(
+  function* (evaluated: Evaluated, options: EvaluationFiles) {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const parent = path.join(options.directory, options.name)
+    yield* fs.makeDirectory(parent, { recursive: true })
+    let folder = path.join(parent, `step-${options.step}`)
+    for (let number = 1; yield* fs.exists(folder); number++)
+      folder = path.join(parent, `step-${options.step}_${number}`)
+    yield* fs.makeDirectory(folder)
+    yield* write(folder, evaluated, options)
+    return folder
+  },
+  (effect, _, { directory }) =>
+    Effect.mapError(
+      effect,
+      (cause) =>
+        new EvaluationFileError({
+          path: directory,
+          message: `cannot write evaluation results below ${directory}: ${cause.message}`,
+          cause
+        })
+    )
+)
+
+const write = Effect.fnUntraced(function* (folder: string, evaluated: Evaluated, options: EvaluationFiles) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const figures = metrics(evaluated)
+  const report = {
+    config_general: {
+      model_name: options.modelName,
+      total_evaluation_time_seconds: String(evaluated.seconds),
+      generation_parameters: { max_new_tokens: options.maxTokenLength },
+      step: options.step
+    },
+    results: { [`atropos|${options.name}_eval|0`]: figures, all: figures },
+    failures: evaluated.failures
+  }
+  yield* fs.writeFileString(path.join(folder, "metrics.json"), `${JSON.stringify(report, null, 2)}\n`)
+  yield* Stream.fromIterable(evaluated.items).pipe(
+    Stream.map((item) => item.trajectories.map((one) => `${JSON.stringify(sample(item.item, one))}\n`).join("")),
+    Stream.encodeText,
+    Stream.run(fs.sink(path.join(folder, "samples.jsonl")))
+  )
+})
+
+const sample = (item: string, { correct, score, trajectory }: EvaluatedTrajectory): object => ({
+  item,
+  score,
+  correct,
+  finish_reason: trajectory.finishReason,
+  tokens: trajectory.tokens.length,
+  messages: trajectory.messages
+})

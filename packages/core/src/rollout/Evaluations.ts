@@ -1,0 +1,94 @@
+/**
+ * Evaluations of a running environment: one at a time, results to the service, to files and to the log.
+ *
+ * One that falls due while another runs is done after it, for the newest step. A failed evaluation is logged and stops nothing.
+ */
+import { Effect, FileSystem, Latch, Option, Path } from "effect"
+import type { EnvironmentShape } from "../Environment.ts"
+import { ServerManager } from "../ServerManager.ts"
+import * as Evaluate from "./Evaluate.ts"
+import { reasonOf } from "./reason.ts"
+
+export interface Evaluations {
+  /** Asks for an evaluation at a step. */
+  readonly request: (step: number) => void
+  readonly isRunning: () => boolean
+  /** Waits until none runs and none is due. */
+  readonly idle: Effect.Effect<void>
+  /** Evaluations finished. */
+  readonly finished: () => number
+  /** Works for as long as it runs. */
+  readonly run: Effect.Effect<never>
+}
+
+export interface EvaluationsOptions {
+  readonly environment: EnvironmentShape
+  readonly record: (step: number, figures: { readonly [name: string]: number }) => Effect.Effect<void>
+  /** An evaluation began or ended. */
+  readonly onChange: () => void
+}
+
+/** Evaluations of an environment; requests to one without held-out items change nothing. */
+export const make = Effect.fn("Evaluations.make")(function* (options: EvaluationsOptions) {
+  const { environment, onChange, record } = options
+  const servers = yield* ServerManager
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const requested = Latch.makeUnsafe(false)
+  const idle = Latch.makeUnsafe(true)
+  let due: number | undefined
+  let isRunning = false
+  let finished = 0
+
+  const evaluateAt = Effect.fn("Evaluations.evaluateAt")(
+    function* (step: number) {
+      yield* Effect.logInfo("evaluation started", { step })
+      const evaluated = yield* Evaluate.evaluate(environment)
+      if (Option.isNone(evaluated)) return
+      const figures = Evaluate.metrics(evaluated.value)
+      yield* Effect.logInfo("evaluation finished", { step, ...figures })
+      yield* record(step, figures)
+      const { dataDirToSaveEvals: directory, maxTokenLength } = environment.settings
+      if (directory !== null) {
+        const { name } = environment
+        const { modelName } = servers
+        yield* Evaluate.save(evaluated.value, { directory, name, step, modelName, maxTokenLength })
+      }
+      finished++
+    },
+    (effect, step) =>
+      Effect.catchCause(effect, (cause) => Effect.logError("evaluation failed", { step, reason: reasonOf(cause) })),
+    Effect.provideContext(context)
+  )
+
+  const run = Effect.gen(function* () {
+    for (;;) {
+      requested.closeUnsafe()
+      const step = due
+      if (step === undefined) {
+        idle.openUnsafe()
+        yield* requested.await
+        continue
+      }
+      due = undefined
+      isRunning = true
+      onChange()
+      yield* evaluateAt(step)
+      isRunning = false
+      onChange()
+    }
+  })
+
+  const evaluations: Evaluations = {
+    request: (step) => {
+      if (Option.isNone(environment.evaluation)) return
+      due = step
+      idle.closeUnsafe()
+      requested.openUnsafe()
+    },
+    isRunning: () => isRunning || due !== undefined,
+    idle: idle.await,
+    finished: () => finished,
+    run
+  }
+  return evaluations
+})

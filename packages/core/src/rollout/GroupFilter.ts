@@ -1,0 +1,88 @@
+/**
+ * Which scored groups are sent: the original's rules (atroposlib/envs/base.py, `handle_send_to_api`), each drop with its reason.
+ *
+ * A group is dropped whole: for a size other than announced, for scores that carry no signal, for one sequence that reaches the
+ * run's token limit (equality counts), and, beyond the original, for content no trainer could use. Groups whose signal lies in
+ * token-level advantages are kept although their scores are equal.
+ */
+import { Result } from "effect"
+import type { Message } from "../Message.ts"
+import type { ScoredGroup } from "../ScoredGroup.ts"
+import { trainedTokens } from "../Trajectory.ts"
+
+/** Why a group was not sent. */
+export const reasons = [
+  "wrong_size", // not group_size sequences (or group_overrides.group_size)
+  "no_tokens", // a sequence without tokens: neither server nor tokenizer gave any
+  "misaligned", // masks, scores or logprobs do not match the tokens
+  "not_finite", // NaN or Infinity among scores or advantages
+  "identical_scores", // all scores equal, and no token-level advantages
+  "too_long", // a sequence has max_token_length tokens or more
+  "unscorable", // the environment could not judge the item
+  "rejected_by_service" // the service refused it; see the dead letters
+] as const
+export type DropReason = (typeof reasons)[number]
+
+export interface FilterOptions {
+  readonly groupSize: number
+  readonly ensureScoresAreNotSame: boolean
+  readonly includeMessages: boolean
+  /** Sequences of this many tokens or more are too long; 0 or less: no limit is known. */
+  readonly maxTokenLength: number
+  /** Synthesises the chat of a sequence from its tokens, where a tokenizer is at hand. */
+  readonly decode?: (tokens: Int32Array) => string
+}
+
+/** The group as it is to be sent, or why it is not. */
+export const filter = (group: ScoredGroup, options: FilterOptions): Result.Result<ScoredGroup, DropReason> => {
+  const { tokens } = group
+  if (tokens.length !== expectedSize(group, options.groupSize)) return Result.fail("wrong_size")
+  if (tokens.some((sequence) => sequence.length === 0)) return Result.fail("no_tokens")
+  if (!isAligned(group)) return Result.fail("misaligned")
+  if (!isFinite(group)) return Result.fail("not_finite")
+  if (options.ensureScoresAreNotSame && group.advantages === undefined && hasOneScore(group.scores)) {
+    return Result.fail("identical_scores")
+  }
+  const limit = options.maxTokenLength
+  if (limit > 0 && tokens.some((sequence) => sequence.length >= limit)) return Result.fail("too_long")
+  return Result.succeed(withMessages(group, options))
+}
+
+/** Trained tokens of each sequence (G). */
+export const completionLengths = (group: ScoredGroup): ReadonlyArray<number> =>
+  group.masks.map((mask) => trainedTokens({ mask }))
+
+/** Whether there is but one distinct score. */
+export const hasOneScore = (scores: Float64Array): boolean => {
+  for (let i = 1; i < scores.length; i++) if (scores[i] !== scores[0]) return false
+  return true
+}
+
+const expectedSize = ({ groupOverrides }: ScoredGroup, groupSize: number): number => {
+  const own = groupOverrides?.["group_size"]
+  return typeof own === "number" ? own : groupSize
+}
+
+const isAligned = (group: ScoredGroup): boolean => {
+  const { advantages, inferenceLogprobs, masks, refLogprobs, scores, tokens } = group
+  const fits = (rows: ReadonlyArray<ArrayLike<number>> | undefined): boolean =>
+    rows === undefined ||
+    (rows.length === tokens.length && rows.every((row, index) => row.length === tokens[index]!.length))
+  return (
+    scores.length === tokens.length && fits(masks) && fits(advantages) && fits(inferenceLogprobs) && fits(refLogprobs)
+  )
+}
+
+const isFinite = ({ advantages, scores }: ScoredGroup): boolean =>
+  scores.every(Number.isFinite) && (advantages ?? []).every((row) => row.every(Number.isFinite))
+
+const withMessages = (group: ScoredGroup, { decode, includeMessages }: FilterOptions): ScoredGroup => {
+  const { messages, ...rest } = group
+  if (!includeMessages) return rest
+  if (messages !== undefined && messages.some((chat) => chat.length > 0)) return group
+  if (decode === undefined) return rest
+  return {
+    ...rest,
+    messages: group.tokens.map((sequence): ReadonlyArray<Message> => [{ role: "user", content: decode(sequence) }])
+  }
+}

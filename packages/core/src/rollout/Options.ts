@@ -1,0 +1,52 @@
+/** What a run of environments can be told beside their settings, and how it fails. */
+import { type Duration, Schema } from "effect"
+import type { Totals } from "./RolloutMetrics.ts"
+
+/** An environment cannot run, or cannot go on. */
+export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutError", {
+  environment: Schema.String,
+  reason: Schema.Literals([
+    "settings", // they do not fit the run
+    "service", // the service refused what waiting cannot mend
+    "state", // saved state, spool or files cannot be used
+    "items", // the item source failed
+    "all" // no environment of the program is left
+  ]),
+  message: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+export interface Options {
+  /** Folder for groups that wait for the service, and for dead letters. Default `.atropos/spool`. */
+  readonly spoolDirectory?: string
+  /** Bytes of groups that may wait on disk, per environment. Default 1 GiB. */
+  readonly spoolMaxBytes?: number
+  /** Groups kept in memory when the spool cannot take them, before rollouts pause. Default 256. */
+  readonly maxGroupsInMemory?: number
+  /** Attempts per item before it becomes a dead letter. Default 3. */
+  readonly maxItemAttempts?: number
+  /** Evaluates before the first step. Default false, as the original. */
+  readonly evaluateAtStart?: boolean
+  /** Evaluates after the last step. Default false, as the original. */
+  readonly evaluateAtEnd?: boolean
+  /** How long rollouts under way may take to finish when the program is stopped. Default 5 seconds. */
+  readonly stopWithin?: Duration.Input
+}
+
+export const defaults: Required<Options> = {
+  spoolDirectory: ".atropos/spool",
+  spoolMaxBytes: 1024 ** 3,
+  maxGroupsInMemory: 256,
+  maxItemAttempts: 3,
+  evaluateAtStart: false,
+  evaluateAtEnd: false,
+  stopWithin: "5 seconds"
+}
+
+/** What a run came to. */
+export interface Summary extends Totals {
+  readonly environment: string
+  /** The trainer's step when it ended. */
+  readonly step: number
+  readonly evaluations: number
+}

@@ -1,0 +1,191 @@
+/**
+ * Figures of one environment's rollouts: collected while it runs, given out once per trainer step, and counted as Effect metrics.
+ *
+ * Names are the original's where it has the figure (atroposlib/envs/base.py, `wandb_log`, `perf_stats`). Completion lengths are
+ * those of accepted groups alone, `_p95` is a percentile, and groups count as sent when the service has answered for them.
+ */
+import { Effect, Metric } from "effect"
+import * as Evaluation from "../Evaluation.ts"
+import type { ServerMetrics } from "../Inference.ts"
+import type { ScoredGroup } from "../ScoredGroup.ts"
+import { completionLengths, type DropReason } from "./GroupFilter.ts"
+
+const groupsCounter = Metric.counter("atropos.rollout.groups", {
+  description: "scored groups by outcome",
+  incremental: true
+})
+const itemsCounter = Metric.counter("atropos.rollout.items", {
+  description: "rollouts of items by outcome",
+  incremental: true
+})
+const runningGauge = Metric.gauge("atropos.rollout.running", { description: "items being rolled out" })
+const unsentGauge = Metric.gauge("atropos.rollout.unsent", { description: "groups the service has not answered for" })
+
+export type ItemOutcome = "succeeded" | "failed" | "died" | "timeout" | "given_up" | "unscorable"
+
+export interface RolloutMetrics {
+  /** A group passed the filters. */
+  readonly kept: (group: ScoredGroup) => void
+  readonly dropped: (reason: DropReason) => void
+  readonly delivered: (isDuplicate: boolean) => void
+  readonly item: (outcome: ItemOutcome, millis: number) => void
+  /** Groups the service has answered for since the last `take`. */
+  readonly sentSinceTaken: () => number
+  /** The figures since the last `take`, and a fresh start. */
+  readonly take: () => { readonly [name: string]: number }
+  /** Over the whole run: groups sent and dropped by reason, items by outcome. */
+  readonly totals: () => Totals
+  /** Brings the Effect metrics up to date. */
+  readonly publish: (gauges: { readonly running: number; readonly unsent: number }) => Effect.Effect<void>
+}
+
+export interface Totals {
+  readonly groupsSent: number
+  /** Sent before, by this program or a predecessor that crashed. */
+  readonly duplicates: number
+  readonly dropped: { readonly [reason in DropReason]?: number }
+  readonly items: { readonly [outcome in ItemOutcome]?: number }
+}
+
+/** Collects for one environment. */
+export const make = (environment: string): RolloutMetrics => {
+  let window = emptyWindow()
+  const dropped: { [reason in DropReason]?: number } = {}
+  const items: { [outcome in ItemOutcome]?: number } = {}
+  const unpublishedGroups = new Map<string, number>()
+  const unpublishedItems = new Map<string, number>()
+  let groupsSent = 0
+  let duplicates = 0
+  return {
+    kept: (group) => {
+      window.kept++
+      for (const length of completionLengths(group)) window.lengths.push(length)
+      for (const score of group.scores) window.scores.push(score)
+    },
+    dropped: (reason) => {
+      count(window.dropped, reason)
+      dropped[reason] = (dropped[reason] ?? 0) + 1
+      count(unpublishedGroups, reason)
+    },
+    delivered: (isDuplicate) => {
+      window.sent++
+      if (isDuplicate) duplicates++
+      else groupsSent++
+      count(unpublishedGroups, isDuplicate ? "duplicate" : "sent")
+    },
+    item: (outcome, millis) => {
+      items[outcome] = (items[outcome] ?? 0) + 1
+      count(unpublishedItems, outcome)
+      if (outcome === "given_up") return
+      window.durations.push(millis / 1000)
+      if (outcome === "succeeded") window.succeeded.push(millis / 1000)
+      else window.failed.push(millis / 1000)
+    },
+    sentSinceTaken: () => window.sent,
+    take: () => {
+      const figures = toFigures(window)
+      window = emptyWindow()
+      return figures
+    },
+    totals: () => ({ groupsSent, duplicates, dropped: { ...dropped }, items: { ...items } }),
+    publish: Effect.fnUntraced(function* ({ running, unsent }) {
+      const groups = [...unpublishedGroups]
+      const rollouts = [...unpublishedItems]
+      unpublishedGroups.clear()
+      unpublishedItems.clear()
+      for (const [outcome, number] of groups) {
+        yield* Metric.update(Metric.withAttributes(groupsCounter, { environment, outcome }), number)
+      }
+      for (const [outcome, number] of rollouts) {
+        yield* Metric.update(Metric.withAttributes(itemsCounter, { environment, outcome }), number)
+      }
+      yield* Metric.update(Metric.withAttributes(runningGauge, { environment }), running)
+      yield* Metric.update(Metric.withAttributes(unsentGauge, { environment }), unsent)
+    })
+  }
+}
+
+interface Window {
+  kept: number
+  sent: number
+  readonly lengths: Array<number>
+  readonly scores: Array<number>
+  readonly dropped: Map<string, number>
+  readonly durations: Array<number>
+  readonly succeeded: Array<number>
+  readonly failed: Array<number>
+}
+
+const emptyWindow = (): Window => ({
+  kept: 0,
+  sent: 0,
+  lengths: [],
+  scores: [],
+  dropped: new Map(),
+  durations: [],
+  succeeded: [],
+  failed: []
+})
+
+const count = (counts: Map<string, number>, name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1)
+
+const toFigures = (window: Window): { readonly [name: string]: number } => {
+  const dropped = [...window.dropped.values()].reduce((sum, number) => sum + number, 0)
+  const groups = window.kept + dropped
+  const figures: Record<string, number> = {
+    "train/items_sent_to_api": window.sent,
+    "train/items_rejected": dropped,
+    ...Object.fromEntries([...window.dropped].map(([reason, number]) => [`train/items_rejected/${reason}`, number]))
+  }
+  if (groups > 0) figures["train/percent_identical"] = (window.dropped.get("identical_scores") ?? 0) / groups
+  if (window.scores.length > 0) figures["train/scores_mean"] = Evaluation.mean(window.scores)
+  if (window.lengths.length > 0) {
+    const { max, mean, min, std } = summary(window.lengths)
+    figures["train/completion_lengths"] = mean
+    figures["train/completion_lengths_std"] = std
+    figures["train/completion_lengths_max"] = max
+    figures["train/completion_lengths_min"] = min
+    figures["train/completion_lengths_p95"] = Evaluation.quantile(window.lengths, 0.95)
+  }
+  perf(figures, "task_duration", window.durations)
+  perf(figures, "succeeded_task_duration", window.succeeded)
+  perf(figures, "failed_task_duration", window.failed)
+  return figures
+}
+
+/** Population figures, as the original's. */
+const summary = (values: ReadonlyArray<number>) => {
+  const mean = Evaluation.mean(values)
+  let squares = 0
+  let max = Number.NEGATIVE_INFINITY
+  let min = Number.POSITIVE_INFINITY
+  for (const value of values) {
+    squares += (value - mean) ** 2
+    max = Math.max(max, value)
+    min = Math.min(min, value)
+  }
+  return { mean, std: Math.sqrt(squares / values.length), max, min }
+}
+
+/** Only of more than one value, as the original. */
+const perf = (figures: Record<string, number>, name: string, values: ReadonlyArray<number>): void => {
+  if (values.length < 2) return
+  for (const [kind, value] of Object.entries(summary(values))) figures[`train_perf/${name}_${kind}`] = value
+}
+
+/** The inference servers' figures, all servers of the list: `server/server_<i>_request_time_avg`, `…_eval_…`. */
+export const serverFigures = (servers: ReadonlyArray<ServerMetrics>): { readonly [name: string]: number } => {
+  const figures: Record<string, number> = {}
+  const order = [...new Set(servers.map(({ server }) => server))]
+  for (const metrics of servers) {
+    if (metrics.count === 0) continue
+    const name = `server/server_${order.indexOf(metrics.server)}${metrics.split === "eval" ? "_eval" : ""}`
+    figures[`${name}_request_time_avg`] = metrics.latencyMean
+    figures[`${name}_request_time_max`] = metrics.latencyMax
+    figures[`${name}_request_time_p95`] = metrics.latencyP95
+    figures[`${name}_average_num_attempts`] = 1 + metrics.retries / metrics.count
+    figures[`${name}_tokens_per_second`] = metrics.tokensPerSecond
+    figures[`${name}_failures`] = metrics.failures
+  }
+  return figures
+}

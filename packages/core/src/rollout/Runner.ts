@@ -1,0 +1,369 @@
+/** Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module. */
+import { Context, Deferred, type Duration, Effect, Exit, Fiber, Option, Path, Result, Scope, Stream } from "effect"
+import type { EnvironmentShape, RolledOut } from "../Environment.ts"
+import type { ScoredGroup } from "../ScoredGroup.ts"
+import { ServerManager } from "../ServerManager.ts"
+import { Tokenizer } from "../Tokenizer.ts"
+import { type EnvironmentStatus, TrajectoryClient, type TrajectoryError } from "../TrajectoryClient.ts"
+import { backoffMillis } from "./backoff.ts"
+import * as Checkpoint from "./Checkpoint.ts"
+import * as Concurrency from "./Concurrency.ts"
+import * as Connection from "./Connection.ts"
+import * as DeadLetters from "./DeadLetters.ts"
+import { groupKey } from "./Delivery.ts"
+import * as Evaluations from "./Evaluations.ts"
+import * as EvaluationSchedule from "./EvaluationSchedule.ts"
+import * as GroupFilter from "./GroupFilter.ts"
+import { type Options, RolloutError, type Summary } from "./Options.ts"
+import { reasonOf } from "./reason.ts"
+import * as RolloutMetrics from "./RolloutMetrics.ts"
+import * as SavedGroups from "./SavedGroups.ts"
+import * as Spool from "./Spool.ts"
+import * as Submitter from "./Submitter.ts"
+import * as WorkerPool from "./WorkerPool.ts"
+
+/** The share of the inference servers this program may use: the sum of its environments' shares. */
+export class Weights extends Context.Service<
+  Weights,
+  { readonly set: (name: string, weight: number) => Effect.Effect<void> }
+>()("@atropos/core/rollout/Runner/Weights") {}
+
+const saveInterval = "1 second"
+/** For each of the last requests when the program stops. */
+const farewellTimeout = "5 seconds"
+/** Fewest failures in a row that slow rollouts down. */
+const minFailuresBeforeSlowdown = 8
+
+/** Runs an environment under a name until its steps or its items are through, or until interrupted. */
+export const run = Effect.fn("Runner.run")(
+  function* (environment: EnvironmentShape, name: string, options: Required<Options>) {
+    const client = yield* TrajectoryClient
+    const servers = yield* ServerManager
+    const weights = yield* Weights
+    const path = yield* Path.Path
+    const tokenizer = yield* Effect.serviceOption(Tokenizer)
+    const { settings } = environment
+    const failing = (reason: RolloutError["reason"]) => (cause: Error) =>
+      new RolloutError({ environment: name, reason, message: cause.message, cause })
+
+    const connection = yield* Connection.make(client, {
+      desiredName: name,
+      weight: settings.inferenceWeight,
+      groupSize: settings.groupSize,
+      maxTokenLength: settings.maxTokenLength,
+      minBatchAllocation: settings.minBatchAllocation
+    }).pipe(Effect.mapError(failing("service")))
+    const { name: registeredName, numSteps, startingStep } = connection.registration()
+    const batchSize = connection.batchSize() > 0 ? connection.batchSize() : settings.batchSize
+    const totalSteps = settings.totalSteps === -1 ? numSteps : settings.totalSteps
+    yield* checkSettings(name, settings.groupSize, batchSize, totalSteps)
+    yield* Effect.logInfo("environment registered", { name: registeredName, batchSize, step: startingStep })
+
+    const folder = path.join(options.spoolDirectory, name.replaceAll(/[^\w.-]/g, "_"))
+    const { cursor, lineage, resumedFrom, save } = yield* Checkpoint.open({
+      client,
+      environment,
+      name,
+      file: path.join(folder, "state.json"),
+      currentStep: startingStep
+    }).pipe(Effect.mapError(failing("state")))
+    if (Option.isSome(resumedFrom)) {
+      yield* Effect.logInfo("resuming", { savedAtStep: resumedFrom.value, frontier: cursor.frontier() })
+    }
+    const spool = yield* Spool.make({ directory: folder, maxBytes: options.spoolMaxBytes, lineage }).pipe(
+      Effect.mapError(failing("state"))
+    )
+    const deadLetters = yield* DeadLetters.make(path.join(folder, "dead-letters.jsonl"))
+    const savedGroups =
+      settings.dataPathToSaveGroups === null
+        ? undefined
+        : yield* SavedGroups.open(settings.dataPathToSaveGroups).pipe(Effect.mapError(failing("state")))
+    const metrics = RolloutMetrics.make(name)
+
+    const scope = yield* Effect.scope
+    const workScope = yield* Scope.fork(scope)
+    const finished = yield* Deferred.make<void>()
+    let status: EnvironmentStatus | undefined
+    let step = Option.getOrElse(resumedFrom, () => startingStep)
+    // Groups answered for since the last status: it may not count them yet.
+    let answered = 0
+    let duplicatesInARow = 0
+
+    const record = (atStep: number, values: { readonly [name: string]: number }): Effect.Effect<void> =>
+      client
+        .recordMetrics({ source: connection.registration().name, step: atStep, values })
+        .pipe(
+          Effect.catch((error) =>
+            error.reason === "unsupported"
+              ? Effect.logDebug("the service takes no metrics")
+              : Effect.logWarning("metrics not recorded", { step: atStep, reason: error.message })
+          )
+        )
+    const reconnect = (envId: number): Effect.Effect<void> =>
+      connection
+        .reconnect(envId)
+        .pipe(
+          Effect.catch((error) =>
+            Effect.andThen(
+              Effect.logError("cannot register again; trying later", { reason: error.message }),
+              Effect.flatMap(backoffMillis(5), Effect.sleep)
+            )
+          )
+        )
+
+    // What an earlier process spooled holds its items; the closed ones need no second rollout.
+    for (const { index } of spool.recovered) cursor.hold(index)
+    const spooledItems = new Set(spool.recovered.filter(({ closes }) => closes).map(({ index }) => index))
+
+    const submitter = Submitter.make({
+      spool,
+      maxGroupsInMemory: options.maxGroupsInMemory,
+      submit: (groups) => Effect.suspend(() => client.submit(connection.registration().envId, groups)),
+      reconnect: Effect.suspend(() => reconnect(connection.registration().envId)),
+      isOnlyUnsent: (index, unsent) => cursor.holds(index) <= unsent,
+      onDelivered: ({ index }, outcome) => {
+        answered++
+        duplicatesInARow = outcome.status === "duplicate" ? duplicatesInARow + 1 : 0
+        metrics.delivered(outcome.status === "duplicate")
+        cursor.release(index)
+      },
+      onRejected: Effect.fnUntraced(function* (delivery, reason) {
+        metrics.dropped("rejected_by_service")
+        yield* Effect.logError("group rejected by the service", { index: delivery.index, key: delivery.key, reason })
+        yield* deadLetters.group(delivery, reason)
+        cursor.release(delivery.index)
+        pool.wake()
+      })
+    })
+
+    const evaluations = yield* Evaluations.make({ environment, record, onChange: () => pool.wake() })
+
+    const room = (running: number): number => {
+      if (status === undefined || submitter.isBlocked()) return 0
+      const { groupSize, maxBatchesOffpolicy, minBatchAllocation } = settings
+      const underWay = running + submitter.unsent() + answered
+      return Math.min(
+        Concurrency.workerLimit(settings, servers.serverCount, evaluations.isRunning()) - running,
+        Concurrency.queueRoom({ batchSize, groupSize, maxBatchesOffpolicy, minBatchAllocation, status }) - underWay,
+        Concurrency.groupsUntilEnd(totalSteps, batchSize, groupSize, status) - underWay
+      )
+    }
+
+    const filterOptions = (): GroupFilter.FilterOptions => ({
+      groupSize: settings.groupSize,
+      ensureScoresAreNotSame: settings.ensureScoresAreNotSame,
+      includeMessages: settings.includeMessages,
+      maxTokenLength: connection.maxTokenLength(),
+      ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
+    })
+
+    const deliver = Effect.fnUntraced(function* ({ index, path, work }: WorkerPool.Task, { groups }: RolledOut) {
+      const limits = filterOptions()
+      const kept: Array<ScoredGroup> = []
+      for (const [position, group] of groups.entries()) {
+        const verdict = GroupFilter.filter(group, limits)
+        if (Result.isFailure(verdict)) {
+          metrics.dropped(verdict.failure)
+          yield* Effect.logDebug("group dropped", { item: work.label, reason: verdict.failure })
+          continue
+        }
+        metrics.kept(verdict.success)
+        kept.push(verdict.success)
+        cursor.hold(index)
+        submitter.offer({ index, key: groupKey(lineage, path, position), group: verdict.success })
+      }
+      cursor.release(index)
+      if (savedGroups === undefined) return
+      yield* Effect.catch(savedGroups.write(kept), (error) =>
+        Effect.logError("groups not saved", { reason: error.message, groups: kept.length })
+      )
+    })
+
+    const pool = WorkerPool.make(
+      {
+        items: environment.work,
+        from: cursor.frontier(),
+        isDone: (index) => cursor.isFinished(index) || spooledItems.has(index),
+        room,
+        timeoutSeconds: settings.workerTimeout,
+        maxAttempts: options.maxItemAttempts,
+        failuresBeforeSlowdown: Math.max(
+          minFailuresBeforeSlowdown,
+          Concurrency.maximumWorkers(settings, servers.serverCount)
+        ),
+        onStart: ({ index }) => cursor.hold(index),
+        onDone: (task, rolledOut, millis) => {
+          metrics.item("succeeded", millis)
+          return deliver(task, rolledOut)
+        },
+        onUnscorable: ({ index, work }, error, millis) => {
+          metrics.item("unscorable", millis)
+          metrics.dropped("unscorable")
+          cursor.release(index)
+          return Effect.logWarning("group skipped", { item: work.label, reason: error.message })
+        },
+        onFailure: Effect.fnUntraced(function* ({ failures, index, work }, { cause, kind, reason }, millis, isFinal) {
+          metrics.item(kind, millis)
+          yield* Effect.logWarning("rollout failed", { item: work.label, kind, reason, attempt: failures })
+          yield* Effect.logDebug("rollout failed because of", cause)
+          if (!isFinal) return
+          metrics.item("given_up", millis)
+          yield* deadLetters.item({ index, item: work.label, attempts: failures, reason })
+          cursor.release(index)
+        })
+      },
+      workScope
+    )
+
+    const recordRollouts = Effect.fnUntraced(function* (atStep: number) {
+      const least = settings.minItemsSentBeforeLogging
+      if (least > 0 && metrics.sentSinceTaken() < least) return
+      const figures = { ...metrics.take(), ...RolloutMetrics.serverFigures(yield* servers.metrics) }
+      yield* Effect.logInfo("rollouts", { step: atStep, ...figures })
+      yield* record(atStep, figures)
+    })
+
+    const onStatus = Effect.fnUntraced(function* (next: EnvironmentStatus) {
+      const previous = step
+      status = next
+      step = next.currentStep
+      answered = 0
+      yield* weights.set(name, next.envWeight)
+      if (step > previous) {
+        // In a fiber of its own: a slow answer must not keep the next status waiting.
+        yield* Effect.forkIn(recordRollouts(step), scope)
+        if (EvaluationSchedule.isDue(previous, step, settings.stepsPerEval)) evaluations.request(step)
+      }
+      if (step >= totalSteps) yield* Deferred.succeed(finished, undefined)
+      pool.wake()
+    })
+
+    const followStatus = Effect.gen(function* () {
+      let attempts = 0
+      for (;;) {
+        const { envId } = connection.registration()
+        const followed = yield* client.statusChanges(envId).pipe(
+          Stream.runForEach((next) => {
+            attempts = 0
+            return onStatus(next)
+          }),
+          Effect.raceFirst(connection.replaced(envId)),
+          Effect.result
+        )
+        if (connection.registration().envId !== envId) continue
+        attempts++
+        if (Result.isFailure(followed)) {
+          if (followed.failure.reason === "notFound") {
+            yield* reconnect(envId)
+            continue
+          }
+          if (attempts === 1) {
+            yield* Effect.logWarning("no status from the trajectory service", { reason: followed.failure.message })
+          }
+        }
+        yield* Effect.sleep(yield* backoffMillis(attempts, { cap: 10_000 }))
+      }
+    })
+
+    let savedVersion = cursor.version()
+    const saveIfChanged = Effect.suspend(() => {
+      const version = cursor.version()
+      if (version === savedVersion) return Effect.void
+      return save(step).pipe(
+        Effect.andThen(Effect.sync(() => (savedVersion = version))),
+        Effect.catch((error: TrajectoryError | Checkpoint.CheckpointError) =>
+          Effect.logWarning("state not saved; trying again", { reason: error.message })
+        )
+      )
+    })
+    const publish = Effect.suspend(() => metrics.publish({ running: pool.running(), unsent: submitter.unsent() }))
+    const keepSaving = Effect.gen(function* () {
+      for (;;) {
+        yield* Effect.sleep(saveInterval)
+        yield* saveIfChanged
+        yield* publish
+        if (duplicatesInARow >= manyDuplicates) {
+          duplicatesInARow = 0
+          yield* Effect.logWarning(
+            "the service has these groups already: does another process run under the same name? Give each its own wandb_name",
+            { name }
+          )
+        }
+      }
+    })
+
+    const stop = Effect.fnUntraced(function* (exit: Exit.Exit<unknown, unknown>) {
+      pool.stop()
+      // After the last step nobody wants what is under way; in all other cases it is paid for.
+      if (Exit.isFailure(exit)) yield* within(pool.drained, options.stopWithin)
+      yield* Scope.close(workScope, Exit.void)
+      yield* within(submitter.flush, farewellTimeout)
+      yield* Fiber.interrupt(sending)
+      const left = yield* submitter.persist
+      if (left > 0)
+        yield* Effect.logError("groups could not be kept; their items are rolled out again", { groups: left })
+      yield* within(saveIfChanged, farewellTimeout)
+      yield* within(recordRollouts(step), farewellTimeout)
+      yield* publish
+      const farewell = client.disconnectEnvironment(connection.registration().envId)
+      const parted = yield* within(farewell, farewellTimeout)
+      if (Exit.isFailure(parted)) {
+        yield* Effect.logWarning("not disconnected from the service", { reason: reasonOf(parted.cause) })
+      }
+    })
+
+    if (options.evaluateAtStart && Option.isNone(resumedFrom)) evaluations.request(step)
+    const sending = yield* Effect.forkIn(submitter.run, scope)
+    yield* Effect.forkIn(evaluations.run, scope)
+    yield* Effect.forkIn(keepSaving, scope)
+    yield* Effect.forkIn(followStatus, scope)
+    const work = Effect.gen(function* () {
+      yield* Effect.raceFirst(Deferred.await(finished), Effect.andThen(pool.run, submitter.flush))
+      if (options.evaluateAtEnd) evaluations.request(step)
+      yield* evaluations.idle
+    })
+    yield* Effect.onExit(Effect.mapError(work, failing("items")), stop)
+
+    const summary: Summary = { environment: name, step, evaluations: evaluations.finished(), ...metrics.totals() }
+    yield* Effect.logInfo("environment finished", summary)
+    return summary
+  },
+  (effect, _environment, name) => Effect.annotateLogs(Effect.scoped(effect), { environment: name })
+)
+
+/** So many groups that the service knew already are more than a crash leaves behind. */
+const manyDuplicates = 32
+
+const checkSettings = Effect.fnUntraced(function* (
+  environment: string,
+  groupSize: number,
+  batchSize: number,
+  totalSteps: number
+) {
+  const refuse = (message: string) => new RolloutError({ environment, reason: "settings", message })
+  if (batchSize <= 0) {
+    return yield* refuse("the service does not say the run's batch size: register the trainer first, or set batch_size")
+  }
+  if (groupSize > batchSize) {
+    return yield* refuse(
+      `group_size is ${groupSize}, but the run's batches have ${batchSize} sequences: ` +
+        `lower group_size to ${batchSize} or less, or raise the trainer's batch size`
+    )
+  }
+  if (totalSteps === -1) {
+    return yield* refuse("total_steps is -1, and the run has no number of steps either: set total_steps")
+  }
+})
+
+/** Runs an effect for at most so long in a fiber of its own: also inside a finalizer, which cannot be interrupted itself. */
+const within = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  limit: Duration.Input
+): Effect.Effect<Exit.Exit<A, E>, never, R> =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(effect)
+    const timer = yield* Effect.forkChild(Effect.andThen(Effect.sleep(limit), Fiber.interrupt(fiber)))
+    const exit = yield* Fiber.await(fiber)
+    yield* Fiber.interrupt(timer)
+    return exit
+  })

@@ -1,0 +1,163 @@
+/** Parts for tests of rollouts: environments over numbers, a service that can go away, a folder of its own. */
+import { NodeServices } from "@effect/platform-node"
+import { Effect, Fiber, FileSystem, Layer, Option, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as EnvironmentSettings from "../../src/EnvironmentSettings.ts"
+import * as Environment from "../../src/Environment.ts"
+import type { ScoredGroup } from "../../src/ScoredGroup.ts"
+import { ServerManager } from "../../src/ServerManager.ts"
+import type { Trajectory } from "../../src/Trajectory.ts"
+import * as TrajectoryClient from "../../src/TrajectoryClient.ts"
+import * as Rollout from "../../src/Rollout.ts"
+
+/** A trajectory of four tokens, two of them trained; the first token tells the item. */
+export const trajectory = (item: number, completion = "right"): Trajectory => ({
+  messages: [
+    { role: "user", content: `item ${item}` },
+    { role: "assistant", content: completion }
+  ],
+  completion,
+  finishReason: "stop",
+  tokens: Int32Array.of(item, 1, 2, 3),
+  mask: Int32Array.of(-100, -100, 2, 3),
+  logprobs: Float32Array.of(1, 1, -0.5, -0.25)
+})
+
+/** A group of one item, scores 0, 1, 2, … */
+export const group = (item: number, size = 2): ScoredGroup => ({
+  tokens: Array.from({ length: size }, () => Int32Array.of(item, 1, 2, 3)),
+  masks: Array.from({ length: size }, () => Int32Array.of(-100, -100, 2, 3)),
+  scores: Float64Array.from({ length: size }, (_, index) => index)
+})
+
+export const itemOf = ({ tokens }: ScoredGroup): number => tokens[0]![0]!
+
+export interface Numbers extends Partial<Environment.Definition<number, Error, never>> {
+  readonly name?: string
+  readonly settings?: Partial<EnvironmentSettings.Common>
+}
+
+const numbersLayer = ({ name = "numbers", settings: _, ...definition }: Numbers) =>
+  Environment.layer(name, EnvironmentSettings.make({}), ({ groupSize }) =>
+    Effect.succeed<Environment.Definition<number, Error, never>>({
+      items: (cursor) => Stream.iterate(cursor, (n) => n + 1),
+      collectTrajectories: (item) => Effect.succeed(Array.from({ length: groupSize }, () => trajectory(item))),
+      score: (_, group) => Effect.succeed(group.map((_, index) => index)),
+      ...definition
+    })
+  )
+
+/** Items 0, 1, 2, …; groups of `groupSize` with scores 0, 1, …; whatever `definition` says otherwise. */
+export const numbers = (definition: Numbers = {}): Effect.Effect<Environment.EnvironmentShape> =>
+  Environment.Environment.pipe(
+    Effect.provide(numbersLayer(definition)({ groupSize: 2, totalSteps: 1_000_000, ...definition.settings }), {
+      local: true
+    })
+  )
+
+export interface Outage {
+  /** What the network does to every request. */
+  state: "up" | "unreachable" | "hanging"
+  /** Requests that met the network, by name. */
+  readonly requests: Array<string>
+}
+
+/** The service behind a network that can fail; with `hanging` nothing ever comes back, as for a process that was killed. */
+export const behindNetwork = (
+  service: TrajectoryClient.TrajectoryClientShape
+): { readonly client: TrajectoryClient.TrajectoryClientShape; readonly network: Outage } => {
+  const network: Outage = { state: "up", requests: [] }
+  const gate = (name: string): Effect.Effect<void, TrajectoryClient.TrajectoryError> =>
+    Effect.suspend(() => {
+      network.requests.push(name)
+      if (network.state === "hanging") return Effect.never
+      if (network.state === "up") return Effect.void
+      return Effect.fail(new TrajectoryClient.TrajectoryError({ reason: "unreachable", message: "connection refused" }))
+    })
+  const through = <A>(name: string, effect: Effect.Effect<A, TrajectoryClient.TrajectoryError>) =>
+    Effect.andThen(gate(name), effect)
+  return {
+    network,
+    client: {
+      ...service,
+      registerEnvironment: (spec) => through("registerEnvironment", service.registerEnvironment(spec)),
+      runInfo: through("runInfo", service.runInfo),
+      disconnectEnvironment: (envId) => through("disconnectEnvironment", service.disconnectEnvironment(envId)),
+      submit: (envId, groups) => through("submit", service.submit(envId, groups)),
+      status: (envId) => through("status", service.status(envId)),
+      statusChanges: (envId) =>
+        Stream.mapEffect(service.statusChanges(envId), (status) => Effect.as(gate("status"), status)),
+      loadState: (name) => through("loadState", service.loadState(name)),
+      saveState: (name, state) => through("saveState", service.saveState(name, state)),
+      recordMetrics: (metrics) => through("recordMetrics", service.recordMetrics(metrics))
+    }
+  }
+}
+
+/** A folder for one test's files. */
+export const folder = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  return yield* fs.makeTempDirectoryScoped({ prefix: "atropos-rollout-" })
+})
+
+export const weights: Array<number> = []
+
+export const layerServers = Layer.mock(ServerManager, {
+  serverCount: 1,
+  modelName: "scripted",
+  metrics: Effect.succeed([]),
+  setWeight: (weight) => Effect.sync(() => void weights.push(weight))
+})
+
+/** Platform and inference side of a run. */
+export const layerParts = Layer.mergeAll(NodeServices.layer, layerServers)
+
+/** Runs an environment against a client in a fiber. */
+export const start = (
+  environment: Environment.EnvironmentShape,
+  client: TrajectoryClient.TrajectoryClientShape,
+  options: Rollout.Options
+) =>
+  Rollout.run(environment, options).pipe(
+    Effect.provideService(TrajectoryClient.TrajectoryClient, client),
+    Effect.forkChild
+  )
+
+/** Lets everything that needs no more than real input and output come to rest; time stands still. */
+export const settle = Effect.gen(function* () {
+  for (let i = 0; i < 20; i++) {
+    yield* TestClock.withLive(Effect.sleep("1 millis"))
+    yield* Effect.yieldNow
+  }
+})
+
+/** Time passes in small steps, real input and output in between. */
+export const pass = (seconds: number) =>
+  Effect.gen(function* () {
+    for (let i = 0; i < seconds * 4; i++) {
+      yield* TestClock.adjust("250 millis")
+      yield* TestClock.withLive(Effect.sleep("1 millis"))
+    }
+  })
+
+/** The next batch, if one is ready. */
+export const claim = (client: TrajectoryClient.TrajectoryClientShape) =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(client.claim({ owner: "trainer", wait: 0, lease: "1 hour" }))
+    yield* TestClock.adjust(0)
+    const batch = yield* Fiber.join(fiber)
+    return Option.getOrUndefined(batch)
+  })
+
+/** Takes batches as they come, `settle`ing in between, until there is none. */
+export const drain = (client: TrajectoryClient.TrajectoryClientShape, limit = 1000) =>
+  Effect.gen(function* () {
+    const groups: Array<ScoredGroup> = []
+    for (let i = 0; i < limit; i++) {
+      const batch = yield* claim(client)
+      if (batch === undefined) break
+      yield* client.ack(batch)
+      groups.push(...batch.groups)
+    }
+    return groups
+  })
