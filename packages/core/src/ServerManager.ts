@@ -156,18 +156,13 @@ const unlimited = (backend: Backend): Fleet.MemberSettings => ({
   numRequestsForEval: Infinity
 })
 
-const toBackend = (options: OpenAi.Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> => {
-  switch (options.settings.serverType) {
-    case "openai":
-      return OpenAi.make(options)
-    case "vllm":
-      return Vllm.make(options)
-    case "sglang":
-      return Sglang.make(options)
-    case "trl":
-      return Effect.succeed(Trl.make(options, tokenizer))
-  }
-}
+const toBackend = (options: OpenAi.Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> =>
+  ({
+    openai: () => OpenAi.make(options),
+    vllm: () => Vllm.make(options),
+    sglang: () => Sglang.make(options),
+    trl: () => Effect.succeed(Trl.make(options, tokenizer))
+  })[options.settings.serverType]()
 
 const make = Effect.fn("ServerManager.make")(function* (
   members: ReadonlyArray<Fleet.MemberSettings>,

@@ -164,7 +164,7 @@ export const make = Effect.fn("Fleet.make")(function* (
       }
       const patience = isLonely ? lonelySince + serverWaitMillis - now : serverWaitMillis
       const granted = yield* Effect.timeoutOption(Deferred.await(waiter.granted), Duration.millis(patience))
-      if (Option.isSome(granted)) return
+      if (Option.isSome(granted)) return undefined
     }
   })
 
@@ -215,14 +215,24 @@ export const make = Effect.fn("Fleet.make")(function* (
         while (true) {
           const delay = Math.min(lastProbeMillis, firstProbeMillis * 2 ** Math.min(member.setbacks, 10))
           yield* Effect.sleep(Duration.millis(delay * (yield* Random.nextBetween(0.8, 1.2))))
-          const answer = yield* Effect.result(ask)
-          if (answer._tag === "Success" && Option.isSome(answer.success)) return yield* markUp(member)
-          if (answer._tag === "Failure") member.lastError = answer.failure
+          const isHealthy = yield* ask.pipe(
+            Effect.map(Option.isSome),
+            Effect.catch((error) =>
+              Effect.sync(() => {
+                member.lastError = error
+                return false
+              })
+            )
+          )
+          if (isHealthy) {
+            yield* markUp(member)
+            return undefined
+          }
           member.setbacks++
           const isWanted = waiters.train.size + waiters.eval.size > 0
           if (!isWanted && (yield* Clock.currentTimeMillis) - lastWanted > probeWhileWantedMillis) {
             member.isProbed = false
-            return
+            return undefined
           }
         }
       }).pipe(Effect.forkIn(scope), Effect.asVoid)

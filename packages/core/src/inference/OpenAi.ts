@@ -4,7 +4,7 @@
  * The package's own retries and time limit are off; `ServerManager` owns both. There is no token-level endpoint, but ids and
  * logprobs that the server adds to its answers are kept (see `Reply`). Health is a list of models, never a generation (Q-52).
  */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { type ChatRequest, InferenceError, type SamplingOptions, type TextRequest } from "../Inference.ts"
 import * as Reasoning from "../Reasoning.ts"
 import type { Server } from "../ServerSettings.ts"
@@ -36,38 +36,33 @@ export const make = Effect.fn("OpenAi.make")(function* ({ reasoning, settings, t
     ...(apiKey ? {} : { defaultHeaders: { authorization: null } })
   })
 
-  const failure = (path: string, cause: unknown): Effect.Effect<never, InferenceError> => {
+  const failure = (path: string, cause: unknown, now: number): InferenceError => {
     const url = `${server}${path}`
-    if (cause instanceof OpenAI.APIConnectionError) {
-      return Effect.fail(
-        new InferenceError({ reason: "unreachable", server, message: `POST ${url}: ${rootMessage(cause)}`, cause })
-      )
-    }
     if (cause instanceof OpenAI.APIError && cause.status !== undefined) {
       const body = cause.error === undefined ? cause.message : JSON.stringify(cause.error)
-      return statusError({ server, url, status: cause.status, body, retryAfter: cause.headers?.get("retry-after") })
+      return statusError({
+        server,
+        url,
+        status: cause.status,
+        body,
+        retryAfter: cause.headers?.get("retry-after"),
+        now
+      })
     }
-    // A body that is no JSON, or a connection that broke while it came.
-    return Effect.fail(
-      cause instanceof SyntaxError
-        ? malformed(server, `POST ${url}: the answer is not JSON: ${cause.message}`)
-        : new InferenceError({
-            reason: "unreachable",
-            server,
-            message: `POST ${url}: ${cause instanceof Error ? rootMessage(cause) : String(cause)}`,
-            cause
-          })
-    )
+    if (cause instanceof SyntaxError) {
+      return malformed(server, `POST ${url}: the answer is not JSON: ${cause.message}`)
+    }
+    const problem = cause instanceof Error ? rootMessage(cause) : String(cause)
+    return new InferenceError({ reason: "unreachable", server, message: `POST ${url}: ${problem}`, cause })
   }
 
   const post = (path: string, body: { readonly [key: string]: unknown }): Effect.Effect<JsonReply, InferenceError> =>
-    Effect.tryPromise({
-      try: (signal) => client.post<unknown>(path, { body, signal }).withResponse(),
-      catch: (cause) => cause
-    }).pipe(
-      Effect.map(({ data, response }) => ({ body: data, headers: Object.fromEntries(response.headers) })),
-      Effect.catch((cause) => failure(path, cause))
-    )
+    Clock.clockWith((clock) =>
+      Effect.tryPromise({
+        try: (signal) => client.post<unknown>(path, { body, signal }).withResponse(),
+        catch: (cause) => failure(path, cause, clock.currentTimeMillisUnsafe())
+      })
+    ).pipe(Effect.map(({ data, response }) => ({ body: data, headers: Object.fromEntries(response.headers) })))
 
   const chat = Effect.fn("OpenAi.chat")(function* (request: ChatRequest) {
     const body = {

@@ -127,15 +127,15 @@ const policyVersionOf = (
 
 const messageOf = (message: typeof AssistantMessage.Type): Message.Message => {
   const { content = null, reasoning_content: own, role, tool_calls: calls, ...rest } = message
-  const read: Message.Message = {
+  // A think block stays in the text, where the model wrote it; what a provider took out of the text is put in one place.
+  const reasoning = Reasoning.read({ ...rest, role: "assistant", content: null, reasoning_content: own ?? null })
+  return {
     ...rest,
     role: role ?? "assistant",
     content,
-    ...(calls && calls.length > 0 ? { tool_calls: calls } : {})
+    ...(calls && calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(reasoning === undefined ? {} : { reasoning_content: reasoning })
   }
-  // A think block stays in the text, where the model wrote it; what a provider took out of the text is put in one place.
-  const reasoning = Reasoning.read({ ...rest, role: "assistant", content: null, reasoning_content: own ?? null })
-  return reasoning === undefined ? read : { ...read, reasoning_content: reasoning }
 }
 
 const toChoice = (

@@ -106,12 +106,6 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
     }
   }
 
-  const usageOf = (choices: ReadonlyArray<AnswerChoice>) => ({
-    promptTokens: 0,
-    completionTokens: choices.reduce((sum, { sampled, text }) => sum + (sampled?.tokens.length ?? text.length), 0)
-  })
-  const toAnswer = (choices: ReadonlyArray<AnswerChoice>) => ({ choices, usage: usageOf(choices) })
-
   return {
     server,
     modelName: options.modelName ?? "scripted",
@@ -135,6 +129,12 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
     health: Effect.void
   }
 }
+
+const usageOf = (choices: ReadonlyArray<AnswerChoice>) => ({
+  promptTokens: 0,
+  completionTokens: choices.reduce((sum, { sampled, text }) => sum + (sampled?.tokens.length ?? text.length), 0)
+})
+const toAnswer = (choices: ReadonlyArray<AnswerChoice>) => ({ choices, usage: usageOf(choices) })
 
 const isCompletion = (given: Completion | ReadonlyArray<Completion>): given is Completion => !Array.isArray(given)
 

@@ -42,9 +42,6 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
   const dispatcher = yield* NodeHttpClient.makeDispatcherOptions({ headersTimeout: 0, bodyTimeout: 0 })
   const client = yield* Effect.provideService(NodeHttpClient.makeUndici, NodeHttpClient.Dispatcher, dispatcher)
 
-  const authorized = (request: HttpClientRequest.HttpClientRequest, apiKey: string) =>
-    apiKey === "" ? request : HttpClientRequest.bearerToken(request, apiKey)
-
   const answerOf = Effect.fnUntraced(function* (request: HttpClientRequest.HttpClientRequest, server: string) {
     const failed = (error: { readonly message: string; readonly cause?: unknown }) =>
       new InferenceError({
@@ -64,7 +61,8 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
       const request = authorized(body === undefined ? bare : HttpClientRequest.bodyJsonUnsafe(bare, body), apiKey)
       const { headers, status, text } = yield* answerOf(request, server)
       if (status < 200 || status >= 300) {
-        return yield* statusError({ server, url, status, body: text, retryAfter: headers["retry-after"] })
+        const now = yield* Clock.currentTimeMillis
+        return yield* statusError({ server, url, status, body: text, retryAfter: headers["retry-after"], now })
       }
       const parsed = yield* Effect.mapError(parseJson(text), () =>
         malformed(server, `${method} ${url}: the answer is not JSON: ${shortened(text)}`)
@@ -73,36 +71,43 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
     }),
     isThere: Effect.fn("Transport.isThere")(function* ({ apiKey, server, url }) {
       const { status, text } = yield* answerOf(authorized(HttpClientRequest.get(url), apiKey), server)
-      if (status >= 500) return yield* statusError({ server, url, status, body: text })
+      yield* status >= 500 ? Effect.fail(statusError({ server, url, status, body: text, now: 0 })) : Effect.void
     }),
     // Undici's fetch is what Node's own is made of; only their declarations differ.
     fetch: ((input: string, init: object) => Undici.fetch(input, { ...init, dispatcher })) as typeof globalThis.fetch
   }
 })
 
+const authorized = (request: HttpClientRequest.HttpClientRequest, apiKey: string) =>
+  apiKey === "" ? request : HttpClientRequest.bearerToken(request, apiKey)
+
 const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 
-/** The failure an HTTP status stands for. */
-export const statusError = Effect.fnUntraced(function* (answer: {
+/** The failure an HTTP status stands for; `now` is what a Retry-After date is read against. */
+export const statusError = (answer: {
   readonly server: string
   readonly url: string
   readonly status: number
   readonly body: string
   readonly retryAfter?: string | null | undefined
-}) {
-  const { body, retryAfter, server, status, url } = answer
-  const now = yield* Clock.currentTimeMillis
-  const reason: InferenceFailure =
-    status === 429 || status === 503 ? "overloaded" : status === 408 ? "timeout" : status >= 500 ? "failed" : "rejected"
+  readonly now: number
+}): InferenceError => {
+  const { body, now, retryAfter, server, status, url } = answer
   const wait = retryAfterMillis(retryAfter, now)
-  return yield* new InferenceError({
-    reason,
+  return new InferenceError({
+    reason: reasonOf(status),
     server,
     status,
     message: `${url} answered ${status}: ${shortened(body) || "(no text)"}`,
     ...(wait === undefined ? {} : { retryAfterMillis: wait })
   })
-})
+}
+
+const reasonOf = (status: number): InferenceFailure => {
+  if (status === 429 || status === 503) return "overloaded"
+  if (status === 408) return "timeout"
+  return status >= 500 ? "failed" : "rejected"
+}
 
 /** A Retry-After header in milliseconds from now: seconds, or an HTTP date. */
 export const retryAfterMillis = (header: string | null | undefined, now: number): number | undefined => {

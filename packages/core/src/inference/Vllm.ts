@@ -77,7 +77,7 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
     })
     const { prompt_logprobs: given } = yield* decodePrompted(server, reply.body)
     // `[position]`, or `[[position]]` with one list per sequence: only in the second is the first element a list of one per prompt token.
-    const positions = isNested(given, inputIds.length) ? given[0]! : (given as ReadonlyArray<Position>)
+    const positions = isNested(given, inputIds.length) ? given[0]! : given
     if (positions.length !== inputIds.length) {
       return yield* malformed(
         server,
