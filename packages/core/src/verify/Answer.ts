@@ -1,0 +1,108 @@
+/**
+ * The parts that answers are made of: what `Structure` parses and `Compare` compares.
+ */
+import type { Rational } from "./Exact.ts"
+import type { Expression } from "./Expression.ts"
+
+/** One quantity: a number or an expression, with its unit taken off. */
+export interface Leaf {
+  readonly _tag: "Leaf"
+  readonly text: string
+  /** Undefined where it could not be read: then it equals only what is written the same way. */
+  readonly expression: Expression | undefined
+  /** What the expression is to be multiplied by: 1/100 for percent. */
+  readonly scale: Rational
+  readonly unit: string | undefined
+  /** Digits after the point, for a plain decimal. */
+  readonly decimalPlaces: number | undefined
+}
+
+/** Items separated by commas, semicolons or words; their order says nothing. */
+export interface List {
+  readonly _tag: "List"
+  readonly text: string
+  readonly items: ReadonlyArray<Answer>
+  /** How the items are joined; it matters for inequalities. */
+  readonly connective: "comma" | "and" | "or"
+}
+
+export interface Set {
+  readonly _tag: "Set"
+  readonly text: string
+  readonly items: ReadonlyArray<Answer>
+}
+
+/** `(1, 2, 3)`; with two items it may be an open interval. */
+export interface Tuple {
+  readonly _tag: "Tuple"
+  readonly text: string
+  readonly items: ReadonlyArray<Answer>
+}
+
+export interface Interval {
+  readonly _tag: "Interval"
+  readonly text: string
+  readonly low: Answer
+  readonly high: Answer
+  readonly isLowClosed: boolean
+  readonly isHighClosed: boolean
+}
+
+/** Unions, intersections and differences of sets, from left to right. */
+export interface SetOperation {
+  readonly _tag: "SetOperation"
+  readonly text: string
+  readonly operator: "union" | "intersection" | "difference"
+  readonly left: Answer
+  readonly right: Answer
+}
+
+/** `x \in [0, 1]`. */
+export interface Membership {
+  readonly _tag: "Membership"
+  readonly text: string
+  readonly element: string
+  readonly set: Answer
+}
+
+export type RelationOperator = "=" | "<" | ">" | "\\leq" | "\\geq" | "\\neq" | "\\approx"
+
+/** `a = b = c` or `0 < x \leq 2`: one more side than operators. */
+export interface Relation {
+  readonly _tag: "Relation"
+  readonly text: string
+  readonly sides: ReadonlyArray<Answer>
+  readonly operators: ReadonlyArray<RelationOperator>
+}
+
+/** `7:32` or `1:2:3`. */
+export interface Ratio {
+  readonly _tag: "Ratio"
+  readonly text: string
+  readonly items: ReadonlyArray<Answer>
+}
+
+export interface Matrix {
+  readonly _tag: "Matrix"
+  readonly text: string
+  readonly rows: ReadonlyArray<ReadonlyArray<Answer>>
+}
+
+/** Words, and whatever else is only ever compared as written. */
+export interface Words {
+  readonly _tag: "Words"
+  readonly text: string
+}
+
+export type Answer =
+  | Leaf
+  | List
+  | Set
+  | Tuple
+  | Interval
+  | SetOperation
+  | Membership
+  | Relation
+  | Ratio
+  | Matrix
+  | Words

@@ -1,0 +1,240 @@
+/**
+ * Whether a predicted answer means the same as the gold answer, part by part.
+ *
+ * Undecided is not equal. The relation is symmetric but for three things a gold answer may leave open and a prediction may not: an
+ * inequality may be answered by its solution set, a value may be answered with its name (`x = 3` for `3`) or with the steps that led
+ * to it, and a named value may be answered without its name.
+ */
+import type { Answer, Leaf, Relation } from "./Answer.ts"
+import * as Evaluate from "./Evaluate.ts"
+import * as Exact from "./Exact.ts"
+import { apply, number, symbols, type Expression } from "./Expression.ts"
+import * as RealSet from "./RealSet.ts"
+import * as Units from "./Units.ts"
+
+export interface Rules {
+  /**
+   * A decimal with at least this many digits after the point, and as many that count, may stand for the number it is the rounding of:
+   * `0.333333` for 1/3. Fewer are taken as they are written.
+   */
+  readonly decimalPlaces: number
+  /** Whether `1 < x < 2` may be answered where the gold answer is `(1, 2)`. By default not: the question often states it. */
+  readonly acceptsInequalities: boolean
+}
+
+export const defaultRules: Rules = { decimalPlaces: 6, acceptsInequalities: false }
+
+const scaled = (leaf: Leaf): Expression | undefined => {
+  if (leaf.expression === undefined || Exact.equals(leaf.scale, Exact.one)) return leaf.expression
+  return apply("Multiply", leaf.expression, number(leaf.scale))
+}
+
+const ten = Exact.fromInteger(10)
+
+/** Whether a decimal with enough digits is within half a unit of its last place from the other number. */
+const isRounding = (decimal: Leaf, exact: Expression, rules: Rules): boolean => {
+  const value = decimal.expression?._tag === "Number" ? decimal.expression.value : undefined
+  const places = decimal.decimalPlaces
+  if (value === undefined || places === undefined || places < rules.decimalPlaces) return false
+  const unit = Exact.power(ten, BigInt(-places))
+  const half = unit === undefined ? undefined : Exact.divide(unit, Exact.fromInteger(2))
+  const digits = unit === undefined ? undefined : Exact.divide(Exact.absoluteValue(value), unit)
+  if (half === undefined || digits === undefined || digits.numerator.toString().length < rules.decimalPlaces) return false
+  const error = apply("Abs", apply("Subtract", exact, apply("Multiply", number(value), number(decimal.scale))))
+  const order = Evaluate.order(error, apply("Multiply", number(half), number(decimal.scale)))
+  return order !== undefined && order <= 0
+}
+
+const compareLeaves = (gold: Leaf, prediction: Leaf, rules: Rules): boolean => {
+  if (!Units.areCompatible(gold.unit, prediction.unit)) return false
+  const [a, b] = [scaled(gold), scaled(prediction)]
+  if (a === undefined || b === undefined) return false
+  if (Evaluate.equivalent(a, b)) return true
+  return isRounding(gold, b, rules) || isRounding(prediction, a, rules)
+}
+
+/** Whether every item of each list has its equal in the other: order and repetition do not count. */
+const sameItems = (gold: ReadonlyArray<Answer>, prediction: ReadonlyArray<Answer>, rules: Rules): boolean => {
+  if (gold.length * prediction.length > maxComparisons) return false
+  const matches = gold.map((a) => prediction.map((b) => compare(a, b, rules)))
+  return matches.every((row) => row.includes(true)) && prediction.every((_, j) => matches.some((row) => row[j] === true))
+}
+
+/** Lists longer than this in both answers are compared in order only. */
+const maxComparisons = 2_500
+
+const sameSequence = (gold: ReadonlyArray<Answer>, prediction: ReadonlyArray<Answer>, rules: Rules): boolean =>
+  gold.length === prediction.length && gold.every((item, i) => compare(item, prediction[i]!, rules))
+
+/** A name that can be given a value: letters with indices, `f(2)`, `\angle ABC`, `AB : CD`, `(p, q)`; no digits, no arithmetic. */
+const isName = (answer: Answer): boolean => {
+  const bare = answer.text
+    .replaceAll(/_(?:\{[^{}]*\}|[a-zA-Z\d])/g, "")
+    .replaceAll(/(?<=[a-zA-Z'])\([^()]*\)/g, "")
+  return bare !== "" && !/[\d+\-^!|]|\\(?:cdot|times|pm|sqrt|sum|int)/.test(bare) && /[a-zA-Z]/.test(bare)
+}
+
+/** A sum or the like of several unknowns: `x + y = 5` answers "what is x + y". With one unknown it is an equation left unsolved. */
+const isQuantity = (answer: Answer): boolean =>
+  answer._tag === "Leaf" && answer.expression !== undefined && symbols(answer.expression).size > 1
+
+const isSameConstant = (a: Answer, b: Answer): boolean =>
+  a._tag === "Leaf" &&
+  b._tag === "Leaf" &&
+  a.expression !== undefined &&
+  b.expression !== undefined &&
+  Evaluate.isConstant(a.expression) &&
+  Evaluate.equivalent(a.expression, b.expression)
+
+/** Name and value of `x = 1 + 1 = 2 \approx 2.0`: the value is the last side before an approximation. */
+const assignment = (
+  relation: Relation,
+  allowsQuantity: boolean
+): { readonly name: Answer; readonly value: Answer } | undefined => {
+  const [name] = relation.sides
+  if (name === undefined || relation.operators.some((operator) => operator !== "=" && operator !== "\\approx")) return undefined
+  const approximation = relation.operators.indexOf("\\approx")
+  const last = approximation > 0 ? approximation : relation.sides.length - 1
+  const value = relation.sides[approximation === 0 ? 1 : last]
+  if (value === undefined) return undefined
+  const isCalculation = allowsQuantity && relation.sides.slice(0, last).every((side) => isSameConstant(side, value))
+  return isName(name) || isCalculation || (allowsQuantity && isQuantity(name)) ? { name, value } : undefined
+}
+
+/** A relation between two sides as `left - right` and what holds of it; `>` is turned into `<`. */
+interface Atom {
+  readonly kind: "=" | "<" | "\\leq" | "\\neq"
+  readonly left: Answer
+  readonly right: Answer
+}
+
+const atoms = (relation: Relation): ReadonlyArray<Atom> | undefined => {
+  const found: Array<Atom> = []
+  for (const [i, operator] of relation.operators.entries()) {
+    const [left, right] = [relation.sides[i]!, relation.sides[i + 1]!]
+    if (operator === "\\approx") return undefined
+    if (operator === ">") found.push({ kind: "<", left: right, right: left })
+    else if (operator === "\\geq") found.push({ kind: "\\leq", left: right, right: left })
+    else found.push({ kind: operator, left, right })
+  }
+  return found
+}
+
+const difference = ({ left, right }: Atom): Expression | undefined => {
+  if (left._tag !== "Leaf" || right._tag !== "Leaf") return undefined
+  const [a, b] = [scaled(left), scaled(right)]
+  return a === undefined || b === undefined ? undefined : apply("Subtract", a, b)
+}
+
+const sameAtom = (gold: Atom, prediction: Atom): boolean => {
+  const [a, b] = [difference(gold), difference(prediction)]
+  if (gold.kind !== prediction.kind || a === undefined || b === undefined) return false
+  return Evaluate.proportional(a, b, gold.kind === "<" || gold.kind === "\\leq")
+}
+
+const compareRelations = (gold: Relation, prediction: Relation, rules: Rules): boolean => {
+  const [named, answered] = [assignment(gold, false), assignment(prediction, false)]
+  if (named !== undefined && answered !== undefined && compare(named.name, answered.name, rules)) {
+    return compare(named.value, answered.value, rules)
+  }
+  const [a, b] = [atoms(gold), atoms(prediction)]
+  if (a === undefined || b === undefined || a.length !== b.length || a.length > 20) return false
+  // `x = 5` is not answered by `2x = 10`.
+  if (named !== undefined && answered === undefined && isConstant(named.value)) return false
+  return a.every((x) => b.some((y) => sameAtom(x, y))) && b.every((y) => a.some((x) => sameAtom(x, y)))
+}
+
+const isConstant = (answer: Answer): boolean =>
+  answer._tag !== "Leaf" || (answer.expression !== undefined && Evaluate.isConstant(answer.expression))
+
+const isInequality = (answer: Answer): boolean =>
+  answer._tag === "Relation" && answer.operators.some((operator) => operator !== "=" && operator !== "\\approx")
+
+const isRealSet = (answer: Answer): boolean =>
+  answer._tag === "Interval" || answer._tag === "SetOperation" || answer._tag === "Membership"
+
+const sameRealSet = (gold: Answer, prediction: Answer): boolean => {
+  const [a, b] = [RealSet.fromAnswer(gold), RealSet.fromAnswer(prediction)]
+  return a !== undefined && b !== undefined && RealSet.equals(a, b)
+}
+
+/** Intervals whose ends have unknowns in them, end by end. */
+const compareIntervals = (gold: Answer, prediction: Answer, rules: Rules): boolean =>
+  gold._tag === "Interval" &&
+  prediction._tag === "Interval" &&
+  gold.isLowClosed === prediction.isLowClosed &&
+  gold.isHighClosed === prediction.isHighClosed &&
+  compare(gold.low, prediction.low, rules) &&
+  compare(gold.high, prediction.high, rules)
+
+const itemsOf = (answer: Answer): ReadonlyArray<Answer> | undefined =>
+  answer._tag === "List" || answer._tag === "Set"
+    ? answer.items
+    : answer._tag === "SetOperation" && answer.operator === "union"
+      ? joined(itemsOf(answer.left), itemsOf(answer.right))
+      : undefined
+
+const joined = (a: ReadonlyArray<Answer> | undefined, b: ReadonlyArray<Answer> | undefined) =>
+  a === undefined || b === undefined ? undefined : [...a, ...b]
+
+const compareRatios = (gold: ReadonlyArray<Answer>, prediction: ReadonlyArray<Answer>): boolean => {
+  const first = (items: ReadonlyArray<Answer>) => items[0]
+  const [a0, b0] = [first(gold), first(prediction)]
+  return (
+    gold.length === prediction.length &&
+    gold.every((a, i) => {
+      const b = prediction[i]
+      if (a._tag !== "Leaf" || b?._tag !== "Leaf" || a0?._tag !== "Leaf" || b0?._tag !== "Leaf") return false
+      const [x, y, x0, y0] = [a, b, a0, b0].map(scaled)
+      if (x === undefined || y === undefined || x0 === undefined || y0 === undefined) return false
+      // Division, so that zeros are undecided: 12:00 is a time of day.
+      return Evaluate.equivalent(apply("Divide", x, x0), apply("Divide", y, y0)) && !Evaluate.isZero(x) && !Evaluate.isZero(y)
+    })
+  )
+}
+
+const compareLists = (gold: Answer, prediction: Answer, rules: Rules): boolean => {
+  const [a, b] = [itemsOf(gold), itemsOf(prediction)]
+  if (a !== undefined && prediction._tag === "Tuple") return gold._tag === "List" && sameSequence(a, prediction.items, rules)
+  if (gold._tag === "Tuple" && b !== undefined) return prediction._tag === "List" && sameSequence(gold.items, b, rules)
+  if (a === undefined || b === undefined) return false
+  const areInequalities = a.some(isInequality) || b.some(isInequality)
+  if (areInequalities && gold._tag === "List" && prediction._tag === "List") {
+    const isClear = (gold.connective === "or") === (prediction.connective === "or")
+    if (!isClear) return false
+  }
+  return sameItems(a, b, rules)
+}
+
+/** Whether `prediction` answers what `gold` answers. */
+export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean => {
+  if (gold.text === prediction.text && gold.text !== "" && gold._tag === prediction._tag) return true
+  if (gold._tag === "Relation" && prediction._tag === "Relation") return compareRelations(gold, prediction, rules)
+  if (gold._tag === "Relation") {
+    const named = assignment(gold, false)
+    if (named !== undefined) return compare(named.value, prediction, rules)
+    return (isRealSet(prediction) || prediction._tag === "Tuple") && isInequality(gold) && sameRealSet(gold, prediction)
+  }
+  if (prediction._tag === "Relation") {
+    const answered = assignment(prediction, gold._tag === "Leaf")
+    if (answered !== undefined) return compare(gold, answered.value, rules)
+    return rules.acceptsInequalities && isRealSet(gold) && isInequality(prediction) && sameRealSet(gold, prediction)
+  }
+  if (gold._tag === "Membership" && prediction._tag === "Membership") {
+    return gold.element === prediction.element && compare(gold.set, prediction.set, rules)
+  }
+  if (gold._tag === "Membership") return compare(gold.set, prediction, rules)
+  if (prediction._tag === "Membership") return compare(gold, prediction.set, rules)
+  if (gold._tag === "Leaf" && prediction._tag === "Leaf") return compareLeaves(gold, prediction, rules)
+  if (gold._tag === "Tuple" && prediction._tag === "Tuple") return sameSequence(gold.items, prediction.items, rules)
+  if (gold._tag === "Ratio" && prediction._tag === "Ratio") return compareRatios(gold.items, prediction.items)
+  if (gold._tag === "Matrix" && prediction._tag === "Matrix") {
+    return (
+      gold.rows.length === prediction.rows.length &&
+      gold.rows.every((row, i) => sameSequence(row, prediction.rows[i] ?? [], rules))
+    )
+  }
+  if ((isRealSet(gold) || isRealSet(prediction)) && sameRealSet(gold, prediction)) return true
+  if (compareIntervals(gold, prediction, rules)) return true
+  return compareLists(gold, prediction, rules)
+}

@@ -1,0 +1,68 @@
+/**
+ * Judges mathematical answers: finds them in completions and decides whether they mean the same as a reference.
+ *
+ * The decision is exact where arithmetic is exact and made at many points to 72 digits elsewhere; whatever cannot be decided is not
+ * equal, so that no answer is rewarded because a checker gave up. Plain numbers, and sets, intervals and the like of plain numbers, are
+ * decided here at once (`decide`); other leaves need compute-engine (`Latex.load`), which `MathVerifier` runs in a worker.
+ * Reference for the cases: Math-Verify, https://github.com/huggingface/Math-Verify.
+ */
+import * as Compare from "./Compare.ts"
+import * as Exact from "./Exact.ts"
+import type { Reader } from "./Latex.ts"
+import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
+import * as Plain from "./Plain.ts"
+import { parse } from "./Structure.ts"
+
+export { accuracyOptions, extract, extractReference, type Options as ExtractOptions } from "./Extract.ts"
+export type { Rules } from "./Compare.ts"
+
+const simple = /^[+-]?\d{1,30}(?:\.\d{1,30})?$/
+
+/** `1000,99` and `0,5` in plain text are decimals where the reference is one. */
+const decimalComma = (answer: string, other: string): string => {
+  const trimmed = answer.trim()
+  const isDecimal = /^[+-]?(?:\d+,\d{1,2}|0,\d+)$/.test(trimmed)
+  return isDecimal && /^[^,]*\d\.\d/.test(other) ? trimmed.replace(",", ".") : answer
+}
+
+/**
+ * Whether the prediction equals the reference, with leaves read by `read`. Both are answers as `extract` gives them: LaTeX or plain
+ * text, with or without delimiters. Answers beyond the limits are not equal to anything.
+ */
+export const equivalent = (
+  gold: string,
+  prediction: string,
+  read: Reader,
+  rules: Partial<Compare.Rules> = {}
+): boolean => {
+  if (!isWithinLimits(gold) || !isWithinLimits(prediction)) return false
+  const [a, b] = [normalise(decimalComma(gold, prediction)), normalise(decimalComma(prediction, gold))]
+  const written = canonicalText(a)
+  if (written === "" || b === "") return false
+  if (written === canonicalText(b)) return true
+  return Compare.compare(parse(a, read), parse(b, read), { ...Compare.defaultRules, ...rules })
+}
+
+/** The verdict where it needs no engine; undefined where it does. */
+export const decide = (
+  gold: string,
+  prediction: string,
+  rules: Partial<Compare.Rules> = {}
+): boolean | undefined => {
+  if (simple.test(gold) && simple.test(prediction)) {
+    const [a, b] = [Exact.fromDecimal(gold), Exact.fromDecimal(prediction)]
+    if (a !== undefined && b !== undefined && Exact.equals(a, b)) return true
+  }
+  let isPlain = true
+  const verdict = equivalent(
+    gold,
+    prediction,
+    (latex) => {
+      const expression = Plain.read(latex)
+      if (expression === undefined) isPlain = false
+      return expression
+    },
+    rules
+  )
+  return verdict || isPlain ? verdict : undefined
+}

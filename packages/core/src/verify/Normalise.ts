@@ -1,0 +1,175 @@
+/**
+ * One spelling for what LaTeX and plain text write in many ways: delimiters, spacing, sizes, fractions, relations, Unicode, thousands.
+ *
+ * Nothing here changes what an answer means; the result is LaTeX that `Structure` parses. Limits: see `isWithinLimits`.
+ */
+import * as Scan from "./Scan.ts"
+
+/** Longest answer that is read at all, in characters. */
+export const maxLength = 2_000
+const maxNesting = 30
+const maxBars = 24
+const maxDigits = 600
+const maxCommands = 300
+
+const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0
+
+/** Whether an answer is small enough to be read: beyond these caps parsers stall, and no honest answer goes there. */
+export const isWithinLimits = (text: string): boolean => {
+  if (text.length > maxLength) return false
+  if (count(text, /\||\\[lr]?vert|\\mid/gi) > maxBars || count(text, /\\[a-zA-Z]/g) > maxCommands) return false
+  if (new RegExp(`\\d{${maxDigits}}`).test(text)) return false
+  // Towers of exponents and roots nest without brackets: count those too.
+  if (count(text, /\^/g) > 60 || count(text, /!/g) > 20) return false
+  let deepest = 0
+  for (const depth of Scan.depths(text)) if (depth > deepest) deepest = depth
+  return deepest <= maxNesting
+}
+
+const unicode: Record<string, string> = {
+  "−": "-",
+  "–": "-",
+  "×": "\\times ",
+  "·": "\\cdot ",
+  "⋅": "\\cdot ",
+  "÷": "/",
+  "≤": "\\leq ",
+  "≥": "\\geq ",
+  "≠": "\\neq ",
+  "≈": "\\approx ",
+  "±": "\\pm ",
+  "∞": "\\infty ",
+  "π": "\\pi ",
+  "θ": "\\theta ",
+  "α": "\\alpha ",
+  "β": "\\beta ",
+  "λ": "\\lambda ",
+  "∪": "\\cup ",
+  "∩": "\\cap ",
+  "∈": "\\in ",
+  "∅": "\\emptyset ",
+  "°": "^\\circ ",
+  "²": "^{2}",
+  "³": "^{3}",
+  "½": "\\frac{1}{2}",
+  "¼": "\\frac{1}{4}",
+  "¾": "\\frac{3}{4}",
+  "，": ",",
+  "；": ";",
+  "：": ":",
+  "（": "(",
+  "）": ")",
+  "％": "\\%"
+}
+const unicodePattern = new RegExp(`[${Object.keys(unicode).join("")}]`, "g")
+
+/** Commands that models write with two backslashes by mistake; a row break before one of them would make no sense. */
+const doubled =
+  /\\\\(?=(?:[dtc]?frac|sqrt|leq?|geq?|neq?|lt|gt|boxed|text\w*|left|right|pi|cdot|times|cup|cap|in|infty|pm|theta|alpha|beta)(?![a-zA-Z]))/g
+
+const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> = [
+  [/&lt;/g, "<"],
+  [/&gt;/g, ">"],
+  [/\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|limits|nolimits|mathstrut|strut)(?![a-zA-Z])\.?/g, ""],
+  [/\\l(?:brace|Brace)(?![a-zA-Z])/g, "\\{"],
+  [/\\r(?:brace|Brace)(?![a-zA-Z])/g, "\\}"],
+  [/\\lbrack(?![a-zA-Z])/g, "["],
+  [/\\rbrack(?![a-zA-Z])/g, "]"],
+  [/\\lparen(?![a-zA-Z])/g, "("],
+  [/\\rparen(?![a-zA-Z])/g, ")"],
+  [/(\d)\s*\{,\s*\}\s*(?=\d{3})/g, "$1,"],
+  [/(\d),\\!\s*(?=\d{3})/g, "$1,"],
+  [/(?<!\\)\\[!,:;> ]|\\(?:quad|qquad|enspace|thinspace|medspace|thickspace)(?![a-zA-Z])|~/g, " "],
+  [/\\[hv]space\*?\{[^{}]*\}/g, " "],
+  [/\\(?:phantom|label|tag)\{[^{}]*\}/g, " "],
+  [/\\[dtc]frac(?![a-zA-Z])/g, "\\frac"],
+  [/(?<![\\a-zA-Z])frac(?=\s*[\d{])/g, "\\frac"],
+  [/\\(?:leqslant|leqq|le)(?![a-zA-Z])|<=|=</g, "\\leq "],
+  [/\\(?:geqslant|geqq|ge)(?![a-zA-Z])|>=/g, "\\geq "],
+  [/\\(?:ne|not\s*=)(?![a-zA-Z])|!=/g, "\\neq "],
+  [/\\lt(?![a-zA-Z])/g, "<"],
+  [/\\gt(?![a-zA-Z])/g, ">"],
+  [/\\(?:approxeq|simeq|thickapprox)(?![a-zA-Z])/g, "\\approx "],
+  [/\\colon(?![a-zA-Z])/g, ":"],
+  [/\\(?:varnothing|O)(?![a-zA-Z])/g, "\\emptyset "],
+  [/\\(?:dots[cbm]?|ldots|cdots)(?![a-zA-Z])|\.\.\.|…/g, "\\dots "],
+  [/\\(?:degree|degrees)(?![a-zA-Z])/g, "^\\circ "],
+  [/\^\s*\{\s*\\circ\s*\}/g, "^\\circ "],
+  [/\*\*/g, "^"],
+  [/(?<!\^)\*/g, "\\cdot "],
+  [/\\ast(?![a-zA-Z])/g, "\\cdot "],
+  [/\\div(?![a-zA-Z])/g, "/"],
+  [/\\lvert|\\rvert|\\vert(?![a-zA-Z])/g, "|"],
+  [/\^\s*([+-]?\d+)/g, "^{$1}"],
+  [/(?<![\\a-zA-Z])sqrt(?=\s*[({\d])/g, "\\sqrt"],
+  [/(?<![\\a-zA-Z])(?=(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arctan)(?:\s*[({^]|\s+[\dx]))/g, "\\"],
+  [/\\(sin|cos|tan)\s*\^\s*\{\s*-\s*1\s*\}/g, "\\arc$1 "],
+  [/(?<![\\a-zA-Z])(?=pi(?![a-zA-Z]))/g, "\\"],
+  [/(?<![\\a-zA-Z])(?:infinity|infty|oo)(?![a-zA-Z])/g, "\\infty "]
+]
+
+/** `\sqrt(x + 1)` is `\sqrt{x + 1}`. */
+const bracedRoots = (text: string): string => {
+  let result = text
+  for (let at = result.indexOf("\\sqrt("); at >= 0; at = result.indexOf("\\sqrt(", at + 1)) {
+    const depth = Scan.depths(result)
+    const open = at + 5
+    const close = [...result].findIndex((c, i) => i > open && c === ")" && depth[i] === depth[open])
+    if (close < 0) return result
+    result = `${result.slice(0, open)}{${result.slice(open + 1, close)}}${result.slice(close + 1)}`
+  }
+  return result
+}
+
+const texts = /\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|mathrm|mathbf|mathsf|mathit|mbox|hbox|rm|operatorname\*?)\s*\{/g
+const functionNames = /^(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arctan|sinh|cosh|tanh|max|min|gcd|lcm|det)$/
+
+/** All text commands become `\text{…}`; a single letter becomes that letter, a known function its command. */
+const plainTexts = (text: string): string =>
+  Scan.replaceCommand(text, texts, (argument) => {
+    const inner = argument.trim().replace(/^\(([a-zA-Z])\)$/, "$1")
+    if (/^[a-zA-Z]$/.test(inner)) return ` ${inner} `
+    if (functionNames.test(inner)) return `\\${inner} `
+    return /[a-zA-Z]/.test(inner) && !/[\\{}]/.test(inner) ? `\\text{${argument}}` : argument
+  })
+
+/** Takes thousands separators out of numbers that stand outside brackets (inside, a comma separates). */
+const withoutThousands = (text: string): string => {
+  const depth = Scan.depths(text)
+  return text.replaceAll(/(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])/g, (number, at: number) => {
+    const isArgument = depth[at] === 1 && /\\(?:frac|sqrt)\{$|\}\{$/.test(text.slice(0, at))
+    return depth[at] === 0 || isArgument ? number.replaceAll(",", "") : number
+  })
+}
+
+/** Takes `\boxed{…}` and `\fbox{…}` away and keeps what they hold. */
+export const unboxed = (text: string): string => {
+  let result = text
+  for (let i = 0; i < 4 && /\\f?box(?:ed)?\s*\{/.test(result); i++) {
+    result = Scan.replaceCommand(result, /\\(?:boxed|fbox)\s*\{/g, (argument) => ` ${argument} `)
+  }
+  return result
+}
+
+/** The answer in one spelling. */
+export const normalise = (answer: string): string => {
+  let text = answer.replaceAll(doubled, "\\")
+  text = text.replaceAll(unicodePattern, (character) => unicode[character] ?? character)
+  text = text.replaceAll(/(?<!\\)\$+/g, " ").replaceAll(/(?<!\\)\\[()]/g, " ").replaceAll(/(?<!\\)\\[[\]]/g, " ")
+  text = plainTexts(unboxed(text))
+  for (const [pattern, replacement] of spelling) text = text.replaceAll(pattern, replacement)
+  text = withoutThousands(bracedRoots(text)).replaceAll(/\s+/g, " ").trim()
+  // Punctuation of the sentence around the answer.
+  return text.replace(/^(?:[.,:;]\s*)+(?=\D)/, "").replace(/(?:\s*[.,:;])+$/, "").trim()
+}
+
+/** For comparing how things are written: no spaces except between digits, no braces around single characters, no `\text`. */
+export const canonicalText = (normalised: string): string => {
+  const isWords = /[a-zA-Z]{2}/.test(normalised) && !/\\(?!text|%|\{|\})/.test(normalised)
+  const bare = normalised
+    .replaceAll(/\\text\{([^{}]*)\}/g, "$1")
+    .replaceAll(/\{([a-zA-Z\d])\}/g, "$1")
+    .replaceAll(/(?<!\d) | (?!\d)/g, "")
+    .replace(/^\(([a-zA-Z])\)$/, "$1")
+  return isWords ? bare.toLowerCase() : bare
+}

@@ -1,0 +1,62 @@
+/**
+ * Reads plain numbers (integers, decimals, simple and mixed fractions, scientific notation, infinity) without compute-engine.
+ *
+ * Most answers are of this kind, and reading them here keeps the 0.3 s that loading the engine costs, and the way to a worker, out of
+ * ordinary grading. Sample: `-1\frac{1}{2}` is -3/2, `0.50` is 1/2, `3/4` is 3/4.
+ */
+import * as Exact from "./Exact.ts"
+import { number, type Expression } from "./Expression.ts"
+
+const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)$/
+const fraction = /^([+-]?)\s*(?:\\frac\s*(?:\{\s*([+-]?\d+)\s*\}\s*\{\s*([+-]?\d+)\s*\}|(\d)\s*(\d)|(\d)\s*\{\s*(\d+)\s*\}|\{\s*(\d+)\s*\}\s*(\d))|(\d+)\s*\/\s*(-?\d+))$/
+const mixed = /^([+-]?)\s*(\d+)\s*(?:\\frac\s*(?:\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}|(\d)\s*(\d))|\s(\d+)\/(\d+))$/
+const scientific = /^([+-]?(?:\d+\.?\d*|\.\d+))\s*(?:(?:\\times|\\cdot|\*)\s*10\s*\^\s*(?:\{\s*([+-]?\d{1,4})\s*\}|([+-]?\d))|[eE]([+-]?\d{1,4}))$/
+const infinity = /^([+-]?)\s*\\infty$/
+
+const signed = (sign: string | undefined, value: Exact.Rational | undefined) =>
+  value === undefined || sign !== "-" ? value : Exact.negate(value)
+
+const firstTwo = (groups: ReadonlyArray<string | undefined>): readonly [string, string] | undefined => {
+  const [a, b] = groups.filter((group) => group !== undefined)
+  return a === undefined || b === undefined ? undefined : [a, b]
+}
+
+const readFraction = (text: string) => {
+  const match = fraction.exec(text)
+  const parts = match === null ? undefined : firstTwo(match.slice(2))
+  return parts === undefined ? undefined : signed(match?.[1], Exact.make(BigInt(parts[0]), BigInt(parts[1])))
+}
+
+/** `2\frac{1}{3}` is 2 + 1/3 when the fraction is proper; otherwise it is a product and not read here. */
+const readMixed = (text: string) => {
+  const match = mixed.exec(text)
+  const parts = match === null ? undefined : firstTwo(match.slice(3))
+  if (match === null || parts === undefined) return undefined
+  const [numerator, denominator] = [BigInt(parts[0]), BigInt(parts[1])]
+  if (numerator >= denominator) return undefined
+  return signed(match[1], Exact.make(BigInt(match[2] ?? "0") * denominator + numerator, denominator))
+}
+
+const readScientific = (text: string) => {
+  const match = scientific.exec(text)
+  return match === null ? undefined : Exact.fromDecimal(`${match[1]}e${match[2] ?? match[3] ?? match[4]}`)
+}
+
+/** The number that `text` is in whole, or undefined. */
+export const read = (text: string): Expression | undefined => {
+  const trimmed = text.trim()
+  if (decimal.test(trimmed)) {
+    const value = Exact.fromDecimal(trimmed)
+    return value === undefined ? undefined : number(value)
+  }
+  const toInfinity = infinity.exec(trimmed)
+  if (toInfinity !== null) return { _tag: "Infinity", isNegative: toInfinity[1] === "-" }
+  const value = readFraction(trimmed) ?? readMixed(trimmed) ?? readScientific(trimmed)
+  return value === undefined ? undefined : number(value)
+}
+
+/** How many digits follow the point, where `text` is a plain decimal such as `3.14`; undefined otherwise. */
+export const decimalPlaces = (text: string): number | undefined => {
+  const trimmed = text.trim()
+  return decimal.test(trimmed) && trimmed.includes(".") ? trimmed.length - trimmed.indexOf(".") - 1 : undefined
+}

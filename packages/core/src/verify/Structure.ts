@@ -1,0 +1,240 @@
+/**
+ * Parses the outer structure of a normalised answer: lists, sets, tuples, intervals, relations, ratios, matrices, ±, units, numbers in a
+ * base. What is left over are leaves, read by the given `Reader`.
+ *
+ * compute-engine is not asked for any of this: it reads `\pm` as a measurement, `^\circ` as radians, `204_5` as a number, and
+ * "1 and 2" not at all. Sample: `x \in [0, 1) \cup \{3\}` is a Membership of a SetOperation of an Interval and a Set.
+ */
+import type { Answer, RelationOperator } from "./Answer.ts"
+import * as Exact from "./Exact.ts"
+import { apply, number, type Expression } from "./Expression.ts"
+import type { Reader } from "./Latex.ts"
+import { canonicalText } from "./Normalise.ts"
+import * as Plain from "./Plain.ts"
+import * as Scan from "./Scan.ts"
+import * as Units from "./Units.ts"
+
+const maxItems = 200
+
+const separators =
+  /,?\s*\\text\{[\s,.;]*(?:and|or)[\s,.;]*\}\s*,?|,?\s*(?<![a-zA-Z\\])(?:and|or)(?![a-zA-Z])\s*,?|\\(?:land|lor|vee|wedge)(?![a-zA-Z])|,/gi
+const semicolons = /;/g
+const relations = /\\(?:leq|geq|neq|approx)(?![a-zA-Z])|[=<>]/g
+const implications = /\\(?:Rightarrow|implies|Longrightarrow|iff|Leftrightarrow|therefore|to|rightarrow)(?![a-zA-Z])/g
+const setOperations = /\\(?:cup|cap|setminus|backslash)(?![a-zA-Z])|(?<=[)\]}])\s*U\s*(?=[([\\])/g
+const membership = /\\in(?![a-zA-Z])/g
+const emptySet = /^(?:\\emptyset|\\\{\s*\\\}|\\text\{\s*(?:no (?:real )?solutions?|none|empty set)\s*\}|no (?:real )?solutions?)$/i
+const matrix = /^\\begin\{([pbvB]?matrix|smallmatrix|array)\}(?:\{[^{}]*\})?(.*)\\end\{\1\}$/s
+const inBase = /^(\d+)_\{?(\d{1,2})\}?$/
+
+/** A number written in a base is an opaque function of its value, so that it equals only the same number in the same base. */
+const readBase = (text: string): Expression | undefined => {
+  const [, digits = "", baseDigits = ""] = inBase.exec(text) ?? []
+  const base = Number(baseDigits)
+  if (base < 2 || base > 10 || [...digits].some((digit) => Number(digit) >= base)) return undefined
+  let value = 0n
+  for (const digit of digits) value = value * BigInt(base) + BigInt(digit)
+  return { _tag: "Call", name: "base", args: [number(Exact.fromInteger(value)), number(Exact.fromInteger(base))] }
+}
+
+const leaf = (text: string, read: Reader): Answer => {
+  const { number: quantity, scale, unit } = Units.quantity(text)
+  const isWords = /\\text\{/.test(quantity) || /^[a-zA-Z]{3,}(?:\s+[a-zA-Z]+)*$/.test(quantity) || quantity === ""
+  if (isWords) return { _tag: "Words", text: canonicalText(text) }
+  return {
+    _tag: "Leaf",
+    text: canonicalText(text),
+    expression: readBase(quantity) ?? read(quantity),
+    scale,
+    unit,
+    decimalPlaces: Plain.decimalPlaces(quantity)
+  }
+}
+
+const parseAll = (parts: ReadonlyArray<string>, read: Reader): ReadonlyArray<Answer> =>
+  parts.map((part) => parse(part, read))
+
+const parseRelation = (text: string, split: Scan.Split, read: Reader): Answer => {
+  const operators = split.separators.map((separator) => separator.trim() as RelationOperator)
+  const sides = parseAll(split.parts[0]?.trim() === "" ? split.parts.slice(1) : split.parts, read)
+  // "= 5" answers "what is it equal to".
+  const isContinued = split.parts[0]?.trim() === ""
+  if (isContinued && sides.length === 1 && operators[0] === "=" && sides[0] !== undefined) return sides[0]
+  return { _tag: "Relation", text: canonicalText(text), sides, operators: isContinued ? operators.slice(1) : operators }
+}
+
+const parseSetOperation = (text: string, split: Scan.Split, read: Reader): Answer => {
+  const [first = "", ...rest] = split.parts
+  let left = parse(first, read)
+  for (const [i, part] of rest.entries()) {
+    const separator = split.separators[i] ?? ""
+    const operator = /cup|U/.test(separator) ? "union" : separator.includes("cap") ? "intersection" : "difference"
+    left = { _tag: "SetOperation", text: canonicalText(text), operator, left, right: parse(part, read) }
+  }
+  return left
+}
+
+const parseMatrix = (text: string, body: string, read: Reader): Answer => {
+  const rows = Scan.splitTop(body, /\\\\/g).parts.filter((row) => row.trim() !== "" && !/^\s*\\hline\s*$/.test(row))
+  return {
+    _tag: "Matrix",
+    text: canonicalText(text),
+    rows: rows.map((row) => parseAll(Scan.splitTop(row, /(?<!\\)&/g).parts, read))
+  }
+}
+
+/** The inside of `(…)`, `[…]`, `\{…\}` or `{…}` that spans the whole text; undefined where the bracket is only arithmetic. */
+const parseEnclosed = (text: string, read: Reader): Answer | undefined => {
+  const bracket = Scan.enclosed(text)
+  if (bracket === undefined) return undefined
+  const { open, close, inner } = bracket
+  const items = Scan.splitTop(inner, /[,;]/g).parts.filter((part) => part.trim() !== "")
+  if (items.length > maxItems) return undefined
+  if (open === "\\{" && close === "\\}") {
+    const isBuilt = Scan.splitTop(inner, /\||\\mid(?![a-zA-Z])|:/g).parts.length > 1
+    return isBuilt
+      ? { _tag: "Words", text: canonicalText(text) }
+      : { _tag: "Set", text: canonicalText(text), items: parseAll(items, read) }
+  }
+  if (open === "{" && close === "}") return parse(inner, read)
+  if (/^\s*\\begin\{array\}/.test(inner)) return parse(inner, read)
+  if (items.length === 2 && (open === "[" || close === "]")) {
+    const [low, high] = parseAll(items, read)
+    return low === undefined || high === undefined
+      ? undefined
+      : { _tag: "Interval", text: canonicalText(text), low, high, isLowClosed: open === "[", isHighClosed: close === "]" }
+  }
+  if (open === "(" && close === ")") {
+    if (items.length > 1) return { _tag: "Tuple", text: canonicalText(text), items: parseAll(items, read) }
+    const content = parse(inner, read)
+    return content._tag === "Leaf" ? undefined : content
+  }
+  return undefined
+}
+
+/** A matrix's leaves as expressions; undefined where one cannot be read. */
+const entries = (answer: Answer): ReadonlyArray<ReadonlyArray<Expression>> | undefined => {
+  if (answer._tag !== "Matrix") return undefined
+  const rows = answer.rows.map((row) =>
+    row.flatMap((entry) => (entry._tag === "Leaf" && entry.expression !== undefined ? [entry.expression] : []))
+  )
+  return rows.every((row, i) => row.length === answer.rows[i]?.length) ? rows : undefined
+}
+
+const matrixOperators = /(?<=\\end\{[pb]matrix\})\s*(?:[+-]|\\cdot|\\times|)\s*(?=\\begin\{[pb]matrix\})/g
+const maxEntries = 100
+
+/** One step of a sum, difference or product of matrices, entry by entry as expressions. */
+const combine = (
+  operator: string,
+  a: ReadonlyArray<ReadonlyArray<Expression>>,
+  b: ReadonlyArray<ReadonlyArray<Expression>>
+): ReadonlyArray<ReadonlyArray<Expression>> | undefined => {
+  if (operator === "+" || operator === "-") {
+    const isSameShape = a.length === b.length && a.every((row, i) => row.length === b[i]?.length)
+    return isSameShape
+      ? a.map((row, i) => row.map((entry, j) => apply(operator === "+" ? "Add" : "Subtract", entry, b[i]![j]!)))
+      : undefined
+  }
+  const [width, columns] = [b.length, b[0]?.length ?? 0]
+  if (a.some((row) => row.length !== width) || b.some((row) => row.length !== columns)) return undefined
+  return a.map((row) =>
+    Array.from({ length: columns }, (_, j) => apply("Add", ...row.map((entry, k) => apply("Multiply", entry, b[k]![j]!))))
+  )
+}
+
+/** Sums and products of matrices; undefined where the text is something else. */
+const parseMatrices = (text: string, read: Reader): Answer | undefined => {
+  const { parts, separators } = splitMatrices(text)
+  const isSum = separators.some((separator) => /[+-]/.test(separator))
+  const isMixed = isSum && !separators.every((separator) => /[+-]/.test(separator))
+  if (parts.length < 2 || parts.length > 6 || isMixed) return undefined
+  const [first, ...rest] = parts.map((part) => entries(parse(part, read)))
+  let result = first
+  for (const [i, next] of rest.entries()) {
+    if (result === undefined || next === undefined || result.flat().length > maxEntries) return undefined
+    result = combine((separators[i] ?? "").trim(), result, next)
+  }
+  return result === undefined
+    ? undefined
+    : {
+        _tag: "Matrix",
+        text: canonicalText(text),
+        rows: result.map((row) =>
+          row.map((expression) => ({
+            _tag: "Leaf",
+            text: "",
+            expression,
+            scale: Exact.one,
+            unit: undefined,
+            decimalPlaces: undefined
+          }))
+        )
+      }
+}
+
+const splitMatrices = (text: string): Scan.Split => ({
+  parts: text.split(matrixOperators),
+  separators: [...text.matchAll(matrixOperators)].map(([separator]) => separator)
+})
+
+/** `a \pm b` is the two answers `a + b` and `a - b`; several signs go together. */
+const parsePlusMinus = (text: string, read: Reader): Answer => {
+  const upper = text.replaceAll(/\\pm(?![a-zA-Z])/g, "+").replaceAll(/\\mp(?![a-zA-Z])/g, "-")
+  const lower = text.replaceAll(/\\pm(?![a-zA-Z])/g, "-").replaceAll(/\\mp(?![a-zA-Z])/g, "+")
+  const items = [upper, lower].map((sign) => parse(sign.replace(/^\s*\+/, ""), read))
+  return { _tag: "List", text: canonicalText(text), items, connective: "or" }
+}
+
+const connectiveOf = (found: ReadonlyArray<string>): "comma" | "and" | "or" =>
+  found.some((separator) => /or|vee/i.test(separator))
+    ? "or"
+    : found.some((separator) => /and|wedge/i.test(separator))
+      ? "and"
+      : "comma"
+
+/** The structure of a normalised answer. Linear in the text but for the depth of brackets, which `Normalise` caps. */
+export const parse = (raw: string, read: Reader): Answer => {
+  const text = raw.trim().replace(/[.,;]+$/, "")
+  const wrapped = /^\\text\{([^{}]*)\}$/.exec(text)
+  if (emptySet.test(text)) return { _tag: "Set", text: canonicalText(text), items: [] }
+  if (wrapped !== null) {
+    const isNumeric = /\d/.test(wrapped[1] ?? "") && !/[a-zA-Z]{3,}(?<!and)/.test(wrapped[1] ?? "")
+    return isNumeric ? parse(wrapped[1] ?? "", read) : { _tag: "Words", text: canonicalText(text) }
+  }
+  for (const pattern of [semicolons, separators]) {
+    const split = Scan.splitTop(text, pattern)
+    const items = split.parts.map((part) => part.trim()).filter((part) => part !== "")
+    if (items.length > maxItems) return { _tag: "Words", text: canonicalText(text) }
+    if (items.length > 1) {
+      return {
+        _tag: "List",
+        text: canonicalText(text),
+        items: parseAll(items, read),
+        connective: connectiveOf(split.separators)
+      }
+    }
+  }
+  const implied = Scan.splitTop(text, implications).parts.at(-1)?.trim() ?? ""
+  if (implied !== text && implied !== "") return parse(implied, read)
+  const related = Scan.splitTop(text, relations)
+  if (related.separators.length > 0) return parseRelation(text, related, read)
+  const [element = "", set, ...more] = Scan.splitTop(text, membership).parts
+  if (set !== undefined && more.length === 0) {
+    return { _tag: "Membership", text: canonicalText(text), element: canonicalText(element.trim()), set: parse(set, read) }
+  }
+  const operated = Scan.splitTop(text, setOperations)
+  if (operated.separators.length > 0) return parseSetOperation(text, operated, read)
+  if (/\\(?:pm|mp)(?![a-zA-Z])/.test(text)) return parsePlusMinus(text, read)
+  const matrices = parseMatrices(text, read)
+  if (matrices !== undefined) return matrices
+  const body = matrix.exec(text)
+  if (body !== null && !(body[2] ?? "").includes("\\begin{")) return parseMatrix(text, body[2] ?? "", read)
+  const enclosed = parseEnclosed(text, read)
+  if (enclosed !== undefined) return enclosed
+  const ratio = Scan.splitTop(text, /:/g).parts
+  if (ratio.length > 1 && ratio.every((part) => part.trim() !== "")) {
+    return { _tag: "Ratio", text: canonicalText(text), items: parseAll(ratio, read) }
+  }
+  return leaf(text, read)
+}

@@ -1,0 +1,63 @@
+/**
+ * Judges answers in words: equal after normalisation, or how similar (edit distance, shared words).
+ *
+ * Normalisation is that of SQuAD: lower case, no punctuation, no articles, single spaces, Unicode in composed form (Rajpurkar et al. 2016,
+ * https://arxiv.org/abs/1606.05250, and its evaluation script).
+ */
+
+const maxEditLength = 2_000
+
+/** `The  Eiffel-Tower!` is `eiffel tower`. */
+export const normalise = (text: string): string =>
+  text
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[\p{P}\p{S}]+/gu, " ")
+    .replaceAll(/\b(?:a|an|the)\b/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+
+/** Whether two texts are the same after normalisation; nothing is equal to an empty text. */
+export const equivalent = (gold: string, prediction: string): boolean => {
+  const wanted = normalise(gold)
+  return wanted !== "" && wanted === normalise(prediction)
+}
+
+/** Insertions, deletions and replacements of characters that turn one text into the other (Levenshtein), in O(|a| · |b|). */
+export const editDistance = (a: string, b: string): number => {
+  const [x, y] = [[...a], [...b]]
+  let previous = Uint32Array.from({ length: y.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= x.length; i++) {
+    const current = new Uint32Array(y.length + 1)
+    current[0] = i
+    for (let j = 1; j <= y.length; j++) {
+      const replaced = previous[j - 1]! + (x[i - 1] === y[j - 1] ? 0 : 1)
+      current[j] = Math.min(previous[j]! + 1, current[j - 1]! + 1, replaced)
+    }
+    previous = current
+  }
+  return previous[y.length]!
+}
+
+/** 1 - edit distance / length of the longer text, after normalisation: 1 is equal; 0 for an empty text or one beyond 2,000 characters. */
+export const similarity = (gold: string, prediction: string): number => {
+  const [a, b] = [normalise(gold), normalise(prediction)]
+  const longer = Math.max([...a].length, [...b].length)
+  if (a === "" || b === "" || longer > maxEditLength) return 0
+  return 1 - editDistance(a, b) / longer
+}
+
+/** Harmonic mean of precision and recall over the words of both texts, after normalisation, counting repetitions (SQuAD's F1). */
+export const tokenF1 = (gold: string, prediction: string): number => {
+  const [wanted, given] = [gold, prediction].map((text) => normalise(text).split(" ").filter((word) => word !== ""))
+  if (wanted === undefined || given === undefined || wanted.length === 0 || given.length === 0) return 0
+  const left = new Map<string, number>()
+  for (const word of wanted) left.set(word, (left.get(word) ?? 0) + 1)
+  let shared = 0
+  for (const word of given) {
+    const count = left.get(word) ?? 0
+    if (count > 0) shared += 1
+    left.set(word, count - 1)
+  }
+  return (2 * shared) / (wanted.length + given.length)
+}
