@@ -122,6 +122,3 @@ export interface TrajectoryClientShape {
 export class TrajectoryClient extends Context.Service<TrajectoryClient, TrajectoryClientShape>()(
   "@atropos/core/TrajectoryClient"
 ) {}
-
-/** A working service in memory; `makeMemory` gives the client itself, to be shared by several programs of a test. */
-export { layer as layerMemory, make as makeMemory } from "./rollout/MemoryTrajectoryClient.ts"

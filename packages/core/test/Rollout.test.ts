@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import * as TrajectoryClient from "../src/TrajectoryClient.ts"
+import * as MemoryTrajectoryClient from "../src/MemoryTrajectoryClient.ts"
 import { claim, folder, itemOf, layerParts, numbers, settle, start } from "./rollout/RolloutTest.ts"
 
 describe("Rollout", () => {
   it.effect("fills exact batches in the order of the items", () =>
     Effect.gen(function* () {
-      const client = TrajectoryClient.makeMemory({ batchSize: 8 })
+      const client = MemoryTrajectoryClient.make({ batchSize: 8 })
       const spoolDirectory = yield* folder
       const environment = yield* numbers()
       const running = yield* start(environment, client, { spoolDirectory })

@@ -90,6 +90,8 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
   return checkpoint
 })
 
+const isUnsupported = (error: TrajectoryError): boolean => error.reason === "unsupported"
+
 interface Storage {
   readonly load: Effect.Effect<Option.Option<SavedState>, TrajectoryError | CheckpointError>
   readonly save: (state: SavedState) => Effect.Effect<void, TrajectoryError | CheckpointError>
@@ -127,7 +129,6 @@ const openStorage = Effect.fnUntraced(function* (
       Effect.andThen(fs.rename(`${file}.tmp`, file)),
       Effect.mapError(failing)
     )
-  const isUnsupported = (error: TrajectoryError): boolean => error.reason === "unsupported"
   const storage: Storage = {
     load: Effect.catchIf(client.loadState(name), isUnsupported, () =>
       Effect.andThen(Effect.logInfo("the service keeps no state; it is kept in a file", { file }), loadFile)

@@ -4,7 +4,7 @@
  *
  * The original's environment crashes when it starts before the service (its quirk Q-47) and when the service restarts (Q-41).
  */
-import { Effect, Latch, Option, Semaphore } from "effect"
+import { Effect, Latch, Option, Result, Semaphore } from "effect"
 import type * as TrajectoryClient from "../TrajectoryClient.ts"
 import { backoffMillis } from "./backoff.ts"
 
@@ -35,7 +35,7 @@ export const make = Effect.fn("Connection.make")(function* (
       client.registerEnvironment(spec),
       "waiting for the trainer to ask for its first batch"
     )
-    const info = yield* waiting(Effect.map(client.runInfo, Option.some), "waiting for the run's batch size")
+    const info = yield* waiting(Effect.asSome(client.runInfo), "waiting for the run's batch size")
     return { registration, info }
   })
 
@@ -79,7 +79,7 @@ const waiting = Effect.fnUntraced(function* <A>(
   }
   for (;;) {
     const answer = yield* Effect.result(ask)
-    if (answer._tag === "Success") {
+    if (Result.isSuccess(answer)) {
       if (Option.isSome(answer.success)) return answer.success.value
       yield* note(forWhat, {})
       yield* Effect.sleep(trainerPollMillis)

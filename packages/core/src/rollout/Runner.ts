@@ -174,9 +174,11 @@ export const run = Effect.fn("Runner.run")(
       }
       cursor.release(index)
       if (savedGroups === undefined) return
-      yield* Effect.catch(savedGroups.write(kept), (error) =>
-        Effect.logError("groups not saved", { reason: error.message, groups: kept.length })
-      )
+      yield* savedGroups
+        .write(kept)
+        .pipe(
+          Effect.catch((error) => Effect.logError("groups not saved", { reason: error.message, groups: kept.length }))
+        )
     })
 
     const pool = WorkerPool.make(
@@ -334,26 +336,27 @@ export const run = Effect.fn("Runner.run")(
 /** So many groups that the service knew already are more than a crash leaves behind. */
 const manyDuplicates = 32
 
-const checkSettings = Effect.fnUntraced(function* (
+const checkSettings = (
   environment: string,
   groupSize: number,
   batchSize: number,
   totalSteps: number
-) {
-  const refuse = (message: string) => new RolloutError({ environment, reason: "settings", message })
+): Effect.Effect<void, RolloutError> => {
+  const refuse = (message: string) => Effect.fail(new RolloutError({ environment, reason: "settings", message }))
   if (batchSize <= 0) {
-    return yield* refuse("the service does not say the run's batch size: register the trainer first, or set batch_size")
+    return refuse("the service does not say the run's batch size: register the trainer first, or set batch_size")
   }
   if (groupSize > batchSize) {
-    return yield* refuse(
+    return refuse(
       `group_size is ${groupSize}, but the run's batches have ${batchSize} sequences: ` +
         `lower group_size to ${batchSize} or less, or raise the trainer's batch size`
     )
   }
   if (totalSteps === -1) {
-    return yield* refuse("total_steps is -1, and the run has no number of steps either: set total_steps")
+    return refuse("total_steps is -1, and the run has no number of steps either: set total_steps")
   }
-})
+  return Effect.void
+}
 
 /** Runs an effect for at most so long in a fiber of its own: also inside a finalizer, which cannot be interrupted itself. */
 const within = <A, E, R>(

@@ -4,7 +4,7 @@
  * An existing file is never touched: `groups.jsonl` becomes `groups_1.jsonl`, then `_2`, as in the original; missing parent
  * folders are made. A line is written with one call, so a reader never sees half of one behind a whole one.
  */
-import { Effect, FileSystem, Path, Schema, type Scope } from "effect"
+import { Effect, FileSystem, Path, Predicate, Schema, type Scope } from "effect"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import * as WireGroup from "../WireGroup.ts"
 
@@ -20,6 +20,8 @@ export interface SavedGroups {
   readonly path: string
   readonly write: (groups: ReadonlyArray<ScoredGroup>) => Effect.Effect<void, SavedGroupsError>
 }
+
+const isTaken = Predicate.isTagged("AlreadyExists")
 
 const encoder = new TextEncoder()
 
@@ -41,9 +43,7 @@ export const open = Effect.fn("SavedGroups.open")(function* (wanted: string) {
     const file = candidate(number)
     return fs.open(file, { flag: "ax" }).pipe(
       Effect.map((opened) => [file, opened] as const),
-      Effect.catch((error) =>
-        error.reason._tag === "AlreadyExists" ? claim(number + 1) : Effect.fail(failing(file)(error))
-      )
+      Effect.catch((error) => (isTaken(error.reason) ? claim(number + 1) : Effect.fail(failing(file)(error))))
     )
   }
   const [file, opened] = yield* claim(0)

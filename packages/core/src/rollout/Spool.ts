@@ -7,7 +7,7 @@
  * The total is bounded. One process at a time appends to a segment; segments of a lineage other than ours are left aside.
  */
 import { crc32 } from "node:zlib"
-import { Effect, FileSystem, Path, type PlatformError, Schema, Semaphore } from "effect"
+import { Effect, FileSystem, Path, type PlatformError, Result, Schema, Semaphore } from "effect"
 import { SecureRandom } from "effect/crypto"
 import * as PackedGroup from "../PackedGroup.ts"
 import type { Delivery } from "./Delivery.ts"
@@ -137,18 +137,23 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
     return { path: path.join(directory, name), bytes: 0, records: 0 }
   }
 
+  const checkRoom = (more: number): Effect.Effect<void, SpoolError> =>
+    totalBytes() + more <= maxBytes
+      ? Effect.void
+      : Effect.fail(
+          new SpoolError({
+            path: directory,
+            message: `the spool ${directory} holds ${totalBytes()} of ${maxBytes} bytes it may hold: no room for ${more} more`,
+            isFull: true
+          })
+        )
+
   const append = Effect.fnUntraced(function* (entries: ReadonlyArray<Spooled>) {
     const target = open !== undefined && open.bytes < segmentBytes ? open : nextSegment()
     const payloads = entries.map(encode)
     if (target.bytes === 0) payloads.unshift(text.encode(JSON.stringify({ lineage })))
     const bytes = frame(payloads)
-    if (totalBytes() + bytes.byteLength > maxBytes) {
-      return yield* new SpoolError({
-        path: directory,
-        message: `the spool ${directory} holds ${totalBytes()} bytes and may hold ${maxBytes}: no room for ${bytes.byteLength} more`,
-        isFull: true
-      })
-    }
+    yield* checkRoom(bytes.byteLength)
     yield* Effect.scoped(
       Effect.gen(function* () {
         const file = yield* fs.open(target.path, { flag: "a" })
@@ -184,7 +189,7 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
           return yield* Effect.forEach(records, (record) => decode(record, segment.path))
         })
       )
-      if (loaded._tag === "Failure") {
+      if (Result.isFailure(loaded)) {
         // The file stays for a person to look at; the ones behind it must not wait.
         segments.shift()
         return yield* loaded.failure

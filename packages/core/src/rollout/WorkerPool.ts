@@ -6,7 +6,7 @@
  * after rollout fails, new ones are started one at a time and ever more slowly, so that an outage does not use items up.
  */
 import { Cause, Clock, Effect, Exit, Latch, Pull, Result, type Scope, Stream } from "effect"
-import type { EnvironmentError, RolledOut, Unscorable, Work } from "../Environment.ts"
+import { type EnvironmentError, type RolledOut, Unscorable, type Work } from "../Environment.ts"
 import { backoffMillis } from "./backoff.ts"
 import { reasonOf } from "./reason.ts"
 
@@ -83,6 +83,14 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
     wakeUp.openUnsafe()
   }
 
+  const retryItems = (cause: Cause.Cause<EnvironmentError>, attempts: number): Effect.Effect<void, EnvironmentError> =>
+    // A defect in the stream is the environment's own mistake: asking again would only repeat it.
+    attempts >= sourceAttempts || Cause.hasDies(cause)
+      ? Effect.failCause(cause)
+      : Effect.logWarning("items cannot be read; trying again", { reason: reasonOf(cause), attempts }).pipe(
+          Effect.andThen(Effect.flatMap(backoffMillis(attempts), Effect.sleep))
+        )
+
   const source = Effect.gen(function* () {
     let attempts = 0
     for (;;) {
@@ -108,10 +116,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
       const failure = Pull.filterDone(exit.cause)
       if (Result.isSuccess(failure)) break
       attempts++
-      // A defect in the stream is the environment's own mistake: asking again would only repeat it.
-      if (attempts >= sourceAttempts || Cause.hasDies(failure.failure)) return yield* Effect.failCause(failure.failure)
-      yield* Effect.logWarning("items cannot be read; trying again", { reason: reasonOf(failure.failure), attempts })
-      yield* Effect.sleep(yield* backoffMillis(attempts))
+      yield* retryItems(failure.failure, attempts)
     }
     sourceHasEnded = true
     wake()
@@ -165,7 +170,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
       return
     }
     const error = Cause.squash(exit.cause)
-    if (isUnscorable(error)) {
+    if (error instanceof Unscorable) {
       failuresInARow = 0
       yield* onUnscorable(task, error, millis)
       return
@@ -239,9 +244,6 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
     run: Effect.raceFirst(dispatch, Effect.andThen(source, Effect.never))
   }
 }
-
-const isUnscorable = (error: unknown): error is Unscorable =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === "Unscorable"
 
 const toFailure = (cause: Cause.Cause<unknown>, timeoutSeconds: number): Failure => {
   const error = Cause.squash(cause)

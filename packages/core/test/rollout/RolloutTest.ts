@@ -37,7 +37,7 @@ export interface Numbers extends Partial<Environment.Definition<number, Error, n
   readonly settings?: Partial<EnvironmentSettings.Common>
 }
 
-const numbersLayer = ({ name = "numbers", settings: _, ...definition }: Numbers) =>
+const numbersLayer = ({ name = "numbers", ...definition }: Omit<Numbers, "settings">) =>
   Environment.layer(name, EnvironmentSettings.make({}), ({ groupSize }) =>
     Effect.succeed<Environment.Definition<number, Error, never>>({
       items: (cursor) => Stream.iterate(cursor, (n) => n + 1),
@@ -48,9 +48,9 @@ const numbersLayer = ({ name = "numbers", settings: _, ...definition }: Numbers)
   )
 
 /** Items 0, 1, 2, …; groups of `groupSize` with scores 0, 1, …; whatever `definition` says otherwise. */
-export const numbers = (definition: Numbers = {}): Effect.Effect<Environment.EnvironmentShape> =>
+export const numbers = ({ settings, ...definition }: Numbers = {}): Effect.Effect<Environment.EnvironmentShape> =>
   Environment.Environment.pipe(
-    Effect.provide(numbersLayer(definition)({ groupSize: 2, totalSteps: 1_000_000, ...definition.settings }), {
+    Effect.provide(numbersLayer(definition)({ groupSize: 2, totalSteps: 1_000_000, ...settings }), {
       local: true
     })
   )

@@ -6,8 +6,8 @@
  * lease runs out or it is given back. One run; registering again changes nothing, as with the original.
  */
 import { Clock, Deferred, Duration, Effect, Layer, Option, Stream } from "effect"
-import type { Batch } from "../Batch.ts"
-import { size, type ScoredGroup } from "../ScoredGroup.ts"
+import type { Batch } from "./Batch.ts"
+import { size, type ScoredGroup } from "./ScoredGroup.ts"
 import {
   type EnvironmentSpec,
   type EnvironmentStatus,
@@ -17,7 +17,7 @@ import {
   TrajectoryClient,
   type TrajectoryClientShape,
   TrajectoryError
-} from "../TrajectoryClient.ts"
+} from "./TrajectoryClient.ts"
 
 interface Registered extends EnvironmentSpec {
   readonly name: string
@@ -71,7 +71,6 @@ export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Traje
 
   const statusOf = (envId: number, own: Registered): EnvironmentStatus => {
     const connected = environments.filter(({ isConnected }) => isConnected)
-    const share = ({ maxTokenLength, weight }: EnvironmentSpec): number => maxTokenLength * Math.max(0, weight)
     const total = connected.reduce((sum, one) => sum + share(one), 0)
     const reserved = connected.reduce((sum, { minBatchAllocation }) => sum + (minBatchAllocation ?? 0), 0)
     const maxGroupSize = queue.reduce((largest, group) => Math.max(largest, size(group)), 1)
@@ -213,6 +212,9 @@ export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Traje
 export const layer = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Layer.Layer<TrajectoryClient> =>
   Layer.sync(TrajectoryClient, () => make(run))
 
+/** What an environment's claim on the inference servers is proportional to. */
+const share = ({ maxTokenLength, weight }: EnvironmentSpec): number => maxTokenLength * Math.max(0, weight)
+
 const defaultRun: Omit<RunSpec, "batchSize"> = {
   name: "default",
   maxTokenLength: -1,
@@ -226,7 +228,6 @@ const defaultRun: Omit<RunSpec, "batchSize"> = {
 
 /** Indices, ascending, of groups that sum to exactly `total`: the oldest that can be part of such a choice; undefined if none. */
 const exactFill = (sizes: ReadonlyArray<number>, total: number): ReadonlyArray<number> | undefined => {
-  // reachable[i][s]: groups i and later can make s.
   const greedy: Array<number> = []
   let sum = 0
   for (let index = 0; index < sizes.length && sum < total; index++) {
@@ -235,6 +236,7 @@ const exactFill = (sizes: ReadonlyArray<number>, total: number): ReadonlyArray<n
     greedy.push(index)
   }
   if (sum === total) return greedy
+  // reachable[i][s]: groups i and later can make s.
   const reachable = Array.from({ length: sizes.length + 1 }, () => new Uint8Array(total + 1))
   reachable[sizes.length]![0] = 1
   for (let index = sizes.length - 1; index >= 0; index--) {
