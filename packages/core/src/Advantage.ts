@@ -33,7 +33,9 @@ export const allCloseToFirst = (
   { absolute = 1e-8, relative = 1e-5 }: { readonly absolute?: number; readonly relative?: number } = {}
 ): boolean => {
   const first = values[0]
-  return first === undefined || values.every((value) => Math.abs(value - first) <= absolute + relative * Math.abs(first))
+  return (
+    first === undefined || values.every((value) => Math.abs(value - first) <= absolute + relative * Math.abs(first))
+  )
 }
 
 /** G_t = r_t + γ G_{t+1}. */
@@ -89,7 +91,10 @@ export const bestIndex = (
     const byPrimary = first * (primary[a]! - primary[b]!)
     return byPrimary > 0 || (byPrimary === 0 && second * (secondary[a]! - secondary[b]!) > 0)
   }
-  return primary.length === 0 ? undefined : primary.reduce((best, _, index) => (isBetter(index, best) ? index : best), 0)
+  return primary.length === 0
+    ? undefined
+    : primary.reduce((best, _, index) => (isBetter(index, best) ? index : best), 0)
 }
 
-const flatten = (nested: Nested): ReadonlyArray<number> => (typeof nested === "number" ? [nested] : nested.flatMap(flatten))
+const flatten = (nested: Nested): ReadonlyArray<number> =>
+  typeof nested === "number" ? [nested] : nested.flatMap(flatten)

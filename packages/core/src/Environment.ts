@@ -148,10 +148,11 @@ export { field } from "./EnvironmentSettings.ts"
 export const settings = EnvironmentSettings.make
 
 /** An environment as a layer: `make` gets the settings and returns the definition, in whose effects it may use other services. */
-export const layer = <A extends EnvironmentSettings.Common, Item, E, R, E1, R1>(
+export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1>(
   name: string,
   settings: EnvironmentSettings.Settings<A>,
-  make: (settings: A) => Effect.Effect<Definition<Item, E, R>, E1, R1>
+  // Errors of any kind, different ones in each place: they all become the cause of an `EnvironmentError`.
+  make: (settings: A) => Effect.Effect<Definition<Item, unknown, R>, E1, R1>
 ): EnvironmentLayer<A, E1, R | R1> => {
   const build = (chosen: A): Layer.Layer<Environment, E1, R | R1> =>
     Layer.effect(

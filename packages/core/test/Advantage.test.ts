@@ -47,9 +47,13 @@ describe("Advantage", () => {
     assert.isFalse(Advantage.allCloseToFirst([Number.NaN, Number.NaN]))
   })
 
-  it.prop("group-relative advantages sum to zero", [Schema.Array(Schema.Natural).check(Schema.isMinLength(1))], ([rewards]) => {
-    const advantages = Advantage.groupRelative(rewards, { normalize: false })
-    const scale = Math.max(1, ...rewards)
-    assert.closeTo(advantages.reduce((sum, one) => sum + one, 0) / scale, 0, 1e-6)
-  })
+  it.prop(
+    "group-relative advantages sum to zero",
+    [Schema.Array(Schema.Natural).check(Schema.isMinLength(1))],
+    ([rewards]) => {
+      const advantages = Advantage.groupRelative(rewards, { normalize: false })
+      const scale = Math.max(1, ...rewards)
+      assert.closeTo(advantages.reduce((sum, one) => sum + one, 0) / scale, 0, 1e-6)
+    }
+  )
 })

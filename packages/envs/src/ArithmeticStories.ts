@@ -20,8 +20,16 @@ const evaluationSeedOffset = 1_000_003
 
 export const settings = Environment.settings({
   seed: Environment.field(Schema.Int, 0, "seed of the problems: same seed, same problems"),
-  difficulty: Environment.field(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 })), 2, "steps per story, 1 to 8"),
-  largestNumber: Environment.field(Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 1000 })), 20, "largest number in a step"),
+  difficulty: Environment.field(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 })),
+    2,
+    "steps per story, 1 to 8"
+  ),
+  largestNumber: Environment.field(
+    Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 1000 })),
+    20,
+    "largest number in a step"
+  ),
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out problems per evaluation"),
   temperature: Environment.field(Schema.Finite, 1, "sampling temperature of training rollouts"),
   // The vocabulary of the quick start needs no download.
@@ -53,7 +61,13 @@ export const story = ({
   let total = random.between(2, largestNumber)
   const sentences = [`${name} has ${total} ${thing}.`]
   for (let step = 0; step < difficulty; step++) {
-    const next = random.pick(total > 1 ? steps : steps.filter(({ takesAway }) => !takesAway))(random, total, name, thing, largestNumber)
+    const next = random.pick(total > 1 ? steps : steps.filter(({ takesAway }) => !takesAway))(
+      random,
+      total,
+      name,
+      thing,
+      largestNumber
+    )
     sentences.push(next.sentence)
     total = next.total
   }
@@ -86,19 +100,26 @@ export const layer = Environment.layer("arithmetic-stories", settings, (given: S
       })
 
     return {
-      items: (cursor: number) => Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map((index) => storyAt(index, seed))),
+      items: (cursor: number) =>
+        Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map((index) => storyAt(index, seed))),
       collectTrajectories: (item: Story) => ask(item, groupSize, { temperature }),
       score: (item: Story, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.succeed(group.map(({ completion }) => (parseAnswer(completion) === item.answer ? 1 : 0))),
       evaluation: {
-        items: Stream.range(0, evaluationItems - 1).pipe(Stream.map((index) => storyAt(index, seed + evaluationSeedOffset))),
+        items: Stream.range(0, evaluationItems - 1).pipe(
+          Stream.map((index) => storyAt(index, seed + evaluationSeedOffset))
+        ),
         collectTrajectories: (item: Story) => ask(item, 1, { split: "eval", temperature: 0 })
       },
       label: (item: Story) => item.question,
       claims: {
         scoreRange: [0, 1] as const,
         gold: ({ answer }: Story) => [`\\boxed{${answer}}`, `So the answer is ${answer}.`],
-        wrong: ({ answer }: Story) => [`\\boxed{${answer + 1}}`, `It was ${answer}, so \\boxed{${answer - 1}}`, "I do not know."]
+        wrong: ({ answer }: Story) => [
+          `\\boxed{${answer + 1}}`,
+          `It was ${answer}, so \\boxed{${answer - 1}}`,
+          "I do not know."
+        ]
       }
     }
   })

@@ -28,8 +28,16 @@ const fewestTokens = 10
 
 export const settings = Environment.settings({
   groupSize: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 8, "rollouts per item"),
-  trainSplit: Environment.field(Schema.NonEmptyString, "openai/gsm8k/main/train", "training rows: hub data set or file"),
-  testSplit: Environment.field(Schema.NonEmptyString, "openai/gsm8k/main/test", "evaluation rows: hub data set or file"),
+  trainSplit: Environment.field(
+    Schema.NonEmptyString,
+    "openai/gsm8k/main/train",
+    "training rows: hub data set or file"
+  ),
+  testSplit: Environment.field(
+    Schema.NonEmptyString,
+    "openai/gsm8k/main/test",
+    "evaluation rows: hub data set or file"
+  ),
   seed: Environment.field(Schema.Int, 42, "seed of the order of the rows"),
   temperature: Environment.field(Schema.Finite, 1, "sampling temperature of training rollouts"),
   evalTemperature: Environment.field(Schema.Finite, 0.6, "sampling temperature of evaluation rollouts")
@@ -62,10 +70,14 @@ export const layer = Environment.layer("gsm8k", settings, (given: Settings) =>
       collectTrajectories: (problem: Problem) => ask(problem, { n: groupSize, temperature }),
       score: Effect.fn("Gsm8k.score")(function* (problem: Problem, group: ReadonlyArray<Trajectory.Trajectory>) {
         const gold = referenceAnswer(problem.answer)
-        if (gold === "") return yield* new Environment.Unscorable({ message: "the reference answer has no #### number" })
-        const correct = yield* Effect.forEach(group, ({ completion }) => verifier.verify({ gold, completion }), {
-          concurrency: "unbounded"
-        })
+        if (gold === "")
+          return yield* new Environment.Unscorable({ message: "the reference answer has no #### number" })
+        const correct = yield* Effect.forEach(
+          group,
+          ({ completion }) =>
+            isBoxed(completion) ? verifier.grade(`\\boxed{${gold}}`, completion) : Effect.succeed(false),
+          { concurrency: "unbounded" }
+        )
         const scores = Rewards.lengthPenalty(
           correct.map((isCorrect) => (isCorrect ? 1 : -1)),
           group.map(({ tokens }) => tokens.length),
@@ -95,6 +107,9 @@ export const layer = Environment.layer("gsm8k", settings, (given: Settings) =>
     }
   })
 )
+
+/** Whether the part after the thinking has a box at all; an answer in words gets no credit, as the prompt says. */
+const isBoxed = (completion: string): boolean => completion.lastIndexOf("\\boxed") > completion.lastIndexOf("</think>")
 
 /** Texts without tokens (no tokenizer known) cannot be too short. */
 const isTooShort = (trajectory: Trajectory.Trajectory): boolean =>

@@ -25,8 +25,14 @@ const longVowel = /^(?:ai|au|[āīūṝḹeo])$/u
 
 /** Weights of the syllables of a quarter verse, as a string of L and G. */
 export const scan = (quarter: string): string =>
-  Array.from(quarter.toLowerCase().normalize("NFC").replaceAll(/[^\p{L}]/gu, "").matchAll(syllable), ([, nucleus, coda, cluster]) =>
-    longVowel.test(nucleus!) || coda !== "" || (cluster!.match(consonant) ?? []).length > 1 ? "G" : "L"
+  Array.from(
+    quarter
+      .toLowerCase()
+      .normalize("NFC")
+      .replaceAll(/[^\p{L}]/gu, "")
+      .matchAll(syllable),
+    ([, nucleus, coda, cluster]) =>
+      longVowel.test(nucleus!) || coda !== "" || (cluster!.match(consonant) ?? []).length > 1 ? "G" : "L"
   ).join("")
 
 /** Share of the quarters (separated by line breaks, commas, dandas or bars) that keep the metre, 0 to 1. */

@@ -1,10 +1,11 @@
 /**
  * A reward for meaning the same as the reference: cosine similarity of sentence embeddings.
  *
- * clamp(1 - cosineDistance · scale, minimum, maximum). Source: cosine_scaled_reward.py of the original. Embeddings come from a
+ * clamp(1 - cosineDistance · scaleFactor, minReward, maxReward). Source: cosine_scaled_reward.py of the original. Embeddings come from a
  * service; its Hugging Face layer downloads the model on first use (about 90 MB for the default one).
  */
 import { Context, Effect, Layer, Schema } from "effect"
+import { makeEffect, type Reference, type Reward } from "./Reward.ts"
 
 export class EmbeddingError extends Schema.TaggedError<EmbeddingError>()("EmbeddingError", {
   model: Schema.String,
@@ -18,7 +19,9 @@ export class Embedder extends Context.Service<
   { readonly embed: (texts: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<ArrayLike<number>>, EmbeddingError> }
 >()("@atropos/core/rewards/CosineScaled/Embedder") {}
 
-export const layerHuggingFace = (model = "sentence-transformers/all-MiniLM-L6-v2"): Layer.Layer<Embedder, EmbeddingError> =>
+export const layerHuggingFace = (
+  model = "sentence-transformers/all-MiniLM-L6-v2"
+): Layer.Layer<Embedder, EmbeddingError> =>
   Layer.effect(
     Embedder,
     Effect.gen(function* () {
@@ -51,20 +54,21 @@ export const cosineSimilarity = (a: ArrayLike<number>, b: ArrayLike<number>): nu
   return norms === 0 ? 0 : dot / norms
 }
 
-/** One reward per completion. */
-export const cosineScaled = Effect.fn("CosineScaled.cosineScaled")(function* (
-  completions: ReadonlyArray<string>,
-  solution: string,
-  {
-    maximum = 1,
-    minimum = -1,
-    scaleFactor = 1
-  }: { readonly scaleFactor?: number; readonly minimum?: number; readonly maximum?: number } = {}
-) {
-  const { embed } = yield* Embedder
-  const [reference, ...vectors] = yield* embed([solution, ...completions])
-  return vectors.map((vector) => {
-    const distance = 1 - cosineSimilarity(vector, reference!)
-    return Math.max(minimum, Math.min(maximum, 1 - distance * scaleFactor))
-  })
-})
+/** Needs `reference.solution`. */
+export const cosineScaled = ({
+  maxReward = 1,
+  minReward = -1,
+  scaleFactor = 1
+}: { readonly scaleFactor?: number; readonly minReward?: number; readonly maxReward?: number } = {}): Reward<
+  EmbeddingError,
+  Embedder
+> =>
+  makeEffect(
+    "cosine_scaled",
+    Effect.fn("CosineScaled.compute")(function* (completion: string, { solution = "" }: Reference) {
+      const { embed } = yield* Embedder
+      const [a, b] = yield* embed([completion, solution])
+      const distance = 1 - cosineSimilarity(a!, b!)
+      return Math.max(minReward, Math.min(maxReward, 1 - distance * scaleFactor))
+    })
+  )

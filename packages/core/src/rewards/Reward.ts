@@ -1,9 +1,11 @@
 /**
- * A reward: a named pure function of a completion (and what it is to be held against).
+ * A reward: a named function of a completion and what it is held against.
  *
- * Rewards compose by `weighted` and `combine`. Nothing here turns an exception into a zero: a broken grader must not look like a
- * bad policy. Follows atroposlib/envs/reward_fns of the original, whose `CombinedReward` ignored its parts' weights; ours do not.
+ * Most are pure (`make`); some ask a service, a verifier or an embedder (`makeEffect`). They compose by `weighted` and `combine`.
+ * Nothing here turns a failure into a zero: a broken grader must not look like a bad policy. Follows atroposlib/envs/reward_fns of
+ * the original, whose `CombinedReward` ignored its parts' weights; ours do not.
  */
+import { Effect } from "effect"
 
 /** What a completion is judged against, beside its own text. */
 export interface Reference {
@@ -11,20 +13,33 @@ export interface Reference {
   readonly solution?: string
 }
 
-export interface Reward {
+export interface Reward<out E = never, out R = never> {
   readonly name: string
   readonly weight: number
   /** The raw reward of one completion, before its weight. */
-  readonly compute: (completion: string, reference: Reference) => number
+  readonly compute: (completion: string, reference: Reference) => Effect.Effect<number, E, R>
 }
 
-export const make = (name: string, compute: Reward["compute"], weight = 1): Reward => ({ name, weight, compute })
+export const make = (name: string, compute: (completion: string, reference: Reference) => number): Reward =>
+  makeEffect(name, (completion, reference) => Effect.sync(() => compute(completion, reference)))
 
-export const weighted = (reward: Reward, weight: number): Reward => ({ ...reward, weight })
+export const makeEffect = <E, R>(name: string, compute: Reward<E, R>["compute"]): Reward<E, R> => ({
+  name,
+  weight: 1,
+  compute
+})
+
+export const weighted = <E, R>(reward: Reward<E, R>, weight: number): Reward<E, R> => ({ ...reward, weight })
 
 /** Rewards of several completions of one item, each times the reward's weight. */
-export const scores = (reward: Reward, completions: ReadonlyArray<string>, reference: Reference = {}): Array<number> =>
-  completions.map((completion) => reward.weight * reward.compute(completion, reference))
+export const scores = <E, R>(
+  reward: Reward<E, R>,
+  completions: ReadonlyArray<string>,
+  reference: Reference = {}
+): Effect.Effect<Array<number>, E, R> =>
+  Effect.forEach(completions, (completion) =>
+    Effect.map(reward.compute(completion, reference), (raw) => reward.weight * raw)
+  )
 
 /**
  * How totals are brought to a common scale: as they are, divided by the sum of the weights, or stretched to [0, 1] over the
@@ -33,21 +48,23 @@ export const scores = (reward: Reward, completions: ReadonlyArray<string>, refer
 export type Normalization = "none" | "sum" | "minmax"
 
 /** The weighted sum of several rewards for each completion of one item. */
-export const combine = (
-  parts: ReadonlyArray<Reward>,
+export const combine = <E, R>(
+  parts: ReadonlyArray<Reward<E, R>>,
   completions: ReadonlyArray<string>,
   reference: Reference = {},
   normalization: Normalization = "none"
-): Array<number> => {
-  const totals = completions.map((completion) =>
-    parts.reduce((sum, part) => sum + part.weight * part.compute(completion, reference), 0)
+): Effect.Effect<Array<number>, E, R> =>
+  Effect.map(
+    Effect.forEach(parts, (part) => scores(part, completions, reference)),
+    (byPart) => {
+      const totals = completions.map((_, index) => byPart.reduce((sum, part) => sum + part[index]!, 0))
+      if (normalization === "none") return totals
+      if (normalization === "sum") {
+        const weight = parts.reduce((sum, part) => sum + part.weight, 0)
+        return weight === 0 ? totals : totals.map((total) => total / weight)
+      }
+      const lowest = Math.min(...totals)
+      const range = Math.max(...totals) - lowest
+      return range === 0 ? totals : totals.map((total) => (total - lowest) / range)
+    }
   )
-  if (normalization === "none") return totals
-  if (normalization === "sum") {
-    const weight = parts.reduce((sum, part) => sum + part.weight, 0)
-    return weight === 0 ? totals : totals.map((total) => total / weight)
-  }
-  const lowest = Math.min(...totals)
-  const range = Math.max(...totals) - lowest
-  return range === 0 ? totals : totals.map((total) => (total - lowest) / range)
-}

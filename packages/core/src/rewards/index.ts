@@ -7,4 +7,13 @@ export { lengthPenalty } from "./LengthPenalty.ts"
 export { reasoningSteps } from "./ReasoningSteps.ts"
 export { create, names } from "./Registry.ts"
 export { repetitionPenalty } from "./Repetition.ts"
-export { combine, make, type Normalization, type Reference, type Reward, scores, weighted } from "./Reward.ts"
+export {
+  combine,
+  make,
+  makeEffect,
+  type Normalization,
+  type Reference,
+  type Reward,
+  scores,
+  weighted
+} from "./Reward.ts"

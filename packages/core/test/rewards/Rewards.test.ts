@@ -1,5 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Rewards } from "@atropos/core"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { MathVerifier, Rewards } from "@atropos/core"
 import { Effect, Layer, Schema } from "effect"
 import functions from "../fixtures/functions.json" with { type: "json" }
 
@@ -22,7 +22,7 @@ describe("Rewards", () => {
     it(`${name} gives what the original gave`, () => {
       for (const golden of functions.rewards) {
         const expected = golden[name as keyof typeof byName]
-        assert.closeTo(reward.compute(golden.text, solution), expected, 1e-12, golden.text)
+        assert.closeTo(Effect.runSync(reward.compute(golden.text, solution)), expected, 1e-12, golden.text)
       }
     })
   }
@@ -37,59 +37,81 @@ describe("Rewards", () => {
   it("a combination honours the weights of its parts", () => {
     const parts = [Rewards.weighted(Rewards.accuracyX(), 2), Rewards.weighted(Rewards.format(), 0.5)]
     const completions = ["<think>so</think> 42", "<think>so</think> 41", "42"]
-    assert.deepStrictEqual(Rewards.combine(parts, completions, solution), [2.5, 0.5, 2])
-    assert.deepStrictEqual(Rewards.combine(parts, completions, solution, "sum"), [1, 0.2, 0.8])
-    assert.deepStrictEqual(Rewards.combine(parts, completions, solution, "minmax"), [1, 0, 0.75])
-  })
-
-  it("accuracy reads the boxed answer after the thinking, and refuses a box for every guess", () => {
-    const compute = (text: string, gold: string) => Rewards.accuracy().compute(text, { solution: gold })
-    assert.strictEqual(compute("<think>\\boxed{1}</think> so \\boxed{\\frac{1}{2}}", "0.5"), 1)
-    assert.strictEqual(compute("<think>\\boxed{42}</think> so \\boxed{41}", "42"), 0)
-    assert.strictEqual(compute("so \\boxed{18}", "9 + 9 = 18\n#### 18"), 1)
-    assert.strictEqual(compute(`</think>${[1, 2, 3, 4, 5, 6, 7].map((n) => `\\boxed{${n}}`).join(" ")}`, "1"), 0)
-  })
-
-  it("the cascading reward adds the format bonus to right answers only", () => {
-    const compute = (text: string) => Rewards.cascadingR1Math().compute(text, solution)
-    assert.strictEqual(compute("<think>sum</think> \\boxed{42}"), 1.5)
-    assert.strictEqual(compute("\\boxed{42}"), 1)
-    assert.strictEqual(compute("<think>sum</think> \\boxed{41}"), 0)
+    const combined = (normalization: Rewards.Normalization) =>
+      Effect.runSync(Rewards.combine(parts, completions, solution, normalization))
+    assert.deepStrictEqual(combined("none"), [2.5, 0.5, 2])
+    assert.deepStrictEqual(combined("sum"), [1, 0.2, 0.8])
+    assert.deepStrictEqual(combined("minmax"), [1, 0, 0.75])
   })
 
   it("strict crossword answers have letters only", () => {
-    assert.strictEqual(Rewards.crosswordFormat().compute("1-Across: HEL1O", {}), 1)
-    assert.strictEqual(Rewards.crosswordFormat({ strict: true }).compute("1-Across: HEL1O", {}), 0)
-    assert.strictEqual(Rewards.crosswordFormat({ strict: true }).compute("1-Across: HELLO, 2-Down: SUN", {}), 1)
+    assert.strictEqual(pure(Rewards.crosswordFormat(), "1-Across: HEL1O"), 1)
+    assert.strictEqual(pure(Rewards.crosswordFormat({ strict: true }), "1-Across: HEL1O"), 0)
+    assert.strictEqual(pure(Rewards.crosswordFormat({ strict: true }), "1-Across: HELLO, 2-Down: SUN"), 1)
   })
 
   it("scans Sanskrit verse", () => {
     assert.strictEqual(Rewards.scan("dharmakṣetre kurukṣetre"), "GGGGLGGG")
     // Bhagavad Gita 11.15, in upajati (tristubh).
     const verse = "paśyāmi devāṃs tava deva dehe\nsarvāṃs tathā bhūtaviśeṣasaṅghān"
-    assert.strictEqual(Rewards.chandasMeter("tristubh").compute(verse, {}), 1)
-    assert.strictEqual(Rewards.chandasMeter("vasantatilaka").compute(verse, {}), 0)
+    assert.strictEqual(pure(Rewards.chandasMeter("tristubh"), verse), 1)
+    assert.strictEqual(pure(Rewards.chandasMeter("vasantatilaka"), verse), 0)
   })
 
   it.effect("cosine similarity is 1 for the same meaning and clamped below", () =>
-    Rewards.cosineScaled(["east", "north", "west"], "east", { minimum: -0.5 }).pipe(
+    Rewards.scores(Rewards.cosineScaled({ minReward: -0.5 }), ["east", "north", "west"], { solution: "east" }).pipe(
       Effect.map((rewards) => assert.deepStrictEqual(rewards, [1, 0, -0.5])),
-      Effect.provide(Layer.succeed(Rewards.Embedder, { embed: (texts) => Effect.succeed(texts.map((text) => compass[text]!)) }))
+      Effect.provide(
+        Layer.succeed(Rewards.Embedder, { embed: (texts) => Effect.succeed(texts.map((text) => compass[text]!)) })
+      )
     )
   )
 
-  it.prop("registered rewards are finite on any text", [Schema.String], ([text]) => {
-    for (const name of Rewards.names) {
-      assert.isTrue(Number.isFinite(Rewards.create(name).compute(text, solution)), name)
-    }
-  })
-
-  it("creates rewards by the original's names, with parameters and weight", () => {
-    assert.strictEqual(Rewards.create("accuracyx").name, "accuracy_x")
-    const heavy = Rewards.create({ type: "format", weight: 3, params: { preferred_tags: ["plan"] } })
-    assert.deepStrictEqual(Rewards.scores(heavy, ["<plan>x</plan>", "x"]), [3, 0])
+  it("names what exists where a reward is unknown", () => {
     assert.throws(() => Rewards.create("acuracy"), /acuracy.*accuracy/)
   })
 })
 
+layer(MathVerifier.layer())("Rewards that verify", (it) => {
+  it.effect("accuracy reads the boxed answer after the thinking, and refuses a box for every guess", () =>
+    Effect.gen(function* () {
+      const accuracy = Rewards.accuracy()
+      const half = "<think>\\boxed{1}</think> so \\boxed{\\frac{1}{2}}"
+      assert.strictEqual(yield* score(accuracy, half, "0.5"), 1)
+      assert.strictEqual(yield* score(accuracy, "<think>\\boxed{42}</think> so \\boxed{41}", "42"), 0)
+      assert.strictEqual(yield* score(accuracy, "so \\boxed{18}", "9 + 9 = 18\n#### 18"), 1)
+      const guesses = `</think>${[1, 2, 3, 4, 5, 6, 7].map((n) => `\\boxed{${n}}`).join(" ")}`
+      assert.strictEqual(yield* score(accuracy, guesses, "1"), 0)
+    })
+  )
+
+  it.effect("the cascading reward adds the format bonus to right answers only", () =>
+    Effect.gen(function* () {
+      const cascading = Rewards.cascadingR1Math()
+      assert.strictEqual(yield* score(cascading, "<think>sum</think> \\boxed{42}", "42"), 1.5)
+      assert.strictEqual(yield* score(cascading, "\\boxed{42}", "42"), 1)
+      assert.strictEqual(yield* score(cascading, "<think>sum</think> \\boxed{41}", "42"), 0)
+    })
+  )
+
+  it.effect("creates rewards by the original's names, with parameters and weight", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(Rewards.create("accuracyx").name, "accuracy_x")
+      const heavy = Rewards.create({ type: "format", weight: 3, params: { preferred_tags: ["plan"] } })
+      assert.deepStrictEqual(yield* Rewards.scores(heavy, ["<plan>x</plan>", "x"]), [3, 0])
+    })
+  )
+
+  it.effect.prop("every registered reward is finite on any text", [Schema.String], ([text]) =>
+    Effect.forEach(Rewards.names, (name) =>
+      Effect.map(score(Rewards.create(name), text, "42"), (value) => assert.isTrue(Number.isFinite(value), name))
+    )
+  )
+})
+
+const pure = (reward: Rewards.Reward, text: string): number => Effect.runSync(reward.compute(text, {}))
+
 const compass: { readonly [word: string]: ReadonlyArray<number> } = { east: [1, 0], north: [0, 1], west: [-1, 0] }
+
+const score = (reward: ReturnType<typeof Rewards.create>, text: string, solution: string) =>
+  reward.compute(text, { solution })

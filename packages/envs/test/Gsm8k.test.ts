@@ -1,0 +1,65 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Dataset, Environment, MathVerifier, ServerManager, Tokenizer } from "@atropos/core"
+import { Gsm8k } from "@atropos/envs"
+import { Effect, Layer, Option, Stream } from "effect"
+
+const rows = [{ question: "Nine pens and nine pens?", answer: "9 + 9 = <<9+9=18>>18\n#### 1,018" }]
+
+const environment = (completions: ReadonlyArray<string>, maxTokenLength = 2048) =>
+  Gsm8k.layer({ groupSize: completions.length, maxTokenLength, trainSplit: "train", testSplit: "test" }).pipe(
+    Layer.provide(ServerManager.layerScripted(completions)),
+    Layer.provide([Tokenizer.layerBytes, MathVerifier.layer(), Dataset.layerMemory({ train: rows, test: rows })])
+  )
+
+const firstGroup = Effect.gen(function* () {
+  const { groups } = yield* Environment.Environment
+  const [group] = yield* groups.pipe(Stream.take(1), Stream.runCollect)
+  return group!
+})
+
+layer(environment(["so \\boxed{1018}", "so \\boxed{1,018.0}", "so \\boxed{1019}", "the answer is 1018", "1018"]))(
+  "Gsm8k",
+  (it) => {
+    it.effect("scores 1 for the boxed answer that equals the reference and -1 for the rest", () =>
+      Effect.map(firstGroup, ({ scores }) => assert.deepStrictEqual(Array.from(scores), [1, 1, -1, -1, -1]))
+    )
+
+    it.effect("does not learn from completions of fewer than ten tokens", () =>
+      Effect.map(firstGroup, ({ overrides }) =>
+        assert.deepStrictEqual(
+          overrides?.map((one) => one.set_advantage_to_zero ?? false),
+          [false, false, false, false, true]
+        )
+      )
+    )
+
+    it.effect("evaluates the test rows one answer each", () =>
+      Effect.gen(function* () {
+        const { evaluation } = yield* Environment.Environment
+        const [first] = yield* Option.getOrThrow(evaluation).pipe(Stream.runCollect)
+        const [evaluated] = yield* first!.evaluate
+        assert.strictEqual(typeof evaluated!.correct, "boolean")
+        assert.strictEqual(first!.label, rows[0]!.question)
+      })
+    )
+  }
+)
+
+describe("Gsm8k", () => {
+  it.effect("prefers short answers when all are right", () =>
+    Effect.gen(function* () {
+      const long = `${"because ".repeat(60)}\\boxed{1018}`
+      const { scores, tokens } = yield* firstGroup.pipe(
+        Effect.provide(environment(["it is \\boxed{1018}", long], 1400))
+      )
+      assert.isAbove(tokens[1]!.length, 700)
+      assert.strictEqual(scores[0], 1)
+      assert.isBelow(scores[1]!, 1)
+      assert.isAtLeast(scores[1]!, 0)
+    })
+  )
+
+  it("reads the reference after the last #, without thousands separators", () => {
+    assert.strictEqual(Gsm8k.referenceAnswer(rows[0]!.answer), "1018")
+  })
+})
