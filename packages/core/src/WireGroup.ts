@@ -16,6 +16,8 @@ import { type Detail, type Loc, Report } from "./internal/wire/Detail.ts"
 import * as JsonSpans from "./internal/wire/JsonSpans.ts"
 import * as PythonJson from "./internal/wire/PythonJson.ts"
 import * as Scalars from "./internal/wire/Scalars.ts"
+import * as ScanGroup from "./internal/wire/ScanGroup.ts"
+import { skipSpace } from "./internal/wire/ScanNumbers.ts"
 import type { Message } from "./Message.ts"
 import type { ScoredGroup } from "./ScoredGroup.ts"
 
@@ -184,34 +186,37 @@ const closingBrackets =
 /** Whether a number in these bytes is written with a fraction or an exponent: an integer must not be stored so. */
 const hasFraction = (bytes: Uint8Array): boolean => bytes.includes(0x2e) || bytes.includes(0x65) || bytes.includes(0x45)
 
-const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return whole
+const closing = encoder.encode("}")
+
+/** All keys in order, the spans' bytes as their values. `instead` says what to write in place of a span. */
+const join = (
+  bytes: Uint8Array,
+  spans: ReadonlyMap<string, JsonSpans.Span>,
+  instead: (key: GroupFields.Key, value: Uint8Array) => Uint8Array
+): Uint8Array => {
+  const parts: Array<Uint8Array> = []
+  keys.forEach((key, index) => {
+    const span = spans.get(key)
+    parts.push(keyBytes[index]!)
+    parts.push(span === undefined ? nullBytes : instead(key, bytes.subarray(span.start, span.end)))
+  })
+  parts.push(closing)
+  return Buffer.concat(parts)
 }
+
+const asItCame = (_: GroupFields.Key, value: Uint8Array): Uint8Array => value
 
 /** The bytes to store for the JSON object in `bytes`, of which `checked` was made: all keys in order, values as they came. */
 export const canonicalJson = (bytes: Uint8Array, checked: Checked): Result.Result<Uint8Array, WireError> => {
   const spans = JsonSpans.members(bytes, closingBrackets(checked.values))
   if (spans === undefined) return Result.fail(tooDeep)
-  const parts: Array<Uint8Array> = []
-  keys.forEach((key, index) => {
-    parts.push(keyBytes[index]!)
-    const span = spans.get(key)
-    if (span === undefined) {
-      parts.push(nullBytes)
-      return
-    }
-    const value = bytes.subarray(span.start, span.end)
-    const asItCame = !checked.coerced.has(key) && !(integerKeys.has(key) && hasFraction(value))
-    parts.push(asItCame ? value : encoder.encode(JSON.stringify(checked.values[key])))
-  })
-  parts.push(encoder.encode("}"))
-  return Result.succeed(concat(parts))
+  return Result.succeed(
+    join(bytes, spans, (key, value) =>
+      checked.coerced.has(key) || (integerKeys.has(key) && hasFraction(value))
+        ? encoder.encode(JSON.stringify(checked.values[key]))
+        : value
+    )
+  )
 }
 
 const tooDeep = new WireError({
@@ -222,9 +227,15 @@ const tooDeep = new WireError({
 })
 
 /** A group as it came in, ready to be stored. */
-export interface Received extends Checked {
+export interface Received {
   /** The 14 keys in order, in UTF-8. */
   readonly json: Uint8Array
+  /** G */
+  readonly sequences: number
+  /** Number of tokens over all sequences. */
+  readonly tokens: number
+  readonly scores: ReadonlyArray<number>
+  readonly envId: number | null
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
@@ -275,22 +286,64 @@ const receive = (
 }
 
 const withBytes = (checked: Checked, bytes: Uint8Array): Result.Result<Received, WireError> =>
-  Result.map(canonicalJson(bytes, checked), (json) => ({ ...checked, json }))
+  Result.map(canonicalJson(bytes, checked), (json) => ({
+    json,
+    sequences: checked.sequences,
+    tokens: checked.tokens,
+    scores: checked.values.scores,
+    envId: checked.values.env_id
+  }))
+
+const isWithin = ({ lengths }: ScanGroup.Scanned, limits: Limits | undefined): boolean =>
+  limits === undefined ||
+  (lengths.length <= limits.maxSequences && lengths.every((length) => length <= limits.maxTokensPerSequence))
+
+const fromScan = (bytes: Uint8Array, { envId, lengths, scores, spans }: ScanGroup.Scanned): Received => ({
+  json: join(bytes, spans, asItCame),
+  sequences: lengths.length,
+  tokens: lengths.reduce((sum, length) => sum + length, 0),
+  scores,
+  envId
+})
 
 /** Reads the body of a submission of one group. */
-export const read = (body: Uint8Array, limits?: Limits): Result.Result<Received, WireError> =>
-  Result.flatMap(parse(body), ({ bytes, notFinite, value }) => {
+export const read = (body: Uint8Array, limits?: Limits): Result.Result<Received, WireError> => {
+  const scanned = ScanGroup.scan(body, skipSpace(body, 0))
+  if (scanned !== undefined && skipSpace(body, scanned.end) === body.length && isWithin(scanned, limits)) {
+    return Result.succeed(fromScan(body, scanned))
+  }
+  return Result.flatMap(parse(body), ({ bytes, notFinite, value }) => {
     const report = new Report()
     const checked = receive(value, notFinite, ["body"], report, limits)
     return checked === undefined ? Result.fail(failure(report)) : withBytes(checked, bytes)
   })
+}
+
+type ListLimits = Limits & { readonly maxGroups: number }
+
+/** The groups of an array, where all can be read the fast way. */
+const scanList = (body: Uint8Array, limits: ListLimits | undefined): ReadonlyArray<Received> | undefined => {
+  const found: Array<Received> = []
+  let at = skipSpace(body, 0)
+  if (body[at] !== openBracket) return undefined
+  do {
+    const scanned = ScanGroup.scan(body, skipSpace(body, at + 1))
+    if (scanned === undefined || !isWithin(scanned, limits) || found.length === limits?.maxGroups) return undefined
+    found.push(fromScan(body, scanned))
+    at = skipSpace(body, scanned.end)
+  } while (body[at] === comma)
+  return body[at] === closeBracket && skipSpace(body, at + 1) === body.length ? found : undefined
+}
+
+const comma = 0x2c
+const openBracket = 0x5b
+const closeBracket = 0x5d
 
 /** Reads the body of a submission of several groups, a JSON array: all right or none. */
-export const readList = (
-  body: Uint8Array,
-  limits?: Limits & { readonly maxGroups: number }
-): Result.Result<ReadonlyArray<Received>, WireError> =>
-  Result.flatMap(parse(body), ({ bytes, notFinite, value }) => {
+export const readList = (body: Uint8Array, limits?: ListLimits): Result.Result<ReadonlyArray<Received>, WireError> => {
+  const scanned = scanList(body, limits)
+  if (scanned !== undefined) return Result.succeed(scanned)
+  return Result.flatMap(parse(body), ({ bytes, notFinite, value }) => {
     const report = new Report()
     const list = Scalars.list(value, ["body"], report)
     if (limits !== undefined && list.length > limits.maxGroups) {
@@ -306,3 +359,4 @@ export const readList = (
       checked.map((one, index) => withBytes(one!, bytes.subarray(spans[index]!.start, spans[index]!.end)))
     )
   })
+}

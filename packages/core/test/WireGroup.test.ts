@@ -90,10 +90,7 @@ describe("WireGroup.read", () => {
 
   it("counts sequences and tokens", () => {
     const received = Result.getOrThrow(read('{"tokens":[[1,2],[3]],"masks":[[1,2],[3]],"scores":[0,1],"env_id":-1}'))
-    assert.deepStrictEqual(
-      [received.sequences, received.tokens, received.values.scores, received.values.env_id],
-      [2, 3, [0, 1], -1]
-    )
+    assert.deepStrictEqual([received.sequences, received.tokens, received.scores, received.envId], [2, 3, [0, 1], -1])
   })
 
   it("takes masks that are not the tokens, and advantages and messages of any length", () => {

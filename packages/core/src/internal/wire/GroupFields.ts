@@ -115,7 +115,7 @@ export const check = <K extends Key>(key: K, source: JsonObject, loc: Loc, repor
 }
 
 /** Fields with one entry per sequence. */
-const perSequence = [
+export const perSequence = [
   "masks",
   "scores",
   "advantages",
@@ -126,7 +126,7 @@ const perSequence = [
   "distill_logprobs"
 ] as const satisfies ReadonlyArray<Key>
 /** Fields with one number per token. `advantages` may differ: the original's own tests send such. */
-const perToken = ["masks", "ref_logprobs", "inference_logprobs"] as const satisfies ReadonlyArray<Key>
+export const perToken = ["masks", "ref_logprobs", "inference_logprobs"] as const satisfies ReadonlyArray<Key>
 
 /** Lengths that must agree. */
 export const checkLengths = (values: GroupValues, loc: Loc, report: Report): void => {

@@ -5,6 +5,7 @@
  * skipped by counting closing brackets natively, a hint taken from the parsed value; a hint that does not fit (a key given twice)
  * is noticed, and the value is walked byte by byte instead.
  */
+import { skipSpace } from "./ScanNumbers.ts"
 
 export interface Span {
   readonly start: number
@@ -22,14 +23,8 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 const openBracket = 0x5b
 
-const skipSpace = (bytes: Uint8Array, from: number): number => {
-  let at = from
-  while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at++
-  return at
-}
-
 /** From an opening quote to behind the closing one. */
-const skipString = (bytes: Uint8Array, from: number): number => {
+export const skipString = (bytes: Uint8Array, from: number): number => {
   let at = from
   for (;;) {
     at = bytes.indexOf(quote, at + 1)
@@ -41,7 +36,7 @@ const skipString = (bytes: Uint8Array, from: number): number => {
 }
 
 /** From the first byte of a value to behind its last; -1 where it nests too deep. */
-const skipValue = (bytes: Uint8Array, from: number): number => {
+export const skipValue = (bytes: Uint8Array, from: number): number => {
   let depth = 0
   let at = from
   while (at < bytes.length) {

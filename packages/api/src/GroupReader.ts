@@ -1,0 +1,139 @@
+/**
+ * Reads submitted groups (JSON of the original's wire) into what the store takes.
+ *
+ * Bodies are read at once where that takes a few milliseconds, and on a thread of their own above that, so that nobody waits for
+ * somebody else's large submission.
+ */
+import { WireGroup } from "@atropos/core"
+import { Effect, Result, type Scope, Semaphore } from "effect"
+import { Worker } from "node:worker_threads"
+import { BodyTooLarge, Limits } from "./RequestBody.ts"
+import type { Submission } from "./TrajectoryStore.ts"
+
+export type Kind = "one" | "list"
+
+/** What goes to the thread. */
+export interface Task {
+  readonly kind: Kind
+  readonly body: Uint8Array
+  readonly limits: Limits
+}
+
+/** What the thread answers. */
+export type Reply =
+  | { readonly _tag: "read"; readonly groups: ReadonlyArray<WireGroup.Received> }
+  | {
+      readonly _tag: "refused"
+      readonly reason: WireGroup.WireError["reason"]
+      readonly details: ReadonlyArray<unknown>
+    }
+
+export interface GroupReader {
+  /** The groups of a body, ready to be stored. */
+  readonly read: (
+    kind: Kind,
+    body: Uint8Array
+  ) => Effect.Effect<ReadonlyArray<Submission>, WireGroup.WireError | BodyTooLarge>
+}
+
+/** Larger bodies are read on the thread: 4 MiB take some 20 milliseconds. */
+const atOnceBytes = 4 * 1024 * 1024
+
+export const make: Effect.Effect<GroupReader, never, Scope.Scope> = Effect.gen(function* () {
+  const limits = yield* Limits
+  const readElsewhere = yield* makeThread
+  return {
+    read: (kind, body) => {
+      const groups =
+        body.length <= atOnceBytes ? Effect.fromResult(readHere(kind, body, limits)) : readElsewhere(kind, body, limits)
+      return Effect.flatMap(groups, (received) => {
+        const index = received.findIndex(({ json }) => json.length > limits.maxGroupBytes)
+        return index < 0
+          ? Effect.succeed(received.map(toSubmission))
+          : Effect.fail(new BodyTooLarge({ what: `group ${index} of the body`, limitBytes: limits.maxGroupBytes }))
+      })
+    }
+  }
+})
+
+/** Also what the thread does. */
+export const readHere = (
+  kind: Kind,
+  body: Uint8Array,
+  limits: Limits
+): Result.Result<ReadonlyArray<WireGroup.Received>, WireGroup.WireError> =>
+  kind === "list" ? WireGroup.readList(body, limits) : Result.map(WireGroup.read(body, limits), (group) => [group])
+
+const maxEnvId = 0x7fff_ffff
+
+const toSubmission = ({ envId, json, scores, sequences, tokens }: WireGroup.Received): Submission => ({
+  key: null,
+  sequences,
+  tokens,
+  scores,
+  // No environment has such an id: the group is queued as one of nobody's, its payload keeps what was sent.
+  envId: envId !== null && envId >= 0 && envId <= maxEnvId ? envId : null,
+  policyStep: null,
+  payload: { format: "json", bytes: json }
+})
+
+/** One thread, started by the first large body, ended with the scope. */
+const makeThread = Effect.gen(function* () {
+  const turn = yield* Semaphore.make(1)
+  let worker: Worker | undefined
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      const running = worker
+      return running === undefined ? Effect.void : Effect.promise(() => running.terminate())
+    })
+  )
+  const start = (): Worker => {
+    const source = new URL(
+      import.meta.url.endsWith(".ts") ? "internal/groupWorker.ts" : "internal/groupWorker.js",
+      import.meta.url
+    )
+    // A thread that runs sources must also resolve the other packages to sources.
+    const execArgv = source.pathname.endsWith(".ts")
+      ? [...process.execArgv, "--conditions=atropos-src"]
+      : process.execArgv
+    const started = new Worker(source, { execArgv })
+    started.unref()
+    return started
+  }
+  const ask = (task: Task): Effect.Effect<Reply> =>
+    Effect.callback((resume) => {
+      const thread = (worker ??= start())
+      const onMessage = (reply: Reply) => {
+        cleanUp()
+        resume(Effect.succeed(reply))
+      }
+      const onError = (cause: Error) => {
+        cleanUp()
+        worker = undefined
+        resume(Effect.die(cause))
+      }
+      const cleanUp = () => {
+        thread.off("message", onMessage)
+        thread.off("error", onError)
+      }
+      thread.on("message", onMessage)
+      thread.on("error", onError)
+      // The body is this request's own memory: it moves to the thread without a copy.
+      thread.postMessage(task, task.body.buffer instanceof ArrayBuffer ? [task.body.buffer] : [])
+    })
+  return (
+    kind: Kind,
+    body: Uint8Array,
+    limits: Limits
+  ): Effect.Effect<ReadonlyArray<WireGroup.Received>, WireGroup.WireError> =>
+    ask({ kind, body, limits }).pipe(
+      // An answer must go to the body it belongs to: once asked, it is waited for.
+      Effect.uninterruptible,
+      turn.withPermits(1),
+      Effect.flatMap((reply) =>
+        reply._tag === "read"
+          ? Effect.succeed(reply.groups)
+          : Effect.fail(new WireGroup.WireError({ reason: reply.reason, details: reply.details }))
+      )
+    )
+})

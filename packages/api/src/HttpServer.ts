@@ -1,0 +1,48 @@
+/**
+ * Serves routes over HTTP on Node: connection settings, CORS, and the original's answer to unknown paths.
+ *
+ * It listens only when all routes are in place: a request that comes early is refused by the operating system, and does not hang.
+ */
+import { NodeHttpServer } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServer, type HttpServerError } from "effect/http"
+import { createServer } from "node:http"
+import * as Cors from "./Cors.ts"
+import * as Reply from "./v0/Reply.ts"
+
+export interface Options {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** Default: pages from this machine. */
+  readonly origins?: Cors.Origins
+}
+
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] as const
+
+/** Not for "*", which would take the HEAD of a known path away from its GET. */
+const notFound = Layer.mergeAll(
+  ...methods.map((method) => HttpRouter.add(method, "/*", Reply.detail(404, "Not Found")))
+)
+
+const createNodeServer = () =>
+  createServer({
+    // Bodies come as few large chunks.
+    highWaterMark: 256 * 1024,
+    // Longer than the pauses of clients that poll once in a while: a connection closed under their next request is an error to them.
+    keepAliveTimeout: 75_000
+  })
+
+/** Listens, and serves `routes` until the scope closes. The bound address is in `HttpServer`. */
+export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =>
+  Layer.unwrap(
+    Effect.map(
+      HttpRouter.toHttpEffect(Layer.mergeAll(routes, notFound, Cors.layer(options.origins ?? "loopback"))).pipe(
+        // Paths are what they are in the original: case counts, and so do double slashes.
+        Effect.provideService(HttpRouter.RouterConfig, { ignoreDuplicateSlashes: false, caseSensitive: true })
+      ),
+      (app) => Layer.provideMerge(HttpServer.serve(app), NodeHttpServer.layer(createNodeServer, options))
+    )
+  )
+
+export type { HttpServerError }

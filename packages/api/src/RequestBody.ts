@@ -1,0 +1,100 @@
+/**
+ * Request bodies as bytes: read whole, decompressed where the sender compressed them, never larger than allowed.
+ *
+ * A body is refused as soon as it is known to be too large: by its Content-Length, while it arrives, or while it is decompressed
+ * (a gzip bomb costs no more memory than the limit). Decompression of anything but small bodies runs on another thread.
+ */
+import { ByteSize, Context, Effect, Schema } from "effect"
+import { HttpIncomingMessage, type HttpServerRequest } from "effect/http"
+import { gunzip, gunzipSync, type ZlibOptions } from "node:zlib"
+
+/** How much one request may bring. */
+export interface Limits {
+  /** Bytes on the wire. */
+  readonly maxBodyBytes: number
+  /** Bytes after decompression. */
+  readonly maxDecodedBytes: number
+  /** Groups in one list. */
+  readonly maxGroups: number
+  /** Bytes of one group; a stored row cannot be larger than 16 MiB. */
+  readonly maxGroupBytes: number
+  readonly maxSequences: number
+  readonly maxTokensPerSequence: number
+}
+
+const mebibyte = 1024 * 1024
+
+export const Limits = Context.Reference<Limits>("@atropos/api/RequestBody/Limits", {
+  defaultValue: () => ({
+    maxBodyBytes: 64 * mebibyte,
+    maxDecodedBytes: 128 * mebibyte,
+    maxGroups: 4096,
+    maxGroupBytes: 15 * mebibyte,
+    maxSequences: 4096,
+    maxTokensPerSequence: 1_048_576
+  })
+})
+
+/** The body is larger than allowed: 413. */
+export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {
+  /** What is too large. */
+  what: Schema.String,
+  limitBytes: Schema.Int
+}) {
+  override get message(): string {
+    return `${this.what} is larger than the ${this.limitBytes} bytes allowed`
+  }
+}
+
+/** The body says it is gzip, and is not: 400. */
+export class InvalidGzip extends Schema.TaggedError<InvalidGzip>()("InvalidGzip", { message: Schema.String }) {}
+
+/** The sender went away while its body was read. */
+export class BodyInterrupted extends Schema.TaggedError<BodyInterrupted>()("BodyInterrupted", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+export type BodyError = BodyTooLarge | InvalidGzip | BodyInterrupted
+
+/** The body as it should be read, decompressed. */
+export const bytes = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Uint8Array, BodyError> =>
+  Effect.flatMap(Limits, (limits) => {
+    const tooLarge = new BodyTooLarge({ what: "the request body", limitBytes: limits.maxBodyBytes })
+    if (Number(request.headers["content-length"] ?? 0) > limits.maxBodyBytes) return Effect.fail(tooLarge)
+    const read = request.arrayBuffer.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.fromInputUnsafe(limits.maxBodyBytes)),
+      Effect.mapBoth({
+        onFailure: (error) =>
+          error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
+            ? tooLarge
+            : new BodyInterrupted({ message: "the body did not arrive whole", cause: error }),
+        onSuccess: (buffer) => new Uint8Array(buffer)
+      })
+    )
+    return isGzip(request) ? Effect.flatMap(read, (body) => decompress(body, limits.maxDecodedBytes)) : read
+  })
+
+const isGzip = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers["content-encoding"]?.toLowerCase().includes("gzip") ?? false
+
+/** Up to here decompressing at once is cheaper than going to another thread (at most 4 MiB come out of it). */
+const atOnceBytes = 4096
+
+const decompress = (body: Uint8Array, limit: number): Effect.Effect<Uint8Array, BodyTooLarge | InvalidGzip> => {
+  if (body.length === 0) return Effect.succeed(body)
+  const options: ZlibOptions = { maxOutputLength: limit, chunkSize: 256 * 1024 }
+  const failed = (cause: unknown) =>
+    isTooLarge(cause)
+      ? new BodyTooLarge({ what: "the decompressed request body", limitBytes: limit })
+      : new InvalidGzip({ message: "Invalid gzip payload" })
+  if (body.length <= atOnceBytes) return Effect.try({ try: () => gunzipSync(body, options), catch: failed })
+  return Effect.callback((resume) => {
+    gunzip(body, options, (error, decoded) =>
+      resume(error === null ? Effect.succeed(decoded) : Effect.fail(failed(error)))
+    )
+  })
+}
+
+const isTooLarge = (cause: unknown): boolean =>
+  cause instanceof RangeError && "code" in cause && cause.code === "ERR_BUFFER_TOO_LARGE"

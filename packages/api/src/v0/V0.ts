@@ -1,0 +1,309 @@
+/**
+ * The original's endpoints, request for request and response for response, over the run named "default".
+ *
+ * A layer that adds routes to the `HttpRouter` at hand, under a prefix where one is given. Unmodified Python environments and
+ * trainers connect to it. Where the original loses data or fails, this does what a healthy server would do; every difference is
+ * listed in docs/protocol.md. Batches are served oldest first; one is acknowledged when its reply was written, and given back
+ * when the connection broke before.
+ *
+ * Source: atroposlib/api/server.py.
+ */
+import { WireForm, WireGroup } from "@atropos/core"
+import { type Duration, Effect, Layer, Option, Random, type Result } from "effect"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import * as GroupReader from "../GroupReader.ts"
+import * as RequestBody from "../RequestBody.ts"
+import { type QueueFull, type StoreError, TrajectoryStore } from "../TrajectoryStore.ts"
+import * as BatchBody from "./BatchBody.ts"
+import * as Delivery from "./Delivery.ts"
+import * as Reply from "./Reply.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+export interface Options {
+  /** Path under which the endpoints lie; they lie at the root where none is given. */
+  readonly prefix?: `/${string}`
+  /** How long a reply may take to be written before its batch goes to somebody else. */
+  readonly lease?: Duration.Input
+}
+
+/** The run these endpoints speak of. */
+const run = "default"
+
+/** Refusals a request can meet before its handler has an answer. */
+type Refusal = RequestBody.BodyError | WireGroup.WireError | MissingBody | StoreError | QueueFull
+
+class MissingBody {
+  readonly _tag = "MissingBody"
+}
+
+const isJson = (request: Request): boolean =>
+  /^application\/(?:[^;]+\+)?json\s*(?:;|$)/i.test(request.headers["content-type"] ?? "")
+
+const decoder = new TextDecoder()
+
+/** The body's bytes; what is not said to be JSON is a plain string to the original, and never what it should be. */
+const jsonBytes = (request: Request): Effect.Effect<Uint8Array, RequestBody.BodyError | MissingBody> =>
+  Effect.flatMap(RequestBody.bytes(request), (body) => {
+    if (body.length === 0) return Effect.fail(new MissingBody())
+    return Effect.succeed(isJson(request) ? body : new TextEncoder().encode(JSON.stringify(decoder.decode(body))))
+  })
+
+/** The body as one of the small forms. */
+const form = <A>(request: Request, read: (json: unknown) => Result.Result<A, WireGroup.WireError>) =>
+  jsonBytes(request).pipe(
+    Effect.flatMap((bytes) => Effect.fromResult(WireGroup.parse(bytes))),
+    Effect.flatMap(({ notFinite, value }) =>
+      Effect.fromResult(read(value)).pipe(
+        Effect.filterOrFail(
+          () => !notFinite,
+          () => notFiniteForm
+        )
+      )
+    )
+  )
+
+const notFiniteForm = new WireGroup.WireError({
+  reason: "invalid",
+  details: [{ type: "finite_number", loc: ["body"], msg: "Input should be a finite number", input: null }]
+})
+
+const refuse = (refusal: Refusal): Effect.Effect<Response> => {
+  switch (refusal._tag) {
+    case "MissingBody":
+      return Effect.succeed(Reply.missingBody)
+    case "WireError":
+      return Effect.succeed(Reply.wireError(refusal))
+    case "BodyTooLarge":
+      return Effect.succeed(Reply.detail(413, refusal.message))
+    case "InvalidGzip":
+      return Effect.succeed(Reply.text(refusal.message, 400))
+    case "BodyInterrupted":
+      return Effect.succeed(Reply.detail(400, refusal.message))
+    case "QueueFull":
+      return Effect.succeed(Reply.overloaded(refusal.message, refusal.retryAfterSeconds))
+    case "StoreError":
+      return Effect.as(
+        Effect.logError("store failed", refusal),
+        refusal.isTransient ? Reply.overloaded(refusal.message, 1) : Reply.text("Internal Server Error", 500)
+      )
+  }
+}
+
+const nothingYet = Reply.json({ batch: null })
+const notRegistered = Reply.json({
+  status: "error",
+  message: "Trainer not registered. Call /register first.",
+  batch: []
+})
+const noExample = Reply.json({
+  tokens: [],
+  masks: [],
+  scores: [],
+  advantages: [],
+  ref_logprobs: [],
+  generation_params: [],
+  inference_logprobs: [],
+  messages: [],
+  images: []
+})
+const success = Reply.json({ status: "success" })
+const received = Reply.json({ status: "received" })
+const failure = (error: string) => Reply.json({ status: "failure", error })
+
+const make = Effect.fnUntraced(function* (lease: Duration.Input) {
+  const store = yield* TrajectoryStore
+  const reader = yield* GroupReader.make
+  const scope = yield* Effect.scope
+
+  const registered = Effect.map(store.run(run), (found) => Option.filter(found, (one) => one.registered))
+
+  const register = (request: Request) =>
+    form(request, WireForm.registration).pipe(
+      Effect.flatMap((spec) => store.registerRun({ ...spec, name: run })),
+      // The original answers with 128 random bits; these are as many as a JSON number holds everywhere.
+      Effect.andThen(Random.nextIntBetween(1, Number.MAX_SAFE_INTEGER)),
+      Effect.map((uuid) => Reply.json({ uuid }))
+    )
+
+  const registerEnvironment = (request: Request) =>
+    form(request, WireForm.environment).pipe(
+      Effect.flatMap((spec) => store.registerEnvironment(run, spec)),
+      Effect.map(
+        Option.match({
+          onNone: () => Reply.json({ status: "wait for trainer to start" }),
+          onSome: (registration) =>
+            Reply.json({
+              status: "success",
+              env_id: registration.envId,
+              wandb_name: registration.name,
+              checkpoint_dir: registration.checkpointDir,
+              starting_step: registration.startingStep,
+              checkpoint_interval: registration.checkpointInterval,
+              num_steps: registration.numSteps
+            })
+        })
+      )
+    )
+
+  /** The id meant by one that may count from the end. */
+  const resolve = (id: number): Effect.Effect<number, StoreError> =>
+    id >= 0 ? Effect.succeed(id) : Effect.map(store.environments(run), ({ length }) => id + length)
+
+  const disconnectEnvironment = (request: Request) =>
+    form(request, WireForm.environmentId).pipe(
+      Effect.flatMap(resolve),
+      Effect.flatMap((id) => store.disconnectEnvironment(run, id)),
+      Effect.as(success),
+      Effect.catchTags({
+        UnknownEnvironment: () => Effect.succeed(failure("list index out of range")),
+        UnknownRun: () => Effect.succeed(failure("'State' object has no attribute 'envs'"))
+      })
+    )
+
+  const submitOne = (request: Request) =>
+    jsonBytes(request).pipe(
+      Effect.flatMap((body) => reader.read("one", body)),
+      Effect.flatMap((groups) => store.submit(run, groups)),
+      Effect.map(([outcome]) =>
+        outcome?.status === "buffered" ? Reply.json({ status: "buffered", buffer_size: outcome.bufferSize }) : received
+      )
+    )
+
+  const submitList = (request: Request) =>
+    jsonBytes(request).pipe(
+      Effect.flatMap((body) => reader.read("list", body)),
+      Effect.flatMap((groups) => (groups.length === 0 ? Effect.succeed([]) : store.submit(run, groups))),
+      Effect.map((outcomes) => {
+        const buffered = outcomes.filter((outcome) => outcome.status === "buffered")
+        const last = buffered.at(-1)
+        return Reply.json({
+          status: "received",
+          groups_processed: outcomes.length,
+          ...(last && { buffered: buffered.length, last_buffer_size: last.bufferSize })
+        })
+      })
+    )
+
+  const batch = (request: Request) =>
+    Effect.uninterruptibleMask((restore) =>
+      store.claim(run, { owner: "trainer of the original's endpoints", lease }).pipe(
+        Effect.flatMap(
+          Option.match({
+            onNone: () => Effect.succeed(nothingYet),
+            onSome: (claimed) =>
+              restore(BatchBody.make(claimed.groups)).pipe(
+                Effect.map((bytes) => Reply.jsonBytes(bytes)),
+                Effect.onError(() => Delivery.giveBack(store, claimed)),
+                Effect.tap(() => Effect.forkIn(Delivery.settle(store, request, claimed), scope))
+              )
+          })
+        ),
+        Effect.catchTag("UnknownRun", () => Effect.succeed(notRegistered))
+      )
+    )
+
+  const status = Effect.map(store.summary(run), ({ currentStep, queuedGroups }) =>
+    Reply.json({ current_step: currentStep, queue_size: queuedGroups })
+  )
+
+  /** The id comes in the body of the GET, as the original's environments send it, or as `?env_id=`. */
+  const statusEnvironment = (request: Request) => {
+    const query = /[?&]env_id=(-?\d+)(?:&|$)/.exec(request.url)?.[1]
+    const id = query === undefined ? form(request, WireForm.environmentId) : Effect.succeed(Number(query))
+    return Effect.flatMap(id, (asked) =>
+      Effect.flatMap(resolve(asked), (envId) => store.status(run, envId)).pipe(
+        Effect.map((found) =>
+          Reply.json({
+            current_step: found.currentStep,
+            queue_size: found.queueSize,
+            unallocated_fraction: found.unallocatedFraction,
+            self_queue_size: found.selfQueueSize,
+            max_group_size: found.maxGroupSize,
+            env_weight: found.envWeight
+          })
+        ),
+        Effect.catchTag("UnknownEnvironment", () =>
+          Effect.succeed(Reply.detail(404, `no environment has the id ${asked}: POST /register-env gives one`))
+        )
+      )
+    )
+  }
+
+  const wandbInfo = Effect.map(registered, (found) =>
+    Reply.json({
+      group: Option.getOrNull(Option.map(found, ({ wandbGroup }) => wandbGroup)),
+      project: Option.getOrNull(Option.map(found, ({ wandbProject }) => wandbProject))
+    })
+  )
+
+  const info = Effect.map(
+    registered,
+    Option.match({
+      onNone: () => Reply.json({ batch_size: -1, max_token_len: -1 }),
+      onSome: ({ batchSize, maxTokenLength }) => Reply.json({ batch_size: batchSize, max_token_len: maxTokenLength })
+    })
+  )
+
+  const latestExample = Effect.flatMap(
+    store.latest(run),
+    Option.match({
+      onNone: () => Effect.succeed(noExample),
+      onSome: ({ payload }) => Effect.map(BatchBody.groupJson(payload), (bytes) => Reply.jsonBytes(bytes))
+    })
+  )
+
+  const reset = Effect.as(store.reset(run), Reply.text("Reset successful"))
+
+  return {
+    "/": { GET: always(Effect.succeed(Reply.json({ message: "AtroposLib API" }))) },
+    "/register": { POST: register },
+    "/register-env": { POST: registerEnvironment },
+    "/disconnect-env": { POST: disconnectEnvironment },
+    "/scored_data": { POST: submitOne },
+    "/scored_data_list": { POST: submitList },
+    "/batch": { GET: batch },
+    "/status": { GET: always(status) },
+    "/status-env": { GET: statusEnvironment },
+    "/wandb_info": { GET: always(wandbInfo) },
+    "/info": { GET: always(info) },
+    "/latest_example": { GET: always(latestExample) },
+    "/reset_data": { GET: always(reset), POST: always(reset) }
+  } satisfies { readonly [path: `/${string}`]: Methods }
+})
+
+const always = (effect: Effect.Effect<Response, Refusal>) => () => effect
+
+interface Methods {
+  readonly GET?: (request: Request) => Effect.Effect<Response, Refusal>
+  readonly POST?: (request: Request) => Effect.Effect<Response, Refusal>
+}
+
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] as const
+const methodNotAllowed = Reply.detail(405, "Method Not Allowed")
+
+/** Adds the endpoints to the router. */
+export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | TrajectoryStore> =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const root = yield* HttpRouter.HttpRouter
+      const router = options.prefix === undefined ? root : root.prefixed(options.prefix)
+      const endpoints: { readonly [path: string]: Methods } = yield* make(options.lease ?? "60 seconds")
+      for (const [path, handlers] of Object.entries(endpoints)) {
+        for (const method of methods) {
+          const handler = method === "GET" || method === "POST" ? handlers[method] : undefined
+          // The keys are written above, each with its slash.
+          yield* router.add(method, path as `/${string}`, (request) =>
+            // The router takes HEAD to GET; the original has none, and a HEAD must not take a batch.
+            handler === undefined || request.method === "HEAD"
+              ? Effect.succeed(methodNotAllowed)
+              : handler(request).pipe(
+                  Effect.catch(refuse),
+                  Effect.flatMap((response) => Reply.compressed(request, response))
+                )
+          )
+        }
+      }
+    })
+  )

@@ -1,0 +1,103 @@
+/**
+ * The fast way to read a submitted group: one walk over its bytes, matrices of numbers checked where they lie (`ScanNumbers`),
+ * only the small and free-form values parsed. It takes right, canonical groups alone, those that make up all traffic that counts;
+ * for anything else (a mistake, a coercion, a key given twice) it gives up, and the careful way through `JSON.parse` decides.
+ */
+import { Result } from "effect"
+import { Report } from "./Detail.ts"
+import * as GroupFields from "./GroupFields.ts"
+import { type Span, skipString, skipValue } from "./JsonSpans.ts"
+import * as Matrix from "./Matrix.ts"
+import * as Scalars from "./Scalars.ts"
+import * as ScanNumbers from "./ScanNumbers.ts"
+
+export interface Scanned {
+  /** Where the group ends in the bytes. */
+  readonly end: number
+  /** Where the values of the wire's keys lie. */
+  readonly spans: ReadonlyMap<string, Span>
+  /** T_i */
+  readonly lengths: ReadonlyArray<number>
+  readonly scores: ReadonlyArray<number>
+  readonly envId: number | null
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true })
+
+const parse = (bytes: Uint8Array, { end, start }: Span): Result.Result<unknown, unknown> =>
+  Result.try((): unknown => JSON.parse(decoder.decode(bytes.subarray(start, end))))
+
+const matrices: { readonly [key: string]: ScanNumbers.Kind } = {
+  tokens: Scalars.tokenId,
+  masks: Scalars.int32,
+  advantages: "finite",
+  ref_logprobs: "finite",
+  inference_logprobs: "finite"
+}
+
+const isKey = (key: unknown): key is GroupFields.Key => (GroupFields.keys as ReadonlyArray<unknown>).includes(key)
+
+const quote = 0x22
+const comma = 0x2c
+const colon = 0x3a
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const openBracket = 0x5b
+
+/** The group that starts at `from`, or undefined where this way gives up. */
+export const scan = (bytes: Uint8Array, from: number): Scanned | undefined => {
+  if (bytes[from] !== openBrace) return undefined
+  const spans = new Map<string, Span>()
+  const rows: { [key: string]: Array<number> } = {}
+  const counts: { [key: string]: number } = {}
+  let scores: ReadonlyArray<number> = []
+  let envId: number | null = null
+  const report = new Report()
+  let at = ScanNumbers.skipSpace(bytes, from + 1)
+  while (bytes[at] === quote) {
+    const keyEnd = skipString(bytes, at)
+    const key = Result.getOrUndefined(parse(bytes, { start: at, end: keyEnd }))
+    at = ScanNumbers.skipSpace(bytes, keyEnd)
+    if (typeof key !== "string" || spans.has(key) || bytes[at] !== colon) return undefined
+    const start = ScanNumbers.skipSpace(bytes, at + 1)
+    const kind = Object.hasOwn(matrices, key) ? matrices[key] : undefined
+    let end: number
+    if (kind !== undefined && bytes[start] === openBracket) {
+      const lengths: Array<number> = []
+      end = ScanNumbers.matrix(bytes, start, kind, lengths)
+      rows[key] = lengths
+    } else {
+      end = skipValue(bytes, start)
+    }
+    if (end < 0) return undefined
+    const span = { start, end }
+    if (rows[key] === undefined) {
+      const parsed = parse(bytes, span)
+      if (Result.isFailure(parsed)) return undefined
+      if (isKey(key)) {
+        const value = GroupFields.check(key, { [key]: parsed.success }, [], report)
+        // A fraction is lost in parsing: token ids of a teacher are looked at the careful way where there may be one.
+        if (report.details.length > 0 || report.coerced || (key === "distill_token_ids" && value !== null)) {
+          return undefined
+        }
+        if (key === "scores") scores = value as Matrix.Row
+        if (key === "env_id") envId = value as number | null
+        if (Array.isArray(value)) counts[key] = value.length
+      }
+    } else {
+      counts[key] = rows[key].length
+    }
+    spans.set(key, span)
+    at = ScanNumbers.skipSpace(bytes, end)
+    if (bytes[at] !== comma) break
+    at = ScanNumbers.skipSpace(bytes, at + 1)
+    if (bytes[at] !== quote) return undefined
+  }
+  const lengths = rows["tokens"]
+  if (bytes[at] !== closeBrace || lengths === undefined || rows["masks"] === undefined || !spans.has("scores")) {
+    return undefined
+  }
+  const counted = GroupFields.perSequence.every((key) => counts[key] === undefined || counts[key] === lengths.length)
+  const aligned = GroupFields.perToken.every((key) => rows[key]?.every((length, i) => length === lengths[i]) ?? true)
+  return counted && aligned ? { end: at + 1, spans, lengths, scores, envId } : undefined
+}
