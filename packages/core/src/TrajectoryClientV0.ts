@@ -13,6 +13,7 @@ import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import type { Batch } from "./Batch.ts"
 import * as ServiceHttp from "./internal/ServiceHttp.ts"
+import * as PackedGroup from "./PackedGroup.ts"
 import type { ScoredGroup } from "./ScoredGroup.ts"
 import {
   type KeyedGroup,
@@ -136,11 +137,20 @@ const make = Effect.fnUntraced(function* (options: Options) {
       )
     )
 
-  const submit = (envId: number, keyed: ReadonlyArray<KeyedGroup>) => {
-    const [only, ...others] = keyed.map(({ group }): ScoredGroup => ({ ...group, envId }))
-    if (only === undefined) return Effect.succeed([])
-    return others.length === 0 ? submitOne(only) : submitSeveral([only, ...others])
-  }
+  /** The original checks nothing: a number that is not finite would come back as a failing batch. */
+  const checked = ({ group, key }: KeyedGroup): Effect.Effect<ScoredGroup, TrajectoryError> =>
+    Effect.mapError(
+      Effect.fromResult(PackedGroup.check(group)),
+      (cause) =>
+        new TrajectoryError({ reason: "rejected", message: `group ${key}: ${cause.field}: ${cause.message}`, cause })
+    )
+
+  const submit = Effect.fnUntraced(function* (envId: number, keyed: ReadonlyArray<KeyedGroup>) {
+    const groups = yield* Effect.forEach(keyed, checked)
+    const [only, ...others] = groups.map((group): ScoredGroup => ({ ...group, envId }))
+    if (only === undefined) return []
+    return yield* others.length === 0 ? submitOne(only) : submitSeveral([only, ...others])
+  })
 
   const takeStep = Effect.gen(function* () {
     const known = yield* Ref.get(nextStep)

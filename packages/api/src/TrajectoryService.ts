@@ -1,0 +1,67 @@
+/**
+ * The whole trajectory service as a layer: the original's endpoints at the root, the versioned ones under `/v1`, `/metrics` for
+ * Prometheus. `layer` mounts into anybody's `HttpRouter` (under a prefix, with `router.prefixed`); `serve` listens by itself.
+ *
+ * Both need a store and `Auth`, so that whoever embeds the service chooses the database and the tokens.
+ */
+import { type Duration, Effect, Layer } from "effect"
+import { HttpRouter, type HttpServer, type HttpServerError } from "effect/http"
+import * as Auth from "./Auth.ts"
+import type * as Cors from "./Cors.ts"
+import * as Server from "./HttpServer.ts"
+import * as Prometheus from "./Prometheus.ts"
+import * as ServiceMetrics from "./ServiceMetrics.ts"
+import type { TrajectoryStore } from "./TrajectoryStore.ts"
+import * as V0 from "./v0/V0.ts"
+import * as V1 from "./v1/index.ts"
+
+export interface Options {
+  /** How long a batch handed out by the original's `/batch` may take to be written out. */
+  readonly lease?: Duration.Input
+}
+
+/** The routes, for a router of the caller's. */
+export const layer = (
+  options: Options = {}
+): Layer.Layer<never, never, HttpRouter.HttpRouter | TrajectoryStore | Auth.Auth> => {
+  const open = Layer.mergeAll(V0.layer(options), Prometheus.layer).pipe(Layer.provide(Auth.middleware.layer))
+  return Layer.mergeAll(open, V1.layer).pipe(
+    Layer.provide(ServiceMetrics.timing.layer),
+    Layer.provide(ServiceMetrics.layerEventLoopDelay)
+  )
+}
+
+/** The same under a path, e.g. `/atropos`. */
+export const layerAt = (
+  prefix: `/${string}`,
+  options: Options = {}
+): Layer.Layer<never, never, HttpRouter.HttpRouter | TrajectoryStore | Auth.Auth> =>
+  layer(options).pipe(
+    Layer.provide(
+      Layer.effect(
+        HttpRouter.HttpRouter,
+        Effect.map(HttpRouter.HttpRouter, (router) => router.prefixed(prefix))
+      )
+    )
+  )
+
+export interface ServeOptions extends Options {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** Serve other machines without tokens. Default: no. */
+  readonly allowInsecure?: boolean
+  /** Web pages that may call. Default: those from this machine. */
+  readonly origins?: Cors.Origins
+}
+
+/** Listens until the scope closes; refuses to serve other machines without tokens unless told that this is meant. */
+export const serve = (
+  options: ServeOptions
+): Layer.Layer<HttpServer.HttpServer, Auth.AuthConfigError | HttpServerError.ServeError, TrajectoryStore | Auth.Auth> =>
+  Layer.unwrap(
+    Effect.as(
+      Auth.requireSafeBinding({ host: options.host, allowInsecure: options.allowInsecure ?? false }),
+      Server.layer(layer(options), options)
+    )
+  )

@@ -1,0 +1,55 @@
+/**
+ * A claimed batch as an answer: packed (head in the headers `atropos-*`, groups as a packed list) or JSON. The groups' bytes are
+ * joined as they are stored, wherever they are stored in the form asked for.
+ */
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { PackedGroup, TrajectoryApiSchema } from "@atropos/core"
+import * as Payloads from "../Payloads.ts"
+import type { ClaimedBatch } from "../TrajectoryStore.ts"
+
+/** Whether an `Accept` header asks for the packed form. */
+export const acceptsPacked = (accept: string | undefined): boolean =>
+  accept !== undefined && accept.toLowerCase().includes(TrajectoryApiSchema.packedContentType)
+
+const comma = new TextEncoder().encode(",")
+const utf8 = new TextEncoder()
+
+const packed = Effect.fnUntraced(function* (batch: ClaimedBatch) {
+  const groups = yield* Effect.forEach(batch.groups, ({ id, payload }) =>
+    Effect.map(Payloads.toPacked(payload), (bytes) => ({ key: id, bytes }))
+  )
+  return HttpServerResponse.uint8Array(PackedGroup.encodeList(groups), {
+    contentType: TrajectoryApiSchema.packedContentType,
+    headers: {
+      "atropos-batch-id": batch.id,
+      "atropos-step": String(batch.step),
+      "atropos-lease-token": batch.leaseToken,
+      "atropos-lease-until": String(batch.leaseUntil),
+      "atropos-deliveries": String(batch.deliveries)
+    }
+  })
+})
+
+const json = Effect.fnUntraced(function* (batch: ClaimedBatch) {
+  const groups = yield* Effect.forEach(batch.groups, ({ payload }) => Payloads.toJson(payload))
+  const head = JSON.stringify({
+    id: batch.id,
+    step: batch.step,
+    lease_token: batch.leaseToken,
+    lease_until: batch.leaseUntil,
+    deliveries: batch.deliveries
+  })
+  const parts = [
+    utf8.encode(`${head.slice(0, -1)},"groups":[`),
+    ...groups.flatMap((bytes, index) => (index === 0 ? [bytes] : [comma, bytes])),
+    utf8.encode("]}")
+  ]
+  return HttpServerResponse.uint8Array(Buffer.concat(parts), { contentType: "application/json" })
+})
+
+/** In the form the `Accept` header asks for, JSON if it asks for none. */
+export const make = (
+  batch: ClaimedBatch,
+  accept: string | undefined
+): Effect.Effect<HttpServerResponse.HttpServerResponse> => (acceptsPacked(accept) ? packed(batch) : json(batch))

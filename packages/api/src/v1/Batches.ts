@@ -1,0 +1,49 @@
+/** Handlers: batches out, under a lease. */
+import { Duration, Effect, Option } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { TrajectoryApi } from "@atropos/core"
+import * as LongPoll from "../LongPoll.ts"
+import * as ServiceMetrics from "../ServiceMetrics.ts"
+import { TrajectoryStore } from "../TrajectoryStore.ts"
+import * as BatchAnswer from "./BatchAnswer.ts"
+import * as StoreFailures from "./StoreFailures.ts"
+
+export const layer = HttpApiBuilder.group(
+  TrajectoryApi.TrajectoryApi,
+  "batches",
+  Effect.fnUntraced(function* (handlers) {
+    const store = yield* TrajectoryStore
+    return handlers.handleAll({
+      claim: Effect.fnUntraced(function* ({ params, payload, request }) {
+        const found = yield* store.start(params.run).pipe(
+          Effect.andThen(
+            LongPoll.claim(store, params.run, {
+              owner: payload.owner,
+              wait: Duration.seconds(payload.waitSeconds),
+              lease: Duration.seconds(payload.leaseSeconds)
+            })
+          ),
+          Effect.catchTags(StoreFailures.ofRun)
+        )
+        if (Option.isNone(found)) return HttpServerResponse.empty({ status: 204 })
+        yield* ServiceMetrics.batch(params.run, found.value.deliveries > 1 ? "redelivered" : "claimed")
+        return yield* BatchAnswer.make(found.value, request.headers["accept"])
+      }),
+      ack: ({ params, payload }) =>
+        store.ack({ id: params.id, leaseToken: payload.leaseToken }).pipe(
+          Effect.catchTags(StoreFailures.ofLease),
+          Effect.andThen(ServiceMetrics.batch(params.run, "acked"))
+        ),
+      nack: ({ params, payload }) =>
+        store.nack({ id: params.id, leaseToken: payload.leaseToken }).pipe(
+          Effect.catchTags(StoreFailures.ofLease),
+          Effect.andThen(ServiceMetrics.batch(params.run, "nacked"))
+        ),
+      extend: ({ params, payload }) =>
+        store
+          .extendLease({ id: params.id, leaseToken: payload.leaseToken }, Duration.seconds(payload.leaseSeconds))
+          .pipe(Effect.catchTags(StoreFailures.ofLease))
+    })
+  })
+)

@@ -1,0 +1,65 @@
+/** Handlers: the environments of a run, their view of its queue, and their saved state. */
+import { Effect, Option } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema as Wire } from "@atropos/core"
+import * as StatusChanges from "../StatusChanges.ts"
+import { TrajectoryStore } from "../TrajectoryStore.ts"
+import * as Events from "./Events.ts"
+import * as StoreFailures from "./StoreFailures.ts"
+
+export const layer = HttpApiBuilder.group(
+  TrajectoryApi.TrajectoryApi,
+  "environments",
+  Effect.fnUntraced(function* (handlers) {
+    const store = yield* TrajectoryStore
+    const status = (run: string, envId: number) => store.status(run, envId).pipe(Effect.catchTags(StoreFailures.ofEnvironment))
+
+    return handlers.handleAll({
+      list: ({ params }) =>
+        StoreFailures.knownRun(store, params.run).pipe(
+          Effect.andThen(store.environments(params.run).pipe(Effect.catchTags(StoreFailures.plain))),
+          Effect.map((environments) => ({ environments }))
+        ),
+      // A run nobody has registered yet is one to wait for: environments often start before their trainer.
+      register: ({ params, payload }) =>
+        store.registerEnvironment(params.run, payload).pipe(
+          Effect.catchTags(StoreFailures.plain),
+          Effect.map(
+            Option.match({
+              onNone: (): typeof Wire.Registration.Type => ({ status: "waiting" }),
+              onSome: (registration): typeof Wire.Registration.Type => ({ status: "registered", ...registration })
+            })
+          )
+        ),
+      disconnect: ({ params }) =>
+        store.disconnectEnvironment(params.run, params.envId).pipe(Effect.catchTags(StoreFailures.ofEnvironment)),
+      status: ({ params }) => status(params.run, params.envId),
+      events: ({ params }) =>
+        Effect.as(
+          status(params.run, params.envId),
+          Events.response(
+            "status",
+            Wire.EnvironmentStatus,
+            StatusChanges.ofEnvironment(store, params.run, params.envId)
+          )
+        ),
+      loadState: ({ params }) =>
+        store.loadState(params.run, params.environment).pipe(
+          Effect.catchTags(StoreFailures.plain),
+          Effect.flatMap(
+            Option.match({
+              onNone: () =>
+                Effect.fail(
+                  new ApiError.NotFound({
+                    message: `run ${params.run} has no saved state of environment ${params.environment}`
+                  })
+                ),
+              onSome: Effect.succeed
+            })
+          )
+        ),
+      saveState: ({ params, payload }) =>
+        store.saveState(params.run, params.environment, payload).pipe(Effect.catchTags(StoreFailures.plain))
+    })
+  })
+)

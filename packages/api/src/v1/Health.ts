@@ -1,0 +1,19 @@
+/** Handlers: whether the service lives, and whether its database answers. */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { TrajectoryApi } from "@atropos/core"
+import { TrajectoryStore } from "../TrajectoryStore.ts"
+import * as StoreFailures from "./StoreFailures.ts"
+
+export const layer = HttpApiBuilder.group(
+  TrajectoryApi.TrajectoryApi,
+  "health",
+  Effect.fnUntraced(function* (handlers) {
+    const store = yield* TrajectoryStore
+    return handlers.handleAll({
+      live: () => Effect.succeed({ status: "live", api: "v1" } as const),
+      ready: () =>
+        store.runs.pipe(Effect.as({ status: "ready", api: "v1" } as const), Effect.catchTags(StoreFailures.plain))
+    })
+  })
+)

@@ -1,0 +1,33 @@
+/** Handlers: metrics of steps, in and out. */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { TrajectoryApi } from "@atropos/core"
+import { TrajectoryStore } from "../TrajectoryStore.ts"
+import * as StoreFailures from "./StoreFailures.ts"
+
+const defaultRows = 1000
+
+export const layer = HttpApiBuilder.group(
+  TrajectoryApi.TrajectoryApi,
+  "metrics",
+  Effect.fnUntraced(function* (handlers) {
+    const store = yield* TrajectoryStore
+    return handlers.handleAll({
+      record: ({ params, payload }) =>
+        Effect.andThen(
+          StoreFailures.knownRun(store, params.run),
+          Effect.catchTags(store.recordMetrics(params.run, payload), StoreFailures.plain)
+        ),
+      list: ({ params, query }) =>
+        StoreFailures.knownRun(store, params.run).pipe(
+          Effect.andThen(
+            Effect.catchTags(
+              store.metrics(params.run, { ...query, limit: query.limit ?? defaultRows }),
+              StoreFailures.plain
+            )
+          ),
+          Effect.map((metrics) => ({ metrics }))
+        )
+    })
+  })
+)

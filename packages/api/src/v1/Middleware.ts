@@ -1,0 +1,48 @@
+/** Tokens and malformed requests at the versioned endpoints. */
+import { Context, Effect, Layer, Redacted, SchemaIssue } from "effect"
+import { HttpApiMiddleware } from "effect/http-api"
+import { TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
+import { Auth } from "../Auth.ts"
+
+/** Asks for a token of one of the endpoint's roles. */
+export const authorization: Layer.Layer<TrajectoryApi.Authorization, never, Auth> = Layer.effect(
+  TrajectoryApi.Authorization,
+  Effect.map(Auth, (auth) =>
+    TrajectoryApi.Authorization.of({
+      bearer: (httpEffect, { credential, endpoint }) =>
+        Effect.andThen(
+          auth.authorize(Redacted.value(credential), Context.get(endpoint.annotations, TrajectoryApi.Roles)),
+          httpEffect
+        )
+    })
+  )
+)
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+const notJson = "Expected a valid JSON body"
+
+/** Names the field that was wrong, in the wire's spelling. */
+export const requestErrors: Layer.Layer<TrajectoryApi.RequestErrors> = HttpApiMiddleware.layerSchemaErrorTransform(
+  TrajectoryApi.RequestErrors,
+  (error) => {
+    const [issue] = format(error.cause.issue).issues
+    const message = issue?.message ?? error.cause.message
+    if (error.kind === "Body" || error.kind === "ResponseHeaders") {
+      return Effect.andThen(
+        Effect.logError("answer does not fit its definition", error.cause),
+        Effect.fail(new ApiError.Internal({ message: "the service's answer does not fit its definition" }))
+      )
+    }
+    if (message.includes(notJson)) return Effect.fail(new ApiError.BadRequest({ message: "the body is not JSON" }))
+    const field = (issue?.path ?? [])
+      .map((segment) => snakeCase(String(typeof segment === "object" ? segment.key : segment)))
+      .join(".")
+    const where = error.kind === "Payload" ? "body" : error.kind.toLowerCase()
+    return Effect.fail(
+      new ApiError.Invalid({ message: `${field === "" ? where : `${where}.${field}`}: ${message}`, field: field === "" ? where : field })
+    )
+  }
+)

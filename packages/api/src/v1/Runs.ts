@@ -1,0 +1,39 @@
+/** Handlers: training runs, and what can be seen of their queues. */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { TrajectoryApi, TrajectoryApiSchema as Wire } from "@atropos/core"
+import * as StatusChanges from "../StatusChanges.ts"
+import { TrajectoryStore } from "../TrajectoryStore.ts"
+import * as Events from "./Events.ts"
+import * as StoreFailures from "./StoreFailures.ts"
+
+export const layer = HttpApiBuilder.group(
+  TrajectoryApi.TrajectoryApi,
+  "runs",
+  Effect.fnUntraced(function* (handlers) {
+    const store = yield* TrajectoryStore
+    return handlers.handleAll({
+      list: () =>
+        store.runs.pipe(
+          Effect.map((runs) => ({ runs })),
+          Effect.catchTags(StoreFailures.plain)
+        ),
+      create: ({ payload }) => store.registerRun(payload).pipe(Effect.catchTags(StoreFailures.plain)),
+      get: ({ params }) => StoreFailures.knownRun(store, params.run),
+      reset: ({ params }) =>
+        Effect.andThen(
+          StoreFailures.knownRun(store, params.run),
+          store.reset(params.run).pipe(Effect.catchTags(StoreFailures.plain))
+        ),
+      summary: ({ params }) =>
+        Effect.andThen(
+          StoreFailures.knownRun(store, params.run),
+          store.summary(params.run).pipe(Effect.catchTags(StoreFailures.plain))
+        ),
+      events: ({ params }) =>
+        Effect.map(StoreFailures.knownRun(store, params.run), ({ name }) =>
+          Events.response("summary", Wire.QueueSummary, StatusChanges.ofRun(store, name))
+        )
+    })
+  })
+)

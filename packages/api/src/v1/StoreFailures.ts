@@ -1,0 +1,46 @@
+/** What the store could not do, as the versioned endpoints say it. */
+import { Effect, Option } from "effect"
+import { TrajectoryApiError as ApiError } from "@atropos/core"
+import type * as Store from "../TrajectoryStore.ts"
+
+const StoreError = (error: Store.StoreError): Effect.Effect<never, ApiError.Unavailable | ApiError.Internal> =>
+  error.isTransient
+    ? Effect.fail(new ApiError.Unavailable({ message: error.message, retryAfterSeconds: 1 }))
+    : Effect.andThen(
+        Effect.logError("store failed", error),
+        Effect.fail(new ApiError.Internal({ message: error.message }))
+      )
+
+const UnknownRun = ({ run }: Store.UnknownRun) =>
+  Effect.fail(new ApiError.NotFound({ message: `no run named ${run} is registered: POST /v1/runs` }))
+
+const UnknownEnvironment = ({ envId, run }: Store.UnknownEnvironment) =>
+  Effect.fail(new ApiError.NotFound({ message: `run ${run} has no environment ${envId}` }))
+
+const QueueFull = ({ message, retryAfterSeconds }: Store.QueueFull) =>
+  Effect.fail(new ApiError.QueueFull({ message, retryAfterSeconds }))
+
+const LeaseLost = ({ batch }: Store.LeaseLost) =>
+  Effect.fail(new ApiError.LeaseLost({ message: `batch ${batch} was acked, or its lease went to somebody else` }))
+
+/** Handlers of `Effect.catchTags`, by what a method of the store may fail with. */
+export const plain = { StoreError }
+export const ofRun = { StoreError, UnknownRun }
+export const ofEnvironment = { StoreError, UnknownEnvironment }
+export const ofSubmission = { StoreError, QueueFull }
+export const ofLease = { StoreError, LeaseLost }
+
+/** The run of this name, or 404. */
+export const knownRun = (
+  store: Store.TrajectoryStoreShape,
+  name: string
+): Effect.Effect<Store.Run, ApiError.Unavailable | ApiError.Internal | ApiError.NotFound> =>
+  store.run(name).pipe(
+    Effect.catchTags(plain),
+    Effect.flatMap(
+      Option.match({
+        onNone: () => Effect.fail(new ApiError.NotFound({ message: `no run named ${name} is registered: POST /v1/runs` })),
+        onSome: Effect.succeed
+      })
+    )
+  )
