@@ -148,7 +148,7 @@ export const make = Effect.fn("Fleet.make")(function* (
     return new InferenceError({
       reason: "noServer",
       server: tried.map(({ backend }) => backend.server).join(", "),
-      message: `no healthy inference server for ${Math.round(waitedMillis / 1000)} s; tried ${list.join("; ")}${advice}`
+      message: `no healthy inference server for ${Math.round(waitedMillis / 100) / 10} s; tried ${list.join("; ")}${advice}`
     })
   }
 

@@ -5,7 +5,7 @@
  * Never tried again: any other 4xx and what a server cannot do. The next attempt goes to another healthy server at once; where there is
  * none it waits, exponentially longer with jitter, at most 10 s, or as long as the server's Retry-After says.
  */
-import { Cause, Clock, Duration, Effect, Exit, Option, Schedule } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Option, Random, Schedule } from "effect"
 import { InferenceError, type SamplingOptions, type Split } from "../Inference.ts"
 import { type Answer, type Backend, unsupported, type Usage } from "./Backend.ts"
 import type { Fleet, Member, Outcome, Want } from "./Fleet.ts"
@@ -19,7 +19,8 @@ export interface Options {
 
 /** A server that wants to be left alone for longer than this is not waited for. */
 const longestRetryAfterMillis = 300_000
-const longestDelay = Duration.seconds(10)
+const firstDelayMillis = 250
+const longestDelayMillis = 10_000
 const malformedRetries = 2
 
 const isRetryable = ({ reason }: InferenceError): boolean =>
@@ -71,7 +72,7 @@ export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backen
     Effect.suspend(() => {
       const { isEligible, split, what } = question
       if (!fleet.members.some(isEligible)) return cannot(fleet, what)
-      const state: Attempts = { count: 0, failed: new Set() }
+      const state: Attempts = { count: 0, rounds: 0, failed: new Set() }
       const want: Want = { split, isEligible, prefer, avoid: state.failed }
       let senseless = 0
       return attempt(question, want, state).pipe(
@@ -81,12 +82,16 @@ export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backen
             if (!isRetryable(error) || (error.reason === "malformed" && ++senseless > malformedRetries)) return false
             return (error.retryAfterMillis ?? 0) <= longestRetryAfterMillis || fleet.hasAlternative(want)
           },
-          schedule: backoff(() => {
-            if (fleet.hasAlternative(want)) return true
-            // Everyone was tried: the round begins again, after a while.
-            state.failed.clear()
-            return false
-          })
+          schedule: Schedule.modifyDelay(Schedule.forever, () =>
+            Effect.suspend(() => {
+              // While nobody is healthy `take` waits, and knows for whom.
+              if (fleet.hasAlternative(want) || !fleet.members.some(({ isUp }) => isUp))
+                return Effect.succeed(Duration.zero)
+              // Everyone was tried: the next round begins, after a while.
+              state.failed.clear()
+              return backoff(state.rounds++)
+            })
+          )
         }),
         Effect.mapError((error) => (state.count > 1 ? afterAttempts(error, state.count) : error))
       )
@@ -175,18 +180,16 @@ export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backen
 
 interface Attempts {
   count: number
+  /** Times every server was tried in vain. */
+  rounds: number
   /** Servers that failed in this round. */
   readonly failed: Set<Member>
 }
 
-const backoff = (hasAlternative: () => boolean) =>
-  Schedule.exponential("250 millis").pipe(
-    Schedule.jittered,
-    Schedule.modifyDelay(({ duration }) =>
-      Effect.sync(() =>
-        hasAlternative() ? Duration.zero : Duration.min(Duration.fromInputUnsafe(duration), longestDelay)
-      )
-    )
+/** 250 ms, 500 ms, 1 s, … at most 10 s, give or take a fifth. */
+const backoff = (round: number): Effect.Effect<Duration.Duration> =>
+  Effect.map(Random.nextBetween(0.8, 1.2), (jitter) =>
+    Duration.millis(Math.min(longestDelayMillis, firstDelayMillis * 2 ** round * jitter))
   )
 
 const withinTime = <A>(asking: Effect.Effect<A, InferenceError>, { backend, timeout }: Member) =>

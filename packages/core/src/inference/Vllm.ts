@@ -14,8 +14,10 @@ import { malformed } from "./Transport.ts"
 
 // A position is `{ "<id>": logprob }` or, from newer servers, `{ "<id>": { logprob, rank, decoded_token } }`, alone or in a list.
 const Logprob = Schema.Union([Schema.Finite, Schema.Struct({ logprob: Schema.Finite })])
-const TokenId = Schema.String.check(Schema.isPattern(/^\d+$/))
-const Entry = Schema.Record(TokenId, Logprob)
+const isTokenId = (key: string): boolean => /^\d+$/.test(key)
+const Entry = Schema.Record(Schema.String, Logprob).check(
+  Schema.makeFilter((entry) => Object.keys(entry).every(isTokenId) || "logprobs must be keyed by token id")
+)
 const Position = Schema.NullOr(Schema.Union([Entry, Schema.Array(Entry)]))
 type Position = typeof Position.Type
 
