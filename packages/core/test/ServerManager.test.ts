@@ -108,7 +108,11 @@ describe("ServerManager over HTTP", () => {
       const good = yield* TestServer.make(() => TestServer.chatReply(["alive"]))
       yield* managing(
         [hanging.url, good.url],
-        (manager) => Effect.map(manager.answer(hello), (choices) => assert.deepStrictEqual(texts(choices), ["alive"])),
+        (manager) =>
+          Effect.gen(function* () {
+            assert.deepStrictEqual(texts(yield* manager.answer(hello)), ["alive"])
+            yield* Effect.promise(() => hanging.gaveUp)
+          }),
         { timeout: 0.2 }
       )
       assert.strictEqual(hanging.asked.length, 1)
@@ -185,6 +189,50 @@ describe("ServerManager over HTTP", () => {
       assert.include(error.message, "server_type vllm")
       assert.strictEqual(server.asked.length, 0)
     })
+  )
+})
+
+describe("ServerManager.layerBackends", () => {
+  const policy: ServerManager.Backend = {
+    server: "policy in this process",
+    modelName: "tiny",
+    capabilities: { tokens: true, promptLogprobs: false },
+    chat: () => Effect.die("asked for text, though it has tokens"),
+    complete: () => Effect.die("asked for text, though it has tokens"),
+    tokens: ({ n = 1 }) =>
+      Effect.succeed(
+        Array.from({ length: n }, (_, i) => ({
+          tokens: [97 + i],
+          logprobs: [-i],
+          finishReason: "length",
+          policyVersion: 9
+        }))
+      ),
+    promptLogprobs: () => Effect.die("not asked"),
+    health: Effect.void
+  }
+
+  it.effect("manages a policy of one's own", () =>
+    Effect.gen(function* () {
+      const manager = yield* ServerManager.ServerManager
+      const trajectories = yield* manager.chat({ ...hello, n: 3 })
+      assert.deepStrictEqual(
+        trajectories.map(({ completion, policyVersion }) => [completion, policyVersion]),
+        [
+          ["a", 9],
+          ["b", 9],
+          ["a", 9]
+        ]
+      )
+      assert.deepStrictEqual([manager.serverCount, manager.modelName], [1, "tiny"])
+      const [train] = yield* manager.metrics
+      // Two requests, as no more than two completions may be asked for in one.
+      assert.deepStrictEqual([train!.count, train!.inFlight], [2, 0])
+    }).pipe(
+      Effect.provide(
+        ServerManager.layerBackends([policy], { maxNCompletions: 2 }).pipe(Layer.provide(Tokenizer.layerBytes))
+      )
+    )
   )
 })
 

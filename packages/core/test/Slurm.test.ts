@@ -102,9 +102,9 @@ describe("Slurm", () => {
   )
 })
 
-describe("ServerSettings.resolve", () => {
-  const urlsOf = ({ servers }: ServerSettings.Resolved) => servers.map(({ baseUrl }) => baseUrl)
+const urlsOf = ({ servers }: ServerSettings.Resolved) => servers.map(({ baseUrl }) => baseUrl)
 
+describe("ServerSettings.resolve", () => {
   it.effect("uses an address that is given, Slurm or not", () =>
     Effect.gen(function* () {
       yield* scontrol(threeNodes)

@@ -224,18 +224,20 @@ describe("Retry-After", () => {
   })
 })
 
+const asked = (settings: Partial<Parameters<typeof Reasoning.fromSettings>[0]>) =>
+  Reasoning.fromSettings({ thinkingMode: false, reasoningEffort: null, maxReasoningTokens: null, ...settings })
+const readFrom = (message: object) => Reasoning.read({ role: "assistant", content: "4", ...message })
+
 describe("reasoning", () => {
   const body = { model: "m", temperature: 0.3, max_tokens: 100 }
   const official = "https://api.openai.com/v1"
   const elsewhere = "https://example.org/v1"
 
   it("is off unless an effort, a limit or thinking mode turns it on", () => {
-    const of = (settings: Partial<Parameters<typeof Reasoning.fromSettings>[0]>) =>
-      Reasoning.fromSettings({ thinkingMode: false, reasoningEffort: null, maxReasoningTokens: null, ...settings })
-    assert.deepStrictEqual(of({}), { enabled: false })
-    assert.deepStrictEqual(of({ thinkingMode: true }), { enabled: true })
-    assert.deepStrictEqual(of({ reasoningEffort: "low" }), { enabled: true, effort: "low" })
-    assert.deepStrictEqual(of({ maxReasoningTokens: 200_000 }), { enabled: true, maxTokens: 200_000 })
+    assert.deepStrictEqual(asked({}), { enabled: false })
+    assert.deepStrictEqual(asked({ thinkingMode: true }), { enabled: true })
+    assert.deepStrictEqual(asked({ reasoningEffort: "low" }), { enabled: true, effort: "low" })
+    assert.deepStrictEqual(asked({ maxReasoningTokens: 200_000 }), { enabled: true, maxTokens: 200_000 })
     assert.strictEqual(Reasoning.inject(body, Reasoning.off, elsewhere), body)
   })
 
@@ -278,12 +280,11 @@ describe("reasoning", () => {
   )
 
   it("is read from wherever a provider puts it", () => {
-    const read = (message: object) => Reasoning.read({ role: "assistant", content: "4", ...message })
-    assert.strictEqual(read({ reasoning_content: "a", reasoning: "b" }), "a")
-    assert.strictEqual(read({ reasoning: "b" }), "b")
-    assert.strictEqual(read({ reasoning_details: [{ type: "summary" }, { text: "c" }] }), "c")
-    assert.strictEqual(read({ content: "<think>\nd\n</think> 4" }), "d")
-    assert.strictEqual(read({ content: "<|start_of_scratchpad|>e<|end_of_scratchpad|>4" }), "e")
-    assert.strictEqual(read({}), undefined)
+    assert.strictEqual(readFrom({ reasoning_content: "a", reasoning: "b" }), "a")
+    assert.strictEqual(readFrom({ reasoning: "b" }), "b")
+    assert.strictEqual(readFrom({ reasoning_details: [{ type: "summary" }, { text: "c" }] }), "c")
+    assert.strictEqual(readFrom({ content: "<think>\nd\n</think> 4" }), "d")
+    assert.strictEqual(readFrom({ content: "<|start_of_scratchpad|>e<|end_of_scratchpad|>4" }), "e")
+    assert.strictEqual(readFrom({}), undefined)
   })
 })

@@ -403,6 +403,21 @@ describe("health", () => {
     })
   )
 
+  it.effect("is not asked for where health_check is off: the server is just tried again", () =>
+    Effect.gen(function* () {
+      let attempts = 0
+      const backend = backendOf(
+        "s1",
+        (request) => (++attempts === 1 ? failing("s1", "unreachable") : saying("s1")(request)),
+        Effect.die("asked for its health")
+      )
+      const fleet = yield* fleetOf({ ...defaults, backend, healthCheck: false })
+      const asking = yield* Effect.forkChild(Routing.backend(fleet, options).chat(hello))
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(textsOf(yield* Fiber.join(asking)), ["s1"])
+    })
+  )
+
   it.effect("is lost after three failures in a row, whoever saw them", () =>
     Effect.gen(function* () {
       const fleet = yield* fleetOf(

@@ -25,8 +25,8 @@ export interface TestServer {
   readonly asked: ReadonlyArray<Asked>
   /** The most requests that were open at the same time. */
   readonly most: () => number
-  /** Connections that the client gave up. */
-  readonly abandoned: () => number
+  /** Resolves when a client has given a request up. */
+  readonly gaveUp: Promise<void>
 }
 
 export const make = (
@@ -37,13 +37,13 @@ export const make = (
       const asked: Array<Asked> = []
       let open = 0
       let most = 0
-      let abandoned = 0
+      const { promise: gaveUp, resolve: giveUp } = Promise.withResolvers<void>()
       const server = createServer((request, response) => {
         open++
         most = Math.max(most, open)
         response.on("close", () => {
           open--
-          if (!response.writableFinished) abandoned++
+          if (!response.writableFinished) giveUp()
         })
         const chunks: Array<Buffer> = []
         request.on("data", (chunk: Buffer) => chunks.push(chunk))
@@ -69,7 +69,7 @@ export const make = (
             url: `http://127.0.0.1:${port}`,
             asked,
             most: () => most,
-            abandoned: () => abandoned,
+            gaveUp,
             close: Effect.callback<void>((done) => {
               server.closeAllConnections()
               server.close(() => done(Effect.void))

@@ -172,24 +172,30 @@ describe("vLLM back end", () => {
   )
 })
 
+const sglangSequence = (id: number) => ({
+  text: "x",
+  meta_info: {
+    finish_reason: { type: "stop", matched: 2 },
+    output_token_logprobs: [
+      [-0.5, id, "x"],
+      [-0.25, 2, null]
+    ]
+  }
+})
+const sglangChoice = (id: number) => ({ tokens: [id, 2], logprobs: [-0.5, -0.25], finishReason: "stop" })
+
 describe("SGLang back end", () => {
   it.live("asks /generate in its own dialect, and reads one answer or a list", () =>
     Effect.gen(function* () {
-      const one = (id: number) => ({
-        text: "x",
-        meta_info: {
-          finish_reason: { type: "stop", matched: 2 },
-          output_token_logprobs: [
-            [-0.5, id, "x"],
-            [-0.25, 2, null]
-          ]
-        }
-      })
-      const server = yield* TestServer.make((_, count) => ({ json: count === 1 ? one(7) : [one(7), one(8)] }))
+      const server = yield* TestServer.make((_, count) => ({
+        json: count === 1 ? sglangSequence(7) : [sglangSequence(7), sglangSequence(8)]
+      }))
       const backend: Backend = yield* Effect.flatMap(optionsFor(`${server.url}/v1`), Sglang.make)
-      const choice = (id: number) => ({ tokens: [id, 2], logprobs: [-0.5, -0.25], finishReason: "stop" })
-      assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1], maxTokens: 4 }), [choice(7)])
-      assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1], n: 2, topP: 0.9 }), [choice(7), choice(8)])
+      assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1], maxTokens: 4 }), [sglangChoice(7)])
+      assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1], n: 2, topP: 0.9 }), [
+        sglangChoice(7),
+        sglangChoice(8)
+      ])
       assert.deepStrictEqual(server.asked[0]!.body, {
         input_ids: [1],
         sampling_params: { max_new_tokens: 4 },
