@@ -31,9 +31,7 @@ TEMPLATE = """\
 {{- '<|im_start|>system\\n' + messages[0].content + '<|im_end|>\\n' }}
 {%- endif %}
 {%- for message in messages %}
-{%- if message.role == 'user' or (message.role == 'system' and not loop.first) %}
-{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}
-{%- elif message.role == 'assistant' %}
+{%- if message.role == 'assistant' %}
 {{- '<|im_start|>assistant\\n' }}
 {%- set content = message.content or '' %}
 {%- if '</think>' in content and not loop.last %}{%- set content = content.split('</think>')[-1].lstrip('\\n') %}{%- endif %}
@@ -44,6 +42,8 @@ TEMPLATE = """\
 {{- '<|im_end|>\\n' }}
 {%- elif message.role == 'tool' %}
 {{- '<|im_start|>user\\n<tool_response>\\n' + message.content + '\\n</tool_response><|im_end|>\\n' }}
+{%- elif message.role != 'system' or not loop.first %}
+{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}
 {%- endif %}
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}

@@ -150,7 +150,7 @@ const choose = (train: TrainedTurns, count: number): ((message: Message, index: 
 }
 
 /** How many leading ids two lists share. */
-export const commonLength = (left: ArrayLike<number>, right: ArrayLike<number>): number => {
+const commonLength = (left: ArrayLike<number>, right: ArrayLike<number>): number => {
   const limit = Math.min(left.length, right.length)
   let length = 0
   while (length < limit && left[length] === right[length]) length++

@@ -43,43 +43,60 @@ export interface Continuation {
   readonly inputIds: ReadonlyArray<number>
 }
 
-/** Ids of a whole prompt, framed (by a BOS, say) exactly once even where the template writes the frame out. */
-export const makePromptEncoder = (tokenizer: TokenizerShape): ((text: string) => ReadonlyArray<number>) => {
-  const plain = tokenizer.encode("a", { addSpecialTokens: false })
+/** How texts become ids in a session. */
+export interface PromptEncoder {
+  /** Ids of a whole prompt, framed (by a BOS, say) exactly once even where the template writes the frame out. */
+  readonly whole: (text: string) => ReadonlyArray<number>
+  /** Ids of a text that stands behind other tokens: without a frame, and without the blank some tokenizers put before a text. */
+  readonly rest: (text: string) => ReadonlyArray<number>
+}
+
+/** Looks at the tokenizer once, so that every prompt is encoded once. */
+export const makePromptEncoder = (tokenizer: TokenizerShape): PromptEncoder => {
+  const plain = (text: string): ReadonlyArray<number> => tokenizer.encode(text, { addSpecialTokens: false })
   const framed = tokenizer.encode("a")
-  const frame = framed.slice(0, Math.max(0, framed.indexOf(plain[0] ?? -1)))
-  return (text) => {
-    const ids = tokenizer.encode(text, { addSpecialTokens: false })
-    return frame.every((id, index) => ids[index] === id) ? ids : [...frame, ...ids]
+  const frame = framed.slice(0, Math.max(0, framed.indexOf(plain("a")[0] ?? -1)))
+  const together = plain("a\nb")
+  const apart = [...plain("a"), ...plain("\nb")]
+  const addsNothing = together.length === apart.length && together.every((id, index) => id === apart[index])
+  const anchor = plain("\n")
+  return {
+    whole: (text) => {
+      const ids = plain(text)
+      return frame.every((id, index) => ids[index] === id) ? ids : [...frame, ...ids]
+    },
+    rest: (text) => {
+      if (text === "") return []
+      if (addsNothing) return plain(text)
+      const anchored = plain(`\n${text}`)
+      // Where the line break merges with what follows, there is nothing to cut off.
+      return anchor.every((id, index) => anchored[index] === id) ? anchored.slice(anchor.length) : plain(text)
+    }
   }
 }
 
 /**
- * The recorded sequence that a prompt continues with the most tokens, if any. A sequence counts where its tokens (or its text with
- * special tokens) begin the prompt. Where the template closes the last turn otherwise than the model did, the caller's messages
+ * The recorded sequence that a prompt continues with the most tokens, if any. A sequence counts where its text with special tokens,
+ * that is every token of it, begins the prompt. Where the template closes the last turn otherwise than the model did, the caller's messages
  * prove it, or, for text completions, the completion's own words. An end token that the template writes again is not repeated.
  */
 export const continuation = (
   tokenizer: TokenizerShape,
-  encodePrompt: (text: string) => ReadonlyArray<number>,
+  encoder: PromptEncoder,
   sequences: ReadonlyArray<TrackedSequence>,
   prompt: Prompt
 ): Continuation | undefined => {
-  let best: Continuation | undefined
-  let whole: ReadonlyArray<number> | undefined
+  let best: { readonly base: TrackedSequence; readonly kept: number; readonly rest: string } | undefined
   for (const base of sequences) {
     const rest = restOf(tokenizer, base, prompt)
     if (rest === undefined) continue
     // A prompt that ends where the model ended its turn asks to go on with that turn: the end token is not part of it.
     const kept = base.isEnded && rest === "" ? base.tokens.length - 1 : base.tokens.length
-    if (best !== undefined && best.kept >= kept) continue
-    whole ??= encodePrompt(prompt.text)
-    const inputIds = startsWith(whole, base.tokens, kept)
-      ? whole
-      : [...base.tokens.subarray(0, kept), ...tokenizer.encode(rest, { addSpecialTokens: false })]
-    best = { base, kept, inputIds }
+    if (best === undefined || best.kept < kept) best = { base, kept, rest }
   }
-  return best
+  if (best === undefined) return undefined
+  const { base, kept, rest } = best
+  return { base, kept, inputIds: [...base.tokens.subarray(0, kept), ...encoder.rest(rest)] }
 }
 
 /** The part of the prompt's text that follows a sequence; absent where the prompt does not continue it. */
@@ -108,12 +125,6 @@ export const repeats = (chat: ReadonlyArray<Message>, beginning: ReadonlyArray<M
     const other = chat[index]
     return other !== undefined && other.role === message.role && textOf(other) === textOf(message)
   })
-
-const startsWith = (ids: ReadonlyArray<number>, beginning: Int32Array, length: number): boolean => {
-  if (ids.length < length) return false
-  for (let index = 0; index < length; index++) if (ids[index] !== beginning[index]) return false
-  return true
-}
 
 /** The texts of a completion: as the caller sees it, and with every special token. */
 export const completionTexts = (

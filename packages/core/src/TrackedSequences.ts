@@ -53,7 +53,7 @@ export const session = (options: {
 export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options): TrackedSequences => {
   const sequences: Array<TrackedSequence.TrackedSequence> = []
   const translator = ToolCalls.makeTranslator()
-  const encodePrompt = TrackedSequence.makePromptEncoder(tokenizer)
+  const encoder = TrackedSequence.makePromptEncoder(tokenizer)
   const failure = (reason: "unsupported" | "malformed", message: string): InferenceError =>
     new InferenceError({ reason, server: backend.server, message })
 
@@ -64,8 +64,8 @@ export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options
     keepSpecialTokens: boolean,
     answer: (sampled: TokenChoice, text: string) => Effect.Effect<Answered>
   ) {
-    const from = TrackedSequence.continuation(tokenizer, encodePrompt, sequences, prompt)
-    const inputIds = from?.inputIds ?? encodePrompt(prompt.text)
+    const from = TrackedSequence.continuation(tokenizer, encoder, sequences, prompt)
+    const inputIds = from?.inputIds ?? encoder.whole(prompt.text)
     yield* reportRewrittenHistory(prompt, from)
     const sampled = yield* backend.tokens({ ...samplingOf(request), inputIds, origin: request })
     const answers = yield* Effect.forEach(sampled, (one) => {

@@ -1,6 +1,8 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { NodeServices } from "@effect/platform-node"
+import { ConfigProvider, Effect, FileSystem, Schema } from "effect"
 import { readFileSync } from "node:fs"
+import { createServer } from "node:http"
 import { fileURLToPath } from "node:url"
 import type { Message } from "../src/Message.ts"
 import * as Tokenizer from "../src/Tokenizer.ts"
@@ -85,6 +87,66 @@ describe("Tokenizer.layerHuggingFace", () => {
       const error = yield* failureOf("./no/such/folder")
       assert.include(error.message, "neither a folder on this machine nor a hub id")
     })
+  )
+})
+
+/** A hub that has one model, `owner/tiny`; the template only where asked for. */
+const modelHub = (hasTemplate: boolean) =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly url: string; readonly asked: ReadonlyArray<string>; readonly close: () => void }>(
+      (resume) => {
+        const asked: Array<string> = []
+        const server = createServer(({ url = "" }, response) => {
+          asked.push(url)
+          const file = /^\/owner\/tiny\/resolve\/main\/([\w.]+)$/.exec(url)?.[1]
+          if (file === undefined || (file.endsWith(".jinja") && !hasTemplate)) response.writeHead(404).end()
+          else response.end(readFileSync(fixture(`tiny-tokenizer/${file}`)))
+        })
+        server.listen(0, "127.0.0.1", () => {
+          const address = server.address()
+          const port = typeof address === "object" ? address?.port : 0
+          resume(Effect.succeed({ url: `http://127.0.0.1:${port}`, asked, close: () => server.close() }))
+        })
+      }
+    ),
+    ({ close }) => Effect.sync(close)
+  )
+
+const load = (env: { readonly [name: string]: string }, name = "owner/tiny") =>
+  Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(name), { local: true }).pipe(
+    Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
+  )
+
+describe("Tokenizer.layerHuggingFace, hub", () => {
+  it.live("downloads a tokenizer once and loads it offline afterwards", () =>
+    Effect.gen(function* () {
+      const home = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+      const { asked, url } = yield* modelHub(true)
+      const env = { HF_HOME: home, HF_ENDPOINT: url }
+      const [first] = expected.texts.slice(20)
+      assert.deepStrictEqual((yield* load(env)).encode(first!.text), first!.ids)
+      assert.strictEqual(asked.length, 3)
+      const again = yield* load({ ...env, HF_HUB_OFFLINE: "1" })
+      assert.deepStrictEqual(again.encode(first!.text), first!.ids)
+      assert.strictEqual(asked.length, 3)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.live("says that a model does not exist, or has no chat template", () =>
+    Effect.gen(function* () {
+      const home = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+      const { asked, url } = yield* modelHub(false)
+      const env = { HF_HOME: home, HF_ENDPOINT: url }
+      assert.include((yield* Effect.flip(load(env, "owner/other"))).message, "404")
+      const tokenizer = yield* load(env)
+      const before = asked.length
+      yield* load({ ...env, HF_HUB_OFFLINE: "1" })
+      assert.strictEqual(asked.length, before)
+      assert.throws(
+        () => tokenizer.applyChatTemplate([], { addGenerationPrompt: true }),
+        /owner\/tiny has no chat template/
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })
 

@@ -5,7 +5,19 @@
  * continued where it stopped, unless the file changed on the hub meanwhile. Several processes may download at the same time.
  * Settings: `HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_OFFLINE`, `HF_HOME` (files lie in `$HF_HOME/atropos`, else in `.atropos`).
  */
-import { ByteSize, Config, Effect, FileSystem, Option, Path, Redacted, Schedule, Schema, Stream } from "effect"
+import {
+  ByteSize,
+  Config,
+  Effect,
+  FileSystem,
+  Option,
+  Path,
+  Redacted,
+  Schedule,
+  Schema,
+  Semaphore,
+  Stream
+} from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 
 const HubFailure = Schema.Literals([
@@ -38,9 +50,18 @@ const settings = Config.all({
   offline: Config.Boolean("HF_HUB_OFFLINE").pipe(Config.withDefault(false))
 })
 
+/** One download of a file at a time in this process, whoever asks. */
+const locks = new Map<string, Semaphore.Semaphore>()
+
+const lockOf = (target: string): Semaphore.Semaphore => {
+  const lock = locks.get(target) ?? Semaphore.makeUnsafe(1)
+  locks.set(target, lock)
+  return lock
+}
+
 const partialPattern = /\.(\d+)\.partial$/
 
-const retries = Schedule.exponential("250 millis").pipe(Schedule.jittered, Schedule.upTo({ times: 4 }))
+const retries = Schedule.exponential("250 millis").pipe(Schedule.jittered, Schedule.upTo({ times: 3 }))
 
 /** Reads the settings; every failure of theirs names the variable. */
 export const make = Effect.gen(function* () {
@@ -131,6 +152,12 @@ export const make = Effect.gen(function* () {
         message: `HF_HUB_OFFLINE is set and ${target} does not exist: download ${url} once while online`
       })
     }
+    yield* lockOf(target).withPermits(1)(downloadTo(url, target))
+  })
+
+  const downloadTo = Effect.fnUntraced(function* (url: string, target: string) {
+    // Somebody else may have fetched it while this one waited.
+    if (yield* files.exists(target).pipe(onDisk(url, target))) return
     yield* files.makeDirectory(path.dirname(target), { recursive: true }).pipe(onDisk(url, target))
     const partial = yield* adoptPartial(target)
     yield* download(url, partial).pipe(
@@ -187,8 +214,9 @@ const refusal = (
 
 /** Signal 0 only asks; EPERM means that the process exists and is somebody else's. */
 const isAlive = (pid: number): Effect.Effect<boolean> =>
-  Effect.try({ try: () => process.kill(pid, 0), catch: (error) => error }).pipe(
-    Effect.catch((error) => Effect.succeed(error instanceof Error && "code" in error && error.code === "EPERM"))
-  )
+  Effect.try({
+    try: () => process.kill(pid, 0),
+    catch: (error) => error instanceof Error && "code" in error && error.code === "EPERM"
+  }).pipe(Effect.match({ onFailure: (isForeign) => isForeign, onSuccess: () => true }))
 
 const describe = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

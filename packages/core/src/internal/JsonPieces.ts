@@ -1,0 +1,85 @@
+/**
+ * Cuts a growing text into the JSON values it holds, each with the line or row it came from, without parsing the whole.
+ *
+ * `lines`: one value per line, empty lines skipped. `elements`: the elements of one array, or values one after another.
+ */
+
+/** One value's text, and where it stands (counted from 1). */
+export interface Piece {
+  readonly text: string
+  readonly row: number
+}
+
+export interface Cutter {
+  /** The pieces that are complete once this text is added. */
+  readonly push: (text: string) => ReadonlyArray<Piece>
+  /** The last piece, once the text has ended. */
+  readonly end: () => ReadonlyArray<Piece>
+}
+
+const blank = /^\s*$/
+
+export const lines = (): Cutter => {
+  let rest = ""
+  let row = 0
+  const piece = (text: string): ReadonlyArray<Piece> => {
+    row++
+    return blank.test(text) ? [] : [{ text, row }]
+  }
+  return {
+    push: (text) => {
+      const found = (rest + text).split("\n")
+      rest = found.pop() ?? ""
+      return found.flatMap(piece)
+    },
+    end: () => (blank.test(rest) ? [] : piece(rest))
+  }
+}
+
+const quote = 0x22
+const comma = 0x2c
+const backslash = 0x5c
+const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b
+const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
+
+export const elements = (): Cutter => {
+  let rest = ""
+  let scanned = 0
+  let row = 0
+  let depth = 0
+  // The depth of an element: 1 inside an array, 0 for values one after another; known once the first character is.
+  let base: 0 | 1 | undefined
+  let isInString = false
+
+  const push = (text: string): ReadonlyArray<Piece> => {
+    const pieces: Array<Piece> = []
+    rest += text
+    let start = 0
+    const cut = (end: number, next: number): void => {
+      const piece = rest.slice(start, end)
+      if (!blank.test(piece)) pieces.push({ text: piece, row: ++row })
+      start = next
+    }
+    let at = scanned
+    for (; at < rest.length; at++) {
+      const code = rest.charCodeAt(at)
+      if (isInString) {
+        if (code === backslash) at++
+        else if (code === quote) isInString = false
+      } else if (code === quote) isInString = true
+      else if (isOpening(code)) {
+        base ??= code === 0x5b ? 1 : 0
+        depth++
+        if (base === 1 && depth === 1) start = at + 1
+      } else if (isClosing(code)) {
+        depth--
+        if (depth === 0) cut(base === 1 ? at : at + 1, at + 1)
+      } else if (code === comma && base === 1 && depth === 1) cut(at, at + 1)
+    }
+    // An escape at the very end counts the character that is yet to come.
+    scanned = at - start
+    rest = rest.slice(start)
+    return pieces
+  }
+  return { push, end: () => (blank.test(rest) ? [] : [{ text: rest, row: row + 1 }]) }
+}

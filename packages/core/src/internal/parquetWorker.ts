@@ -1,0 +1,43 @@
+/**
+ * Reads a parquet file in a thread of its own, since decompressing a row group can take seconds: answers every "next" with up to
+ * 1000 rows, and with null after the last. 64-bit integers become numbers where they are exact.
+ */
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from "hyparquet"
+import { compressors } from "hyparquet-compressors"
+import { parentPort, workerData } from "node:worker_threads"
+
+const rowsPerMessage = 1000
+
+const plain = (value: unknown): unknown => {
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : value
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
+    return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, plain(entry)]))
+  }
+  return value
+}
+
+async function* slices(path: string): AsyncGenerator<ReadonlyArray<unknown>> {
+  const file = await asyncBufferFromFile(path)
+  const metadata = await parquetMetadataAsync(file)
+  let rowStart = 0
+  for (const group of metadata.row_groups) {
+    const rowEnd = rowStart + Number(group.num_rows)
+    const rows = await parquetReadObjects({ file, metadata, compressors, rowStart, rowEnd })
+    for (let at = 0; at < rows.length; at += rowsPerMessage) {
+      yield rows.slice(at, at + rowsPerMessage).map(plain)
+    }
+    rowStart = rowEnd
+  }
+}
+
+const port = parentPort
+if (port !== null && typeof workerData === "string") {
+  const iterator = slices(workerData)
+  port.on("message", () => {
+    iterator.next().then(
+      ({ done, value }) => port.postMessage({ rows: done === true ? null : value }),
+      (error: unknown) => port.postMessage({ error: error instanceof Error ? error.message : String(error) })
+    )
+  })
+}
