@@ -1,6 +1,9 @@
 /** The trajectory service of Atropos. */
 export * as Auth from "./Auth.ts"
+export * as Database from "./Database.ts"
 export * as Payloads from "./Payloads.ts"
+export * as PgTrajectoryStore from "./PgTrajectoryStore.ts"
+export * as Pglite from "./Pglite.ts"
 export * as Prometheus from "./Prometheus.ts"
 export * as ServiceMetrics from "./ServiceMetrics.ts"
 export * as TrajectoryClientInProcess from "./TrajectoryClientInProcess.ts"

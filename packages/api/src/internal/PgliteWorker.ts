@@ -1,0 +1,97 @@
+/**
+ * Thread that runs PGlite, so that its queries (one process, no threads of its own) never stall the event loop of the service.
+ *
+ * Speaks Postgres' own protocol over the message port: bytes from the client come in as they were written, whole protocol
+ * messages go to PGlite one run at a time, and what it answers goes back. `{ close: true }` shuts it down cleanly.
+ */
+import { PGlite } from "@electric-sql/pglite"
+import { parentPort, workerData } from "node:worker_threads"
+
+/** What the thread says beside bytes. */
+export type PgliteEvent =
+  | { readonly event: "ready" }
+  | { readonly event: "failed"; readonly message: string }
+  | { readonly event: "bytes"; readonly connection: number; readonly bytes: Uint8Array }
+
+/** What the thread is told. */
+export type PgliteCommand =
+  | { readonly connection: number; readonly bytes: Uint8Array }
+  | { readonly connection: number; readonly end: true }
+  | { readonly close: true }
+
+const { dataDir } = workerData as { readonly dataDir: string | undefined }
+const port = parentPort!
+const post = (event: PgliteEvent, transfer: ReadonlyArray<ArrayBuffer> = []) => port.postMessage(event, [...transfer])
+
+const terminate = 0x58 // "X"
+
+/** Bytes of a connection that are no whole message yet. */
+interface Session {
+  pending: Buffer
+  /** The first message of a connection has no type byte. */
+  hasStarted: boolean
+}
+
+const sessions = new Map<number, Session>()
+
+/** Takes the whole messages off the front of what is pending; a farewell is not for PGlite, which would end with it. */
+const takeMessages = (session: Session): Uint8Array => {
+  const { pending } = session
+  const kept: Array<Buffer> = []
+  let at = 0
+  for (;;) {
+    const head = session.hasStarted ? 1 : 0
+    if (pending.length - at < head + 4) break
+    const length = pending.readInt32BE(at + head) + head
+    if (pending.length - at < length) break
+    if (!session.hasStarted || pending[at] !== terminate) kept.push(pending.subarray(at, at + length))
+    session.hasStarted = true
+    at += length
+  }
+  session.pending = pending.subarray(at)
+  return kept.length === 1 ? kept[0]! : Buffer.concat(kept)
+}
+
+const failed = (error: unknown) =>
+  post({ event: "failed", message: error instanceof Error ? error.message : String(error) })
+
+try {
+  const database = await PGlite.create(dataDir === undefined ? {} : { dataDir })
+  let last: Promise<void> = Promise.resolve()
+
+  const run = async (connection: number, messages: Uint8Array): Promise<void> => {
+    const answers: Array<Uint8Array> = []
+    await database.runExclusive(() =>
+      database.execProtocolRawStream(messages, { onRawData: (bytes) => void answers.push(bytes.slice()) })
+    )
+    // A copy of its own, so that its memory can be handed over.
+    const bytes = new Uint8Array(answers.reduce((sum, { length }) => sum + length, 0))
+    let at = 0
+    for (const answer of answers) {
+      bytes.set(answer, at)
+      at += answer.length
+    }
+    post({ event: "bytes", connection, bytes }, [bytes.buffer])
+  }
+
+  port.on("message", (command: PgliteCommand) => {
+    if ("close" in command) {
+      last = last.then(() => database.close()).then(() => port.close())
+    } else if ("end" in command) {
+      sessions.delete(command.connection)
+      return
+    } else {
+      const session = sessions.get(command.connection) ?? { pending: Buffer.alloc(0), hasStarted: false }
+      sessions.set(command.connection, session)
+      const bytes = Buffer.from(command.bytes.buffer, command.bytes.byteOffset, command.bytes.byteLength)
+      session.pending = session.pending.length === 0 ? bytes : Buffer.concat([session.pending, bytes])
+      const messages = takeMessages(session)
+      if (messages.length === 0) return
+      last = last.then(() => run(command.connection, messages))
+    }
+    last = last.catch(failed)
+  })
+  post({ event: "ready" })
+} catch (error) {
+  failed(error)
+}

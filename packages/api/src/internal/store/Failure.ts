@@ -1,0 +1,25 @@
+/** Failures of the database as the store reports them. */
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql/SqlError"
+import { StoreError } from "../../TrajectoryStore.ts"
+
+const text = (error: SqlError): string => {
+  const { cause } = error.reason
+  return cause instanceof Error && cause.message !== "" ? cause.message : error.message
+}
+
+export const storeError = (error: SqlError): StoreError =>
+  new StoreError({
+    message: `the database failed: ${text(error)}`,
+    isTransient: error.isRetryable,
+    cause: error
+  })
+
+/** Turns failures of the database into `StoreError`; others pass. */
+export const orStoreError = <A, E, R>(
+  effect: Effect.Effect<A, E | SqlError, R>
+): Effect.Effect<A, Exclude<E, SqlError> | StoreError, R> =>
+  // The tag is SqlError's alone.
+  Effect.catchTag(effect as Effect.Effect<A, SqlError, R>, "SqlError", (error) =>
+    Effect.fail(storeError(error))
+  ) as Effect.Effect<A, Exclude<E, SqlError> | StoreError, R>

@@ -1,0 +1,94 @@
+/** The state of a run's queue for people: counts, and what waits in vain. */
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { QueueSummary, StuckGroups, TrajectoryStoreShape } from "../../TrajectoryStore.ts"
+import * as Failure from "./Failure.ts"
+import * as Rows from "./Rows.ts"
+import type { Views } from "./Views.ts"
+
+const empty: QueueSummary = {
+  currentStep: 0,
+  queuedGroups: 0,
+  queuedSequences: 0,
+  queuedBytes: 0,
+  bufferedGroups: 0,
+  formedBatches: 0,
+  leasedBatches: 0,
+  stuck: []
+}
+
+/** Sums up to `limit` that groups of these sizes can make, any number of each. */
+const reachable = (sizes: ReadonlyArray<number>, limit: number): ReadonlyArray<boolean> => {
+  const sums = Array.from<boolean>({ length: limit + 1 }).fill(false)
+  sums[0] = true
+  for (let sum = 1; sum <= limit; sum++) sums[sum] = sizes.some((size) => size > 0 && size <= sum && sums[sum - size]!)
+  return sums
+}
+
+/** Why groups of this size cannot leave the queue, however many more of these sizes come; undefined where they can. */
+const reasonStuck = (sequences: number, sums: ReadonlyArray<boolean>, batchSize: number): string | undefined => {
+  if (sequences < 1) return "the group has no sequences"
+  if (sequences > batchSize) return `${sequences} sequences are more than a batch of ${batchSize}`
+  return sums[batchSize - sequences] === true
+    ? undefined
+    : `with the sizes in the queue, groups of ${sequences} never add up to a batch of ${batchSize}`
+}
+
+export const make = Effect.fnUntraced(function* (views: Views): Effect.fn.Return<
+  TrajectoryStoreShape["summary"],
+  never,
+  SqlClient.SqlClient
+> {
+  const sql = yield* SqlClient.SqlClient
+  return Effect.fn("PgTrajectoryStore.summary")(function* (name) {
+    const view = yield* views.get(name)
+    if (view === undefined) return empty
+    const now = yield* Clock.currentTimeMillis
+    const { queued, run } = view
+    const sums = reachable([...new Set(queued.map(({ sequences }) => sequences))], Math.max(0, run.batchSize))
+    const stuckCounts = run.registered
+      ? queued.flatMap((count) => {
+          const reason = reasonStuck(count.sequences, sums, run.batchSize)
+          return reason === undefined ? [] : [{ ...count, reason }]
+        })
+      : []
+    const ageSeconds = (createdAt: Date | null) =>
+      createdAt === null ? 0 : Math.max(0, (now - createdAt.getTime()) / 1000)
+    const stuck = yield* Effect.forEach(
+      stuckCounts,
+      Effect.fnUntraced(function* ({ envId, groups, reason, sequences }) {
+        const [oldest] = yield* sql<{ created_at: Date | null }>`
+          select created_at from grp
+          where run_id = ${run.id} and env_id = ${Rows.toEnvColumn(envId)} and sequences = ${sequences}
+            and batch_id is null and place is not null order by place limit 1`
+        return { envId, sequences, count: groups, reason, ageSeconds: ageSeconds(oldest?.created_at ?? null) }
+      })
+    )
+    const buffered = view.hasBuffered
+      ? yield* sql<{ env_id: number; sequences: number; count: number; oldest: Date }>`
+          select env_id, sequences, count(*)::int as count, min(created_at) as oldest from grp
+          where run_id = ${run.id} and place is null group by env_id, sequences order by env_id, sequences`
+      : []
+    return {
+      currentStep: run.currentStep,
+      queuedGroups: queued.reduce((sum, { groups }) => sum + groups, 0),
+      queuedSequences: queued.reduce((sum, { groups, sequences }) => sum + groups * sequences, 0),
+      queuedBytes: queued.reduce((sum, { bytes }) => sum + bytes, 0),
+      bufferedGroups: buffered.reduce((sum, { count }) => sum + count, 0),
+      formedBatches: view.leases.filter((until) => until === null || until <= now).length,
+      leasedBatches: view.leases.filter((until) => until !== null && until > now).length,
+      stuck: [
+        ...stuck,
+        ...buffered.map(
+          ({ count, env_id, oldest, sequences }): StuckGroups => ({
+            envId: Rows.fromEnvColumn(env_id),
+            sequences,
+            count,
+            reason: `waits to be combined to the group size ${view.environments[env_id]?.groupSize ?? "of its environment"}`,
+            ageSeconds: ageSeconds(oldest)
+          })
+        )
+      ]
+    }
+  }, Failure.orStoreError)
+})

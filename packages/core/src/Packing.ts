@@ -1,0 +1,208 @@
+/**
+ * Which queued groups make the next batch of exactly n sequences.
+ *
+ * `fill` finds a batch whenever any subset of the groups sums to n, takes the oldest such subset (lexicographically, in queue
+ * order), and meets the environments' minimum shares whenever some exact fill meets them. Shares that add up to more than a
+ * batch are scaled down. A share that cannot be met is met as far as possible: an environment without data holds nobody up.
+ * Sizes may be anything; those of the original had to be powers of two that divide the batch.
+ *
+ * Cost does not grow with the queue: of each environment and size, only the first n / size groups can ever be taken.
+ * `findGroups` is the original's rule for the buffer of odd-sized groups (atroposlib/api/utils.py).
+ */
+
+/** What packing knows of a queued group. */
+export interface QueuedGroup {
+  /** G; groups of none, or of more than a batch, are never taken. */
+  readonly size: number
+  readonly envId: number | null
+}
+
+/** Share of every batch (0 to 1) that an environment is promised, by environment id. */
+export type MinimumShares = ReadonlyMap<number, number>
+
+/** A set of sums as bits: bit s is set where sum s can be reached. */
+type Sums = bigint
+
+const has = (sums: Sums, sum: number): boolean => (sums >> BigInt(sum)) % 2n === 1n
+
+/** Positions of the groups that can matter: per environment and size, the first that fit into a batch side by side. */
+const relevant = (groups: ReadonlyArray<QueuedGroup>, batchSize: number): Array<number> => {
+  const room = new Map<string, number>()
+  const positions: Array<number> = []
+  for (let i = 0; i < groups.length; i++) {
+    const { envId, size } = groups[i]!
+    if (size < 1 || size > batchSize) continue
+    const lane = `${envId}/${size}`
+    const left = room.get(lane) ?? Math.floor(batchSize / size)
+    if (left === 0) continue
+    room.set(lane, left - 1)
+    positions.push(i)
+  }
+  return positions
+}
+
+/** For each i, the sums up to `limit` that groups i, i + 1, … can make. */
+const suffixSums = (sizes: ReadonlyArray<number>, limit: number): Array<Sums> => {
+  const mask = (1n << BigInt(limit + 1)) - 1n
+  const sums = Array.from<Sums>({ length: sizes.length + 1 }).fill(1n)
+  for (let i = sizes.length - 1; i >= 0; i--) {
+    const rest = sums[i + 1]!
+    sums[i] = (rest | (rest << BigInt(sizes[i]!))) & mask
+  }
+  return sums
+}
+
+/** The oldest indices whose sizes sum to `target`, which must be among `sums[0]`. */
+const oldestSubset = (sizes: ReadonlyArray<number>, sums: ReadonlyArray<Sums>, target: number): Array<number> => {
+  const taken: Array<number> = []
+  let missing = target
+  for (let i = 0; i < sizes.length && missing > 0; i++) {
+    const size = sizes[i]!
+    if (size <= missing && has(sums[i + 1]!, missing - size)) {
+      taken.push(i)
+      missing -= size
+    }
+  }
+  return taken
+}
+
+/** First in, first out: positions of the oldest groups that sum to the batch size. */
+const oldestFill = (groups: ReadonlyArray<QueuedGroup>, batchSize: number): ReadonlyArray<number> | undefined => {
+  const head: Array<number> = []
+  let sum = 0
+  for (let i = 0; i < groups.length && sum < batchSize; i++) {
+    const { size } = groups[i]!
+    if (size < 1) continue
+    if (sum + size > batchSize) break
+    head.push(i)
+    sum += size
+  }
+  if (sum === batchSize) return head
+  const positions = relevant(groups, batchSize)
+  const sizes = positions.map((i) => groups[i]!.size)
+  const sums = suffixSums(sizes, batchSize)
+  return has(sums[0]!, batchSize) ? oldestSubset(sizes, sums, batchSize).map((i) => positions[i]!) : undefined
+}
+
+/** The groups of one environment with a minimum, or of all others together. */
+interface Lane {
+  readonly positions: Array<number>
+  /** Sequences this lane is promised in the batch. */
+  readonly need: number
+  /** Sequences it would get by age alone. */
+  readonly natural: number
+}
+
+const lanesOf = (
+  groups: ReadonlyArray<QueuedGroup>,
+  batchSize: number,
+  minimums: MinimumShares,
+  natural: ReadonlyArray<number>
+): ReadonlyArray<Lane> => {
+  const positions = new Map<number | null, Array<number>>()
+  for (const i of relevant(groups, batchSize)) {
+    const { envId } = groups[i]!
+    const lane = envId !== null && minimums.has(envId) ? envId : null
+    const others = positions.get(lane)
+    if (others === undefined) positions.set(lane, [i])
+    else others.push(i)
+  }
+  const promised = (envId: number | null) =>
+    envId === null ? 0 : Math.max(0, Math.floor(batchSize * (minimums.get(envId) ?? 0)))
+  const total = [...positions.keys()].reduce<number>((sum, envId) => sum + promised(envId), 0)
+  const scale = total > batchSize ? batchSize / total : 1
+  return [...positions].map(([envId, lane]) => ({
+    positions: lane,
+    need: Math.floor(promised(envId) * scale),
+    natural: natural.reduce((sum, i) => sum + (lane.includes(i) ? groups[i]!.size : 0), 0)
+  }))
+}
+
+/** How well a way to split the batch does: sequences of promised shares given, then closeness to the order of age. */
+interface Split {
+  readonly met: number
+  readonly distance: number
+  readonly amounts: ReadonlyArray<number>
+}
+
+const better = (a: Split, b: Split | undefined): boolean =>
+  b === undefined || a.met > b.met || (a.met === b.met && a.distance < b.distance)
+
+/** Meets the promised shares as far as any exact fill does, with a dynamic program over lanes and sums. */
+const shareFill = (
+  groups: ReadonlyArray<QueuedGroup>,
+  batchSize: number,
+  lanes: ReadonlyArray<Lane>
+): ReadonlyArray<number> | undefined => {
+  const sizes = lanes.map(({ positions }) => positions.map((i) => groups[i]!.size))
+  const sums = sizes.map((lane) => suffixSums(lane, batchSize))
+  let splits = new Map<number, Split>([[0, { met: 0, distance: 0, amounts: [] }]])
+  for (const [lane, { natural, need }] of lanes.entries()) {
+    const amounts = Array.from({ length: batchSize + 1 }, (_, sum) => sum).filter((sum) => has(sums[lane]![0]!, sum))
+    const next = new Map<number, Split>()
+    for (const [filled, split] of splits) {
+      for (const amount of amounts) {
+        if (filled + amount > batchSize) break
+        const met = split.met + Math.min(amount, need)
+        const distance = split.distance + Math.abs(amount - natural)
+        const known = next.get(filled + amount)
+        if (known !== undefined && (known.met > met || (known.met === met && known.distance <= distance))) continue
+        const candidate = { met, distance, amounts: [...split.amounts, amount] }
+        if (better(candidate, known)) next.set(filled + amount, candidate)
+      }
+    }
+    splits = next
+  }
+  return splits
+    .get(batchSize)
+    ?.amounts.flatMap((amount, lane) =>
+      oldestSubset(sizes[lane]!, sums[lane]!, amount).map((i) => lanes[lane]!.positions[i]!)
+    )
+    .toSorted((a, b) => a - b)
+}
+
+/** Positions, ascending, of the groups of the next batch; undefined where no subset sums to the batch size. */
+export const fill = (
+  groups: ReadonlyArray<QueuedGroup>,
+  batchSize: number,
+  minimums: MinimumShares = new Map()
+): ReadonlyArray<number> | undefined => {
+  if (batchSize < 1) return undefined
+  const natural = oldestFill(groups, batchSize)
+  if (natural === undefined || minimums.size === 0) return natural
+  const lanes = lanesOf(groups, batchSize, minimums, natural)
+  return lanes.every((lane) => lane.natural >= lane.need) ? natural : shareFill(groups, batchSize, lanes)
+}
+
+/**
+ * Positions, ascending, of buffered groups that sum to `target`; empty where none do. Exactly as the original: in order with
+ * skipping, else by subset sum, which prefers the later groups.
+ */
+export const findGroups = (sizes: ReadonlyArray<number>, target: number): ReadonlyArray<number> => {
+  const inOrder: Array<number> = []
+  let sum = 0
+  for (const [i, size] of sizes.entries()) {
+    if (sum + size > target) continue
+    inOrder.push(i)
+    sum += size
+    if (sum === target) return inOrder
+  }
+  if (target < 0) return []
+  const mask = (1n << BigInt(target + 1)) - 1n
+  const prefixes: Array<Sums> = [1n]
+  for (const size of sizes) {
+    const before = prefixes.at(-1)!
+    prefixes.push((before | (before << BigInt(size))) & mask)
+  }
+  if (!has(prefixes.at(-1)!, target)) return []
+  const taken: Array<number> = []
+  let missing = target
+  for (let i = sizes.length; i > 0 && missing > 0; i--) {
+    const size = sizes[i - 1]!
+    if (size <= missing && has(prefixes[i - 1]!, missing - size)) {
+      taken.push(i - 1)
+      missing -= size
+    }
+  }
+  return taken.toReversed()
+}
