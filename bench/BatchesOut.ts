@@ -22,7 +22,7 @@ const fillJson = async ({ port }: RunningServer, batches: number) => {
 const fillPacked = async ({ port }: RunningServer, batches: number) => {
   const envId = await Session.open(port, 64, 8)
   const key = randomUUID()
-  const encoded = PackedGroup.encodeList([{ key, group: { ...group, envId } }])
+  const encoded = PackedGroup.encodeList([{ key, bytes: PackedGroup.encode({ ...group, envId }) }])
   const next = Session.packedSubmissions(encoded, key)
   await Load.run(port, { connections: 4, requests: batches * groupsPerBatch, seconds: 120, next })
 }
@@ -40,29 +40,38 @@ const millisPerBatch = async (batches: number, take: (agent: Agent) => Promise<b
 }
 
 /** A poll of the original's endpoint; a trainer has the bytes, parsing is its own. */
-const takeJson = ({ port }: RunningServer) => async (agent: Agent) => {
-  const { body } = await Load.send(port, { method: "GET", path: "/batch" }, agent)
-  return body.length > 1000
-}
+const takeJson =
+  ({ port }: RunningServer) =>
+  async (agent: Agent) => {
+    const { body } = await Load.send(port, { method: "GET", path: "/batch" }, agent)
+    return body.length > 1000
+  }
 
 /** Claim and ack. */
-const takePacked = ({ port }: RunningServer) => async (agent: Agent) => {
-  const claim = Session.post("/v1/runs/default/batches/claim", { owner: "bench", wait_seconds: 0, lease_seconds: 60 })
-  const { body, headers, status } = await Load.send(
-    port,
-    { ...claim, headers: { ...claim.headers, accept: "application/vnd.atropos.group" } },
-    agent
-  )
-  if (status !== 200) return false
-  const { status: acked } = await Load.send(
-    port,
-    Session.post(`/v1/runs/default/batches/${String(headers["atropos-id"])}/ack`, { lease_token: headers["atropos-lease-token"] }),
-    agent
-  )
-  return acked < 300 && body.length > 1000
-}
+const takePacked =
+  ({ port }: RunningServer) =>
+  async (agent: Agent) => {
+    const claim = Session.post("/v1/runs/default/batches/claim", { owner: "bench", wait_seconds: 0, lease_seconds: 60 })
+    const { body, headers, status } = await Load.send(
+      port,
+      { ...claim, headers: { ...claim.headers, accept: "application/vnd.atropos.group" } },
+      agent
+    )
+    if (status !== 200) return false
+    const { status: acked } = await Load.send(
+      port,
+      Session.post(`/v1/runs/default/batches/${String(headers["atropos-id"])}/ack`, {
+        lease_token: headers["atropos-lease-token"]
+      }),
+      agent
+    )
+    return acked < 300 && body.length > 1000
+  }
 
-export const measure = async (ours: RunningServer, original: RunningServer | undefined): Promise<ReadonlyArray<Row>> => {
+export const measure = async (
+  ours: RunningServer,
+  original: RunningServer | undefined
+): Promise<ReadonlyArray<Row>> => {
   let reference: number | undefined
   if (original) {
     await fillJson(original, 20)

@@ -12,7 +12,5 @@ export const measure = (): number => {
     if (status !== 0) throw new Error(`atropos --help ended with ${status}`)
     return (performance.now() - start) / 1000
   })
-  return seconds
-    .slice(1)
-    .sort((a, b) => a - b)[runs >> 1]!
+  return seconds.slice(1).sort((a, b) => a - b)[runs >> 1]!
 }

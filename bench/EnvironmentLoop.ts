@@ -36,7 +36,7 @@ const groupsPerSecond = async ({ port }: RunningServer, start: () => ChildProces
       await sleep(20)
     }
     // The first second fills queues and caches.
-    for (const until = performance.now() + 1000; performance.now() < until; ) if (!(await take())) await sleep(5)
+    for (const until = performance.now() + 1000; performance.now() < until;) if (!(await take())) await sleep(5)
     let batches = 0
     const from = performance.now()
     while (performance.now() - from < windowMillis) {
@@ -55,8 +55,15 @@ const groupsPerSecond = async ({ port }: RunningServer, start: () => ChildProces
 const script = (name: string) => new URL(`./internal/${name}`, import.meta.url).pathname
 const quiet = { stdio: ["ignore", "ignore", "pipe"] as ["ignore", "ignore", "pipe"] }
 
-export const measure = async (ours: RunningServer, original: RunningServer | undefined): Promise<ReadonlyArray<Row>> => {
-  const { ATROPOS_ORIGINAL: folder, ATROPOS_ORIGINAL_PYTHON: python = "python3", ATROPOS_ORIGINAL_TOKENIZER: tokenizer } = process.env
+export const measure = async (
+  ours: RunningServer,
+  original: RunningServer | undefined
+): Promise<ReadonlyArray<Row>> => {
+  const {
+    ATROPOS_ORIGINAL: folder,
+    ATROPOS_ORIGINAL_PYTHON: python = "python3",
+    ATROPOS_ORIGINAL_TOKENIZER: tokenizer
+  } = process.env
   const reference =
     original && folder !== undefined && tokenizer !== undefined
       ? await groupsPerSecond(original, () =>
@@ -68,7 +75,13 @@ export const measure = async (ours: RunningServer, original: RunningServer | und
         )
       : undefined
   const own = await groupsPerSecond(ours, () =>
-    spawn(process.execPath, ["--conditions=atropos-src", script("OwnEnvironment.ts"), `http://127.0.0.1:${ours.port}`], quiet)
+    spawn(
+      process.execPath,
+      ["--conditions=atropos-src", script("OwnEnvironment.ts"), `http://127.0.0.1:${ours.port}`],
+      quiet
+    )
   )
-  return [{ what: "environment loop, instant inference", ours: own, reference, unit: "groups/s", better: "larger", goal: 5 }]
+  return [
+    { what: "environment loop, instant inference", ours: own, reference, unit: "groups/s", better: "larger", goal: 5 }
+  ]
 }

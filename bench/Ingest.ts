@@ -43,7 +43,9 @@ export const measure = async (
   const reference = original && (await measured(original, Math.round(800_000 / tokens)))
   if (original) await Session.call(original.port, { method: "GET", path: "/reset_data" })
   const own = await measured(ours, Math.round(3_000_000 / tokens))
-  const encoded = PackedGroup.encodeList([{ key: placeholder, group: { ...group, envId: own.envId } }])
+  const encoded = PackedGroup.encodeList([
+    { key: placeholder, bytes: PackedGroup.encode({ ...group, envId: own.envId }) }
+  ])
   const packed = await rate(ours, Math.round(4_000_000 / tokens), Session.packedSubmissions(encoded, placeholder))
   await Session.call(ours.port, { method: "GET", path: "/reset_data" })
   const row = (what: string, value: number, against: number | undefined, goal: number): Row => ({

@@ -23,8 +23,13 @@ const measureOne = async ({ port }: RunningServer, requests: number): Promise<nu
   return 1000 / perSecond
 }
 
-export const measure = async (ours: RunningServer, original: RunningServer | undefined): Promise<ReadonlyArray<Row>> => {
+export const measure = async (
+  ours: RunningServer,
+  original: RunningServer | undefined
+): Promise<ReadonlyArray<Row>> => {
   const reference = original && (await measureOne(original, 60))
   const own = await measureOne(ours, 2000)
-  return [{ what: "/status-env at 30,000 queued groups", ours: own, reference, unit: "ms", better: "smaller", goal: 50 }]
+  return [
+    { what: "/status-env at 30,000 queued groups", ours: own, reference, unit: "ms", better: "smaller", goal: 50 }
+  ]
 }

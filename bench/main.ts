@@ -22,7 +22,9 @@ const print = (rows: ReadonlyArray<Report.Row>) => {
 const measureServers = async () => {
   const ours = await Servers.ours(process.env.DATABASE_URL)
   const original = await Servers.original()
-  console.log(`${ours.name}; ${original === undefined ? "the original is not here (set ATROPOS_ORIGINAL)" : "beside the original"}`)
+  console.log(
+    `${ours.name}; ${original === undefined ? "the original is not here (set ATROPOS_ORIGINAL)" : "beside the original"}`
+  )
   console.log(Report.header)
   try {
     if (wanted("ingest")) {

@@ -17,7 +17,9 @@ const generator = (seed: number) => {
 export const group = ({ sequences, tokens }: Shape, seed: number): ScoredGroup.ScoredGroup => {
   const next = generator(seed)
   const prompt = tokens >> 2
-  const ids = Array.from({ length: sequences }, () => Int32Array.from({ length: tokens }, () => Math.floor(next() * 128_000)))
+  const ids = Array.from({ length: sequences }, () =>
+    Int32Array.from({ length: tokens }, () => Math.floor(next() * 128_000))
+  )
   return {
     tokens: ids,
     masks: ids.map((sequence) => sequence.map((id, t) => (t < prompt ? -100 : id))),
@@ -29,13 +31,18 @@ export const group = ({ sequences, tokens }: Shape, seed: number): ScoredGroup.S
 }
 
 /** The group as a Python environment sends it. */
-export const json = ({ inferenceLogprobs, masks, scores, tokens }: ScoredGroup.ScoredGroup, envId: number | null): Buffer =>
+export const json = (
+  { inferenceLogprobs, masks, scores, tokens }: ScoredGroup.ScoredGroup,
+  envId: number | null
+): Buffer =>
   Buffer.from(
     JSON.stringify({
       tokens: tokens.map((sequence) => Array.from(sequence)),
       masks: masks.map((sequence) => Array.from(sequence)),
       scores: Array.from(scores),
-      inference_logprobs: inferenceLogprobs?.map((sequence) => Array.from(sequence, (one) => Math.round(one * 1e4) / 1e4)),
+      inference_logprobs: inferenceLogprobs?.map((sequence) =>
+        Array.from(sequence, (one) => Math.round(one * 1e4) / 1e4)
+      ),
       ref_logprobs: null,
       overrides: null,
       group_overrides: null,

@@ -30,14 +30,17 @@ export interface Answer {
 export const send = (port: number, { body, headers, method, path }: Request, agent: Agent): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { "content-length": String(body.length) }
-    const outgoing = request({ host: "127.0.0.1", port, method, path, agent, headers: { ...headers, ...length } }, (incoming) => {
-      const chunks: Array<Buffer> = []
-      incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
-      incoming.on("end", () =>
-        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(chunks) })
-      )
-      incoming.on("error", reject)
-    })
+    const outgoing = request(
+      { host: "127.0.0.1", port, method, path, agent, headers: { ...headers, ...length } },
+      (incoming) => {
+        const chunks: Array<Buffer> = []
+        incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
+        incoming.on("end", () =>
+          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(chunks) })
+        )
+        incoming.on("error", reject)
+      }
+    )
     outgoing.on("error", reject)
     outgoing.end(body)
   })

@@ -17,7 +17,8 @@ const figure = (value: number): string => (value >= 100 ? value.toFixed(0) : val
 export const line = (row: Row): string => {
   const times = ratio(row)
   const reference = row.reference === undefined ? "-" : `${figure(row.reference)} ${row.unit}`
-  const verdict = times === undefined ? "" : `${times.toFixed(1)}x (goal ${row.goal}x${times >= row.goal ? "" : ", MISSED"})`
+  const verdict =
+    times === undefined ? "" : `${times.toFixed(1)}x (goal ${row.goal}x${times >= row.goal ? "" : ", MISSED"})`
   return `${row.what.padEnd(58)} ${`${figure(row.ours)} ${row.unit}`.padStart(16)} ${reference.padStart(16)}   ${verdict}`
 }
 

@@ -46,7 +46,7 @@ const start = async (
   name: string,
   command: string,
   args: ReadonlyArray<string>,
-  options: { readonly cwd?: string; readonly env?: Record<string, string>; readonly port: number },
+  options: { readonly cwd?: string; readonly env?: Record<string, string | undefined>; readonly port: number },
   cleanUp: () => Promise<void> = async () => {}
 ): Promise<RunningServer> => {
   const child = spawn(command, args, {
@@ -83,8 +83,14 @@ export const ours = async (databaseUrl?: string): Promise<RunningServer> => {
   return start(
     databaseUrl === undefined ? "ours (PGlite)" : "ours (Postgres)",
     process.execPath,
-    ["--conditions=atropos-src", new URL("../../packages/cli/bin/atropos.js", import.meta.url).pathname, "api", "--port", String(port)],
-    { port, env: { ATROPOS_DATA_DIR: folder, DATABASE_URL: databaseUrl ?? "" } },
+    [
+      "--conditions=atropos-src",
+      new URL("../../packages/cli/bin/atropos.js", import.meta.url).pathname,
+      "api",
+      "--port",
+      String(port)
+    ],
+    { port, env: { ATROPOS_DATA_DIR: folder, DATABASE_URL: databaseUrl } },
     () => rm(folder, { recursive: true, force: true })
   )
 }
@@ -97,7 +103,17 @@ export const original = async (): Promise<RunningServer | undefined> => {
   return start(
     "the original",
     python,
-    ["-m", "uvicorn", "atroposlib.api.server:app", "--host", "127.0.0.1", "--port", String(port), "--log-level", "warning"],
+    [
+      "-m",
+      "uvicorn",
+      "atroposlib.api.server:app",
+      "--host",
+      "127.0.0.1",
+      "--port",
+      String(port),
+      "--log-level",
+      "warning"
+    ],
     { cwd: folder, port }
   )
 }

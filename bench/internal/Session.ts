@@ -51,6 +51,11 @@ export const packedSubmissions = (encoded: Uint8Array, key: string): (() => Requ
   return () => {
     const body = Buffer.from(encoded)
     body.write(randomUUID(), at)
-    return { method: "POST", path: "/v1/runs/default/groups", headers: { "content-type": "application/vnd.atropos.group" }, body }
+    return {
+      method: "POST",
+      path: "/v1/runs/default/groups",
+      headers: { "content-type": "application/vnd.atropos.group" },
+      body
+    }
   }
 }

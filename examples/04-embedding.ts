@@ -1,0 +1,37 @@
+/**
+ * The trajectory service inside somebody else's Effect application: mounted under a path of its HTTP router, next to its own routes.
+ *
+ * Run it: `node --conditions=atropos-src examples/04-embedding.ts`, then open the address it prints.
+ */
+import { NodeHttpServer } from "@effect/platform-node"
+import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
+import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
+import { Console, Effect, Layer } from "effect"
+import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
+import { createServer } from "node:http"
+
+/** The host application's own route. */
+const hello = HttpRouter.add("GET", "/hello", Effect.succeed(HttpServerResponse.text("the host application")))
+
+const trajectories = TrajectoryService.layerAt("/atropos").pipe(
+  Layer.provide([PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerPglite())), Auth.layerOpen])
+)
+
+/** Any free port; `NodeHttpServer` innermost, so that it listens once the routes are there. */
+export const application = HttpRouter.serve(Layer.mergeAll(hello, trajectories), { disableLogger: true }).pipe(
+  Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" }))
+)
+
+/** Talks to both halves of the application. */
+export const program = Effect.gen(function* () {
+  const { address } = yield* HttpServer.HttpServer
+  const url = HttpServer.formatAddress(address)
+  const own = yield* Effect.promise(async () => (await fetch(`${url}/hello`)).text())
+  yield* Console.log(own)
+  const info = yield* TrajectoryClient.TrajectoryClient.use(({ runInfo }) => runInfo).pipe(
+    Effect.provide(TrajectoryClientHttp.layer({ url: `${url}/atropos` }))
+  )
+  yield* Console.log(`trajectory service at ${url}/atropos: batch size ${info.batchSize}`)
+}).pipe(Effect.provide(application))
+
+if (import.meta.main) await Effect.runPromise(program)
