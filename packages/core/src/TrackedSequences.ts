@@ -135,7 +135,10 @@ export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options
       const spoken = continued === undefined ? "" : textOf(rendered.at(-1) ?? continued)
       return {
         choice: choiceOf(message, text, toolCalls, finishReason, sampled),
-        messages: [...earlier, continued === undefined ? message : { ...message, content: spoken + (content ?? "") }],
+        messages: [
+          ...earlier,
+          continued === undefined ? message : Object.assign({}, message, { content: spoken + (content ?? "") })
+        ],
         rendered: [...rendered.slice(0, earlier.length), { role: "assistant", content: spoken + text }]
       }
     })
@@ -200,10 +203,9 @@ const thinkWords = [
 
 const protectThinking = (message: Message): Message =>
   message.role === "assistant" && typeof message.content === "string" && message.content.includes("<think>")
-    ? {
-        ...message,
+    ? Object.assign({}, message, {
         content: thinkWords.reduce((text, [tag, word]) => text.replaceAll(tag, word), message.content)
-      }
+      })
     : message
 
 /** The prompt of a chat; a final assistant message is left open, so that the model goes on with it. None where the template does not write it as it is. */

@@ -361,7 +361,11 @@ describe("Dataset.shuffle", () => {
     Effect.gen(function* () {
       const items = yield* taken(1, 0, 30)
       const epochs = [0, 10, 20].map((at) => items.slice(at, at + 10))
-      for (const epoch of epochs) assert.deepStrictEqual([...epoch].sort(), rows)
+      for (const epoch of epochs)
+        assert.deepStrictEqual(
+          [...epoch].sort((left, right) => left - right),
+          rows
+        )
       assert.notDeepEqual(epochs[0], epochs[1])
       assert.notDeepEqual(epochs[1], epochs[2])
       assert.notDeepEqual(epochs[0], yield* taken(2, 0, 10))

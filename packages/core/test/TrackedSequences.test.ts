@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url"
 import type { IdsRequest } from "../src/inference/Backend.ts"
 import type { TokenChoice } from "../src/Inference.ts"
 import type { Message } from "../src/Message.ts"
+import { text as textOf } from "../src/Message.ts"
 import * as Tokenizer from "../src/Tokenizer.ts"
 import * as TrackedSequence from "../src/TrackedSequence.ts"
 import * as TrackedSequences from "../src/TrackedSequences.ts"
@@ -21,7 +22,7 @@ const characters: Tokenizer.TokenizerShape = {
   ],
   decode: (ids) => Array.from(ids, (id) => (id > 31 ? String.fromCodePoint(id) : "")).join(""),
   applyChatTemplate: (messages, { addGenerationPrompt }) =>
-    messages.map(({ content, role }) => `<${role}>${String(content)}</${role}>`).join("") +
+    messages.map((message) => `<${message.role}>${textOf(message)}</${message.role}>`).join("") +
     (addGenerationPrompt ? "<assistant>" : "")
 }
 
@@ -81,11 +82,11 @@ const replay = Effect.fnUntraced(function* ({ steps }: Scenario) {
     )
   )
   const session = TrackedSequences.make({ backend, tokenizer: characters })
-  return yield* Effect.forEach(steps, ({ input, kind }, index) =>
+  return yield* Effect.forEach(steps, ({ input }, index) =>
     Effect.gen(function* () {
-      const choices = yield* kind === "completion"
-        ? session.complete({ prompt: String(input) })
-        : session.chat({ messages: input as ReadonlyArray<Message> })
+      const choices = yield* typeof input === "string"
+        ? session.complete({ prompt: input })
+        : session.chat({ messages: input })
       return {
         input_ids: sent[index],
         choices: choices.map(({ finishReason, text }) => ({ text, finish_reason: finishReason })),
@@ -406,7 +407,7 @@ describe("TrackedSequences", () => {
             trained(trajectory),
             messages
               .filter(({ role }) => role === "assistant")
-              .map(({ content }) => `${String(content)}<|im_end|>`)
+              .map((message) => `${textOf(message)}<|im_end|>`)
               .join("")
           )
         }

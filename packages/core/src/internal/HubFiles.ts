@@ -102,11 +102,15 @@ export const make = Effect.gen(function* () {
     )
     const response = yield* client.execute(request(url, have, version)).pipe(
       Effect.timeout("60 seconds"),
-      Effect.mapError((cause) => unreachable(url, cause))
+      Effect.mapError((cause) => unreachable(url, cause)),
+      // 416: what lies on disk is the whole file already, or more than the file has; both end in a fresh download.
+      Effect.tap(({ status }) => (status === 416 ? files.remove(partial).pipe(onDisk(url, partial)) : Effect.void)),
+      Effect.flatMap((answer) =>
+        answer.status === 200 || answer.status === 206
+          ? Effect.succeed(answer)
+          : refusal(answer, url, Option.isSome(token))
+      )
     )
-    // 416: what lies on disk is the whole file already, or more than the file has; both end in a fresh download.
-    if (response.status === 416) yield* files.remove(partial).pipe(onDisk(url, partial))
-    if (response.status !== 200 && response.status !== 206) return yield* refusal(response, url, Option.isSome(token))
     const etag = response.headers["etag"]
     if (etag !== undefined && !etag.startsWith("W/")) {
       yield* files.writeFileString(versionFile, etag).pipe(onDisk(url, versionFile))
@@ -144,15 +148,9 @@ export const make = Effect.gen(function* () {
 
   const fetch = Effect.fn("HubFiles.fetch")(function* (address: string, target: string) {
     const url = /^https?:/.test(address) ? address : `${base}/${address}`
-    if (yield* files.exists(target).pipe(onDisk(url, target))) return
-    if (offline) {
-      return yield* new HubError({
-        reason: "offline",
-        url,
-        message: `HF_HUB_OFFLINE is set and ${target} does not exist: download ${url} once while online`
-      })
-    }
-    yield* lockOf(target).withPermits(1)(downloadTo(url, target))
+    const isThere = yield* files.exists(target).pipe(onDisk(url, target))
+    if (!isThere)
+      yield* offline ? Effect.fail(missing(url, target)) : lockOf(target).withPermits(1)(downloadTo(url, target))
   })
 
   const downloadTo = Effect.fnUntraced(function* (url: string, target: string) {
@@ -173,6 +171,13 @@ export const make = Effect.gen(function* () {
   const hub: HubFiles = { cacheFolder, fetch }
   return hub
 })
+
+const missing = (url: string, target: string): HubError =>
+  new HubError({
+    reason: "offline",
+    url,
+    message: `HF_HUB_OFFLINE is set and ${target} does not exist: download ${url} once while online`
+  })
 
 const invalidSettings = (cause: Config.ConfigError): HubError =>
   new HubError({ reason: "rejected", url: "", message: `settings of the Hugging Face hub: ${cause.message}`, cause })
