@@ -77,6 +77,20 @@ const toSubmission = ({ envId, json, scores, sequences, tokens }: WireGroup.Rece
   payload: { format: "json", bytes: json }
 })
 
+const start = (): Worker => {
+  const source = new URL(
+    import.meta.url.endsWith(".ts") ? "internal/groupWorker.ts" : "internal/groupWorker.js",
+    import.meta.url
+  )
+  // A thread that runs sources must also resolve the other packages to sources.
+  const execArgv = source.pathname.endsWith(".ts")
+    ? [...process.execArgv, "--conditions=atropos-src"]
+    : process.execArgv
+  const started = new Worker(source, { execArgv })
+  started.unref()
+  return started
+}
+
 /** One thread, started by the first large body, ended with the scope. */
 const makeThread = Effect.gen(function* () {
   const turn = yield* Semaphore.make(1)
@@ -87,19 +101,6 @@ const makeThread = Effect.gen(function* () {
       return running === undefined ? Effect.void : Effect.promise(() => running.terminate())
     })
   )
-  const start = (): Worker => {
-    const source = new URL(
-      import.meta.url.endsWith(".ts") ? "internal/groupWorker.ts" : "internal/groupWorker.js",
-      import.meta.url
-    )
-    // A thread that runs sources must also resolve the other packages to sources.
-    const execArgv = source.pathname.endsWith(".ts")
-      ? [...process.execArgv, "--conditions=atropos-src"]
-      : process.execArgv
-    const started = new Worker(source, { execArgv })
-    started.unref()
-    return started
-  }
   const ask = (task: Task): Effect.Effect<Reply> =>
     Effect.callback((resume) => {
       const thread = (worker ??= start())

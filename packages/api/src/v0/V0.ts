@@ -1,5 +1,5 @@
 /**
- * The original's endpoints, request for request and response for response, over the run named "default".
+ * The original's endpoints, request for request and response for response, over one run.
  *
  * A layer that adds routes to the `HttpRouter` at hand, under a prefix where one is given. Unmodified Python environments and
  * trainers connect to it. Where the original loses data or fails, this does what a healthy server would do; every difference is
@@ -13,7 +13,7 @@ import { type Duration, Effect, Layer, Option, Random, type Result } from "effec
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import * as GroupReader from "../GroupReader.ts"
 import * as RequestBody from "../RequestBody.ts"
-import { type QueueFull, type StoreError, TrajectoryStore } from "../TrajectoryStore.ts"
+import { type QueueFull, type StoreError, TrajectoryStore, UnknownRun } from "../TrajectoryStore.ts"
 import * as BatchBody from "./BatchBody.ts"
 import * as Delivery from "./Delivery.ts"
 import * as Reply from "./Reply.ts"
@@ -22,14 +22,13 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 export interface Options {
+  /** The run these endpoints speak of; "default" where none is named. */
+  readonly run?: string
   /** Path under which the endpoints lie; they lie at the root where none is given. */
   readonly prefix?: `/${string}`
   /** How long a reply may take to be written before its batch goes to somebody else. */
   readonly lease?: Duration.Input
 }
-
-/** The run these endpoints speak of. */
-const run = "default"
 
 /** Refusals a request can meet before its handler has an answer. */
 type Refusal = RequestBody.BodyError | WireGroup.WireError | MissingBody | StoreError | QueueFull
@@ -112,7 +111,7 @@ const success = Reply.json({ status: "success" })
 const received = Reply.json({ status: "received" })
 const failure = (error: string) => Reply.json({ status: "failure", error })
 
-const make = Effect.fnUntraced(function* (lease: Duration.Input) {
+const make = Effect.fnUntraced(function* (run: string, lease: Duration.Input) {
   const store = yield* TrajectoryStore
   const reader = yield* GroupReader.make
   const scope = yield* Effect.scope
@@ -153,9 +152,15 @@ const make = Effect.fnUntraced(function* (lease: Duration.Input) {
 
   const disconnectEnvironment = (request: Request) =>
     form(request, WireForm.environmentId).pipe(
-      Effect.flatMap(resolve),
-      Effect.flatMap((id) => store.disconnectEnvironment(run, id)),
+      Effect.flatMap((id) =>
+        registered.pipe(
+          Effect.filterOrFail(Option.isSome, () => new UnknownRun({ run })),
+          Effect.andThen(resolve(id)),
+          Effect.flatMap((envId) => store.disconnectEnvironment(run, envId))
+        )
+      ),
       Effect.as(success),
+      // The original shows the words of its own exceptions.
       Effect.catchTags({
         UnknownEnvironment: () => Effect.succeed(failure("list index out of range")),
         UnknownRun: () => Effect.succeed(failure("'State' object has no attribute 'envs'"))
@@ -186,22 +191,33 @@ const make = Effect.fnUntraced(function* (lease: Duration.Input) {
       })
     )
 
-  const batch = (request: Request) =>
+  const claim = (request: Request) =>
     Effect.uninterruptibleMask((restore) =>
-      store.claim(run, { owner: "trainer of the original's endpoints", lease }).pipe(
-        Effect.flatMap(
-          Option.match({
-            onNone: () => Effect.succeed(nothingYet),
-            onSome: (claimed) =>
-              restore(BatchBody.make(claimed.groups)).pipe(
-                Effect.map((bytes) => Reply.jsonBytes(bytes)),
-                Effect.onError(() => Delivery.giveBack(store, claimed)),
-                Effect.tap(() => Effect.forkIn(Delivery.settle(store, request, claimed), scope))
-              )
-          })
-        ),
-        Effect.catchTag("UnknownRun", () => Effect.succeed(notRegistered))
+      Effect.flatMap(
+        store.claim(run, { owner: "trainer of the original's endpoints", lease }),
+        Option.match({
+          onNone: () => Effect.succeed(nothingYet),
+          onSome: (claimed) =>
+            restore(BatchBody.make(claimed.groups)).pipe(
+              Effect.map((bytes) => Reply.jsonBytes(bytes)),
+              Effect.onError(() => Delivery.giveBack(store, claimed)),
+              Effect.tap(() => Effect.forkIn(Delivery.settle(store, request, claimed), scope))
+            )
+        })
       )
+    )
+
+  /** The first poll lets environments in. */
+  const batch = (request: Request) =>
+    registered.pipe(
+      Effect.flatMap(
+        Option.match({
+          onNone: () => Effect.succeed(notRegistered),
+          onSome: ({ started }) => (started ? claim(request) : Effect.andThen(store.start(run), claim(request)))
+        })
+      ),
+      // Reset in between.
+      Effect.catchTag("UnknownRun", () => Effect.succeed(notRegistered))
     )
 
   const status = Effect.map(store.summary(run), ({ currentStep, queuedGroups }) =>
@@ -289,7 +305,10 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
     Effect.gen(function* () {
       const root = yield* HttpRouter.HttpRouter
       const router = options.prefix === undefined ? root : root.prefixed(options.prefix)
-      const endpoints: { readonly [path: string]: Methods } = yield* make(options.lease ?? "60 seconds")
+      const endpoints: { readonly [path: string]: Methods } = yield* make(
+        options.run ?? "default",
+        options.lease ?? "60 seconds"
+      )
       for (const [path, handlers] of Object.entries(endpoints)) {
         for (const method of methods) {
           const handler = method === "GET" || method === "POST" ? handlers[method] : undefined
