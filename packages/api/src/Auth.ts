@@ -151,26 +151,25 @@ const anyRole: ReadonlyArray<TrajectoryApi.Role> = ["environment", "trainer", "r
 const refuse = (status: number, error: TrajectoryApiError.Unauthorized | TrajectoryApiError.Forbidden) =>
   Effect.succeed(HttpServerResponse.jsonUnsafe({ error: error._tag, message: error.message }, { status }))
 
+/** The path a route was added under, without the prefix it is mounted at; what the request's URL spells it like does not matter. */
+const pathOf = ({ path, prefix }: HttpRouter.Route<unknown, unknown>): string =>
+  Option.match(prefix, { onNone: () => path, onSome: (mounted) => path.slice(mounted.length) || "/" })
+
 /** Middleware for routes that are no part of the versioned definition: the original's, and `/metrics`. */
 export const middleware = HttpRouter.middleware(
   Effect.map(
     Auth,
-    (auth) =>
-      (route) =>
-        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-          auth.authorize(tokenOf(request), originalRoles[pathOf(request.url)] ?? anyRole).pipe(
-            Effect.andThen(route),
-            Effect.catchTags({
-              Unauthorized: (error) => refuse(401, error),
-              Forbidden: (error) => refuse(403, error)
-            })
-          )
-        )
+    (auth) => (route) =>
+      Effect.gen(function* () {
+        const { route: matched } = yield* HttpRouter.RouteContext
+        const request = yield* HttpServerRequest.HttpServerRequest
+        yield* auth.authorize(tokenOf(request), originalRoles[pathOf(matched)] ?? anyRole)
+        return yield* route
+      }).pipe(
+        Effect.catchTags({
+          Unauthorized: (error) => refuse(401, error),
+          Forbidden: (error) => refuse(403, error)
+        })
+      )
   )
 )
-
-const pathOf = (url: string): string => {
-  const query = url.indexOf("?")
-  const path = query < 0 ? url : url.slice(0, query)
-  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path
-}

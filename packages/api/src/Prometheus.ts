@@ -91,7 +91,9 @@ const renderAll = (states: ReadonlyArray<RunState>, delay: EventLoopDelay["Servi
   return `${families.map(render).join("")}${counters}`
 }
 
-const reportedRows = 200
+/** Reports of the last steps hold the newest of every source that is alive. */
+const recentSteps = 20
+const reportedRows = 2000
 
 /** `GET /metrics`. */
 export const layer = HttpRouter.use(
@@ -107,7 +109,7 @@ export const layer = HttpRouter.use(
           Effect.all({
             run: Effect.succeed(run),
             summary: store.summary(run.name),
-            reported: store.metrics(run.name, { limit: reportedRows })
+            reported: store.metrics(run.name, { fromStep: run.currentStep - recentSteps, limit: reportedRows })
           })
         )
         const text = renderAll(states, delay, yield* PrometheusMetrics.format())

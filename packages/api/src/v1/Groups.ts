@@ -19,13 +19,7 @@ export const layer = HttpApiBuilder.group(
   "groups",
   Effect.fnUntraced(function* (handlers) {
     const store = yield* TrajectoryStore
-    const seen = new Set<string>()
-
-    /** Runs are never forgotten by the store, so that one look per run is enough. */
-    const knownRun = (name: string) =>
-      seen.has(name)
-        ? Effect.void
-        : Effect.tap(StoreFailures.knownRun(store, name), () => Effect.sync(() => seen.add(name)))
+    const knownRun = (name: string) => StoreFailures.knownRun(store, name)
 
     return handlers
       .handleRaw(

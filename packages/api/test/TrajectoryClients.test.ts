@@ -1,0 +1,200 @@
+import { assert, describe, it } from "@effect/vitest"
+import { TrajectoryClient, TrajectoryClientAuto, TrajectoryClientHttp, TrajectoryClientV0 } from "@atropos/core"
+import { Context, Effect, Layer, Ref, Stream } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import * as HttpServer from "../src/HttpServer.ts"
+import * as TrajectoryClientInProcess from "../src/TrajectoryClientInProcess.ts"
+import { TrajectoryStore } from "../src/TrajectoryStore.ts"
+import * as V0 from "../src/v0/V0.ts"
+import { suite } from "./TrajectoryClientTest.ts"
+import { layer as serviceLayer, ServiceUrl, urlOf } from "./TestService.ts"
+import { layerPostgres } from "./TestStore.ts"
+
+const { TrajectoryClient: Client } = TrajectoryClient
+
+const client = <R>(layer: Layer.Layer<TrajectoryClient.TrajectoryClient, never, R>) =>
+  Effect.map(Layer.build(Layer.fresh(layer)), (context) => Context.get(context, Client))
+
+suite({ name: "the store", isVersioned: true, client: (run) => client(TrajectoryClientInProcess.layer({ run })) }, layerPostgres)
+
+const service = serviceLayer().pipe(Layer.provideMerge(layerPostgres))
+
+suite(
+  {
+    name: "the versioned endpoints",
+    isVersioned: true,
+    client: (run) => Effect.flatMap(ServiceUrl, (url) => client(TrajectoryClientHttp.layer({ url, run })))
+  },
+  service
+)
+
+suite(
+  {
+    name: "whichever endpoints there are",
+    isVersioned: true,
+    client: (run) => Effect.flatMap(ServiceUrl, (url) => client(TrajectoryClientAuto.layer({ url, run })))
+  },
+  service
+)
+
+/** The run of the original's endpoints begins anew for every test. */
+const afterReset = <R>(layer: (url: string) => Layer.Layer<TrajectoryClient.TrajectoryClient, never, R>) =>
+  Effect.gen(function* () {
+    const store = yield* TrajectoryStore
+    yield* Effect.orDie(store.reset("default"))
+    return yield* client(layer(yield* ServiceUrl))
+  })
+
+suite(
+  {
+    name: "the original's endpoints",
+    isVersioned: false,
+    client: () => afterReset((url) => TrajectoryClientV0.layer({ url }))
+  },
+  service
+)
+
+/** A server that has the original's endpoints alone. */
+const original = Layer.effect(ServiceUrl, urlOf).pipe(
+  Layer.provide(HttpServer.layer(V0.layer(), { host: "127.0.0.1", port: 0 })),
+  Layer.provideMerge(layerPostgres)
+)
+
+suite(
+  {
+    name: "what a server without versioned endpoints has",
+    isVersioned: false,
+    client: () => afterReset((url) => TrajectoryClientAuto.layer({ url }))
+  },
+  original
+)
+
+/** A server that answers everything in one way. */
+const answering = (answer: Effect.Effect<HttpServerResponse.HttpServerResponse>) =>
+  Layer.effect(ServiceUrl, urlOf).pipe(
+    Layer.provide(
+      HttpServer.layer(Layer.merge(HttpRouter.add("*", "/v1/*", answer), HttpRouter.add("*", "/scored_data", answer)), {
+        host: "127.0.0.1",
+        port: 0
+      })
+    )
+  )
+
+const statusEvent = (step: number) => {
+  const status = {
+    current_step: step,
+    queue_size: 0,
+    self_queue_size: 0,
+    max_group_size: 1,
+    env_weight: 1,
+    unallocated_fraction: 1
+  }
+  return `event: status\ndata: ${JSON.stringify(status)}\n\n`
+}
+
+const group = { tokens: [Int32Array.of(1)], masks: [Int32Array.of(1)], scores: Float64Array.of(1) }
+
+describe("failures of the trajectory service", () => {
+  it.live.each([
+    [503, { "retry-after": "7" }, "overloaded", 7000],
+    [429, { "retry-after": "2" }, "overloaded", 2000],
+    [503, {}, "unreachable", undefined],
+    [502, {}, "unreachable", undefined],
+    [401, {}, "unauthorized", undefined],
+    [403, {}, "unauthorized", undefined],
+    [404, {}, "notFound", undefined],
+    [409, {}, "leaseLost", undefined],
+    [413, {}, "rejected", undefined],
+    [422, {}, "rejected", undefined]
+  ] as const)("%s with %o is told as %s", ([status, headers, reason, retryAfterMillis]) =>
+    Effect.gen(function* () {
+      const url = yield* ServiceUrl
+      for (const layer of [TrajectoryClientHttp.layer({ url }), TrajectoryClientV0.layer({ url })]) {
+        const service = yield* client(layer)
+        const error = yield* Effect.flip(service.submit(0, [{ key: crypto.randomUUID(), group }]))
+        assert.strictEqual(error.reason, reason)
+        assert.strictEqual(error.retryAfterMillis, retryAfterMillis)
+        assert.include(error.message, "scores: too odd (field scores)")
+        assert.include(error.message, String(status))
+      }
+    }).pipe(
+      Effect.provide(
+        answering(
+          Effect.succeed(
+            HttpServerResponse.jsonUnsafe(
+              { error: "E", message: "scores: too odd", field: "scores" },
+              { status, headers }
+            )
+          )
+        )
+      )
+    )
+  )
+
+  it.live("a server that answers something else is not believed", () =>
+    Effect.gen(function* () {
+      const url = yield* ServiceUrl
+      const service = yield* client(TrajectoryClientHttp.layer({ url }))
+      assert.strictEqual((yield* Effect.flip(service.status(0))).reason, "unsupported")
+      assert.strictEqual((yield* Effect.flip(service.runInfo)).reason, "unsupported")
+      const claimed = yield* Effect.flip(service.claim({ owner: "t", wait: 0, lease: "1 minute" }))
+      assert.strictEqual(claimed.reason, "unsupported")
+    }).pipe(Effect.provide(answering(Effect.succeed(HttpServerResponse.jsonUnsafe({ hello: "there" })))))
+  )
+
+  it.live("a server that is away, or too slow, is unreachable", () =>
+    Effect.gen(function* () {
+      const away = yield* client(TrajectoryClientAuto.layer({ url: "http://127.0.0.1:9" }))
+      const error = yield* Effect.flip(away.runInfo)
+      assert.strictEqual(error.reason, "unreachable")
+      assert.include(error.message, "http://127.0.0.1:9")
+      const url = yield* ServiceUrl
+      const slow = yield* client(TrajectoryClientHttp.layer({ url, timeout: "30 millis" }))
+      const late = yield* Effect.flip(slow.runInfo)
+      assert.strictEqual(late.reason, "unreachable")
+      assert.include(late.message, "30ms")
+    }).pipe(
+      Effect.provide(answering(Effect.never))
+    )
+  )
+
+  it.live("a stream of statuses goes on when the service hangs up, and ends when it refuses", () =>
+    Effect.gen(function* () {
+      const url = yield* ServiceUrl
+      const service = yield* client(TrajectoryClientHttp.layer({ url }))
+      const steps: Array<number> = []
+      const error = yield* service.statusChanges(0).pipe(
+        Stream.runForEach(({ currentStep }) => Effect.sync(() => steps.push(currentStep))),
+        Effect.flip,
+        Effect.timeout("10 seconds")
+      )
+      assert.deepStrictEqual(steps, [1, 2, 3])
+      assert.strictEqual(error._tag === "TrajectoryError" ? error.reason : error._tag, "notFound")
+    }).pipe(
+      Effect.provide(
+        Layer.unwrap(
+          Effect.map(Ref.make(0), (connections) =>
+            Layer.effect(ServiceUrl, urlOf).pipe(
+              Layer.provide(
+                HttpServer.layer(
+                  HttpRouter.add(
+                    "GET",
+                    "/v1/runs/default/environments/0/events",
+                    Effect.map(
+                      Ref.updateAndGet(connections, (count) => count + 1),
+                      (connection) =>
+                        connection > 3
+                          ? HttpServerResponse.jsonUnsafe({ error: "NotFound", message: "gone" }, { status: 404 })
+                          : HttpServerResponse.text(statusEvent(connection), { contentType: "text/event-stream" })
+                    )
+                  ),
+                  { host: "127.0.0.1", port: 0 }
+                )
+              )
+            )
+          )
+        )
+      )
+    )
+  )
+})
