@@ -105,10 +105,9 @@ export const make = Effect.gen(function* () {
       Effect.mapError((cause) => unreachable(url, cause)),
       // 416: what lies on disk is the whole file already, or more than the file has; both end in a fresh download.
       Effect.tap(({ status }) => (status === 416 ? files.remove(partial).pipe(onDisk(url, partial)) : Effect.void)),
-      Effect.flatMap((answer) =>
-        answer.status === 200 || answer.status === 206
-          ? Effect.succeed(answer)
-          : refusal(answer, url, Option.isSome(token))
+      Effect.filterOrElse(
+        ({ status }) => status === 200 || status === 206,
+        (answer) => refusal(answer, url, Option.isSome(token))
       )
     )
     const etag = response.headers["etag"]
