@@ -1,0 +1,60 @@
+#!/usr/bin/env node
+/**
+ * Starts the command: from the sources in a checkout, from `dist` where the package is installed.
+ *
+ * The sources need a Node that strips types and the export condition `atropos-src`. Where this process lacks either (the system's
+ * Node is older, or the condition was not given), the project's own Node takes over, in place where the platform can do that.
+ * Plain JavaScript that Node 18 understands, so that an old Node gets far enough to hand over or to say what is missing.
+ */
+import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import * as module from "node:module"
+import { dirname, join, sep } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const here = dirname(fileURLToPath(import.meta.url))
+const source = join(here, "..", "src", "main.ts")
+const isCheckout = !here.split(sep).includes("node_modules") && existsSync(source)
+const condition = "--conditions=atropos-src"
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
+const isRecent = major > 24 || major === 24 || (major === 22 && minor >= 19)
+const hasCondition = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? "").split(" ")].includes(condition)
+
+/** The Node that `npm ci` installed for the project: in the nearest `node_modules` above. */
+const projectNode = () => {
+  const name = process.platform === "win32" ? "node.exe" : "node"
+  for (let folder = here; ; folder = dirname(folder)) {
+    const candidate = join(folder, "node_modules", "node", "bin", name)
+    if (existsSync(candidate)) return candidate
+    if (dirname(folder) === folder) return undefined
+  }
+}
+
+const handOver = (node) => {
+  const args = [...(isCheckout ? [condition] : []), fileURLToPath(import.meta.url), ...process.argv.slice(2)]
+  if (process.execve !== undefined && process.platform !== "win32") {
+    process.execve(node, [node, ...args], process.env)
+  }
+  const child = spawn(node, args, { stdio: "inherit" })
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal))
+  child.on("error", (error) => {
+    console.error(`atropos: ${node} did not start: ${error.message}`)
+    process.exit(1)
+  })
+  child.on("exit", (code, signal) => process.exit(code ?? (signal === "SIGINT" ? 130 : 1)))
+}
+
+if (isRecent && (hasCondition || !isCheckout)) {
+  module.enableCompileCache?.()
+  await import(isCheckout ? "../src/main.ts" : "../dist/main.js")
+} else {
+  const node = isRecent ? process.execPath : projectNode()
+  if (node === undefined) {
+    console.error(
+      `atropos needs Node 22.19 or newer and runs under ${process.version}: run "npm ci" in the project, which brings its own, or install Node 24`
+    )
+    process.exit(1)
+  }
+  handOver(node)
+}

@@ -1,0 +1,40 @@
+/** What the parser shows: help on demand, and for a mistake the mistake alone, with the nearest name and where to read on. */
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as CliOutput from "effect/cli/CliOutput"
+import type { NonShowHelpErrors } from "effect/cli/CliError"
+import type { HelpDoc } from "effect/cli/HelpDoc"
+import { hint } from "./Nearest.ts"
+
+const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcommands = [] }: HelpDoc): string => {
+  switch (error._tag) {
+    case "UnrecognizedOption": {
+      const known = [...flags, ...globalFlags].map(({ name }) => `--${name}`)
+      return `unknown flag ${error.option}${hint(error.option.replace(/=.*/, ""), known)}`
+    }
+    case "UnknownSubcommand": {
+      const known = subcommands.flatMap(({ commands }) => commands.map(({ name }) => name))
+      return `unknown command "${error.subcommand}"${hint(error.subcommand, known)}`
+    }
+    case "MissingOption":
+      return `--${error.option} is missing`
+    case "InvalidValue":
+      return error.value === ""
+        ? `--${error.option} needs a value: ${error.expected}`
+        : `--${error.option}: ${error.expected.startsWith("Expected") ? "" : "expected "}${error.expected}, got "${error.value}"`
+    case "UnexpectedArgument":
+      return `unexpected: ${error.arguments.join(" ")}`
+    default:
+      return error.message
+  }
+}
+
+/** Puts one line per mistake on standard error instead of a page of help on standard output. */
+export const layer = CliOutput.layerPresenter({
+  present: Effect.fnUntraced(function* (event) {
+    if (event._tag !== "InvalidInvocation") return yield* CliOutput.defaultPresenter.present(event)
+    for (const error of event.errors) yield* Console.error(`atropos: ${describe(error, event.helpDoc)}`)
+    const hasEnvironment = event.helpDoc.flags.some(({ name }) => name === "env")
+    yield* Console.error(`see: ${event.commandPath.join(" ")} ${hasEnvironment ? "--env NAME " : ""}--help`)
+  })
+})

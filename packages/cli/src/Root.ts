@@ -1,0 +1,47 @@
+/**
+ * The root command.
+ *
+ * Only the verb that the words name is loaded; the others stand by with their name and description. Completions need all of them.
+ */
+import * as Effect from "effect/Effect"
+import { LogToStderr } from "effect/Logger"
+import * as References from "effect/References"
+import * as Command from "effect/cli/Command"
+import packageJson from "../package.json" with { type: "json" }
+import { type VerbEntry, verbs } from "./commands/index.ts"
+import type { Verb } from "./commands/Verb.ts"
+import * as Words from "./config/Words.ts"
+
+export const version: string = packageJson.version
+
+const standBy = (name: string, { description }: VerbEntry): Verb => ({
+  command: Command.make(name).pipe(Command.withDescription(description))
+})
+
+const load = Effect.fn("Root.load")(function* (name: string, entry: VerbEntry, words: ReadonlyArray<string>) {
+  const { make } = yield* Effect.promise(entry.load)
+  const verb = yield* make(words)
+  return { ...verb, command: verb.command.pipe(Command.withDescription(entry.description)) }
+})
+
+/** Verbs that run until they are stopped, and tell what happens meanwhile; the others have a progress bar or a result. */
+const talkative: ReadonlySet<string | undefined> = new Set(["api", "serve"])
+
+/** Runs the command for these words (without `node` and the script). */
+export const run = Effect.fn("Root.run")(function* (words: ReadonlyArray<string>) {
+  const chosen = Words.verb(words)
+  const wantsAll = words.some((word) => word.startsWith("--completions"))
+  const made = yield* Effect.forEach(Object.entries<VerbEntry>(verbs), ([name, entry]) =>
+    wantsAll || name === chosen ? load(name, entry, words) : Effect.succeed(standBy(name, entry))
+  )
+  const root = Command.make("atropos").pipe(
+    Command.withDescription("Reinforcement learning of language models: environments, a trajectory service, a trainer"),
+    Command.withSubcommands(made.map(({ command }) => command))
+  )
+  const booleans = made.find(({ command }) => command.name === chosen)?.booleans ?? new Set<string>()
+  yield* Command.runWith(root, { version })(Words.spellBooleans(words, booleans)).pipe(
+    // Results go to standard output, what is said on the way to standard error.
+    Effect.provideService(LogToStderr, true),
+    Effect.provideService(References.MinimumLogLevel, talkative.has(chosen) ? "Info" : "Warn")
+  )
+})

@@ -1,0 +1,19 @@
+/** Tables for terminals and logs: columns as wide as their content, the last one free. */
+
+const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - text.length))
+
+/** Rows under headings; nothing is cut. */
+export const columns = (headings: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => (row[column] ?? "").length))
+  )
+  const line = (cells: ReadonlyArray<string>) =>
+    cells.map((cell, column) => (column === cells.length - 1 ? cell : pad(cell, widths[column] ?? 0))).join("  ")
+  return [line(headings), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n")
+}
+
+/** `name: value` lines with the values aligned. */
+export const pairs = (entries: ReadonlyArray<readonly [string, string]>): string => {
+  const width = Math.max(...entries.map(([name]) => name.length)) + 2
+  return entries.map(([name, value]) => `${pad(name, width)}${value}`).join("\n")
+}

@@ -1,0 +1,79 @@
+/** What the verbs that run an environment have in common: `--env`, `--config`, and the flags of its settings and servers. */
+import { EnvironmentSettings, ServerSettings } from "@atropos/core"
+import { Effect } from "effect"
+import { Command, Flag } from "effect/cli"
+import * as Environments from "../config/Environments.ts"
+import * as Flags from "../config/Flags.ts"
+import * as RunSettings from "../config/RunSettings.ts"
+import * as Words from "../config/Words.ts"
+import { type Failure, UsageError } from "../Failure.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+export interface EnvironmentVerb<Own extends Command.Command.Config> {
+  readonly name: string
+  /** Flags of the verb itself. */
+  readonly own: Own
+  readonly ownBooleans?: ReadonlyArray<string>
+  readonly examples: ReadonlyArray<Command.Command.Example>
+  /** Settings that the verb puts above the environment's defaults and below file and flags. */
+  readonly mode?: (environment: string) => { readonly [name: string]: unknown }
+  readonly handle: (
+    settings: RunSettings.RunSettings,
+    own: Command.Command.Config.Infer<Own>
+  ) => Effect.Effect<void, Failure, Command.Environment>
+}
+
+const commonFields: Environments.RunnableEnvironment["settings"]["fields"] = EnvironmentSettings.commonFields
+
+/** The verb for these words. */
+export const make =
+  <const Own extends Command.Command.Config>(verb: EnvironmentVerb<Own>): MakeVerb =>
+  (words) =>
+    Effect.gen(function* () {
+      const word = Words.peek(words, "env")
+      const chosen = word === undefined ? undefined : yield* Environments.choose(word)
+      const env = Flags.fromFields("env.", chosen?.environment.settings.fields ?? commonFields)
+      const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
+      const manager = Flags.fromFields("", ServerSettings.managerFields)
+      const command = Command.make(
+        verb.name,
+        {
+          env: Flag.String("env").pipe(
+            Flag.withDescription(
+              "environment: a name (atropos envs lists them) or a file; its own flags are listed with it"
+            ),
+            Flag.withMetavar("name|file")
+          ),
+          config: Flag.String("config").pipe(
+            Flag.withDescription("YAML file with env:, openai:, slurm: and testing:; flags win over it"),
+            Flag.withMetavar("file"),
+            Flag.optional
+          ),
+          own: verb.own,
+          settings: env.flags,
+          openai: openai.flags,
+          manager: manager.flags
+        },
+        (input) =>
+          Effect.gen(function* () {
+            if (chosen === undefined) return yield* new UsageError({ message: "--env is missing" })
+            const settings = yield* RunSettings.make(
+              input.env,
+              chosen,
+              {
+                config: input.config,
+                env: Flags.given(input.settings),
+                openai: Flags.given(input.openai),
+                manager: Flags.given(input.manager)
+              },
+              verb.mode?.(chosen.environment.environmentName)
+            )
+            // The parser's type for a generic nested config does not reduce; it is the same object.
+            yield* verb.handle(settings, input.own as Command.Command.Config.Infer<Own>)
+          })
+      ).pipe(Command.withExamples(verb.examples))
+      return {
+        command,
+        booleans: new Set([...env.booleans, ...openai.booleans, ...manager.booleans, ...(verb.ownBooleans ?? [])])
+      }
+    })

@@ -1,0 +1,66 @@
+/** `atropos api`: the trajectory service until it is stopped; the original's `run-api`, with its flags. */
+import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
+import { Console, Effect, Layer } from "effect"
+import { Command, Flag } from "effect/cli"
+import { HttpServer } from "effect/http"
+import * as Services from "../config/Services.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+const name: string = "api"
+
+/** Tells where the service listens and where its data lies, once both are there. */
+const announce = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { address } = yield* HttpServer.HttpServer
+    const { kind, location } = yield* Database.Database
+    const url = HttpServer.formatAddress(address)
+    const where = kind === "pglite" ? `embedded Postgres in ${location}` : `Postgres at ${location}`
+    yield* Console.log(`trajectory service at ${url} (${where})`)
+    yield* Console.log(`documentation at ${url}/v1/docs, metrics at ${url}/metrics; Ctrl-C stops it, nothing is lost`)
+  })
+)
+
+export const make: MakeVerb = () =>
+  Effect.succeed({
+    booleans: new Set(["allow-insecure", "reload"]),
+    command: Command.make(
+      name,
+      {
+        host: Flag.String("host").pipe(
+          Flag.withDescription(
+            "address to listen on; other machines need tokens in ATROPOS_TOKENS [default: 127.0.0.1]"
+          ),
+          Flag.withDefault("127.0.0.1")
+        ),
+        port: Flag.Int("port").pipe(
+          Flag.withDescription("port to listen on; 0: any free one [default: 8000]"),
+          Flag.withDefault(8000)
+        ),
+        allowInsecure: Flag.Boolean("allow-insecure").pipe(
+          Flag.withDescription("serve other machines without tokens: for networks that are trusted"),
+          Flag.withDefault(false)
+        ),
+        reload: Flag.Boolean("reload").pipe(
+          Flag.withDescription("accepted as by run-api; there is nothing to reload"),
+          Flag.withDefault(false),
+          Flag.withHidden
+        )
+      },
+      ({ allowInsecure, host, port }) =>
+        announce.pipe(
+          Layer.provide(TrajectoryService.serve({ host, port, allowInsecure })),
+          Layer.provide([PgTrajectoryStore.layer, Auth.layerConfig]),
+          Layer.provide(Database.layerConfig),
+          Layer.launch,
+          Effect.mapError(Services.toFailure)
+        )
+    ).pipe(
+      Command.withExamples([
+        { command: "atropos api", description: "embedded Postgres in .atropos (ATROPOS_DATA_DIR moves it)" },
+        {
+          command: "DATABASE_URL=postgres://user:password@host/atropos atropos api --port 8001",
+          description: "a Postgres server"
+        }
+      ])
+    )
+  })

@@ -1,0 +1,34 @@
+/** The verbs of the command; the code of each is loaded when it is the one asked for. */
+import type { MakeVerb } from "./Verb.ts"
+
+export interface VerbEntry {
+  readonly description: string
+  readonly load: () => Promise<{ readonly make: MakeVerb }>
+}
+
+/** In the order in which `--help` lists them. */
+export const verbs = {
+  up: {
+    description: "Everything in one process: the service, an environment, a policy, a consumer of batches",
+    load: () => import("./up.ts")
+  },
+  api: {
+    description: "The trajectory service: what environments send to and trainers take from",
+    load: () => import("./api.ts")
+  },
+  serve: { description: "An environment against a trajectory service", load: () => import("./serve.ts") },
+  process: {
+    description: "Rollouts of an environment to a JSONL file, without a service",
+    load: () => import("./process.ts")
+  },
+  evaluate: {
+    description: "The evaluation of an environment, with per-sample results",
+    load: () => import("./evaluate.ts")
+  },
+  validate: {
+    description: "An environment's own laws: gold answers score, wrong ones do not, nothing throws",
+    load: () => import("./validate.ts")
+  },
+  envs: { description: "The environments there are, and their settings", load: () => import("./envs.ts") },
+  doctor: { description: "What is wrong with this machine, and what to do about it", load: () => import("./doctor.ts") }
+} as const satisfies Record<string, VerbEntry>

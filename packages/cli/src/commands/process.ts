@@ -1,0 +1,62 @@
+/** `atropos process --env …`: rollouts to a JSONL file, without a service and without a trainer. */
+import { Console, Effect } from "effect"
+import { Flag } from "effect/cli"
+import * as Services from "../config/Services.ts"
+import * as Summary from "../job/Summary.ts"
+import * as Process from "../process/Process.ts"
+import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+
+const defaultPath = (environment: string): string => `data/${environment || "groups"}.jsonl`
+
+export const make = EnvironmentVerb.make({
+  name: "process",
+  own: {
+    resume: Flag.Boolean("resume").pipe(
+      Flag.withDescription("go on where the file ends; --no-resume: always a new file [default: true]"),
+      Flag.withDefault(true)
+    )
+  },
+  ownBooleans: ["resume"],
+  examples: [
+    {
+      command:
+        "atropos process --env arithmetic-stories --env.total_steps 100 --openai.base_url http://localhost:9001/v1",
+      description: "100 groups to data/arithmetic-stories.jsonl; run again with more steps to go on"
+    },
+    {
+      command: "atropos process --env ./my-env.ts --config my.yaml --env.data_path_to_save_groups out.jsonl",
+      description: "an environment of your own, settings from a file"
+    }
+  ],
+  mode: (environment) => ({
+    ensure_scores_are_not_same: false,
+    include_messages: true,
+    data_path_to_save_groups: defaultPath(environment)
+  }),
+  handle: (settings, { resume }) =>
+    Effect.gen(function* () {
+      const path = settings.common.dataPathToSaveGroups ?? defaultPath(settings.chosen.environment.environmentName)
+      const result = yield* Process.run({ path, resume })
+      const { before, destination, repairedBytes, tally } = result
+      for (const note of destination.notes) yield* Console.error(note)
+      if (repairedBytes > 0) {
+        yield* Console.error(
+          `${destination.path}: ${repairedBytes} bytes behind the checkpoint were cut off, their items rolled out again`
+        )
+      }
+      yield* Console.log(
+        Summary.print([
+          ["file", destination.path],
+          ["groups", `${tally.kept} kept${before > 0 ? `, ${before} items from before` : ""}`],
+          ["dropped", Summary.dropped(tally)],
+          ...Summary.failures(result),
+          ...Summary.figures(tally)
+        ])
+      )
+      if (before > 0 && before === tally.items) {
+        yield* Console.error(
+          "the file was complete already: raise --env.total_steps to go on, or give --no-resume for a new file"
+        )
+      }
+    }).pipe(Services.provide(settings))
+})

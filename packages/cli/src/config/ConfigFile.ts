@@ -1,0 +1,84 @@
+/**
+ * The YAML file of `--config`: `env:`, `openai:` (a map or a list) and the manager's switches (`slurm:`, `testing:`).
+ *
+ * A key that does not exist is an error that names file, line, key and the nearest key there is. Values are checked where all
+ * sources have come together.
+ */
+import { EnvironmentSettings, ServerSettings } from "@atropos/core"
+import { Effect, FileSystem, type Schema } from "effect"
+import { UsageError } from "../Failure.ts"
+import { hint } from "../Nearest.ts"
+
+/** What a file said; nothing of it is checked but the keys. */
+export interface ConfigFile {
+  readonly env: { readonly [name: string]: unknown }
+  readonly openai: unknown
+  readonly manager: { readonly [name: string]: unknown }
+}
+
+export const empty: ConfigFile = { env: {}, openai: undefined, manager: {} }
+
+const wireNames = (fields: Schema.Struct.Fields): ReadonlyArray<string> =>
+  Object.keys(fields).map(EnvironmentSettings.wireName)
+
+const managerKeys = wireNames(ServerSettings.managerFields)
+const topKeys = ["env", "openai", ...managerKeys]
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Reads and checks the keys of a file, for an environment with these settings. */
+export const read = Effect.fn("ConfigFile.read")(function* (file: string, fields: Schema.Struct.Fields) {
+  const fs = yield* FileSystem.FileSystem
+  const { isMap: isMapNode, LineCounter, parseDocument } = yield* Effect.promise(() => import("yaml"))
+  const text = yield* fs
+    .readFileString(file)
+    .pipe(
+      Effect.mapError((cause) => new UsageError({ message: `--config ${file}: cannot be read (${cause.reason._tag})` }))
+    )
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  const [mistake] = document.errors
+  if (mistake !== undefined) {
+    const { col, line } = lines.linePos(mistake.pos[0])
+    return yield* new UsageError({ message: `${file}:${line}:${col}: ${mistake.message}` })
+  }
+  const content: unknown = document.toJS() ?? {}
+  if (!isMap(content))
+    return yield* new UsageError({ message: `${file}: expected a map with the keys ${topKeys.join(", ")}` })
+
+  const lineOf = (path: ReadonlyArray<string | number>): string => {
+    const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true)
+    const pair = isMapNode(parent) ? parent.items.find(({ key }) => String(key) === String(path.at(-1))) : undefined
+    const range = (pair?.key as { readonly range?: readonly [number, number, number] } | undefined)?.range
+    return range === undefined ? file : `${file}:${lines.linePos(range[0]).line}`
+  }
+  const check = (map: unknown, known: ReadonlyArray<string>, path: ReadonlyArray<string | number>) =>
+    Effect.gen(function* () {
+      const where = path.length === 0 ? "" : `${path.join(".")}.`
+      if (!isMap(map)) {
+        return yield* new UsageError({
+          message: `${lineOf(path)}: "${path.join(".")}" must be a map, got ${JSON.stringify(map)}`
+        })
+      }
+      for (const key of Object.keys(map)) {
+        if (known.includes(key)) continue
+        return yield* new UsageError({
+          message: `${lineOf([...path, key])}: there is no setting "${where}${key}"${hint(key, known)}`
+        })
+      }
+      return map
+    })
+
+  yield* check(content, topKeys, [])
+  const { env, openai, ...manager } = content
+  const serverKeys = wireNames(ServerSettings.serverFields)
+  if (Array.isArray(openai)) {
+    yield* Effect.forEach(openai, (entry, index) => check(entry, serverKeys, ["openai", index]))
+  } else if (openai !== undefined && openai !== null) yield* check(openai, serverKeys, ["openai"])
+  return {
+    env: env === undefined || env === null ? {} : yield* check(env, wireNames(fields), ["env"]),
+    openai: openai ?? undefined,
+    manager
+  } satisfies ConfigFile
+})

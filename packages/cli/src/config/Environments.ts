@@ -1,0 +1,92 @@
+/**
+ * Which environment `--env` means: a built-in one by name, or a file that exports one.
+ *
+ * A file exports what `Environment.layer` made, as its default or as `layer`; `servers` may hold the inference servers it was
+ * written for (one map or a list, snake_case).
+ */
+import type { Dataset, Environment, MathVerifier, ServerManager, Tokenizer } from "@atropos/core"
+import { registry } from "@atropos/envs"
+import { Effect, FileSystem, Layer, Path, Predicate, type Schema } from "effect"
+import type { HttpClient } from "effect/http"
+import type { ChildProcessSpawner } from "effect/process"
+import { UsageError } from "../Failure.ts"
+import { hint } from "../Nearest.ts"
+
+/** What the command offers to an environment. */
+export type EnvironmentServices =
+  | ServerManager.ServerManager
+  | Tokenizer.Tokenizer
+  | Dataset.Dataset
+  | MathVerifier.MathVerifier
+  | FileSystem.FileSystem
+  | Path.Path
+  | HttpClient.HttpClient
+  | ChildProcessSpawner.ChildProcessSpawner
+
+/** An `EnvironmentLayer` with its settings type closed over. */
+export interface RunnableEnvironment {
+  readonly environmentName: string
+  readonly settings: {
+    readonly fields: Schema.Struct.Fields
+    readonly decode: (encoded: unknown) => Effect.Effect<unknown, Schema.SchemaError>
+  }
+  readonly fromEncoded: (settings: unknown) => Layer.Layer<Environment.Environment, unknown, EnvironmentServices>
+}
+
+export interface Chosen {
+  readonly environment: RunnableEnvironment
+  readonly description: string
+  /** The inference servers the environment was written for, snake_case. */
+  readonly servers?: unknown
+}
+
+export const builtIn: {
+  readonly [name: string]: { readonly layer: RunnableEnvironment; readonly description: string }
+} = registry
+
+const names = Object.keys(builtIn)
+
+/** Whether the word is a path rather than a name. */
+const isFile = (word: string): boolean => /[./\\]/.test(word)
+
+const isEnvironmentLayer = (value: unknown): value is RunnableEnvironment =>
+  Predicate.isFunction(value) &&
+  Predicate.hasProperty(value, "environmentName") &&
+  Predicate.hasProperty(value, "settings") &&
+  Predicate.hasProperty(value, "fromEncoded")
+
+const fromFile = Effect.fn("Environments.fromFile")(function* (word: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const file = path.resolve(word)
+  const isThere = yield* Effect.orElseSucceed(fs.exists(file), () => false)
+  if (!isThere) {
+    return yield* new UsageError({ message: `--env ${word}: there is no such file (looked for ${file})` })
+  }
+  const url = yield* Effect.orDie(path.toFileUrl(file))
+  const exported = yield* Effect.tryPromise({
+    try: (): Promise<Record<string, unknown>> => import(url.href),
+    catch: (cause) =>
+      new UsageError({
+        message: `--env ${word}: the file could not be loaded: ${cause instanceof Error ? cause.message : String(cause)}`
+      })
+  })
+  const environment = [exported["default"], exported["layer"]].find(isEnvironmentLayer)
+  if (environment === undefined) {
+    const found = Object.keys(exported).join(", ") || "nothing"
+    return yield* new UsageError({
+      message: `--env ${word}: the file must export what Environment.layer(…) returns, as default or as "layer"; it exports ${found}`
+    })
+  }
+  return { environment, description: `from ${word}`, servers: exported["servers"] } satisfies Chosen
+})
+
+/** The environment a word means. */
+export const choose = Effect.fn("Environments.choose")(function* (word: string) {
+  const known = builtIn[word]
+  if (known !== undefined) return { environment: known.layer, description: known.description } satisfies Chosen
+  if (isFile(word)) return yield* fromFile(word)
+  return yield* new UsageError({
+    message: `--env ${word}: there is no environment of that name${hint(word, names)} There are: ${names.join(", ")}; a file is given by its path, ./${word}.ts`
+  })
+})

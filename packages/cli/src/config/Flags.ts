@@ -1,0 +1,140 @@
+/**
+ * Flags of settings, derived from their schema: `--env.group_size`, `--openai.base_url`, `--slurm`.
+ *
+ * Every field gives one flag with its description, default and choices. A flag that is not given yields nothing, so that files and
+ * defaults can lie beneath. `None` (or `null`) is null where the field admits it; lists and maps are JSON.
+ */
+import { EnvironmentSettings } from "@atropos/core"
+import { Option, Schema, SchemaAST } from "effect"
+import { Flag } from "effect/cli"
+
+/** Flags by wire name, without the prefix. */
+export type SettingsFlags = Record<string, Flag.Flag<Option.Option<unknown>>>
+
+export interface Derived {
+  readonly flags: SettingsFlags
+  /** Full names of the boolean ones, without dashes. */
+  readonly booleans: ReadonlyArray<string>
+}
+
+/** What a field takes, seen from the command line. */
+type Kind =
+  | { readonly of: "boolean" | "integer" | "number" | "text" | "json" }
+  | { readonly of: "choice"; readonly choices: ReadonlyArray<string> }
+
+interface Field {
+  readonly kind: Kind
+  readonly isNullable: boolean
+}
+
+/** Members of nested unions, one level. */
+const members = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
+  SchemaAST.isUnion(ast) ? ast.types.flatMap(members) : [ast]
+
+const isIntegerCheck = ({ annotations }: SchemaAST.Check<unknown>): boolean =>
+  annotations?.["expected"] === "an integer" ||
+  (typeof annotations?.["representation"] === "object" &&
+    annotations["representation"] !== null &&
+    "id" in annotations["representation"] &&
+    annotations["representation"].id === "effect/schema/isInt")
+
+const kindOf = (types: ReadonlyArray<SchemaAST.AST>): Kind => {
+  const literals = types.flatMap((ast) =>
+    SchemaAST.isLiteral(ast) && typeof ast.literal === "string" ? [ast.literal] : []
+  )
+  if (literals.length === types.length) return { of: "choice", choices: literals }
+  const [only, ...others] = types
+  if (only === undefined || others.length > 0) return { of: "json" }
+  if (SchemaAST.isBoolean(only)) return { of: "boolean" }
+  if (SchemaAST.isString(only)) return { of: "text" }
+  if (SchemaAST.isNumber(only)) return { of: only.checks?.some(isIntegerCheck) ? "integer" : "number" }
+  return { of: "json" }
+}
+
+const read = (schema: Schema.Constraint): Field => {
+  const types = members(schema.ast)
+  const others = types.filter((ast) => !SchemaAST.isNull(ast))
+  return { kind: kindOf(others), isNullable: others.length < types.length }
+}
+
+/** What the description of a flag ends with. */
+const withDefault = (schema: Schema.Constraint): string => {
+  const { default: fallback, description } = SchemaAST.resolve(schema.ast) ?? {}
+  const shown = fallback === undefined ? [] : [`[default: ${fallback === null ? "None" : JSON.stringify(fallback)}]`]
+  return [...(typeof description === "string" ? [description] : []), ...shown].join(" ")
+}
+
+const isNone = (word: string): boolean => word === "None" || word === "null"
+
+const numberOf = (word: string, isWhole: boolean): Option.Option<number> => {
+  const value = word.trim() === "" ? Number.NaN : Number(word)
+  return Number.isFinite(value) && (!isWhole || Number.isInteger(value)) ? Option.some(value) : Option.none()
+}
+
+const parseJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+const flagOf = (name: string, { isNullable, kind }: Field): Flag.Flag<unknown> => {
+  switch (kind.of) {
+    case "boolean":
+      return isNullable
+        ? Flag.ChoiceWithValue(name, [
+            ["true", true],
+            ["false", false],
+            ["None", null]
+          ])
+        : Flag.Boolean(name)
+    case "choice": {
+      const choices = kind.choices.map((choice): readonly [string, string | null] => [choice, choice])
+      return Flag.ChoiceWithValue(name, isNullable ? [...choices, ["None", null]] : choices)
+    }
+    case "text":
+      return isNullable
+        ? Flag.String(name).pipe(
+            Flag.map((word) => (isNone(word) ? null : word)),
+            Flag.withMetavar("string|None")
+          )
+        : Flag.String(name)
+    case "integer":
+    case "number": {
+      const isWhole = kind.of === "integer"
+      const metavar = isWhole ? "integer" : "number"
+      return Flag.String(name).pipe(
+        Flag.filterMap(
+          (word): Option.Option<unknown> => (isNullable && isNone(word) ? Option.some(null) : numberOf(word, isWhole)),
+          () => `${isWhole ? "an" : "a"} ${metavar}${isNullable ? " or None" : ""}`
+        ),
+        Flag.withMetavar(isNullable ? `${metavar}|None` : metavar)
+      )
+    }
+    case "json":
+      return Flag.String(name).pipe(
+        Flag.filterMap(
+          (word) => (isNullable && isNone(word) ? Option.some<unknown>(null) : parseJson(word)),
+          () => "JSON"
+        ),
+        Flag.withMetavar("json")
+      )
+  }
+}
+
+/** The flags of some fields (by camelCase name); `prefix` is `"env."`, `"openai."` or empty. */
+export const fromFields = (prefix: string, fields: Schema.Struct.Fields): Derived => {
+  const flags: SettingsFlags = {}
+  const booleans: Array<string> = []
+  for (const [field, schema] of Object.entries(fields)) {
+    const wire = EnvironmentSettings.wireName(field)
+    const name = `${prefix}${wire}`
+    const shape = read(schema)
+    if (shape.kind.of === "boolean") booleans.push(name)
+    flags[wire] = flagOf(name, shape).pipe(Flag.withDescription(withDefault(schema)), Flag.optional)
+  }
+  return { flags, booleans }
+}
+
+/** The flags that were given. */
+export const given = (values: {
+  readonly [name: string]: Option.Option<unknown>
+}): { readonly [name: string]: unknown } =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (Option.isSome(value) ? [[name, value.value]] : []))
+  )

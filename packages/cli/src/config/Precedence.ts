@@ -1,0 +1,21 @@
+/** Which source wins: an environment's defaults < what the mode sets < the file < the flags. Maps are merged, all else replaced. */
+
+type Values = { readonly [name: string]: unknown }
+
+const isMap = (value: unknown): value is Values => typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Later sources over earlier ones. */
+export const merge = (...sources: ReadonlyArray<Values>): Values => {
+  const merged: Record<string, unknown> = {}
+  for (const source of sources) {
+    for (const [name, value] of Object.entries(source)) {
+      const before = merged[name]
+      merged[name] = isMap(before) && isMap(value) ? merge(before, value) : value
+    }
+  }
+  return merged
+}
+
+/** The word for where a setting came from, for messages: the last source that has it. */
+export const origin = (name: string, flags: Values, file: Values): string =>
+  name in flags ? `--env.${name}` : name in file ? `env.${name} in the file of --config` : `env.${name}`

@@ -1,0 +1,108 @@
+/**
+ * Everything an environment's run is told, all sources merged and checked: environment's defaults < mode < file < flags.
+ *
+ * A value out of range is an error that names the flag or the key it came from.
+ */
+import { EnvironmentSettings, ServerSettings } from "@atropos/core"
+import { Effect, Option, Schema, SchemaIssue } from "effect"
+import { UsageError } from "../Failure.ts"
+import { Secrets } from "../Secrets.ts"
+import * as ConfigFile from "./ConfigFile.ts"
+import type { Chosen } from "./Environments.ts"
+import * as Precedence from "./Precedence.ts"
+import * as Servers from "./Servers.ts"
+
+type Values = { readonly [name: string]: unknown }
+
+/** What the flags said: only those that were given, by wire name. */
+export interface GivenFlags {
+  readonly config: Option.Option<string>
+  readonly env: Values
+  readonly openai: Values
+  readonly manager: Values
+}
+
+export interface RunSettings {
+  readonly chosen: Chosen
+  /** The word after `--env`. */
+  readonly word: string
+  /** All settings of the environment that some source gave, snake_case; what is missing has its default. */
+  readonly given: Values
+  readonly common: EnvironmentSettings.Common
+  readonly servers: ServerSettings.Server | ReadonlyArray<ServerSettings.Server>
+  readonly manager: ServerSettings.Manager
+}
+
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** The first thing wrong with some settings, as `name: what was expected, got what`. */
+const explain = (error: Schema.SchemaError, values: Values, nameOf: (name: string) => string): UsageError => {
+  const [issue] = formatIssue(error.issue).issues
+  const path = (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part))
+  const [name = ""] = path
+  const value = values[name]
+  const got = name === "api_key" ? "" : `, got ${JSON.stringify(value)}`
+  const problem = (issue?.message ?? error.message).replace(/^Expected/, "expected")
+  return new UsageError({ message: `${nameOf(name)}: ${problem}${got}` })
+}
+
+const decodeCommon = Schema.decodeUnknownEffect(EnvironmentSettings.Common)
+
+/** The common part of decoded settings. */
+const commonOf = (settings: unknown): Effect.Effect<EnvironmentSettings.Common, Schema.SchemaError> =>
+  decodeCommon(settings)
+
+/** Merges and checks. `mode` is what the verb sets below file and flags (`process` keeps groups with equal scores, …). */
+export const make = Effect.fn("RunSettings.make")(function* (
+  word: string,
+  chosen: Chosen,
+  flags: GivenFlags,
+  mode: Values = {}
+) {
+  const { environment } = chosen
+  const file = Option.isSome(flags.config)
+    ? yield* ConfigFile.read(flags.config.value, environment.settings.fields)
+    : ConfigFile.empty
+  const given = Precedence.merge(mode, file.env, flags.env)
+  const settings = yield* environment.settings
+    .decode(given)
+    .pipe(Effect.mapError((error) => explain(error, given, (name) => Precedence.origin(name, flags.env, file.env))))
+  const common = yield* Effect.orDie(commonOf(settings))
+
+  const managerValues = Precedence.merge(file.manager, flags.manager)
+  const manager = yield* ServerSettings.manager
+    .decode(managerValues)
+    .pipe(
+      Effect.mapError((error) => explain(error, managerValues, (name) => (name in flags.manager ? `--${name}` : name)))
+    )
+
+  const raw = yield* Effect.fromResult(
+    Servers.resolve({ environment: chosen.servers, file: file.openai, flags: flags.openai })
+  )
+  const decodeServer = (values: Values, where: string) =>
+    ServerSettings.server
+      .decode(values)
+      .pipe(
+        Effect.mapError((error) =>
+          explain(error, values, (name) => (name in flags.openai ? `--openai.${name}` : `${where}.${name}`))
+        )
+      )
+  const isList = (value: typeof raw): value is ReadonlyArray<Values> => Array.isArray(value)
+  const servers = isList(raw)
+    ? yield* Effect.forEach(raw, (values, index) => decodeServer(values, `openai[${index}]`))
+    : yield* decodeServer(raw, "openai")
+  yield* keepSecret([servers].flat().map(({ apiKey }) => apiKey))
+  return { chosen, word, given, common, servers, manager } satisfies RunSettings
+})
+
+/** Remembers keys, so that they are cleared from whatever is printed. */
+const keepSecret = Effect.fn("RunSettings.keepSecret")(function* (keys: ReadonlyArray<string | null>) {
+  const secrets = yield* Secrets
+  for (const key of keys) if (key) secrets.add(key)
+})
+
+/** A server as it may be written down: without its key. */
+export const withoutKey = (server: ServerSettings.Server): Values => {
+  const { api_key: _, ...rest } = ServerSettings.server.encode(server)
+  return rest
+}

@@ -1,0 +1,100 @@
+/** Checks of the machine: Node, the installed packages, git, disk space, folders. */
+import * as fsPromises from "node:fs/promises"
+import { Config, Effect, FileSystem, Option, Path } from "effect"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import { broken, type Finding, note, ok } from "./Finding.ts"
+
+const neededNode = [22, 19] as const
+
+/** Node of this process. */
+export const node: Effect.Effect<Finding> = Effect.sync(() => {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
+  const isRecent = major > neededNode[0] || (major === neededNode[0] && minor >= neededNode[1])
+  const found = `${process.version} at ${process.execPath}`
+  return isRecent
+    ? ok("Node", found)
+    : broken(
+        "Node",
+        found,
+        `Node ${neededNode.join(".")} or newer is needed: "npm ci" installs the project's own, or install Node 24`
+      )
+})
+
+/** Libraries that are loaded only when needed: better missed now than in the middle of a run. */
+const packages: ReadonlyArray<readonly [name: string, load: () => Promise<unknown>]> = [
+  ["@electric-sql/pglite", () => import("@electric-sql/pglite")],
+  ["@huggingface/transformers", () => import("@huggingface/transformers")],
+  ["openai", () => import("openai")],
+  ["cli-progress", () => import("cli-progress")],
+  ["yaml", () => import("yaml")]
+]
+
+/** Whether the libraries load. */
+export const libraries: Effect.Effect<Finding> = Effect.gen(function* () {
+  const failures = yield* Effect.forEach(packages, ([name, load]) =>
+    Effect.tryPromise(load).pipe(
+      Effect.as([]),
+      Effect.catch(({ cause }) =>
+        Effect.succeed([`${name}: ${cause instanceof Error ? cause.message : String(cause)}`])
+      )
+    )
+  )
+  const failed = failures.flat()
+  return failed.length === 0
+    ? ok("packages", `${packages.length} libraries load`)
+    : broken("packages", failed.join("; "), 'run "npm ci" in the project\'s folder')
+})
+
+/** git, which records what code a run was made with. */
+export const git = Effect.gen(function* () {
+  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  return yield* spawner.string(ChildProcess.make("git", ["--version"])).pipe(
+    Effect.map((text) => ok("git", text.trim())),
+    Effect.orElseSucceed(() => note("git", "not found", "install git if you want runs to record their revision"))
+  )
+})
+
+const gibibyte = 1024 ** 3
+
+/** Free space where the working folder lies. */
+export const disk: Effect.Effect<Finding> = Effect.gen(function* () {
+  const { bavail, bsize } = yield* Effect.promise(() => fsPromises.statfs("."))
+  const free = (bavail * bsize) / gibibyte
+  const found = `${free.toFixed(1)} GiB free here`
+  if (free < 0.2) return broken("disk", found, "the database and the spool need room: free some, or run elsewhere")
+  return free < 5
+    ? note("disk", found, "rollouts are kept for browsing; set a smaller retention or free some")
+    : ok("disk", found)
+})
+
+/** Whether a folder can be written to (its nearest existing parent, where it does not exist yet). */
+export const writable = Effect.fn("Machine.writable")(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  let at = path.resolve(folder)
+  while (!(yield* Effect.orElseSucceed(fs.exists(at), () => false)) && path.dirname(at) !== at) at = path.dirname(at)
+  return yield* fs.access(at, { writable: true }).pipe(
+    Effect.as(true),
+    Effect.orElseSucceed(() => false)
+  )
+})
+
+/** The cache of models and data sets, and the token for gated ones. */
+export const huggingFace = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const variable = (name: string) =>
+    Effect.map(Effect.orElseSucceed(Config.option(Config.String(name)), Option.none), Option.getOrUndefined)
+  const home = (yield* variable("HOME")) ?? "."
+  const cache = (yield* variable("HF_HOME")) ?? path.join(home, ".cache", "huggingface")
+  const hasFile = yield* Effect.orElseSucceed(fs.exists(path.join(cache, "token")), () => false)
+  const token =
+    (yield* variable("HF_TOKEN")) !== undefined ? "token in HF_TOKEN" : hasFile ? "token in the cache" : "no token"
+  const found = `cache ${cache}, ${token}`
+  if (!(yield* writable(cache))) {
+    return broken("Hugging Face", `${cache} cannot be written`, "set HF_HOME to a folder that can be")
+  }
+  return token === "no token"
+    ? note("Hugging Face", found, "only needed for gated models and data sets: set HF_TOKEN")
+    : ok("Hugging Face", found)
+})

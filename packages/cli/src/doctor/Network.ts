@@ -1,0 +1,132 @@
+/** Checks of what is reached over the network: the service's port, the database, the inference servers. */
+import * as net from "node:net"
+import { ServerSettings } from "@atropos/core"
+import { Config, Duration, Effect, Option, Redacted, Schema } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { broken, type Finding, note, ok } from "./Finding.ts"
+import * as Machine from "./Machine.ts"
+
+const patience = Duration.seconds(3)
+
+/** Whether something listens there. */
+const listens = (host: string, port: number): Effect.Effect<boolean> =>
+  Effect.callback<boolean>((resume) => {
+    const socket = net.connect({ host, port })
+    socket.once("connect", () => resume(Effect.succeed(true)))
+    socket.once("error", () => resume(Effect.succeed(false)))
+    return Effect.sync(() => socket.destroy())
+  }).pipe(Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(false) }))
+
+/** Text of a GET, or why there is none. */
+const get = Effect.fnUntraced(
+  function* (url: string, key?: string) {
+    const client = yield* HttpClient.HttpClient
+    const request = HttpClientRequest.get(url).pipe(
+      key ? HttpClientRequest.bearerToken(Redacted.make(key)) : (unchanged) => unchanged
+    )
+    const response = yield* client.execute(request)
+    return { status: response.status, text: yield* response.text }
+  },
+  Effect.timeout(patience),
+  Effect.option
+)
+
+/** The port of the service: free, or taken by a service of ours, or by something else. */
+export const port = Effect.fn("Network.port")(function* (number: number) {
+  const check = `port ${number}`
+  if (!(yield* listens("127.0.0.1", number))) return ok(check, "free")
+  const answer = yield* get(`http://127.0.0.1:${number}/`)
+  return Option.isSome(answer) && answer.value.text.includes("AtroposLib API")
+    ? ok(check, "a trajectory service answers there")
+    : note(
+        check,
+        "something else listens there",
+        "give atropos api another --port, and environments --env.rollout_server_url"
+      )
+})
+
+/** The database: the server of DATABASE_URL, or the folder of the embedded one. */
+export const database = Effect.gen(function* () {
+  const url = yield* Effect.orElseSucceed(Config.option(Config.Redacted("DATABASE_URL")), Option.none)
+  if (Option.isNone(url)) {
+    const folder = yield* Effect.orElseSucceed(
+      Config.String("ATROPOS_DATA_DIR").pipe(Config.withDefault(".atropos")),
+      () => ".atropos"
+    )
+    return (yield* Machine.writable(folder))
+      ? ok("database", `embedded Postgres in ${folder}`)
+      : broken(
+          "database",
+          `${folder} cannot be written`,
+          "set ATROPOS_DATA_DIR to a folder that can be, or DATABASE_URL to a server"
+        )
+  }
+  const address = Redacted.value(url.value)
+  if (!URL.canParse(address)) {
+    return broken(
+      "database",
+      "DATABASE_URL is not an address",
+      "it should read postgres://user:password@host:5432/database"
+    )
+  }
+  const { hostname, port: given } = new URL(address)
+  const where = `${hostname}:${given || 5432}`
+  return (yield* listens(hostname, Number(given || 5432)))
+    ? ok("database", `a server answers at ${where} (DATABASE_URL)`)
+    : broken(
+        "database",
+        `nothing answers at ${where} (DATABASE_URL)`,
+        "start the server, mend DATABASE_URL, or unset it for the embedded database"
+      )
+})
+
+const Models = Schema.fromJsonString(Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) }))
+const decodeModels = Schema.decodeUnknownOption(Models)
+
+const inferenceServer = Effect.fnUntraced(function* (server: ServerSettings.Server, isConfigured: boolean) {
+  const { apiKey, baseUrl, modelName } = server
+  const check = "inference"
+  const answer = yield* get(`${baseUrl}/models`, apiKey ?? undefined)
+  if (Option.isNone(answer)) {
+    return isConfigured
+      ? broken(check, `${baseUrl} does not answer`, "start the server, or mend --openai.base_url")
+      : note(check, `${baseUrl} does not answer`, "none is configured; give --openai.base_url, or start one there")
+  }
+  const { status, text } = answer.value
+  if (status === 401 || status === 403) {
+    return broken(check, `${baseUrl} refuses the key (${status})`, "give --openai.api_key or OPENAI_API_KEY")
+  }
+  if (status >= 400) return note(check, `${baseUrl} answers ${status} to /models`, "it may still serve completions")
+  const models = Option.match(decodeModels(text), {
+    onNone: (): ReadonlyArray<string> => [],
+    onSome: ({ data }) => data.map(({ id }) => id)
+  })
+  if (modelName !== "default" && models.length > 0 && !models.includes(modelName)) {
+    return broken(check, `${baseUrl} has no model ${modelName}`, `it has ${models.slice(0, 5).join(", ")}`)
+  }
+  return ok(check, `${baseUrl} serves ${models.slice(0, 3).join(", ") || "(it names no models)"}`)
+})
+
+/** The configured inference servers, or the default ones. */
+export const inference = Effect.fn("Network.inference")(function* (given: Partial<ServerSettings.Server>) {
+  const resolved = yield* Effect.result(ServerSettings.resolve(given, false))
+  if (resolved._tag === "Failure") {
+    return [broken("inference", resolved.failure.message, "mend the Slurm variables, or give --openai.base_url")]
+  }
+  const { origin, servers } = resolved.success
+  if (origin !== "defaults")
+    return yield* Effect.forEach(servers, (server) => inferenceServer(server, true), { concurrency: 8 })
+  const findings: ReadonlyArray<Finding> = yield* Effect.forEach(servers, (server) => inferenceServer(server, false), {
+    concurrency: 4
+  })
+  const answering = findings.filter(({ status }) => status === "ok")
+  return answering.length > 0
+    ? answering
+    : [
+        note(
+          "inference",
+          "no server configured, none at localhost:9004 to 9007",
+          "give --openai.base_url, or start one there"
+        )
+      ]
+})

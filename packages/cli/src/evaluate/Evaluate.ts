@@ -1,0 +1,167 @@
+/**
+ * The evaluation of an environment into a folder: `samples.jsonl` (one line per completion, as they come), and at the end
+ * `metrics.json` in the original's shape with intervals, and `evaluate_config.yaml` without keys.
+ *
+ * Resumable: a second run goes on where `samples.jsonl` ends, and tries failed items again. Rates are means over items, with the
+ * standard error over items; failed items are left out and counted.
+ */
+import { Environment, ServerManager, Trajectory } from "@atropos/core"
+import { Effect, FileSystem, Option, Path, Stream } from "effect"
+import * as Destination from "../job/Destination.ts"
+import * as Job from "../job/Job.ts"
+import * as ResumableFile from "../job/ResumableFile.ts"
+import * as Tally from "../job/Tally.ts"
+import * as Progress from "../Progress.ts"
+import { CommandFailed, UsageError } from "../Failure.ts"
+import * as Process from "../process/Process.ts"
+
+export interface Evaluated extends Job.JobResult {
+  readonly folder: string
+  readonly notes: ReadonlyArray<string>
+  /** Items of earlier runs that this one went on from. */
+  readonly before: number
+  readonly metrics: { readonly [name: string]: number }
+}
+
+const sampleOf = (index: number, label: string, { correct, score, trajectory }: Environment.EvaluatedTrajectory) =>
+  JSON.stringify({
+    item: index,
+    label,
+    score,
+    correct,
+    completion: trajectory.completion,
+    finish_reason: trajectory.finishReason,
+    tokens: trajectory.tokens.length,
+    messages: trajectory.messages
+  })
+
+/** Figures by the names that evaluations during training have too. */
+export const metrics = (tally: Tally.Tally, failed: number): { readonly [name: string]: number } => {
+  const rate = Tally.passRate(tally)
+  const score = Tally.meanScore(tally)
+  return {
+    ...(rate && { "eval/percent_correct": rate.value, "eval/percent_correct_stderr": rate.stderr }),
+    ...(score && { "eval/mean_score": score.value, "eval/mean_score_stderr": score.stderr }),
+    ...Object.fromEntries(
+      Tally.passAtK(tally).flatMap(([k, { value }]) => (k === 1 ? [] : [[`eval/pass@${k}`, value] as const]))
+    ),
+    "eval/items": tally.items,
+    "eval/failed_items": failed,
+    "eval/seconds": tally.millis / 1000
+  }
+}
+
+const intervals = (tally: Tally.Tally): { readonly [name: string]: readonly [number, number] } => {
+  const named = [
+    ["eval/percent_correct", Tally.passRate(tally)],
+    ["eval/mean_score", Tally.meanScore(tally)],
+    ...Tally.passAtK(tally).flatMap(([k, estimate]) => (k === 1 ? [] : [[`eval/pass@${k}`, estimate] as const]))
+  ] as const
+  return Object.fromEntries(
+    named.flatMap(([name, estimate]) =>
+      estimate === undefined ? [] : [[name, [estimate.interval.lower, estimate.interval.upper] as const]]
+    )
+  )
+}
+
+export interface EvaluateOptions {
+  readonly folder: string
+  readonly resume: boolean
+  /** What `evaluate_config.yaml` says beside the environment's settings: no keys in it. */
+  readonly config: { readonly [name: string]: unknown }
+}
+
+/** Evaluates all held-out items. */
+export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted, resume }: EvaluateOptions) {
+  const environment = yield* Environment.Environment
+  const servers = yield* ServerManager.ServerManager
+  const path = yield* Path.Path
+  const { settings } = environment
+  if (Option.isNone(environment.evaluation)) {
+    return yield* new UsageError({ message: `the environment ${environment.name} has no evaluation` })
+  }
+  const items = environment.evaluation.value
+  const total = yield* Stream.runCount(items).pipe(Effect.mapError(unreadable))
+  const made = Process.madeBy(environment, servers.modelName)
+  const destination = yield* Destination.find(path.join(wanted, "samples.jsonl"), made, {
+    resume,
+    // The model behind a name may have learnt since: a whole evaluation is never taken for the next one.
+    isFinished: ({ tally }) => tally.items >= total
+  })
+  const file = yield* ResumableFile.open(destination.path, made, destination.checkpoint)
+  const before = Option.match(destination.checkpoint, { onNone: () => 0, onSome: ({ tally }) => tally.items })
+  const progress = yield* Progress.make({ unit: "items", total, done: before })
+
+  const roll = ({ evaluate, label }: Environment.EvaluationWork, index: number) =>
+    evaluate.pipe(
+      Effect.map((results): Job.ItemResult => ({
+        lines: results.map((one) => sampleOf(index, label, one)),
+        tally: Tally.ofGroup({
+          scores: results.map(({ score }) => score),
+          passes: results.filter(({ correct }) => correct).length,
+          trainedTokens: results.reduce((sum, { trajectory }) => sum + Trajectory.trainedTokens(trajectory), 0),
+          tokens: results.reduce((sum, { trajectory }) => sum + trajectory.tokens.length, 0)
+        }),
+        counts: true
+      })),
+      Effect.catchTag("Unscorable", () =>
+        Effect.succeed<Job.ItemResult>({
+          lines: [],
+          tally: { ...Tally.empty, dropped: { unscorable: 1 } },
+          counts: true
+        })
+      )
+    )
+  const result = yield* Job.run({
+    items: (cursor) => Stream.drop(items, cursor),
+    label: ({ label }) => label,
+    roll,
+    workers: settings.maxEvalWorkers,
+    timeoutSeconds: settings.workerTimeout,
+    target: undefined,
+    file,
+    from: destination.checkpoint,
+    onProgress: (tally) => progress.update(tally.items, detail(tally))
+  })
+  const folder = path.dirname(destination.path)
+  const figures = metrics(result.tally, result.failures)
+  const stem = path.basename(destination.path, ".jsonl").replace(/^samples/, "")
+  yield* writeResults(folder, stem, {
+    config: { env: environment.encodedSettings, ...config },
+    metrics: {
+      config_general: {
+        model_name: servers.modelName,
+        total_evaluation_time_seconds: String(result.tally.millis / 1000),
+        generation_parameters: { max_new_tokens: settings.maxTokenLength }
+      },
+      results: { [`atropos|${environment.name}_eval|0`]: figures, all: figures },
+      intervals_95: intervals(result.tally)
+    }
+  })
+  return { ...result, folder, notes: destination.notes, before, metrics: figures } satisfies Evaluated
+}, Effect.scoped)
+
+const detail = (tally: Tally.Tally): string => {
+  const rate = Tally.passRate(tally)
+  return rate === undefined ? "" : `${(100 * rate.value).toFixed(1)}% correct`
+}
+
+const unreadable = (error: Environment.EnvironmentError) =>
+  new CommandFailed({ message: `the evaluation items cannot be read: ${error.message}`, cause: error })
+
+interface Results {
+  readonly config: { readonly [name: string]: unknown }
+  readonly metrics: unknown
+}
+
+const writeResults = Effect.fnUntraced(function* (folder: string, suffix: string, { config, metrics }: Results) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const { stringify } = yield* Effect.promise(() => import("yaml"))
+  yield* fs.writeFileString(path.join(folder, `metrics${suffix}.json`), `${JSON.stringify(metrics, null, 2)}\n`).pipe(
+    Effect.andThen(fs.writeFileString(path.join(folder, `evaluate_config${suffix}.yaml`), stringify(config))),
+    Effect.mapError(
+      (cause) => new CommandFailed({ message: `cannot write the results to ${folder}: ${cause.message}`, cause })
+    )
+  )
+})

@@ -1,0 +1,168 @@
+/**
+ * Items rolled out by a number of workers into a resumable file, until enough of them gave a result or there are no more.
+ *
+ * A failed or timed-out item is counted and another takes its place; it is tried again when the run is resumed. When nothing but
+ * failures comes for a while, the run ends with the last of them: a dead server should not be asked for ever. What was finished
+ * is in the file, also when the run is interrupted.
+ */
+import * as Cursor from "@atropos/core/rollout/Cursor"
+import { Cause, Clock, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
+import { CommandFailed } from "../Failure.ts"
+import type * as ResumableFile from "./ResumableFile.ts"
+import * as Tally from "./Tally.ts"
+
+/** What an item came to. */
+export interface ItemResult {
+  readonly lines: ReadonlyArray<string>
+  readonly tally: Tally.Tally
+  /** Whether it counts towards the target; one that does not makes room for another item. */
+  readonly counts: boolean
+}
+
+export interface JobOptions<Item, E, R> {
+  readonly items: (cursor: number) => Stream.Stream<Item, E>
+  readonly label: (item: Item) => string
+  readonly roll: (item: Item, index: number) => Effect.Effect<ItemResult, E, R>
+  readonly workers: number
+  /** Seconds per item; 0 or less: no limit. */
+  readonly timeoutSeconds: number
+  /** Results wanted in all, those of earlier runs included; undefined: all items. */
+  readonly target: number | undefined
+  readonly file: ResumableFile.ResumableFile
+  readonly from: Option.Option<Pick<ResumableFile.Checkpoint, "cursor" | "tally">>
+  readonly onProgress: (tally: Tally.Tally) => Effect.Effect<void>
+}
+
+export interface JobResult {
+  readonly tally: Tally.Tally
+  /** Items that failed in this run, with the first reasons. */
+  readonly failures: number
+  readonly reasons: ReadonlyArray<string>
+}
+
+/** Failures without a single result between them that end a run, beyond one round of all workers. */
+const patience = 8
+const shownReasons = 5
+
+const reasonOf = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  if (Cause.isTimeoutError(error)) return "took longer than env.worker_timeout"
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Runs a job to its end. */
+export const run = Effect.fn("Job.run")(function* <Item, E, R>(options: JobOptions<Item, E, R>) {
+  const {
+    file,
+    from,
+    items,
+    label,
+    onProgress,
+    roll,
+    target = Number.POSITIVE_INFINITY,
+    timeoutSeconds,
+    workers
+  } = options
+  const started = yield* Clock.currentTimeMillis
+  const cursor = Cursor.make(Option.getOrUndefined(from)?.cursor)
+  let tally = Option.getOrUndefined(from)?.tally ?? Tally.empty
+  const { items: itemsBefore, millis: millisBefore } = tally
+  const reasons: Array<string> = []
+  let failures = 0
+  let failuresInARow = 0
+  let pending: Array<string> = []
+  let hasNews = false
+
+  // One writer at a time takes all there is: under load many results share one write.
+  const writing = yield* Semaphore.make(1)
+  const flush = Effect.suspend(() => {
+    if (!hasNews) return Effect.void
+    const lines = pending
+    pending = []
+    hasNews = false
+    return file.append(lines, { cursor: cursor.save(), tally })
+  }).pipe(writing.withPermits(1), Effect.uninterruptible)
+
+  const pulling = yield* Semaphore.make(1)
+  const pull = yield* Stream.toPull(items(cursor.frontier()))
+  let chunk: ReadonlyArray<Item> = []
+  let at = 0
+  let nextIndex = cursor.frontier()
+  const next = Effect.gen(function* () {
+    for (;;) {
+      while (at < chunk.length) {
+        const item = chunk[at++]!
+        const index = nextIndex++
+        if (!cursor.isFinished(index)) return Option.some({ item, index })
+      }
+      const more = yield* Pull.catchDone(pull, () => Effect.succeed([]))
+      if (more.length === 0) return Option.none()
+      chunk = more
+      at = 0
+    }
+  }).pipe(pulling.withPermits(1))
+
+  const wanted = Math.max(0, target - tally.items)
+  // A ticket per result still wanted: a worker without one waits until a failure gives its ticket back, or until the end.
+  const tickets = yield* Semaphore.make(Number.isFinite(wanted) ? wanted : Number.MAX_SAFE_INTEGER)
+  let isOver = false
+  const finish = Effect.suspend(() => {
+    isOver = true
+    return tickets.release(1)
+  })
+
+  const settle = Effect.fnUntraced(function* (index: number, result: ItemResult) {
+    const now = yield* Clock.currentTimeMillis
+    failuresInARow = 0
+    tally = { ...Tally.add(tally, result.tally), millis: millisBefore + now - started }
+    if (result.counts) tally = { ...tally, items: tally.items + 1 }
+    pending.push(...result.lines)
+    cursor.hold(index)
+    cursor.release(index)
+    hasNews = true
+    yield* flush
+    yield* onProgress(tally)
+  }, Effect.uninterruptible)
+
+  const worker = Effect.gen(function* () {
+    for (;;) {
+      yield* tickets.take(1)
+      const taken = isOver ? Option.none() : yield* next
+      if (Option.isNone(taken)) return yield* finish
+      const { index, item } = taken.value
+      const rolling = roll(item, index)
+      const exit = yield* Effect.exit(timeoutSeconds > 0 ? Effect.timeout(rolling, timeoutSeconds * 1000) : rolling)
+      if (Exit.isSuccess(exit)) {
+        yield* settle(index, exit.value)
+        if (tally.items >= target) yield* finish
+        else if (!exit.value.counts) yield* tickets.release(1)
+        continue
+      }
+      if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.failCause(exit.cause)
+      failures++
+      failuresInARow++
+      const reason = reasonOf(exit.cause)
+      if (reasons.length < shownReasons && !reasons.includes(reason)) reasons.push(reason)
+      yield* Effect.logDebug("item failed", { item: label(item), reason })
+      if (failuresInARow >= workers + patience) {
+        return yield* new CommandFailed({
+          message: `${failuresInARow} items in a row failed, the last with: ${reason}. What was finished is in ${file.path}; the same command goes on from there`,
+          cause: exit.cause
+        })
+      }
+      yield* tickets.release(1)
+    }
+  })
+
+  yield* Effect.all(
+    Array.from({ length: Math.min(workers, wanted) }, () => worker),
+    {
+      concurrency: "unbounded",
+      discard: true
+    }
+  ).pipe(Effect.ensuring(Effect.ignore(flush)))
+  if (failures > 0 && tally.items === itemsBefore) {
+    return yield* new CommandFailed({ message: `all ${failures} items failed: ${reasons.join("; ")}` })
+  }
+  return { tally, failures, reasons } satisfies JobResult
+}, Effect.scoped)

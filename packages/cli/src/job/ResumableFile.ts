@@ -1,0 +1,106 @@
+/**
+ * A JSONL file with a checkpoint beside it (`groups.jsonl` and `groups.checkpoint.json`), so that a run can go on where it ended.
+ *
+ * Lines are written first, then the checkpoint, which tells the file's length and the items that are done. What lies behind that
+ * length (a crash came between, or in the middle of a line) is cut off on opening; its items are not done, so they are rolled out
+ * again. So every item is in the file once, whatever happened.
+ */
+import { Effect, FileSystem, Option, Path, Schema } from "effect"
+import type { PlatformError } from "effect/PlatformError"
+import * as Cursor from "@atropos/core/rollout/Cursor"
+import { CommandFailed, UsageError } from "../Failure.ts"
+import * as Tally from "./Tally.ts"
+
+export const Checkpoint = Schema.Struct({
+  version: Schema.Literal(1),
+  /** What made the lines: name and settings of the environment, model. A run with others starts a file of its own. */
+  madeBy: Schema.Record(Schema.String, Schema.Unknown),
+  bytes: Schema.Natural,
+  cursor: Cursor.Saved,
+  tally: Tally.Tally
+})
+export type Checkpoint = typeof Checkpoint.Type
+
+const CheckpointJson = Schema.fromJsonString(Checkpoint)
+const decode = Schema.decodeUnknownEffect(CheckpointJson)
+const encode = Schema.encodeEffect(CheckpointJson)
+
+/** Where the checkpoint of a file lies. */
+export const checkpointPath = (file: string): string => `${file.replace(/\.[^./\\]*$/, "")}.checkpoint.json`
+
+const failed = (what: string, file: string) => (cause: PlatformError) =>
+  new CommandFailed({ message: `${what} ${file}: ${cause.message}`, cause })
+
+/** The checkpoint of a file, if both are there. */
+export const inspect = Effect.fn("ResumableFile.inspect")(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const beside = checkpointPath(file)
+  const exists = (path: string) => fs.exists(path).pipe(Effect.mapError(failed("cannot look at", path)))
+  if (!(yield* exists(file))) return { exists: false, checkpoint: Option.none<Checkpoint>() }
+  if (!(yield* exists(beside))) return { exists: true, checkpoint: Option.none<Checkpoint>() }
+  const text = yield* fs.readFileString(beside).pipe(Effect.mapError(failed("cannot read", beside)))
+  const checkpoint = yield* decode(text).pipe(
+    Effect.mapError(
+      () =>
+        new UsageError({ message: `${beside} is not a checkpoint of this version; remove it, or give another path` })
+    )
+  )
+  return { exists: true, checkpoint: Option.some(checkpoint) }
+})
+
+export interface ResumableFile {
+  readonly path: string
+  /** Bytes behind the checkpoint that were cut off. */
+  readonly repairedBytes: number
+  /** Appends the lines, then saves the checkpoint; done when both are on disk. */
+  readonly append: (
+    lines: ReadonlyArray<string>,
+    state: Pick<Checkpoint, "cursor" | "tally">
+  ) => Effect.Effect<void, CommandFailed>
+}
+
+/** Opens a file for one run: a new one, or one to go on with from its checkpoint. */
+export const open = Effect.fn("ResumableFile.open")(function* (
+  path: string,
+  madeBy: Checkpoint["madeBy"],
+  checkpoint: Option.Option<Checkpoint>
+) {
+  const fs = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  const beside = checkpointPath(path)
+  yield* fs
+    .makeDirectory(paths.dirname(path), { recursive: true })
+    .pipe(Effect.mapError(failed("cannot make the folder of", path)))
+  const file = yield* fs
+    .open(path, { flag: Option.isSome(checkpoint) ? "r+" : "w" })
+    .pipe(Effect.mapError(failed("cannot open", path)))
+  let bytes = Option.match(checkpoint, { onNone: () => 0, onSome: ({ bytes }) => bytes })
+  const { size } = yield* file.stat.pipe(Effect.mapError(failed("cannot look at", path)))
+  if (Number(size) < bytes) {
+    return yield* new UsageError({
+      message: `${path} has ${size} bytes and ${beside} says ${bytes}: somebody has shortened it. Remove both, or give another path`
+    })
+  }
+  const repairedBytes = Number(size) - bytes
+  if (repairedBytes > 0) yield* file.truncate(bytes).pipe(Effect.mapError(failed("cannot mend", path)))
+  yield* file.seek(BigInt(bytes), "start").pipe(Effect.mapError(failed("cannot write", path)))
+
+  const encoder = new TextEncoder()
+  const save = Effect.fnUntraced(
+    function* (state: Pick<Checkpoint, "cursor" | "tally">) {
+      const text = yield* Effect.orDie(encode({ version: 1, madeBy, bytes, ...state }))
+      yield* fs.writeFileString(`${beside}.new`, text)
+      yield* fs.rename(`${beside}.new`, beside)
+    },
+    Effect.mapError(failed("cannot write", beside))
+  )
+  const append: ResumableFile["append"] = Effect.fnUntraced(function* (lines, state) {
+    if (lines.length > 0) {
+      const content = encoder.encode(lines.map((line) => `${line}\n`).join(""))
+      yield* file.writeAll(content).pipe(Effect.andThen(file.sync), Effect.mapError(failed("cannot write", path)))
+      bytes += content.length
+    }
+    yield* save(state)
+  })
+  return { path, repairedBytes, append } satisfies ResumableFile
+})

@@ -1,0 +1,71 @@
+/** What a run came to, as name and value pairs for the end of it. */
+import type { Rollout } from "@atropos/core"
+import * as Table from "../Table.ts"
+import type { JobResult } from "./Job.ts"
+import * as Tally from "./Tally.ts"
+
+type Pair = readonly [name: string, value: string]
+
+const percent = (rate: number): string => `${(100 * rate).toFixed(1)}%`
+
+const count = (value: number): string => value.toLocaleString("en-US")
+
+/** `62.5% (95% interval 48.1% to 75.0%)` */
+export const rate = ({ interval, value }: Tally.Estimate): string =>
+  `${percent(value)} (95% interval ${percent(interval.lower)} to ${percent(interval.upper)})`
+
+/** Seconds as people say them: `48.2 s`, `12 min 3 s`. */
+export const time = (millis: number): string => {
+  const seconds = millis / 1000
+  if (seconds < 60) return `${seconds.toFixed(1)} s`
+  const minutes = Math.floor(seconds / 60)
+  return minutes < 60
+    ? `${minutes} min ${Math.round(seconds % 60)} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** Scores, pass rate, pass@k, tokens and time of a run. */
+export const figures = (tally: Tally.Tally): ReadonlyArray<Pair> => {
+  const score = Tally.meanScore(tally)
+  const passed = Tally.passRate(tally)
+  const seconds = tally.millis / 1000
+  return [
+    ...(score ? [["mean score", `${score.value.toFixed(4)} ± ${score.stderr.toFixed(4)}`] as const] : []),
+    ...(passed ? [["pass rate", rate(passed)] as const] : []),
+    ...Tally.passAtK(tally).flatMap(([k, estimate]) => (k === 1 ? [] : [[`pass@${k}`, rate(estimate)] as const])),
+    ["tokens", `${count(tally.trainedTokens)} generated, ${count(tally.tokens)} in all`],
+    ["time", `${time(tally.millis)}${seconds > 0 ? ` (${(tally.items / seconds).toFixed(1)} items/s)` : ""}`]
+  ]
+}
+
+/** `3 (identical_scores 2, unscorable 1)` */
+export const dropped = ({ dropped }: Tally.Tally): string => {
+  const all = Object.entries(dropped).sort(([, a], [, b]) => b - a)
+  const total = all.reduce((sum, [, one]) => sum + one, 0)
+  return total === 0 ? "0" : `${count(total)} (${all.map(([reason, one]) => `${reason} ${count(one)}`).join(", ")})`
+}
+
+/** How many items failed in this run, and why. */
+export const failures = ({ failures, reasons }: JobResult): ReadonlyArray<Pair> =>
+  failures === 0 ? [] : [["failed", `${count(failures)}: ${reasons.join("; ")}`]]
+
+const countsOf = (counts: { readonly [name: string]: number | undefined }): string =>
+  Object.entries(counts)
+    .flatMap(([name, one]) => (one ? [`${name} ${count(one)}`] : []))
+    .join(", ") || "none"
+
+/** What serving an environment came to. */
+export const ofServing = (summary: Rollout.Summary): ReadonlyArray<Pair> => [
+  ["environment", summary.environment],
+  ["step", String(summary.step)],
+  [
+    "groups sent",
+    `${count(summary.groupsSent)}${summary.duplicates > 0 ? `, ${summary.duplicates} of them before` : ""}`
+  ],
+  ["dropped", countsOf(summary.dropped)],
+  ["items", countsOf(summary.items)],
+  ["evaluations", String(summary.evaluations)]
+]
+
+/** Pairs as aligned lines. */
+export const print = (pairs: ReadonlyArray<Pair>): string => Table.pairs(pairs)

@@ -1,0 +1,127 @@
+/**
+ * Rollouts of an environment into a JSONL file, without a service: the original's `process`, run concurrently and resumable.
+ *
+ * One line per group, in the wire's form. `total_steps` counts items that gave groups, dropped ones included, as in the original;
+ * items put back by the environment are counted and not followed, also as there. Unlike there a failure concerns its item alone.
+ */
+import { Environment, ScoredGroup, ServerManager, Tokenizer, WireGroup } from "@atropos/core"
+import * as Concurrency from "@atropos/core/rollout/Concurrency"
+import * as GroupFilter from "@atropos/core/rollout/GroupFilter"
+import { Effect, Option, Result } from "effect"
+import * as Destination from "../job/Destination.ts"
+import * as Job from "../job/Job.ts"
+import * as ResumableFile from "../job/ResumableFile.ts"
+import * as Tally from "../job/Tally.ts"
+import * as Progress from "../Progress.ts"
+
+export interface ProcessOptions {
+  readonly path: string
+  readonly resume: boolean
+}
+
+export interface Processed extends Job.JobResult {
+  readonly destination: Destination.Destination
+  readonly repairedBytes: number
+  /** Results of earlier runs that this one went on from. */
+  readonly before: number
+}
+
+/** Settings that change how a run goes, and not what its lines are. */
+const runtimeOnly = new Set([
+  "batch_size",
+  "data_dir_to_save_evals",
+  "data_path_to_save_groups",
+  "eval_handling",
+  "eval_limit_ratio",
+  "inference_weight",
+  "max_batches_offpolicy",
+  "max_eval_workers",
+  "max_num_workers",
+  "max_num_workers_per_node",
+  "min_batch_allocation",
+  "min_items_sent_before_logging",
+  "num_rollouts_per_group_for_logging",
+  "num_rollouts_to_keep",
+  "rollout_server_url",
+  "steps_per_eval",
+  "total_steps",
+  "use_wandb",
+  "wandb_name",
+  "worker_timeout"
+])
+
+/** What a checkpoint remembers of the settings, to tell whether a run may go on from it. */
+export const madeBy = (environment: Environment.EnvironmentShape, modelName: string) =>
+  Destination.madeBy({
+    ...Object.fromEntries(Object.entries(environment.encodedSettings).filter(([name]) => !runtimeOnly.has(name))),
+    environment: environment.name,
+    model: modelName
+  })
+
+const tallyOf = (group: ScoredGroup.ScoredGroup, kept: boolean): Tally.Tally => ({
+  ...Tally.ofGroup({
+    scores: group.scores,
+    passes: Tally.passesOf(group.scores),
+    trainedTokens: GroupFilter.completionLengths(group).reduce((sum, length) => sum + length, 0),
+    tokens: ScoredGroup.tokenCount(group)
+  }),
+  kept: kept ? 1 : 0
+})
+
+const droppedFor = (reason: string): Tally.Tally => ({ ...Tally.empty, dropped: { [reason]: 1 } })
+
+/** Rolls out, filters and writes until `total_steps` items gave groups. */
+export const run = Effect.fn("Process.run")(function* ({ path, resume }: ProcessOptions) {
+  const environment = yield* Environment.Environment
+  const servers = yield* ServerManager.ServerManager
+  const tokenizer = yield* Effect.serviceOption(Tokenizer.Tokenizer)
+  const { settings } = environment
+
+  const made = madeBy(environment, servers.modelName)
+  const destination = yield* Destination.find(path, made, { resume })
+  const file = yield* ResumableFile.open(destination.path, made, destination.checkpoint)
+  const before = Option.match(destination.checkpoint, { onNone: () => 0, onSome: ({ tally }) => tally.items })
+  const target = settings.totalSteps < 0 ? undefined : settings.totalSteps
+  const progress = yield* Progress.make({ unit: "groups", total: target ?? 0, done: before })
+
+  const filterOptions: GroupFilter.FilterOptions = {
+    groupSize: settings.groupSize,
+    ensureScoresAreNotSame: settings.ensureScoresAreNotSame,
+    includeMessages: settings.includeMessages,
+    // No run has announced a limit: like the original, long sequences are kept here.
+    maxTokenLength: 0,
+    ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
+  }
+  const roll = ({ rollOut }: Environment.Work): Effect.Effect<Job.ItemResult, Environment.EnvironmentError> =>
+    rollOut.pipe(
+      Effect.map(({ groups, requeued }) => {
+        const lines: Array<string> = []
+        let tally = requeued.length > 0 ? { ...Tally.empty, dropped: { requeued: requeued.length } } : Tally.empty
+        for (const group of groups) {
+          const result = GroupFilter.filter(group, filterOptions)
+          tally = Tally.add(tally, tallyOf(group, Result.isSuccess(result)))
+          if (Result.isSuccess(result)) lines.push(WireGroup.encode(result.success))
+          else tally = Tally.add(tally, droppedFor(result.failure))
+        }
+        return { lines, tally, counts: groups.length > 0 }
+      }),
+      Effect.catchTag("Unscorable", () => Effect.succeed({ lines: [], tally: droppedFor("unscorable"), counts: false }))
+    )
+  const result = yield* Job.run({
+    items: environment.work,
+    label: ({ label }) => label,
+    roll,
+    workers: Math.max(1, Concurrency.maximumWorkers(settings, servers.serverCount)),
+    timeoutSeconds: settings.workerTimeout,
+    target,
+    file,
+    from: destination.checkpoint,
+    onProgress: (tally) => progress.update(tally.items, detail(tally))
+  })
+  return { ...result, destination, repairedBytes: file.repairedBytes, before } satisfies Processed
+}, Effect.scoped)
+
+const detail = (tally: Tally.Tally): string => {
+  const mean = Tally.meanScore(tally)
+  return mean === undefined ? "" : `mean score ${mean.value.toFixed(3)}, ${tally.kept} kept`
+}

@@ -1,0 +1,151 @@
+/**
+ * An environment held to its own laws, on some of its items (`Laws` of core): gold answers get the top of the range and wrong ones
+ * less, permuting a group permutes its scores, the same group gets the same scores, scores are finite and in range, the same
+ * settings give the same items, and text of any kind neither fails nor takes over a second to score.
+ *
+ * Needs `claims` in the environment's definition. Everything random is drawn from a seed, so that a violation is found again.
+ * A score that never comes back cannot be interrupted where it computes without pause; one that waits ends after the limit.
+ */
+import { Environment, Laws } from "@atropos/core"
+import { Cause, Duration, Effect, Exit, Option, Random, Stream } from "effect"
+import { CommandFailed, UsageError } from "../Failure.ts"
+import * as Hostile from "./Hostile.ts"
+
+export interface ValidateOptions {
+  readonly items: number
+  readonly seed: number
+}
+
+/** One law and how it fared. */
+export interface Verdict {
+  readonly law: string
+  readonly checks: number
+  readonly violations: number
+  /** The first violation: the item and what happened. */
+  readonly first: string | undefined
+}
+
+export interface Validated {
+  readonly items: number
+  /** Checks that the environment declined to score. */
+  readonly unscorable: number
+  readonly verdicts: ReadonlyArray<Verdict>
+}
+
+const laws = {
+  gold: "a gold answer gets the top of the range",
+  wrong: "a wrong answer gets less",
+  permutation: "permuting a group permutes its scores",
+  determinism: "the same group gets the same scores",
+  finiteness: "scores are finite",
+  range: "scores are in the range",
+  items: "the same settings give the same items",
+  robustness: "no text fails to be scored",
+  speed: "no text takes over a second"
+} as const
+type LawName = keyof typeof laws
+
+const scoreLimit = Duration.seconds(1)
+const randomTextsPerItem = 8
+
+const reasonOf = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  return error instanceof Error ? error.message : String(error)
+}
+
+const short = (text: string): string =>
+  text.length > 120 ? `${text.slice(0, 120)}… (${text.length} characters)` : text
+
+/** Checks every law on the first items. */
+export const run = Effect.fn("Validate.run")(
+  function* (options: ValidateOptions) {
+    const environment = yield* Environment.Environment
+    if (Option.isNone(environment.claims)) {
+      return yield* new UsageError({
+        message: `the environment ${environment.name} makes no claims to be held to: give its definition a "claims" with gold and wrong answers and the range of its scores`
+      })
+    }
+    const { items, scoreRange } = environment.claims.value
+    const verdicts = new Map<LawName, Verdict>()
+    let unscorable = 0
+    const note = (law: LawName, violation?: string): void => {
+      const before = verdicts.get(law) ?? { law: laws[law], checks: 0, violations: 0, first: undefined }
+      verdicts.set(law, {
+        ...before,
+        checks: before.checks + 1,
+        violations: before.violations + (violation === undefined ? 0 : 1),
+        first: before.first ?? violation
+      })
+    }
+
+    const take = items.pipe(
+      Stream.take(options.items),
+      Stream.runCollect,
+      Effect.mapError(
+        (error) => new CommandFailed({ message: `the items cannot be read: ${error.message}`, cause: error })
+      )
+    )
+    const taken = yield* take
+    if (taken.length === 0)
+      return yield* new CommandFailed({ message: `the environment ${environment.name} has no items` })
+    const again = (yield* take).map(({ label }) => label)
+    taken.forEach(({ label }, index) =>
+      note(
+        "items",
+        again[index] === label
+          ? undefined
+          : `item ${index} was ${short(label)}, then ${short(again[index] ?? "absent")}`
+      )
+    )
+
+    const check = Effect.fnUntraced(function* (
+      item: Environment.ClaimedItem,
+      checked: ReadonlyArray<LawName>,
+      law: Effect.Effect<void, Laws.LawBroken | Environment.EnvironmentError | Environment.Unscorable>
+    ) {
+      const exit = yield* Effect.exit(Effect.timeout(law, Duration.seconds(30)))
+      if (Exit.isSuccess(exit)) return checked.forEach((one) => note(one))
+      const error = Cause.squash(exit.cause)
+      if (error instanceof Environment.Unscorable) {
+        unscorable++
+        return
+      }
+      const isBroken = error instanceof Laws.LawBroken
+      note(isBroken ? error.law : "robustness", `${short(item.label)}: ${reasonOf(exit.cause)}`)
+    })
+
+    const hold = Effect.fnUntraced(function* (item: Environment.ClaimedItem) {
+      const texts = [...item.gold, ...item.wrong]
+      const group = texts.map((text) => Laws.trajectoryOf(text))
+      const order = yield* Random.shuffle(group.map((_, index) => index))
+      yield* check(item, ["gold", "wrong"], Laws.goldOnTop(item.score, item.gold, item.wrong, scoreRange))
+      yield* check(item, ["permutation"], Laws.permutation(item.score, group, order))
+      yield* check(item, ["determinism"], Laws.determinism(item.score, group))
+      yield* check(item, ["finiteness", "range"], Laws.inRange(item.score, group, scoreRange))
+    })
+
+    const stress = Effect.fnUntraced(function* (item: Environment.ClaimedItem, text: string) {
+      const group = [text, ...item.gold].map((one) => Laws.trajectoryOf(one))
+      const scoring = Laws.inRange(item.score, group, scoreRange)
+      const [took] = yield* Effect.timed(check(item, ["robustness", "finiteness", "range"], scoring))
+      const isSlow = Duration.isGreaterThan(took, scoreLimit)
+      note(
+        "speed",
+        isSlow ? `${short(item.label)}: ${Duration.format(took)} for ${JSON.stringify(short(text))}` : undefined
+      )
+    })
+
+    for (const [index, item] of taken.entries()) {
+      yield* hold(item)
+      // The fixed texts do not depend on the item: a few items see them all, the rest random ones.
+      const texts = [...(index < 2 ? Hostile.fixed : []), ...(yield* Hostile.random(randomTextsPerItem))]
+      for (const text of texts) yield* stress(item, text)
+    }
+    return {
+      items: taken.length,
+      unscorable,
+      verdicts: Object.keys(laws).flatMap((name) => verdicts.get(name as LawName) ?? [])
+    } satisfies Validated
+  },
+  (effect, { seed }) => Random.withSeed(effect, seed)
+)
