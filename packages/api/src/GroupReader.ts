@@ -21,9 +21,8 @@ export interface Task {
 
 /** What the thread answers. */
 export type Reply =
-  | { readonly _tag: "read"; readonly groups: ReadonlyArray<WireGroup.Received> }
+  | { readonly groups: ReadonlyArray<WireGroup.Received> }
   | {
-      readonly _tag: "refused"
       readonly reason: WireGroup.WireError["reason"]
       readonly details: ReadonlyArray<unknown>
     }
@@ -132,7 +131,7 @@ const makeThread = Effect.gen(function* () {
       Effect.uninterruptible,
       turn.withPermits(1),
       Effect.flatMap((reply) =>
-        reply._tag === "read"
+        "groups" in reply
           ? Effect.succeed(reply.groups)
           : Effect.fail(new WireGroup.WireError({ reason: reply.reason, details: reply.details }))
       )

@@ -37,7 +37,9 @@ const createNodeServer = () =>
 export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =>
   Layer.unwrap(
     Effect.map(
-      HttpRouter.toHttpEffect(Layer.mergeAll(routes, notFound, Cors.layer(options.origins ?? "loopback"))).pipe(
+      HttpRouter.toHttpEffect(
+        routes.pipe(Layer.merge(notFound), Layer.merge(Cors.layer(options.origins ?? "loopback")))
+      ).pipe(
         // Paths are what they are in the original: case counts, and so do double slashes.
         Effect.provideService(HttpRouter.RouterConfig, { ignoreDuplicateSlashes: false, caseSensitive: true })
       ),

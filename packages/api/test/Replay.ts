@@ -30,16 +30,19 @@ export const send = (port: number, prefix: string, { body, method, path }: Pick<
   new Promise<Answer>((resolve, reject) => {
     const text = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
     const headers = text === undefined ? {} : { "content-type": "application/json", "content-length": text.length }
-    const outgoing = request({ host: "127.0.0.1", port, method, path: prefix + path, headers }, (incoming) => {
-      const chunks: Array<Buffer> = []
-      incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
-      incoming.on("error", reject)
-      incoming.on("end", () => {
-        const content = Buffer.concat(chunks).toString()
-        const isJson = incoming.headers["content-type"]?.startsWith("application/json") ?? false
-        resolve({ status: incoming.statusCode ?? 0, response: isJson ? JSON.parse(content) : content })
-      })
-    })
+    const outgoing = request(
+      { host: "127.0.0.1", port, method, path: prefix + path, headers, agent: false },
+      (incoming) => {
+        const chunks: Array<Buffer> = []
+        incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
+        incoming.on("error", reject)
+        incoming.on("end", () => {
+          const content = Buffer.concat(chunks).toString()
+          const isJson = incoming.headers["content-type"]?.startsWith("application/json") ?? false
+          resolve({ status: incoming.statusCode ?? 0, response: isJson ? JSON.parse(content) : content })
+        })
+      }
+    )
     outgoing.on("error", reject)
     outgoing.end(text)
   })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Arbitrary, Result, Schema } from "effect"
 import * as WireGroup from "../src/WireGroup.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
@@ -76,6 +76,14 @@ describe("WireGroup.read", () => {
       advantages: [[1.5, 0.5, 100]],
       env_id: 4
     })
+  })
+
+  it.each(["2_0", " 1 ", ".5", "5.", "+1e-3", "1_.5", "1e_5"])("takes %j for a float", (text) => {
+    assert(Result.isSuccess(read(score(JSON.stringify(text)))))
+  })
+
+  it.each([" 2_0", "_1", "1__0", "1_", "", ".", "e5", "1 0", "0x10"])("does not take %j for a float", (text) => {
+    assert.strictEqual(wrong(score(JSON.stringify(text)))[0]?.type, "float_parsing")
   })
 
   it("writes integers without a fraction", () => {
@@ -245,6 +253,52 @@ describe("WireGroup.read", () => {
       [["body", "tokens", 0], "List should have at most 2 items after validation, not 3"]
     ])
   })
+})
+
+const write = (rows: ReadonlyArray<ReadonlyArray<string>>) =>
+  `[${rows.map((entries) => `[${entries.join(",")}]`).join(", ")}]`
+
+describe("the fast way to read", () => {
+  const row = Arbitrary.array(
+    Arbitrary.schema(
+      Schema.Literals([
+        "0",
+        "7",
+        "-1",
+        "2147483647",
+        "1.5",
+        "-0.25e-3",
+        "1e30",
+        "1e39",
+        "true",
+        '"3"',
+        "null",
+        " 12 ",
+        "[1]",
+        "-",
+        "01",
+        "1."
+      ])
+    ),
+    { maxLength: 3 }
+  )
+  const matrix = Arbitrary.array(row, { maxLength: 3 })
+
+  it.prop(
+    "takes what the careful way takes, with the same result, and leaves the rest to it",
+    [matrix, matrix, Arbitrary.schema(Schema.Literals(["tokens", "masks", "advantages", "scores"]))],
+    ([first, second, key]) => {
+      const json = `{"tokens":${write(second)},"masks":${write(second)},"scores":[${second.map(() => 1).join()}],"${key}":${write(first)}}`
+      const careful = Result.flatMap(WireGroup.parse(bytes(json)), ({ value }) => WireGroup.check(value))
+      const found = read(json)
+      assert.strictEqual(Result.isSuccess(found), Result.isSuccess(careful))
+      if (Result.isSuccess(found) && Result.isSuccess(careful)) {
+        assert.deepStrictEqual(JSON.parse(text(found.success.json)), careful.success.values)
+        assert.strictEqual(found.success.tokens, careful.success.tokens)
+      }
+    },
+    { arbitrary: { runs: 1000 } }
+  )
 })
 
 describe("WireGroup.readList", () => {

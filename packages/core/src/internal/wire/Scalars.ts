@@ -7,7 +7,7 @@
 import type { Loc, Report } from "./Detail.ts"
 
 const integerText = /^[+-]?\d+(?:_\d+)*(?:\.0+)?$/
-const floatText = /^[+-]?(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+)?$/
+const floatText = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 const notFiniteText = /^[+-]?(?:inf|infinity|nan)$/i
 
 export interface Range {
@@ -64,6 +64,10 @@ export const int = (value: unknown, range: Range, loc: Loc, report: Report): num
   return 0
 }
 
+/** Spaces around, or single underscores anywhere inside, but not both. */
+const plainFloat = (text: string): string =>
+  text.includes("_") && !/^_|__|_$/.test(text) ? text.replaceAll("_", "") : text.trim()
+
 /** A finite number of the range, or 0 and a detail. */
 export const float = (value: unknown, range: Range, loc: Loc, report: Report): number => {
   if (typeof value === "number") {
@@ -74,13 +78,13 @@ export const float = (value: unknown, range: Range, loc: Loc, report: Report): n
     return value ? 1 : 0
   }
   if (typeof value === "string") {
-    const trimmed = value.trim()
-    if (floatText.test(trimmed)) {
+    const text = plainFloat(value)
+    if (floatText.test(text)) {
       report.coerced = true
-      const number = Number(trimmed.replaceAll("_", ""))
+      const number = Number(text)
       return Number.isFinite(number) ? within(number, range, loc, report, value) : notFinite(loc, report, value)
     }
-    if (notFiniteText.test(trimmed)) return notFinite(loc, report, value)
+    if (notFiniteText.test(text)) return notFinite(loc, report, value)
     report.add("float_parsing", loc, "Input should be a valid number, unable to parse string as a number", value)
     return 0
   }
