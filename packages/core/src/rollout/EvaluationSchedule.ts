@@ -7,10 +7,3 @@
 /** Whether a multiple of `every` lies in (previous, step]; never where `every` is 0 or less. */
 export const isDue = (previous: number, step: number, every: number): boolean =>
   every > 0 && Math.floor(step / every) > Math.floor(previous / every)
-
-/** The multiples of `every` in (previous, step], ascending. */
-export const crossed = (previous: number, step: number, every: number): ReadonlyArray<number> => {
-  if (!isDue(previous, step, every)) return []
-  const first = Math.floor(previous / every) + 1
-  return Array.from({ length: Math.floor(step / every) - first + 1 }, (_, index) => (first + index) * every)
-}

@@ -1,5 +1,18 @@
 /** Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module. */
-import { Context, Deferred, type Duration, Effect, Exit, Fiber, Option, Path, Result, Scope, Stream } from "effect"
+import {
+  Context,
+  Deferred,
+  type Duration,
+  Effect,
+  Exit,
+  Fiber,
+  Latch,
+  Option,
+  Path,
+  Result,
+  Scope,
+  Stream
+} from "effect"
 import type { EnvironmentShape, RolledOut } from "../Environment.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import { ServerManager } from "../ServerManager.ts"
@@ -85,8 +98,12 @@ export const run = Effect.fn("Runner.run")(
     const finished = yield* Deferred.make<void>()
     let status: EnvironmentStatus | undefined
     let step = Option.getOrElse(resumedFrom, () => startingStep)
-    // Groups answered for since the last status: it may not count them yet.
+    // Groups answered for that `status` may not count yet.
     let answered = 0
+    let answeredInAll = 0
+    // Whether a status was pushed whose queue could not be told apart from groups just sent.
+    let isStale = false
+    const refresh = Latch.makeUnsafe(false)
     let duplicatesInARow = 0
 
     const record = (atStep: number, values: { readonly [name: string]: number }): Effect.Effect<void> =>
@@ -123,6 +140,7 @@ export const run = Effect.fn("Runner.run")(
       isOnlyUnsent: (index, unsent) => cursor.holds(index) <= unsent,
       onDelivered: ({ index }, outcome) => {
         answered++
+        answeredInAll++
         duplicatesInARow = outcome.status === "duplicate" ? duplicatesInARow + 1 : 0
         metrics.delivered(outcome.status === "duplicate")
         cursor.release(index)
@@ -142,11 +160,14 @@ export const run = Effect.fn("Runner.run")(
       if (status === undefined || submitter.isBlocked()) return 0
       const { groupSize, maxBatchesOffpolicy, minBatchAllocation } = settings
       const underWay = running + submitter.unsent() + answered
-      return Math.min(
-        Concurrency.workerLimit(settings, servers.serverCount, evaluations.isRunning()) - running,
-        Concurrency.queueRoom({ batchSize, groupSize, maxBatchesOffpolicy, minBatchAllocation, status }) - underWay,
-        Concurrency.groupsUntilEnd(totalSteps, batchSize, groupSize, status) - underWay
+      const queue = Math.min(
+        Concurrency.queueRoom({ batchSize, groupSize, maxBatchesOffpolicy, minBatchAllocation, status }),
+        Concurrency.groupsUntilEnd(totalSteps, batchSize, groupSize, status)
       )
+      // The queue seems full, but perhaps only because some groups are counted twice: ask.
+      if (queue - underWay <= 0 && (answered > 0 || isStale)) refresh.openUnsafe()
+      const workers = Concurrency.workerLimit(settings, servers.serverCount, evaluations.isRunning())
+      return Math.min(workers - running, queue - underWay)
     }
 
     const filterOptions = (): GroupFilter.FilterOptions => ({
@@ -227,9 +248,10 @@ export const run = Effect.fn("Runner.run")(
 
     const onStatus = Effect.fnUntraced(function* (next: EnvironmentStatus) {
       const previous = step
-      status = next
+      // A pushed status may be older or newer than the answers to what was sent meanwhile: then only a fresh one tells.
+      if (status !== undefined && (answered > 0 || submitter.isSending())) isStale = true
+      else status = next
       step = next.currentStep
-      answered = 0
       yield* weights.set(name, next.envWeight)
       if (step > previous) {
         // In a fiber of its own: a slow answer must not keep the next status waiting.
@@ -238,6 +260,24 @@ export const run = Effect.fn("Runner.run")(
       }
       if (step >= totalSteps) yield* Deferred.succeed(finished, undefined)
       pool.wake()
+    })
+
+    const refreshStatus = Effect.gen(function* () {
+      for (;;) {
+        yield* refresh.await
+        const before = answeredInAll
+        const fresh = yield* Effect.result(Effect.suspend(() => client.status(connection.registration().envId)))
+        refresh.closeUnsafe()
+        if (Result.isSuccess(fresh)) {
+          status = fresh.success
+          answered = answeredInAll - before
+          isStale = false
+        } else {
+          // Followed up by `followStatus`, which waits for the service; here it is only a matter of not insisting.
+          yield* Effect.sleep("1 second")
+        }
+        pool.wake()
+      }
     })
 
     const followStatus = Effect.gen(function* () {
@@ -316,15 +356,21 @@ export const run = Effect.fn("Runner.run")(
 
     if (options.evaluateAtStart && Option.isNone(resumedFrom)) evaluations.request(step)
     const sending = yield* Effect.forkIn(submitter.run, scope)
-    yield* Effect.forkIn(evaluations.run, scope)
-    yield* Effect.forkIn(keepSaving, scope)
-    yield* Effect.forkIn(followStatus, scope)
+    const attending = yield* Effect.all([evaluations.run, keepSaving, followStatus, refreshStatus], {
+      concurrency: "unbounded",
+      discard: true
+    }).pipe(Effect.forkIn(scope))
     const work = Effect.gen(function* () {
       yield* Effect.raceFirst(Deferred.await(finished), Effect.andThen(pool.run, submitter.flush))
       if (options.evaluateAtEnd) evaluations.request(step)
       yield* evaluations.idle
     })
-    yield* Effect.onExit(Effect.mapError(work, failing("items")), stop)
+    // None of the others ever ends: if one dies, so does the run, and not in silence.
+    const supervised = Effect.raceFirst(
+      work,
+      Effect.andThen(Effect.raceFirst(Fiber.join(sending), Fiber.join(attending)), Effect.never)
+    )
+    yield* Effect.onExit(Effect.mapError(supervised, failing("items")), stop)
 
     const summary: Summary = { environment: name, step, evaluations: evaluations.finished(), ...metrics.totals() }
     yield* Effect.logInfo("environment finished", summary)

@@ -245,7 +245,10 @@ const decode = Effect.fnUntraced(function* (record: Uint8Array, file: string) {
       (cause) => new SpoolError({ path: file, message: `damaged record in ${file}`, isFull: false, cause })
     )
   )
-  const group = yield* Effect.fromResult(PackedGroup.decode(record.subarray(4 + headerLength(record)))).pipe(
+  // A copy (a Buffer's `slice` is none), so that the group's arrays, which are views, are aligned and do not keep the whole segment in memory.
+  const group = yield* Effect.fromResult(
+    PackedGroup.decode(new Uint8Array(record.subarray(4 + headerLength(record))))
+  ).pipe(
     Effect.mapError(
       (cause) => new SpoolError({ path: file, message: `damaged group ${key} in ${file}`, isFull: false, cause })
     )

@@ -28,6 +28,8 @@ export interface Submitter {
   readonly offer: (delivery: Delivery) => void
   /** Groups not yet answered for. */
   readonly unsent: () => number
+  /** A request is on its way: the service may have its groups already. */
+  readonly isSending: () => boolean
   /** The memory bound is reached: no more rollouts, please. */
   readonly isBlocked: () => boolean
   /** Sends for as long as it runs. */
@@ -52,6 +54,7 @@ export const make = (options: SubmitterOptions): Submitter => {
   let spoolFailure: string | undefined
   // Groups to be sent one by one because the request they were in was refused.
   let singles = 0
+  let isSending = false
   const unsentOf = new Map<number, number>()
   for (const { index } of spool.recovered) unsentOf.set(index, (unsentOf.get(index) ?? 0) + 1)
 
@@ -64,7 +67,8 @@ export const make = (options: SubmitterOptions): Submitter => {
   }
 
   const persist = Effect.gen(function* () {
-    const entries = memory
+    // A copy: groups go on arriving during the write.
+    const entries = memory.slice()
     if (entries.length === 0) return 0
     const written = yield* Effect.result(
       spool.append(
@@ -75,7 +79,6 @@ export const make = (options: SubmitterOptions): Submitter => {
       )
     )
     if (Result.isSuccess(written)) {
-      // What arrived during the write is behind what was written.
       memory = memory.slice(entries.length)
       spoolFailure = undefined
       return memory.length
@@ -134,6 +137,7 @@ export const make = (options: SubmitterOptions): Submitter => {
       }
       const { batch, source } = yield* next
       if (batch.length === 0) continue
+      isSending = true
       const answer = yield* Effect.result(
         submit(batch).pipe(
           Effect.timeoutOrElse({
@@ -143,6 +147,7 @@ export const make = (options: SubmitterOptions): Submitter => {
           })
         )
       )
+      isSending = false
       if (Result.isSuccess(answer)) {
         if (isAway) yield* Effect.logInfo("trajectory service is back", { unsent: unsent() })
         isAway = false
@@ -195,6 +200,7 @@ export const make = (options: SubmitterOptions): Submitter => {
       arrival.openUnsafe()
     },
     unsent,
+    isSending: () => isSending,
     isBlocked: () => memory.length >= options.maxGroupsInMemory,
     run,
     flush: empty.await,

@@ -2,11 +2,12 @@
  * Rolls items out, as many at once as there is room for, each in a fiber of its own.
  *
  * A rollout that fails, dies or takes too long concerns its own item alone: the item is tried again after a pause, and given up
- * after `maxAttempts`. Rollouts under way are never cancelled by a shrinking limit; there is merely no new one. When rollout
+ * after `maxAttempts`; an outage of the inference servers does not count. Rollouts under way are never cancelled by a shrinking limit; there is merely no new one. When rollout
  * after rollout fails, new ones are started one at a time and ever more slowly, so that an outage does not use items up.
  */
 import { Cause, Clock, Effect, Exit, Latch, Pull, Result, type Scope, Stream } from "effect"
-import { type EnvironmentError, type RolledOut, Unscorable, type Work } from "../Environment.ts"
+import { EnvironmentError, type RolledOut, Unscorable, type Work } from "../Environment.ts"
+import { InferenceError } from "../Inference.ts"
 import { backoffMillis } from "./backoff.ts"
 import { reasonOf } from "./reason.ts"
 
@@ -19,6 +20,8 @@ export interface Task {
   readonly work: Work
   /** Attempts that failed before. */
   readonly failures: number
+  /** Held already: an item that is tried again, or was put back. */
+  readonly isRetry: boolean
 }
 
 export interface PoolOptions {
@@ -129,7 +132,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
       const work = fresh[freshAt++]!
       const index = freshIndex++
       if (freshAt >= fresh.length) demand.openUnsafe()
-      if (!isDone(index)) return { index, path: String(index), work, failures: 0 }
+      if (!isDone(index)) return { index, path: String(index), work, failures: 0, isRetry: false }
     }
     return undefined
   }
@@ -140,7 +143,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
       return Effect.asVoid(
         Effect.forkIn(
           Effect.gen(function* () {
-            yield* Effect.sleep(yield* backoffMillis(task.failures))
+            yield* Effect.sleep(yield* backoffMillis(Math.max(1, task.failures)))
             delayed--
             backlog.push(task)
             wake()
@@ -162,7 +165,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
     if (Exit.isSuccess(exit)) {
       failuresInARow = 0
       exit.value.requeued.forEach((work, position) => {
-        const again = { index: task.index, path: `${task.path}.${position}`, work, failures: 0 }
+        const again = { index: task.index, path: `${task.path}.${position}`, work, failures: 0, isRetry: true }
         onStart(again)
         backlog.push(again)
       })
@@ -176,10 +179,11 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
       return
     }
     failuresInARow++
-    const failures = task.failures + 1
+    // An outage of the inference servers is not the item's fault: it costs no attempt, only time.
+    const failures = isOutage(error) ? task.failures : task.failures + 1
     const isFinal = failures >= maxAttempts
     yield* onFailure({ ...task, failures }, toFailure(exit.cause, timeoutSeconds), millis, isFinal)
-    if (!isFinal) yield* later({ ...task, failures })
+    if (!isFinal) yield* later({ ...task, failures, isRetry: true })
   })
 
   const start = (task: Task): Effect.Effect<void> =>
@@ -221,8 +225,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
         }
         const task = take()
         if (task !== undefined) {
-          // An item that is tried again or was put back is held already.
-          if (task.failures === 0 && task.path === String(task.index)) onStart(task)
+          if (!task.isRetry) onStart(task)
           yield* start(task)
           continue
         }
@@ -244,6 +247,11 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
     run: Effect.raceFirst(dispatch, Effect.andThen(source, Effect.never))
   }
 }
+
+const isOutage = (error: unknown): boolean =>
+  error instanceof EnvironmentError && error.cause instanceof InferenceError && outages.has(error.cause.reason)
+
+const outages: ReadonlySet<string> = new Set(["unreachable", "overloaded", "noServer"])
 
 const toFailure = (cause: Cause.Cause<unknown>, timeoutSeconds: number): Failure => {
   const error = Cause.squash(cause)

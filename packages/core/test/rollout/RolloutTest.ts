@@ -1,6 +1,6 @@
 /** Parts for tests of rollouts: environments over numbers, a service that can go away, a folder of its own. */
 import { NodeServices } from "@effect/platform-node"
-import { Effect, Fiber, FileSystem, Layer, Option, Stream } from "effect"
+import { Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as EnvironmentSettings from "../../src/EnvironmentSettings.ts"
 import * as Environment from "../../src/Environment.ts"
@@ -110,7 +110,11 @@ export const layerServers = Layer.mock(ServerManager, {
 })
 
 /** Platform and inference side of a run. */
-export const layerParts = Layer.mergeAll(NodeServices.layer, layerServers)
+export const layerParts = Layer.mergeAll(
+  NodeServices.layer,
+  layerServers,
+  Layer.succeed(References.MinimumLogLevel, "None")
+)
 
 /** Runs an environment against a client in a fiber. */
 export const start = (
@@ -138,6 +142,13 @@ export const pass = (seconds: number) =>
       yield* TestClock.adjust("250 millis")
       yield* TestClock.withLive(Effect.sleep("1 millis"))
     }
+  })
+
+/** Waits for a fiber's end while time passes, however long real input and output take. */
+export const finish = <A, E>(fiber: Fiber.Fiber<A, E>) =>
+  Effect.gen(function* () {
+    for (let i = 0; i < 5000 && fiber.pollUnsafe() === undefined; i++) yield* pass(0.25)
+    return yield* Fiber.join(fiber)
   })
 
 /** The next batch, if one is ready. */
