@@ -3,9 +3,7 @@ import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as References from "effect/References"
 import * as Runtime from "effect/Runtime"
-import { redact, Secrets } from "./Secrets.ts"
 
 interface Described {
   readonly _tag?: string
@@ -16,20 +14,21 @@ interface Described {
 const describe = (error: unknown): Described =>
   typeof error === "object" && error !== null ? error : { message: String(error) }
 
-/** Prints one line for an expected failure; a broken invariant says so, with its stack, since the user cannot have caused it. */
-export const print = Effect.fn("Report.print")(function* (cause: Cause.Cause<unknown>) {
-  if (Cause.hasInterruptsOnly(cause)) return
-  const secrets = yield* Secrets
-  const isVerbose = (yield* References.MinimumLogLevel) === "Debug" || (yield* References.MinimumLogLevel) === "Trace"
-  const error = describe(Cause.squash(cause))
-  // Usage mistakes are shown by the command line parser's presenter.
-  if (error._tag === "ShowHelp") return
-  if (Cause.hasFails(cause) && !isVerbose) {
-    return yield* Console.error(redact(`atropos: ${error.message || error._tag}`, secrets))
-  }
-  const heading = Cause.hasFails(cause) ? "atropos:" : "atropos: this should not have happened; please report it:"
-  yield* Console.error(redact(`${heading}\n${Cause.pretty(cause)}`, secrets))
-})
+/**
+ * Prints one line for an expected failure, with all there is to know under `--log-level debug`; a broken invariant says so, with
+ * its stack, since the user cannot have caused it.
+ */
+export const print = (logLevel: string | undefined) =>
+  Effect.fn("Report.print")(function* (cause: Cause.Cause<unknown>) {
+    const error = describe(Cause.squash(cause))
+    // Usage mistakes are shown by the command line parser's presenter.
+    if (Cause.hasInterruptsOnly(cause) || error._tag === "ShowHelp") return
+    const isVerbose = logLevel === "debug" || logLevel === "trace" || logLevel === "all"
+    const isExpected = Cause.hasFails(cause)
+    const heading = isExpected ? "atropos: " : "atropos: this should not have happened; please report it:\n"
+    const text = isExpected && !isVerbose ? error.message || error._tag : Cause.pretty(cause)
+    yield* Console.error(`${heading}${text}`)
+  })
 
 /** Usage mistakes found by the parser exit with 2; the rest carries its own code. */
 export const teardown: Runtime.Teardown = (exit, onExit) => {

@@ -11,6 +11,8 @@ import packageJson from "../package.json" with { type: "json" }
 import { type VerbEntry, verbs } from "./commands/index.ts"
 import type { Verb } from "./commands/Verb.ts"
 import * as Words from "./config/Words.ts"
+import * as Report from "./Report.ts"
+import { redacted } from "./Secrets.ts"
 
 export const version: string = packageJson.version
 
@@ -27,8 +29,7 @@ const load = Effect.fn("Root.load")(function* (name: string, entry: VerbEntry, w
 /** Verbs that run until they are stopped, and tell what happens meanwhile; the others have a progress bar or a result. */
 const talkative: ReadonlySet<string | undefined> = new Set(["api", "serve"])
 
-/** Runs the command for these words (without `node` and the script). */
-export const run = Effect.fn("Root.run")(function* (words: ReadonlyArray<string>) {
+const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string>) {
   const chosen = Words.verb(words)
   const wantsAll = words.some((word) => word.startsWith("--completions"))
   const made = yield* Effect.forEach(Object.entries<VerbEntry>(verbs), ([name, entry]) =>
@@ -45,3 +46,7 @@ export const run = Effect.fn("Root.run")(function* (words: ReadonlyArray<string>
     Effect.provideService(References.MinimumLogLevel, talkative.has(chosen) ? "Info" : "Warn")
   )
 })
+
+/** Runs the command for these words (without `node` and the script); what goes wrong is printed, and no secret ever is. */
+export const run = (words: ReadonlyArray<string>) =>
+  runVerb(words).pipe(Effect.tapCause(Report.print(Words.peek(words, "log-level"))), redacted)

@@ -8,8 +8,6 @@ import * as Report from "./Report.ts"
 import * as Root from "./Root.ts"
 
 Root.run(process.argv.slice(2)).pipe(
-  Effect.tapCause(Report.print),
-  Effect.provide(Presentation.layer),
-  Effect.provide(NodeServices.layer),
+  Effect.provide([Presentation.layer, NodeServices.layer]),
   NodeRuntime.runMain({ disableErrorReporting: true, teardown: Report.teardown })
 )

@@ -22,7 +22,7 @@ const settingsOf = ({ settings }: Environments.RunnableEnvironment): ReadonlyArr
       return {
         name: EnvironmentSettings.wireName(field),
         default: annotations?.["default"],
-        description: String(annotations?.["description"] ?? ""),
+        description: typeof annotations?.["description"] === "string" ? annotations["description"] : "",
         isCommon: common[field] === schema
       }
     })

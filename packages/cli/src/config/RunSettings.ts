@@ -87,13 +87,14 @@ export const make = Effect.fn("RunSettings.make")(function* (
           explain(error, values, (name) => (name in flags.openai ? `--openai.${name}` : `${where}.${name}`))
         )
       )
-  const isList = (value: typeof raw): value is ReadonlyArray<Values> => Array.isArray(value)
   const servers = isList(raw)
     ? yield* Effect.forEach(raw, (values, index) => decodeServer(values, `openai[${index}]`))
     : yield* decodeServer(raw, "openai")
   yield* keepSecret([servers].flat().map(({ apiKey }) => apiKey))
   return { chosen, word, given, common, servers, manager } satisfies RunSettings
 })
+
+const isList = (value: Values | ReadonlyArray<Values>): value is ReadonlyArray<Values> => Array.isArray(value)
 
 /** Remembers keys, so that they are cleared from whatever is printed. */
 const keepSecret = Effect.fn("RunSettings.keepSecret")(function* (keys: ReadonlyArray<string | null>) {

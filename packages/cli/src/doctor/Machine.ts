@@ -79,12 +79,16 @@ export const writable = Effect.fn("Machine.writable")(function* (folder: string)
   )
 })
 
+const variable = (name: string): Effect.Effect<string | undefined> =>
+  Config.option(Config.String(name)).pipe(
+    Effect.map(Option.getOrUndefined),
+    Effect.orElseSucceed(() => undefined)
+  )
+
 /** The cache of models and data sets, and the token for gated ones. */
 export const huggingFace = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const variable = (name: string) =>
-    Effect.map(Effect.orElseSucceed(Config.option(Config.String(name)), Option.none), Option.getOrUndefined)
   const home = (yield* variable("HOME")) ?? "."
   const cache = (yield* variable("HF_HOME")) ?? path.join(home, ".cache", "huggingface")
   const hasFile = yield* Effect.orElseSucceed(fs.exists(path.join(cache, "token")), () => false)

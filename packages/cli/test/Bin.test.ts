@@ -1,0 +1,198 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, layer } from "@effect/vitest"
+import { ScoredGroup, TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
+import { Effect, Fiber, FileSystem, Option, Path, Stream } from "effect"
+import * as Bin from "./Bin.ts"
+
+const lines = (text: string): ReadonlyArray<string> => text.split("\n").filter((line) => line !== "")
+
+/** The first line that fits, of a stream of bytes. */
+const firstLine = (stream: Stream.Stream<Uint8Array, unknown>, fits: (line: string) => boolean) =>
+  stream.pipe(Stream.decodeText, Stream.splitLines, Stream.filter(fits), Stream.runHead, Effect.map(Option.getOrThrow))
+
+/** What a run of my-env asked for, group by group. */
+const numbersIn = Effect.fnUntraced(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* fs.readFileString(file)
+  return lines(text)
+    .map((line) => Number(JSON.parse(line).messages[0][0].content))
+    .sort((a, b) => a - b)
+})
+
+layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })("the atropos command", (it) => {
+  it.effect("shows help without loading what only some verbs need", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const cwd = yield* Bin.folder
+      const report = path.join(cwd, "loaded.txt")
+      const { code, stdout } = yield* Bin.run(["--help"], {
+        cwd,
+        node: ["--import", Bin.loadedModules],
+        env: { LOADED_MODULES: report }
+      })
+      assert.strictEqual(code, 0)
+      for (const verb of ["up", "api", "serve", "process", "evaluate", "validate", "envs", "doctor"]) {
+        assert.match(stdout, new RegExp(`^  ${verb} `, "m"))
+      }
+      const loaded = lines(yield* fs.readFileString(report))
+      assert.isAbove(loaded.length, 10)
+      const heavy =
+        /node_modules\/(openai|@electric-sql|@huggingface|hyparquet|@cortex-js|onnxruntime|@effect\/sql-pg|yaml)\/|packages\/(api|core|envs)\//
+      assert.deepStrictEqual(
+        loaded.filter((url) => heavy.test(url)),
+        []
+      )
+    })
+  )
+
+  it.effect("exits with 2 for a wrong flag, a wrong verb and a typo in a file, and names what was meant", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* Bin.folder
+      yield* fs.writeFileString(`${cwd}/run.yaml`, "env:\n  largest: 5\n  totl_steps: 3\n")
+      const flag = yield* Bin.run(["process", "--env", "arithmetic-stories", "--env.grop_size", "3"], { cwd })
+      const verb = yield* Bin.run(["proces"], { cwd })
+      const file = yield* Bin.run(["process", "--env", Bin.myEnvironment, "--config", "run.yaml"], { cwd })
+      assert.deepStrictEqual([flag.code, verb.code, file.code], [2, 2, 2])
+      assert.include(flag.stderr, '--env.grop_size; did you mean "--env.group_size"?')
+      assert.include(verb.stderr, 'did you mean "process"?')
+      assert.include(file.stderr, 'run.yaml:3: there is no setting "env.totl_steps"; did you mean "total_steps"?')
+      for (const { stderr } of [flag, verb, file]) assert.notInclude(stderr, "    at ")
+    })
+  )
+
+  it.effect("goes on after kill -9 where the file ended, each item once", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Bin.folder
+      const words = [
+        "process",
+        "--env",
+        Bin.myEnvironment,
+        "--testing",
+        "--env.largest",
+        "100000",
+        "--env.total_steps",
+        "600"
+      ]
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const child = yield* Bin.start(words, { cwd })
+          yield* firstLine(child.stderr, (line) => line.includes("/600 groups"))
+          yield* child.kill({ killSignal: "SIGKILL" })
+        })
+      )
+      const before = yield* numbersIn(`${cwd}/data/repeat.jsonl`).pipe(Effect.orElseSucceed(() => []))
+      const { code, stdout } = yield* Bin.run(words, { cwd })
+      assert.strictEqual(code, 0)
+      assert.match(stdout, /groups +600 kept, \d+ items from before/)
+      const after = yield* numbersIn(`${cwd}/data/repeat.jsonl`)
+      assert.isBelow(before.length, 600)
+      assert.deepStrictEqual(
+        after,
+        Array.from({ length: 600 }, (_, index) => index)
+      )
+    })
+  )
+
+  it.effect("keeps a key out of everything it writes", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* Bin.folder
+      const key = "sk-secret-0123456789"
+      const words = ["--env", Bin.myEnvironment, "--openai.api_key", key]
+      const evaluated = yield* Bin.run(["evaluate", ...words, "--testing"], { cwd })
+      const failed = yield* Bin.run(
+        [
+          "evaluate",
+          ...words,
+          "--openai.base_url",
+          `http://127.0.0.1:9/${key}/v1`,
+          "--server_wait",
+          "0.1",
+          "--max_attempts",
+          "1"
+        ],
+        { cwd }
+      )
+      assert.deepStrictEqual([evaluated.code, failed.code], [0, 1])
+      const config = yield* fs.readFileString(`${cwd}/data/repeat-evaluation/evaluate_config.yaml`)
+      assert.include(config, "model_name: default")
+      for (const text of [config, evaluated.stdout, evaluated.stderr, failed.stdout, failed.stderr])
+        assert.notInclude(text, key)
+      assert.include(failed.stderr, "http://127.0.0.1:9/***/v1")
+    })
+  )
+
+  it.effect(
+    "up runs to its end, stops at Ctrl-C, and runs again in the same folder",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Bin.folder
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const child = yield* Bin.start(["up", "--steps", "500", "--port", "0"], { cwd })
+            yield* firstLine(child.stdout, (line) => line.includes("trajectory service at http://127.0.0.1:"))
+            yield* child.kill({ killSignal: "SIGINT" })
+            const code = yield* Effect.exit(child.exitCode)
+            assert.isTrue(code._tag === "Failure" || Number(code.value) === 130)
+          })
+        )
+        const { code, stdout } = yield* Bin.run(["up", "--steps", "3", "--port", "0"], { cwd })
+        assert.strictEqual(code, 0)
+        assert.match(stdout, /steps +3 in .* batches all acknowledged/)
+        assert.match(stdout, /sequences +96 /)
+      }),
+    60_000
+  )
+
+  it.effect(
+    "serves an environment to a service of its own, from which a trainer takes exact batches",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Bin.folder
+        const api = yield* Bin.start(["api", "--port", "0"], { cwd })
+        const said = yield* firstLine(api.stdout, (line) => line.includes("trajectory service at"))
+        const url = said.replace(/.*(http:\S+).*/, "$1")
+        const serving = yield* Effect.forkChild(
+          Bin.run(
+            ["serve", "--env", Bin.myEnvironment, "--testing", "--env.rollout_server_url", url]
+              .concat(["--env.total_steps", "2", "--env.ensure_scores_are_not_same", "False"])
+              .concat(["--env.max_num_workers", "2"]),
+            { cwd }
+          )
+        )
+        const steps = yield* Effect.gen(function* () {
+          const trainer = yield* TrajectoryClient.TrajectoryClient
+          yield* trainer.registerRun({
+            name: "default",
+            batchSize: 8,
+            maxTokenLength: 2048,
+            startingStep: 0,
+            numSteps: 2,
+            checkpointDir: "",
+            saveCheckpointInterval: 0,
+            wandbGroup: "",
+            wandbProject: ""
+          })
+          return yield* Effect.forEach([0, 1], () =>
+            Effect.gen(function* () {
+              const batch = Option.getOrThrow(
+                yield* trainer.claim({ owner: "test", wait: "30 seconds", lease: "1 minute" })
+              )
+              yield* trainer.ack(batch)
+              return [batch.step, batch.groups.reduce((sum, group) => sum + ScoredGroup.size(group), 0)]
+            })
+          )
+        }).pipe(Effect.provide(TrajectoryClientHttp.layer({ url })))
+        assert.deepStrictEqual(steps, [
+          [0, 8],
+          [1, 8]
+        ])
+        const { code, stdout } = yield* Fiber.join(serving)
+        assert.strictEqual(code, 0)
+        assert.match(stdout, /environment +repeat/)
+      }),
+    60_000
+  )
+})

@@ -1,0 +1,165 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, FileSystem, Option, Path, Stream } from "effect"
+import * as Destination from "../src/job/Destination.ts"
+import * as Job from "../src/job/Job.ts"
+import * as ResumableFile from "../src/job/ResumableFile.ts"
+import * as Tally from "../src/job/Tally.ts"
+
+const madeBy = { environment: "numbers" }
+
+interface Run {
+  readonly path: string
+  readonly target?: number
+  readonly count?: number
+  readonly workers?: number
+  readonly roll?: (item: number) => Effect.Effect<Job.ItemResult, Error>
+}
+
+const result = (item: number): Job.ItemResult => ({
+  lines: [String(item)],
+  tally: Tally.ofGroup({ scores: [1], passes: 1, trainedTokens: 1, tokens: 1 }),
+  counts: true
+})
+
+/** One run of the numbers 0, 1, …, as a command does it: find the file, go on from its checkpoint. */
+const run = Effect.fnUntraced(function* ({
+  count = 1000,
+  path,
+  roll = (item) => Effect.succeed(result(item)),
+  target,
+  workers = 4
+}: Run) {
+  const destination = yield* Destination.find(path, madeBy, { resume: true })
+  const file = yield* ResumableFile.open(destination.path, madeBy, destination.checkpoint)
+  const outcome = yield* Job.run({
+    items: (cursor) => Stream.range(cursor, count - 1),
+    label: String,
+    roll,
+    workers,
+    timeoutSeconds: 0,
+    target,
+    file,
+    from: destination.checkpoint,
+    onProgress: () => Effect.void
+  })
+  return { ...outcome, path: destination.path, repairedBytes: file.repairedBytes }
+}, Effect.scoped)
+
+const folder = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  return path.join(yield* fs.makeTempDirectoryScoped(), "numbers.jsonl")
+})
+
+const linesOf = Effect.fnUntraced(function* (path: string) {
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* fs.readFileString(path)
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map(Number)
+    .sort((a, b) => a - b)
+})
+
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+describe("Job", () => {
+  it.effect("writes each item once over as many runs as it takes", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      yield* run({ path, target: 10 })
+      const second = yield* run({ path, target: 25 })
+      assert.strictEqual(second.tally.items, 25)
+      assert.deepStrictEqual(yield* linesOf(path), upTo(25))
+      const third = yield* run({ path, target: 25 })
+      assert.strictEqual(third.tally.items, 25)
+      assert.deepStrictEqual(yield* linesOf(path), upTo(25))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("ends when there are no more items", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      const { tally } = yield* run({ path, count: 7, target: 100 })
+      assert.strictEqual(tally.items, 7)
+      assert.deepStrictEqual(yield* linesOf(path), upTo(7))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect(
+    "cuts off what lies behind the checkpoint, half a line or whole ones, and rolls those items out again",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* folder
+        yield* run({ path, target: 5 })
+        const behind = '99\n{"half'
+        yield* fs.writeFileString(path, behind, { flag: "a" })
+        const again = yield* run({ path, target: 8 })
+        assert.strictEqual(again.repairedBytes, behind.length)
+        assert.deepStrictEqual(yield* linesOf(path), upTo(8))
+      }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("refuses a file that is shorter than its checkpoint says", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* folder
+      yield* run({ path, target: 5 })
+      yield* fs.writeFileString(path, "0\n")
+      const error = yield* Effect.flip(run({ path, target: 8 }))
+      assert.include(error.message, "shortened")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("keeps what was finished when it is interrupted", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      const reached = yield* Deferred.make<void>()
+      const roll = (item: number) =>
+        item < 6 ? Effect.succeed(result(item)) : Effect.andThen(Deferred.succeed(reached, undefined), Effect.never)
+      const fiber = yield* Effect.forkChild(run({ path, roll, workers: 1 }))
+      yield* Deferred.await(reached)
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(yield* linesOf(path), upTo(6))
+      yield* run({ path, target: 12 })
+      assert.deepStrictEqual(yield* linesOf(path), upTo(12))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("puts another item in the place of a failed one, and tries it again in the next run", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      const roll = (item: number) => (item % 3 === 0 ? Effect.fail(new Error("no luck")) : Effect.succeed(result(item)))
+      const first = yield* run({ path, target: 4, roll, workers: 1 })
+      assert.strictEqual(first.failures, 2)
+      assert.deepStrictEqual(first.reasons, ["no luck"])
+      assert.deepStrictEqual(yield* linesOf(path), [1, 2, 4, 5])
+      yield* run({ path, target: 6 })
+      assert.deepStrictEqual(yield* linesOf(path), [0, 1, 2, 3, 4, 5])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("gives up when nothing but failures comes, naming the last and the file", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      const exit = yield* Effect.exit(run({ path, roll: () => Effect.fail(new Error("server is dead")) }))
+      assert.isTrue(Exit.isFailure(exit))
+      const error = yield* Effect.flip(exit)
+      assert.include(error.message, "server is dead")
+      assert.include(error.message, path)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("leaves files of other settings alone and takes the next free name", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      yield* run({ path, target: 3 })
+      const found = yield* Destination.find(path, { environment: "letters" }, { resume: true })
+      assert.strictEqual(found.path, path.replace(".jsonl", "_1.jsonl"))
+      assert.isTrue(Option.isNone(found.checkpoint))
+      assert.include(found.notes.join(), 'environment was "numbers", is "letters"')
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
