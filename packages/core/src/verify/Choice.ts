@@ -52,7 +52,9 @@ const byText = (answer: string, labels: ReadonlyArray<string>, texts: ReadonlyAr
       const text = words(texts[i] ?? "")
       return text !== "" && test(text, label.toLowerCase())
     })
-  const equal = isAbout((text, label) => given === text || given.replace(new RegExp(`^${escape(label)}[\\s.):-]+`), "") === text)
+  const equal = isAbout(
+    (text, label) => given === text || given.replace(new RegExp(`^${escape(label)}[\\s.):-]+`), "") === text
+  )
   if (equal.length === 1) return equal[0]
   const contained = isAbout((text) => text.length >= 3 && given.includes(text))
   return contained.length === 1 ? contained[0] : undefined
@@ -73,7 +75,10 @@ const announcements = (label: string): ReadonlyArray<readonly [method: Method, p
   const choice = `[\\s*"'(\\[{$]{0,4}(?:option|choice)?[\\s*"'(\\[{$]{0,4}(${label})(?![\\w'’])`
   return [
     ["boxed", new RegExp(`\\\\boxed\\{\\s*(?:\\\\text\\w*\\{)?\\s*\\(?(${label})(?![\\w'’])`, "g")],
-    ["finalAnswer", new RegExp(`\\b(?:final|correct) (?:answer|choice|option)[\\s*]{0,4}(?:is|:)[\\s:]{0,3}${choice}`, "gi")],
+    [
+      "finalAnswer",
+      new RegExp(`\\b(?:final|correct) (?:answer|choice|option)[\\s*]{0,4}(?:is|:)[\\s:]{0,3}${choice}`, "gi")
+    ],
     ["theAnswer", new RegExp(`\\b(?:the|my) (?:answer|choice) is[\\s:]{0,3}${choice}`, "gi")],
     ["answerColon", new RegExp(`\\banswer[\\s*]{0,4}(?:is|:)?[\\s:*]{0,4}${choice}`, "gi")],
     ["start", new RegExp(`^[\\s*(\\[]{0,6}(${label})(?=[\\s.):,*\\]]|$)(?!\\s+[a-z])`, "g")],
@@ -94,7 +99,10 @@ export const extractLabel = (
   const text = afterThinking(completion).slice(-maxText)
   const tagged = tag.exec(text)
   if (tagged !== null) return fromTag(tagged[1] ?? "", labels, texts)
-  const anyLabel = labels.map(escape).toSorted((a, b) => b.length - a.length).join("|")
+  const anyLabel = labels
+    .map(escape)
+    .toSorted((a, b) => b.length - a.length)
+    .join("|")
   for (const [method, pattern] of announcements(anyLabel)) {
     const found = [...text.matchAll(pattern)].flatMap((match) => match[1] ?? [])
     const label = method === "line" && new Set(found).size > 1 ? undefined : findLabel(found.at(-1) ?? "", labels)
@@ -114,7 +122,10 @@ export const extract = (completion: string, choices: number | ReadonlyArray<stri
 
 /** The chosen number from 1 to `count`, as its text. */
 export const extractNumber = (completion: string, count: number): Choice | undefined =>
-  extractLabel(completion, Array.from({ length: count }, (_, i) => String(i + 1)))
+  extractLabel(
+    completion,
+    Array.from({ length: count }, (_, i) => String(i + 1))
+  )
 
 /** Whether the completion chooses `gold`; false where it chooses nothing. */
 export const grade = (gold: string, completion: string, choices: number | ReadonlyArray<string>): boolean =>

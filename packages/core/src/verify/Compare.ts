@@ -39,7 +39,8 @@ const isRounding = (decimal: Leaf, exact: Expression, rules: Rules): boolean => 
   const unit = Exact.power(ten, BigInt(-places))
   const half = unit === undefined ? undefined : Exact.divide(unit, Exact.fromInteger(2))
   const digits = unit === undefined ? undefined : Exact.divide(Exact.absoluteValue(value), unit)
-  if (half === undefined || digits === undefined || digits.numerator.toString().length < rules.decimalPlaces) return false
+  if (half === undefined || digits === undefined || digits.numerator.toString().length < rules.decimalPlaces)
+    return false
   const error = apply("Abs", apply("Subtract", exact, apply("Multiply", number(value), number(decimal.scale))))
   const order = Evaluate.order(error, apply("Multiply", number(half), number(decimal.scale)))
   return order !== undefined && order <= 0
@@ -57,7 +58,9 @@ const compareLeaves = (gold: Leaf, prediction: Leaf, rules: Rules): boolean => {
 const sameItems = (gold: ReadonlyArray<Answer>, prediction: ReadonlyArray<Answer>, rules: Rules): boolean => {
   if (gold.length * prediction.length > maxComparisons) return false
   const matches = gold.map((a) => prediction.map((b) => compare(a, b, rules)))
-  return matches.every((row) => row.includes(true)) && prediction.every((_, j) => matches.some((row) => row[j] === true))
+  return (
+    matches.every((row) => row.includes(true)) && prediction.every((_, j) => matches.some((row) => row[j] === true))
+  )
 }
 
 /** Lists longer than this in both answers are compared in order only. */
@@ -71,6 +74,7 @@ const isName = (answer: Answer): boolean => {
   const bare = answer.text
     .replaceAll(/_(?:\{[^{}]*\}|[a-zA-Z\d])/g, "")
     .replaceAll(/(?<=[a-zA-Z'])\([^()]*\)/g, "")
+    .replaceAll(/\|([A-Z]{2})\|/g, "$1")
   return bare !== "" && !/[\d+\-^!|]|\\(?:cdot|times|pm|sqrt|sum|int)/.test(bare) && /[a-zA-Z]/.test(bare)
 }
 
@@ -92,7 +96,8 @@ const assignment = (
   allowsQuantity: boolean
 ): { readonly name: Answer; readonly value: Answer } | undefined => {
   const [name] = relation.sides
-  if (name === undefined || relation.operators.some((operator) => operator !== "=" && operator !== "\\approx")) return undefined
+  if (name === undefined || relation.operators.some((operator) => operator !== "=" && operator !== "\\approx"))
+    return undefined
   const approximation = relation.operators.indexOf("\\approx")
   const last = approximation > 0 ? approximation : relation.sides.length - 1
   const value = relation.sides[approximation === 0 ? 1 : last]
@@ -151,7 +156,10 @@ const isInequality = (answer: Answer): boolean =>
   answer._tag === "Relation" && answer.operators.some((operator) => operator !== "=" && operator !== "\\approx")
 
 const isRealSet = (answer: Answer): boolean =>
-  answer._tag === "Interval" || answer._tag === "SetOperation" || answer._tag === "Membership"
+  answer._tag === "Interval" ||
+  answer._tag === "SetOperation" ||
+  answer._tag === "Membership" ||
+  RealSet.isReals(answer)
 
 const sameRealSet = (gold: Answer, prediction: Answer): boolean => {
   const [a, b] = [RealSet.fromAnswer(gold), RealSet.fromAnswer(prediction)]
@@ -177,25 +185,24 @@ const itemsOf = (answer: Answer): ReadonlyArray<Answer> | undefined =>
 const joined = (a: ReadonlyArray<Answer> | undefined, b: ReadonlyArray<Answer> | undefined) =>
   a === undefined || b === undefined ? undefined : [...a, ...b]
 
+/** Term by term against the first one; zeros are undecided, because 12:00 is a time of day. */
 const compareRatios = (gold: ReadonlyArray<Answer>, prediction: ReadonlyArray<Answer>): boolean => {
-  const first = (items: ReadonlyArray<Answer>) => items[0]
-  const [a0, b0] = [first(gold), first(prediction)]
+  const [x, y] = [gold, prediction].map((items) =>
+    items.flatMap((item) => (item._tag === "Leaf" ? (scaled(item) ?? []) : []))
+  )
+  const [x0, y0] = [x?.[0], y?.[0]]
+  if (x0 === undefined || y0 === undefined || x?.length !== gold.length || y?.length !== prediction.length) return false
   return (
-    gold.length === prediction.length &&
-    gold.every((a, i) => {
-      const b = prediction[i]
-      if (a._tag !== "Leaf" || b?._tag !== "Leaf" || a0?._tag !== "Leaf" || b0?._tag !== "Leaf") return false
-      const [x, y, x0, y0] = [a, b, a0, b0].map(scaled)
-      if (x === undefined || y === undefined || x0 === undefined || y0 === undefined) return false
-      // Division, so that zeros are undecided: 12:00 is a time of day.
-      return Evaluate.equivalent(apply("Divide", x, x0), apply("Divide", y, y0)) && !Evaluate.isZero(x) && !Evaluate.isZero(y)
-    })
+    x.length === y.length &&
+    [...x, ...y].every((term) => !Evaluate.isZero(term)) &&
+    x.every((term, i) => Evaluate.equivalent(apply("Divide", term, x0), apply("Divide", y[i]!, y0)))
   )
 }
 
 const compareLists = (gold: Answer, prediction: Answer, rules: Rules): boolean => {
   const [a, b] = [itemsOf(gold), itemsOf(prediction)]
-  if (a !== undefined && prediction._tag === "Tuple") return gold._tag === "List" && sameSequence(a, prediction.items, rules)
+  if (a !== undefined && prediction._tag === "Tuple")
+    return gold._tag === "List" && sameSequence(a, prediction.items, rules)
   if (gold._tag === "Tuple" && b !== undefined) return prediction._tag === "List" && sameSequence(gold.items, b, rules)
   if (a === undefined || b === undefined) return false
   const areInequalities = a.some(isInequality) || b.some(isInequality)

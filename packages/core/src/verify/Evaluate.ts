@@ -11,7 +11,7 @@ import * as Fixed from "./Fixed.ts"
 import * as Value from "./Value.ts"
 import type { Maybe } from "./Value.ts"
 
-const maxOperations = 3_000
+const maxOperations = 2_000
 const maxFactorial = 300n
 const maxSeriesTerms = 300n
 
@@ -35,12 +35,12 @@ const hash = (text: string): bigint => {
   return state ^ (state >> 29n)
 }
 
-/** A number of magnitude 1/4 to 17/4 with 20 random bits, of either sign; or a whole number from 4 to 35. */
+/** A number of magnitude 1/4 to 17/4 with 12 random bits, of either sign; or a whole number from 4 to 35. */
 const sample = (name: string, point: Point): Value.Value => {
   const bits = hash(`${point.round}:${name}`)
   if (point.isWhole) return Value.exact(Exact.fromInteger(4n + (bits & 31n)))
-  const size = (1n << 16n) + (bits & 0xfffffn)
-  return Value.exact(Exact.make((bits >> 40n) % 2n === 0n ? size : -size, 1n << 18n) ?? Exact.one)
+  const size = (1n << 8n) + (bits & 0xfffn)
+  return Value.exact(Exact.make((bits >> 40n) % 2n === 0n ? size : -size, 1n << 10n) ?? Exact.one)
 }
 
 const withReal = (a: Value.Value, f: (x: Fixed.Fixed) => Maybe<Value.Value>): Maybe<Value.Value> => {
@@ -55,9 +55,7 @@ const minusOne = Value.negate(one)
 const sinCos = (a: Value.Value) =>
   withReal(a, (x) => {
     const [sin, cos] = Fixed.sinCos(x)
-    return x >> 20n > Fixed.one || -x >> 20n > Fixed.one
-      ? undefined
-      : { _tag: "Approximate", re: sin, im: cos }
+    return x >> 20n > Fixed.one || -x >> 20n > Fixed.one ? undefined : { _tag: "Approximate", re: sin, im: cos }
   })
 
 const sin = (a: Value.Value) => {
@@ -152,38 +150,40 @@ const rootOf = (a: Value.Value, degree: Value.Value): Maybe<Value.Value> => {
 const ten = Value.exact(Exact.fromInteger(10))
 
 /** One rule per operator. The reader has checked the number of arguments. */
-const rules: Record<Operator, (a: Value.Value, b: Value.Value, all: ReadonlyArray<Value.Value>) => Maybe<Value.Value>> = {
-  Add: (_a, _b, all) => fold(all, Value.add),
-  Subtract: Value.subtract,
-  Negate: Value.negate,
-  Multiply: (_a, _b, all) => fold(all, Value.multiply),
-  Divide: Value.divide,
-  Power: Value.power,
-  Sqrt: (a) => Value.root(a, 2),
-  Root: rootOf,
-  Abs: absoluteValue,
-  Exp: Value.exp,
-  Ln: Value.ln,
-  Log: (a, b, all) => quotient(Value.ln(a), Value.ln(all.length === 2 ? b : ten)),
-  Sin: sin,
-  Cos: cos,
-  Tan: (a) => quotient(sin(a), cos(a)),
-  Cot: (a) => quotient(cos(a), sin(a)),
-  Sec: (a) => quotient(one, cos(a)),
-  Csc: (a) => quotient(one, sin(a)),
-  Arcsin: arcsin,
-  Arccos: (a) => then(arcsin(a), (angle) => then(Value.approximate(Fixed.pi / 2n), (right) => Value.subtract(right, angle))),
-  Arctan: (a) => withReal(a, (x) => Value.approximate(Fixed.atan(x))),
-  Sinh: (a) => hyperbolic(a, -1),
-  Cosh: (a) => hyperbolic(a, 1),
-  Tanh: (a) => quotient(hyperbolic(a, -1), hyperbolic(a, 1)),
-  Floor: floor,
-  Ceil: (a) => then(floor(Value.negate(a)), Value.negate),
-  Factorial: factorial,
-  Binomial: binomial,
-  Max: (_a, _b, all) => fold(all, larger),
-  Min: (_a, _b, all) => then(fold(all.map(Value.negate), larger), Value.negate)
-}
+const rules: Record<Operator, (a: Value.Value, b: Value.Value, all: ReadonlyArray<Value.Value>) => Maybe<Value.Value>> =
+  {
+    Add: (_a, _b, all) => fold(all, Value.add),
+    Subtract: Value.subtract,
+    Negate: Value.negate,
+    Multiply: (_a, _b, all) => fold(all, Value.multiply),
+    Divide: Value.divide,
+    Power: Value.power,
+    Sqrt: (a) => Value.root(a, 2),
+    Root: rootOf,
+    Abs: absoluteValue,
+    Exp: Value.exp,
+    Ln: Value.ln,
+    Log: (a, b, all) => quotient(Value.ln(a), Value.ln(all.length === 2 ? b : ten)),
+    Sin: sin,
+    Cos: cos,
+    Tan: (a) => quotient(sin(a), cos(a)),
+    Cot: (a) => quotient(cos(a), sin(a)),
+    Sec: (a) => quotient(one, cos(a)),
+    Csc: (a) => quotient(one, sin(a)),
+    Arcsin: arcsin,
+    Arccos: (a) =>
+      then(arcsin(a), (angle) => then(Value.approximate(Fixed.pi / 2n), (right) => Value.subtract(right, angle))),
+    Arctan: (a) => withReal(a, (x) => Value.approximate(Fixed.atan(x))),
+    Sinh: (a) => hyperbolic(a, -1),
+    Cosh: (a) => hyperbolic(a, 1),
+    Tanh: (a) => quotient(hyperbolic(a, -1), hyperbolic(a, 1)),
+    Floor: floor,
+    Ceil: (a) => then(floor(Value.negate(a)), Value.negate),
+    Factorial: factorial,
+    Binomial: binomial,
+    Max: (_a, _b, all) => fold(all, larger),
+    Min: (_a, _b, all) => then(fold(all.map(Value.negate), larger), Value.negate)
+  }
 
 /** A stable name for a value: approximate ones are rounded to 150 binary places. */
 const label = (a: Value.Value): string =>
@@ -202,7 +202,10 @@ const evaluateAll = (args: ReadonlyArray<Expression>, point: Point): Maybe<Reado
 }
 
 const series = (node: Extract<Expression, { _tag: "Series" }>, point: Point): Maybe<Value.Value> => {
-  const [from, to] = [then(evaluateAt(node.from, point), Value.toRational), then(evaluateAt(node.to, point), Value.toRational)]
+  const [from, to] = [
+    then(evaluateAt(node.from, point), Value.toRational),
+    then(evaluateAt(node.to, point), Value.toRational)
+  ]
   if (from === undefined || to === undefined || !Exact.isInteger(from) || !Exact.isInteger(to)) return undefined
   if (to.numerator - from.numerator > maxSeriesTerms) return undefined
   let result: Maybe<Value.Value> = Value.exact(node.kind === "Sum" ? Exact.zero : Exact.one)
@@ -233,9 +236,11 @@ const evaluateAt = (node: Expression, point: Point): Maybe<Value.Value> => {
     }
     case "Call": {
       const args = evaluateAll(node.args, point)
-      return args === undefined ? undefined : sample(`${node.name}(${args.map(label).join(",")})`, { ...point, isWhole: false })
+      return args === undefined
+        ? undefined
+        : sample(`${node.name}(${args.map(label).join(",")})`, { ...point, isWhole: false })
     }
-    case "Series":
+    default:
       return series(node, point)
   }
 }
@@ -267,7 +272,9 @@ const needsWholeNumbers = (expression: Expression): boolean =>
   some(
     expression,
     (node) =>
-      (node._tag === "Apply" && (node.operator === "Factorial" || node.operator === "Binomial") && symbols(node).size > 0) ||
+      (node._tag === "Apply" &&
+        (node.operator === "Factorial" || node.operator === "Binomial") &&
+        symbols(node).size > 0) ||
       (node._tag === "Series" && (symbols(node.from).size > 0 || symbols(node.to).size > 0))
   )
 
@@ -278,11 +285,13 @@ const enoughRounds = 4
 function* pairs(a: Expression, b: Expression): Generator<readonly [Value.Value, Value.Value]> {
   const isWhole = needsWholeNumbers(a) || needsWholeNumbers(b)
   const count = isConstant(a) && isConstant(b) ? 1 : rounds
+  let undecided = 0
   for (let round = 0; round < count; round++) {
     const point = { round, bound: new Map<string, Value.Value>(), isWhole }
     const x = evaluateAt(a, { ...point, budget: { operations: 0 } })
     const y = x === undefined ? undefined : evaluateAt(b, { ...point, budget: { operations: 0 } })
     if (x !== undefined && y !== undefined) yield [x, y]
+    else if (++undecided > rounds - enoughRounds) return
   }
 }
 

@@ -10,8 +10,10 @@ export interface Rational {
   readonly denominator: bigint
 }
 
-/** Numerators and denominators beyond this size are not computed. */
+/** Integers beyond this size are not computed. */
 const maxBits = 20_000
+/** Parts of fractions beyond this size are not computed: bringing them to lowest terms takes quadratic time. */
+const maxFractionBits = 6_000
 
 const absolute = (n: bigint): bigint => (n < 0n ? -n : n)
 
@@ -27,10 +29,13 @@ const greatestCommonDivisor = (a: bigint, b: bigint): bigint => {
 /** `numerator / denominator` in lowest terms; undefined where the denominator is zero or the parts are too long. */
 export const make = (numerator: bigint, denominator = 1n): Rational | undefined => {
   if (denominator === 0n) return undefined
-  const divisor = denominator === 1n ? 1n : greatestCommonDivisor(numerator, denominator)
-  const sign = denominator < 0n ? -1n : 1n
-  const result = { numerator: (sign * numerator) / divisor, denominator: (sign * denominator) / divisor }
-  return bitLength(result.numerator) > maxBits || bitLength(result.denominator) > maxBits ? undefined : result
+  if (denominator === 1n) return bitLength(numerator) > maxBits ? undefined : { numerator, denominator }
+  if (bitLength(numerator) > 2 * maxFractionBits || bitLength(denominator) > 2 * maxFractionBits) return undefined
+  const divisor = greatestCommonDivisor(numerator, denominator) * (denominator < 0n ? -1n : 1n)
+  const result = { numerator: numerator / divisor, denominator: denominator / divisor }
+  return bitLength(result.numerator) > maxFractionBits || bitLength(result.denominator) > maxFractionBits
+    ? undefined
+    : result
 }
 
 export const fromInteger = (n: bigint | number): Rational => ({ numerator: BigInt(n), denominator: 1n })
@@ -58,10 +63,32 @@ export const negate = (a: Rational): Rational => ({ numerator: -a.numerator, den
 
 export const subtract = (a: Rational, b: Rational) => add(a, negate(b))
 
-export const multiply = (a: Rational, b: Rational) =>
-  make(a.numerator * b.numerator, a.denominator * b.denominator)
+/** A fraction that is in lowest terms already, unless its parts are too long. */
+const reduced = (numerator: bigint, denominator: bigint): Rational | undefined => {
+  const limit = denominator === 1n ? maxBits : maxFractionBits
+  return bitLength(numerator) > limit || bitLength(denominator) > limit ? undefined : { numerator, denominator }
+}
 
-export const divide = (a: Rational, b: Rational) => make(a.numerator * b.denominator, a.denominator * b.numerator)
+/** Cancels crosswise first: linear time where one operand is short. */
+export const multiply = (a: Rational, b: Rational): Rational | undefined => {
+  if (a.denominator === 1n && b.denominator === 1n) return reduced(a.numerator * b.numerator, 1n)
+  const [left, right] = [
+    greatestCommonDivisor(a.numerator, b.denominator),
+    greatestCommonDivisor(b.numerator, a.denominator)
+  ]
+  return reduced((a.numerator / left) * (b.numerator / right), (a.denominator / right) * (b.denominator / left))
+}
+
+/** Undefined for a divisor of zero. */
+export const divide = (a: Rational, b: Rational): Rational | undefined => {
+  if (b.numerator === 0n) return undefined
+  return multiply(
+    a,
+    b.numerator < 0n
+      ? { numerator: -b.denominator, denominator: -b.numerator }
+      : { numerator: b.denominator, denominator: b.numerator }
+  )
+}
 
 /** `a` to an integer power; undefined for `0` to a negative power and where the result would be too long. */
 export const power = (a: Rational, exponent: bigint): Rational | undefined => {
@@ -70,9 +97,9 @@ export const power = (a: Rational, exponent: bigint): Rational | undefined => {
   const times = absolute(exponent)
   const bits = BigInt(Math.max(bitLength(a.numerator), bitLength(a.denominator)))
   if (times * bits > BigInt(maxBits)) return undefined
-  return exponent >= 0n
-    ? make(a.numerator ** times, a.denominator ** times)
-    : make(a.denominator ** times, a.numerator ** times)
+  const [numerator, denominator] = [a.numerator ** times, a.denominator ** times]
+  if (exponent >= 0n) return reduced(numerator, denominator)
+  return numerator < 0n ? reduced(-denominator, -numerator) : reduced(denominator, numerator)
 }
 
 /** The largest integer whose `degree`-th power is at most `n` (n >= 0), by Newton's iteration. */
@@ -94,8 +121,7 @@ export const root = (a: Rational, degree: number): Rational | undefined => {
     return positive === undefined ? undefined : negate(positive)
   }
   const [numerator, denominator] = [integerRoot(a.numerator, degree), integerRoot(a.denominator, degree)]
-  const isExact =
-    numerator ** BigInt(degree) === a.numerator && denominator ** BigInt(degree) === a.denominator
+  const isExact = numerator ** BigInt(degree) === a.numerator && denominator ** BigInt(degree) === a.denominator
   return isExact ? { numerator, denominator } : undefined
 }
 

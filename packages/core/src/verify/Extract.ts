@@ -76,7 +76,7 @@ const isConnector = (gap: string): boolean => {
     .replaceAll(/\\q?quad|\\[,;:!() \][]|\$|\s/g, " ")
     .replaceAll(/[a-zA-Z](?:_\{?\w+\}?)?\s*=\s*$/g, " ")
     .trim()
-  return bare === "" || /^(?:[,;]|and|or|,\s*(?:and|or)|&)$/.test(bare)
+  return bare === "" || /^(?:[,;]|,?\s*(?:[a-zA-Z]+\s)?(?:and|or)|&)$/.test(bare)
 }
 
 /** The last box with the boxes it is listed with. */
@@ -95,7 +95,8 @@ const lastBoxes = (text: string): Found | undefined => {
       }
 }
 
-const anchors = /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:is|are|:|=)\s?:?|(?:^|\n)[ \t]{0,8}####/gi
+const anchors =
+  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:is|are|:|=)\s?:?|(?:^|\n)[ \t]{0,8}####/gi
 
 /** A sentence's end: a period before space or the end of the text, a line break, or the phrase that few-shot prompts teach. */
 const sentence = /^(?:[^\n.]|\.(?=\d))*/
@@ -110,7 +111,9 @@ const lastAnchored = (text: string): Found | undefined => {
   const lead = /^\s*/.exec(text.slice(start))?.[0].length ?? 0
   const display = /^(?:\*\*|\s)*(?:\$\$|\\\[)/.test(text.slice(start))
   const rest = text.slice(start + lead, start + lead + 2_000)
-  const stated = display ? (/^(?:\*\*|\s)*(\$\$[^$]*\$\$|\\\[[^]*?\\\])/.exec(rest)?.[1] ?? rest) : (sentence.exec(rest)?.[0] ?? "")
+  const stated = display
+    ? (/^(?:\*\*|\s)*(\$\$[^$]*\$\$|\\\[[^]*?\\\])/.exec(rest)?.[1] ?? rest)
+    : (sentence.exec(rest)?.[0] ?? "")
   // "Final answer: the largest $n$ is 34": the value is what is said of it.
   const value = withoutMarkup(stated.slice([...stated.matchAll(copula)].at(-1)?.index ?? 0).replace(copula, ""))
   const hasFormula = formulas(value).length > 0
@@ -120,13 +123,24 @@ const lastAnchored = (text: string): Found | undefined => {
     : { start: match.index, end: start + lead + stated.length, answer }
 }
 
+/** The formula or number in the sentence before "I hope it is correct", which few-shot prompts teach models to close with. */
+const lastStated = (text: string): string | undefined => {
+  const end = text.lastIndexOf(". I hope it is correct")
+  if (end < 0) return undefined
+  const before = text.slice(Math.max(0, end - 500), end)
+  const sentenceStart = Math.max(before.lastIndexOf(". "), before.lastIndexOf("\n")) + 1
+  const stated = before.slice(sentenceStart)
+  return formulas(stated).length > 0 ? joinFormulas(stated) : lastNumber(stated)
+}
+
 const copula = /\b(?:is|are|equals)\b(?![^$]*\$[^$]*$)/gi
 
 /** Whether words stand side by side outside of `\text{…}`. */
 const isProse = (text: string): boolean =>
   /[a-zA-Z'’]{2,}\s+[a-zA-Z'’]{2,}\s+[a-zA-Z'’]{2,}/.test(text.replaceAll(/\\text\w*\{[^{}]*\}|\\[a-zA-Z]+/g, " \\ "))
 
-const formula = /(?<!\\)\$\$([^$]+)(?<!\\)\$\$|(?<!\\)\$((?:[^$\n\\]|\\[^\n])+)\$|\\\[([^]{1,2000}?)\\\]|\\\(([^\n]{1,2000}?)\\\)/g
+const formula =
+  /(?<!\\)\$\$([^$]+)(?<!\\)\$\$|(?<!\\)\$((?:[^$\n\\]|\\[^\n])+)\$|\\\[([^]{1,2000}?)\\\]|\\\(([^\n]{1,2000}?)\\\)/g
 
 /** Formulas between `$…$` (on one line), `$$…$$`, `\(…\)` and `\[…\]`. */
 export const formulas = (text: string): ReadonlyArray<Found> =>
@@ -164,6 +178,12 @@ export const lastNumber = (text: string): string | undefined => [...text.matchAl
 
 const maxBare = 300
 
+/** Whether there is a word that is no name of a function or constant. */
+const hasWord = (text: string): boolean =>
+  /[a-zA-Z]{4,}/.test(
+    text.replaceAll(/\\text\w*\{[^{}]*\}|\\[a-zA-Z]+|\b(?:arc(?:sin|cos|tan)|sqrt|frac|infinity)\b/g, " ")
+  )
+
 /** Unmarked answers are looked for in the end of the text only, this many characters. */
 const tail = 20_000
 
@@ -173,9 +193,17 @@ const lastUnmarked = (text: string, allowsNumbers: boolean): string | undefined 
   const formulaAnswer = joinFormulas(trimmed)
   if (!allowsNumbers) return formulaAnswer
   const numberAnswer = lastNumber(trimmed)
-  const endsText = numberAnswer !== undefined && /[a-zA-Z] \S{1,40}$/.test(trimmed.replace(/\.$/, "")) && trimmed.replace(/\.$/, "").endsWith(numberAnswer)
+  const endsText =
+    numberAnswer !== undefined &&
+    /[a-zA-Z] \S{1,40}$/.test(trimmed.replace(/\.$/, "")) &&
+    trimmed.replace(/\.$/, "").endsWith(numberAnswer)
   if (formulaAnswer !== undefined) return endsText ? numberAnswer : formulaAnswer
-  const isBare = trimmed.length <= maxBare && !trimmed.includes("\n") && !isProse(trimmed) && /\d|\\/.test(trimmed)
+  const isBare =
+    trimmed.length <= maxBare &&
+    !trimmed.includes("\n") &&
+    !isProse(trimmed) &&
+    !hasWord(trimmed) &&
+    /\d|\\/.test(trimmed)
   return isBare ? trimmed : numberAnswer
 }
 
@@ -195,5 +223,5 @@ export const extract = (completion: string, options: Partial<Options> = {}): str
   const anchored = lastAnchored(boxed === undefined ? text : text.slice(boxed.end))
   const found = anchored ?? boxed
   if (found !== undefined) return found.answer.trim() === "" ? undefined : found.answer
-  return unmarked === "none" ? undefined : lastUnmarked(text, unmarked === "number")
+  return unmarked === "none" ? undefined : (lastStated(text) ?? lastUnmarked(text, unmarked === "number"))
 }

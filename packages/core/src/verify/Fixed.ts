@@ -20,9 +20,6 @@ export const multiply = (a: Fixed, b: Fixed): Fixed => (a * b) >> fractionBits
 /** `a / b`; `b` must not be zero. */
 export const divide = (a: Fixed, b: Fixed): Fixed => (a << fractionBits) / b
 
-/** The `degree`-th root of `a >= 0`. */
-export const root = (a: Fixed, degree: number): Fixed => integerRoot(a << (fractionBits * BigInt(degree - 1)), degree)
-
 const halvings = 12n
 
 /** e^x by (e^(x / 2^12))^(2^12); meant for |x| up to a few hundred. */
@@ -60,6 +57,10 @@ export const ln = (x: Fixed): Fixed => {
   const mantissa = shift >= 0n ? x >> shift : x << -shift
   return shift * ln2 + twoArtanh(divide(mantissa - one, mantissa + one))
 }
+
+/** The `degree`-th root of `a > 0`: square and cube roots by integers, others as e^(ln(a) / degree). */
+export const root = (a: Fixed, degree: number): Fixed =>
+  degree <= 3 ? integerRoot(a << (fractionBits * BigInt(degree - 1)), degree) : exp(ln(a) / BigInt(degree))
 
 /** Arctangent by halving the argument four times (atan x = 2 atan(x / (1 + sqrt(1 + x²)))), then the series. */
 export const atan = (x: Fixed): Fixed => {

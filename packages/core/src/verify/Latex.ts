@@ -18,10 +18,7 @@ const isOperator = (head: string): head is Operator => Object.hasOwn(operators, 
 /** Letters that stand for a function when parentheses follow: `f(x)`; other letters multiply: `n(n+1)`. */
 const functionLetters = /^[fghFGHPQ](?:_\w+)?$/
 
-const collect = (
-  nodes: ReadonlyArray<MathJsonExpression>,
-  depth: number
-): ReadonlyArray<Expression> | undefined => {
+const collect = (nodes: ReadonlyArray<MathJsonExpression>, depth: number): ReadonlyArray<Expression> | undefined => {
   const read: Array<Expression> = []
   for (const node of nodes) {
     const expression = fromMathJson(node, depth)
@@ -47,7 +44,9 @@ const fromJuxtaposition = (nodes: ReadonlyArray<MathJsonExpression>, depth: numb
     if (factor === undefined) return undefined
     factors.push(factor)
   }
-  return apply("Multiply", ...factors)
+  const [only] = factors
+  if (factors.length === 1) return only
+  return factors.length > operators.Multiply[1] ? undefined : apply("Multiply", ...factors)
 }
 
 const fromSymbol = (name: string): Expression | undefined => {
@@ -79,6 +78,18 @@ const fromNumber = (text: string): Expression | undefined => {
   return value === undefined ? undefined : number(value)
 }
 
+/** In a series over k, `a_k` depends on k; `a_{2k}`, which the engine takes for a name, is not read. */
+const withIndices = (node: Expression, index: string): Expression | undefined => {
+  if (node._tag === "Symbol") {
+    const [name, suffix = ""] = node.name.split("_", 2)
+    if (suffix === index) return { _tag: "Call", name: `${name}_`, args: [{ _tag: "Symbol", name: index }] }
+    return suffix.includes(index) ? undefined : node
+  }
+  if (node._tag !== "Apply" && node._tag !== "Call") return node._tag === "Series" ? undefined : node
+  const args = node.args.map((argument) => withIndices(argument, index))
+  return args.every((argument) => argument !== undefined) ? { ...node, args } : undefined
+}
+
 const fromSeries = (
   kind: "Sum" | "Product",
   args: ReadonlyArray<MathJsonExpression>,
@@ -87,13 +98,14 @@ const fromSeries = (
   const [body, range] = args
   if (args.length !== 2 || body === undefined || !Array.isArray(range)) return undefined
   const [head, index, from, to] = range as ReadonlyArray<MathJsonExpression>
-  if (!["Tuple", "Limits"].includes(String(head)) || typeof index !== "string" || from === undefined || to === undefined) {
+  if (head !== "Tuple" || typeof index !== "string" || from === undefined || to === undefined) {
     return undefined
   }
   const parts = collect([body, from, to], depth)
-  return parts?.[0] === undefined || parts[1] === undefined || parts[2] === undefined
+  const summand = parts?.[0] === undefined ? undefined : withIndices(parts[0], index)
+  return summand === undefined || parts?.[1] === undefined || parts[2] === undefined
     ? undefined
-    : { _tag: "Series", kind, body: parts[0], index, from: parts[1], to: parts[2] }
+    : { _tag: "Series", kind, body: summand, index, from: parts[1], to: parts[2] }
 }
 
 const fromApplication = (
@@ -112,6 +124,10 @@ const fromApplication = (
     case "Product":
       return fromSeries(head, args, depth)
     default:
+  }
+  if (head === "Subscript" && typeof args[0] === "string" && args[1] !== undefined && args.length === 2) {
+    const index = fromMathJson(args[1], depth)
+    return index === undefined ? undefined : { _tag: "Call", name: `${args[0]}_`, args: [index] }
   }
   const read = collect(args, depth)
   const first = read?.[0]

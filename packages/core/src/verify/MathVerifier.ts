@@ -79,14 +79,21 @@ const startTimeout = Duration.seconds(30)
 /** Waits for the next message; fails with what ended the thread instead. */
 const nextMessage = (worker: Worker, send?: Question): Effect.Effect<unknown, MathVerifierError> =>
   Effect.callback((resume) => {
-    const onMessage = (message: unknown) => resume(Effect.succeed(message))
+    const stop = () => worker.off("message", onMessage).off("error", onError).off("exit", onExit)
+    const end = (result: Effect.Effect<unknown, MathVerifierError>) => {
+      stop()
+      resume(result)
+    }
+    const onMessage = (message: unknown) => end(Effect.succeed(message))
     const onError = (cause: unknown) =>
-      resume(Effect.fail(new MathVerifierError({ message: "the verifier's worker thread failed", cause })))
+      end(Effect.fail(new MathVerifierError({ message: "the verifier's worker thread failed", cause })))
     const onExit = (code: number) =>
-      resume(Effect.fail(new MathVerifierError({ message: `the verifier's worker thread exited with code ${code}` })))
-    worker.once("message", onMessage).once("error", onError).once("exit", onExit)
+      end(Effect.fail(new MathVerifierError({ message: `the verifier's worker thread exited with code ${code}` })))
+    worker.on("message", onMessage).on("error", onError).on("exit", onExit)
+    // A worker thread, not a window: there is no origin.
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin
     if (send !== undefined) worker.postMessage(send)
-    return Effect.sync(() => worker.off("message", onMessage).off("error", onError).off("exit", onExit))
+    return Effect.sync(stop)
   })
 
 const start = Effect.acquireRelease(
@@ -105,7 +112,8 @@ const start = Effect.acquireRelease(
     nextMessage(worker).pipe(
       Effect.timeoutOrElse({
         duration: startTimeout,
-        orElse: () => Effect.fail(new MathVerifierError({ message: "the verifier's worker thread did not start in time" }))
+        orElse: () =>
+          Effect.fail(new MathVerifierError({ message: "the verifier's worker thread did not start in time" }))
       })
     )
   )

@@ -16,7 +16,10 @@ export interface Question {
 }
 
 const read = await load()
-parentPort?.on("message", ({ gold, prediction, rules }: Question) =>
-  parentPort?.postMessage(equivalent(gold, prediction, read, rules))
-)
-parentPort?.postMessage("ready")
+
+/** To the thread that started this one, which has no origin. */
+// oxlint-disable-next-line unicorn/require-post-message-target-origin
+const post = (message: boolean | "ready") => parentPort?.postMessage(message)
+
+parentPort?.on("message", ({ gold, prediction, rules }: Question) => post(equivalent(gold, prediction, read, rules)))
+post("ready")

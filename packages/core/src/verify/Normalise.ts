@@ -8,15 +8,19 @@ import * as Scan from "./Scan.ts"
 /** Longest answer that is read at all, in characters. */
 export const maxLength = 2_000
 const maxNesting = 30
-const maxBars = 24
+const maxBars = 12
 const maxDigits = 600
 const maxCommands = 300
 
 const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0
 
+/** Control characters, zero-width ones and those that turn the writing direction: what is read would not be what is seen. */
+// oxlint-disable-next-line no-control-regex
+const invisible = /[\u0000-\u0007\u000e-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2064]/
+
 /** Whether an answer is small enough to be read: beyond these caps parsers stall, and no honest answer goes there. */
 export const isWithinLimits = (text: string): boolean => {
-  if (text.length > maxLength) return false
+  if (text.length > maxLength || invisible.test(text)) return false
   if (count(text, /\||\\[lr]?vert|\\mid/gi) > maxBars || count(text, /\\[a-zA-Z]/g) > maxCommands) return false
   if (new RegExp(`\\d{${maxDigits}}`).test(text)) return false
   // Towers of exponents and roots nest without brackets: count those too.
@@ -39,11 +43,11 @@ const unicode: Record<string, string> = {
   "≈": "\\approx ",
   "±": "\\pm ",
   "∞": "\\infty ",
-  "π": "\\pi ",
-  "θ": "\\theta ",
-  "α": "\\alpha ",
-  "β": "\\beta ",
-  "λ": "\\lambda ",
+  π: "\\pi ",
+  θ: "\\theta ",
+  α: "\\alpha ",
+  β: "\\beta ",
+  λ: "\\lambda ",
   "∪": "\\cup ",
   "∩": "\\cap ",
   "∈": "\\in ",
@@ -75,6 +79,8 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/\\r(?:brace|Brace)(?![a-zA-Z])/g, "\\}"],
   [/\\lbrack(?![a-zA-Z])/g, "["],
   [/\\rbrack(?![a-zA-Z])/g, "]"],
+  [/\\langle(?![a-zA-Z])/g, "("],
+  [/\\rangle(?![a-zA-Z])/g, ")"],
   [/\\lparen(?![a-zA-Z])/g, "("],
   [/\\rparen(?![a-zA-Z])/g, ")"],
   [/(\d)\s*\{,\s*\}\s*(?=\d{3})/g, "$1,"],
@@ -114,7 +120,7 @@ const bracedRoots = (text: string): string => {
   for (let at = result.indexOf("\\sqrt("); at >= 0; at = result.indexOf("\\sqrt(", at + 1)) {
     const depth = Scan.depths(result)
     const open = at + 5
-    const close = [...result].findIndex((c, i) => i > open && c === ")" && depth[i] === depth[open])
+    const close = depth.findIndex((level, i) => i > open && result[i] === ")" && level === depth[open])
     if (close < 0) return result
     result = `${result.slice(0, open)}{${result.slice(open + 1, close)}}${result.slice(close + 1)}`
   }
@@ -155,21 +161,30 @@ export const unboxed = (text: string): string => {
 export const normalise = (answer: string): string => {
   let text = answer.replaceAll(doubled, "\\")
   text = text.replaceAll(unicodePattern, (character) => unicode[character] ?? character)
-  text = text.replaceAll(/(?<!\\)\$+/g, " ").replaceAll(/(?<!\\)\\[()]/g, " ").replaceAll(/(?<!\\)\\[[\]]/g, " ")
+  text = text
+    .replaceAll(/(?<!\\)\$+/g, " ")
+    .replaceAll(/(?<!\\)\\[()]/g, " ")
+    .replaceAll(/(?<!\\)\\[[\]]/g, " ")
   text = plainTexts(unboxed(text))
   for (const [pattern, replacement] of spelling) text = text.replaceAll(pattern, replacement)
   text = withoutThousands(bracedRoots(text)).replaceAll(/\s+/g, " ").trim()
   // Punctuation of the sentence around the answer.
-  return text.replace(/^(?:[.,:;]\s*)+(?=\D)/, "").replace(/(?:\s*[.,:;])+$/, "").trim()
+  return text
+    .replace(/^(?:[.,:;]\s*)+(?=\D)/, "")
+    .replace(/(?:\s*[.,:;])+$/, "")
+    .trim()
 }
+
+/** Words that may be written with a capital or without: of three letters or more, so that `AB` and `xY` are not among them. */
+const word = "(?:[A-Z]?[a-z]{2,}|[A-Z]{4,}|[a-z]|\\d+)"
+const words = new RegExp(`^${word}(?:[\\s.,;:'-]+${word})*[\\s.,;:'-]*$`)
 
 /** For comparing how things are written: no spaces except between digits, no braces around single characters, no `\text`. */
 export const canonicalText = (normalised: string): string => {
-  const isWords = /[a-zA-Z]{2}/.test(normalised) && !/\\(?!text|%|\{|\})/.test(normalised)
-  const bare = normalised
-    .replaceAll(/\\text\{([^{}]*)\}/g, "$1")
+  const plain = normalised.replaceAll(/\\text\{([^{}]*)\}/g, "$1")
+  const bare = plain
     .replaceAll(/\{([a-zA-Z\d])\}/g, "$1")
     .replaceAll(/(?<!\d) | (?!\d)/g, "")
     .replace(/^\(([a-zA-Z])\)$/, "$1")
-  return isWords ? bare.toLowerCase() : bare
+  return /[a-zA-Z]{3}/.test(plain) && plain.length <= 200 && words.test(plain) ? bare.toLowerCase() : bare
 }

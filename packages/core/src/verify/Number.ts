@@ -9,7 +9,11 @@ import { afterThinking, extract as extractAnswer } from "./Extract.ts"
 
 const pattern = /(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d)\.?)(?:[eE][-+]?\d{1,3})?(?![\w])/g
 
-const clean = (text: string): string => text.replaceAll(/[,\s$€£]/g, "").replaceAll("−", "-").replace(/\.$/, "")
+const clean = (text: string): string =>
+  text
+    .replaceAll(/[,\s$€£]/g, "")
+    .replaceAll("−", "-")
+    .replace(/\.$/, "")
 
 /** The number that `text` is, with thousands separators and currency sign allowed; undefined for anything else. */
 export const parse = (text: string): Exact.Rational | undefined => {

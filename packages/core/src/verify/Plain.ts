@@ -8,9 +8,12 @@ import * as Exact from "./Exact.ts"
 import { number, type Expression } from "./Expression.ts"
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)$/
-const fraction = /^([+-]?)\s*(?:\\frac\s*(?:\{\s*([+-]?\d+)\s*\}\s*\{\s*([+-]?\d+)\s*\}|(\d)\s*(\d)|(\d)\s*\{\s*(\d+)\s*\}|\{\s*(\d+)\s*\}\s*(\d))|(\d+)\s*\/\s*(-?\d+))$/
+const fraction =
+  /^([+-]?)\s*(?:\\frac\s*(?:\{\s*([+-]?\d+)\s*\}\s*\{\s*([+-]?\d+)\s*\}|(\d)\s*(\d)|(\d)\s*\{\s*(\d+)\s*\}|\{\s*(\d+)\s*\}\s*(\d))|(\d+)\s*\/\s*(-?\d+))$/
 const mixed = /^([+-]?)\s*(\d+)\s*(?:\\frac\s*(?:\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}|(\d)\s*(\d))|\s(\d+)\/(\d+))$/
-const scientific = /^([+-]?(?:\d+\.?\d*|\.\d+))\s*(?:(?:\\times|\\cdot|\*)\s*10\s*\^\s*(?:\{\s*([+-]?\d{1,4})\s*\}|([+-]?\d))|[eE]([+-]?\d{1,4}))$/
+const scientific =
+  /^([+-]?(?:\d+\.?\d*|\.\d+))\s*(?:(?:\\times|\\cdot|\*)\s*10\s*\^\s*(?:\{\s*([+-]?\d{1,4})\s*\}|([+-]?\d))|[eE]([+-]?\d{1,4}))$/
+const repeating = /^([+-]?)(\d*)\.(\d*)\s*\\(?:overline|bar|dot)\s*\{\s*(\d{1,60})\s*\}$/
 const infinity = /^([+-]?)\s*\\infty$/
 
 const signed = (sign: string | undefined, value: Exact.Rational | undefined) =>
@@ -42,6 +45,15 @@ const readScientific = (text: string) => {
   return match === null ? undefined : Exact.fromDecimal(`${match[1]}e${match[2] ?? match[3] ?? match[4]}`)
 }
 
+/** `0.1\overline{6}`: the repeated digits over as many nines. */
+const readRepeating = (text: string) => {
+  const [match, sign, whole, places = "", digits = ""] = repeating.exec(text) ?? []
+  if (match === undefined) return undefined
+  const start = Exact.fromDecimal(`${whole}.${places}0`)
+  const rest = Exact.make(BigInt(digits), (10n ** BigInt(digits.length) - 1n) * 10n ** BigInt(places.length))
+  return start === undefined || rest === undefined ? undefined : signed(sign, Exact.add(start, rest))
+}
+
 /** The number that `text` is in whole, or undefined. */
 export const read = (text: string): Expression | undefined => {
   const trimmed = text.trim()
@@ -51,7 +63,7 @@ export const read = (text: string): Expression | undefined => {
   }
   const toInfinity = infinity.exec(trimmed)
   if (toInfinity !== null) return { _tag: "Infinity", isNegative: toInfinity[1] === "-" }
-  const value = readFraction(trimmed) ?? readMixed(trimmed) ?? readScientific(trimmed)
+  const value = readFraction(trimmed) ?? readMixed(trimmed) ?? readScientific(trimmed) ?? readRepeating(trimmed)
   return value === undefined ? undefined : number(value)
 }
 

@@ -22,7 +22,7 @@ interface Piece {
 export type RealSet = ReadonlyArray<Piece>
 
 /** Every pair of pieces is compared once. */
-const maxPieces = 60
+const maxPieces = 40
 
 const all: RealSet = [{ low: "-infinity", high: "+infinity", isLowClosed: false, isHighClosed: false }]
 
@@ -49,7 +49,9 @@ const interval = (low: End, high: End, isLowClosed: boolean, isHighClosed: boole
   const order = compare(low, high)
   if (order === undefined) return undefined
   if (order > 0 || (order === 0 && !(isLowClosed && isHighClosed))) return []
-  return [{ low, high, isLowClosed: isLowClosed && low !== "-infinity", isHighClosed: isHighClosed && high !== "+infinity" }]
+  return [
+    { low, high, isLowClosed: isLowClosed && low !== "-infinity", isHighClosed: isHighClosed && high !== "+infinity" }
+  ]
 }
 
 /** Everything outside the set. Its pieces must be in order. */
@@ -72,7 +74,9 @@ const complement = (set: RealSet): RealSet | undefined => {
 export const union = (a: RealSet, b: RealSet): RealSet | undefined => {
   const rest: Array<Piece> = [...a, ...b]
   if (rest.length > maxPieces) return undefined
-  if (rest.some((x) => rest.some((y) => compare(x.low, y.low) === undefined || compare(x.high, y.high) === undefined))) {
+  if (
+    rest.some((x) => rest.some((y) => compare(x.low, y.low) === undefined || compare(x.high, y.high) === undefined))
+  ) {
     return undefined
   }
   rest.sort((x, y) => (compare(x.low, y.low) ?? 0) || Number(y.isLowClosed) - Number(x.isLowClosed))
@@ -86,7 +90,8 @@ export const union = (a: RealSet, b: RealSet): RealSet | undefined => {
       continue
     }
     const order = compare(next.high, last.high) ?? 0
-    const isHighClosed = order > 0 ? next.isHighClosed : order < 0 ? last.isHighClosed : last.isHighClosed || next.isHighClosed
+    const isHighClosed =
+      order > 0 ? next.isHighClosed : order < 0 ? last.isHighClosed : last.isHighClosed || next.isHighClosed
     merged[merged.length - 1] = { ...last, high: order > 0 ? next.high : last.high, isHighClosed }
   }
   return merged
@@ -100,6 +105,9 @@ export const intersection = (a: RealSet, b: RealSet): RealSet | undefined => {
   return outside === undefined ? undefined : complement(outside)
 }
 
+/** Whether the answer is the set of all real numbers. */
+export const isReals = (answer: Answer): boolean => /^\\(?:mathbb\{?R\}?|R|Reals)$|^allrealnumbers$/.test(answer.text)
+
 /** The set that an answer names: interval, finite set, operation, membership or the real numbers. */
 export const fromAnswer = (answer: Answer): RealSet | undefined => {
   switch (answer._tag) {
@@ -110,7 +118,9 @@ export const fromAnswer = (answer: Answer): RealSet | undefined => {
         : interval(low, high, answer.isLowClosed, answer.isHighClosed)
     }
     case "Tuple": {
-      const [low, high] = [answer.items[0], answer.items[1]].map((item) => (item === undefined ? undefined : endOf(item)))
+      const [low, high] = [answer.items[0], answer.items[1]].map((item) =>
+        item === undefined ? undefined : endOf(item)
+      )
       return answer.items.length !== 2 || low === undefined || high === undefined
         ? undefined
         : interval(low, high, false, false)
@@ -136,12 +146,20 @@ export const fromAnswer = (answer: Answer): RealSet | undefined => {
     case "Relation":
       return fromInequality(answer)?.set
     default:
-      return /^\\(?:mathbb\{?R\}?|R|Reals)$|^\\text\{all real numbers\}$|^allrealnumbers$/.test(answer.text) ? all : undefined
+      return isReals(answer) ? all : undefined
   }
 }
 
 /** The operator seen from the other side. */
-const flipped = { "<": ">", ">": "<", "\\leq": "\\geq", "\\geq": "\\leq", "\\neq": "\\neq", "=": "=", "\\approx": "\\approx" } as const
+const flipped = {
+  "<": ">",
+  ">": "<",
+  "\\leq": "\\geq",
+  "\\geq": "\\leq",
+  "\\neq": "\\neq",
+  "=": "=",
+  "\\approx": "\\approx"
+} as const
 
 /** The reals x with `x operator bound`. */
 const half = (operator: keyof typeof flipped, bound: End): RealSet | undefined => {
@@ -159,21 +177,26 @@ const half = (operator: keyof typeof flipped, bound: End): RealSet | undefined =
   }
 }
 
-/** The symbol that an answer is, or is the absolute value of. */
+/** The symbol (or value of an unknown function) that an answer is, or is the absolute value of. */
 const unknown = (answer: Answer): { readonly name: string; readonly isAbsolute: boolean } | undefined => {
   const expression = answer._tag === "Leaf" ? answer.expression : undefined
   if (expression?._tag === "Symbol") return { name: expression.name, isAbsolute: false }
+  if (expression?._tag === "Call") return { name: answer.text, isAbsolute: false }
   const [argument] = expression?._tag === "Apply" && expression.operator === "Abs" ? expression.args : []
   return argument?._tag === "Symbol" ? { name: argument.name, isAbsolute: true } : undefined
 }
 
+/** The same distance from zero on the other side. */
+const mirror = (end: End): End =>
+  end === "-infinity" ? "+infinity" : end === "+infinity" ? "-infinity" : Value.negate(end)
+
 /** `|x| < b` is `-b < x < b`; `|x| > b` is its complement's mirror. */
 const absolute = (operator: keyof typeof flipped, bound: End): RealSet | undefined => {
   const upper = half(operator, bound)
-  const nonNegative: RealSet = [{ low: Value.exact(Exact.zero), high: "+infinity", isLowClosed: true, isHighClosed: false }]
+  const nonNegative: RealSet = [
+    { low: Value.exact(Exact.zero), high: "+infinity", isLowClosed: true, isHighClosed: false }
+  ]
   const right = upper === undefined ? undefined : intersection(upper, nonNegative)
-  const mirror = (end: End): End =>
-    end === "-infinity" ? "+infinity" : end === "+infinity" ? "-infinity" : Value.negate(end)
   const left = right
     ?.map((piece) => ({
       low: mirror(piece.high),
@@ -196,7 +219,8 @@ export const fromInequality = (
     if (left === undefined || right === undefined || set === undefined) return undefined
     const variable = unknown(left) ?? unknown(right)
     const bound = endOf(unknown(left) === undefined ? left : right)
-    if (variable === undefined || bound === undefined || (name !== undefined && name !== variable.name)) return undefined
+    if (variable === undefined || bound === undefined || (name !== undefined && name !== variable.name))
+      return undefined
     name = variable.name
     const direction = unknown(left) === undefined ? flipped[operator] : operator
     const solutions = variable.isAbsolute ? absolute(direction, bound) : half(direction, bound)

@@ -15,6 +15,8 @@ import * as Scan from "./Scan.ts"
 import * as Units from "./Units.ts"
 
 const maxItems = 200
+/** Most terms of a ratio. */
+const maxTerms = 10
 
 const separators =
   /,?\s*\\text\{[\s,.;]*(?:and|or)[\s,.;]*\}\s*,?|,?\s*(?<![a-zA-Z\\])(?:and|or)(?![a-zA-Z])\s*,?|\\(?:land|lor|vee|wedge)(?![a-zA-Z])|,/gi
@@ -23,7 +25,8 @@ const relations = /\\(?:leq|geq|neq|approx)(?![a-zA-Z])|[=<>]/g
 const implications = /\\(?:Rightarrow|implies|Longrightarrow|iff|Leftrightarrow|therefore|to|rightarrow)(?![a-zA-Z])/g
 const setOperations = /\\(?:cup|cap|setminus|backslash)(?![a-zA-Z])|(?<=[)\]}])\s*U\s*(?=[([\\])/g
 const membership = /\\in(?![a-zA-Z])/g
-const emptySet = /^(?:\\emptyset|\\\{\s*\\\}|\\text\{\s*(?:no (?:real )?solutions?|none|empty set)\s*\}|no (?:real )?solutions?)$/i
+const emptySet =
+  /^(?:\\emptyset|\\\{\s*\\\}|\\text\{\s*(?:no (?:real )?solutions?|none|empty set)\s*\}|no (?:real )?solutions?)$/i
 const matrix = /^\\begin\{([pbvB]?matrix|smallmatrix|array)\}(?:\{[^{}]*\})?(.*)\\end\{\1\}$/s
 const inBase = /^(\d+)_\{?(\d{1,2})\}?$/
 
@@ -31,9 +34,10 @@ const inBase = /^(\d+)_\{?(\d{1,2})\}?$/
 const readBase = (text: string): Expression | undefined => {
   const [, digits = "", baseDigits = ""] = inBase.exec(text) ?? []
   const base = Number(baseDigits)
-  if (base < 2 || base > 10 || [...digits].some((digit) => Number(digit) >= base)) return undefined
+  const values = Array.from(digits, Number)
+  if (base < 2 || base > 10 || values.some((digit) => digit >= base)) return undefined
   let value = 0n
-  for (const digit of digits) value = value * BigInt(base) + BigInt(digit)
+  for (const digit of values) value = value * BigInt(base) + BigInt(digit)
   return { _tag: "Call", name: "base", args: [number(Exact.fromInteger(value)), number(Exact.fromInteger(base))] }
 }
 
@@ -54,13 +58,15 @@ const leaf = (text: string, read: Reader): Answer => {
 const parseAll = (parts: ReadonlyArray<string>, read: Reader): ReadonlyArray<Answer> =>
   parts.map((part) => parse(part, read))
 
-const parseRelation = (text: string, split: Scan.Split, read: Reader): Answer => {
-  const operators = split.separators.map((separator) => separator.trim() as RelationOperator)
-  const sides = parseAll(split.parts[0]?.trim() === "" ? split.parts.slice(1) : split.parts, read)
-  // "= 5" answers "what is it equal to".
-  const isContinued = split.parts[0]?.trim() === ""
-  if (isContinued && sides.length === 1 && operators[0] === "=" && sides[0] !== undefined) return sides[0]
-  return { _tag: "Relation", text: canonicalText(text), sides, operators: isContinued ? operators.slice(1) : operators }
+const parseRelation = (text: string, { parts, separators }: Scan.Split, read: Reader): Answer => {
+  const operators = separators.map((separator) => separator.trim() as RelationOperator)
+  if (parts[0]?.trim() !== "")
+    return { _tag: "Relation", text: canonicalText(text), sides: parseAll(parts, read), operators }
+  // "= 5" answers "what is it equal to"; "> 5" alone answers nothing.
+  const [only, ...more] = parts.slice(1)
+  return operators[0] === "=" && only !== undefined && more.length === 0
+    ? parse(only, read)
+    : { _tag: "Words", text: canonicalText(text) }
 }
 
 const parseSetOperation = (text: string, split: Scan.Split, read: Reader): Answer => {
@@ -83,6 +89,19 @@ const parseMatrix = (text: string, body: string, read: Reader): Answer => {
   }
 }
 
+/** `\{x \mid x > 3\}` is what its condition says of x; other set builders are compared as written. */
+const parseBuilder = (
+  text: string,
+  [element = "", condition = "", ...more]: ReadonlyArray<string>,
+  read: Reader
+): Answer => {
+  const isPlain = /^\s*[a-zA-Z]\s*(?:\\in\s*\\(?:mathbb\s*\{?\s*R\s*\}?|R))?\s*$/.test(element)
+  const parsed = isPlain && more.length === 0 ? parse(condition, read) : undefined
+  return parsed?._tag === "Relation" || parsed?._tag === "Membership"
+    ? { ...parsed, text: canonicalText(text) }
+    : { _tag: "Words", text: canonicalText(text) }
+}
+
 /** The inside of `(…)`, `[…]`, `\{…\}` or `{…}` that spans the whole text; undefined where the bracket is only arithmetic. */
 const parseEnclosed = (text: string, read: Reader): Answer | undefined => {
   const bracket = Scan.enclosed(text)
@@ -91,10 +110,9 @@ const parseEnclosed = (text: string, read: Reader): Answer | undefined => {
   const items = Scan.splitTop(inner, /[,;]/g).parts.filter((part) => part.trim() !== "")
   if (items.length > maxItems) return undefined
   if (open === "\\{" && close === "\\}") {
-    const isBuilt = Scan.splitTop(inner, /\||\\mid(?![a-zA-Z])|:/g).parts.length > 1
-    return isBuilt
-      ? { _tag: "Words", text: canonicalText(text) }
-      : { _tag: "Set", text: canonicalText(text), items: parseAll(items, read) }
+    const built = Scan.splitTop(inner, /\||\\mid(?![a-zA-Z])|:/g).parts
+    if (built.length > 1) return parseBuilder(text, built, read)
+    return { _tag: "Set", text: canonicalText(text), items: parseAll(items, read) }
   }
   if (open === "{" && close === "}") return parse(inner, read)
   if (/^\s*\\begin\{array\}/.test(inner)) return parse(inner, read)
@@ -102,9 +120,16 @@ const parseEnclosed = (text: string, read: Reader): Answer | undefined => {
     const [low, high] = parseAll(items, read)
     return low === undefined || high === undefined
       ? undefined
-      : { _tag: "Interval", text: canonicalText(text), low, high, isLowClosed: open === "[", isHighClosed: close === "]" }
+      : {
+          _tag: "Interval",
+          text: canonicalText(text),
+          low,
+          high,
+          isLowClosed: open === "[",
+          isHighClosed: close === "]"
+        }
   }
-  if (open === "(" && close === ")") {
+  if ((open === "(" && close === ")") || (open === "[" && close === "]")) {
     if (items.length > 1) return { _tag: "Tuple", text: canonicalText(text), items: parseAll(items, read) }
     const content = parse(inner, read)
     return content._tag === "Leaf" ? undefined : content
@@ -139,7 +164,9 @@ const combine = (
   const [width, columns] = [b.length, b[0]?.length ?? 0]
   if (a.some((row) => row.length !== width) || b.some((row) => row.length !== columns)) return undefined
   return a.map((row) =>
-    Array.from({ length: columns }, (_, j) => apply("Add", ...row.map((entry, k) => apply("Multiply", entry, b[k]![j]!))))
+    Array.from({ length: columns }, (_, j) =>
+      apply("Add", ...row.map((entry, k) => apply("Multiply", entry, b[k]![j]!)))
+    )
   )
 }
 
@@ -221,7 +248,12 @@ export const parse = (raw: string, read: Reader): Answer => {
   if (related.separators.length > 0) return parseRelation(text, related, read)
   const [element = "", set, ...more] = Scan.splitTop(text, membership).parts
   if (set !== undefined && more.length === 0) {
-    return { _tag: "Membership", text: canonicalText(text), element: canonicalText(element.trim()), set: parse(set, read) }
+    return {
+      _tag: "Membership",
+      text: canonicalText(text),
+      element: canonicalText(element.trim()),
+      set: parse(set, read)
+    }
   }
   const operated = Scan.splitTop(text, setOperations)
   if (operated.separators.length > 0) return parseSetOperation(text, operated, read)
@@ -233,7 +265,7 @@ export const parse = (raw: string, read: Reader): Answer => {
   const enclosed = parseEnclosed(text, read)
   if (enclosed !== undefined) return enclosed
   const ratio = Scan.splitTop(text, /:/g).parts
-  if (ratio.length > 1 && ratio.every((part) => part.trim() !== "")) {
+  if (ratio.length > 1 && ratio.length <= maxTerms && ratio.every((part) => part.trim() !== "")) {
     return { _tag: "Ratio", text: canonicalText(text), items: parseAll(ratio, read) }
   }
   return leaf(text, read)

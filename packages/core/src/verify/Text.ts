@@ -25,7 +25,7 @@ export const equivalent = (gold: string, prediction: string): boolean => {
 
 /** Insertions, deletions and replacements of characters that turn one text into the other (Levenshtein), in O(|a| · |b|). */
 export const editDistance = (a: string, b: string): number => {
-  const [x, y] = [[...a], [...b]]
+  const [x, y] = [Array.from(a), Array.from(b)]
   let previous = Uint32Array.from({ length: y.length + 1 }, (_, j) => j)
   for (let i = 1; i <= x.length; i++) {
     const current = new Uint32Array(y.length + 1)
@@ -42,14 +42,18 @@ export const editDistance = (a: string, b: string): number => {
 /** 1 - edit distance / length of the longer text, after normalisation: 1 is equal; 0 for an empty text or one beyond 2,000 characters. */
 export const similarity = (gold: string, prediction: string): number => {
   const [a, b] = [normalise(gold), normalise(prediction)]
-  const longer = Math.max([...a].length, [...b].length)
+  const longer = Math.max(Array.from(a).length, Array.from(b).length)
   if (a === "" || b === "" || longer > maxEditLength) return 0
   return 1 - editDistance(a, b) / longer
 }
 
 /** Harmonic mean of precision and recall over the words of both texts, after normalisation, counting repetitions (SQuAD's F1). */
 export const tokenF1 = (gold: string, prediction: string): number => {
-  const [wanted, given] = [gold, prediction].map((text) => normalise(text).split(" ").filter((word) => word !== ""))
+  const [wanted, given] = [gold, prediction].map((text) =>
+    normalise(text)
+      .split(" ")
+      .filter((word) => word !== "")
+  )
   if (wanted === undefined || given === undefined || wanted.length === 0 || given.length === 0) return 0
   const left = new Map<string, number>()
   for (const word of wanted) left.set(word, (left.get(word) ?? 0) + 1)

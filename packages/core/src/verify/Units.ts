@@ -14,44 +14,44 @@ export interface Quantity {
 }
 
 const synonyms: Record<string, ReadonlyArray<string>> = {
-  "mm": ["mm", "millimeter", "millimetre"],
-  "cm": ["cm", "centimeter", "centimetre"],
-  "m": ["m", "meter", "metre"],
-  "km": ["km", "kilometer", "kilometre"],
-  "in": ["in", "inch", "inche"],
-  "ft": ["ft", "foot", "feet"],
-  "yd": ["yd", "yard"],
-  "mi": ["mi", "mile"],
-  "mg": ["mg", "milligram"],
-  "g": ["g", "gram"],
-  "kg": ["kg", "kilogram", "kilo"],
-  "lb": ["lb", "pound"],
-  "oz": ["oz", "ounce"],
-  "L": ["L", "l", "liter", "litre"],
-  "mL": ["mL", "ml", "milliliter", "millilitre"],
-  "s": ["s", "sec", "second"],
-  "min": ["min", "minute"],
-  "h": ["h", "hr", "hour"],
-  "day": ["day"],
-  "week": ["week"],
-  "month": ["month"],
-  "year": ["year", "yr"],
-  "degree": ["degree", "deg", "°", "^\\circ"],
-  "radian": ["radian", "rad"],
-  "$": ["\\$", "$", "dollar", "USD", "buck"],
-  "cent": ["cent", "¢"],
+  mm: ["mm", "millimeter", "millimetre"],
+  cm: ["cm", "centimeter", "centimetre"],
+  m: ["m", "meter", "metre"],
+  km: ["km", "kilometer", "kilometre"],
+  in: ["in", "inch", "inche"],
+  ft: ["ft", "foot", "feet"],
+  yd: ["yd", "yard"],
+  mi: ["mi", "mile"],
+  mg: ["mg", "milligram"],
+  g: ["g", "gram"],
+  kg: ["kg", "kilogram", "kilo"],
+  lb: ["lb", "pound"],
+  oz: ["oz", "ounce"],
+  L: ["L", "l", "liter", "litre"],
+  mL: ["mL", "ml", "milliliter", "millilitre"],
+  s: ["s", "sec", "second"],
+  min: ["min", "minute"],
+  h: ["h", "hr", "hour"],
+  day: ["day"],
+  week: ["week"],
+  month: ["month"],
+  year: ["year", "yr"],
+  degree: ["degree", "deg", "°", "^\\circ"],
+  radian: ["radian", "rad"],
+  $: ["\\$", "$", "dollar", "USD", "buck"],
+  cent: ["cent", "¢"],
   "€": ["€", "euro", "EUR"],
   "£": ["£"],
-  "yuan": ["yuan", "¥", "RMB"],
-  "unit": ["unit"],
-  "mph": ["mph", "mile/h"],
+  yuan: ["yuan", "¥", "RMB"],
+  unit: ["unit"],
+  mph: ["mph", "mile/h"],
   "km/h": ["km/h", "kmh", "kph"],
   "m/s": ["m/s"],
-  "J": ["J", "joule"],
-  "N": ["N", "newton"],
-  "W": ["W", "watt"],
-  "V": ["V", "volt"],
-  "Hz": ["Hz", "hertz"]
+  J: ["J", "joule"],
+  N: ["N", "newton"],
+  W: ["W", "watt"],
+  V: ["V", "volt"],
+  Hz: ["Hz", "hertz"]
 }
 
 const spellings = new Map(
@@ -60,9 +60,15 @@ const spellings = new Map(
 
 const powers: Record<string, string> = { square: "^2", sq: "^2", squared: "^2", cubic: "^3", cubed: "^3", cu: "^3" }
 
-/** Abbreviations that may follow a number without `\text`; single letters would be variables. */
-const bareUnit =
-  /^(.*?[\d})])\s*((?:mm|cm|km|kg|mg|ft|mph|km\/h|m\/s|mL|ml|lbs?|oz|inch(?:es)?|feet|met(?:er|re)s?|miles?|hours?|minutes?|seconds?|days?|weeks?|months?|years?|dollars?|euros?|cents?|yuan|degrees?|units?|m\^\{?[23]\}?)(?:\s*\^\s*\{?[23]\}?)?)$/
+const bareWords = [...spellings.keys()]
+  .filter((word) => /^[a-zA-Z/]{2,}$/.test(word))
+  .toSorted((x, y) => y.length - x.length)
+  .join("|")
+
+/** Units that may follow a number without `\text`; single letters would be unknowns, but for `m^2` and the like. */
+const bareUnit = new RegExp(
+  `^(.*?[\\d})])\\s*((?:square |sq |cubic )?(?:${bareWords})(?:e?s)?(?:\\s*\\^\\s*\\{?[23]\\}?)?|m\\s*\\^\\s*\\{?[23]\\}?)$`
+)
 
 const numberWords: Record<string, Exact.Rational> = {
   percent: { numerator: 1n, denominator: 100n },
@@ -94,7 +100,12 @@ const canonicalUnit = (text: string): string | undefined => {
       names.push(
         word
           .split("/")
-          .map((part) => spellings.get(singular(part)) ?? spellings.get(singular(part.toLowerCase())) ?? singular(part.toLowerCase()))
+          .map(
+            (part) =>
+              spellings.get(singular(part)) ??
+              spellings.get(singular(part.toLowerCase())) ??
+              singular(part.toLowerCase())
+          )
           .join("/")
       )
     }
@@ -106,7 +117,8 @@ const currencyBefore = /^([+-]?)\s*(\\\$|€|£|¥)\s*(?=[\d.\\])/
 const currencyAfter = /\s*(\\\$|€|£|¥|¢)$/
 const degreesAfter = /\s*\^\s*\\circ\s*$/
 const percentAfter = /\s*(?:\\%|%|\\text\{\s*(?:percent(?:age)?|pct|%)\s*\}|(?<=[\d})\s])(?:percent(?:age)?|pct))\s*$/i
-const wordAfter = /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|million|billion|trillion)\b\s*(?:\}|(?=\s|$))(.*)$/i
+const wordAfter =
+  /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|million|billion|trillion)\b\s*(?:\}|(?=\s|$))(.*)$/i
 const textAfter = /^(.*[^\s])\s*\\text\{([^{}]*[a-zA-Z][^{}]*)\}\s*(\^\s*\{?\s*[23]\s*\}?)?$/
 
 const one = Exact.one

@@ -48,9 +48,7 @@ export const toFixed = (a: Value): Maybe<Parts> => {
 
 /** Exactly zero, or approximately zero by cancellation. */
 export const isZero = (a: Value): boolean =>
-  a._tag === "Exact"
-    ? Exact.isZero(a.re) && Exact.isZero(a.im)
-    : magnitude(a.re) < noise && magnitude(a.im) < noise
+  a._tag === "Exact" ? Exact.isZero(a.re) && Exact.isZero(a.im) : magnitude(a.re) < noise && magnitude(a.im) < noise
 
 /** The real number that `a` is, in fixed point; undecided for a complex number. */
 export const toReal = (a: Value): Maybe<Fixed.Fixed> => {
@@ -78,9 +76,7 @@ export const add = (a: Value, b: Value): Maybe<Value> => {
 }
 
 export const negate = (a: Value): Value =>
-  a._tag === "Exact"
-    ? exact(Exact.negate(a.re), Exact.negate(a.im))
-    : { _tag: "Approximate", re: -a.re, im: -a.im }
+  a._tag === "Exact" ? exact(Exact.negate(a.re), Exact.negate(a.im)) : { _tag: "Approximate", re: -a.re, im: -a.im }
 
 export const subtract = (a: Value, b: Value): Maybe<Value> => add(a, negate(b))
 

@@ -1,0 +1,116 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ChoiceAnswer, NumberAnswer, TextAnswer } from "@atropos/core"
+import { Schema } from "effect"
+
+describe("ChoiceAnswer.extract", () => {
+  const cases: ReadonlyArray<readonly [completion: string, label: string | undefined, method?: ChoiceAnswer.Method]> = [
+    ["<answer>B</answer>", "B", "tagExact"],
+    ["<answer> (b). </answer>", "B", "tagExact"],
+    ["<answer>The final answer is C</answer>", "C", "tagExact"],
+    ["<answer>I think it's D.</answer>", "D", "tagExact"],
+    ["<answer>Paris</answer>", "B", "tagText"],
+    ["<answer>B) Paris</answer>", "B", "tagText"],
+    ["<answer>it must be B here</answer>", "B", "tagWord"],
+    ["<answer>A or B</answer>", undefined],
+    ["<answer>none</answer>", undefined],
+    ["<think>The answer is A.</think> The answer is B.", "B", "theAnswer"],
+    ["First I said the answer is A. The final answer is C. I hope so.", "C", "finalAnswer"],
+    ["The answer is A. No: the answer is D.", "D", "theAnswer"],
+    ["Answer: **C**", "C", "answerColon"],
+    ["so \\boxed{B}", "B", "boxed"],
+    ["so \\boxed{\\text{(D)}}", "D", "boxed"],
+    ["B", "B", "start"],
+    ["B. Paris is the capital.", "B", "start"],
+    ["Let us see.\n(C)\nThat is it.", "C", "line"],
+    ["It can only be option C here", "C", "onlyLabel"],
+    ["Both A, and B are fine", undefined],
+    ["A cat sat on Dad's mat", undefined],
+    ["no idea", undefined],
+    ["", undefined]
+  ]
+  for (const [completion, label, method] of cases) {
+    it(`reads ${JSON.stringify(completion)} as ${label ?? "no choice"}`, () => {
+      const choice = ChoiceAnswer.extract(completion, ["London", "Paris", "Rome", "Oslo"])
+      assert.strictEqual(choice?.label, label)
+      if (method !== undefined) assert.strictEqual(choice?.method, method)
+    })
+  }
+
+  it("knows only as many letters as there are choices", () => {
+    assert.isUndefined(ChoiceAnswer.extract("<answer>E</answer>", 4))
+    assert.strictEqual(ChoiceAnswer.extract("<answer>E</answer>", 5)?.label, "E")
+  })
+
+  it("reads numbers from 1 to n", () => {
+    assert.strictEqual(ChoiceAnswer.extractNumber("The answer is 3.", 4)?.label, "3")
+    assert.strictEqual(ChoiceAnswer.extractNumber("<answer>12</answer>", 12)?.label, "12")
+    assert.isUndefined(ChoiceAnswer.extractNumber("<answer>5</answer>", 4))
+  })
+
+  it("grades against the gold letter", () => {
+    assert.isTrue(ChoiceAnswer.grade("b", "<answer>B</answer>", 4))
+    assert.isFalse(ChoiceAnswer.grade("A", "A or B", 4))
+  })
+})
+
+describe("NumberAnswer", () => {
+  it("reads separators, currency and signs", () => {
+    assert.isTrue(NumberAnswer.equivalent("1200.5", "$1,200.50"))
+    assert.isTrue(NumberAnswer.equivalent("-3", "−3"))
+    assert.isFalse(NumberAnswer.equivalent("1200", "12,00"))
+    assert.isFalse(NumberAnswer.equivalent("5", "five"))
+    assert.isFalse(NumberAnswer.equivalent("", ""))
+  })
+
+  it("is exact by default", () => {
+    assert.isFalse(NumberAnswer.equivalent("3.7", "3.2"))
+    assert.isFalse(NumberAnswer.equivalent("100000000000000000000", "100000000000000000001"))
+    assert.isFalse(NumberAnswer.equivalent("0.1", "0.1000000000000000000001"))
+  })
+
+  it("allows what the tolerance allows", () => {
+    assert.isTrue(NumberAnswer.equivalent("100", "101", { relative: 0.01 }))
+    assert.isFalse(NumberAnswer.equivalent("100", "101.1", { relative: 0.01 }))
+    assert.isTrue(NumberAnswer.equivalent("0", "0.0000005", { absolute: 1e-6 }))
+  })
+
+  it("grades the announced or last number", () => {
+    assert.isTrue(NumberAnswer.grade("42", "From 6 and 7 we get \\boxed{42} after 3 steps"))
+    assert.isTrue(NumberAnswer.grade("1200.5", "<think>7</think> It costs $1,200.50."))
+    assert.isFalse(NumberAnswer.grade("42", "no number here"))
+  })
+
+  it.prop("equals itself and no neighbour", [Schema.Int], ([n]) => {
+    const text = BigInt(n).toString()
+    assert.isTrue(NumberAnswer.equivalent(text, text))
+    assert.isFalse(NumberAnswer.equivalent(text, (BigInt(n) + 1n).toString()))
+  })
+})
+
+describe("TextAnswer", () => {
+  it("ignores case, punctuation, articles and spacing", () => {
+    assert.isTrue(TextAnswer.equivalent("The Eiffel Tower", "eiffel-tower!"))
+    assert.isFalse(TextAnswer.equivalent("Eiffel Tower", "Eiffel Towers"))
+    assert.isFalse(TextAnswer.equivalent("the", ""))
+  })
+
+  it("counts edits", () => {
+    assert.strictEqual(TextAnswer.editDistance("kitten", "sitting"), 3)
+    assert.strictEqual(TextAnswer.similarity("kitten", "sitting"), 1 - 3 / 7)
+    assert.strictEqual(TextAnswer.similarity("", ""), 0)
+  })
+
+  it("counts shared words", () => {
+    // Two of three words given, two of four wanted: 2 · 2 / (3 + 4).
+    assert.strictEqual(TextAnswer.tokenF1("red green blue grey", "green red pink"), 4 / 7)
+    assert.strictEqual(TextAnswer.tokenF1("red", "blue"), 0)
+  })
+
+  it.prop("is symmetric, between 0 and 1", [Schema.String, Schema.String], ([a, b]) => {
+    for (const measure of [TextAnswer.similarity, TextAnswer.tokenF1]) {
+      assert.strictEqual(measure(a, b), measure(b, a))
+      assert.isAtLeast(measure(a, b), 0)
+      assert.isAtMost(measure(a, b), 1)
+    }
+  })
+})
