@@ -1,5 +1,5 @@
 /** What a run of environments can be told beside their settings, and how it fails. */
-import { type Duration, Schema } from "effect"
+import { type Duration, Effect, Schema } from "effect"
 import type { Totals } from "./RolloutMetrics.ts"
 
 /** An environment cannot run, or cannot go on. */
@@ -49,4 +49,27 @@ export interface Summary extends Totals {
   /** The trainer's step when it ended. */
   readonly step: number
   readonly evaluations: number
+}
+
+/** Refuses settings that do not fit the run, and says what would. */
+export const checkSettings = (
+  environment: string,
+  groupSize: number,
+  batchSize: number,
+  totalSteps: number
+): Effect.Effect<void, RolloutError> => {
+  const refuse = (message: string) => Effect.fail(new RolloutError({ environment, reason: "settings", message }))
+  if (batchSize <= 0) {
+    return refuse("the service does not say the run's batch size: register the trainer first, or set batch_size")
+  }
+  if (groupSize > batchSize) {
+    return refuse(
+      `group_size is ${groupSize}, but the run's batches have ${batchSize} sequences: ` +
+        `lower group_size to ${batchSize} or less, or raise the trainer's batch size`
+    )
+  }
+  if (totalSteps === -1) {
+    return refuse("total_steps is -1, and the run has no number of steps either: set total_steps")
+  }
+  return Effect.void
 }

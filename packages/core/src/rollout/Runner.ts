@@ -1,18 +1,5 @@
 /** Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module. */
-import {
-  Context,
-  Deferred,
-  type Duration,
-  Effect,
-  Exit,
-  Fiber,
-  Latch,
-  Option,
-  Path,
-  Result,
-  Scope,
-  Stream
-} from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Latch, Option, Path, Result, Scope, Stream } from "effect"
 import type { EnvironmentShape, RolledOut } from "../Environment.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import { ServerManager } from "../ServerManager.ts"
@@ -27,12 +14,13 @@ import { groupKey } from "./Delivery.ts"
 import * as Evaluations from "./Evaluations.ts"
 import * as EvaluationSchedule from "./EvaluationSchedule.ts"
 import * as GroupFilter from "./GroupFilter.ts"
-import { type Options, RolloutError, type Summary } from "./Options.ts"
+import { checkSettings, type Options, RolloutError, type Summary } from "./Options.ts"
 import { reasonOf } from "./reason.ts"
 import * as RolloutMetrics from "./RolloutMetrics.ts"
 import * as SavedGroups from "./SavedGroups.ts"
 import * as Spool from "./Spool.ts"
 import * as Submitter from "./Submitter.ts"
+import { within } from "./within.ts"
 import * as WorkerPool from "./WorkerPool.ts"
 
 /** The share of the inference servers this program may use: the sum of its environments' shares. */
@@ -137,6 +125,7 @@ export const run = Effect.fn("Runner.run")(
       maxGroupsInMemory: options.maxGroupsInMemory,
       submit: (groups) => Effect.suspend(() => client.submit(connection.registration().envId, groups)),
       reconnect: Effect.suspend(() => reconnect(connection.registration().envId)),
+      onProgress: () => pool.wake(),
       isOnlyUnsent: (index, unsent) => cursor.holds(index) <= unsent,
       onDelivered: ({ index }, outcome) => {
         answered++
@@ -150,7 +139,6 @@ export const run = Effect.fn("Runner.run")(
         yield* Effect.logError("group rejected by the service", { index: delivery.index, key: delivery.key, reason })
         yield* deadLetters.group(delivery, reason)
         cursor.release(delivery.index)
-        pool.wake()
       })
     })
 
@@ -381,38 +369,3 @@ export const run = Effect.fn("Runner.run")(
 
 /** So many groups that the service knew already are more than a crash leaves behind. */
 const manyDuplicates = 32
-
-const checkSettings = (
-  environment: string,
-  groupSize: number,
-  batchSize: number,
-  totalSteps: number
-): Effect.Effect<void, RolloutError> => {
-  const refuse = (message: string) => Effect.fail(new RolloutError({ environment, reason: "settings", message }))
-  if (batchSize <= 0) {
-    return refuse("the service does not say the run's batch size: register the trainer first, or set batch_size")
-  }
-  if (groupSize > batchSize) {
-    return refuse(
-      `group_size is ${groupSize}, but the run's batches have ${batchSize} sequences: ` +
-        `lower group_size to ${batchSize} or less, or raise the trainer's batch size`
-    )
-  }
-  if (totalSteps === -1) {
-    return refuse("total_steps is -1, and the run has no number of steps either: set total_steps")
-  }
-  return Effect.void
-}
-
-/** Runs an effect for at most so long in a fiber of its own: also inside a finalizer, which cannot be interrupted itself. */
-const within = <A, E, R>(
-  effect: Effect.Effect<A, E, R>,
-  limit: Duration.Input
-): Effect.Effect<Exit.Exit<A, E>, never, R> =>
-  Effect.gen(function* () {
-    const fiber = yield* Effect.forkChild(effect)
-    const timer = yield* Effect.forkChild(Effect.andThen(Effect.sleep(limit), Fiber.interrupt(fiber)))
-    const exit = yield* Fiber.await(fiber)
-    yield* Fiber.interrupt(timer)
-    return exit
-  })

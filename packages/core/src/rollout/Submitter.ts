@@ -20,6 +20,8 @@ export interface SubmitterOptions {
   readonly isOnlyUnsent: (index: number, unsent: number) => boolean
   readonly onDelivered: (delivery: Delivery, outcome: SubmitOutcome) => void
   readonly onRejected: (delivery: Delivery, reason: string) => Effect.Effect<void>
+  /** Groups have left memory: `isBlocked` or `unsent` may say something else. */
+  readonly onProgress: () => void
   /** Groups kept in memory when the spool cannot take them. */
   readonly maxGroupsInMemory: number
 }
@@ -80,6 +82,7 @@ export const make = (options: SubmitterOptions): Submitter => {
     )
     if (Result.isSuccess(written)) {
       memory = memory.slice(entries.length)
+      options.onProgress()
       spoolFailure = undefined
       return memory.length
     }
@@ -158,6 +161,7 @@ export const make = (options: SubmitterOptions): Submitter => {
           settled(delivery)
           onDelivered(delivery, answer.success[position] ?? { status: "received" })
         })
+        options.onProgress()
         continue
       }
       const error = answer.failure
@@ -173,6 +177,7 @@ export const make = (options: SubmitterOptions): Submitter => {
           singles = Math.max(0, singles - 1)
           settled(batch[0]!)
           yield* onRejected(batch[0]!, error.message)
+          options.onProgress()
           break
         }
         case "notFound": {

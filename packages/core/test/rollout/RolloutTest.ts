@@ -117,7 +117,7 @@ export const layerParts = Layer.mergeAll(
 )
 
 /** Runs an environment against a client in a fiber. */
-export const start = (
+export const launch = (
   environment: Environment.EnvironmentShape,
   client: TrajectoryClient.TrajectoryClientShape,
   options: Rollout.Options
@@ -126,6 +126,20 @@ export const start = (
     Effect.provideService(TrajectoryClient.TrajectoryClient, client),
     Effect.forkChild
   )
+
+/** The same, and waits until it is at work (or has failed): what it does before is real input and output. */
+export const start = Effect.fnUntraced(function* (
+  environment: Environment.EnvironmentShape,
+  client: TrajectoryClient.TrajectoryClientShape,
+  options: Rollout.Options
+) {
+  const seen = { status: false }
+  const statusChanges = (envId: number) =>
+    client.statusChanges(envId).pipe(Stream.tap(() => Effect.sync(() => (seen.status = true))))
+  const fiber = yield* launch(environment, { ...client, statusChanges }, options)
+  while (!seen.status && fiber.pollUnsafe() === undefined) yield* TestClock.withLive(Effect.sleep("1 millis"))
+  return fiber
+})
 
 /** Lets everything that needs no more than real input and output come to rest; time stands still. */
 export const settle = Effect.gen(function* () {
