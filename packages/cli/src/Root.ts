@@ -3,8 +3,10 @@
  *
  * Only the verb that the words name is loaded; the others stand by with their name and description. Completions need all of them.
  */
+import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import { LogToStderr } from "effect/Logger"
+import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Command from "effect/cli/Command"
 import packageJson from "../package.json" with { type: "json" }
@@ -12,7 +14,7 @@ import { type VerbEntry, verbs } from "./commands/index.ts"
 import type { Verb } from "./commands/Verb.ts"
 import * as Words from "./config/Words.ts"
 import * as Report from "./Report.ts"
-import { redacted } from "./Secrets.ts"
+import { redacted, Secrets } from "./Secrets.ts"
 
 export const version: string = packageJson.version
 
@@ -29,7 +31,14 @@ const load = Effect.fn("Root.load")(function* (name: string, entry: VerbEntry, w
 /** Verbs that run until they are stopped, and tell what happens meanwhile; the others have a progress bar or a result. */
 const talkative: ReadonlySet<string | undefined> = new Set(["api", "serve"])
 
+const secretVariables = ["OPENAI_API_KEY", "HF_TOKEN", "ATROPOS_TOKEN"]
+
 const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string>) {
+  const secrets = yield* Secrets
+  for (const name of secretVariables) {
+    const value = yield* Effect.orDie(Config.option(Config.String(name)))
+    if (Option.isSome(value)) secrets.add(value.value)
+  }
   const chosen = Words.verb(words)
   const wantsAll = words.some((word) => word.startsWith("--completions"))
   const made = yield* Effect.forEach(Object.entries<VerbEntry>(verbs), ([name, entry]) =>

@@ -10,6 +10,8 @@ import * as Bin from "./Bin.ts"
 
 const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Progress.layerLines)
 
+const text = (lines: ReadonlyArray<unknown>) => lines.map(String).join("\n")
+
 /** Runs the command in this process: exit code and what it printed. */
 const atropos = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
   const exit = yield* Effect.exit(Root.run(words))
@@ -17,7 +19,6 @@ const atropos = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
   Report.teardown(exit, (given) => {
     code = given
   })
-  const text = (lines: ReadonlyArray<unknown>) => lines.map(String).join("\n")
   return {
     code,
     succeeded: Exit.isSuccess(exit),

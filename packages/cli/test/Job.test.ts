@@ -1,10 +1,12 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, FileSystem, Option, Path, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, FileSystem, Option, Path, Schema, Stream } from "effect"
 import * as Destination from "../src/job/Destination.ts"
 import * as Job from "../src/job/Job.ts"
 import * as ResumableFile from "../src/job/ResumableFile.ts"
 import * as Tally from "../src/job/Tally.ts"
+
+class NoLuck extends Schema.TaggedError<NoLuck>()("NoLuck", { message: Schema.String }) {}
 
 const madeBy = { environment: "numbers" }
 
@@ -13,7 +15,7 @@ interface Run {
   readonly target?: number
   readonly count?: number
   readonly workers?: number
-  readonly roll?: (item: number) => Effect.Effect<Job.ItemResult, Error>
+  readonly roll?: (item: number) => Effect.Effect<Job.ItemResult, NoLuck>
 }
 
 const result = (item: number): Job.ItemResult => ({
@@ -131,7 +133,8 @@ describe("Job", () => {
   it.effect("puts another item in the place of a failed one, and tries it again in the next run", () =>
     Effect.gen(function* () {
       const path = yield* folder
-      const roll = (item: number) => (item % 3 === 0 ? Effect.fail(new Error("no luck")) : Effect.succeed(result(item)))
+      const roll = (item: number) =>
+        item % 3 === 0 ? Effect.fail(new NoLuck({ message: "no luck" })) : Effect.succeed(result(item))
       const first = yield* run({ path, target: 4, roll, workers: 1 })
       assert.strictEqual(first.failures, 2)
       assert.deepStrictEqual(first.reasons, ["no luck"])
@@ -144,7 +147,7 @@ describe("Job", () => {
   it.effect("gives up when nothing but failures comes, naming the last and the file", () =>
     Effect.gen(function* () {
       const path = yield* folder
-      const exit = yield* Effect.exit(run({ path, roll: () => Effect.fail(new Error("server is dead")) }))
+      const exit = yield* Effect.exit(run({ path, roll: () => Effect.fail(new NoLuck({ message: "server is dead" })) }))
       assert.isTrue(Exit.isFailure(exit))
       const error = yield* Effect.flip(exit)
       assert.include(error.message, "server is dead")

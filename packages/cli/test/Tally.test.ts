@@ -7,6 +7,11 @@ const group = (...scores: ReadonlyArray<number>): Tally.Tally =>
 
 const sum = (...tallies: ReadonlyArray<Tally.Tally>): Tally.Tally => tallies.reduce(Tally.add, Tally.empty)
 
+const width = (tally: Tally.Tally) => {
+  const { interval } = Tally.passRate(tally)!
+  return interval.upper - interval.lower
+}
+
 describe("Tally", () => {
   it("gives the mean over groups with its standard error", () => {
     // Group means 0, 1/2, 1: mean 1/2, standard deviation 1/2, over √3.
@@ -20,10 +25,6 @@ describe("Tally", () => {
       ...Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? group(1, 1, 1, 1) : group(-1, -1, -1, -1)))
     )
     const mixed = sum(...Array.from({ length: 20 }, () => group(1, -1, 1, -1)))
-    const width = (tally: Tally.Tally) => {
-      const { interval } = Tally.passRate(tally)!
-      return interval.upper - interval.lower
-    }
     assert.strictEqual(Tally.passRate(alike)!.value, 0.5)
     assert.strictEqual(Tally.passRate(mixed)!.value, 0.5)
     assert.isAtLeast(width(alike), width(mixed))

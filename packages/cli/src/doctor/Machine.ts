@@ -20,19 +20,13 @@ export const node: Effect.Effect<Finding> = Effect.sync(() => {
       )
 })
 
-/** Libraries that are loaded only when needed: better missed now than in the middle of a run. */
-const packages: ReadonlyArray<readonly [name: string, load: () => Promise<unknown>]> = [
-  ["@electric-sql/pglite", () => import("@electric-sql/pglite")],
-  ["@huggingface/transformers", () => import("@huggingface/transformers")],
-  ["openai", () => import("openai")],
-  ["cli-progress", () => import("cli-progress")],
-  ["yaml", () => import("yaml")]
-]
+/** Libraries that are loaded only when needed: better missed now than in the middle of a run. npm puts them where all packages find them. */
+const packages = ["@electric-sql/pglite", "@huggingface/transformers", "cli-progress", "openai", "yaml"]
 
 /** Whether the libraries load. */
 export const libraries: Effect.Effect<Finding> = Effect.gen(function* () {
-  const failures = yield* Effect.forEach(packages, ([name, load]) =>
-    Effect.tryPromise(load).pipe(
+  const failures = yield* Effect.forEach(packages, (name) =>
+    Effect.tryPromise((): Promise<unknown> => import(name)).pipe(
       Effect.as([]),
       Effect.catch(({ cause }) =>
         Effect.succeed([`${name}: ${cause instanceof Error ? cause.message : String(cause)}`])
