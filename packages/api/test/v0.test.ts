@@ -4,7 +4,7 @@ import { createConnection } from "node:net"
 import { gunzipSync, gzipSync } from "node:zlib"
 import { Limits } from "../src/RequestBody.ts"
 import { TrajectoryStore } from "../src/TrajectoryStore.ts"
-import { layerPostgres as store } from "./TestStore.ts"
+import { layer as store } from "./TestStore.ts"
 import { get, json, layer as server, port, post, send } from "./V0Server.ts"
 
 const run = {

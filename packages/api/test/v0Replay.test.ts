@@ -1,12 +1,11 @@
 /** The requests and answers recorded from the original, replayed. Each difference that is meant is listed here and in docs/protocol.md. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as Database from "../src/Database.ts"
 import * as HttpServer from "../src/HttpServer.ts"
-import * as PgTrajectoryStore from "../src/PgTrajectoryStore.ts"
 import * as V0 from "../src/v0/V0.ts"
 import transcripts from "./fixtures/api-transcripts.json" with { type: "json" }
 import { Comparison, send, type Transcript } from "./Replay.ts"
+import { layer as store } from "./TestStore.ts"
 import { port } from "./V0Server.ts"
 
 /** Where a sequence leaves the recorded one, and why: from that step on, only the kinds of answers are compared. */
@@ -35,8 +34,7 @@ const departures: { readonly [name: string]: { readonly step: number; readonly r
 const all: ReadonlyArray<Transcript> = transcripts
 const [first, ...others] = all.map(({ name }, index) => V0.layer({ prefix: `/${index}`, run: name }))
 const server = HttpServer.layer(Layer.mergeAll(first!, ...others), { host: "127.0.0.1", port: 0 }).pipe(
-  Layer.provide(PgTrajectoryStore.layer),
-  Layer.provide(Database.layerPglite())
+  Layer.provide(store)
 )
 
 layer(server, { excludeTestServices: true })("a recorded sequence", (it) => {

@@ -16,16 +16,16 @@
  * are views of the given bytes, which must then stay unchanged. Number arrays survive a round trip bit for bit.
  */
 import { Result, Schema } from "effect"
+import { failed, groupMagic, PackedGroupError, preludeBytes, writePrelude } from "./internal/wire/PackedFrame.ts"
+import { check } from "./internal/wire/PackedRules.ts"
+import { floats, ints, numbersOf, open, readCube, readMatrix } from "./internal/wire/PackedSections.ts"
 import * as Sections from "./internal/wire/Sections.ts"
 import type { Message } from "./Message.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
 
-/** The bytes are no packed group, or the group breaks a rule. */
-export class PackedGroupError extends Schema.TaggedError<PackedGroupError>()("PackedGroupError", {
-  /** The field, or the part of the format. */
-  field: Schema.String,
-  message: Schema.String
-}) {}
+export { PackedGroupError } from "./internal/wire/PackedFrame.ts"
+export { decodeList, encodeList, type KeyedBytes } from "./internal/wire/PackedList.ts"
+export { check } from "./internal/wire/PackedRules.ts"
 
 /** What a packed group says of itself without its numbers being read. */
 export interface Envelope {
@@ -39,19 +39,6 @@ export interface Envelope {
   readonly policyVersions: ReadonlyArray<number | null> | null
 }
 
-const version = 1
-const preludeBytes = 16
-const groupMagic = 0x47505441 // "ATPG"
-const listMagic = 0x4c505441 // "ATPL"
-
-const Section = Schema.Tuple([Schema.String, Schema.Literals(["i32", "f32", "f64"]), Schema.Natural])
-const Shape = Schema.Struct({
-  sequences: Schema.Natural,
-  tokens: Schema.Natural,
-  env_id: Schema.NullOr(Schema.Int),
-  policy_versions: Schema.NullOr(Schema.Array(Schema.NullOr(Schema.Int))),
-  sections: Schema.Array(Section).check(Schema.isMaxLength(32))
-})
 const Free = Schema.Record(Schema.String, Schema.Unknown)
 const Rest = Schema.Struct({
   messages: Schema.optionalKey(Schema.Array(Schema.Array(Free))),
@@ -61,10 +48,7 @@ const Rest = Schema.Struct({
   images: Schema.optionalKey(Schema.Unknown)
 })
 
-const decodeShape = Schema.decodeUnknownResult(Schema.fromJsonString(Shape))
 const decodeRest = Schema.decodeUnknownResult(Schema.fromJsonString(Rest))
-
-const failed = (field: string, message: string) => Result.fail(new PackedGroupError({ field, message }))
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
@@ -142,7 +126,7 @@ export const encode = (group: ScoredGroup): Uint8Array => {
   const start = Sections.align(shapeEnd + rest.length)
   const total = sections.reduce((offset, [, , { byteLength }]) => offset + Sections.align(byteLength), start)
   const bytes = new Uint8Array(total)
-  prelude(bytes, groupMagic, shape.length, rest.length)
+  writePrelude(bytes, groupMagic, shape.length, rest.length)
   bytes.set(shape, preludeBytes)
   bytes.set(rest, shapeEnd)
   let offset = start
@@ -151,215 +135,6 @@ export const encode = (group: ScoredGroup): Uint8Array => {
     offset += Sections.align(numbers.byteLength)
   }
   return bytes
-}
-
-const prelude = (bytes: Uint8Array, magic: number, first: number, second: number): void => {
-  const view = new DataView(bytes.buffer, bytes.byteOffset)
-  view.setUint32(0, magic, true)
-  view.setUint32(4, version, true)
-  view.setUint32(8, first, true)
-  view.setUint32(12, second, true)
-}
-
-interface Opened {
-  readonly shape: typeof Shape.Type
-  readonly rest: Uint8Array
-  readonly sections: ReadonlyMap<
-    string,
-    { readonly type: Sections.NumberType; readonly offset: number; readonly length: number }
-  >
-}
-
-const readPrelude = (
-  bytes: Uint8Array,
-  magic: number,
-  what: string
-): Result.Result<{ readonly first: number; readonly second: number }, PackedGroupError> => {
-  if (bytes.length < preludeBytes) return failed("prelude", `${bytes.length} bytes are too few for ${what}`)
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (view.getUint32(0, true) !== magic) return failed("prelude", `these bytes do not start as ${what} does`)
-  const found = view.getUint32(4, true)
-  if (found !== version) return failed("prelude", `version ${found} of ${what} is not known here, only ${version}`)
-  return Result.succeed({ first: view.getUint32(8, true), second: view.getUint32(12, true) })
-}
-
-const open = (bytes: Uint8Array): Result.Result<Opened, PackedGroupError> =>
-  Result.gen(function* () {
-    const { first: shapeLength, second: restLength } = yield* readPrelude(bytes, groupMagic, "a packed group")
-    const restStart = Sections.align(preludeBytes + shapeLength)
-    const start = Sections.align(restStart + restLength)
-    if (restStart + restLength > bytes.length) {
-      return yield* failed("prelude", `shape and rest need ${restStart + restLength} bytes, ${bytes.length} are there`)
-    }
-    const shape = yield* Result.mapError(
-      decodeShape(decoder.decode(bytes.subarray(preludeBytes, preludeBytes + shapeLength))),
-      (error) => new PackedGroupError({ field: "shape", message: error.message })
-    )
-    const sections = new Map<string, { type: Sections.NumberType; offset: number; length: number }>()
-    let offset = start
-    for (const [name, type, length] of shape.sections) {
-      const end = offset + length * Sections.width[type]
-      if (end > bytes.length) {
-        return yield* failed(name, `${length} numbers need ${end} bytes, ${bytes.length} are there`)
-      }
-      if (sections.has(name)) return yield* failed(name, "this section comes twice")
-      sections.set(name, { type, offset, length })
-      offset = Sections.align(end)
-    }
-    return { shape, rest: bytes.subarray(restStart, restStart + restLength), sections }
-  })
-
-/** The numbers of a section; undefined where it is not there. */
-const numbersOf = (
-  bytes: Uint8Array,
-  { sections }: Opened,
-  name: string,
-  type: Sections.NumberType
-): Result.Result<Sections.Numbers | undefined, PackedGroupError> => {
-  const section = sections.get(name)
-  if (section === undefined) return Result.succeed(undefined)
-  if (section.type !== type) return failed(name, `numbers are ${section.type}, expected ${type}`)
-  return Result.succeed(Sections.read(type, bytes, section.offset, section.length))
-}
-
-/** Cuts `whole` into rows. */
-const cut = <A extends { readonly length: number; subarray(start: number, end: number): A }>(
-  name: string,
-  whole: A,
-  lengths: ArrayLike<number>
-): Result.Result<ReadonlyArray<A>, PackedGroupError> => {
-  const rows: Array<A> = []
-  let at = 0
-  for (let i = 0; i < lengths.length; i++) {
-    const length = lengths[i]!
-    if (length < 0) return failed(`${name}.${i}`, `a row cannot have ${length} entries`)
-    rows.push(whole.subarray(at, at + length))
-    at += length
-  }
-  return at === whole.length
-    ? Result.succeed(rows)
-    : failed(name, `rows have ${at} entries together, the section has ${whole.length}`)
-}
-
-const ints = (bytes: Uint8Array, opened: Opened, name: string) =>
-  // The type was asked for.
-  Result.map(numbersOf(bytes, opened, name, "i32"), (numbers) => numbers as Int32Array | undefined)
-const floats = (bytes: Uint8Array, opened: Opened, name: string) =>
-  Result.map(numbersOf(bytes, opened, name, "f32"), (numbers) => numbers as Float32Array | undefined)
-
-type Whole<A> = Result.Result<A | undefined, PackedGroupError>
-interface Cuttable<A> {
-  readonly length: number
-  subarray(start: number, end: number): A
-}
-
-const readMatrix = <A extends Cuttable<A>>(
-  bytes: Uint8Array,
-  opened: Opened,
-  name: string,
-  whole: Whole<A>,
-  tokenLengths: ArrayLike<number>
-): Result.Result<ReadonlyArray<A> | undefined, PackedGroupError> =>
-  Result.gen(function* () {
-    const numbers = yield* whole
-    if (numbers === undefined) return undefined
-    const lengths = (yield* ints(bytes, opened, `${name}.lengths`)) ?? tokenLengths
-    const { sequences } = opened.shape
-    if (lengths.length !== sequences) {
-      return yield* failed(name, `should have one entry per sequence of tokens, ${sequences}, not ${lengths.length}`)
-    }
-    return yield* cut(name, numbers, lengths)
-  })
-
-const readCube = <A extends Cuttable<A>>(
-  bytes: Uint8Array,
-  opened: Opened,
-  name: string,
-  whole: Whole<A>
-): Result.Result<ReadonlyArray<ReadonlyArray<A>> | undefined, PackedGroupError> =>
-  Result.gen(function* () {
-    const numbers = yield* whole
-    const positions = yield* ints(bytes, opened, `${name}.positions`)
-    const lengths = yield* ints(bytes, opened, `${name}.lengths`)
-    if (numbers === undefined) return undefined
-    if (positions === undefined || lengths === undefined) {
-      return yield* failed(name, "its sections .positions and .lengths are missing")
-    }
-    const { sequences } = opened.shape
-    if (positions.length !== sequences) {
-      return yield* failed(name, `should have one entry per sequence of tokens, ${sequences}, not ${positions.length}`)
-    }
-    const rows = yield* cut(name, numbers, lengths)
-    const perSequence = yield* cut(`${name}.positions`, lengths, positions)
-    let at = 0
-    return perSequence.map(({ length }) => rows.slice(at, (at += length)))
-  })
-
-const checkTokens = (name: string, rows: ReadonlyArray<Int32Array>): PackedGroupError | undefined => {
-  for (const [i, row] of rows.entries()) {
-    for (let t = 0; t < row.length; t++) {
-      if (row[t]! < 0)
-        return new PackedGroupError({ field: `${name}.${i}.${t}`, message: `a token id cannot be ${row[t]}` })
-    }
-  }
-  return undefined
-}
-
-const checkFinite = (name: string, rows: ReadonlyArray<Float32Array | Float64Array>): PackedGroupError | undefined => {
-  for (const [i, row] of rows.entries()) {
-    for (let t = 0; t < row.length; t++) {
-      if (!Number.isFinite(row[t])) {
-        return new PackedGroupError({ field: `${name}.${i}.${t}`, message: `should be a finite number, not ${row[t]}` })
-      }
-    }
-  }
-  return undefined
-}
-
-const checkLengths = (
-  name: string,
-  rows: ReadonlyArray<ArrayLike<number>>,
-  tokens: ReadonlyArray<Int32Array>
-): PackedGroupError | undefined => {
-  const i = rows.findIndex((row, index) => row.length !== tokens[index]?.length)
-  return i < 0
-    ? undefined
-    : new PackedGroupError({
-        field: `${name}.${i}`,
-        message: `should have one entry per token, ${tokens[i]?.length ?? 0}, not ${rows[i]!.length}`
-      })
-}
-
-const checkCount = (name: string, count: number, sequences: number): PackedGroupError | undefined =>
-  count === sequences
-    ? undefined
-    : new PackedGroupError({
-        field: name,
-        message: `should have one entry per sequence of tokens, ${sequences}, not ${count}`
-      })
-
-/** The first rule a group breaks: those of `WireGroup`, for groups that never were JSON. */
-export const check = (group: ScoredGroup): Result.Result<ScoredGroup, PackedGroupError> => {
-  const { advantages, distillLogprobs, distillTokenIds, inferenceLogprobs, masks, refLogprobs, scores, tokens } = group
-  const sequences = tokens.length
-  const counted = { masks, scores, advantages, refLogprobs, inferenceLogprobs, distillTokenIds, distillLogprobs }
-  const error =
-    Object.entries(counted)
-      .map(([name, rows]) => rows && checkCount(name, rows.length, sequences))
-      .find((found) => found !== undefined) ??
-    (group.overrides && checkCount("overrides", group.overrides.length, sequences)) ??
-    (group.policyVersions && checkCount("policyVersions", group.policyVersions.length, sequences)) ??
-    checkTokens("tokens", tokens) ??
-    checkLengths("masks", masks, tokens) ??
-    checkFinite("scores", [scores]) ??
-    (advantages && checkFinite("advantages", advantages)) ??
-    (refLogprobs && (checkLengths("refLogprobs", refLogprobs, tokens) ?? checkFinite("refLogprobs", refLogprobs))) ??
-    (inferenceLogprobs &&
-      (checkLengths("inferenceLogprobs", inferenceLogprobs, tokens) ??
-        checkFinite("inferenceLogprobs", inferenceLogprobs))) ??
-    (distillTokenIds && checkTokens("distillTokenIds", distillTokenIds.flat())) ??
-    (distillLogprobs && checkFinite("distillLogprobs", distillLogprobs.flat()))
-  return error === undefined ? Result.succeed(group) : Result.fail(error)
 }
 
 /** The group of packed bytes. */
@@ -425,53 +200,4 @@ export const envelope = (bytes: Uint8Array): Result.Result<Envelope, PackedGroup
     const scores = (yield* numbersOf(bytes, opened, "scores", "f64")) as Float64Array | undefined
     if (scores === undefined) return yield* failed("scores", "this section is missing")
     return { sequences, tokens, scores, envId: env_id, policyVersions: policy_versions }
-  })
-
-/** A packed group with the key it is submitted under, or the id it is handed out under. */
-export interface KeyedBytes {
-  readonly key: string
-  readonly bytes: Uint8Array
-}
-
-const Index = Schema.Array(Schema.Struct({ key: Schema.String, bytes: Schema.Natural }))
-const decodeIndex = Schema.decodeUnknownResult(Schema.fromJsonString(Index))
-
-/** Several packed groups as one body: "ATPL", version, bytes of index, number of groups, the index as JSON, the groups. */
-export const encodeList = (items: ReadonlyArray<KeyedBytes>): Uint8Array => {
-  const index = encoder.encode(JSON.stringify(items.map(({ bytes, key }) => ({ key, bytes: bytes.length }))))
-  const start = Sections.align(preludeBytes + index.length)
-  const whole = new Uint8Array(items.reduce((offset, { bytes }) => offset + Sections.align(bytes.length), start))
-  prelude(whole, listMagic, index.length, items.length)
-  whole.set(index, preludeBytes)
-  let offset = start
-  for (const { bytes } of items) {
-    whole.set(bytes, offset)
-    offset += Sections.align(bytes.length)
-  }
-  return whole
-}
-
-/** The groups of such a body, as views of it; each still has to be decoded. */
-export const decodeList = (bytes: Uint8Array): Result.Result<ReadonlyArray<KeyedBytes>, PackedGroupError> =>
-  Result.gen(function* () {
-    const { first: indexLength, second: count } = yield* readPrelude(bytes, listMagic, "a list of packed groups")
-    if (preludeBytes + indexLength > bytes.length) {
-      return yield* failed("index", `needs ${preludeBytes + indexLength} bytes, ${bytes.length} are there`)
-    }
-    const index = yield* Result.mapError(
-      decodeIndex(decoder.decode(bytes.subarray(preludeBytes, preludeBytes + indexLength))),
-      (error) => new PackedGroupError({ field: "index", message: error.message })
-    )
-    if (index.length !== count) {
-      return yield* failed("index", `lists ${index.length} groups, the prelude says ${count}`)
-    }
-    const items: Array<KeyedBytes> = []
-    let offset = Sections.align(preludeBytes + indexLength)
-    for (const [i, entry] of index.entries()) {
-      const end = offset + entry.bytes
-      if (end > bytes.length) return yield* failed(`index.${i}`, `needs ${end} bytes, ${bytes.length} are there`)
-      items.push({ key: entry.key, bytes: bytes.subarray(offset, end) })
-      offset = Sections.align(end)
-    }
-    return items
   })

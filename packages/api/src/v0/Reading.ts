@@ -1,0 +1,71 @@
+/** Reads the bodies of the original's requests, and answers those that cannot be read or served. */
+import { WireGroup } from "@atropos/core"
+import { Effect, type Result } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import * as RequestBody from "../RequestBody.ts"
+import type { QueueFull, StoreError } from "../TrajectoryStore.ts"
+import * as Reply from "./Reply.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** Refusals a request can meet before its handler has an answer. */
+export type Refusal = RequestBody.BodyError | WireGroup.WireError | MissingBody | StoreError | QueueFull
+
+/** There is no body where one is asked for. */
+class MissingBody {
+  readonly _tag = "MissingBody"
+}
+
+const isJson = (request: Request): boolean =>
+  /^application\/(?:[^;]+\+)?json\s*(?:;|$)/i.test(request.headers["content-type"] ?? "")
+
+const decoder = new TextDecoder()
+
+/** The body's bytes; what is not said to be JSON is a plain string to the original, and never what it should be. */
+export const jsonBytes = (request: Request): Effect.Effect<Uint8Array, RequestBody.BodyError | MissingBody> =>
+  Effect.flatMap(RequestBody.bytes(request), (body) => {
+    if (body.length === 0) return Effect.fail(new MissingBody())
+    return Effect.succeed(isJson(request) ? body : new TextEncoder().encode(JSON.stringify(decoder.decode(body))))
+  })
+
+/** The body as one of the small forms. */
+export const form = <A>(request: Request, read: (json: unknown) => Result.Result<A, WireGroup.WireError>) =>
+  jsonBytes(request).pipe(
+    Effect.flatMap((bytes) => Effect.fromResult(WireGroup.parse(bytes))),
+    Effect.flatMap(({ notFinite, value }) =>
+      Effect.fromResult(read(value)).pipe(
+        Effect.filterOrFail(
+          () => !notFinite,
+          () => notFiniteForm
+        )
+      )
+    )
+  )
+
+const notFiniteForm = new WireGroup.WireError({
+  reason: "invalid",
+  details: [{ type: "finite_number", loc: ["body"], msg: "Input should be a finite number", input: null }]
+})
+
+/** The answer to a refusal. */
+export const refuse = (refusal: Refusal): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
+  switch (refusal._tag) {
+    case "MissingBody":
+      return Effect.succeed(Reply.missingBody)
+    case "WireError":
+      return Effect.succeed(Reply.wireError(refusal))
+    case "BodyTooLarge":
+      return Effect.succeed(Reply.detail(413, refusal.message))
+    case "InvalidGzip":
+      return Effect.succeed(Reply.text(refusal.message, 400))
+    case "BodyInterrupted":
+      return Effect.succeed(Reply.detail(400, refusal.message))
+    case "QueueFull":
+      return Effect.succeed(Reply.overloaded(refusal.message, refusal.retryAfterSeconds))
+    case "StoreError":
+      return Effect.as(
+        Effect.logError("store failed", refusal),
+        refusal.isTransient ? Reply.overloaded(refusal.message, 1) : Reply.text("Internal Server Error", 500)
+      )
+  }
+}

@@ -1,0 +1,56 @@
+/** Several packed groups in one body: "ATPL", version, bytes of index, number of groups, the index as JSON, the groups. */
+import { Result, Schema } from "effect"
+import { failed, listMagic, PackedGroupError, preludeBytes, readPrelude, writePrelude } from "./PackedFrame.ts"
+import * as Sections from "./Sections.ts"
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+/** A packed group with the key it is submitted under, or the id it is handed out under. */
+export interface KeyedBytes {
+  readonly key: string
+  readonly bytes: Uint8Array
+}
+
+const Index = Schema.Array(Schema.Struct({ key: Schema.String, bytes: Schema.Natural }))
+const decodeIndex = Schema.decodeUnknownResult(Schema.fromJsonString(Index))
+
+/** Several packed groups as one body: "ATPL", version, bytes of index, number of groups, the index as JSON, the groups. */
+export const encodeList = (items: ReadonlyArray<KeyedBytes>): Uint8Array => {
+  const index = encoder.encode(JSON.stringify(items.map(({ bytes, key }) => ({ key, bytes: bytes.length }))))
+  const start = Sections.align(preludeBytes + index.length)
+  const whole = new Uint8Array(items.reduce((offset, { bytes }) => offset + Sections.align(bytes.length), start))
+  writePrelude(whole, listMagic, index.length, items.length)
+  whole.set(index, preludeBytes)
+  let offset = start
+  for (const { bytes } of items) {
+    whole.set(bytes, offset)
+    offset += Sections.align(bytes.length)
+  }
+  return whole
+}
+
+/** The groups of such a body, as views of it; each still has to be decoded. */
+export const decodeList = (bytes: Uint8Array): Result.Result<ReadonlyArray<KeyedBytes>, PackedGroupError> =>
+  Result.gen(function* () {
+    const { first: indexLength, second: count } = yield* readPrelude(bytes, listMagic, "a list of packed groups")
+    if (preludeBytes + indexLength > bytes.length) {
+      return yield* failed("index", `needs ${preludeBytes + indexLength} bytes, ${bytes.length} are there`)
+    }
+    const index = yield* Result.mapError(
+      decodeIndex(decoder.decode(bytes.subarray(preludeBytes, preludeBytes + indexLength))),
+      (error) => new PackedGroupError({ field: "index", message: error.message })
+    )
+    if (index.length !== count) {
+      return yield* failed("index", `lists ${index.length} groups, the prelude says ${count}`)
+    }
+    const items: Array<KeyedBytes> = []
+    let offset = Sections.align(preludeBytes + indexLength)
+    for (const [i, entry] of index.entries()) {
+      const end = offset + entry.bytes
+      if (end > bytes.length) return yield* failed(`index.${i}`, `needs ${end} bytes, ${bytes.length} are there`)
+      items.push({ key: entry.key, bytes: bytes.subarray(offset, end) })
+      offset = Sections.align(end)
+    }
+    return items
+  })
