@@ -73,23 +73,24 @@ const roleOf = (known: ReadonlyArray<KnownToken>, token: string): TrajectoryApi.
   return role
 }
 
+const unauthorized = (message: string) => Effect.fail(new TrajectoryApiError.Unauthorized({ message }))
+
 const make = (known: ReadonlyArray<KnownToken>): Auth["Service"] => ({
   isRequired: known.length > 0,
-  authorize: Effect.fnUntraced(function* (token, roles) {
-    if (known.length === 0) return
+  authorize: (token, roles) => {
+    if (known.length === 0) return Effect.void
     if (token === undefined || token === "") {
-      return yield* new TrajectoryApiError.Unauthorized({
-        message: "this service asks for a token: send the header `Authorization: Bearer <token>`"
-      })
+      return unauthorized("this service asks for a token: send the header `Authorization: Bearer <token>`")
     }
     const role = roleOf(known, token)
-    if (role === undefined) return yield* new TrajectoryApiError.Unauthorized({ message: "the token is not known here" })
-    if (role !== "admin" && !roles.includes(role)) {
-      return yield* new TrajectoryApiError.Forbidden({
+    if (role === undefined) return unauthorized("the token is not known here")
+    if (role === "admin" || roles.includes(role)) return Effect.void
+    return Effect.fail(
+      new TrajectoryApiError.Forbidden({
         message: `a token of role ${role} may not do this; it takes ${[...roles, "admin"].join(" or ")}`
       })
-    }
-  })
+    )
+  }
 })
 
 /** From `role:token` pairs. */
@@ -122,17 +123,18 @@ export const requireSafeBinding = (options: {
   readonly host: string
   readonly allowInsecure: boolean
 }): Effect.Effect<void, AuthConfigError, Auth> =>
-  Effect.gen(function* () {
-    const auth = yield* Auth
-    if (isLoopback(options.host) || auth.isRequired) return
+  Effect.flatMap(Auth, (auth) => {
+    if (isLoopback(options.host) || auth.isRequired) return Effect.void
     if (options.allowInsecure) {
-      return yield* Effect.logWarning("serving other machines without tokens", { host: options.host })
+      return Effect.logWarning("serving other machines without tokens", { host: options.host })
     }
-    return yield* new AuthConfigError({
-      message:
-        `binding to ${options.host} lets other machines in, and no token is set. Set ATROPOS_TOKENS ` +
-        `(for example "environment:<token>,trainer:<token>"), bind to 127.0.0.1, or pass --allow-insecure if the network is trusted`
-    })
+    return Effect.fail(
+      new AuthConfigError({
+        message:
+          `binding to ${options.host} lets other machines in, and no token is set. Set ATROPOS_TOKENS ` +
+          `(for example "environment:<token>,trainer:<token>"), bind to 127.0.0.1, or pass --allow-insecure if the network is trusted`
+      })
+    )
   })
 
 /** Which roles the original's endpoints take, by path. Reads that are not listed take any role. */

@@ -22,7 +22,8 @@ export const claim = (
       Option.match(found, {
         onNone: () => Effect.void,
         // An interruption that came meanwhile takes effect here, where somebody can still give the batch back.
-        onSome: (batch) => Effect.onInterrupt(restore(Effect.yieldNow), () => Effect.ignore(store.nack(batch), { log: true }))
+        onSome: (batch) =>
+          Effect.onInterrupt(restore(Effect.yieldNow), () => Effect.ignore(store.nack(batch), { log: true }))
       })
     )
   )
@@ -41,7 +42,5 @@ export const claim = (
       yield* Effect.timeoutOption(Queue.take(changes), Math.min(left, lookAgainMillis))
     }
   })
-  return waitMillis <= 0
-    ? once
-    : Effect.flatMap(once, (found) => (Option.isSome(found) ? Effect.succeed(found) : Effect.scoped(waiting)))
+  return waitMillis <= 0 ? once : Effect.filterOrElse(once, Option.isSome, () => Effect.scoped(waiting))
 }

@@ -18,8 +18,10 @@ export const toScoredGroup = (payload: Payload): Effect.Effect<ScoredGroup.Score
   Effect.orDie(Effect.fromResult(read(payload)))
 
 /** Reading and writing a large group takes milliseconds: other requests get in between. */
-const rewritten = (payload: Payload, write: (group: ScoredGroup.ScoredGroup) => Uint8Array): Effect.Effect<Uint8Array> =>
-  Effect.andThen(Effect.yieldNow, Effect.map(toScoredGroup(payload), write))
+const rewritten = (
+  payload: Payload,
+  write: (group: ScoredGroup.ScoredGroup) => Uint8Array
+): Effect.Effect<Uint8Array> => Effect.andThen(Effect.yieldNow, Effect.map(toScoredGroup(payload), write))
 
 /** The original's JSON object of 14 keys. */
 export const toJson = (payload: Payload): Effect.Effect<Uint8Array> =>

@@ -9,9 +9,18 @@ import { monitorEventLoopDelay } from "node:perf_hooks"
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-const groups = Metric.counter("atropos.groups.submitted", { description: "Groups submitted, by outcome", incremental: true })
-const tokens = Metric.counter("atropos.tokens.submitted", { description: "Tokens of submitted groups", incremental: true })
-const batches = Metric.counter("atropos.batches", { description: "Batches claimed, acked, nacked, by what was done", incremental: true })
+const groups = Metric.counter("atropos.groups.submitted", {
+  description: "Groups submitted, by outcome",
+  incremental: true
+})
+const tokens = Metric.counter("atropos.tokens.submitted", {
+  description: "Tokens of submitted groups",
+  incremental: true
+})
+const batches = Metric.counter("atropos.batches", {
+  description: "Batches claimed, acked, nacked, by what was done",
+  incremental: true
+})
 const requests = Metric.histogram("atropos.http.request.seconds", {
   description: "Time from request to answer (a claim's waiting included, an event stream's life not)",
   boundaries: seconds
@@ -41,9 +50,9 @@ export const submitted = (
   outcomes: ReadonlyArray<{ readonly status: string }>,
   tokenCount: number
 ): Effect.Effect<void> =>
-  Effect.forEach(outcomes, ({ status }) => Metric.update(groupsBy({ run, outcome: status }), 1), { discard: true }).pipe(
-    Effect.andThen(Metric.update(tokensBy({ run }), tokenCount))
-  )
+  Effect.forEach(outcomes, ({ status }) => Metric.update(groupsBy({ run, outcome: status }), 1), {
+    discard: true
+  }).pipe(Effect.andThen(Metric.update(tokensBy({ run }), tokenCount)))
 
 /** Counts what was done with a batch. */
 export const batch = (run: string, event: "claimed" | "redelivered" | "acked" | "nacked"): Effect.Effect<void> =>

@@ -11,11 +11,7 @@ import type { QueueSummary, StoreError, TrajectoryStoreShape, UnknownEnvironment
 const pause = "100 millis"
 
 /** Reads now and after every change of the run, leaving out what is as before. */
-const following = <A, E>(
-  store: TrajectoryStoreShape,
-  run: string,
-  read: Effect.Effect<A, E>
-): Stream.Stream<A, E> =>
+const following = <A, E>(store: TrajectoryStoreShape, run: string, read: Effect.Effect<A, E>): Stream.Stream<A, E> =>
   Stream.make(undefined).pipe(
     Stream.merge(store.changes(run)),
     // One pending change stands for all that come while the reader pauses.

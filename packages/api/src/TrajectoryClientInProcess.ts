@@ -1,7 +1,7 @@
 /**
  * The trajectory service in the same process: the store itself, no HTTP, nothing serialised beyond the packing of groups.
  */
-import { Effect, Layer, Option, Result, Stream } from "effect"
+import { Effect, Layer, Match, Option, Result, Stream } from "effect"
 import { type Batch, PackedGroup, ScoredGroup, TrajectoryClient } from "@atropos/core"
 import * as LongPoll from "./LongPoll.ts"
 import * as Payloads from "./Payloads.ts"
@@ -19,41 +19,25 @@ type StoreFailure = Store.StoreError | Store.QueueFull | Store.UnknownRun | Stor
 const rejected = (message: string, cause?: unknown) =>
   new TrajectoryClient.TrajectoryError({ reason: "rejected", message, cause })
 
-const failure = (cause: StoreFailure): TrajectoryClient.TrajectoryError => {
-  switch (cause._tag) {
-    case "StoreError":
-      return new TrajectoryClient.TrajectoryError({
-        reason: cause.isTransient ? "unreachable" : "rejected",
-        message: cause.message,
-        cause
-      })
-    case "QueueFull":
-      return new TrajectoryClient.TrajectoryError({
+const failed = (reason: TrajectoryClient.TrajectoryError["reason"], message: string, cause: StoreFailure) =>
+  new TrajectoryClient.TrajectoryError({ reason, message, cause })
+
+const failure = Match.type<StoreFailure>().pipe(
+  Match.tagsExhaustive({
+    StoreError: (cause) => failed(cause.isTransient ? "unreachable" : "rejected", cause.message, cause),
+    QueueFull: (cause) =>
+      new TrajectoryClient.TrajectoryError({
         reason: "overloaded",
         message: cause.message,
         retryAfterMillis: cause.retryAfterSeconds * 1000,
         cause
-      })
-    case "UnknownRun":
-      return new TrajectoryClient.TrajectoryError({
-        reason: "notFound",
-        message: `no run named ${cause.run} is registered`,
-        cause
-      })
-    case "UnknownEnvironment":
-      return new TrajectoryClient.TrajectoryError({
-        reason: "notFound",
-        message: `run ${cause.run} has no environment ${cause.envId}`,
-        cause
-      })
-    case "LeaseLost":
-      return new TrajectoryClient.TrajectoryError({
-        reason: "leaseLost",
-        message: `batch ${cause.batch} was acked, or its lease went to somebody else`,
-        cause
-      })
-  }
-}
+      }),
+    UnknownRun: (cause) => failed("notFound", `no run named ${cause.run} is registered`, cause),
+    UnknownEnvironment: (cause) => failed("notFound", `run ${cause.run} has no environment ${cause.envId}`, cause),
+    LeaseLost: (cause) =>
+      failed("leaseLost", `batch ${cause.batch} was acked, or its lease went to somebody else`, cause)
+  })
+)
 
 const toSubmission = (
   envId: number,
@@ -120,7 +104,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         Effect.flatMap(
           Option.match({
             onNone: () => Effect.succeedNone,
-            onSome: (claimed) => Effect.map(toBatch(claimed), Option.some)
+            onSome: (claimed) => Effect.asSome(toBatch(claimed))
           })
         )
       ),

@@ -2,13 +2,15 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
 import * as Auth from "../src/Auth.ts"
 
-const tokens = Redacted.make("environment:env-token-1,trainer:trainer-token, reader:read-token-1 ,admin:admin-token,trainer:trainer-token-2")
+const tokens = Redacted.make(
+  "environment:env-token-1,trainer:trainer-token, reader:read-token-1 ,admin:admin-token,trainer:trainer-token-2"
+)
 
 const tried = Effect.fnUntraced(function* (token: string | undefined, role: "environment" | "trainer" | "reader") {
   const auth = yield* Auth.Auth
-  return yield* auth.authorize(token, [role]).pipe(
-    Effect.match({ onFailure: ({ _tag }) => _tag, onSuccess: () => "allowed" })
-  )
+  return yield* auth
+    .authorize(token, [role])
+    .pipe(Effect.match({ onFailure: ({ _tag }) => _tag, onSuccess: () => "allowed" }))
 })
 
 describe("Auth", () => {
@@ -32,9 +34,7 @@ describe("Auth", () => {
     Effect.gen(function* () {
       assert.strictEqual(yield* tried(undefined, "trainer"), "allowed")
       assert.isFalse((yield* Auth.Auth).isRequired)
-    }).pipe(
-      Effect.provide(Auth.layerConfig.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({})))))
-    )
+    }).pipe(Effect.provide(Auth.layerConfig.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({}))))))
   )
 
   it.effect("reads ATROPOS_TOKENS", () =>
@@ -44,9 +44,7 @@ describe("Auth", () => {
     }).pipe(
       Effect.provide(
         Auth.layerConfig.pipe(
-          Layer.provide(
-            ConfigProvider.layer(ConfigProvider.fromUnknown({ ATROPOS_TOKENS: "trainer:secret-enough" }))
-          )
+          Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ ATROPOS_TOKENS: "trainer:secret-enough" })))
         )
       )
     )
@@ -60,7 +58,8 @@ describe("Auth", () => {
     Effect.gen(function* () {
       const error = yield* Effect.flip(Auth.parse(Redacted.make(setting)))
       assert.include(error.message, expected)
-      for (const part of setting.split(/[,:]/).filter((word) => word.includes("-"))) assert.notInclude(error.message, part)
+      for (const part of setting.split(/[,:]/).filter((word) => word.includes("-")))
+        assert.notInclude(error.message, part)
     })
   )
 

@@ -8,7 +8,7 @@ import * as Auth from "../src/Auth.ts"
 import * as TrajectoryService from "../src/TrajectoryService.ts"
 import { plain } from "./SampleGroups.ts"
 import { call, ServiceUrl, urlOf } from "./TestService.ts"
-import { layerPostgres } from "./TestStore.ts"
+import * as TestStore from "./TestStore.ts"
 
 /** An application of somebody else's, with routes of its own, that has the service under a path. */
 const application = Layer.mergeAll(
@@ -22,7 +22,7 @@ const services = Layer.effect(ServiceUrl, urlOf).pipe(
       Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 }))
     )
   ),
-  Layer.provide([layerPostgres, Auth.layer(Redacted.make("environment:env-token,trainer:trainer-token"))]),
+  Layer.provide([TestStore.layer, Auth.layer(Redacted.make("environment:env-token,trainer:trainer-token"))]),
   Layer.merge(NodeHttpClient.layerUndici)
 )
 
@@ -37,6 +37,9 @@ const spec = {
   wandbGroup: "",
   wandbProject: ""
 }
+
+const client = (clientLayer: Layer.Layer<TrajectoryClient.TrajectoryClient>) =>
+  Effect.map(Layer.build(clientLayer), (context) => Context.get(context, TrajectoryClient.TrajectoryClient))
 
 layer(services, { timeout: "60 seconds", excludeTestServices: true })("the service in another application", (it) => {
   it.effect("answers under its path, and leaves the rest alone", () =>
@@ -54,8 +57,6 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("the servi
   it.effect("serves both kinds of client there, with their tokens", () =>
     Effect.gen(function* () {
       const url = `${yield* ServiceUrl}/training`
-      const client = (clientLayer: Layer.Layer<TrajectoryClient.TrajectoryClient>) =>
-        Effect.map(Layer.build(clientLayer), (context) => Context.get(context, TrajectoryClient.TrajectoryClient))
       const trainer = yield* client(TrajectoryClientHttp.layer({ url, token: "trainer-token" }))
       const environment = yield* client(TrajectoryClientV0.layer({ url, token: Redacted.make("env-token") }))
       yield* trainer.registerRun(spec)
@@ -74,7 +75,10 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("the servi
       assert.deepStrictEqual(Array.from(batch.groups[0]!.scores), [0, 1])
       yield* trainer.ack(batch)
       assert.strictEqual((yield* Effect.flip(environment.registerRun(spec))).reason, "unauthorized")
-      assert.strictEqual((yield* Effect.flip(trainer.saveState("add_0", { step: 0, value: null }))).reason, "unauthorized")
+      assert.strictEqual(
+        (yield* Effect.flip(trainer.saveState("add_0", { step: 0, value: null }))).reason,
+        "unauthorized"
+      )
     })
   )
 })

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { call, type Call, layer as serviceLayer } from "./TestService.ts"
-import { layerPostgres } from "./TestStore.ts"
+import * as TestStore from "./TestStore.ts"
 
 const tokens = {
   environment: "token-of-environments",
@@ -57,7 +57,7 @@ const endpoints: ReadonlyArray<readonly [path: string, options: Call, ReadonlyAr
   ["/v1/runs/r/metrics", {}, ["environment", "trainer", "reader"]]
 ]
 
-const services = serviceLayer(setting).pipe(Layer.provideMerge(layerPostgres))
+const services = serviceLayer(setting).pipe(Layer.provideMerge(TestStore.layer))
 
 layer(services, { timeout: "60 seconds", excludeTestServices: true })("tokens", (it) => {
   it.effect("let each role do what it is for, and nothing else", () =>

@@ -8,16 +8,19 @@ import { TrajectoryStore } from "../src/TrajectoryStore.ts"
 import * as V0 from "../src/v0/V0.ts"
 import { suite } from "./TrajectoryClientTest.ts"
 import { layer as serviceLayer, ServiceUrl, urlOf } from "./TestService.ts"
-import { layerPostgres } from "./TestStore.ts"
+import * as TestStore from "./TestStore.ts"
 
 const { TrajectoryClient: Client } = TrajectoryClient
 
 const client = <R>(layer: Layer.Layer<TrajectoryClient.TrajectoryClient, never, R>) =>
   Effect.map(Layer.build(Layer.fresh(layer)), (context) => Context.get(context, Client))
 
-suite({ name: "the store", isVersioned: true, client: (run) => client(TrajectoryClientInProcess.layer({ run })) }, layerPostgres)
+suite(
+  { name: "the store", isVersioned: true, client: (run) => client(TrajectoryClientInProcess.layer({ run })) },
+  TestStore.layer
+)
 
-const service = serviceLayer().pipe(Layer.provideMerge(layerPostgres))
+const service = serviceLayer().pipe(Layer.provideMerge(TestStore.layer))
 
 suite(
   {
@@ -57,7 +60,7 @@ suite(
 /** A server that has the original's endpoints alone. */
 const original = Layer.effect(ServiceUrl, urlOf).pipe(
   Layer.provide(HttpServer.layer(V0.layer(), { host: "127.0.0.1", port: 0 })),
-  Layer.provideMerge(layerPostgres)
+  Layer.provideMerge(TestStore.layer)
 )
 
 suite(
@@ -153,9 +156,7 @@ describe("failures of the trajectory service", () => {
       const late = yield* Effect.flip(slow.runInfo)
       assert.strictEqual(late.reason, "unreachable")
       assert.include(late.message, "30ms")
-    }).pipe(
-      Effect.provide(answering(Effect.never))
-    )
+    }).pipe(Effect.provide(answering(Effect.never)))
   )
 
   it.live("a stream of statuses goes on when the service hangs up, and ends when it refuses", () =>

@@ -6,7 +6,7 @@ import { gzipSync, zstdCompressSync } from "node:zlib"
 import * as RequestBody from "../src/RequestBody.ts"
 import * as SampleGroups from "./SampleGroups.ts"
 import { call, layer as serviceLayer, ServiceUrl } from "./TestService.ts"
-import { layerPostgres as layerStore } from "./TestStore.ts"
+import * as TestStore from "./TestStore.ts"
 
 const packedType = TrajectoryApiSchema.packedContentType
 
@@ -47,8 +47,16 @@ const packedList = (...groups: ReadonlyArray<ScoredGroup.ScoredGroup>) =>
 const submitPacked = (run: string, bytes: Uint8Array, headers: { readonly [name: string]: string } = {}) =>
   call(`/v1/runs/${run}/groups`, { bytes, headers: { "content-type": packedType, ...headers } })
 
+const json = (value: unknown) => ({ json: value })
+const raw = (text: string) => ({
+  bytes: new TextEncoder().encode(text),
+  headers: { "content-type": "application/json" }
+})
+const rows = (answer: { json: () => Record<string, unknown> }) =>
+  answer.json()["rows"] as ReadonlyArray<Record<string, unknown>>
+
 const services = serviceLayer().pipe(
-  Layer.provideMerge(layerStore),
+  Layer.provideMerge(TestStore.layer),
   Layer.provide(
     Layer.succeed(RequestBody.Limits, {
       maxBodyBytes: 200_000,
@@ -65,7 +73,13 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
   it.effect("list, show and reset runs", () =>
     Effect.gen(function* () {
       const created = yield* call("/v1/runs", { json: runSpec("runs") })
-      assert.deepInclude(created.json(), { name: "runs", batch_size: 4, current_step: 0, registered: true, started: false })
+      assert.deepInclude(created.json(), {
+        name: "runs",
+        batch_size: 4,
+        current_step: 0,
+        registered: true,
+        started: false
+      })
       const again = yield* call("/v1/runs", { json: { ...runSpec("runs"), batch_size: 8 } })
       assert.deepInclude(again.json(), { batch_size: 4 })
       assert.deepInclude((yield* call("/v1/runs/runs")).json(), { name: "runs", wandb_project: "p" })
@@ -112,8 +126,15 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
           "Invalid",
           "wait_seconds"
         ],
-        [{ json: { source: "t", step: 1, values: { loss: "low" } } }, "/v1/runs/wrong/metrics", 422, "Invalid", "values.loss"],
-        [{}, "/v1/nothing/here", 404, "NotFound", undefined]
+        [
+          { json: { source: "t", step: 1, values: { loss: "low" } } },
+          "/v1/runs/wrong/metrics",
+          422,
+          "Invalid",
+          "values.loss"
+        ],
+        [{}, "/v1/nothing/here", 404, "NotFound", undefined],
+        [{ method: "PUT", json: {} }, "/v1/runs", 404, "NotFound", undefined]
       ] as const
       for (const [options, path, status, error, field] of cases) {
         const answer = yield* call(path, options)
@@ -131,14 +152,9 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
       yield* started("refuse")
       const good = SampleGroups.plain(2)
       const long = SampleGroups.plain(1, 0, 1001)
-      const json = (value: unknown) => ({ json: value })
       const bytes = (value: Uint8Array, headers: { readonly [name: string]: string } = {}) => ({
         bytes: value,
         headers: { "content-type": packedType, ...headers }
-      })
-      const raw = (text: string) => ({
-        bytes: new TextEncoder().encode(text),
-        headers: { "content-type": "application/json" }
       })
       const cut = packedList(good, good)
       const cases = [
@@ -155,7 +171,17 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
         [raw("{"), 400, undefined],
         [bytes(packed(good)), 422, "Idempotency-Key"],
         [bytes(packedList(good, { ...good, scores: Float64Array.of(1, Infinity) })), 422, "groups.1.scores.0.1"],
-        [bytes(packedList(good, { ...good, tokens: [Int32Array.of(-1), Int32Array.of(2)], masks: [Int32Array.of(-100), Int32Array.of(2)] })), 422, "groups.1.tokens.0.0"],
+        [
+          bytes(
+            packedList(good, {
+              ...good,
+              tokens: [Int32Array.of(-1), Int32Array.of(2)],
+              masks: [Int32Array.of(-100), Int32Array.of(2)]
+            })
+          ),
+          422,
+          "groups.1.tokens.0.0"
+        ],
         [bytes(packedList(good, good, good, good)), 422, "groups"],
         [bytes(packedList(SampleGroups.plain(9))), 422, "groups.0.tokens"],
         [bytes(packedList(long)), 422, "groups.0.tokens.0"],
@@ -205,7 +231,9 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
         const batch = yield* claim("forms", { accept: asJson ? "application/json" : packedType })
         assert.strictEqual(batch.status, 200)
         const groups = asJson
-          ? (batch.json()["groups"] as ReadonlyArray<unknown>).map((group) => Result.getOrThrow(WireGroup.decode(group)))
+          ? (batch.json()["groups"] as ReadonlyArray<unknown>).map((group) =>
+              Result.getOrThrow(WireGroup.decode(group))
+            )
           : Result.getOrThrow(PackedGroup.decodeList(batch.bytes)).map(({ bytes }) =>
               Result.getOrThrow(PackedGroup.decode(bytes))
             )
@@ -245,6 +273,20 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
     })
   )
 
+  it.effect("keep no batch for a trainer that hung up while it waited", () =>
+    Effect.gen(function* () {
+      yield* started("hung-up")
+      const waiting = yield* Effect.forkChild(claim("hung-up", { wait: 60 }), { startImmediately: true })
+      // The request is on its way when another one, sent after it, has been answered.
+      yield* call("/v1/health/ready")
+      yield* Fiber.interrupt(waiting)
+      yield* submitPacked("hung-up", packedList(SampleGroups.plain(2), SampleGroups.plain(2)))
+      const batch = yield* claim("hung-up", { wait: 5 })
+      assert.strictEqual(batch.status, 200)
+      assert.strictEqual((yield* claim("hung-up")).status, 204)
+    })
+  )
+
   it.effect("push the summary when it changes", () =>
     Effect.gen(function* () {
       yield* started("events")
@@ -273,8 +315,6 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
     Effect.gen(function* () {
       yield* started("browse")
       for (const score of [0, 10, 20]) yield* submitPacked("browse", packedList(SampleGroups.plain(2, score)))
-      const rows = (answer: { json: () => Record<string, unknown> }) =>
-        answer.json()["rows"] as ReadonlyArray<Record<string, unknown>>
       const all = yield* call("/v1/runs/browse/rollouts?environment=add_0&limit=2")
       assert.deepStrictEqual(
         rows(all).map((row) => [row["environment"], row["scores"], row["sequences"], row["tokens"]]),
@@ -284,10 +324,16 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
         ]
       )
       const next = yield* call(`/v1/runs/browse/rollouts?limit=2&before=${String(all.json()["next"])}`)
-      assert.deepStrictEqual(rows(next).map((row) => row["scores"]), [[0, 1]])
+      assert.deepStrictEqual(
+        rows(next).map((row) => row["scores"]),
+        [[0, 1]]
+      )
       assert.isNull(next.json()["next"])
       const scored = yield* call("/v1/runs/browse/rollouts?score_from=9&score_to=12")
-      assert.deepStrictEqual(rows(scored).map((row) => row["scores"]), [[10, 11]])
+      assert.deepStrictEqual(
+        rows(scored).map((row) => row["scores"]),
+        [[10, 11]]
+      )
       assert.deepStrictEqual(rows(yield* call("/v1/runs/browse/rollouts?environment=nobody")), [])
       const one = yield* call(`/v1/runs/browse/rollouts/${String(rows(next)[0]!["id"])}`)
       assert.deepInclude(one.json(), { scores: [0, 1], sequences: 2, env_id: 0 })
@@ -303,7 +349,9 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
     Effect.gen(function* () {
       yield* started("metered")
       for (const step of [1, 2]) {
-        const sent = yield* call("/v1/runs/metered/metrics", { json: { source: "trainer", step, values: { loss: step / 4 } } })
+        const sent = yield* call("/v1/runs/metered/metrics", {
+          json: { source: "trainer", step, values: { loss: step / 4 } }
+        })
         assert.strictEqual(sent.status, 204)
       }
       yield* submitPacked("metered", packedList(SampleGroups.plain(2)))
@@ -320,7 +368,10 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
       ]) {
         assert.include(text.split("\n"), line)
       }
-      assert.match(text, /atropos_http_request_seconds_bucket\{method="POST",route="\/v1\/runs\/:run\/groups",status="2xx",le="[\d.]+"\}/)
+      assert.match(
+        text,
+        /atropos_http_request_seconds_bucket\{method="POST",route="\/v1\/runs\/:run\/groups",status="2xx",le="[\d.]+"\}/
+      )
       assert.match(text, /atropos_event_loop_delay_seconds\{quantile="0.99"\} [\d.e-]+/)
     })
   )

@@ -42,7 +42,10 @@ export class RequestErrors extends HttpApiMiddleware.Service<RequestErrors>()(
 const packed = Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array({ contentType: Wire.packedContentType }))
 const run = { run: Wire.Name }
 const environment = { run: Wire.Name, envId: Schema.Natural }
-const batch = { run: Wire.Name, id: Schema.String.check(Schema.isPattern(/^\d{1,19}$/, { message: "an id of a batch" })) }
+const batch = {
+  run: Wire.Name,
+  id: Schema.String.check(Schema.isPattern(/^\d{1,19}$/, { message: "an id of a batch" }))
+}
 const describe = (description: string) => OpenApi.annotations({ description })
 const environments: ReadonlyArray<Role> = ["environment"]
 const trainers: ReadonlyArray<Role> = ["trainer"]
@@ -178,9 +181,7 @@ export class BatchesGroup extends HttpApiGroup.make("batches")
       payload: Wire.Claim,
       success: [Wire.JsonBatch, packed, HttpApiSchema.NoContent],
       error: common
-    }).annotateMerge(
-      describe("The oldest free batch, waiting up to `wait_seconds` for one; 204 when there is none.")
-    ),
+    }).annotateMerge(describe("The oldest free batch, waiting up to `wait_seconds` for one; 204 when there is none.")),
     HttpApiEndpoint.post("ack", "/runs/:run/batches/:id/ack", {
       params: batch,
       payload: Wire.Lease,

@@ -50,7 +50,8 @@ const make = Effect.fnUntraced(function* (options: Options) {
     Ref.get(chosen),
     Option.match({ onNone: () => lock.withPermits(1)(choose), onSome: Effect.succeed })
   )
-  const use = <A>(call: (service: TrajectoryClientShape) => Effect.Effect<A, TrajectoryError>) => Effect.flatMap(client, call)
+  const use = <A>(call: (service: TrajectoryClientShape) => Effect.Effect<A, TrajectoryError>) =>
+    Effect.flatMap(client, call)
 
   return {
     registerRun: (spec) => use((service) => service.registerRun(spec)),

@@ -13,12 +13,7 @@ import type { Batch } from "./Batch.ts"
 import * as PackedGroup from "./PackedGroup.ts"
 import * as ServiceHttp from "./internal/ServiceHttp.ts"
 import * as Wire from "./TrajectoryApiSchema.ts"
-import {
-  type KeyedGroup,
-  TrajectoryClient,
-  type TrajectoryClientShape,
-  TrajectoryError
-} from "./TrajectoryClient.ts"
+import { type KeyedGroup, TrajectoryClient, type TrajectoryClientShape, TrajectoryError } from "./TrajectoryClient.ts"
 
 export interface Options extends ServiceHttp.Options {
   /** Name of the run. Default: "default", the one the original's endpoints speak of. */
@@ -59,9 +54,7 @@ const bodyOf = {
 
 const packSubmission = (envId: number, groups: ReadonlyArray<KeyedGroup>): HttpBody.HttpBody =>
   HttpBody.uint8Array(
-    PackedGroup.encodeList(
-      groups.map(({ group, key }) => ({ key, bytes: PackedGroup.encode({ ...group, envId }) }))
-    ),
+    PackedGroup.encodeList(groups.map(({ group, key }) => ({ key, bytes: PackedGroup.encode({ ...group, envId }) }))),
     Wire.packedContentType
   )
 
@@ -87,7 +80,8 @@ const readBatch = (answer: ServiceHttp.Answer): Effect.Effect<Batch, TrajectoryE
     const groups = Result.flatMap(PackedGroup.decodeList(answer.bytes), (items) =>
       Result.all(items.map(({ bytes }) => PackedGroup.decode(bytes)))
     )
-    if (Result.isFailure(groups)) return yield* notPacked(`${groups.failure.field}: ${groups.failure.message}`, groups.failure)
+    if (Result.isFailure(groups))
+      return yield* notPacked(`${groups.failure.field}: ${groups.failure.message}`, groups.failure)
     return { ...head, groups: groups.success }
   })
 
@@ -115,7 +109,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
             duration: silence,
             orElse: () =>
               Stream.fail(
-                new TrajectoryError({ reason: "unreachable", message: `no sign of life for ${Duration.format(silence)}` })
+                new TrajectoryError({
+                  reason: "unreachable",
+                  message: `no sign of life for ${Duration.format(silence)}`
+                })
               )
           }),
           Stream.decodeText,
@@ -124,7 +121,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
           Stream.mapError((error) =>
             error._tag === "TrajectoryError"
               ? error
-              : new TrajectoryError({ reason: "unsupported", message: `not a status: ${String(error)}`, cause: error })
+              : new TrajectoryError({ reason: "unsupported", message: `not a status: ${error._tag}`, cause: error })
           )
         )
       )
@@ -184,7 +181,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     statusChanges: (envId) => statusEvents(envId).pipe(Stream.retry(reconnecting), Stream.changes),
     loadState: (environmentName) =>
       sendState(get(statePath(environmentName))).pipe(
-        Effect.map(Option.some),
+        Effect.asSome,
         Effect.catchIf(
           ({ reason }) => reason === "notFound",
           () => Effect.succeedNone
@@ -206,9 +203,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
               { extraTime }
             )
           ),
-          Effect.flatMap((answer) =>
-            answer.status === 204 ? Effect.succeedNone : Effect.map(readBatch(answer), Option.some)
-          )
+          Effect.flatMap((answer) => (answer.status === 204 ? Effect.succeedNone : Effect.asSome(readBatch(answer))))
         )
     },
     ack: settle("ack"),

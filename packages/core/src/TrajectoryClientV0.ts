@@ -72,7 +72,8 @@ const jsonBody = (value: unknown) => HttpBody.text(JSON.stringify(value), "appli
 /** A body of JSON text, compressed where that helps. */
 const textBody = (text: string) => {
   const bytes = utf8.encode(text)
-  if (bytes.length < gzipFrom) return Effect.succeed({ body: HttpBody.uint8Array(bytes, "application/json"), headers: {} })
+  if (bytes.length < gzipFrom)
+    return Effect.succeed({ body: HttpBody.uint8Array(bytes, "application/json"), headers: {} })
   return Effect.map(
     // zlib fails on nothing but a lack of memory.
     Effect.promise(() => compress(bytes, { level: 1 })),
@@ -85,6 +86,14 @@ const unsupported = (what: string) =>
     reason: "unsupported",
     message: `${what} needs a service with versioned endpoints; this one has the original's alone`
   })
+
+/** The original checks nothing: a number that is not finite would come back as a failing batch. */
+const checked = ({ group, key }: KeyedGroup): Effect.Effect<ScoredGroup, TrajectoryError> =>
+  Effect.mapError(
+    Effect.fromResult(PackedGroup.check(group)),
+    (cause) =>
+      new TrajectoryError({ reason: "rejected", message: `group ${key}: ${cause.field}: ${cause.message}`, cause })
+  )
 
 const first = Duration.millis(100)
 const longest = Duration.seconds(1)
@@ -135,14 +144,6 @@ const make = Effect.fnUntraced(function* (options: Options) {
             : { status: "buffered", bufferSize: last_buffer_size ?? 0 }
         )
       )
-    )
-
-  /** The original checks nothing: a number that is not finite would come back as a failing batch. */
-  const checked = ({ group, key }: KeyedGroup): Effect.Effect<ScoredGroup, TrajectoryError> =>
-    Effect.mapError(
-      Effect.fromResult(PackedGroup.check(group)),
-      (cause) =>
-        new TrajectoryError({ reason: "rejected", message: `group ${key}: ${cause.field}: ${cause.message}`, cause })
     )
 
   const submit = Effect.fnUntraced(function* (envId: number, keyed: ReadonlyArray<KeyedGroup>) {
@@ -204,7 +205,14 @@ const make = Effect.fnUntraced(function* (options: Options) {
                 })
               )
             )
-            .pipe(Effect.andThen(Ref.update(nextStep, Option.orElse(() => Option.some(spec.startingStep)))))
+            .pipe(
+              Effect.andThen(
+                Ref.update(
+                  nextStep,
+                  Option.orElse(() => Option.some(spec.startingStep))
+                )
+              )
+            )
         : Effect.fail(unsupported(`a run named ${spec.name} (there is one run, "default")`)),
     runInfo: Effect.map(http.sendFor(Info)(get("/info")), (info) => ({
       batchSize: info.batch_size,
@@ -238,19 +246,20 @@ const make = Effect.fnUntraced(function* (options: Options) {
         )
       ),
     disconnectEnvironment: (envId) =>
-      http.sendFor(Done)(setBody(post("/disconnect-env"), jsonBody({ env_id: envId }))).pipe(
-        Effect.flatMap(({ error, status }) =>
-          status === "success"
-            ? Effect.void
-            : Effect.fail(
-                new TrajectoryError({ reason: "notFound", message: error ?? `no environment ${envId} is registered` })
-              )
-        )
-      ),
+      http
+        .sendFor(Done)(setBody(post("/disconnect-env"), jsonBody({ env_id: envId })))
+        .pipe(
+          Effect.flatMap(({ error, status }) =>
+            status === "success"
+              ? Effect.void
+              : Effect.fail(
+                  new TrajectoryError({ reason: "notFound", message: error ?? `no environment ${envId} is registered` })
+                )
+          )
+        ),
     submit,
     status,
-    statusChanges: (envId) =>
-      Stream.fromEffectSchedule(status(envId), Schedule.spaced(longest)).pipe(Stream.changes),
+    statusChanges: (envId) => Stream.fromEffectSchedule(status(envId), Schedule.spaced(longest)).pipe(Stream.changes),
     loadState: () => Effect.fail(unsupported("loading saved state")),
     saveState: () => Effect.fail(unsupported("saving state")),
     claim: ({ wait }) =>

@@ -37,6 +37,14 @@ export const settle = (
     Effect.flatMap((written) => (written ? acknowledge(store, batch) : giveBack(store, batch)))
   )
 
+/** Gives the batch back when the connection broke before the reply was out; acknowledging is the trainer's. */
+export const giveBackUnlessWritten = (
+  store: TrajectoryStoreShape,
+  request: HttpServerRequest.HttpServerRequest,
+  batch: ClaimedBatch
+): Effect.Effect<void> =>
+  Effect.flatMap(isWritten(request), (written) => (written ? Effect.void : giveBack(store, batch)))
+
 const acknowledge = (store: TrajectoryStoreShape, batch: ClaimedBatch): Effect.Effect<void> =>
   store.ack(batch).pipe(
     Effect.retry({ ...retried, while: (error) => error._tag === "StoreError" && error.isTransient }),

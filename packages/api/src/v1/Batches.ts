@@ -6,6 +6,7 @@ import { TrajectoryApi } from "@atropos/core"
 import * as LongPoll from "../LongPoll.ts"
 import * as ServiceMetrics from "../ServiceMetrics.ts"
 import { TrajectoryStore } from "../TrajectoryStore.ts"
+import * as Delivery from "../v0/Delivery.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as StoreFailures from "./StoreFailures.ts"
 
@@ -14,6 +15,7 @@ export const layer = HttpApiBuilder.group(
   "batches",
   Effect.fnUntraced(function* (handlers) {
     const store = yield* TrajectoryStore
+    const scope = yield* Effect.scope
     return handlers.handleAll({
       claim: Effect.fnUntraced(function* ({ params, payload, request }) {
         const found = yield* store.start(params.run).pipe(
@@ -28,18 +30,18 @@ export const layer = HttpApiBuilder.group(
         )
         if (Option.isNone(found)) return HttpServerResponse.empty({ status: 204 })
         yield* ServiceMetrics.batch(params.run, found.value.deliveries > 1 ? "redelivered" : "claimed")
+        // A trainer that is gone before it has the whole answer would keep the batch until its lease runs out.
+        yield* Effect.forkIn(Delivery.giveBackUnlessWritten(store, request, found.value), scope)
         return yield* BatchAnswer.make(found.value, request.headers["accept"])
       }),
       ack: ({ params, payload }) =>
-        store.ack({ id: params.id, leaseToken: payload.leaseToken }).pipe(
-          Effect.catchTags(StoreFailures.ofLease),
-          Effect.andThen(ServiceMetrics.batch(params.run, "acked"))
-        ),
+        store
+          .ack({ id: params.id, leaseToken: payload.leaseToken })
+          .pipe(Effect.catchTags(StoreFailures.ofLease), Effect.andThen(ServiceMetrics.batch(params.run, "acked"))),
       nack: ({ params, payload }) =>
-        store.nack({ id: params.id, leaseToken: payload.leaseToken }).pipe(
-          Effect.catchTags(StoreFailures.ofLease),
-          Effect.andThen(ServiceMetrics.batch(params.run, "nacked"))
-        ),
+        store
+          .nack({ id: params.id, leaseToken: payload.leaseToken })
+          .pipe(Effect.catchTags(StoreFailures.ofLease), Effect.andThen(ServiceMetrics.batch(params.run, "nacked"))),
       extend: ({ params, payload }) =>
         store
           .extendLease({ id: params.id, leaseToken: payload.leaseToken }, Duration.seconds(payload.leaseSeconds))

@@ -12,7 +12,8 @@ export const layer = HttpApiBuilder.group(
   "environments",
   Effect.fnUntraced(function* (handlers) {
     const store = yield* TrajectoryStore
-    const status = (run: string, envId: number) => store.status(run, envId).pipe(Effect.catchTags(StoreFailures.ofEnvironment))
+    const status = (run: string, envId: number) =>
+      store.status(run, envId).pipe(Effect.catchTags(StoreFailures.ofEnvironment))
 
     return handlers.handleAll({
       list: ({ params }) =>

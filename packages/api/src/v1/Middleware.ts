@@ -42,7 +42,10 @@ export const requestErrors: Layer.Layer<TrajectoryApi.RequestErrors> = HttpApiMi
       .join(".")
     const where = error.kind === "Payload" ? "body" : error.kind.toLowerCase()
     return Effect.fail(
-      new ApiError.Invalid({ message: `${field === "" ? where : `${where}.${field}`}: ${message}`, field: field === "" ? where : field })
+      new ApiError.Invalid({
+        message: `${field === "" ? where : `${where}.${field}`}: ${message}`,
+        field: field === "" ? where : field
+      })
     )
   }
 )

@@ -39,7 +39,8 @@ export const knownRun = (
     Effect.catchTags(plain),
     Effect.flatMap(
       Option.match({
-        onNone: () => Effect.fail(new ApiError.NotFound({ message: `no run named ${name} is registered: POST /v1/runs` })),
+        onNone: () =>
+          Effect.fail(new ApiError.NotFound({ message: `no run named ${name} is registered: POST /v1/runs` })),
         onSome: Effect.succeed
       })
     )

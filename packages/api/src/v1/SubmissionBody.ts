@@ -15,8 +15,13 @@ const unzstd = (body: Uint8Array, limit: number): Effect.Effect<Uint8Array, ApiE
       resume(
         Effect.fail(
           error instanceof RangeError
-            ? new ApiError.TooLarge({ message: `the decompressed request body is larger than the ${limit} bytes allowed` })
-            : new ApiError.BadRequest({ field: "Content-Encoding", message: "the body is not zstd, as Content-Encoding says" })
+            ? new ApiError.TooLarge({
+                message: `the decompressed request body is larger than the ${limit} bytes allowed`
+              })
+            : new ApiError.BadRequest({
+                field: "Content-Encoding",
+                message: "the body is not zstd, as Content-Encoding says"
+              })
         )
       )
     })
@@ -39,7 +44,10 @@ export const bytes = (
     BodyTooLarge: ({ message }) => Effect.fail(new ApiError.TooLarge({ message })),
     InvalidGzip: () =>
       Effect.fail(
-        new ApiError.BadRequest({ field: "Content-Encoding", message: "the body is not gzip, as Content-Encoding says" })
+        new ApiError.BadRequest({
+          field: "Content-Encoding",
+          message: "the body is not gzip, as Content-Encoding says"
+        })
       ),
     BodyInterrupted: ({ message }) => Effect.fail(new ApiError.BadRequest({ message }))
   })

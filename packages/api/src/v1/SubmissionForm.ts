@@ -15,7 +15,8 @@ type Failure = ApiError.BadRequest | ApiError.Invalid | ApiError.TooLarge
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-const invalid = (field: string, message: string) => Result.fail(new ApiError.Invalid({ field, message: `${field}: ${message}` }))
+const invalid = (field: string, message: string) =>
+  Result.fail(new ApiError.Invalid({ field, message: `${field}: ${message}` }))
 
 const checkKey = (field: string, key: unknown): Result.Result<string, ApiError.Invalid> =>
   typeof key === "string" && uuid.test(key) ? Result.succeed(key) : invalid(field, "should be a UUID")

@@ -3,7 +3,7 @@
  * (which loads nothing from elsewhere).
  */
 import { Effect, Layer } from "effect"
-import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServer, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { TrajectoryApi } from "@atropos/core"
 import type { Auth } from "../Auth.ts"
@@ -26,18 +26,22 @@ const docs = HttpApiScalar.layer(TrajectoryApi.TrajectoryApi, {
   scalar: { withDefaultFonts: false }
 })
 
-const unknownPath = HttpRouter.add("*", "/v1/*", (request) =>
+const notThere = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.succeed(
     HttpServerResponse.jsonUnsafe(
       { error: "NotFound", message: `there is no ${request.method} ${request.url} here: see /v1/docs` },
       { status: 404 }
     )
   )
+
+/** Not for "*", which would take the HEAD of a known path away from its GET. */
+const unknownPaths = HttpRouter.addAll(
+  (["GET", "POST", "PUT", "PATCH", "DELETE"] as const).map((method) => HttpRouter.route(method, "/v1/*", notThere))
 )
 
 /** No endpoint touches files: the definition's routes get the platform services that do nothing. */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Auth | TrajectoryStore> = Layer.mergeAll(
   endpoints,
   docs,
-  unknownPath
+  unknownPaths
 ).pipe(Layer.provide(HttpServer.layerServices))

@@ -101,7 +101,8 @@ export const fromTransport =
   (where: string) =>
   (error: HttpClientError.HttpClientError): TrajectoryError =>
     new TrajectoryError({
-      reason: error.reason._tag === "InvalidUrlError" || error.reason._tag === "EncodeError" ? "rejected" : "unreachable",
+      reason:
+        error.reason._tag === "InvalidUrlError" || error.reason._tag === "EncodeError" ? "rejected" : "unreachable",
       message: `${where} cannot be reached: ${"cause" in error.reason && error.reason.cause !== undefined ? causeText(error.reason.cause) : error.message}`,
       cause: error
     })
@@ -119,10 +120,11 @@ export const make = Effect.fnUntraced(function* (options: Options) {
   const where = (request: HttpClientRequest.HttpClientRequest) => `${request.method} ${base}${request.url}`
 
   const read = (response: HttpClientResponse.HttpClientResponse) =>
-    Effect.map(
-      response.arrayBuffer,
-      (buffer): Answer => ({ status: response.status, headers: response.headers, bytes: new Uint8Array(buffer) })
-    )
+    Effect.map(response.arrayBuffer, (buffer): Answer => ({
+      status: response.status,
+      headers: response.headers,
+      bytes: new Uint8Array(buffer)
+    }))
 
   const late = (request: HttpClientRequest.HttpClientRequest, after: Duration.Duration) =>
     new TrajectoryError({
@@ -136,10 +138,9 @@ export const make = Effect.fnUntraced(function* (options: Options) {
       Effect.flatMap(read),
       Effect.mapError(fromTransport(where(request))),
       Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.fail(late(request, limit)) }),
-      Effect.flatMap((answer) =>
-        answer.status >= 200 && answer.status < 300
-          ? Effect.succeed(answer)
-          : Effect.fail(fromStatus(where(request), answer))
+      Effect.filterOrFail(
+        ({ status }) => status >= 200 && status < 300,
+        (answer) => fromStatus(where(request), answer)
       )
     )
   }
@@ -164,13 +165,13 @@ export const make = Effect.fnUntraced(function* (options: Options) {
     client.execute(request).pipe(
       Effect.mapError(fromTransport(where(request))),
       Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(late(request, timeout)) }),
-      Effect.flatMap((response) =>
-        response.status === 200
-          ? Effect.succeed(response)
-          : read(response).pipe(
-              Effect.mapError(fromTransport(where(request))),
-              Effect.flatMap((answer) => Effect.fail(fromStatus(where(request), answer)))
-            )
+      Effect.filterOrElse(
+        ({ status }) => status === 200,
+        (response) =>
+          read(response).pipe(
+            Effect.mapError(fromTransport(where(request))),
+            Effect.flatMap((answer) => Effect.fail(fromStatus(where(request), answer)))
+          )
       )
     )
 
