@@ -78,9 +78,16 @@ const isName = (answer: Answer): boolean => {
   return bare !== "" && !/[\d+\-^!|]|\\(?:cdot|times|pm|sqrt|sum|int)/.test(bare) && /[a-zA-Z]/.test(bare)
 }
 
-/** A sum or the like of several unknowns: `x + y = 5` answers "what is x + y". With one unknown it is an equation left unsolved. */
-const isQuantity = (answer: Answer): boolean =>
-  answer._tag === "Leaf" && answer.expression !== undefined && symbols(answer.expression).size > 1
+/**
+ * A sum or the like of several unknowns: `x + y = 5` answers "what is x + y". With one unknown, with coefficients, or with zero on the
+ * other side it is an equation left unsolved.
+ */
+const isQuantity = (answer: Answer, value: Answer): boolean =>
+  answer._tag === "Leaf" &&
+  answer.expression !== undefined &&
+  symbols(answer.expression).size > 1 &&
+  !/\d/.test(answer.text.replaceAll(/[\^_](?:\{\d+\}|\d)/g, "")) &&
+  !(value._tag === "Leaf" && value.expression !== undefined && Evaluate.isZero(value.expression))
 
 const isSameConstant = (a: Answer, b: Answer): boolean =>
   a._tag === "Leaf" &&
@@ -103,7 +110,7 @@ const assignment = (
   const value = relation.sides[approximation === 0 ? 1 : last]
   if (value === undefined) return undefined
   const isCalculation = allowsQuantity && relation.sides.slice(0, last).every((side) => isSameConstant(side, value))
-  return isName(name) || isCalculation || (allowsQuantity && isQuantity(name)) ? { name, value } : undefined
+  return isName(name) || isCalculation || (allowsQuantity && isQuantity(name, value)) ? { name, value } : undefined
 }
 
 /** A relation between two sides as `left - right` and what holds of it; `>` is turned into `<`. */
@@ -199,18 +206,34 @@ const compareRatios = (gold: ReadonlyArray<Answer>, prediction: ReadonlyArray<An
   )
 }
 
+const nameOf = (answer: Answer): string | undefined =>
+  answer._tag === "Relation" ? assignment(answer, false)?.name.text : undefined
+
+/** Values by comma that may be written as a tuple: not alternatives, and not several values of one unknown. */
+const isSequence = (answer: Answer): boolean => {
+  if (answer._tag !== "List" || answer.connective !== "comma") return false
+  const names = answer.items.flatMap((item) => nameOf(item) ?? [])
+  return new Set(names).size === names.length
+}
+
+/** Values of different unknowns, as in `x = 1, y = 2`; the roots `x_1` and `x_2` are of one. */
+const areNamed = (items: ReadonlyArray<Answer>): boolean => {
+  const names = items.map((item) => nameOf(item)?.replace(/^([xyzt])_.*$/, "$1"))
+  return names.every((name) => name !== undefined) && new Set(names).size > 1
+}
+
 const compareLists = (gold: Answer, prediction: Answer, rules: Rules): boolean => {
   const [a, b] = [itemsOf(gold), itemsOf(prediction)]
   if (a !== undefined && prediction._tag === "Tuple")
-    return gold._tag === "List" && sameSequence(a, prediction.items, rules)
-  if (gold._tag === "Tuple" && b !== undefined) return prediction._tag === "List" && sameSequence(gold.items, b, rules)
+    return isSequence(gold) && sameSequence(a, prediction.items, rules)
+  if (gold._tag === "Tuple" && b !== undefined) return isSequence(prediction) && sameSequence(gold.items, b, rules)
   if (a === undefined || b === undefined) return false
   const areInequalities = a.some(isInequality) || b.some(isInequality)
   if (areInequalities && gold._tag === "List" && prediction._tag === "List") {
     const isClear = (gold.connective === "or") === (prediction.connective === "or")
     if (!isClear) return false
   }
-  return sameItems(a, b, rules)
+  return areNamed(a) && !areNamed(b) ? sameSequence(a, b, rules) : sameItems(a, b, rules)
 }
 
 /** Whether `prediction` answers what `gold` answers. */
@@ -220,6 +243,8 @@ export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean
   if (gold._tag === "Relation") {
     const named = assignment(gold, false)
     if (named !== undefined) return compare(named.value, prediction, rules)
+    const unknown = RealSet.fromInequality(gold)?.name
+    if (prediction._tag === "Membership" && unknown !== undefined && prediction.element !== unknown) return false
     return (isRealSet(prediction) || prediction._tag === "Tuple") && isInequality(gold) && sameRealSet(gold, prediction)
   }
   if (prediction._tag === "Relation") {

@@ -146,11 +146,13 @@ const maxDepth = 60
 const fromMathJson = (node: MathJsonExpression, depth = 0): Expression | undefined => {
   if (depth > maxDepth) return undefined
   if (typeof node === "number") return fromNumber(String(node))
-  if (typeof node === "string") return /^\d+$/.test(node) ? fromNumber(node) : fromSymbol(node)
+  if (typeof node === "string") return /^-?\d+$/.test(node) ? fromNumber(node) : fromSymbol(node)
   if (Array.isArray(node)) {
     const [head, ...args] = node as ReadonlyArray<MathJsonExpression>
     return typeof head === "string" ? fromApplication(head, args, depth + 1) : undefined
   }
+  // What is missing comes as null, against the declared type: `5_`.
+  if (node === null || typeof node !== "object") return undefined
   if ("num" in node) return fromNumber(node.num)
   return "sym" in node && typeof node.sym === "string" ? fromSymbol(node.sym) : undefined
 }
@@ -171,7 +173,8 @@ export const load = async (): Promise<Reader> => {
     const plain = Plain.read(latex)
     if (plain !== undefined) return plain
     if (known.has(latex)) return known.get(latex)
-    const parsed = syntax.parse(latex)
+    // The engine drops a question mark at the end without a word.
+    const parsed = latex.includes("?") ? null : syntax.parse(latex)
     const expression = parsed === null ? undefined : fromMathJson(parsed)
     if (known.size >= remembered) known.clear()
     known.set(latex, expression)

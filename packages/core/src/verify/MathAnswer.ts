@@ -17,12 +17,14 @@ export type { Rules } from "./Compare.ts"
 
 const integer = /^-?\d{1,30}$/
 
-/** `1000,99` and `0,5` in plain text are decimals where the reference is one. */
-const decimalComma = (answer: string, other: string): string => {
+/** `1000,99` and `0,5` in plain text are decimals where the other answer is one; in a reference, `1,2` is rather a list. */
+const decimalComma = (answer: string, other: string, pattern: RegExp): string => {
   const trimmed = answer.trim()
-  const isDecimal = /^[+-]?(?:\d+,\d{1,2}|0,\d+)$/.test(trimmed)
-  return isDecimal && /^[^,]*\d\.\d/.test(other) ? trimmed.replace(",", ".") : answer
+  return pattern.test(trimmed) && /^[^,]*\d\.\d/.test(other) ? trimmed.replace(",", ".") : answer
 }
+
+const referenceComma = /^[+-]?(?:0,\d{2,}|\d+,\d{2})$/
+const predictionComma = /^[+-]?(?:\d+,\d{1,2}|0,\d+)$/
 
 /**
  * Whether the prediction equals the reference, with leaves read by `read`. Both are answers as `extract` gives them: LaTeX or plain
@@ -35,7 +37,10 @@ export const equivalent = (
   rules: Partial<Compare.Rules> = {}
 ): boolean => {
   if (!isWithinLimits(gold) || !isWithinLimits(prediction)) return false
-  const [a, b] = [normalise(decimalComma(gold, prediction)), normalise(decimalComma(prediction, gold))]
+  const [a, b] = [
+    normalise(decimalComma(gold, prediction, referenceComma)),
+    normalise(decimalComma(prediction, gold, predictionComma))
+  ]
   const written = canonicalText(a)
   if (written === "" || b === "") return false
   if (written === canonicalText(b)) return true

@@ -111,19 +111,13 @@ export const isReals = (answer: Answer): boolean => /^\\(?:mathbb\{?R\}?|R|Reals
 /** The set that an answer names: interval, finite set, operation, membership or the real numbers. */
 export const fromAnswer = (answer: Answer): RealSet | undefined => {
   switch (answer._tag) {
-    case "Interval": {
-      const [low, high] = [endOf(answer.low), endOf(answer.high)]
-      return low === undefined || high === undefined
-        ? undefined
-        : interval(low, high, answer.isLowClosed, answer.isHighClosed)
-    }
+    case "Interval":
+      return written(answer.low, answer.high, answer.isLowClosed, answer.isHighClosed)
     case "Tuple": {
-      const [low, high] = [answer.items[0], answer.items[1]].map((item) =>
-        item === undefined ? undefined : endOf(item)
-      )
+      const [low, high] = answer.items
       return answer.items.length !== 2 || low === undefined || high === undefined
         ? undefined
-        : interval(low, high, false, false)
+        : written(low, high, false, false)
     }
     case "Set": {
       let set: RealSet | undefined = []
@@ -175,6 +169,14 @@ const half = (operator: keyof typeof flipped, bound: End): RealSet | undefined =
     default:
       return undefined
   }
+}
+
+/** An interval as an answer writes it: ends in the wrong order make it no interval, but perhaps a point of the plane. */
+const written = (low: Answer, high: Answer, isLowClosed: boolean, isHighClosed: boolean): RealSet | undefined => {
+  const [from, to] = [endOf(low), endOf(high)]
+  if (from === undefined || to === undefined) return undefined
+  const set = interval(from, to, isLowClosed, isHighClosed)
+  return set?.length === 0 ? undefined : set
 }
 
 /** The symbol (or value of an unknown function) that an answer is, or is the absolute value of. */

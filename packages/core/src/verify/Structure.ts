@@ -42,13 +42,16 @@ const readBase = (text: string): Expression | undefined => {
 }
 
 const leaf = (text: string, read: Reader): Answer => {
-  const { number: quantity, scale, unit } = Units.quantity(text)
+  const { number: spaced, scale, unit } = Units.quantity(text)
+  const quantity = /^[+-]?\d{1,3}(?: \d{3})+(?:\.\d+)?$/.test(spaced) ? spaced.replaceAll(" ", "") : spaced
   const isWords = /\\text\{/.test(quantity) || /^[a-zA-Z]{3,}(?:\s+[a-zA-Z]+)*$/.test(quantity) || quantity === ""
   if (isWords) return { _tag: "Words", text: canonicalText(text) }
   return {
     _tag: "Leaf",
     text: canonicalText(text),
-    expression: readBase(quantity) ?? read(quantity),
+    // Digits apart are two numbers, unless they are mixed: the engine would read `5 6` as 56.
+    expression:
+      readBase(quantity) ?? Plain.read(quantity) ?? (/(?<![_^]\d*)\d\s+\d/.test(quantity) ? undefined : read(quantity)),
     scale,
     unit,
     decimalPlaces: Plain.decimalPlaces(quantity)
@@ -136,6 +139,18 @@ const parseEnclosed = (text: string, read: Reader): Answer | undefined => {
   }
   return undefined
 }
+
+/** What an unknown can be in: `(1, 2)` is an open interval there, not a point. */
+const parseSet = (text: string, read: Reader): Answer => {
+  const set = parse(text, read)
+  const [low, high, ...more] = set._tag === "Tuple" ? set.items : []
+  return low === undefined || high === undefined || more.length > 0
+    ? set
+    : { _tag: "Interval", text: set.text, low, high, isLowClosed: false, isHighClosed: false }
+}
+
+/** `(x, y)` is in a set of points. */
+const isPoint = (element: string): boolean => element.trim().startsWith("(")
 
 /** A matrix's leaves as expressions; undefined where one cannot be read. */
 const entries = (answer: Answer): ReadonlyArray<ReadonlyArray<Expression>> | undefined => {
@@ -252,7 +267,7 @@ export const parse = (raw: string, read: Reader): Answer => {
       _tag: "Membership",
       text: canonicalText(text),
       element: canonicalText(element.trim()),
-      set: parse(set, read)
+      set: isPoint(element) ? parse(set, read) : parseSet(set, read)
     }
   }
   const operated = Scan.splitTop(text, setOperations)

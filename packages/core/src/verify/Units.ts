@@ -121,6 +121,12 @@ const wordAfter =
   /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|million|billion|trillion)\b\s*(?:\}|(?=\s|$))(.*)$/i
 const textAfter = /^(.*[^\s])\s*\\text\{([^{}]*[a-zA-Z][^{}]*)\}\s*(\^\s*\{?\s*[23]\s*\}?)?$/
 
+/** A unit is a few words without numbers; "or maybe 6" is not one, and hedging must not pass for a unit. */
+const isUnitName = (text: string): boolean =>
+  text.length <= 60 &&
+  !/\d|\b(?:and|or|not|nor|but|maybe|perhaps|possibly|either|else|is|isn|wrong|unless|versus|vs)\b/i.test(text) &&
+  text.trim().split(/\s+/).length <= 5
+
 const one = Exact.one
 
 /** Takes scale and unit off a leaf. A leaf that is nothing but text keeps it. */
@@ -145,7 +151,7 @@ export const quantity = (leaf: string): Quantity => {
   if (percentAfter.test(number)) {
     return { number: number.replace(percentAfter, ""), scale: { numerator: 1n, denominator: 100n }, unit }
   }
-  if (text !== null && /[\da-zA-Z})]$/.test(text[1] ?? "")) {
+  if (text !== null && /[\da-zA-Z})]$/.test(text[1] ?? "") && isUnitName(text[2] ?? "")) {
     unit = canonicalUnit(`${text[2]} ${text[3] ?? ""}`)
     number = text[1] ?? ""
   } else if (degreesAfter.test(number)) {

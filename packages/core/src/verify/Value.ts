@@ -196,9 +196,15 @@ export const power = (base: Value, exponent: Value): Maybe<Value> => {
   return product === undefined ? undefined : exp(product)
 }
 
+/** Whether an exact value has detail beyond what an approximate one can show: `1 + 10^{-100}`. */
+const isTooFine = (a: Value): boolean => a._tag === "Exact" && (a.re.denominator > finest || a.im.denominator > finest)
+
+const finest = 1n << 300n
+
 /** Whether two values are equal: exactly, or to about 72 decimal digits where one of them is approximate. */
 export const equals = (a: Value, b: Value): boolean => {
   if (a._tag === "Exact" && b._tag === "Exact") return Exact.equals(a.re, b.re) && Exact.equals(a.im, b.im)
+  if (isTooFine(a) || isTooFine(b)) return false
   const [x, y] = [toFixed(a), toFixed(b)]
   if (x === undefined || y === undefined) return false
   const scale = [x.re, x.im, y.re, y.im].map(magnitude).reduce((m, n) => (n > m ? n : m))
