@@ -132,12 +132,14 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         yield* Effect.scoped(
           Effect.gen(function* () {
             const child = yield* Bin.start(["up", "--steps", "500", "--port", "0"], { cwd })
-            yield* firstLine(child.stdout, (line) => line.includes("trajectory service at http://127.0.0.1:"))
+            yield* firstLine(child.stderr, (line) => line.includes("/500 steps"))
             yield* child.kill({ killSignal: "SIGINT" })
             const code = yield* Effect.exit(child.exitCode)
             assert.isTrue(code._tag === "Failure" || Number(code.value) === 130)
           })
         )
+        const fs = yield* FileSystem.FileSystem
+        assert.deepStrictEqual(yield* fs.readDirectory(`${cwd}/.atropos`), ["pgdata"])
         const { code, stdout } = yield* Bin.run(["up", "--steps", "3", "--port", "0"], { cwd })
         assert.strictEqual(code, 0)
         assert.match(stdout, /steps +3 in .* batches all acknowledged/)

@@ -7,7 +7,7 @@
 import { Auth, Database, PgTrajectoryStore, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"
 import { type Batch, Environment, Evaluation, Rollout, ScoredGroup, Tokenizer, TrajectoryClient } from "@atropos/core"
 import { ArithmeticStories } from "@atropos/envs"
-import { Clock, Console, DateTime, Effect, Fiber, Layer, Option } from "effect"
+import { Clock, Console, DateTime, Effect, Fiber, FileSystem, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
 import { CommandFailed } from "../Failure.ts"
 import * as Progress from "../Progress.ts"
@@ -130,7 +130,11 @@ export const run = Effect.fn("Up.run")(
         wandbGroup: "",
         wandbProject: ""
       })
-      const rollouts = yield* Effect.forkChild(Rollout.run(yield* Environment.Environment))
+      // The service is in this process: what could not be sent to it belongs to no later run.
+      const files = yield* FileSystem.FileSystem
+      const spoolDirectory = yield* Effect.orDie(files.makeTempDirectoryScoped({ prefix: "atropos-spool-" }))
+      // Scoped, so that it is stopped while the service is still there to take what it has.
+      const rollouts = yield* Effect.forkScoped(Rollout.run(yield* Environment.Environment, { spoolDirectory }))
       const consuming = consume(steps, (step) => {
         done = step
       })
@@ -138,8 +142,12 @@ export const run = Effect.fn("Up.run")(
       const consumed = yield* Effect.raceFirst(consuming, Effect.andThen(Fiber.join(rollouts), Effect.never))
       yield* Fiber.interrupt(rollouts)
       return consumed
-    }).pipe(Effect.provide([client, environment]))
+    }).pipe(Effect.scoped, Effect.provide([client, environment]))
     return { run: name, steps, ...result } satisfies UpResult
   },
-  (effect, options) => Effect.provide(effect, service(options))
+  (effect, options) =>
+    Effect.andThen(
+      Console.log("starting the service (its database takes some seconds the first time)"),
+      Effect.provide(effect, service(options))
+    )
 )
