@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import type { WireGroup } from "@atropos/core"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { gzip } from "node:zlib"
+import { constants, gzip } from "node:zlib"
 
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -50,6 +50,20 @@ export const missingBody: Response = json(
 const takesGzip = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.headers["accept-encoding"]?.includes("gzip") ?? false
 
+const samples = 256
+
+/** Mostly numbers: no two stretches are alike, and to look for them costs half the time and gains a twentieth of the bytes. */
+const isNumbers = (bytes: Uint8Array): boolean => {
+  const stride = Math.max(1, Math.floor(bytes.length / samples))
+  let others = 0
+  for (let at = 0; at < bytes.length; at += stride) {
+    const byte = bytes[at]!
+    const isNumeric = (byte >= 0x2c && byte <= 0x39) || byte === 0x20 || byte === 0x5b || byte === 0x5d
+    if (!isNumeric) others++
+  }
+  return others < samples / 10
+}
+
 /** The reply, compressed on another thread where the client takes gzip and it is worth it. */
 export const compressed = (
   request: HttpServerRequest.HttpServerRequest,
@@ -60,8 +74,9 @@ export const compressed = (
     return Effect.succeed(response)
   }
   return Effect.callback((resume) => {
-    // Level 1: half the time of level 6 for a tenth more bytes.
-    gzip(body.body, { level: 1, chunkSize: 256 * 1024 }, (error, zipped) =>
+    // Level 1: a quarter of the time of level 6 for a tenth more bytes.
+    const strategy = isNumbers(body.body) ? constants.Z_HUFFMAN_ONLY : constants.Z_DEFAULT_STRATEGY
+    gzip(body.body, { level: 1, strategy, chunkSize: 512 * 1024 }, (error, zipped) =>
       resume(
         Effect.succeed(
           error === null
