@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { PackedGroup, ScoredGroup, TrajectoryApiSchema, WireGroup } from "@atropos/core"
-import { Effect, Fiber, Layer, Result, Stream } from "effect"
-import { HttpClient } from "effect/http"
+import { Effect, Fiber, Layer, Result, Schedule, Stream } from "effect"
+import { HttpBody, HttpClient } from "effect/http"
 import { gzipSync, zstdCompressSync } from "node:zlib"
 import * as RequestBody from "../src/RequestBody.ts"
 import * as SampleGroups from "./SampleGroups.ts"
@@ -133,6 +133,17 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
           "Invalid",
           "values.loss"
         ],
+        [
+          {
+            method: "PUT",
+            bytes: new Uint8Array(16 * 1024 * 1024 + 1).fill(0x20),
+            headers: { "content-type": "application/json" }
+          },
+          "/v1/runs/wrong/state/add_0",
+          413,
+          "TooLarge",
+          undefined
+        ],
         [{}, "/v1/nothing/here", 404, "NotFound", undefined],
         [{ method: "PUT", json: {} }, "/v1/runs", 404, "NotFound", undefined]
       ] as const
@@ -144,6 +155,17 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
         assert.strictEqual(body["field"], field, `${path}: ${answer.text}`)
         assert.isString(body["message"])
       }
+    })
+  )
+
+  it.effect("stop reading a body of unknown length when it is too large", () =>
+    Effect.gen(function* () {
+      const url = yield* ServiceUrl
+      const client = yield* HttpClient.HttpClient
+      const endless = Stream.repeat(Stream.succeed(new Uint8Array(64 * 1024).fill(0x20)), Schedule.forever)
+      const response = yield* client.post(`${url}/v1/runs`, { body: HttpBody.stream(endless, "application/json") })
+      assert.strictEqual(response.status, 413)
+      assert.include(yield* response.text, "TooLarge")
     })
   )
 

@@ -1,5 +1,6 @@
-/** Tokens and malformed requests at the versioned endpoints. */
-import { Context, Effect, Layer, Redacted, SchemaIssue } from "effect"
+/** Tokens, malformed requests and the size of JSON bodies at the versioned endpoints. */
+import { ByteSize, Context, Effect, Layer, Redacted, SchemaIssue } from "effect"
+import { HttpIncomingMessage, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import { TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
 import { Auth } from "../Auth.ts"
@@ -48,4 +49,30 @@ export const requestErrors: Layer.Layer<TrajectoryApi.RequestErrors> = HttpApiMi
       })
     )
   }
+)
+
+/** Of a body that is read through a schema; submissions have limits of their own (`RequestBody`). */
+const maxJsonBytes = 16 * 1024 * 1024
+const maxJsonBody = ByteSize.fromInputUnsafe(maxJsonBytes)
+
+const tooLarge = HttpServerResponse.jsonUnsafe(
+  { error: "TooLarge", message: `the request body is larger than the ${maxJsonBytes} bytes allowed` },
+  { status: 413 }
+)
+
+const isTooLarge = (defect: unknown): boolean =>
+  HttpServerError.isHttpServerError(defect) &&
+  defect.reason._tag === "RequestParseError" &&
+  defect.reason.reason === "BodyTooLarge"
+
+/** Refuses larger bodies, by their Content-Length or while they arrive. */
+export const bodyLimit = HttpRouter.middleware((route) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, url }) => {
+    if (url.split("?", 1)[0]!.endsWith("/groups")) return route
+    if (Number(headers["content-length"] ?? 0) > maxJsonBytes) return Effect.succeed(tooLarge)
+    return route.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, maxJsonBody),
+      Effect.catchDefect((defect) => (isTooLarge(defect) ? Effect.succeed(tooLarge) : Effect.die(defect)))
+    )
+  })
 )

@@ -44,4 +44,4 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Auth | Tra
   endpoints,
   docs,
   unknownPaths
-).pipe(Layer.provide(HttpServer.layerServices))
+).pipe(Layer.provide(Middleware.bodyLimit.layer), Layer.provide(HttpServer.layerServices))
