@@ -14,6 +14,8 @@ const score = (group: ReadonlyArray<Trajectory.Trajectory>) =>
 const sortedShare = (words: ReadonlyArray<string>): number =>
   words.length < 2 ? 1 : words.slice(1).filter((word, index) => word >= words[index]!).length / (words.length - 1)
 
+const unfair = (group: ReadonlyArray<Trajectory.Trajectory>) => Effect.succeed(group.map((_, index) => index))
+
 describe("sorted words", () => {
   it.effect.prop("the order of a group does not matter", [Laws.arbitraryGroup()], ([group]) =>
     Laws.permutation(score, group, Array.from(group.keys()).toReversed())
@@ -29,7 +31,6 @@ describe("sorted words", () => {
 
   it.effect("the laws do catch a score that looks at the place in the group", () =>
     Effect.gen(function* () {
-      const unfair = (group: ReadonlyArray<Trajectory.Trajectory>) => Effect.succeed(group.map((_, index) => index))
       const group = ["a", "b"].map((completion) => Laws.trajectoryOf(completion))
       const broken = yield* Effect.flip(Laws.permutation(unfair, group, [1, 0]))
       assert.strictEqual(broken.law, "permutation")

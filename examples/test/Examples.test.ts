@@ -1,11 +1,10 @@
-/** Every example is run; what it prints is what its text says. */
+/** Every example is run; what it prints is what its text says. (03 is a test file itself.) */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, References } from "effect"
 import { TestConsole } from "effect/testing"
 import * as Letters from "../01-letters.ts"
 import * as TwoEnvironments from "../02-two-environments.ts"
 import * as Embedding from "../04-embedding.ts"
-import "../03-scoring-properties.test.ts"
 
 const printed = <E>(program: Effect.Effect<unknown, E>) =>
   Effect.andThen(program, TestConsole.logLines).pipe(

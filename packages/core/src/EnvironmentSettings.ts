@@ -101,7 +101,9 @@ export interface Settings<A> {
 /** The common settings and an environment's own. */
 export const make = <const Own extends Schema.Struct.Fields>(
   own: Own
-): Settings<Schema.Struct.Type<typeof commonFields & Own>> => fromFields({ ...commonFields, ...own })
+): Settings<Schema.Struct.Type<typeof commonFields & Own>> =>
+  // A spread of a type parameter is an intersection to the reader, not to the compiler.
+  fromFields<typeof commonFields & Own>({ ...commonFields, ...own })
 
 /** Settings of these fields alone. */
 export const fromFields = <const Fields extends Schema.Struct.Fields>(
