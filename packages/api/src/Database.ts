@@ -55,11 +55,18 @@ const advise = (error: SqlError, url: URL): string => {
 
 const parseUrl = (url: Redacted.Redacted): Effect.Effect<URL, DatabaseError> =>
   Option.match(Option.fromNullishOr(URL.parse(Redacted.value(url))), {
-    onNone: () => Effect.fail(new DatabaseError({ message: "DATABASE_URL is not a URL: expected postgres://user:password@host:port/database" })),
+    onNone: () =>
+      Effect.fail(
+        new DatabaseError({
+          message: "DATABASE_URL is not a URL: expected postgres://user:password@host:port/database"
+        })
+      ),
     onSome: (parsed) =>
       /^postgres(ql)?:$/.test(parsed.protocol)
         ? Effect.succeed(parsed)
-        : Effect.fail(new DatabaseError({ message: `DATABASE_URL should begin with postgres://, not ${parsed.protocol}//` }))
+        : Effect.fail(
+            new DatabaseError({ message: `DATABASE_URL should begin with postgres://, not ${parsed.protocol}//` })
+          )
   })
 
 /** A Postgres server (14 or newer), with at most `maxConnections` connections of this process. */
@@ -72,7 +79,10 @@ export const layerPostgres = (
       const parsed = yield* parseUrl(url)
       const location = `${parsed.host}${parsed.pathname}`
       const failed = (message: string, cause?: unknown) =>
-        new DatabaseError({ message: `cannot use the database ${location}: ${message}`, ...(cause !== undefined && { cause }) })
+        new DatabaseError({
+          message: `cannot use the database ${location}: ${message}`,
+          ...(cause !== undefined && { cause })
+        })
       const ready = Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`select 1`
@@ -82,7 +92,10 @@ export const layerPostgres = (
           SqlError: (error) => Effect.fail(failed(advise(error, parsed), error)),
           MigrationError: (error) => Effect.fail(failed(error.message, error))
         }),
-        Effect.timeoutOrElse({ duration: "30 seconds", orElse: () => Effect.fail(failed("no answer within 30 seconds")) })
+        Effect.timeoutOrElse({
+          duration: "30 seconds",
+          orElse: () => Effect.fail(failed("no answer within 30 seconds"))
+        })
       )
       return Layer.merge(Layer.effectDiscard(ready), Layer.succeed(Database, { kind: "postgres", location })).pipe(
         Layer.provideMerge(
@@ -94,7 +107,9 @@ export const layerPostgres = (
             applicationName: "atropos",
             spanAttributes: { "atropos.database": location }
           }).pipe(
-            Layer.catchTag("SqlError", (error) => Layer.effectContext(Effect.fail(failed(advise(error, parsed), error))))
+            Layer.catchTag("SqlError", (error) =>
+              Layer.effectContext(Effect.fail(failed(advise(error, parsed), error)))
+            )
           )
         )
       )

@@ -25,23 +25,20 @@ import { TrajectoryStore } from "./TrajectoryStore.ts"
 export { defaults as defaultSettings, StoreSettings as Settings } from "./internal/store/Settings.ts"
 
 /** The store in the database of `Database`. */
-export const layer: Layer.Layer<
-  TrajectoryStore,
-  never,
-  Database | PgClient.PgClient | SqlClient.SqlClient
-> = Layer.effect(
-  TrajectoryStore,
-  Effect.gen(function* () {
-    const settings = yield* StoreSettings
-    const views = yield* Views.make(settings)
-    const changes = yield* Changes.make(views)
-    const cache = PayloadCache.make(settings.cacheBytes)
-    const { flushLastSeen, ...runs } = yield* Runs.make(views, changes, cache)
-    const { submit } = yield* Submit.make(settings, views, changes, cache)
-    const batches = yield* Batches.make(views, changes, cache)
-    const records = yield* Records.make
-    const summary = yield* Summary.make(views)
-    yield* Janitor.make(settings, changes, { ...runs, flushLastSeen })
-    return TrajectoryStore.of({ ...runs, ...batches, ...records, submit, summary, changes: changes.stream })
-  })
-)
+export const layer: Layer.Layer<TrajectoryStore, never, Database | PgClient.PgClient | SqlClient.SqlClient> =
+  Layer.effect(
+    TrajectoryStore,
+    Effect.gen(function* () {
+      const settings = yield* StoreSettings
+      const views = yield* Views.make(settings)
+      const changes = yield* Changes.make(views)
+      const cache = PayloadCache.make(settings.cacheBytes)
+      const { flushLastSeen, ...runs } = yield* Runs.make(views, changes, cache)
+      const { submit } = yield* Submit.make(settings, views, changes, cache)
+      const batches = yield* Batches.make(views, changes, cache)
+      const records = yield* Records.make
+      const summary = yield* Summary.make(views)
+      yield* Janitor.make(settings, changes, { ...runs, flushLastSeen })
+      return TrajectoryStore.of({ ...runs, ...batches, ...records, submit, summary, changes: changes.stream })
+    })
+  )

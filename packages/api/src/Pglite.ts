@@ -30,7 +30,7 @@ const connection = (worker: Worker, id: number): Duplex => {
       done()
     },
     final: (done) => {
-      worker.postMessage({ connection: id, end: true } satisfies PgliteCommand)
+      worker.postMessage({ connection: id, end: true } satisfies PgliteCommand, [])
       stream.push(null)
       done()
     },
@@ -70,7 +70,7 @@ const open = (dataDir: string | undefined): Effect.Effect<Worker, PgliteError, S
     (worker) =>
       Effect.callback<void>((resume) => {
         worker.once("exit", () => resume(Effect.void))
-        worker.postMessage({ close: true } satisfies PgliteCommand)
+        worker.postMessage({ close: true } satisfies PgliteCommand, [])
       }).pipe(
         Effect.timeoutOrElse({ duration: "10 seconds", orElse: () => Effect.promise(() => worker.terminate()) }),
         Effect.asVoid
@@ -88,7 +88,9 @@ export const layer = (
         yield* fs
           .makeDirectory(dataDir, { recursive: true })
           .pipe(
-            Effect.mapError(({ message }) => new PgliteError({ message: `cannot make the folder ${dataDir}: ${message}` }))
+            Effect.mapError(
+              ({ message }) => new PgliteError({ message: `cannot make the folder ${dataDir}: ${message}` })
+            )
           )
         yield* FolderLock.hold(dataDir)
       }
@@ -101,8 +103,6 @@ export const layer = (
         stream: () => connection(worker, connections++),
         minConnections: 1,
         maxConnections: 1
-      }).pipe(
-        Layer.catchTag("SqlError", (error) => Layer.effectContext(new PgliteError({ message: error.message })))
-      )
+      }).pipe(Layer.catchTag("SqlError", (error) => Layer.effectContext(new PgliteError({ message: error.message }))))
     })
   ).pipe(Layer.provide(NodeServices.layer))

@@ -18,7 +18,10 @@ const answers = (host: string, port: number): Promise<boolean> =>
       socket.destroy()
       resolve(isThere)
     }
-    socket.once("connect", () => done(true)).once("error", () => done(false)).once("timeout", () => done(false))
+    socket
+      .once("connect", () => done(true))
+      .once("error", () => done(false))
+      .once("timeout", () => done(false))
   })
 
 /** Address of the server; undefined where there is none, and only the embedded database is tested. */
@@ -31,9 +34,8 @@ export const freshDatabase = Effect.gen(function* () {
   const name = `atropos_test_${randomUUID().replaceAll("-", "")}`
   const admin = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
     Effect.provide(effect, PgClient.layer({ url: Redacted.make(server), maxConnections: 1 }), { local: true })
-  yield* Effect.acquireRelease(
-    admin(SqlClient.SqlClient.use((sql) => sql.unsafe(`create database ${name}`))),
-    () => Effect.orDie(admin(SqlClient.SqlClient.use((sql) => sql.unsafe(`drop database if exists ${name} with (force)`))))
+  yield* Effect.acquireRelease(admin(SqlClient.SqlClient.use((sql) => sql.unsafe(`create database ${name}`))), () =>
+    Effect.orDie(admin(SqlClient.SqlClient.use((sql) => sql.unsafe(`drop database if exists ${name} with (force)`))))
   )
   const url = new URL(server)
   url.pathname = `/${name}`

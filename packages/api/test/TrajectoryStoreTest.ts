@@ -84,8 +84,15 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         assert.deepStrictEqual(first?.groups[0]?.scores, [0, 0.5, 1, 1.5])
         assert.isUndefined(yield* claimed(store, run))
         const summary = yield* store.summary(run)
-        assert.deepInclude(summary, { currentStep: 5, queuedGroups: 1, queuedSequences: 4, leasedBatches: 2, stuck: [] })
-      }))
+        assert.deepInclude(summary, {
+          currentStep: 5,
+          queuedGroups: 1,
+          queuedSequences: 4,
+          leasedBatches: 2,
+          stuck: []
+        })
+      })
+    )
 
     it.effect("registers a run once; a second registration changes nothing", () =>
       Effect.gen(function* () {
@@ -96,7 +103,8 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
           (yield* store.runs).map(({ name }) => name),
           run
         )
-      }))
+      })
+    )
 
     it.effect("numbers environments of one name, and lets them in once the trainer has asked for a batch", () =>
       Effect.gen(function* () {
@@ -112,7 +120,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
           { concurrency: "unbounded" }
         )
         const registrations = names.map(Option.getOrThrow)
-        assert.deepStrictEqual(registrations.map(({ envId }) => envId).toSorted(), [0, 1, 2, 3])
+        assert.deepStrictEqual(new Set(registrations.map(({ envId }) => envId)), new Set([0, 1, 2, 3]))
         assert.deepStrictEqual(registrations.map(({ name }) => name).toSorted(), ["x_0", "x_1", "x_2", "y_0"])
         assert.deepInclude(registrations[0], { startingStep: 3, numSteps: 100, checkpointInterval: 5 })
         yield* store.disconnectEnvironment(run, 1)
@@ -122,13 +130,17 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         )
         const error = yield* Effect.flip(store.disconnectEnvironment(run, 9))
         assert.deepInclude(error, { _tag: "UnknownEnvironment", run, envId: 9 })
-      }))
+      })
+    )
 
     it.effect("stores a key once, in one call, in several, and while others submit", () =>
       Effect.gen(function* () {
         const { run, store } = yield* started()
         const group = submission(4, null, "once")
-        assert.deepStrictEqual(yield* store.submit(run, [group, group]), [{ status: "received" }, { status: "duplicate" }])
+        assert.deepStrictEqual(yield* store.submit(run, [group, group]), [
+          { status: "received" },
+          { status: "duplicate" }
+        ])
         const outcomes = yield* Effect.forEach(
           Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? group : submission(4, null, `other ${i}`))),
           (one) => store.submit(run, [one]),
@@ -139,7 +151,8 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
           outcomes.map((_, i) => (i % 2 === 0 ? "duplicate" : "received"))
         )
         assert.strictEqual((yield* store.summary(run)).queuedGroups, 11)
-      }))
+      })
+    )
 
     it.effect("gives every group to exactly one of many claimers, and steps without gaps", () =>
       Effect.gen(function* () {
@@ -179,7 +192,8 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         const handed = batches.flatMap(({ groups }) => groups.map(textOf))
         assert.strictEqual(new Set(handed).size, handed.length)
         assert.strictEqual(handed.length + left.queuedGroups, texts.length)
-      }))
+      })
+    )
 
     it.effect("hands a batch to the next claimer when its lease runs out, and only then", () =>
       Effect.gen(function* () {
@@ -203,12 +217,16 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         assert.strictEqual((yield* Effect.flip(store.extendLease(again, "1 minute")))._tag, "LeaseLost")
         // A redelivery is no step.
         assert.strictEqual((yield* store.summary(run)).currentStep, 5)
-      }))
+      })
+    )
 
     it.effect("hands a batch that was given back out first", () =>
       Effect.gen(function* () {
         const { run, store } = yield* started()
-        yield* store.submit(run, ["a", "b", "c"].map((text) => submission(8, null, text)))
+        yield* store.submit(
+          run,
+          ["a", "b", "c"].map((text) => submission(8, null, text))
+        )
         const first = (yield* claimed(store, run))!
         const second = (yield* claimed(store, run))!
         yield* store.nack(second)
@@ -222,7 +240,8 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
           assert.strictEqual(error._tag, "LeaseLost")
         }
         assert.strictEqual((yield* Effect.flip(store.ack({ id: "x", leaseToken: randomUUID() })))._tag, "LeaseLost")
-      }))
+      })
+    )
 
     it.effect("buffers odd sizes until some add up, as the original", () =>
       Effect.gen(function* () {
@@ -255,7 +274,8 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
           stuck.map(({ count, envId, sequences }) => ({ count, envId, sequences })),
           [{ count: 1, envId: 0, sequences: 8 }]
         )
-      }))
+      })
+    )
 
     it.effect("queues odd sizes as they are when they have waited a minute, and tells what cannot fill a batch", () =>
       Effect.gen(function* () {
@@ -264,23 +284,25 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         yield* store.submit(run, [submission(3, 0, "a"), submission(3, 0, "b"), submission(9, 0, "c")])
         yield* TestClock.adjust("59 seconds")
         assert.strictEqual((yield* store.summary(run)).bufferedGroups, 3)
-        const released = yield* store.changes(run).pipe(Stream.take(1), Stream.runDrain, Effect.forkChild)
-        yield* TestClock.adjust("2 seconds")
-        yield* Fiber.join(released)
-        const summary = yield* store.summary(run)
+        // Upkeep works in the database's time: let the clock go on until it has been round.
+        const summary = yield* TestClock.adjust("1 second").pipe(
+          Effect.andThen(store.summary(run)),
+          Effect.repeat({ until: ({ queuedGroups }) => queuedGroups === 3 })
+        )
         assert.deepStrictEqual([summary.bufferedGroups, summary.queuedGroups], [0, 3])
         assert.deepStrictEqual(
-          summary.stuck.map(({ count, sequences }) => [sequences, count]).toSorted(),
-          [
+          new Map(summary.stuck.map(({ count, sequences }) => [sequences, count])),
+          new Map([
             [3, 2],
             [9, 1]
-          ]
+          ])
         )
         assert.match(summary.stuck.find(({ sequences }) => sequences === 9)!.reason, /more than a batch of 8/)
         assert.isUndefined(yield* claimed(store, run))
         yield* store.submit(run, [submission(2, null, "d")])
         assert.deepStrictEqual((yield* claimed(store, run))?.groups.map(textOf), ["a", "b", "d"])
-      }))
+      })
+    )
 
     it.effect("tells an environment the original's figures", () =>
       Effect.gen(function* () {
@@ -291,7 +313,13 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
           environment("b", { groupSize: 2, maxTokenLength: 200, minBatchAllocation: 0.25, weight: 3 })
         )
         yield* store.registerEnvironment(run, environment("c"))
-        for (const [size, envId] of [[4, 0], [2, 1], [4, 2], [4, 0], [2, 1]] as const) {
+        for (const [size, envId] of [
+          [4, 0],
+          [2, 1],
+          [4, 2],
+          [4, 0],
+          [2, 1]
+        ] as const) {
           yield* store.submit(run, [submission(size, envId, "")])
         }
         const common = { currentStep: 3, unallocatedFraction: 0.25, maxGroupSize: 4 }
@@ -301,7 +329,12 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
           selfQueueSize: 2,
           envWeight: 0.125
         })
-        assert.deepStrictEqual(yield* store.status(run, 1), { ...common, queueSize: 6, selfQueueSize: 2, envWeight: 0.75 })
+        assert.deepStrictEqual(yield* store.status(run, 1), {
+          ...common,
+          queueSize: 6,
+          selfQueueSize: 2,
+          envWeight: 0.75
+        })
         assert.deepStrictEqual(yield* store.status(run, 2), {
           ...common,
           queueSize: 2,
@@ -311,7 +344,8 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         assert.strictEqual((yield* Effect.flip(store.status(run, 3)))._tag, "UnknownEnvironment")
         for (const envId of [0, 1, 2]) yield* store.disconnectEnvironment(run, envId)
         assert.strictEqual((yield* store.status(run, 0)).envWeight, 1)
-      }))
+      })
+    )
 
     it.effect("meets minimum shares, and lets nobody wait for a share that has no data", () =>
       Effect.gen(function* () {
@@ -324,7 +358,8 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         )
         assert.deepStrictEqual((yield* claimed(store, run))?.groups.map(textOf), ["0", "1"])
         assert.deepStrictEqual((yield* claimed(store, run))?.groups.map(textOf), ["0", "0"])
-      }))
+      })
+    )
 
     it.effect("parks data that comes before its trainer, and serves it when the trainer registers", () =>
       Effect.gen(function* () {
@@ -335,13 +370,17 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         assert.strictEqual((yield* Effect.flip(store.claim(run, trainer)))._tag, "UnknownRun")
         assert.deepInclude(yield* store.registerRun(spec(run)), { registered: true, batchSize: 8, currentStep: 3 })
         assert.deepStrictEqual((yield* claimed(store, run))?.groups.map(textOf), ["early"])
-      }))
+      })
+    )
 
     it.effect("reset ends a run: its name starts anew, what was consumed stays", () =>
       Effect.gen(function* () {
         const { run, store } = yield* started()
         yield* store.registerEnvironment(run, environment("x"))
-        yield* store.submit(run, ["a", "b"].map((text) => submission(8, null, text)))
+        yield* store.submit(
+          run,
+          ["a", "b"].map((text) => submission(8, null, text))
+        )
         const batch = (yield* claimed(store, run))!
         yield* store.reset(run)
         yield* store.reset(run)
@@ -364,7 +403,8 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
             ["consumed", 3]
           ]
         )
-      }))
+      })
+    )
 
     it.effect("browses groups by page, environment, step and score", () =>
       Effect.gen(function* () {
@@ -372,7 +412,10 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         yield* store.registerEnvironment(run, environment("x"))
         yield* store.submit(
           run,
-          Array.from({ length: 6 }, (_, i) => ({ ...submission(4, i % 2 === 0 ? 0 : null, `${i}`), scores: [i, i, i, i] }))
+          Array.from({ length: 6 }, (_, i) => ({
+            ...submission(4, i % 2 === 0 ? 0 : null, `${i}`),
+            scores: [i, i, i, i]
+          }))
         )
         yield* store.submit(run, [submission(1, 0, "odd")])
         const batch = (yield* claimed(store, run))!
@@ -403,13 +446,15 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         assert.strictEqual(textOf(Option.getOrThrow(yield* store.rollout(run, row.id))), "5")
         assert.isTrue(Option.isNone(yield* store.rollout(run, "999999")))
         assert.strictEqual(textOf(Option.getOrThrow(yield* store.latest(run))), "5")
-      }))
+      })
+    )
 
     it.effect("keeps an environment's state and a run's metrics", () =>
       Effect.gen(function* () {
         const { run, store } = yield* started()
         assert.isTrue(Option.isNone(yield* store.loadState(run, "x")))
-        for (const step of [1, 2]) yield* store.saveState(run, "x", { step, value: { cursor: step, deep: [null, "ü"] } })
+        for (const step of [1, 2])
+          yield* store.saveState(run, "x", { step, value: { cursor: step, deep: [null, "ü"] } })
         assert.deepStrictEqual(Option.getOrThrow(yield* store.loadState(run, "x")), {
           step: 2,
           value: { cursor: 2, deep: [null, "ü"] }
@@ -423,20 +468,20 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
           [{ source: "trainer", step: 3, values: { loss: 0.3 } }]
         )
         assert.strictEqual((yield* store.metrics(run, { limit: 2 })).length, 2)
-      }))
+      })
+    )
 
     it.effect("tells of changes", () =>
       Effect.gen(function* () {
         const { run, store } = yield* started()
-        const heard = yield* store.changes(run).pipe(
-          Stream.take(1),
-          Stream.runDrain,
-          Effect.forkChild({ startImmediately: true })
-        )
+        const heard = yield* store
+          .changes(run)
+          .pipe(Stream.take(1), Stream.runDrain, Effect.forkChild({ startImmediately: true }))
         yield* Effect.yieldNow
         yield* store.submit(run, [submission(8, null, "a")])
         yield* Fiber.join(heard)
-      }))
+      })
+    )
 
     it.effect("carries payloads byte for byte, small and large, packed and JSON", () =>
       Effect.gen(function* () {
@@ -446,7 +491,10 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
           format: i % 2 === 0 ? ("packed" as const) : ("json" as const),
           bytes: Uint8Array.from({ length: size }, (_, at) => (at * 31) % 251)
         }))
-        yield* store.submit(run, payloads.map((payload) => ({ ...submission(1, null, ""), payload })))
+        yield* store.submit(
+          run,
+          payloads.map((payload) => ({ ...submission(1, null, ""), payload }))
+        )
         for (const payload of payloads) {
           const { groups } = (yield* claimed(store, run))!
           assert.strictEqual(groups[0]!.payload.format, payload.format)
@@ -454,5 +502,6 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
           const stored = Option.getOrThrow(yield* store.rollout(run, groups[0]!.id))
           assert.isTrue(Buffer.from(stored.payload.bytes).equals(payload.bytes))
         }
-      }))
+      })
+    )
   })

@@ -33,7 +33,7 @@ const exactSubsets = (sizes: ReadonlyArray<number>, target: number): Array<Array
 /** Whether some subset sums to `target`, whatever the number of groups. */
 const isReachable = (sizes: ReadonlyArray<number>, target: number): boolean => {
   const reached = new Set([0])
-  for (const size of sizes) for (const at of [...reached]) if (at + size <= target) reached.add(at + size)
+  for (const size of sizes) for (const at of Array.from(reached)) if (at + size <= target) reached.add(at + size)
   return reached.has(target)
 }
 
@@ -41,8 +41,11 @@ const ofSizes = (sizes: ReadonlyArray<number>) => sizes.map((size) => ({ size, e
 
 const assertFills = (sizes: ReadonlyArray<number>, batch: ReadonlyArray<number> | undefined, target: number) => {
   assert.isDefined(batch)
-  assert.strictEqual(sum(batch!.map((i) => sizes[i]!)), target)
-  assert.deepStrictEqual(batch, [...new Set(batch)].toSorted((a, b) => a - b))
+  assert.strictEqual(sum(batch.map((i) => sizes[i]!)), target)
+  assert.deepStrictEqual(
+    batch,
+    [...new Set(batch)].toSorted((a, b) => a - b)
+  )
 }
 
 describe("Packing.fill", () => {
@@ -83,7 +86,9 @@ describe("Packing.fill", () => {
     }
   })
 
-  const Sizes = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))).check(Schema.isMaxLength(11))
+  const Sizes = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))).check(
+    Schema.isMaxLength(11)
+  )
   const BatchSize = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 24 }))
 
   it.prop("takes the oldest exact subset, or none where there is none", [Sizes, BatchSize], ([sizes, batchSize]) => {

@@ -37,8 +37,16 @@ interface CandidateRow {
   readonly sequences: number
 }
 
+const isId = (id: string) => /^\d{1,18}$/.test(id)
+const isToken = (token: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(token)
+
+/** Whether a look into the database could find a batch. */
+const canClaim = ({ leases, queued, run }: RunView, now: number): boolean =>
+  leases.some((until) => until === null || until <= now) ||
+  queued.reduce((sum, { groups, sequences }) => sum + groups * sequences, 0) >= run.batchSize
+
 /** Shares that connected environments are promised. */
-export const minimumShares = ({ environments }: RunView): Packing.MinimumShares =>
+const minimumShares = ({ environments }: RunView): Packing.MinimumShares =>
   new Map(
     environments.flatMap(({ connected, envId, minBatchAllocation }) =>
       connected && minBatchAllocation !== null && minBatchAllocation > 0 ? [[envId, minBatchAllocation] as const] : []
@@ -136,7 +144,9 @@ export const make = Effect.fnUntraced(function* (
   })
 
   /** The batch's groups in queue order; payloads from memory where they are there. */
-  const groupsOf = Effect.fnUntraced(function* (batchId: bigint): Effect.fn.Return<ReadonlyArray<StoredGroup>, SqlError> {
+  const groupsOf = Effect.fnUntraced(function* (
+    batchId: bigint
+  ): Effect.fn.Return<ReadonlyArray<StoredGroup>, SqlError> {
     const envelopes = yield* sql<Rows.EnvelopeRow>`
       select id, env_id, sequences, tokens, scores, policy_step, created_at from grp where batch_id = ${batchId} order by place`
     const held = envelopes.map(({ id }) => cache.get(String(id)))
@@ -158,11 +168,6 @@ export const make = Effect.fnUntraced(function* (
       return { ...envelope, payload }
     })
   })
-
-  /** Whether a look into the database could find a batch. */
-  const canClaim = ({ leases, queued, run }: RunView, now: number): boolean =>
-    leases.some((until) => until === null || until <= now) ||
-    queued.reduce((sum, { groups, sequences }) => sum + groups * sequences, 0) >= run.batchSize
 
   const claim: Batches["claim"] = Effect.fn("PgTrajectoryStore.claim")(function* (name, { lease, owner }) {
     const leased = yield* turnOf(name).withPermits(1)(
@@ -204,9 +209,6 @@ export const make = Effect.fnUntraced(function* (
       groups
     })
   }, Failure.orStoreError)
-
-  const isId = (id: string) => /^\d{1,18}$/.test(id)
-  const isToken = (token: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(token)
 
   /** Runs `statement`, which names the run and the groups of the batch where the lease still holds. */
   const withLease = Effect.fnUntraced(function* (

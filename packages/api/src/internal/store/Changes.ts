@@ -17,11 +17,9 @@ export interface Changes {
 
 const channel = "atropos"
 
-export const make = Effect.fnUntraced(function* (views: Views): Effect.fn.Return<
-  Changes,
-  never,
-  PgClient.PgClient | Database | Scope.Scope
-> {
+export const make = Effect.fnUntraced(function* (
+  views: Views
+): Effect.fn.Return<Changes, never, PgClient.PgClient | Database | Scope.Scope> {
   const pg = yield* PgClient.PgClient
   const database = yield* Database
   const self = SecureRandom.uuidV7Unsafe()

@@ -1,6 +1,6 @@
 /** Failures of the database as the store reports them. */
 import { Effect } from "effect"
-import type { SqlError } from "effect/sql/SqlError"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { StoreError } from "../../TrajectoryStore.ts"
 
 const text = (error: SqlError): string => {
@@ -17,9 +17,9 @@ export const storeError = (error: SqlError): StoreError =>
 
 /** Turns failures of the database into `StoreError`; others pass. */
 export const orStoreError = <A, E, R>(
-  effect: Effect.Effect<A, E | SqlError, R>
+  effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, Exclude<E, SqlError> | StoreError, R> =>
-  // The tag is SqlError's alone.
-  Effect.catchTag(effect as Effect.Effect<A, SqlError, R>, "SqlError", (error) =>
-    Effect.fail(storeError(error))
-  ) as Effect.Effect<A, Exclude<E, SqlError> | StoreError, R>
+  Effect.mapError(effect, (error) =>
+    // What is no SqlError stays as it is.
+    isSqlError(error) ? storeError(error) : (error as Exclude<E, SqlError>)
+  )

@@ -10,19 +10,28 @@ import type { SqlError } from "effect/sql/SqlError"
 import { Database } from "../../Database.ts"
 import type { Changes } from "./Changes.ts"
 import type { Runs } from "./Runs.ts"
-import type { StoreSettings } from "./Settings.ts"
+import type { Settings } from "./Settings.ts"
 
 // Rows with large payloads: few at a time, so that nobody waits long.
 const portion = 64
 
+const before = (now: number, duration: Duration.Input) => new Date(now - Duration.toMillis(duration))
+
+const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<void, SqlError>) =>
+  Clock.currentTimeMillis.pipe(
+    Effect.flatMap(work),
+    Effect.catchTag("SqlError", (error) => Effect.logWarning("upkeep of the database failed", { error })),
+    Effect.repeat(Schedule.spaced(duration)),
+    Effect.forkScoped
+  )
+
 export const make = Effect.fnUntraced(function* (
-  settings: StoreSettings,
+  settings: Settings,
   changes: Changes,
   runs: Runs
 ): Effect.fn.Return<void, never, SqlClient.SqlClient | Database | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
-  const before = (now: number, duration: Duration.Input) => new Date(now - Duration.toMillis(duration))
   let lastTick = yield* Clock.currentTimeMillis
   let droppedSinceVacuum = 0
 
@@ -110,14 +119,6 @@ export const make = Effect.fnUntraced(function* (
       yield* sql.unsafe("vacuum spent_key")
     }
   })
-
-  const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<void, SqlError>) =>
-    Clock.currentTimeMillis.pipe(
-      Effect.flatMap(work),
-      Effect.catchTag("SqlError", (error) => Effect.logWarning("upkeep of the database failed", { error })),
-      Effect.repeat(Schedule.spaced(duration)),
-      Effect.forkScoped
-    )
 
   yield* every("1 second", (now) => Effect.andThen(releaseBuffered(now), wakeClaimers(now)))
   yield* every("5 seconds", () => runs.flushLastSeen)

@@ -27,30 +27,34 @@ export const make = Effect.gen(function* () {
     return Option.map(Option.fromNullishOr(row), ({ step, value }) => ({ step: Number(step), value }))
   }, Failure.orStoreError)
 
-  const saveState: Records["saveState"] = Effect.fn("PgTrajectoryStore.saveState")(
-    function* (run, environmentName, { step, value }) {
-      const now = new Date(yield* Clock.currentTimeMillis)
-      yield* sql`
+  const saveState: Records["saveState"] = Effect.fn("PgTrajectoryStore.saveState")(function* (
+    run,
+    environmentName,
+    { step, value }
+  ) {
+    const now = new Date(yield* Clock.currentTimeMillis)
+    yield* sql`
         insert into env_state (run_name, env_name, step, value, saved_at)
         values (${run}, ${environmentName}, ${step}, ${JSON.stringify(value ?? null)}::json, ${now})
         on conflict (run_name, env_name)
         do update set step = excluded.step, value = excluded.value, saved_at = excluded.saved_at`
-    },
-    Failure.orStoreError
-  )
+  }, Failure.orStoreError)
 
-  const recordMetrics: Records["recordMetrics"] = Effect.fn("PgTrajectoryStore.recordMetrics")(
-    function* (run, { source, step, values }) {
-      const now = new Date(yield* Clock.currentTimeMillis)
-      yield* sql`
+  const recordMetrics: Records["recordMetrics"] = Effect.fn("PgTrajectoryStore.recordMetrics")(function* (
+    run,
+    { source, step, values }
+  ) {
+    const now = new Date(yield* Clock.currentTimeMillis)
+    yield* sql`
         insert into metric (run_id, source, step, recorded_at, readings)
         select id, ${source}, ${step}, ${now}, ${JSON.stringify(values)}::json
         from run where name = ${run} and ended_at is null`
-    },
-    Failure.orStoreError
-  )
+  }, Failure.orStoreError)
 
-  const metrics: Records["metrics"] = Effect.fn("PgTrajectoryStore.metrics")(function* (run, { fromStep, limit, source }) {
+  const metrics: Records["metrics"] = Effect.fn("PgTrajectoryStore.metrics")(function* (
+    run,
+    { fromStep, limit, source }
+  ) {
     const rows = yield* sql<{ source: string; step: bigint; recorded_at: Date; readings: MetricsRow["values"] }>`
       select source, step, recorded_at, readings from metric
       where run_id in (select id from run where name = ${run} and ended_at is null)
@@ -95,14 +99,12 @@ export const make = Effect.gen(function* () {
         ...(scoreTo === undefined ? [] : [sql`grp.score_mean <= ${scoreTo}::float8`])
       ])}
       order by grp.id desc limit ${limit + 1}`
-    const page = rows.slice(0, limit).map(
-      (row): RolloutRow => ({
-        ...Rows.toEnvelope(row),
-        environment: row.environment,
-        step: row.step === null ? null : Number(row.step),
-        state: row.state
-      })
-    )
+    const page = rows.slice(0, limit).map((row): RolloutRow => ({
+      ...Rows.toEnvelope(row),
+      environment: row.environment,
+      step: row.step === null ? null : Number(row.step),
+      state: row.state
+    }))
     return { rows: page, next: rows.length > limit ? (page.at(-1)?.id ?? null) : null }
   }, Failure.orStoreError)
 

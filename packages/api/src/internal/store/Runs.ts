@@ -2,6 +2,7 @@
 import type { TrajectoryClient } from "@atropos/core"
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql/SqlError"
 import { type Run, type TrajectoryStoreShape, UnknownEnvironment, UnknownRun } from "../../TrajectoryStore.ts"
 import type { Changes } from "./Changes.ts"
 import * as Failure from "./Failure.ts"
@@ -23,7 +24,7 @@ export type Runs = Pick<
   | "status"
 > & {
   /** Writes down when environments were last heard of. */
-  readonly flushLastSeen: Effect.Effect<void, import("effect/sql/SqlError").SqlError>
+  readonly flushLastSeen: Effect.Effect<void, SqlError>
 }
 
 export const make = Effect.fnUntraced(function* (
@@ -35,9 +36,12 @@ export const make = Effect.fnUntraced(function* (
   /** By run id and environment id; written to the database now and then. */
   const seen = new Map<string, { readonly runId: number; readonly envId: number; at: number }>()
 
-  const viewOf = (name: string): Effect.Effect<RunView, import("effect/sql/SqlError").SqlError | UnknownRun> =>
-    Effect.flatMap(views.get(name), (view) =>
-      view === undefined ? Effect.fail(new UnknownRun({ run: name })) : Effect.succeed(view)
+  const viewOf = (name: string): Effect.Effect<RunView, SqlError | UnknownRun> =>
+    views.get(name).pipe(
+      Effect.filterOrFail(
+        (view) => view !== undefined,
+        () => new UnknownRun({ run: name })
+      )
     )
 
   const touch = (runId: number, envId: number, at: number): void => {
@@ -47,9 +51,10 @@ export const make = Effect.fnUntraced(function* (
     else entry.at = at
   }
 
-  const registerRun: Runs["registerRun"] = Effect.fn("PgTrajectoryStore.registerRun")(function* (spec) {
-    const now = new Date(yield* Clock.currentTimeMillis)
-    const rows = yield* sql<{ run: Rows.RunJson }>`
+  const registerRun: Runs["registerRun"] = Effect.fn("PgTrajectoryStore.registerRun")(
+    function* (spec) {
+      const now = new Date(yield* Clock.currentTimeMillis)
+      const rows = yield* sql<{ run: Rows.RunJson }>`
       insert into run (
         name, created_at, is_registered, batch_size, max_token_length, starting_step, num_steps, checkpoint_dir,
         save_checkpoint_interval, wandb_group, wandb_project
@@ -64,13 +69,16 @@ export const make = Effect.fnUntraced(function* (
         wandb_project = excluded.wandb_project
       where not run.is_registered
       returning to_json(run) as run`
-    if (rows[0] !== undefined) {
-      changes.changed(spec.name)
-      return Rows.toRun(rows[0].run)
-    }
-    views.invalidate(spec.name)
-    return (yield* viewOf(spec.name)).run
-  }, Effect.catchTag("UnknownRun", (error) => Effect.die(error)), Failure.orStoreError)
+      if (rows[0] !== undefined) {
+        changes.changed(spec.name)
+        return Rows.toRun(rows[0].run)
+      }
+      views.invalidate(spec.name)
+      return (yield* viewOf(spec.name)).run
+    },
+    Effect.catchTag("UnknownRun", (error) => Effect.die(error)),
+    Failure.orStoreError
+  )
 
   const runs: Runs["runs"] = sql<{ run: Rows.RunJson }>`
     select to_json(run) as run from run where ended_at is null order by id`.pipe(
@@ -127,17 +135,14 @@ export const make = Effect.fnUntraced(function* (
         })
       )
       changes.changed(name)
-      return Option.map(
-        Option.fromNullishOr(registration),
-        ({ added, run }): TrajectoryClient.Registration => ({
-          envId: added.env_id,
-          name: added.name,
-          startingStep: run.currentStep,
-          numSteps: run.numSteps,
-          checkpointDir: run.checkpointDir,
-          checkpointInterval: run.saveCheckpointInterval
-        })
-      )
+      return Option.map(Option.fromNullishOr(registration), ({ added, run }): TrajectoryClient.Registration => ({
+        envId: added.env_id,
+        name: added.name,
+        startingStep: run.currentStep,
+        numSteps: run.numSteps,
+        checkpointDir: run.checkpointDir,
+        checkpointInterval: run.saveCheckpointInterval
+      }))
     },
     Effect.catchTag("UnknownRun", () => Effect.succeedNone),
     Failure.orStoreError

@@ -1,7 +1,7 @@
 /** Bounds and habits of the store. */
 import { Context, type Duration } from "effect"
 
-export interface StoreSettings {
+export interface Settings {
   /** Sequences waiting in a run's queue beyond which submissions are refused for a while. */
   readonly maxQueuedSequences: number
   /** Stored bytes waiting in a run's queue beyond which submissions are refused for a while. */
@@ -18,17 +18,17 @@ export interface StoreSettings {
   readonly cacheBytes: number
 }
 
-export const defaults: StoreSettings = {
+export const defaults: Settings = {
   maxQueuedSequences: 1_000_000,
   maxQueuedBytes: 8 * 1024 ** 3,
   bufferPatience: "60 seconds",
   retainedBytes: 1024 ** 3,
   keyMemory: "1 hour",
   viewLifetime: "250 millis",
-  cacheBytes: 64 * 1024 ** 2
+  cacheBytes: 128 * 1024 ** 2
 }
 
 /** Settings of the store, with defaults. */
-export const StoreSettings = Context.Reference<StoreSettings>("@atropos/api/PgTrajectoryStore/Settings", {
+export const StoreSettings = Context.Reference<Settings>("@atropos/api/PgTrajectoryStore/Settings", {
   defaultValue: () => defaults
 })

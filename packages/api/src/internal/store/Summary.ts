@@ -34,11 +34,9 @@ const reasonStuck = (sequences: number, sums: ReadonlyArray<boolean>, batchSize:
     : `with the sizes in the queue, groups of ${sequences} never add up to a batch of ${batchSize}`
 }
 
-export const make = Effect.fnUntraced(function* (views: Views): Effect.fn.Return<
-  TrajectoryStoreShape["summary"],
-  never,
-  SqlClient.SqlClient
-> {
+export const make = Effect.fnUntraced(function* (
+  views: Views
+): Effect.fn.Return<TrajectoryStoreShape["summary"], never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   return Effect.fn("PgTrajectoryStore.summary")(function* (name) {
     const view = yield* views.get(name)
@@ -79,15 +77,13 @@ export const make = Effect.fnUntraced(function* (views: Views): Effect.fn.Return
       leasedBatches: view.leases.filter((until) => until !== null && until > now).length,
       stuck: [
         ...stuck,
-        ...buffered.map(
-          ({ count, env_id, oldest, sequences }): StuckGroups => ({
-            envId: Rows.fromEnvColumn(env_id),
-            sequences,
-            count,
-            reason: `waits to be combined to the group size ${view.environments[env_id]?.groupSize ?? "of its environment"}`,
-            ageSeconds: ageSeconds(oldest)
-          })
-        )
+        ...buffered.map(({ count, env_id, oldest, sequences }): StuckGroups => ({
+          envId: Rows.fromEnvColumn(env_id),
+          sequences,
+          count,
+          reason: `waits to be combined to the group size ${view.environments[env_id]?.groupSize ?? "of its environment"}`,
+          ageSeconds: ageSeconds(oldest)
+        }))
       ]
     }
   }, Failure.orStoreError)

@@ -7,7 +7,7 @@ import { Clock, Deferred, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Rows from "./Rows.ts"
-import type { StoreSettings } from "./Settings.ts"
+import type { Settings } from "./Settings.ts"
 import type { QueueView } from "./Status.ts"
 
 export interface RunView extends QueueView {
@@ -47,11 +47,9 @@ interface ViewRow {
   }
 }
 
-export const make = Effect.fnUntraced(function* (settings: StoreSettings): Effect.fn.Return<
-  Views,
-  never,
-  SqlClient.SqlClient
-> {
+export const make = Effect.fnUntraced(function* (
+  settings: Settings
+): Effect.fn.Return<Views, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const lifetime = Duration.toMillis(settings.viewLifetime)
   const entries = new Map<string, Entry>()
