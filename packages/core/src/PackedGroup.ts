@@ -24,7 +24,7 @@ import type { Message } from "./Message.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
 
 export { PackedGroupError } from "./internal/wire/PackedFrame.ts"
-export { decodeList, encodeList, type KeyedBytes } from "./internal/wire/PackedList.ts"
+export { decodeList, encodeList, listParts, type KeyedBytes } from "./internal/wire/PackedList.ts"
 export { check } from "./internal/wire/PackedRules.ts"
 
 /** What a packed group says of itself without its numbers being read. */

@@ -2,7 +2,7 @@
  * A claimed batch as an answer: packed (head in the headers `atropos-*`, groups as a packed list) or JSON. The groups' bytes are
  * joined as they are stored, wherever they are stored in the form asked for.
  */
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { PackedGroup, TrajectoryApiSchema } from "@atropos/core"
 import * as Payloads from "../Payloads.ts"
@@ -15,11 +15,21 @@ export const acceptsPacked = (accept: string | undefined): boolean =>
 const comma = new TextEncoder().encode(",")
 const utf8 = new TextEncoder()
 
+/** Part by part, so that a batch is never copied whole. */
+const written = (
+  parts: ReadonlyArray<Uint8Array>,
+  options: { readonly contentType: string; readonly headers?: { readonly [name: string]: string } }
+) =>
+  HttpServerResponse.stream(Stream.rechunk(Stream.fromIterable(parts), 1), {
+    ...options,
+    contentLength: parts.reduce((sum, part) => sum + part.length, 0)
+  })
+
 const packed = Effect.fnUntraced(function* (batch: ClaimedBatch) {
   const groups = yield* Effect.forEach(batch.groups, ({ id, payload }) =>
     Effect.map(Payloads.toPacked(payload), (bytes) => ({ key: id, bytes }))
   )
-  return HttpServerResponse.uint8Array(PackedGroup.encodeList(groups), {
+  return written(PackedGroup.listParts(groups), {
     contentType: TrajectoryApiSchema.packedContentType,
     headers: {
       "atropos-batch-id": batch.id,
@@ -45,7 +55,7 @@ const json = Effect.fnUntraced(function* (batch: ClaimedBatch) {
     ...groups.flatMap((bytes, index) => (index === 0 ? [bytes] : [comma, bytes])),
     utf8.encode("]}")
   ]
-  return HttpServerResponse.uint8Array(Buffer.concat(parts), { contentType: "application/json" })
+  return written(parts, { contentType: "application/json" })
 })
 
 /** In the form the `Accept` header asks for, JSON if it asks for none. */

@@ -15,17 +15,31 @@ export interface KeyedBytes {
 const Index = Schema.Array(Schema.Struct({ key: Schema.String, bytes: Schema.Natural }))
 const decodeIndex = Schema.decodeUnknownResult(Schema.fromJsonString(Index))
 
+const padding = new Uint8Array(8)
+
+/** The bytes of such a body in parts, to be written one after the other: the groups' own are among them, not copied. */
+export const listParts = (items: ReadonlyArray<KeyedBytes>): ReadonlyArray<Uint8Array> => {
+  const index = encoder.encode(JSON.stringify(items.map(({ bytes, key }) => ({ key, bytes: bytes.length }))))
+  const head = new Uint8Array(Sections.align(preludeBytes + index.length))
+  writePrelude(head, listMagic, index.length, items.length)
+  head.set(index, preludeBytes)
+  return [
+    head,
+    ...items.flatMap(({ bytes }) => {
+      const missing = Sections.align(bytes.length) - bytes.length
+      return missing === 0 ? [bytes] : [bytes, padding.subarray(0, missing)]
+    })
+  ]
+}
+
 /** Several packed groups as one body: "ATPL", version, bytes of index, number of groups, the index as JSON, the groups. */
 export const encodeList = (items: ReadonlyArray<KeyedBytes>): Uint8Array => {
-  const index = encoder.encode(JSON.stringify(items.map(({ bytes, key }) => ({ key, bytes: bytes.length }))))
-  const start = Sections.align(preludeBytes + index.length)
-  const whole = new Uint8Array(items.reduce((offset, { bytes }) => offset + Sections.align(bytes.length), start))
-  writePrelude(whole, listMagic, index.length, items.length)
-  whole.set(index, preludeBytes)
-  let offset = start
-  for (const { bytes } of items) {
-    whole.set(bytes, offset)
-    offset += Sections.align(bytes.length)
+  const parts = listParts(items)
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let offset = 0
+  for (const part of parts) {
+    whole.set(part, offset)
+    offset += part.length
   }
   return whole
 }
