@@ -296,14 +296,26 @@ export const run = Effect.fn("Runner.run")(
     })
 
     let savedVersion = cursor.version()
+    let isUnsaved = false
     const saveIfChanged = Effect.suspend(() => {
       const version = cursor.version()
       if (version === savedVersion) return Effect.void
       return save(step).pipe(
-        Effect.andThen(Effect.sync(() => (savedVersion = version))),
-        Effect.catch((error: TrajectoryError | Checkpoint.CheckpointError) =>
-          Effect.logWarning("state not saved; trying again", { reason: error.message })
-        )
+        Effect.andThen(
+          Effect.sync(() => {
+            savedVersion = version
+            isUnsaved = false
+          })
+        ),
+        Effect.catch((error: TrajectoryError | Checkpoint.CheckpointError) => {
+          // Said once in an outage, and not every second.
+          const isNews = !isUnsaved
+          isUnsaved = true
+          return Effect.when(
+            Effect.logWarning("state not saved; trying again", { reason: error.message }),
+            Effect.succeed(isNews)
+          )
+        })
       )
     })
     const publish = Effect.suspend(() => metrics.publish({ running: pool.running(), unsent: submitter.unsent() }))

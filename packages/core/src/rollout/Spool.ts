@@ -78,7 +78,7 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
   const failing = (file: string) => (cause: PlatformError.PlatformError) =>
     new SpoolError({
       path: file,
-      message: `cannot use the spool file ${file}: ${cause.message}. Free disk space or choose another spool folder`,
+      message: `cannot use the spool file ${file}: ${describe(cause)}. Free disk space or choose another spool folder`,
       isFull: isDiskFull(cause),
       cause
     })
@@ -89,6 +89,8 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
   const recovered: Array<{ readonly index: number; readonly closes: boolean }> = []
   let sequence = 0
   let open: Segment | undefined
+  /** The next one, until something is in it. */
+  let unused: Segment | undefined
   let head: { readonly segment: Segment; readonly deliveries: ReadonlyArray<Delivery>; taken: number } | undefined
 
   const readSegment = Effect.fnUntraced(function* (file: string) {
@@ -108,9 +110,16 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
     const file = path.join(directory, name)
     sequence = Math.max(sequence, Number.parseInt(name, 10) || 0)
     const { content, first, records } = yield* readSegment(file)
-    if (first === undefined) {
-      // A crash between creating the file and its first sync: nothing in it was ever promised.
+    if (first === undefined && content.byteLength === 0) {
+      // A crash between creating the file and writing to it: nothing in it was ever promised.
       yield* fs.remove(file, { force: true }).pipe(Effect.mapError(failing(file)))
+      continue
+    }
+    if (first === undefined) {
+      yield* fs.rename(file, `${file}.damaged`).pipe(Effect.mapError(failing(file)))
+      yield* Effect.logWarning("a spool file cannot be read and is left aside; its items are rolled out again", {
+        file: `${file}.damaged`
+      })
       continue
     }
     const header = yield* decodeSegmentHeader(characters.decode(first)).pipe(
@@ -149,7 +158,8 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
         )
 
   const append = Effect.fnUntraced(function* (entries: ReadonlyArray<Spooled>) {
-    const target = open !== undefined && open.bytes < segmentBytes ? open : nextSegment()
+    const target = open !== undefined && open.bytes < segmentBytes ? open : (unused ??= nextSegment())
+    const cutOff = target === unused ? fs.remove(target.path) : fs.truncate(target.path, target.bytes)
     const payloads = entries.map(encode)
     if (target.bytes === 0) payloads.unshift(text.encode(JSON.stringify({ lineage })))
     const bytes = frame(payloads)
@@ -159,12 +169,13 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
         const file = yield* fs.open(target.path, { flag: "a" })
         yield* file.writeAll(bytes).pipe(
           Effect.andThen(file.sync),
-          Effect.onError(() => Effect.ignore(fs.truncate(target.path, target.bytes)))
+          Effect.onError(() => Effect.ignore(cutOff))
         )
       })
     ).pipe(Effect.mapError(failing(target.path)))
     if (target !== open) segments.push(target)
     open = target
+    unused = undefined
     target.bytes += bytes.byteLength
     target.records += entries.length
   })
@@ -219,10 +230,9 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
 
 const isDiskFull = (error: PlatformError.PlatformError): boolean => /ENOSPC|EDQUOT|no space/i.test(describe(error))
 
-const describe = (error: PlatformError.PlatformError): string => {
-  const { cause } = error.reason
-  return `${error.message} ${cause instanceof Error ? `${cause.message} ${"code" in cause ? String(cause.code) : ""}` : ""}`
-}
+/** What the system said, which names the reason; the platform's own words where it said nothing. */
+const describe = ({ message, reason }: PlatformError.PlatformError): string =>
+  reason.cause instanceof Error ? reason.cause.message : message
 
 const encode = ({ closes, delivery }: Spooled): Uint8Array => {
   const header = text.encode(JSON.stringify({ index: delivery.index, key: delivery.key, closes }))

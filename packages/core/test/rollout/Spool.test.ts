@@ -109,13 +109,49 @@ describe("Spool", () => {
       isFull = true
       const error = yield* Effect.flip(spool.append([entry(1)]))
       assert.isTrue(error.isFull)
-      assert.match(error.message, /Free disk space/)
+      assert.match(error.message, /no space left on device.*Free disk space/)
       isFull = false
       yield* spool.append([entry(2)])
       assert.deepStrictEqual(
         (yield* spool.peek).map(({ index }) => index),
         [0, 2]
       )
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("leaves no files behind where nothing could be written", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const directory = yield* folder
+      const full = FileSystem.FileSystem.of({
+        ...fs,
+        open: (path, options) =>
+          Effect.map(fs.open(path, options), (file) => ({
+            ...file,
+            writeAll: () => Effect.fail(PlatformError.systemError({ _tag: "Unknown", module: "File", method: "write" }))
+          }))
+      })
+      const spool = yield* Spool.make({ ...options, directory }).pipe(
+        Effect.provideService(FileSystem.FileSystem, full)
+      )
+      const first = yield* Effect.flip(spool.append([entry(0)]))
+      const second = yield* Effect.flip(spool.append([entry(0)]))
+      assert.strictEqual(second.message, first.message)
+      assert.deepStrictEqual(yield* fs.readDirectory(directory), [])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("leaves a file aside that it cannot read", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const directory = yield* folder
+      yield* fs.writeFileString(`${directory}/00000001-x.spool`, "not what it should be")
+      yield* fs.writeFileString(`${directory}/00000002-x.spool`, "")
+      const spool = yield* Spool.make({ ...options, directory })
+      assert.strictEqual(spool.size(), 0)
+      assert.deepStrictEqual(yield* fs.readDirectory(directory), ["00000001-x.spool.damaged"])
+      yield* spool.append([entry(0)])
+      assert.strictEqual(spool.size(), 1)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })
