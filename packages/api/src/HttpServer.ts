@@ -4,11 +4,17 @@
  * It listens only when all routes are in place: a request that comes early is refused by the operating system, and does not hang.
  */
 import { NodeHttpServer } from "@effect/platform-node"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServer, type HttpServerError } from "effect/http"
 import { createServer } from "node:http"
 import * as Cors from "./Cors.ts"
 import * as Reply from "./v0/Reply.ts"
+
+/** The address cannot be listened on; says why, and what would be right. */
+export class ListenError extends Schema.TaggedError<ListenError>()("ListenError", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
 
 export interface Options {
   readonly host: string
@@ -33,6 +39,21 @@ const createNodeServer = () =>
     keepAliveTimeout: 75_000
   })
 
+const advice: { readonly [code: string]: string } = {
+  EADDRINUSE: "another process listens there: stop it, or choose another port (0 is any free one)",
+  EACCES: "this user may not: choose a port above 1023",
+  EADDRNOTAVAIL: "this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all that reach it",
+  ENOTFOUND: "no such host: 127.0.0.1 is for this machine alone, 0.0.0.0 for all that reach it"
+}
+
+const toListenError =
+  ({ host, port }: Options) =>
+  ({ cause }: HttpServerError.ServeError): ListenError => {
+    const said = cause instanceof Error ? cause.message : String(cause)
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
+    return new ListenError({ message: `cannot listen on ${host}:${port}: ${advice[code] ?? said}`, cause })
+  }
+
 /** Listens, and serves `routes` until the scope closes. The bound address is in `HttpServer`. */
 export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =>
   Layer.unwrap(
@@ -43,8 +64,12 @@ export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =
         // Paths are what they are in the original: case counts, and so do double slashes.
         Effect.provideService(HttpRouter.RouterConfig, { ignoreDuplicateSlashes: false, caseSensitive: true })
       ),
-      (app) => Layer.provideMerge(HttpServer.serve(app), NodeHttpServer.layer(createNodeServer, options))
+      (app) =>
+        Layer.provideMerge(
+          HttpServer.serve(app),
+          NodeHttpServer.layer(createNodeServer, options).pipe(
+            Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(toListenError(options)(error))))
+          )
+        )
     )
   )
-
-export type { HttpServerError }

@@ -5,7 +5,7 @@
  * Both need a store and `Auth`, so that whoever embeds the service chooses the database and the tokens.
  */
 import { type Duration, Effect, Layer } from "effect"
-import { HttpRouter, type HttpServer, type HttpServerError } from "effect/http"
+import { HttpRouter, type HttpServer } from "effect/http"
 import * as Auth from "./Auth.ts"
 import type * as Cors from "./Cors.ts"
 import * as Server from "./HttpServer.ts"
@@ -58,7 +58,7 @@ export interface ServeOptions extends Options {
 /** Listens until the scope closes; refuses to serve other machines without tokens unless told that this is meant. */
 export const serve = (
   options: ServeOptions
-): Layer.Layer<HttpServer.HttpServer, Auth.AuthConfigError | HttpServerError.ServeError, TrajectoryStore | Auth.Auth> =>
+): Layer.Layer<HttpServer.HttpServer, Auth.AuthConfigError | Server.ListenError, TrajectoryStore | Auth.Auth> =>
   Layer.unwrap(
     Effect.as(
       Auth.requireSafeBinding({ host: options.host, allowInsecure: options.allowInsecure ?? false }),

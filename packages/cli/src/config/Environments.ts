@@ -87,6 +87,6 @@ export const choose = Effect.fn("Environments.choose")(function* (word: string) 
   if (known !== undefined) return { environment: known.layer, description: known.description } satisfies Chosen
   if (isFile(word)) return yield* fromFile(word)
   return yield* new UsageError({
-    message: `--env ${word}: there is no environment of that name${hint(word, names)} There are: ${names.join(", ")}; a file is given by its path, ./${word}.ts`
+    message: `--env ${word}: there is no environment of that name${hint(word, names) || "."} There are: ${names.join(", ")}; a file is given by its path, ./${word}.ts`
   })
 })

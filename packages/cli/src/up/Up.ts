@@ -41,7 +41,7 @@ const storiesSettings = { seed: 0, difficulty: 2, largestNumber: 20 }
 const service = (options: UpOptions) =>
   TrajectoryService.serve(options).pipe(
     // The port may be taken, by `atropos api` for one: the figures are worth a link all the same.
-    Layer.catchTag("ServeError", () => TrajectoryService.serve({ ...options, port: 0 })),
+    Layer.catchTag("ListenError", () => TrajectoryService.serve({ ...options, port: 0 })),
     Layer.provideMerge(PgTrajectoryStore.layer),
     Layer.provide(Auth.layerConfig),
     Layer.provideMerge(Database.layerConfig)

@@ -10,7 +10,7 @@ import type { InferenceError, TokenChoice } from "../Inference.ts"
 import * as Message from "../Message.ts"
 import * as Reasoning from "../Reasoning.ts"
 import type { Answer, AnswerChoice } from "./Backend.ts"
-import { type JsonReply, malformed } from "./Transport.ts"
+import { type JsonReply, malformed, shortened } from "./Transport.ts"
 
 const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const TokenIds = Schema.Array(Schema.Natural)
@@ -60,8 +60,12 @@ const TextReply = Schema.Struct({
 export const decode = <A>(schema: Schema.Codec<A, unknown>) => {
   const decodeBody = Schema.decodeUnknownEffect(schema)
   return (server: string, body: unknown): Effect.Effect<A, InferenceError> =>
-    Effect.mapError(decodeBody(body), (error) => malformed(server, `answer of ${server}: ${error.message}`))
+    Effect.mapError(decodeBody(body), (error) =>
+      malformed(server, `answer of ${server}: ${error.message}; it said ${shortened(textOf(body))}`)
+    )
 }
+
+const textOf = (body: unknown): string => (typeof body === "string" ? body : JSON.stringify(body))
 const decodeChat = decode(ChatReply as Schema.Codec<typeof ChatReply.Type, unknown>)
 const decodeText = decode(TextReply as Schema.Codec<typeof TextReply.Type, unknown>)
 

@@ -122,7 +122,8 @@ export const retryAfterMillis = (header: string | null | undefined, now: number)
 export const malformed = (server: string, message: string): InferenceError =>
   new InferenceError({ reason: "malformed", server, message })
 
-const shortened = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text).trim()
+/** The beginning of what a server said. */
+export const shortened = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text).trim()
 
 /** The innermost message: "fetch failed" says nothing, its cause says ECONNREFUSED. */
 export const rootMessage = (error: { readonly message: string; readonly cause?: unknown }): string => {

@@ -93,7 +93,8 @@ const fromStatus = (where: string, answer: Answer): TrajectoryError => {
 const causeText = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
   if (cause instanceof AggregateError) return cause.errors.map(causeText).join("; ")
-  return cause.cause === undefined ? cause.message : `${cause.message}: ${causeText(cause.cause)}`
+  const inner = cause.cause === undefined ? "" : causeText(cause.cause)
+  return [cause.message, inner].filter((text) => text !== "").join(": ")
 }
 
 /** A failure of the transport as a `TrajectoryError`. */

@@ -1,0 +1,169 @@
+/**
+ * The `atropos` command, and scripts beside it, as processes of their own: started as a user starts them, watched by what they
+ * say, killed without warning. What is still running when the test's scope closes is killed.
+ */
+import { Effect, FileSystem, type Scope } from "effect"
+import { spawn } from "node:child_process"
+import { createServer } from "node:net"
+import { fileURLToPath } from "node:url"
+
+/** The command's own script. */
+const command = fileURLToPath(new URL("../../bin/atropos.js", import.meta.url))
+
+/** A process that ended: its code, or the signal that ended it, and all it said. */
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly out: string
+  readonly err: string
+}
+
+export interface Running {
+  /** Standard output and standard error so far, as they came. */
+  readonly said: () => string
+  /** Waits until the process has said something; dies with all that it did say when it ends before, or after a minute. */
+  readonly says: (what: string | RegExp) => Effect.Effect<RegExpExecArray>
+  /** SIGKILL, from wherever the test is: nothing in the process runs after it. */
+  readonly killNow: () => void
+  /** SIGKILL, and waits for the end. */
+  readonly kill: Effect.Effect<void>
+  /** Waits for the end; dies with all that was said after a minute. */
+  readonly ended: Effect.Effect<Ended>
+}
+
+export interface Options {
+  /** Working folder. */
+  readonly cwd: string
+  /** Environment variables, beside those of the test that say nothing about Atropos. */
+  readonly env?: { readonly [name: string]: string }
+  /** A shell's command line to run first, in the process that becomes the command: limits. */
+  readonly before?: string
+}
+
+const patience = "60 seconds"
+const ours = /^(ATROPOS_|OPENAI_|HF_|SLURM|DATABASE_URL|PG|NODE_OPTIONS|NODE_COMPILE_CACHE|VITEST|NO_COLOR|FORCE_COLOR)/
+
+const environment = (own: Options["env"]): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),
+  NO_COLOR: "1",
+  ...own
+})
+
+const escaped = (what: string | RegExp): RegExp =>
+  typeof what === "string" ? new RegExp(what.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")) : what
+
+const make = (args: ReadonlyArray<string>, { before, cwd, env }: Options): Running => {
+  const node = [process.execPath, "--conditions=atropos-src", ...args]
+  const child =
+    before === undefined
+      ? spawn(node[0]!, node.slice(1), { cwd, env: environment(env), stdio: ["ignore", "pipe", "pipe"] })
+      : spawn("sh", ["-c", `${before}; exec "$@"`, "sh", ...node], {
+          cwd,
+          env: environment(env),
+          stdio: ["ignore", "pipe", "pipe"]
+        })
+  let all = ""
+  let out = ""
+  let err = ""
+  let end: Ended | undefined
+  const watchers = new Set<() => void>()
+  const tell = () => {
+    for (const watcher of watchers) watcher()
+  }
+  child.stdout.on("data", (bytes: Buffer) => {
+    out += bytes.toString()
+    all += bytes.toString()
+    tell()
+  })
+  child.stderr.on("data", (bytes: Buffer) => {
+    err += bytes.toString()
+    all += bytes.toString()
+    tell()
+  })
+  child.on("error", (error) => {
+    end = { code: null, signal: null, out, err: `${err}${error.message}` }
+    tell()
+  })
+  child.on("close", (code, signal) => {
+    end = { code, signal, out, err }
+    tell()
+  })
+
+  /** The first answer that `look` gives, now or when there is news. */
+  const watch = <A>(forWhat: string, look: () => A | undefined, orEnd: (end: Ended) => Effect.Effect<A>) =>
+    Effect.callback<A>((resume) => {
+      const watcher = () => {
+        const found = look()
+        if (found === undefined && end === undefined) return
+        watchers.delete(watcher)
+        resume(found === undefined ? orEnd(end!) : Effect.succeed(found))
+      }
+      watchers.add(watcher)
+      watcher()
+      return Effect.sync(() => void watchers.delete(watcher))
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: patience,
+        orElse: () => Effect.die(new Error(`no ${forWhat} within ${patience}. It said:\n${all}`))
+      })
+    )
+
+  const ended = watch<Ended>("end", () => end, Effect.succeed)
+  const killNow = () => void child.kill("SIGKILL")
+  return {
+    said: () => all,
+    says: (what) => {
+      const pattern = escaped(what)
+      return watch(
+        `word of ${pattern}`,
+        () => pattern.exec(all) ?? undefined,
+        ({ code, signal }) => Effect.die(new Error(`ended (${code ?? signal}) without ${pattern}. It said:\n${all}`))
+      )
+    },
+    killNow,
+    kill: Effect.andThen(Effect.sync(killNow), Effect.asVoid(ended)),
+    ended
+  }
+}
+
+/** Starts a script with these words. */
+export const startScript = (
+  file: URL,
+  words: ReadonlyArray<string>,
+  options: Options
+): Effect.Effect<Running, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => make([fileURLToPath(file), ...words], options)),
+    ({ kill }) => kill
+  )
+
+/** Starts `atropos` with these words. */
+export const start = (words: ReadonlyArray<string>, options: Options): Effect.Effect<Running, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => make([command, ...words], options)),
+    ({ kill }) => kill
+  )
+
+/** Runs `atropos` with these words to its end. */
+export const run = (words: ReadonlyArray<string>, options: Options): Effect.Effect<Ended> =>
+  Effect.scoped(Effect.flatMap(start(words, options), ({ ended }) => ended))
+
+/** A folder that goes with the scope. */
+export const folder = FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped({ prefix: "atropos-test-" }))
+
+const canListen = (port: number): Effect.Effect<boolean> =>
+  Effect.callback((resume) => {
+    const server = createServer()
+    server.once("error", () => resume(Effect.succeed(false)))
+    server.listen(port, "127.0.0.1", () => server.close(() => resume(Effect.succeed(true))))
+  })
+
+// Below the range from which the system takes the ports of outgoing connections: nobody takes it while its service is dead.
+let lastPort = 20_000 + (process.pid % 10_000)
+
+/** A port of the loopback that is free, and stays so while a killed service is started again. */
+export const freePort: Effect.Effect<number> = Effect.gen(function* () {
+  do lastPort = lastPort >= 31_000 ? 20_000 : lastPort + 1
+  while (!(yield* canListen(lastPort)))
+  return lastPort
+})

@@ -1,0 +1,76 @@
+/** The service killed and started again while an environment runs: the environment spools, survives, and nothing is lost. */
+import { NodeServices } from "@effect/platform-node"
+import { assert, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { readdir } from "node:fs/promises"
+import * as Atropos from "./Atropos.ts"
+import * as Disk from "./Disk.ts"
+import * as Service from "./Service.ts"
+import * as Stories from "./Stories.ts"
+
+/** Segments in the spool. */
+const spooled = (folder: string) =>
+  Effect.promise(async () => (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".spool")))
+
+const outage = Effect.fnUntraced(function* (
+  spool: string,
+  whileAway: (environment: Atropos.Running) => Effect.Effect<unknown>
+) {
+  const place = yield* Service.fastest.make
+  const port = yield* Atropos.freePort
+  const service = yield* Service.start(place, port)
+  yield* service.client.registerRun(Stories.run)
+  const policy = yield* Stories.policy()
+  const got: Stories.Got = { steps: [], stories: [] }
+  const training = yield* Effect.forkChild(Stories.train(service.client, got))
+  const environment = yield* Stories.serve({
+    serviceUrl: service.url,
+    policyUrl: policy.url,
+    cwd: yield* Atropos.folder,
+    spool
+  })
+  yield* Effect.repeat(
+    Effect.delay(
+      Effect.sync(() => got.steps.length),
+      "10 millis"
+    ),
+    { until: (done) => done >= 3 }
+  )
+
+  yield* service.process.kill
+  yield* environment.says("trajectory service is away; spooling")
+  yield* whileAway(environment)
+  yield* Service.start(place, port)
+  yield* environment.says("trajectory service is back")
+
+  yield* Fiber.join(training)
+  const { code } = yield* environment.ended
+  assert.strictEqual(code, 0)
+  Stories.check(got)
+  // The environment lived on: nothing was rolled out twice.
+  assert.strictEqual(policy.asked.length, Stories.stories)
+})
+
+it.live(
+  "an environment outlives its service: what it makes meanwhile is spooled, sent later, and rolled out once",
+  () =>
+    Effect.gen(function* () {
+      const spool = yield* Atropos.folder
+      const isSpooled = Effect.repeat(Effect.delay(spooled(spool), "20 millis"), { until: (files) => files.length > 0 })
+      yield* outage(spool, () => isSpooled)
+      assert.deepStrictEqual(yield* spooled(spool), [])
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+  120_000
+)
+
+it.live.skipIf(Disk.reason !== undefined)(
+  `with a full disk the groups stay in memory, said with the reason, and none is lost${Disk.reason ?? ""}`,
+  () =>
+    Effect.gen(function* () {
+      const spool = yield* Disk.full
+      yield* outage(spool, (environment) =>
+        environment.says(/spool cannot take groups; they stay in memory[^]*no space left on device[^]*Free disk space/i)
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+  120_000
+)

@@ -1,0 +1,76 @@
+/** The service killed in the midst of load, on every kind of database: what it answered for is there, once, and is handed out once. */
+import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Random } from "effect"
+import * as Atropos from "./Atropos.ts"
+import * as Load from "./Load.ts"
+import * as Service from "./Service.ts"
+import * as Trainer from "./Trainer.ts"
+
+const layerParts = Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici)
+
+/** Load from all sides until the service is dead: it is killed soon after answer number `last`. */
+const loadUntilKilled = Effect.fnUntraced(function* (
+  { client, process, url }: Service.Service,
+  envId: number,
+  ledger: Load.Ledger,
+  taken: Trainer.Taken,
+  last: number
+) {
+  // Not by the answer itself: then the others would always be at the same point.
+  const moment = yield* Random.nextIntBetween(0, 20)
+  let answers = 0
+  const onAnswer = () => {
+    if (++answers === last) setTimeout(process.killNow, moment)
+  }
+  yield* Effect.all(
+    [
+      Load.submitAll({ url, client, envId }, ledger, onAnswer),
+      Effect.ignore(Effect.forever(Trainer.takeOne(client, taken, 1000)))
+    ],
+    { concurrency: "unbounded", discard: true }
+  )
+  const { signal } = yield* process.ended
+  assert.strictEqual(signal, "SIGKILL")
+})
+
+for (const [seed, database] of Service.databases.entries()) {
+  describe(`atropos api on ${database.name}`, () => {
+    it.live(
+      "killed under load, has what it answered for, once, and hands it out once",
+      () =>
+        Effect.gen(function* () {
+          const place = yield* database.make
+          const port = yield* Atropos.freePort
+          const ledger = Load.ledger()
+          const taken: Trainer.Taken = new Map()
+          let service = yield* Service.start(place, port)
+          const envId = yield* Trainer.begin(service.client)
+          for (let life = 0; life < 2; life++) {
+            yield* loadUntilKilled(service, envId, ledger, taken, yield* Random.nextIntBetween(40, 120))
+            service = yield* Service.start(place, port)
+            for (const groups of ledger.open.splice(0)) yield* Load.sendKeyed({ ...service, envId }, ledger, groups)
+            const again = yield* service.client.submit(envId, ledger.lastKeyed)
+            assert.deepStrictEqual(
+              again.map(({ status }) => status),
+              ["duplicate", "duplicate"]
+            )
+          }
+          yield* Trainer.even(service.url, service.client, envId, ledger.next++)
+          yield* Trainer.drain(service.url, service.client, taken)
+          Trainer.checkSteps(taken)
+          const groups = Trainer.checkGroups(taken)
+          assert.deepStrictEqual(
+            [...ledger.answered].filter((id) => !groups.has(id)),
+            [],
+            "answered and lost"
+          )
+          // Where the answer was lost, the request was taken whole or not at all.
+          for (const numbers of ledger.lost) {
+            assert.include([0, numbers.length], numbers.filter((id) => groups.has(id)).length)
+          }
+        }).pipe(Random.withSeed(seed), Effect.scoped, Effect.provide(layerParts)),
+      120_000
+    )
+  })
+}

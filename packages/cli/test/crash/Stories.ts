@@ -1,0 +1,116 @@
+/** `atropos serve --env arithmetic-stories` as a process, and which of its stories a trainer got. */
+import type { ScoredGroup, TrajectoryClient } from "@atropos/core"
+import { bytes } from "@atropos/core/Tokenizer"
+import { ArithmeticStories } from "@atropos/envs"
+import { assert } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import * as TestServer from "../../../core/test/inference/TestServer.ts"
+import * as Atropos from "./Atropos.ts"
+
+/** Groups of a run. */
+export const groupSize = 2
+/** Batches of a run. */
+export const steps = 16
+const groupsPerBatch = 2
+/** Stories of a run: with so many steps neither more nor fewer are told. */
+export const stories = steps * groupsPerBatch
+
+export const run: TrajectoryClient.RunSpec = {
+  name: "default",
+  batchSize: groupsPerBatch * groupSize,
+  maxTokenLength: 4096,
+  startingStep: 0,
+  numSteps: steps,
+  checkpointDir: "",
+  saveCheckpointInterval: -1,
+  wandbGroup: "",
+  wandbProject: ""
+}
+
+/** An inference server that takes its time; `onRequest` gets the number of each request as it comes. */
+export const policy = (onRequest: (count: number) => void = () => {}) =>
+  TestServer.make(async ({ body, path }, count) => {
+    if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
+    onRequest(count)
+    await new Promise((resolve) => setTimeout(resolve, 60 + (count % 5) * 20))
+    const n = Number(body["n"] ?? 1)
+    return TestServer.chatReply(Array.from({ length: n }, (_, i) => `I think it is \\boxed{${i}}`))
+  })
+
+/** Starts the environment against a service and an inference server, or goes on with it. */
+export const serve = (options: {
+  readonly serviceUrl: string
+  readonly policyUrl: string
+  readonly cwd: string
+  readonly spool?: string
+}) =>
+  Atropos.start(
+    [
+      "serve --env arithmetic-stories",
+      `--env.group_size ${groupSize} --env.total_steps ${steps}`,
+      "--env.max_num_workers 3 --env.max_batches_offpolicy 4",
+      "--env.ensure_scores_are_not_same false --env.steps_per_eval 0",
+      `--env.rollout_server_url ${options.serviceUrl} --openai.base_url ${options.policyUrl}/v1`,
+      options.spool === undefined ? "" : `--spool ${options.spool}`
+    ].flatMap((line) => line.split(" ").filter((word) => word !== "")),
+    { cwd: options.cwd }
+  )
+
+const defaults = ArithmeticStories.settings.complete({})
+const numberOf = new Map(
+  Array.from({ length: stories }, (_, index) => [ArithmeticStories.story({ ...defaults, index }).question, index])
+)
+
+/** The number of the story that a group is about. */
+const storyOf = ({ tokens }: ScoredGroup.ScoredGroup): number | undefined => {
+  const prompt = bytes.decode(tokens[0]!)
+  const question = /<\|im_start\|>user\n(.*?)<\|im_end\|>/s.exec(prompt)?.[1]
+  return question === undefined ? undefined : numberOf.get(question)
+}
+
+/** What a trainer got. */
+export interface Got {
+  readonly steps: Array<number>
+  readonly stories: Array<number | undefined>
+}
+
+/** Takes batches until it has this many; a service that is away is asked again. */
+export const train = Effect.fnUntraced(function* (
+  client: TrajectoryClient.TrajectoryClientShape,
+  got: Got,
+  until: number = steps
+) {
+  while (got.steps.length < until) {
+    const claimed = yield* client
+      .claim({ owner: "trainer", wait: 1000, lease: "10 seconds" })
+      .pipe(Effect.catch(() => Effect.as(Effect.sleep("50 millis"), Option.none())))
+    if (Option.isNone(claimed)) continue
+    const { groups, step } = claimed.value
+    yield* client.ack(claimed.value)
+    got.steps.push(step)
+    got.stories.push(...groups.map(storyOf))
+  }
+})
+
+/** The story that the environment would go on with, as the service has it. */
+export const savedFrontier = (client: TrajectoryClient.TrajectoryClientShape) =>
+  Effect.map(
+    client.loadState("arithmetic-stories"),
+    Option.match({
+      onNone: () => 0,
+      // What the environment's checkpoint looks like is its own business, but for this.
+      onSome: ({ value }) => (value as { readonly cursor: { readonly frontier: number } }).cursor.frontier
+    })
+  )
+
+/** The stories of a run are there, each once, and the steps without gaps. */
+export const check = (got: Got): void => {
+  assert.deepStrictEqual(
+    got.steps,
+    got.steps.map((_, index) => index)
+  )
+  assert.deepStrictEqual(
+    [...got.stories].sort((a, b) => Number(a) - Number(b)),
+    Array.from({ length: stories }, (_, index) => index)
+  )
+}

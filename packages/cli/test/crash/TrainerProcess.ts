@@ -1,0 +1,33 @@
+/**
+ * A trainer as a process of its own, to be killed: takes and acks batches, then holds one for good.
+ *
+ *     node TrainerProcess.ts <service URL> <batches to ack first>
+ *
+ * Says `claimed <batch> <step> <lease's end> <groups>` of each batch, `acked <batch>` of each but the last.
+ */
+import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
+import { Effect, Option } from "effect"
+import { writeSync } from "node:fs"
+import * as Groups from "./Groups.ts"
+
+const [, , url = "", count = "0"] = process.argv
+
+// Straight to the pipe: what was said before the process is killed has arrived.
+const say = (line: string) => Effect.sync(() => void writeSync(1, `${line}\n`))
+
+const trainer = Effect.gen(function* () {
+  const client = yield* TrajectoryClient.TrajectoryClient
+  for (let acked = 0; ;) {
+    const batch = Option.getOrUndefined(
+      yield* client.claim({ owner: "victim", wait: "10 seconds", lease: "2 seconds" })
+    )
+    if (batch === undefined) continue
+    yield* say(`claimed ${batch.id} ${batch.step} ${batch.leaseUntil} ${batch.groups.map(Groups.numberOf).join(",")}`)
+    if (acked === Number(count)) return yield* Effect.never
+    yield* client.ack(batch)
+    yield* say(`acked ${batch.id}`)
+    acked++
+  }
+})
+
+await Effect.runPromise(Effect.provide(trainer, TrajectoryClientHttp.layer({ url })))

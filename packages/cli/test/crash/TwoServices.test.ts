@@ -1,0 +1,78 @@
+/** Two services on one Postgres under load, and two trainers: one of each is killed. */
+import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import { assert, it } from "@effect/vitest"
+import { Effect, Latch, Layer, Random } from "effect"
+import * as Atropos from "./Atropos.ts"
+import * as Load from "./Load.ts"
+import * as Service from "./Service.ts"
+import * as Trainer from "./Trainer.ts"
+
+const script = new URL("TrainerProcess.ts", import.meta.url)
+const groupsInAll = 400
+const ackedByVictim = 8
+
+const { postgres } = Service
+const reason = postgres === undefined ? " (skipped: no Postgres on this machine, and no DATABASE_URL)" : ""
+
+it.live.skipIf(postgres === undefined)(
+  `two services put no group into two batches and number steps without gaps, one of them and a trainer killed${reason}`,
+  () =>
+    Effect.gen(function* () {
+      const place = yield* postgres!.make
+      const dying = yield* Service.start(place, yield* Atropos.freePort)
+      const staying = yield* Service.start(place, yield* Atropos.freePort)
+      const envId = yield* Trainer.begin(dying.client)
+      const ledger = Load.ledger()
+      const taken: Trainer.Taken = new Map()
+      const isDead = yield* Latch.make()
+
+      // Whoever meets the death of its service goes on at the other one, with the same keys.
+      const submitter = (first: Service.Service) =>
+        Effect.gen(function* () {
+          let { client } = first
+          while (ledger.next <= groupsInAll) {
+            if (ledger.next > 0.75 * groupsInAll) yield* isDead.await
+            const groups = Load.drawKeyed(ledger, 2)
+            yield* Load.sendKeyed({ client, envId }, ledger, groups).pipe(
+              Effect.catchTag("TrajectoryError", () => {
+                client = staying.client
+                return Load.sendKeyed({ client, envId }, ledger, groups)
+              })
+            )
+          }
+        })
+
+      const cwd = yield* Atropos.folder
+      const victim = yield* Atropos.startScript(script, [dying.url, String(ackedByVictim)], { cwd })
+      const killings = Effect.gen(function* () {
+        yield* victim.says(new RegExp(`(claimed .*\\n+acked .*\\n+){${ackedByVictim}}claimed .*\\n`))
+        yield* victim.kill
+        yield* Effect.sleep(yield* Random.nextIntBetween(0, 20))
+        yield* dying.process.kill
+        yield* isDead.open
+      })
+      yield* Effect.all(
+        [
+          killings,
+          submitter(dying),
+          submitter(staying),
+          submitter(dying),
+          submitter(staying),
+          Effect.repeat(Trainer.takeOne(staying.client, taken, 500), {
+            until: () => ledger.answered.size >= groupsInAll
+          })
+        ],
+        { concurrency: "unbounded", discard: true }
+      )
+      yield* Trainer.drain(staying.url, staying.client, taken)
+
+      for (const { groups, id, step } of Trainer.claimsIn(victim.said())) Trainer.note(taken, id, step, groups)
+      assert.strictEqual(Trainer.checkSteps(taken), groupsInAll / 2)
+      assert.strictEqual(Trainer.checkGroups(taken).size, groupsInAll)
+    }).pipe(
+      Random.withSeed(4),
+      Effect.scoped,
+      Effect.provide(Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici))
+    ),
+  120_000
+)
