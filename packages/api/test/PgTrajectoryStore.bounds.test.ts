@@ -7,7 +7,7 @@ import * as Database from "../src/Database.ts"
 import * as PgTrajectoryStore from "../src/PgTrajectoryStore.ts"
 import * as TrajectoryStore from "../src/TrajectoryStore.ts"
 import * as TestPostgres from "./TestPostgres.ts"
-import { spec, submission } from "./TrajectoryStoreTest.ts"
+import { environment, spec, submission } from "./TrajectoryStoreTest.ts"
 
 const settings: typeof PgTrajectoryStore.defaultSettings = {
   ...PgTrajectoryStore.defaultSettings,
@@ -88,8 +88,13 @@ layer(
   it.effect("removes what waited when its run was reset, but for the latest", () =>
     Effect.gen(function* () {
       const store = yield* started("left")
+      yield* store.registerEnvironment("left", environment("odd", { groupSize: 4 }))
       yield* store.submit("left", [submission(4, null, "a"), submission(4, null, "b"), submission(4, null, "c")])
       const { rows } = yield* store.rollouts("left", { limit: 10 })
+      // One that came later and never left the buffer has not been in the queue.
+      assert.deepStrictEqual(yield* store.submit("left", [submission(3, 0, "buffered")]), [
+        { status: "buffered", bufferSize: 3 }
+      ])
       yield* store.reset("left")
       const sql = yield* SqlClient.SqlClient
       const left = yield* TestClock.adjust("5 seconds").pipe(

@@ -92,7 +92,7 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
-  /** What waited when its run was reset, but for the last of each: the original still shows it as the latest example. */
+  /** What waited when its run was reset, but for the last that had entered the queue: it still is the latest example. */
   const dropUnreachable = Effect.fnUntraced(function* (now: number) {
     for (;;) {
       const left = yield* sql<{ id: bigint }>`
@@ -100,7 +100,9 @@ export const make = Effect.fnUntraced(function* (
           select id from grp where run_id = run.id and batch_id is null order by id limit ${portion}
         ) as grp
         where run.ended_at is not null
-          and grp.id < (select max(newest.id) from grp as newest where newest.run_id = run.id)
+          and grp.id is distinct from (
+            select id from grp as newest where newest.run_id = run.id and place is not null order by id desc limit 1
+          )
         limit ${portion}`
       if (left.length === 0) return
       yield* forget(
