@@ -62,6 +62,8 @@ export const run = async (
   const service = whose === "ours" ? await Servers.ours(process.env.DATABASE_URL) : await Servers.original()
   if (service === undefined) throw new Error("ATROPOS_ORIGINAL is not set")
   try {
+    // On a Postgres server the run of an earlier check is still there, and a second registration would not change it.
+    await fetch(`http://127.0.0.1:${service.port}/reset_data`)
     const inference = await Servers.freePort()
     const standIn = started({
       name: "the stand-in for vLLM",
