@@ -5,7 +5,7 @@
  *
  * Both must run on this machine, and hold nothing of value: they are reset again and again. Two kinds of sequences: sessions
  * (register, submit, poll, ask), whose differences by design are left out (`Comparison`), with group sizes that the original can
- * pack; and bodies, right ones with one thing changed, where ours may refuse more, by the rules that it names.
+ * pack; and bodies of every endpoint, right ones with one thing changed, where ours may refuse more, by the rules that it names.
  */
 import { Array, Console, Effect, Random } from "effect"
 import { type Answer, Comparison, send, type Step } from "../packages/api/test/Replay.ts"
@@ -126,6 +126,25 @@ const oddBody = Effect.gen(function* () {
   return (yield* Random.nextBoolean) ? post("/scored_data", body) : post("/scored_data_list", [right, body])
 })
 
+const bodies: ReadonlyArray<Request & { readonly body: object }> = [
+  { method: "POST", path: "/register", body: Object(registration(8).body) },
+  {
+    method: "POST",
+    path: "/register-env",
+    body: { max_token_length: 64, desired_name: "n", weight: 1, group_size: 2, min_batch_allocation: null }
+  },
+  { method: "POST", path: "/disconnect-env", body: { env_id: 0 } },
+  { method: "GET", path: "/status-env", body: { env_id: 0 } }
+]
+
+/** A right body of another endpoint with one key replaced or left out, or something else altogether. */
+const oddRequest = Effect.gen(function* () {
+  const right = yield* pick(bodies)
+  const key = yield* pick([...Object.keys(right.body), "unknown"])
+  const value = yield* pick([undefined, ...oddValues])
+  return { ...right, body: (yield* Random.nextIntBetween(0, 9)) === 0 ? value : { ...right.body, [key]: value } }
+})
+
 const ask = (port: number, request: Request) => Effect.promise(() => send(port, "", request))
 
 const both = (request: Request): Effect.Effect<readonly [Step, Answer]> =>
@@ -163,11 +182,21 @@ const isStricter = ({ response }: Answer): boolean => {
   )
 }
 
-const compareBody = Effect.gen(function* () {
-  const [step, answer] = yield* both(yield* oddBody)
+/** The answer as text, any `uuid` like any other. */
+const withoutRandom = (response: unknown): string =>
+  JSON.stringify(response, (key, value: unknown) => (key === "uuid" && typeof value === "number" ? 0 : value))
+
+/** A run that has started, with one environment, on both. */
+const begin = Effect.gen(function* () {
+  yield* reset
+  for (const request of [registration(8), get("/batch"), bodies[1]!]) yield* both(request)
+})
+
+const compareBody = Effect.fnUntraced(function* (request: Request) {
+  const [step, answer] = yield* both(request)
   if (step.status === 500 && answer.status < 500) return []
   if (step.status === 200 && answer.status === 422 && isStricter(answer)) return []
-  return step.status === answer.status && JSON.stringify(step.response) === JSON.stringify(answer.response)
+  return step.status === answer.status && withoutRandom(step.response) === withoutRandom(answer.response)
     ? []
     : [
         `${step.path} ${JSON.stringify(step.body)}\n  original ${step.status} ${JSON.stringify(step.response)}\n  ours     ${answer.status} ${JSON.stringify(answer.response)}`
@@ -177,11 +206,15 @@ const compareBody = Effect.gen(function* () {
 const program = Effect.gen(function* () {
   const sessions = yield* Effect.replicateEffect(compareSession, sequences)
   yield* reset
-  const bodies = yield* Effect.replicateEffect(compareBody, sequences * 10)
+  const groups = yield* Effect.replicateEffect(Effect.flatMap(oddBody, compareBody), sequences * 10)
+  const others = yield* Effect.replicateEffect(
+    Effect.andThen(begin, Effect.flatMap(oddRequest, compareBody)),
+    sequences * 2
+  )
   yield* reset
-  const differences = [...sessions, ...bodies].flat()
+  const differences = [...sessions, ...groups, ...others].flat()
   yield* Effect.forEach(differences.slice(0, 50), (difference) => Console.log(difference), { discard: true })
-  yield* Console.log(`${sequences} sessions, ${sequences * 10} bodies, seed ${seed}: ${differences.length} differences`)
+  yield* Console.log(`${sequences} sessions, ${sequences * 12} bodies, seed ${seed}: ${differences.length} differences`)
 })
 
 await Effect.runPromise(program.pipe(Random.withSeed(seed)))
