@@ -3,6 +3,7 @@ import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/a
 import { Console, Effect, Layer } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
+import * as Flags from "../config/Flags.ts"
 import * as Services from "../config/Services.ts"
 import type { MakeVerb } from "./Verb.ts"
 
@@ -32,10 +33,7 @@ export const make: MakeVerb = () =>
           ),
           Flag.withDefault("127.0.0.1")
         ),
-        port: Flag.Int("port").pipe(
-          Flag.withDescription("port to listen on; 0: any free one [default: 8000]"),
-          Flag.withDefault(8000)
-        ),
+        port: Flags.port("port to listen on; 0: any free one"),
         allowInsecure: Flag.Boolean("allow-insecure").pipe(
           Flag.withDescription("serve other machines without tokens: for networks that are trusted"),
           Flag.withDefault(false)

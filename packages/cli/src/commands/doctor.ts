@@ -2,7 +2,7 @@
 import { ServerSettings } from "@atropos/core"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Console, Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import * as Flags from "../config/Flags.ts"
 import * as Services from "../config/Services.ts"
 import type { Finding } from "../doctor/Finding.ts"
@@ -25,10 +25,7 @@ export const make: MakeVerb = () =>
     const command = Command.make(
       name,
       {
-        port: Flag.Int("port").pipe(
-          Flag.withDescription("port the service is to listen on [default: 8000]"),
-          Flag.withDefault(8000)
-        ),
+        port: Flags.port("port the service is to listen on"),
         openai: openai.flags
       },
       (input) =>

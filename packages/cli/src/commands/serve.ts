@@ -1,10 +1,14 @@
 /** `atropos serve --env …`: an environment against a trajectory service, ours or the original's, until its steps are through. */
-import { Environment, Rollout, TrajectoryClientAuto } from "@atropos/core"
+import { Environment, Rollout, TrajectoryClient, TrajectoryClientAuto } from "@atropos/core"
 import { Config, Console, Effect, Option } from "effect"
 import { Flag } from "effect/cli"
 import * as Services from "../config/Services.ts"
+import { CommandFailed } from "../Failure.ts"
 import * as Summary from "../job/Summary.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+
+const isUnauthorized = ({ cause }: Rollout.RolloutError): boolean =>
+  cause instanceof TrajectoryClient.TrajectoryError && cause.reason === "unauthorized"
 
 export const make = EnvironmentVerb.make({
   name: "serve",
@@ -33,7 +37,16 @@ export const make = EnvironmentVerb.make({
         run,
         ...(Option.isSome(token) && { token: token.value })
       })
-      const summary = yield* Rollout.run(environment, { spoolDirectory: spool }).pipe(Effect.provide(client))
+      const summary = yield* Rollout.run(environment, { spoolDirectory: spool }).pipe(
+        Effect.provide(client),
+        Effect.catchIf(isUnauthorized, ({ message }) =>
+          Effect.fail(
+            new CommandFailed({
+              message: `${message}. Put a token of role environment into the variable ATROPOS_TOKEN`
+            })
+          )
+        )
+      )
       yield* Console.log(Summary.print(Summary.ofServing(summary)))
     }).pipe(Services.provide(settings))
 })

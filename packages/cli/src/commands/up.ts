@@ -1,6 +1,7 @@
 /** `atropos up` (and `npm start`): the main job in one process, with live figures and a link. */
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
+import * as Flags from "../config/Flags.ts"
 import * as Services from "../config/Services.ts"
 import * as Summary from "../job/Summary.ts"
 import * as Up from "../up/Up.ts"
@@ -18,10 +19,7 @@ export const make: MakeVerb = () =>
           Flag.withDescription("address the service listens on [default: 127.0.0.1]"),
           Flag.withDefault("127.0.0.1")
         ),
-        port: Flag.Int("port").pipe(
-          Flag.withDescription("port the service listens on; another one if it is taken [default: 8000]"),
-          Flag.withDefault(8000)
-        )
+        port: Flags.port("port the service listens on; another one if it is taken")
       },
       (options) =>
         Effect.gen(function* () {

@@ -138,3 +138,14 @@ export const given = (values: {
   Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) => (Option.isSome(value) ? [[name, value.value]] : []))
   )
+
+/** The flag `--port`; 0 is any free one. */
+export const port = (description: string): Flag.Flag<number> =>
+  Flag.Int("port").pipe(
+    Flag.filter(
+      (value) => value >= 0 && value <= 65_535,
+      () => "a port from 0 to 65535"
+    ),
+    Flag.withDescription(`${description} [default: 8000]`),
+    Flag.withDefault(8000)
+  )

@@ -1,7 +1,7 @@
 /** `atropos api` with a database it cannot have, or that goes away: told clearly, at once, and nothing is lost. */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schedule } from "effect"
 import * as TestPostgres from "../../../api/test/TestPostgres.ts"
 import * as Atropos from "../crash/Atropos.ts"
 import * as Load from "../crash/Load.ts"
@@ -21,56 +21,77 @@ const api = Effect.fnUntraced(function* (env: { readonly [name: string]: string 
 
 const parts = Layer.merge(NodeServices.layer, NodeHttpClient.layerUndici)
 
+/** Milliseconds; for machines under load. */
+const limit = 120_000
+
 layer(parts, { excludeTestServices: true, timeout: "120 seconds" })("a database that cannot be had", (it) => {
-  it.effect("nobody listens at its address", () =>
-    Effect.gen(function* () {
-      const port = yield* Atropos.freePort
-      const said = yield* api({ DATABASE_URL: `postgres://me:hush-hush@127.0.0.1:${port}/rollouts` })
-      assert.include(said, `cannot use the database 127.0.0.1:${port}/rollouts: connect ECONNREFUSED`)
-      assert.include(said, "is the server running?")
-      assert.notInclude(said, "hush-hush")
-    })
+  it.effect(
+    "nobody listens at its address",
+    () =>
+      Effect.gen(function* () {
+        const port = yield* Atropos.freePort
+        const said = yield* api({ DATABASE_URL: `postgres://me:hush-hush@127.0.0.1:${port}/rollouts` })
+        assert.include(said, `cannot use the database 127.0.0.1:${port}/rollouts: connect ECONNREFUSED`)
+        assert.include(said, "is the server running?")
+        assert.notInclude(said, "hush-hush")
+      }),
+    limit
   )
 
-  it.effect("its server refuses the password", () =>
-    Effect.gen(function* () {
-      const port = yield* Wires.strictPostgres
-      const said = yield* api({ DATABASE_URL: `postgres://me:hush-hush@127.0.0.1:${port}/rollouts` })
-      assert.include(
-        said,
-        'password authentication failed for user "me": check the user and the password in DATABASE_URL'
-      )
-      assert.notInclude(said, "hush-hush")
-    })
+  it.effect(
+    "its server refuses the password",
+    () =>
+      Effect.gen(function* () {
+        const port = yield* Wires.strictPostgres
+        const said = yield* api({ DATABASE_URL: `postgres://me:hush-hush@127.0.0.1:${port}/rollouts` })
+        assert.include(
+          said,
+          'password authentication failed for user "me": check the user and the password in DATABASE_URL'
+        )
+        assert.notInclude(said, "hush-hush")
+      }),
+    limit
   )
 
-  it.effect("the address is no address, or of another kind of database", () =>
-    Effect.gen(function* () {
-      assert.include(yield* api({ DATABASE_URL: "localhost" }), "postgres://user:password@host:port/database")
-      assert.include(yield* api({ DATABASE_URL: "mysql://localhost/x" }), "should begin with postgres://, not mysql://")
-    })
+  it.effect(
+    "the address is no address, or of another kind of database",
+    () =>
+      Effect.gen(function* () {
+        assert.include(yield* api({ DATABASE_URL: "localhost" }), "postgres://user:password@host:port/database")
+        assert.include(
+          yield* api({ DATABASE_URL: "mysql://localhost/x" }),
+          "should begin with postgres://, not mysql://"
+        )
+      }),
+    limit
   )
 
-  it.effect("its folder belongs to a running service, which goes on", () =>
-    Effect.gen(function* () {
-      const place = yield* Service.pglite.make
-      const first = yield* Service.start(place, yield* Atropos.freePort)
-      const said = yield* api(place.env)
-      assert.match(said, /the folder \S+ is in use by a running process \(id \d+\)/)
-      assert.include(said, "ATROPOS_DATA_DIR")
-      assert.strictEqual((yield* first.client.runInfo).batchSize, -1)
-      yield* first.process.kill
-      // A lock left by the dead is no lock.
-      yield* Service.start(place, yield* Atropos.freePort)
-    }).pipe(Effect.scoped)
+  it.effect(
+    "its folder belongs to a running service, which goes on",
+    () =>
+      Effect.gen(function* () {
+        const place = yield* Service.pglite.make
+        const first = yield* Service.start(place, yield* Atropos.freePort)
+        const said = yield* api(place.env)
+        assert.match(said, /the folder \S+ is in use by a running process \(id \d+\)/)
+        assert.include(said, "ATROPOS_DATA_DIR")
+        assert.strictEqual((yield* first.client.runInfo).batchSize, -1)
+        yield* first.process.kill
+        // A lock left by the dead is no lock.
+        yield* Service.start(place, yield* Atropos.freePort)
+      }).pipe(Effect.scoped),
+    limit
   )
 
-  it.effect("its folder cannot be made", () =>
-    Effect.gen(function* () {
-      const said = yield* api({ ATROPOS_DATA_DIR: "/dev/null/data" })
-      assert.include(said, "/dev/null/data")
-      assert.notInclude(said, "please report")
-    })
+  it.effect(
+    "its folder cannot be made",
+    () =>
+      Effect.gen(function* () {
+        const said = yield* api({ ATROPOS_DATA_DIR: "/dev/null/data" })
+        assert.include(said, "/dev/null/data")
+        assert.notInclude(said, "please report")
+      }),
+    limit
   )
 })
 
@@ -78,12 +99,15 @@ const { postgres } = Service
 const skipped = postgres === undefined ? " (skipped: no Postgres on this machine, and no DATABASE_URL)" : ""
 
 layer(parts, { excludeTestServices: true, timeout: "120 seconds" })("a database on a server", (it) => {
-  it.effect.skipIf(postgres === undefined)(`that does not have it${skipped}`, () =>
-    Effect.gen(function* () {
-      const url = new URL(TestPostgres.serverUrl!)
-      url.pathname = "/atropos_not_there"
-      assert.include(yield* api({ DATABASE_URL: url.href }), "create it with `createdb atropos_not_there`")
-    })
+  it.effect.skipIf(postgres === undefined)(
+    `that does not have it${skipped}`,
+    () =>
+      Effect.gen(function* () {
+        const url = new URL(TestPostgres.serverUrl!)
+        url.pathname = "/atropos_not_there"
+        assert.include(yield* api({ DATABASE_URL: url.href }), "create it with `createdb atropos_not_there`")
+      }),
+    limit
   )
 
   it.effect.skipIf(postgres === undefined)(
@@ -106,11 +130,15 @@ layer(parts, { excludeTestServices: true, timeout: "120 seconds" })("a database 
         assert.include(["unreachable", "overloaded"], error.reason)
         yield* wire.mend
         const [open] = ledger.open.splice(0)
-        yield* Effect.retry(Load.sendKeyed({ client: service.client, envId }, ledger, open!), { times: 50 })
+        yield* Effect.retry(Load.sendKeyed({ client: service.client, envId }, ledger, open!), {
+          schedule: Schedule.spaced("100 millis"),
+          times: 100
+        })
         const taken: Trainer.Taken = new Map()
         yield* Trainer.drain(service.url, service.client, taken)
         assert.strictEqual(Trainer.checkSteps(taken), 2)
         assert.deepStrictEqual([...Trainer.checkGroups(taken)].sort(), [1, 2, 3, 4])
-      }).pipe(Effect.scoped)
+      }).pipe(Effect.scoped),
+    limit
   )
 })

@@ -7,6 +7,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { InferenceError, TokenChoice } from "../Inference.ts"
+import { oneLine } from "../internal/oneLine.ts"
 import * as Message from "../Message.ts"
 import * as Reasoning from "../Reasoning.ts"
 import type { Answer, AnswerChoice } from "./Backend.ts"
@@ -61,7 +62,7 @@ export const decode = <A>(schema: Schema.Codec<A, unknown>) => {
   const decodeBody = Schema.decodeUnknownEffect(schema)
   return (server: string, body: unknown): Effect.Effect<A, InferenceError> =>
     Effect.mapError(decodeBody(body), (error) =>
-      malformed(server, `answer of ${server}: ${error.message}; it said ${shortened(textOf(body))}`)
+      malformed(server, `answer of ${server}: ${oneLine(error)}; it said ${shortened(textOf(body))}`)
     )
 }
 

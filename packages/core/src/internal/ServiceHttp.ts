@@ -6,6 +6,7 @@
 import { Duration, Effect, Redacted, Schema, type Scope } from "effect"
 import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { TrajectoryError } from "../TrajectoryClient.ts"
+import { oneLine } from "./oneLine.ts"
 
 export interface Options {
   /** Where the service is, e.g. `http://127.0.0.1:8000`, with whatever prefix it is mounted under. */
@@ -155,7 +156,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
           (cause) =>
             new TrajectoryError({
               reason: "unsupported",
-              message: `${where(request)} answered something else than the protocol says: ${cause.message}`,
+              message: `${where(request)} answered something else than the protocol says: ${oneLine(cause)}`,
               cause
             })
         )

@@ -8,6 +8,7 @@
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EnvironmentShape } from "../Environment.ts"
+import { oneLine } from "../internal/oneLine.ts"
 import type { SavedState, TrajectoryClientShape, TrajectoryError } from "../TrajectoryClient.ts"
 import * as Cursor from "./Cursor.ts"
 
@@ -59,7 +60,7 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
             new CheckpointError({
               environment: name,
               message:
-                `the state saved for environment ${name} is not one of this program's: ${cause.message}. ` +
+                `the state saved for environment ${name} is not one of this program's: ${oneLine(cause)}. ` +
                 "Is the name in use by something else? Choose another one with wandb_name, or reset the run",
               cause
             })
@@ -108,7 +109,7 @@ const openStorage = Effect.fnUntraced(function* (
   const failing = (cause: unknown) =>
     new CheckpointError({
       environment: name,
-      message: `cannot use the state file ${file}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      message: `cannot use the state file ${file}: ${cause instanceof Error ? oneLine(cause) : String(cause)}. Mend or remove it`,
       cause
     })
   const loadFile = Effect.gen(function* () {

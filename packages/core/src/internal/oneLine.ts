@@ -1,0 +1,2 @@
+/** A message in one line: those of schemas take several. */
+export const oneLine = ({ message }: { readonly message: string }): string => message.replaceAll(/\s*\n\s*/g, " ")
