@@ -27,8 +27,8 @@ export interface Options {
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] as const
 
 /** Not for "*", which would take the HEAD of a known path away from its GET. */
-const notFound = Layer.mergeAll(
-  ...methods.map((method) => HttpRouter.add(method, "/*", Reply.detail(404, "Not Found")))
+const notFound = HttpRouter.addAll(
+  methods.map((method) => HttpRouter.route(method, "/*", Reply.detail(404, "Not Found")))
 )
 
 const createNodeServer = () =>
