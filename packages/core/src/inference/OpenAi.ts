@@ -2,7 +2,8 @@
  * An OpenAI-compatible server: chat and text completions through the `openai` package.
  *
  * The package's own retries and time limit are off; `ServerManager` owns both. There is no token-level endpoint, but ids and
- * logprobs that the server adds to its answers are kept (see `Reply`). Health is a list of models, never a generation (Q-52).
+ * logprobs that the server adds to its answers are kept (see `Reply`). Health is a list of models, never a generation (Q-52); a 500
+ * there is that list's own trouble (`transformers serve` needs the network for it), so only a gateway's answer says that nobody is there.
  */
 import { Clock, Effect } from "effect"
 import { type ChatRequest, InferenceError, type SamplingOptions, type TextRequest } from "../Inference.ts"
@@ -90,9 +91,12 @@ export const make = Effect.fn("OpenAi.make")(function* ({ reasoning, settings, t
     complete,
     tokens: () => unsupported(server, "token-level completions", instead),
     promptLogprobs: () => unsupported(server, "prompt logprobs", "use server_type vllm"),
-    health: transport.isThere({ server, url: `${server}/models`, apiKey: apiKey ?? "" })
+    health: transport.isThere({ server, url: `${server}/models`, apiKey: apiKey ?? "" }, isFromGateway)
   } satisfies Backend
 })
+
+/** 502, 503, 504: somebody in front of the server, or the server itself, says that it is not there. */
+const isFromGateway = (status: number): boolean => status >= 502 && status <= 504
 
 /** Sampling options as OpenAI-shaped body keys; what is not given is left to the server. `n` is left out where it is 1. */
 export const samplingBody = (options: SamplingOptions): { readonly [key: string]: unknown } => ({

@@ -29,8 +29,8 @@ export interface JsonReply {
 
 export interface Transport {
   readonly json: (request: JsonRequest) => Effect.Effect<JsonReply, InferenceError>
-  /** Succeeds with any answer below 500: whoever refuses a question is there. */
-  readonly isThere: (question: Question) => Effect.Effect<void, InferenceError>
+  /** Succeeds with any answer but those that say the server is down (default: 5xx): whoever refuses a question is there. */
+  readonly isThere: (question: Question, isDown?: (status: number) => boolean) => Effect.Effect<void, InferenceError>
   /** For clients that bring their own protocol: a fetch over the same connections. */
   readonly fetch: typeof globalThis.fetch
 }
@@ -69,14 +69,16 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
       )
       return { body: parsed, headers }
     }),
-    isThere: Effect.fn("Transport.isThere")(function* ({ apiKey, server, url }) {
+    isThere: Effect.fn("Transport.isThere")(function* ({ apiKey, server, url }, isDown = isServerError) {
       const { status, text } = yield* answerOf(authorized(HttpClientRequest.get(url), apiKey), server)
-      yield* status >= 500 ? Effect.fail(statusError({ server, url, status, body: text, now: 0 })) : Effect.void
+      yield* isDown(status) ? Effect.fail(statusError({ server, url, status, body: text, now: 0 })) : Effect.void
     }),
     // Undici's fetch is what Node's own is made of; only their declarations differ.
     fetch: ((input: string, init: object) => Undici.fetch(input, { ...init, dispatcher })) as typeof globalThis.fetch
   }
 })
+
+const isServerError = (status: number): boolean => status >= 500
 
 const authorized = (request: HttpClientRequest.HttpClientRequest, apiKey: string) =>
   apiKey === "" ? request : HttpClientRequest.bearerToken(request, apiKey)

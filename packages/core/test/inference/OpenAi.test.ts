@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ServerSettings } from "@atropos/core"
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import * as OpenAi from "../../src/inference/OpenAi.ts"
 import { retryAfterMillis } from "../../src/inference/Transport.ts"
 import * as Transport from "../../src/inference/Transport.ts"
@@ -202,14 +202,19 @@ describe("OpenAI back end", () => {
     })
   )
 
-  it.live("is healthy where somebody answers, be it with a refusal", () =>
-    Effect.gen(function* () {
-      const server = yield* TestServer.make((_, count) => ({ status: count === 1 ? 401 : 500, text: "" }))
-      const backend = yield* backendOf({ baseUrl: server.url })
-      yield* backend.health
-      assert.strictEqual((yield* Effect.flip(backend.health)).reason, "failed")
-      assert.strictEqual(server.asked[0]!.path, "/models")
-    })
+  it.live(
+    "is healthy where somebody answers, be it with a refusal or a list that fails; a gateway's word is not an answer",
+    () =>
+      Effect.gen(function* () {
+        const statuses = [401, 404, 500, 501, 502, 503, 504]
+        const server = yield* TestServer.make((_, count) => ({ status: statuses[count - 1]!, text: "" }))
+        const backend = yield* backendOf({ baseUrl: server.url })
+        for (const status of statuses) {
+          const answer = yield* Effect.result(backend.health)
+          assert.strictEqual(Result.isFailure(answer), status > 501, String(status))
+        }
+        assert.deepStrictEqual([...new Set(server.asked.map(({ path }) => path))], ["/models"])
+      })
   )
 })
 

@@ -163,10 +163,12 @@ describe("vLLM back end", () => {
 
   it.live("asks /health for its health, and only the end of the address is a version", () =>
     Effect.gen(function* () {
-      const server = yield* TestServer.make(() => ({ text: "" }))
+      const server = yield* TestServer.make((_, count) => ({ text: "", status: count === 1 ? 200 : 500 }))
       const backend = yield* Effect.flatMap(optionsFor(`${server.url}/v1`), Vllm.make)
       yield* backend.health
       assert.strictEqual(server.asked[0]!.path, "/health")
+      // Its engine is dead.
+      assert.strictEqual((yield* Effect.flip(backend.health)).status, 500)
       assert.strictEqual(Vllm.rootOf("http://host/v1beta/v1"), "http://host/v1beta")
     })
   )
