@@ -33,14 +33,14 @@ export const commonFields = {
   evalLimitRatio: field(Schema.Finite, 0.5, "share of the workers left to training under LIMIT_TRAIN"),
   maxTokenLength: field(positive, 2048, "longest generation, tokens"),
   inferenceWeight: field(Schema.Finite, 1, "share of the inference servers relative to other environments"),
-  batchSize: field(Schema.Int, -1, "sequences per batch; -1: as the service says"),
+  batchSize: field(Schema.Int, -1, "sequences per batch where the service does not say; what it says wins"),
   maxBatchesOffpolicy: field(
     Schema.Int,
     3,
     "batches that may lie in the queue before new rollouts wait; 0: roll out only while the queue is empty"
   ),
   minBatchAllocation: field(
-    Schema.NullOr(Schema.Finite),
+    Schema.NullOr(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
     null,
     "share of every batch reserved for this environment, 0 to 1"
   ),
@@ -55,10 +55,22 @@ export const commonFields = {
     1000,
     "trainer steps to run for; -1: as the service says; under process: number of groups"
   ),
-  useWandb: field(Schema.Boolean, true, "log to Weights & Biases where a key is set"),
+  useWandb: field(
+    Schema.Boolean,
+    true,
+    "accepted, without effect so far: figures go to the log and to the trajectory service, not to Weights & Biases"
+  ),
   wandbName: field(Schema.NullOr(Schema.String), null, "name announced to the service; null: the environment's own"),
-  numRolloutsToKeep: field(Schema.Int, 32, "groups kept for the rollouts table"),
-  numRolloutsPerGroupForLogging: field(Schema.Int, 1, "rollouts of a group in that table; -1: all"),
+  numRolloutsToKeep: field(
+    Schema.Int,
+    32,
+    "accepted, without effect so far: groups in a table of rollouts; the service keeps rollouts for browsing"
+  ),
+  numRolloutsPerGroupForLogging: field(
+    Schema.Int,
+    1,
+    "accepted, without effect so far: rollouts of a group in that table; -1: all"
+  ),
   minItemsSentBeforeLogging: field(
     Schema.Int,
     2,
@@ -66,17 +78,33 @@ export const commonFields = {
   ),
   ensureScoresAreNotSame: field(Schema.Boolean, true, "drop groups whose scores are all equal"),
   dataPathToSaveGroups: field(Schema.NullOr(Schema.String), null, "JSONL file to save accepted groups to"),
-  dataDirToSaveEvals: field(Schema.NullOr(Schema.String), null, "folder for evaluation results"),
+  dataDirToSaveEvals: field(
+    Schema.NullOr(Schema.String),
+    null,
+    "folder for evaluation results; null: under serve none are written"
+  ),
   includeMessages: field(Schema.Boolean, false, "send the chats with the tokens"),
-  workerTimeout: field(Schema.Finite, 600, "seconds an item may take; 0 or less: no limit"),
-  thinkingMode: field(Schema.Boolean, false, "ask providers for reasoning"),
+  workerTimeout: field(Schema.Finite, 600, "seconds an item may take to roll out or to evaluate; 0 or less: no limit"),
+  thinkingMode: field(
+    Schema.Boolean,
+    false,
+    "ask providers for reasoning in chat requests; servers that take token ids follow their chat template instead"
+  ),
   reasoningEffort: field(
     Schema.NullOr(Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh"])),
     null,
     "reasoning effort asked for; turns thinking_mode on"
   ),
-  maxReasoningTokens: field(Schema.NullOr(positive), null, "reasoning token limit asked for; turns thinking_mode on"),
-  customThinkingPrompt: field(Schema.NullOr(Schema.String), null, "system prompt that asks for thinking")
+  maxReasoningTokens: field(
+    Schema.NullOr(positive),
+    null,
+    "reasoning token limit asked for (providers take 1024 to 32000), where no effort is; turns thinking_mode on"
+  ),
+  customThinkingPrompt: field(
+    Schema.NullOr(Schema.String),
+    null,
+    "system prompt that asks for thinking, for environments that read it; the built-in ones have their own"
+  )
 } as const
 
 export const Common = Schema.Struct(commonFields)

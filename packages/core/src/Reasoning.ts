@@ -20,16 +20,6 @@ export interface Reasoning {
 /** Reasoning left to the server. */
 export const off: Reasoning = { enabled: false }
 
-/** Reasoning tokens an effort stands for, as shares of a 32,000 token budget: for providers that only know limits. */
-export const effortTokens: { readonly [E in Effort]: number } = {
-  none: 1024,
-  minimal: 3200,
-  low: 6400,
-  medium: 16_000,
-  high: 25_600,
-  xhigh: 30_400
-}
-
 /** What an environment's settings ask for; an effort or a limit turns reasoning on by itself. */
 export const fromSettings = (
   settings: Pick<Common, "thinkingMode" | "reasoningEffort" | "maxReasoningTokens">
