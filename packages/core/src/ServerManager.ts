@@ -30,7 +30,7 @@ import * as Vllm from "./inference/Vllm.ts"
 import * as Reasoning from "./Reasoning.ts"
 import * as ServerSettings from "./ServerSettings.ts"
 import type { SlurmError } from "./Slurm.ts"
-import { bytes, Tokenizer, type TokenizerShape } from "./Tokenizer.ts"
+import { bytes, layerNamed, Tokenizer, TokenizerError, type TokenizerShape } from "./Tokenizer.ts"
 import * as TrackedSequences from "./TrackedSequences.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
@@ -75,22 +75,24 @@ export interface Options extends Partial<ServerSettings.Manager> {
 }
 
 /**
- * The inference servers of a configuration. Building it asks no server anything, so it may start before they do. A `Tokenizer` in
- * the context turns chats into prompts for token-level servers and counts the tokens of the others.
+ * The inference servers of a configuration. Building it asks no server anything, so it may start before they do. The tokenizer that
+ * the servers' settings name, else the `Tokenizer` in the context, turns chats into prompts for token-level servers and counts the
+ * tokens of the others.
  */
-export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmError> =>
+export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmError | TokenizerError> =>
   Layer.effect(
     ServerManager,
     Effect.gen(function* () {
       const { reasoning = Reasoning.off, servers: given, ...rest } = options
       const manager = ServerSettings.manager.complete(rest)
-      const tokenizer = Option.getOrUndefined(yield* Effect.serviceOption(Tokenizer))
+      const present = Option.getOrUndefined(yield* Effect.serviceOption(Tokenizer))
       if (manager.testing) {
-        return yield* make([unlimited(Scripted.make(Scripted.echo, tokenizer ?? bytes))], manager, {
-          tokenizer: tokenizer ?? bytes
+        return yield* make([unlimited(Scripted.make(Scripted.echo, present ?? bytes))], manager, {
+          tokenizer: present ?? bytes
         })
       }
       const { origin, servers } = yield* ServerSettings.resolve(given, manager.slurm)
+      const tokenizer = yield* tokenizerOf(servers, present)
       const transport = yield* Transport.make
       const members = yield* Effect.forEach(servers, (settings) =>
         Effect.map(toBackend({ settings, reasoning, transport }, tokenizer), (backend) => ({ ...settings, backend }))
@@ -104,10 +106,34 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
           advice:
             ". These are the defaults, as no server was configured: give base_url (--openai.base_url) or start one there"
         }),
-        ...(proxyUrl !== undefined && { proxy: Proxy.make({ url: proxyUrl, transport }) })
+        ...(proxyUrl !== undefined && {
+          proxy: Proxy.make({
+            url: proxyUrl,
+            transport,
+            timeout: Duration.seconds(Math.max(...servers.map(({ timeout }) => timeout)))
+          })
+        })
       })
     })
   ).pipe(Layer.provide(platform))
+
+/** The tokenizer the servers' settings name, else the one that is present. One for all: a session may move between servers. */
+const tokenizerOf = Effect.fnUntraced(function* (
+  servers: ReadonlyArray<ServerSettings.Server>,
+  present: TokenizerShape | undefined
+) {
+  const names = new Set(servers.map(({ tokenizerName }) => tokenizerName).filter((name) => name !== "none"))
+  const [name] = names
+  if (name === undefined || (names.size === 1 && name === present?.name)) return present
+  if (names.size > 1) {
+    const list = [...names].join(", ")
+    return yield* new TokenizerError({
+      tokenizer: list,
+      message: `the servers name different tokenizers (${list}): give all of them the same tokenizer_name`
+    })
+  }
+  return Context.get(yield* Layer.build(layerNamed(name)), Tokenizer)
+})
 
 // Loaded when a manager is built, so that whoever only asks for help need not wait for it.
 const platform = Layer.unwrap(

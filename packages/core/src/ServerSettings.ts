@@ -25,7 +25,11 @@ export const serverFields = {
   ),
   apiKey: field(Schema.NullOr(Schema.String), "", "bearer key; empty: none, and OPENAI_API_KEY for api.openai.com"),
   modelName: field(Schema.String, "default", "model asked for"),
-  tokenizerName: field(Schema.String, "none", "tokenizer of the model; none: the one named like the model"),
+  tokenizerName: field(
+    Schema.String,
+    "none",
+    "tokenizer of the model, the same for all servers; none: the environment's tokenizer_name"
+  ),
   timeout: field(positiveSeconds, 1200, "seconds a request may take"),
   numMaxRequestsAtOnce: field(positive, 512, "training requests at once; a request for n completions counts once"),
   numRequestsForEval: field(positive, 64, "evaluation requests at once"),
@@ -69,10 +73,6 @@ export type Manager = typeof ManagerFields.Type
 
 export const server = fromFields(serverFields)
 export const manager = fromFields(managerFields)
-
-/** Tokenizer of a server's model. */
-export const tokenizerOf = ({ modelName, tokenizerName }: Server): string =>
-  tokenizerName === "none" ? modelName : tokenizerName
 
 /** The servers there are, and where they were found. */
 export interface Resolved {

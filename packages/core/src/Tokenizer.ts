@@ -56,6 +56,10 @@ const optional = ["chat_template.jinja"]
 export const layerHuggingFace = (nameOrFolder: string): Layer.Layer<Tokenizer, TokenizerError> =>
   Layer.effect(Tokenizer, load(nameOrFolder)).pipe(Layer.provide([NodeServices.layer, FetchHttpClient.layer]))
 
+/** The tokenizer of a setting: `bytes`, or one of the Hugging Face library. */
+export const layerNamed = (name: string): Layer.Layer<Tokenizer, TokenizerError> =>
+  name === bytes.name ? layerBytes : layerHuggingFace(name)
+
 const load = Effect.fn("Tokenizer.load")(function* (name: string) {
   const path = yield* Path.Path
   const files = yield* FileSystem.FileSystem

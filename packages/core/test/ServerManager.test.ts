@@ -181,6 +181,25 @@ describe("ServerManager over HTTP", () => {
     })
   )
 
+  it.live("uses the tokenizer that the servers' settings name, and only one", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.make(() => TestServer.chatReply(["hi"]))
+      const managed = (names: ReadonlyArray<string>) =>
+        ServerManager.ServerManager.use((manager) => manager.chat(hello)).pipe(
+          Effect.provide(
+            ServerManager.layer({ servers: names.map((tokenizerName) => ({ baseUrl: server.url, tokenizerName })) })
+          ),
+          Effect.provide(noEnvironment)
+        )
+      const [trajectory] = yield* managed(["bytes", "none"])
+      assert.include(Tokenizer.bytes.decode(trajectory!.tokens), "hi<|im_end|>")
+      const [untokenized] = yield* managed(["none"])
+      assert.strictEqual(untokenized!.tokens.length, 0)
+      const error = yield* Effect.flip(managed(["bytes", "owner/other"]))
+      assert.include(error.message, "different tokenizers (bytes, owner/other)")
+    })
+  )
+
   it.live("says what it needs where nobody can do it", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.make(() => TestServer.chatReply(["hi"]))

@@ -2,9 +2,10 @@
  * Tracked sessions kept by the original's managed-server proxy (`proxy_url`, ATROPOS_PROXY_URL) instead of by this process.
  *
  * A session is made when it is asked for and deleted when its scope closes; the nodes the proxy holds are the trajectories. Unlike the
- * original's client, tool calls are kept (Q-55). Text completions are not offered by the proxy. Source: managed_server_proxy.py.
+ * original's client, tool calls are kept (Q-55). Text completions are not offered by the proxy. Nothing is tried again: the proxy may
+ * have recorded what it did not answer. Source: managed_server_proxy.py.
  */
-import { Config, Effect, Option, Schema, type Scope } from "effect"
+import { Config, Duration, Effect, Option, Schema, type Scope } from "effect"
 import { type ChatRequest, InferenceError, type TrackedSession } from "../Inference.ts"
 import type { Message } from "../Message.ts"
 import type { Trajectory } from "../Trajectory.ts"
@@ -41,11 +42,30 @@ export const configuredUrl: Effect.Effect<string | undefined> = Config.NonEmptyS
   Effect.map(Option.getOrUndefined)
 )
 
-export const make = (options: { readonly url: string; readonly transport: Transport }): Proxy => {
-  const { transport } = options
+export const make = (options: {
+  readonly url: string
+  readonly transport: Transport
+  /** For any answer. */
+  readonly timeout: Duration.Duration
+}): Proxy => {
+  const { timeout, transport } = options
   const server = options.url.replace(/\/+$/, "")
   const call = (method: "GET" | "POST" | "DELETE", path: string, body?: { readonly [key: string]: unknown }) =>
-    transport.json({ method, server, url: `${server}${path}`, apiKey: "", ...(body === undefined ? {} : { body }) })
+    transport
+      .json({ method, server, url: `${server}${path}`, apiKey: "", ...(body === undefined ? {} : { body }) })
+      .pipe(
+        Effect.timeoutOrElse({
+          duration: timeout,
+          orElse: () =>
+            Effect.fail(
+              new InferenceError({
+                reason: "timeout",
+                server,
+                message: `the proxy ${server} gave no answer to ${method} ${path} within ${Duration.toSeconds(timeout)} s (setting: timeout)`
+              })
+            )
+        })
+      )
 
   const open = Effect.gen(function* () {
     const reply = yield* call("POST", "/sessions/create", { tool_parser: "hermes" })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ServerSettings, Tokenizer } from "@atropos/core"
-import { Effect, Exit } from "effect"
+import { Duration, Effect, Exit } from "effect"
 import type { Backend } from "../../src/inference/Backend.ts"
 import * as Proxy from "../../src/inference/Proxy.ts"
 import * as Sglang from "../../src/inference/Sglang.ts"
@@ -285,7 +285,7 @@ describe("managed-server proxy", () => {
       const transport = yield* Transport.make
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const session = yield* Proxy.make({ url: `${server.url}/`, transport }).tracked
+          const session = yield* Proxy.make({ url: `${server.url}/`, transport, timeout: Duration.seconds(30) }).tracked
           const [choice] = yield* session.chat({ messages: [{ role: "user", content: "hi" }] })
           assert.deepStrictEqual(choice!.toolCalls, [call])
           const [trajectory] = yield* session.trajectories
@@ -298,6 +298,17 @@ describe("managed-server proxy", () => {
         server.asked.map(({ method, path }) => `${method} ${path}`),
         ["POST /sessions/create", "POST /u1/v1/chat/completions", "GET /u1/nodes", "DELETE /u1"]
       )
+    })
+  )
+
+  it.live("does not wait for ever for a proxy that hangs", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.make(() => "hang")
+      const transport = yield* Transport.make
+      const proxy = Proxy.make({ url: server.url, transport, timeout: Duration.millis(20) })
+      const error = yield* Effect.flip(proxy.tracked)
+      assert.strictEqual(error.reason, "timeout")
+      assert.include(error.message, "POST /sessions/create within 0.02 s")
     })
   )
 })
