@@ -5,27 +5,21 @@
  * environment sees a name, settings and effects. `score` decides from the trajectories alone wherever it can, which is what makes
  * it testable by property (`Laws`). Replaces the original's `BaseEnv` (atroposlib/envs/base.py); `Rollout` runs it.
  */
-import { Context, Effect, Layer, Option, Schema, Stream } from "effect"
+import { Context, Effect, Layer, type Option, type Schema, type Stream } from "effect"
+import type { EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import * as EnvironmentSettings from "./EnvironmentSettings.ts"
+import * as ClosedEnvironment from "./internal/ClosedEnvironment.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
-import { notSampled, type Trajectory } from "./Trajectory.ts"
+import type { Trajectory } from "./Trajectory.ts"
 
-/** The group cannot be judged (broken reference, judge undecided): it is counted and skipped, nothing else happens. */
-export class Unscorable extends Schema.TaggedError<Unscorable>()("Unscorable", { message: Schema.String }) {}
-
-/** A rollout, an evaluation or the item source failed; `cause` is the environment's own error. */
-export class EnvironmentError extends Schema.TaggedError<EnvironmentError>()("EnvironmentError", {
-  environment: Schema.String,
-  message: Schema.String,
-  cause: Schema.Defect()
-}) {}
+export { EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 
 /** Rollouts to be compared with each other, with what the trainer should know beside their scores. */
-export interface RolloutGroup {
+export interface RolloutGroup extends Pick<
+  ScoredGroup,
+  "refLogprobs" | "generationParams" | "groupOverrides" | "images" | "distillTokenIds" | "distillLogprobs"
+> {
   readonly trajectories: ReadonlyArray<Trajectory>
-  readonly generationParams?: Overrides
-  readonly groupOverrides?: Overrides
-  readonly images?: unknown
 }
 
 /** What an item gave: one group (a plain array), or several, and items to be put back in the queue. */
@@ -78,12 +72,15 @@ export interface Definition<Item, E, R> {
 /** What rolling one item out gave. */
 export interface RolledOut {
   readonly groups: ReadonlyArray<ScoredGroup>
+  /** Groups that could not be judged, beside those that could. */
+  readonly unscorable: ReadonlyArray<Unscorable>
   readonly requeued: ReadonlyArray<Work>
 }
 
 /** One item, closed over. */
 export interface Work {
   readonly label: string
+  /** `Unscorable` where there is nothing else to give. */
   readonly rollOut: Effect.Effect<RolledOut, EnvironmentError | Unscorable>
 }
 
@@ -160,7 +157,13 @@ export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1>(
       Effect.gen(function* () {
         const definition = yield* make(chosen)
         const context = yield* Effect.context<R>()
-        return close(name, chosen, settings.encode(chosen), definition, context)
+        return ClosedEnvironment.make({
+          name,
+          settings: chosen,
+          encodedSettings: settings.encode(chosen),
+          definition,
+          context
+        })
       })
     )
   return Object.assign((given: Partial<A> = {}) => Layer.suspend(() => build(settings.complete(given))), {
@@ -179,142 +182,3 @@ export const merge = <const Layers extends ReadonlyArray<Layer.Layer<Environment
     // Each layer is built afresh: all provide the same tag, and two of a kind may differ in settings.
     Effect.forEach(layers, (one) => Effect.map(Layer.build(Layer.fresh(one)), Context.get(Environment)))
   ) as Layer.Layer<Environments, Layer.Error<Layers[number]>, Layer.Services<Layers[number]>>
-
-const close = <Item, E, R>(
-  name: string,
-  chosen: EnvironmentSettings.Common,
-  encodedSettings: { readonly [name: string]: unknown },
-  definition: Definition<Item, E, R>,
-  context: Context.Context<R>
-): EnvironmentShape => {
-  const { collectTrajectories, evaluation, items, score } = definition
-  const label = definition.label ?? ((item: Item) => JSON.stringify(item) ?? String(item))
-  const crossing = (cause: unknown): EnvironmentError =>
-    cause instanceof EnvironmentError
-      ? cause
-      : new EnvironmentError({
-          environment: name,
-          message: cause instanceof Error ? cause.message : String(cause),
-          cause
-        })
-  const inside = <B>(effect: Effect.Effect<B, Unscorable | E, R>): Effect.Effect<B, EnvironmentError | Unscorable> =>
-    effect.pipe(
-      Effect.provideContext(context),
-      Effect.mapError((error) => (error instanceof Unscorable ? error : crossing(error)))
-    )
-  const failing = <B>(stream: Stream.Stream<B, E, R>): Stream.Stream<B, EnvironmentError> =>
-    stream.pipe(Stream.provideContext(context), Stream.mapError(crossing))
-
-  const scored = Effect.fn("Environment.score")(function* (item: Item, trajectories: ReadonlyArray<Trajectory>) {
-    const scores = yield* score(item, trajectories)
-    if (scores.length !== trajectories.length) {
-      return yield* new Unscorable({ message: `${scores.length} scores for ${trajectories.length} trajectories` })
-    }
-    return scores
-  })
-  const toWork = (item: Item): Work => ({
-    label: label(item),
-    rollOut: inside(
-      Effect.gen(function* () {
-        const rollouts = yield* collectTrajectories(item)
-        const parts = "groups" in rollouts ? rollouts : { groups: [{ trajectories: rollouts }] }
-        const groups = yield* Effect.forEach(
-          parts.groups.filter((group) => group.trajectories.length > 0),
-          (group) => Effect.map(scored(item, group.trajectories), (scores) => toScoredGroup(group, scores))
-        )
-        return { groups, requeued: (parts.requeue ?? []).map(toWork) }
-      }).pipe(Effect.withSpan("Environment.rollOut", { attributes: { "environment.name": name } }))
-    )
-  })
-  const work = (cursor: number) => failing(items(cursor)).pipe(Stream.map(toWork))
-
-  return {
-    name,
-    settings: chosen,
-    encodedSettings,
-    work,
-    groups: work(0).pipe(
-      Stream.mapEffect(({ label, rollOut }) =>
-        rollOut.pipe(
-          Effect.map(({ groups }) => groups),
-          Effect.catchTag("Unscorable", (error) =>
-            Effect.as(Effect.logWarning("group skipped", { item: label, reason: error.message }), [])
-          )
-        )
-      ),
-      Stream.flattenIterable
-    ),
-    evaluation: Option.map(
-      Option.fromUndefinedOr(evaluation),
-      ({ collectTrajectories, isCorrect = isPositive, items }) =>
-        failing(items).pipe(
-          Stream.map((item) => ({
-            label: label(item),
-            evaluate: inside(
-              Effect.gen(function* () {
-                const trajectories = yield* collectTrajectories(item)
-                const scores = yield* scored(item, trajectories)
-                return trajectories.map((trajectory, index) => {
-                  const value = scoreValue(scores[index]!)
-                  return { trajectory, score: value, correct: isCorrect(value) }
-                })
-              })
-            )
-          }))
-        )
-    ),
-    state: Option.map(Option.fromUndefinedOr(definition.state), ({ restore, save }) => ({
-      save,
-      restore: (saved: unknown) => restore(saved).pipe(Effect.provideContext(context), Effect.mapError(crossing))
-    })),
-    claims: Option.map(Option.fromUndefinedOr(definition.claims), ({ gold, scoreRange, wrong }) => ({
-      scoreRange,
-      items: failing(items(0)).pipe(
-        Stream.map((item) => ({
-          label: label(item),
-          gold: gold(item),
-          wrong: wrong(item),
-          score: (group: ReadonlyArray<Trajectory>) =>
-            inside(Effect.map(scored(item, group), (scores) => scores.map(scoreValue)))
-        }))
-      )
-    }))
-  }
-}
-
-const isPositive = (score: number): boolean => score > 0
-
-const scoreValue = (score: Score): number => (typeof score === "number" ? score : score.score)
-
-/** The wire's view of a group: lists that no trajectory has are absent, logprobs only where all have them. */
-export const toScoredGroup = (group: RolloutGroup, scores: ReadonlyArray<Score>): ScoredGroup => {
-  const { generationParams, groupOverrides, images, trajectories } = group
-  const details = scores.map((score) => (typeof score === "number" ? { score } : score))
-  const withAdvantages = details.some(({ advantages }) => advantages !== undefined)
-  return {
-    tokens: trajectories.map(({ tokens }) => tokens),
-    masks: trajectories.map(({ mask }) => mask),
-    scores: Float64Array.from(details, ({ score }) => score),
-    messages: trajectories.map(({ messages }) => messages),
-    ...(trajectories.every(({ logprobs }) => logprobs !== undefined) && {
-      inferenceLogprobs: trajectories.map(
-        ({ logprobs, tokens }) => logprobs ?? new Float32Array(tokens.length).fill(notSampled)
-      )
-    }),
-    ...(withAdvantages && {
-      advantages: trajectories.map(({ tokens }, index) => {
-        const { advantages, score } = details[index]!
-        return advantages === undefined ? new Float32Array(tokens.length).fill(score) : Float32Array.from(advantages)
-      })
-    }),
-    ...(details.some(({ overrides }) => overrides !== undefined) && {
-      overrides: details.map(({ overrides }) => overrides ?? {})
-    }),
-    ...(trajectories.some(({ policyVersion }) => policyVersion !== undefined) && {
-      policyVersions: trajectories.map(({ policyVersion }) => policyVersion ?? null)
-    }),
-    ...(generationParams && { generationParams }),
-    ...(groupOverrides && { groupOverrides }),
-    ...(images !== undefined && { images })
-  }
-}

@@ -14,7 +14,7 @@ import { trainedTokens } from "../Trajectory.ts"
 export const reasons = [
   "wrong_size", // not group_size sequences (or group_overrides.group_size)
   "no_tokens", // a sequence without tokens: neither server nor tokenizer gave any
-  "misaligned", // masks, scores or logprobs do not match the tokens
+  "misaligned", // masks, scores, logprobs or a teacher's candidates do not match the tokens
   "not_finite", // NaN or Infinity among scores or advantages
   "identical_scores", // all scores equal, and no token-level advantages
   "too_long", // a sequence has max_token_length tokens or more
@@ -64,13 +64,12 @@ const expectedSize = ({ groupOverrides }: ScoredGroup, groupSize: number): numbe
 }
 
 const isAligned = (group: ScoredGroup): boolean => {
-  const { advantages, inferenceLogprobs, masks, refLogprobs, scores, tokens } = group
-  const fits = (rows: ReadonlyArray<ArrayLike<number>> | undefined): boolean =>
+  const { advantages, distillLogprobs, distillTokenIds, inferenceLogprobs, masks, refLogprobs, scores, tokens } = group
+  const fits = (rows: ReadonlyArray<ArrayLike<unknown>> | undefined): boolean =>
     rows === undefined ||
     (rows.length === tokens.length && rows.every((row, index) => row.length === tokens[index]!.length))
-  return (
-    scores.length === tokens.length && fits(masks) && fits(advantages) && fits(inferenceLogprobs) && fits(refLogprobs)
-  )
+  const lists = [masks, advantages, inferenceLogprobs, refLogprobs, distillTokenIds, distillLogprobs]
+  return scores.length === tokens.length && lists.every(fits)
 }
 
 const isFinite = ({ advantages, scores }: ScoredGroup): boolean =>

@@ -1,6 +1,6 @@
 /** Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module. */
 import { Context, Deferred, Effect, Exit, Fiber, Latch, Option, Path, Result, Scope, Stream } from "effect"
-import type { EnvironmentShape, RolledOut } from "../Environment.ts"
+import type { EnvironmentShape, RolledOut, Unscorable } from "../Environment.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import { ServerManager } from "../ServerManager.ts"
 import { Tokenizer } from "../Tokenizer.ts"
@@ -55,10 +55,15 @@ export const run = Effect.fn("Runner.run")(
       minBatchAllocation: settings.minBatchAllocation
     }).pipe(Effect.mapError(failing("service")))
     const { name: registeredName, numSteps, startingStep } = connection.registration()
-    const batchSize = connection.batchSize() > 0 ? connection.batchSize() : settings.batchSize
+    // Read anew each time: who registers again may find another run.
+    const batchSize = (): number => (connection.batchSize() > 0 ? connection.batchSize() : settings.batchSize)
     const totalSteps = settings.totalSteps === -1 ? numSteps : settings.totalSteps
-    yield* checkSettings(name, settings.groupSize, batchSize, totalSteps)
-    yield* Effect.logInfo("environment registered", { name: registeredName, batchSize, step: startingStep })
+    yield* checkSettings(name, settings.groupSize, batchSize(), totalSteps)
+    yield* Effect.logInfo("environment registered", {
+      name: registeredName,
+      batchSize: batchSize(),
+      step: startingStep
+    })
 
     const folder = path.join(options.spoolDirectory, name.replaceAll(/[^\w.-]/g, "_"))
     const { cursor, lineage, resumedFrom, save } = yield* Checkpoint.open({
@@ -149,8 +154,8 @@ export const run = Effect.fn("Runner.run")(
       const { groupSize, maxBatchesOffpolicy, minBatchAllocation } = settings
       const underWay = running + submitter.unsent() + answered
       const queue = Math.min(
-        Concurrency.queueRoom({ batchSize, groupSize, maxBatchesOffpolicy, minBatchAllocation, status }),
-        Concurrency.groupsUntilEnd(totalSteps, batchSize, groupSize, status)
+        Concurrency.queueRoom({ batchSize: batchSize(), groupSize, maxBatchesOffpolicy, minBatchAllocation, status }),
+        Concurrency.groupsUntilEnd(totalSteps, batchSize(), groupSize, status)
       )
       // The queue seems full, but perhaps only because some groups are counted twice: ask.
       if (queue - underWay <= 0 && (answered > 0 || isStale)) refresh.openUnsafe()
@@ -166,7 +171,13 @@ export const run = Effect.fn("Runner.run")(
       ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
     })
 
-    const deliver = Effect.fnUntraced(function* ({ index, path, work }: WorkerPool.Task, { groups }: RolledOut) {
+    const skip = (item: string, error: Unscorable): Effect.Effect<void> => {
+      metrics.dropped("unscorable")
+      return Effect.logWarning("group skipped", { item, reason: error.message })
+    }
+    const deliver = Effect.fnUntraced(function* (task: WorkerPool.Task, { groups, unscorable }: RolledOut) {
+      const { index, path, work } = task
+      for (const error of unscorable) yield* skip(work.label, error)
       const limits = filterOptions()
       const kept: Array<ScoredGroup> = []
       for (const [position, group] of groups.entries()) {
@@ -209,9 +220,8 @@ export const run = Effect.fn("Runner.run")(
         },
         onUnscorable: ({ index, work }, error, millis) => {
           metrics.item("unscorable", millis)
-          metrics.dropped("unscorable")
           cursor.release(index)
-          return Effect.logWarning("group skipped", { item: work.label, reason: error.message })
+          return skip(work.label, error)
         },
         onFailure: Effect.fnUntraced(function* ({ failures, index, work }, { cause, kind, reason }, millis, isFinal) {
           metrics.item(kind, millis)

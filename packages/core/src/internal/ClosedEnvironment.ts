@@ -1,0 +1,161 @@
+/**
+ * An environment as whoever runs it sees it: its definition with the item type, its services and its errors closed over.
+ *
+ * Every error becomes an `EnvironmentError` that names the environment, but for `Unscorable`. Of an item's groups the ones that
+ * cannot be judged are left out and the others kept.
+ */
+import { type Context, Effect, Formatter, Option, Stream } from "effect"
+import type { Definition, EnvironmentShape, RolloutGroup, Score, Work } from "../Environment.ts"
+import { EnvironmentError, Unscorable } from "../EnvironmentError.ts"
+import type { Common } from "../EnvironmentSettings.ts"
+import type { ScoredGroup } from "../ScoredGroup.ts"
+import type { Trajectory } from "../Trajectory.ts"
+
+export const make = <Item, E, R>({
+  context,
+  definition,
+  encodedSettings,
+  name,
+  settings
+}: {
+  readonly name: string
+  readonly settings: Common
+  readonly encodedSettings: { readonly [name: string]: unknown }
+  readonly definition: Definition<Item, E, R>
+  readonly context: Context.Context<R>
+}): EnvironmentShape => {
+  const { collectTrajectories, evaluation, items, label = Formatter.formatJson, score } = definition
+  const crossing = (cause: unknown): EnvironmentError =>
+    cause instanceof EnvironmentError
+      ? cause
+      : new EnvironmentError({
+          environment: name,
+          message: cause instanceof Error ? cause.message : String(cause),
+          cause
+        })
+  const inside = <B>(effect: Effect.Effect<B, Unscorable | E, R>): Effect.Effect<B, EnvironmentError | Unscorable> =>
+    effect.pipe(
+      Effect.provideContext(context),
+      Effect.mapError((error) => (error instanceof Unscorable ? error : crossing(error)))
+    )
+  const failing = <B>(stream: Stream.Stream<B, E, R>): Stream.Stream<B, EnvironmentError> =>
+    stream.pipe(Stream.provideContext(context), Stream.mapError(crossing))
+
+  const scored = Effect.fn("Environment.score")(function* (item: Item, trajectories: ReadonlyArray<Trajectory>) {
+    const scores = yield* score(item, trajectories)
+    if (scores.length !== trajectories.length) {
+      return yield* new Unscorable({ message: `${scores.length} scores for ${trajectories.length} trajectories` })
+    }
+    return scores
+  })
+  const judged = (item: Item, group: RolloutGroup): Effect.Effect<ScoredGroup | Unscorable, E, R> =>
+    scored(item, group.trajectories).pipe(
+      Effect.map((scores) => toScoredGroup(group, scores)),
+      Effect.catchIf(isUnscorable, (error) => Effect.succeed(error))
+    )
+  const toWork = (item: Item): Work => ({
+    label: label(item),
+    rollOut: inside(
+      Effect.gen(function* () {
+        const rollouts = yield* collectTrajectories(item)
+        const parts = "groups" in rollouts ? rollouts : { groups: [{ trajectories: rollouts }] }
+        const outcomes = yield* Effect.forEach(
+          parts.groups.filter(({ trajectories }) => trajectories.length > 0),
+          (group) => judged(item, group)
+        )
+        const groups = outcomes.filter((outcome): outcome is ScoredGroup => !isUnscorable(outcome))
+        const unscorable = outcomes.filter(isUnscorable)
+        const requeued = (parts.requeue ?? []).map(toWork)
+        if (unscorable[0] !== undefined && groups.length === 0 && requeued.length === 0) return yield* unscorable[0]
+        return { groups, unscorable, requeued }
+      }).pipe(Effect.withSpan("Environment.rollOut", { attributes: { "environment.name": name } }))
+    )
+  })
+  const work = (cursor: number) => failing(items(cursor)).pipe(Stream.map(toWork))
+  const skipped = (item: string, { message }: Unscorable): Effect.Effect<void> =>
+    Effect.logWarning("group skipped", { item, reason: message })
+
+  return {
+    name,
+    settings,
+    encodedSettings,
+    work,
+    groups: work(0).pipe(
+      Stream.mapEffect(({ label, rollOut }) =>
+        rollOut.pipe(
+          Effect.tap(({ unscorable }) => Effect.forEach(unscorable, (error) => skipped(label, error))),
+          Effect.map(({ groups }) => groups),
+          Effect.catchTag("Unscorable", (error) => Effect.as(skipped(label, error), []))
+        )
+      ),
+      Stream.flattenIterable
+    ),
+    evaluation: Option.map(
+      Option.fromUndefinedOr(evaluation),
+      ({ collectTrajectories, isCorrect = isPositive, items }) =>
+        failing(items).pipe(
+          Stream.map((item) => ({
+            label: label(item),
+            evaluate: inside(
+              Effect.gen(function* () {
+                const trajectories = yield* collectTrajectories(item)
+                const scores = yield* scored(item, trajectories)
+                return trajectories.map((trajectory, index) => {
+                  const value = scoreValue(scores[index]!)
+                  return { trajectory, score: value, correct: isCorrect(value) }
+                })
+              })
+            )
+          }))
+        )
+    ),
+    state: Option.map(Option.fromUndefinedOr(definition.state), ({ restore, save }) => ({
+      save,
+      restore: (saved: unknown) => restore(saved).pipe(Effect.provideContext(context), Effect.mapError(crossing))
+    })),
+    claims: Option.map(Option.fromUndefinedOr(definition.claims), ({ gold, scoreRange, wrong }) => ({
+      scoreRange,
+      items: failing(items(0)).pipe(
+        Stream.map((item) => ({
+          label: label(item),
+          gold: gold(item),
+          wrong: wrong(item),
+          score: (group: ReadonlyArray<Trajectory>) =>
+            inside(Effect.map(scored(item, group), (scores) => scores.map(scoreValue)))
+        }))
+      )
+    }))
+  }
+}
+
+const isUnscorable = (outcome: unknown): outcome is Unscorable => outcome instanceof Unscorable
+
+const isPositive = (score: number): boolean => score > 0
+
+const scoreValue = (score: Score): number => (typeof score === "number" ? score : score.score)
+
+/** The wire's view of a group: lists that no trajectory has are absent, logprobs only where all have them. */
+const toScoredGroup = ({ trajectories, ...beside }: RolloutGroup, scores: ReadonlyArray<Score>): ScoredGroup => {
+  const details = scores.map((score) => (typeof score === "number" ? { score } : score))
+  const logprobs = trajectories.flatMap(({ logprobs }) => (logprobs === undefined ? [] : [logprobs]))
+  return {
+    ...beside,
+    tokens: trajectories.map(({ tokens }) => tokens),
+    masks: trajectories.map(({ mask }) => mask),
+    scores: Float64Array.from(details, ({ score }) => score),
+    messages: trajectories.map(({ messages }) => messages),
+    ...(logprobs.length === trajectories.length && { inferenceLogprobs: logprobs }),
+    ...(details.some(({ advantages }) => advantages !== undefined) && {
+      advantages: trajectories.map(({ tokens }, index) => {
+        const { advantages, score } = details[index]!
+        return advantages === undefined ? new Float32Array(tokens.length).fill(score) : Float32Array.from(advantages)
+      })
+    }),
+    ...(details.some(({ overrides }) => overrides !== undefined) && {
+      overrides: details.map(({ overrides }) => overrides ?? {})
+    }),
+    ...(trajectories.some(({ policyVersion }) => policyVersion !== undefined) && {
+      policyVersions: trajectories.map(({ policyVersion }) => policyVersion ?? null)
+    })
+  }
+}

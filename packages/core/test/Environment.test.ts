@@ -1,0 +1,183 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Option, References, Schema, Stream } from "effect"
+import * as Environment from "../src/Environment.ts"
+import * as EnvironmentSettings from "../src/EnvironmentSettings.ts"
+import { trajectory } from "./rollout/RolloutTest.ts"
+
+const silent = Effect.provideService(References.MinimumLogLevel, "None")
+
+const built = <Item>(definition: Environment.Definition<Item, Error, never>) =>
+  Environment.Environment.pipe(
+    Effect.provide(Environment.layer("letters", Environment.settings({}), () => Effect.succeed(definition))(), {
+      local: true
+    })
+  )
+
+/** An environment over three items, with whatever `definition` says otherwise. */
+const letters = (definition: Partial<Environment.Definition<string, Error, never>>) =>
+  built({
+    items: (cursor) => Stream.fromIterable(["a", "b", "c"].slice(cursor)),
+    collectTrajectories: () => Effect.succeed([trajectory(0), trajectory(1)]),
+    score: (_, group) => Effect.succeed(group.map((_, index) => index)),
+    ...definition
+  })
+
+const groupsOf = ({ groups }: Environment.EnvironmentShape) => silent(Stream.runCollect(groups))
+const firstOf = (environment: Environment.EnvironmentShape) =>
+  environment.work(0).pipe(Stream.runHead, Effect.map(Option.getOrThrow))
+
+describe("Environment", () => {
+  it.effect("of an item's groups skips those that cannot be judged, and keeps the others and what was put back", () =>
+    Effect.gen(function* () {
+      const pair = (first: number) => ({ trajectories: [trajectory(first), trajectory(first)] })
+      const environment = yield* letters({
+        collectTrajectories: () => Effect.succeed({ groups: [pair(1), pair(2), pair(3)], requeue: ["d"] }),
+        score: (_, group) =>
+          group[0]!.tokens[0] === 2
+            ? Effect.fail(new Environment.Unscorable({ message: "the judge is undecided" }))
+            : Effect.succeed([0, 1])
+      })
+      const { groups, requeued, unscorable } = yield* (yield* firstOf(environment)).rollOut
+      assert.deepStrictEqual(
+        groups.map(({ tokens }) => tokens[0]![0]),
+        [1, 3]
+      )
+      assert.deepStrictEqual(
+        unscorable.map(({ message }) => message),
+        ["the judge is undecided"]
+      )
+      assert.deepStrictEqual(
+        requeued.map(({ label }) => label),
+        ['"d"']
+      )
+      assert.strictEqual((yield* groupsOf(environment)).length, 6)
+    })
+  )
+
+  it.effect("is unscorable where no group of an item is left, and goes on with the next item", () =>
+    Effect.gen(function* () {
+      const environment = yield* letters({
+        score: (item) =>
+          item === "a" ? Effect.fail(new Environment.Unscorable({ message: "broken" })) : Effect.succeed([0, 1])
+      })
+      const error = yield* Effect.flip((yield* firstOf(environment)).rollOut)
+      assert.strictEqual(error._tag, "Unscorable")
+      assert.strictEqual((yield* groupsOf(environment)).length, 2)
+    })
+  )
+
+  it.effect("does not judge a group with a score too few", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip((yield* firstOf(yield* letters({ score: () => Effect.succeed([1]) }))).rollOut)
+      assert.deepStrictEqual([error._tag, error.message], ["Unscorable", "1 scores for 2 trajectories"])
+    })
+  )
+
+  it.effect("names itself in the errors of its items, rollouts and scores, whose cause stays", () =>
+    Effect.gen(function* () {
+      const mishap = new TypeError("no such file")
+      const places = [
+        { items: () => Stream.fail(mishap) },
+        { collectTrajectories: () => Effect.fail(mishap) },
+        { score: () => Effect.fail(mishap) }
+      ]
+      for (const place of places) {
+        const error = yield* Effect.flip(groupsOf(yield* letters(place)))
+        assert.deepStrictEqual([error.environment, error.message, error.cause], ["letters", "no such file", mishap])
+      }
+    })
+  )
+
+  it.effect("has a label for items that JSON cannot write", () =>
+    Effect.gen(function* () {
+      const item: { readonly seed: bigint; self?: unknown } = { seed: 7n }
+      item.self = item
+      const environment = yield* built({
+        items: () => Stream.make(item),
+        collectTrajectories: () => Effect.succeed([]),
+        score: () => Effect.succeed([])
+      })
+      assert.include((yield* firstOf(environment)).label, "7n")
+    })
+  )
+
+  it.effect("carries what the trainer gets beside the scores", () =>
+    Effect.gen(function* () {
+      const beside = {
+        refLogprobs: [0, 1].map(() => Float32Array.of(1, 1, -1, -1)),
+        distillTokenIds: [0, 1].map(() => [0, 1, 2, 3].map((id) => Int32Array.of(id))),
+        distillLogprobs: [0, 1].map(() => [0, 1, 2, 3].map(() => Float32Array.of(-0.5))),
+        generationParams: { temperature: 0.7 },
+        groupOverrides: { sft: true },
+        images: ["data:image/png;base64,AA=="]
+      }
+      const trajectories = [trajectory(0), { ...trajectory(1), policyVersion: 3 }]
+      const environment = yield* letters({
+        collectTrajectories: () => Effect.succeed({ groups: [{ ...beside, trajectories }] }),
+        score: () => Effect.succeed([0.5, { score: 1, advantages: [0, 0, 1, 2], overrides: { temperature: 1 } }])
+      })
+      const [group] = yield* groupsOf(environment)
+      assert.deepInclude(group, beside)
+      assert.deepStrictEqual(group!.scores, Float64Array.of(0.5, 1))
+      assert.deepStrictEqual(group!.overrides, [{}, { temperature: 1 }])
+      assert.deepStrictEqual(group!.policyVersions, [null, 3])
+      assert.deepStrictEqual(group!.advantages, [Float32Array.of(0.5, 0.5, 0.5, 0.5), Float32Array.of(0, 0, 1, 2)])
+      assert.strictEqual(group!.inferenceLogprobs?.length, 2)
+    })
+  )
+
+  it.effect("leaves logprobs out where one trajectory has none", () =>
+    Effect.gen(function* () {
+      const { logprobs: _, ...plain } = trajectory(1)
+      const environment = yield* letters({ collectTrajectories: () => Effect.succeed([trajectory(0), plain]) })
+      const [group] = yield* groupsOf(environment)
+      assert.notProperty(group, "inferenceLogprobs")
+    })
+  )
+
+  it.effect("merges two of a kind that differ in settings", () =>
+    Effect.gen(function* () {
+      const kind = Environment.layer("kind", Environment.settings({}), ({ groupSize }) =>
+        Effect.succeed<Environment.Definition<number, Error, never>>({
+          items: () => Stream.make(groupSize),
+          collectTrajectories: () => Effect.succeed([]),
+          score: () => Effect.succeed([])
+        })
+      )
+      const both = yield* Effect.provide(
+        Environment.Environments,
+        Environment.merge(kind({ groupSize: 2 }), kind({ groupSize: 3 }))
+      )
+      assert.deepStrictEqual(
+        both.map(({ settings }) => settings.groupSize),
+        [2, 3]
+      )
+    })
+  )
+
+  it.effect("refuses unknown and unfit settings, naming the field as the user writes it", () =>
+    Effect.gen(function* () {
+      const { fromEncoded } = Environment.layer("kind", Environment.settings({}), () =>
+        Effect.succeed<Environment.Definition<number, Error, never>>({
+          items: () => Stream.empty,
+          collectTrajectories: () => Effect.succeed([]),
+          score: () => Effect.succeed([])
+        })
+      )
+      const refused = (given: unknown) => Effect.map(Effect.flip(Layer.build(fromEncoded(given))), String)
+      assert.include(yield* refused({ group_sise: 4 }), "group_sise")
+      assert.include(yield* refused({ min_batch_allocation: 1.5 }), "min_batch_allocation")
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(Layer.build(fromEncoded({ group_size: 0 })))))
+    })
+  )
+})
+
+describe("EnvironmentSettings", () => {
+  it("writes every setting as it reads it", () => {
+    const settings = EnvironmentSettings.make({ largest: Environment.field(Schema.Int, 9, "largest number") })
+    const given = settings.complete({ largest: 4, minBatchAllocation: 0.25, evalHandling: "NONE" })
+    const encoded = settings.encode(given)
+    assert.deepInclude(encoded, { largest: 4, min_batch_allocation: 0.25, eval_handling: "NONE", group_size: 4 })
+    assert.deepStrictEqual(Effect.runSync(settings.decode(encoded)), given)
+  })
+})
