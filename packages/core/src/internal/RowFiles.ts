@@ -78,15 +78,13 @@ const csv = (source: string, path: string): Rows =>
   Stream.unwrap(
     Effect.gen(function* () {
       const { parse } = yield* Effect.promise(() => import("csv-parse"))
-      const records = yield* Effect.acquireRelease(
-        Effect.sync(() => {
-          const file = createReadStream(path)
-          const parser = parse({ bom: true, columns: true, info: true, skip_empty_lines: true })
-          file.on("error", (error) => parser.destroy(error))
-          return file.pipe(parser)
-        }),
-        (parser) => Effect.sync(() => parser.destroy())
+      const file = yield* Effect.acquireRelease(
+        Effect.sync(() => createReadStream(path)),
+        // A parser that is destroyed leaves the file it reads from open.
+        (stream) => Effect.sync(() => stream.destroy())
       )
+      const records = parse({ bom: true, columns: true, info: true, skip_empty_lines: true })
+      file.on("error", (error) => records.destroy(error)).pipe(records)
       return Stream.fromAsyncIterable<CsvRecord, DatasetError>(records, (cause) => {
         const line = cause instanceof Error && "lines" in cause ? Number(cause.lines) : undefined
         return line === undefined
