@@ -4,7 +4,9 @@ import { TestClock } from "effect/testing"
 import * as Environment from "../src/Environment.ts"
 import { InferenceError } from "../src/Inference.ts"
 import * as MemoryTrajectoryClient from "../src/MemoryTrajectoryClient.ts"
+import * as Evaluate from "../src/rollout/Evaluate.ts"
 import * as Rollout from "../src/Rollout.ts"
+import { bytes, Tokenizer, type TokenizerShape } from "../src/Tokenizer.ts"
 import { TrajectoryClient, TrajectoryError } from "../src/TrajectoryClient.ts"
 import {
   behindNetwork,
@@ -408,6 +410,52 @@ describe("Rollout", () => {
     }).pipe(Effect.provide(layerParts))
   )
 
+  it.effect("counts the groups of an item that cannot be judged, and sends the others", () =>
+    Effect.gen(function* () {
+      const client = MemoryTrajectoryClient.make({ batchSize: 2 })
+      const pair = (item: number) => ({ trajectories: [trajectory(item), trajectory(item)] })
+      const environment = yield* numbers({
+        items: (cursor) => Stream.fromIterable(range(cursor, 4)),
+        settings: { maxBatchesOffpolicy: 100 },
+        collectTrajectories: (item) => Effect.succeed({ groups: [pair(item), pair(item + 100)] }),
+        score: (_, group) =>
+          group[0]!.tokens[0]! >= 100
+            ? Effect.fail(new Environment.Unscorable({ message: "undecided" }))
+            : Effect.succeed([0, 1])
+      })
+      const summary = yield* Fiber.join(yield* start(environment, client, { spoolDirectory: yield* folder }))
+      assert.strictEqual(summary.groupsSent, 4)
+      assert.deepStrictEqual(summary.dropped, { unscorable: 4 })
+      assert.deepStrictEqual(summary.items, { succeeded: 4 })
+    }).pipe(Effect.provide(layerParts))
+  )
+
+  it.effect("goes on when the outcome of a rollout cannot be handled, and keeps its item for the next start", () =>
+    Effect.gen(function* () {
+      const client = MemoryTrajectoryClient.make({ batchSize: 2 })
+      const unreadable: TokenizerShape = {
+        ...bytes,
+        decode: () => {
+          throw new RangeError("no such token")
+        }
+      }
+      const environment = yield* numbers({
+        items: (cursor) => Stream.fromIterable(range(cursor, 3)),
+        settings: { includeMessages: true, maxBatchesOffpolicy: 100 },
+        collectTrajectories: (item) => {
+          const one = item === 1 ? { ...trajectory(item), messages: [] } : trajectory(item)
+          return Effect.succeed([one, one])
+        }
+      })
+      const running = yield* start(environment, client, { spoolDirectory: yield* folder }).pipe(
+        Effect.provideService(Tokenizer, unreadable)
+      )
+      assert.strictEqual((yield* Fiber.join(running)).groupsSent, 2)
+      const saved = Option.getOrThrow(yield* client.loadState("numbers")).value
+      assert.deepInclude(saved, { cursor: { frontier: 1, finished: [[2, 2]] } })
+    }).pipe(Effect.provide(layerParts))
+  )
+
   it.effect("saves and restores an environment's own state", () =>
     Effect.gen(function* () {
       const client = MemoryTrajectoryClient.make({ batchSize: 2 })
@@ -563,6 +611,20 @@ describe("Rollout", () => {
       assert.deepStrictEqual(report.failures, [{ item: "3", reason: "judge is away" }])
       const samples = (yield* fs.readFileString(`${evals}/numbers/step-2/samples.jsonl`)).trim().split("\n")
       assert.strictEqual(samples.length, 6)
+    }).pipe(Effect.provide(layerParts))
+  )
+
+  it.effect("gives results that come at the same time folders of their own", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const options = { directory, name: "numbers", step: 3, modelName: "tiny", maxTokenLength: 8 }
+      const save = Evaluate.save({ items: [], failures: [], seconds: 1 }, options)
+      const folders = yield* Effect.all([save, save, save], { concurrency: "unbounded" })
+      assert.deepStrictEqual(folders.map((one) => one.slice(directory.length)).sort(), [
+        "/numbers/step-3",
+        "/numbers/step-3_1",
+        "/numbers/step-3_2"
+      ])
     }).pipe(Effect.provide(layerParts))
   )
 

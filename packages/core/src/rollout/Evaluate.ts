@@ -5,7 +5,7 @@
  * their own, never over earlier ones: `metrics.json` in the shape of the original's (atroposlib/envs/base.py, `evaluate_log`) and
  * `samples.jsonl`, one line per completion.
  */
-import { Clock, Effect, FileSystem, Option, Path, Schema, Stream } from "effect"
+import { Clock, Effect, FileSystem, Option, Path, type PlatformError, Schema, Stream } from "effect"
 import type { EnvironmentError, EnvironmentShape, EvaluatedTrajectory } from "../Environment.ts"
 import * as Evaluation from "../Evaluation.ts"
 import { reasonOf } from "./reason.ts"
@@ -114,10 +114,18 @@ export const save = Effect.fn("Evaluate.save")(
     const path = yield* Path.Path
     const parent = path.join(options.directory, options.name)
     yield* fs.makeDirectory(parent, { recursive: true })
-    let folder = path.join(parent, `step-${options.step}`)
-    for (let number = 1; yield* fs.exists(folder); number++)
-      folder = path.join(parent, `step-${options.step}_${number}`)
-    yield* fs.makeDirectory(folder)
+    // Making the folder claims its name: two environments of a kind may be done at the same time.
+    const claim = (number: number): Effect.Effect<string, PlatformError.PlatformError> => {
+      const folder = path.join(parent, `step-${options.step}${number === 0 ? "" : `_${number}`}`)
+      return fs.makeDirectory(folder).pipe(
+        Effect.as(folder),
+        Effect.catchIf(
+          ({ reason }) => reason._tag === "AlreadyExists",
+          () => claim(number + 1)
+        )
+      )
+    }
+    const folder = yield* claim(0)
     yield* write(folder, evaluated, options)
     return folder
   },

@@ -77,9 +77,10 @@ export const make = (environment: string): RolloutMetrics => {
       items[outcome] = (items[outcome] ?? 0) + 1
       count(unpublishedItems, outcome)
       if (outcome === "given_up") return
-      window.durations.push(millis / 1000)
-      if (outcome === "succeeded") window.succeeded.push(millis / 1000)
-      else window.failed.push(millis / 1000)
+      const seconds = millis / 1000
+      window.durations.add(seconds)
+      if (outcome === "succeeded") window.succeeded.add(seconds)
+      else window.failed.add(seconds)
     },
     sentSinceTaken: () => window.sent,
     take: () => {
@@ -111,9 +112,10 @@ interface Window {
   readonly lengths: Array<number>
   readonly scores: Array<number>
   readonly dropped: Map<string, number>
-  readonly durations: Array<number>
-  readonly succeeded: Array<number>
-  readonly failed: Array<number>
+  // Sums, not lists: while every group is dropped no step ends the window.
+  readonly durations: Spread
+  readonly succeeded: Spread
+  readonly failed: Spread
 }
 
 const emptyWindow = (): Window => ({
@@ -122,9 +124,9 @@ const emptyWindow = (): Window => ({
   lengths: [],
   scores: [],
   dropped: new Map(),
-  durations: [],
-  succeeded: [],
-  failed: []
+  durations: makeSpread(),
+  succeeded: makeSpread(),
+  failed: makeSpread()
 })
 
 const count = (counts: Map<string, number>, name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1)
@@ -140,7 +142,9 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
   if (groups > 0) figures["train/percent_identical"] = (window.dropped.get("identical_scores") ?? 0) / groups
   if (window.scores.length > 0) figures["train/scores_mean"] = Evaluation.mean(window.scores)
   if (window.lengths.length > 0) {
-    const { max, mean, min, std } = summary(window.lengths)
+    const spread = makeSpread()
+    for (const length of window.lengths) spread.add(length)
+    const { max, mean, min, std } = spread.figures()
     figures["train/completion_lengths"] = mean
     figures["train/completion_lengths_std"] = std
     figures["train/completion_lengths_max"] = max
@@ -153,24 +157,38 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
   return figures
 }
 
-/** Population figures, as the original's. */
-const summary = (values: ReadonlyArray<number>) => {
-  const mean = Evaluation.mean(values)
+/** Mean, standard deviation (population's, as the original), largest and smallest of numbers that are not kept. */
+interface Spread {
+  readonly count: () => number
+  readonly add: (value: number) => void
+  readonly figures: () => { readonly mean: number; readonly std: number; readonly max: number; readonly min: number }
+}
+
+const makeSpread = (): Spread => {
+  let count = 0
+  let mean = 0
   let squares = 0
   let max = Number.NEGATIVE_INFINITY
   let min = Number.POSITIVE_INFINITY
-  for (const value of values) {
-    squares += (value - mean) ** 2
-    max = Math.max(max, value)
-    min = Math.min(min, value)
+  return {
+    count: () => count,
+    // Welford 1962: no difference of two large sums.
+    add: (value) => {
+      count++
+      const before = value - mean
+      mean += before / count
+      squares += before * (value - mean)
+      max = Math.max(max, value)
+      min = Math.min(min, value)
+    },
+    figures: () => ({ mean, std: Math.sqrt(squares / count), max, min })
   }
-  return { mean, std: Math.sqrt(squares / values.length), max, min }
 }
 
 /** Only of more than one value, as the original. */
-const perf = (figures: Record<string, number>, name: string, values: ReadonlyArray<number>): void => {
-  if (values.length < 2) return
-  for (const [kind, value] of Object.entries(summary(values))) figures[`train_perf/${name}_${kind}`] = value
+const perf = (figures: Record<string, number>, name: string, spread: Spread): void => {
+  if (spread.count() < 2) return
+  for (const [kind, value] of Object.entries(spread.figures())) figures[`train_perf/${name}_${kind}`] = value
 }
 
 /** The inference servers' figures, all servers of the list: `server/server_<i>_request_time_avg`, `…_eval_…`. */
