@@ -53,8 +53,11 @@ export const program = Effect.gen(function* () {
   })
   yield* consume.pipe(Effect.provide(Rollout.layer()))
 }).pipe(
-  Effect.provide(environments),
-  Effect.provide(Layer.mergeAll(ServerManager.layerScripted(answers), service, NodeServices.layer))
+  Effect.provide(
+    environments.pipe(
+      Layer.provideMerge(Layer.mergeAll(ServerManager.layerScripted(answers), service, NodeServices.layer))
+    )
+  )
 )
 
 if (import.meta.main) await Effect.runPromise(program)

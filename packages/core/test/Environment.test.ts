@@ -22,6 +22,8 @@ const letters = (definition: Partial<Environment.Definition<string, Error, never
     ...definition
   })
 
+const pair = (first: number) => ({ trajectories: [trajectory(first), trajectory(first)] })
+
 const groupsOf = ({ groups }: Environment.EnvironmentShape) => silent(Stream.runCollect(groups))
 const firstOf = (environment: Environment.EnvironmentShape) =>
   environment.work(0).pipe(Stream.runHead, Effect.map(Option.getOrThrow))
@@ -29,7 +31,6 @@ const firstOf = (environment: Environment.EnvironmentShape) =>
 describe("Environment", () => {
   it.effect("of an item's groups skips those that cannot be judged, and keeps the others and what was put back", () =>
     Effect.gen(function* () {
-      const pair = (first: number) => ({ trajectories: [trajectory(first), trajectory(first)] })
       const environment = yield* letters({
         collectTrajectories: () => Effect.succeed({ groups: [pair(1), pair(2), pair(3)], requeue: ["d"] }),
         score: (_, group) =>

@@ -28,6 +28,8 @@ import {
 const range = (from: number, to: number): ReadonlyArray<number> =>
   Array.from({ length: to - from }, (_, index) => from + index)
 
+const pair = (item: number) => ({ trajectories: [trajectory(item), trajectory(item)] })
+
 /** An environment's own error. */
 class Mishap extends Schema.TaggedError<Mishap>()("Mishap", { message: Schema.String }) {}
 
@@ -413,7 +415,6 @@ describe("Rollout", () => {
   it.effect("counts the groups of an item that cannot be judged, and sends the others", () =>
     Effect.gen(function* () {
       const client = MemoryTrajectoryClient.make({ batchSize: 2 })
-      const pair = (item: number) => ({ trajectories: [trajectory(item), trajectory(item)] })
       const environment = yield* numbers({
         items: (cursor) => Stream.fromIterable(range(cursor, 4)),
         settings: { maxBatchesOffpolicy: 100 },

@@ -72,8 +72,6 @@ export const make = <Item, E, R>({
     )
   })
   const work = (cursor: number) => failing(items(cursor)).pipe(Stream.map(toWork))
-  const skipped = (item: string, { message }: Unscorable): Effect.Effect<void> =>
-    Effect.logWarning("group skipped", { item, reason: message })
 
   return {
     name,
@@ -129,6 +127,9 @@ export const make = <Item, E, R>({
 }
 
 const isUnscorable = (outcome: unknown): outcome is Unscorable => outcome instanceof Unscorable
+
+const skipped = (item: string, { message }: Unscorable): Effect.Effect<void> =>
+  Effect.logWarning("group skipped", { item, reason: message })
 
 const isPositive = (score: number): boolean => score > 0
 
