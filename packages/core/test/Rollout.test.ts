@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, FileSystem, Option, Schema, Stream } from "effect"
+import { Effect, Exit, Fiber, FileSystem, Logger, Option, References, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Environment from "../src/Environment.ts"
 import { InferenceError } from "../src/Inference.ts"
@@ -428,6 +428,25 @@ describe("Rollout", () => {
       assert.strictEqual(summary.groupsSent, 4)
       assert.deepStrictEqual(summary.dropped, { unscorable: 4 })
       assert.deepStrictEqual(summary.items, { succeeded: 4 })
+    }).pipe(Effect.provide(layerParts))
+  )
+
+  it.effect("shows the first group that is dropped for a reason, and what the reason means", () =>
+    Effect.gen(function* () {
+      const shown: Array<string> = []
+      const remember = Logger.make(({ logLevel, message }) => void shown.push(`${logLevel} ${JSON.stringify(message)}`))
+      const environment = yield* numbers({
+        items: (cursor) => Stream.fromIterable(range(cursor, 4)),
+        collectTrajectories: (item) => Effect.succeed([trajectory(item)])
+      })
+      const client = MemoryTrajectoryClient.make({ batchSize: 4 })
+      const summary = yield* Effect.flatMap(
+        start(environment, client, { spoolDirectory: yield* folder }),
+        Fiber.join
+      ).pipe(Effect.provide(Logger.layer([remember])), Effect.provideService(References.MinimumLogLevel, "Warn"))
+      assert.deepStrictEqual(summary.dropped, { wrong_size: 4 })
+      assert.strictEqual(shown.length, 1)
+      assert.include(shown[0], "it has not group_size sequences")
     }).pipe(Effect.provide(layerParts))
   )
 

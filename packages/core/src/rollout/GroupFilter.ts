@@ -10,18 +10,18 @@ import type { Message } from "../Message.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import { trainedTokens } from "../Trajectory.ts"
 
-/** Why a group was not sent. */
-export const reasons = [
-  "wrong_size", // not group_size sequences (or group_overrides.group_size)
-  "no_tokens", // a sequence without tokens: neither server nor tokenizer gave any
-  "misaligned", // masks, scores, logprobs or a teacher's candidates do not match the tokens
-  "not_finite", // NaN or Infinity among scores or advantages
-  "identical_scores", // all scores equal, and no token-level advantages
-  "too_long", // a sequence has max_token_length tokens or more
-  "unscorable", // the environment could not judge the item
-  "rejected_by_service" // the service refused it; see the dead letters
-] as const
-export type DropReason = (typeof reasons)[number]
+/** Why a group was not sent, and what that means. */
+export const reasons = {
+  wrong_size: "it has not group_size sequences (or group_overrides.group_size)",
+  no_tokens: "a sequence has no tokens: neither server nor tokenizer gave any",
+  misaligned: "masks, scores, logprobs or a teacher's candidates do not match the tokens",
+  not_finite: "there is NaN or Infinity among scores or advantages",
+  identical_scores: "all scores are equal, and there are no token-level advantages",
+  too_long: "a sequence has the run's max_token_length tokens or more",
+  unscorable: "the environment could not judge it",
+  rejected_by_service: "the service refused it; see the dead letters"
+} as const
+export type DropReason = keyof typeof reasons
 
 export interface FilterOptions {
   readonly groupSize: number

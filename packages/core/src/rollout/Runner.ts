@@ -171,6 +171,14 @@ export const run = Effect.fn("Runner.run")(
       ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
     })
 
+    const droppedFor = new Set<GroupFilter.DropReason>()
+    // The first of a kind is shown: whose groups are all dropped sends none, and would never learn why.
+    const drop = (item: string, reason: GroupFilter.DropReason): Effect.Effect<void> => {
+      metrics.dropped(reason)
+      const log = droppedFor.has(reason) ? Effect.logDebug : Effect.logWarning
+      droppedFor.add(reason)
+      return log("group dropped", { item, reason, because: GroupFilter.reasons[reason] })
+    }
     const skip = (item: string, error: Unscorable): Effect.Effect<void> => {
       metrics.dropped("unscorable")
       return Effect.logWarning("group skipped", { item, reason: error.message })
@@ -183,8 +191,7 @@ export const run = Effect.fn("Runner.run")(
       for (const [position, group] of groups.entries()) {
         const verdict = GroupFilter.filter(group, limits)
         if (Result.isFailure(verdict)) {
-          metrics.dropped(verdict.failure)
-          yield* Effect.logDebug("group dropped", { item: work.label, reason: verdict.failure })
+          yield* drop(work.label, verdict.failure)
           continue
         }
         metrics.kept(verdict.success)
