@@ -5,7 +5,7 @@
  * an addition, subtraction or multiplication on a running total that stays a natural number. Reward 1 if the last number of the
  * answer (boxed, or after "answer is", or simply the last) equals the total, else 0.
  */
-import { Environment, type EnvironmentSettings, Message, ServerManager, type Trajectory } from "@atropos/core"
+import { Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
 import { seeded, type SeededRandom } from "./SeededRandom.ts"
 
@@ -35,14 +35,6 @@ export const settings = Environment.settings({
   // The vocabulary of the quick start needs no download.
   tokenizerName: Environment.field(Schema.String, "bytes", "tokenizer; bytes: byte-level, no download")
 })
-type Settings = EnvironmentSettings.Common & {
-  readonly seed: number
-  readonly difficulty: number
-  readonly largestNumber: number
-  readonly evaluationItems: number
-  readonly temperature: number
-}
-
 /** The problem number `index` of a seed: a pure function, so that a cursor is all there is to resume. */
 export const story = ({
   difficulty,
@@ -85,9 +77,9 @@ export const parseAnswer = (completion: string): number | undefined => {
   return undefined
 }
 
-export const layer = Environment.layer("arithmetic-stories", settings, (given: Settings) =>
+export const layer = Environment.layer("arithmetic-stories", settings, (chosen) =>
   Effect.gen(function* () {
-    const { difficulty, evaluationItems, groupSize, largestNumber, maxTokenLength, seed, temperature } = given
+    const { difficulty, evaluationItems, groupSize, largestNumber, maxTokenLength, seed, temperature } = chosen
     const servers = yield* ServerManager.ServerManager
     const storyAt = (index: number, from: number) => story({ seed: from, index, difficulty, largestNumber })
 

@@ -6,16 +6,7 @@
  * 10 tokens count for the group's mean and are not learnt from.
  * Data: Cobbe et al. 2021, https://arxiv.org/abs/2110.14168 (MIT). Behaviour: gsm8k_server.py of the original.
  */
-import {
-  Dataset,
-  Environment,
-  type EnvironmentSettings,
-  MathVerifier,
-  Message,
-  Rewards,
-  ServerManager,
-  Trajectory
-} from "@atropos/core"
+import { Dataset, Environment, MathVerifier, Message, Rewards, ServerManager, Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
 
 /** A row of the published data set; `answer` is a worked solution that ends in `#### <number>`. */
@@ -42,20 +33,12 @@ export const settings = Environment.settings({
   temperature: Environment.field(Schema.Finite, 1, "sampling temperature of training rollouts"),
   evalTemperature: Environment.field(Schema.Finite, 0.6, "sampling temperature of evaluation rollouts")
 })
-type Settings = EnvironmentSettings.Common & {
-  readonly trainSplit: string
-  readonly testSplit: string
-  readonly seed: number
-  readonly temperature: number
-  readonly evalTemperature: number
-}
-
 /** The reference answer: what follows the last `#`, without thousands separators. */
 export const referenceAnswer = (answer: string): string => answer.split("#").at(-1)!.trim().replaceAll(",", "")
 
-export const layer = Environment.layer("gsm8k", settings, (given: Settings) =>
+export const layer = Environment.layer("gsm8k", settings, (chosen) =>
   Effect.gen(function* () {
-    const { evalTemperature, groupSize, maxTokenLength, seed, temperature, testSplit, trainSplit } = given
+    const { evalTemperature, groupSize, maxTokenLength, seed, temperature, testSplit, trainSplit } = chosen
     const servers = yield* ServerManager.ServerManager
     const verifier = yield* MathVerifier.MathVerifier
     const dataset = yield* Dataset.Dataset
