@@ -5,6 +5,7 @@ import { TestConsole } from "effect/testing"
 import * as Letters from "../01-letters.ts"
 import * as TwoEnvironments from "../02-two-environments.ts"
 import * as Embedding from "../04-embedding.ts"
+import * as MultiTurn from "../05-multi-turn.ts"
 
 const printed = <E>(program: Effect.Effect<unknown, E>) =>
   Effect.andThen(program, TestConsole.logLines).pipe(
@@ -35,5 +36,17 @@ describe("examples", () => {
       assert.strictEqual(own, "the host application")
       assert.match(service!, /^trajectory service at http:.*\/atropos: batch size -1$/)
     })
+  )
+
+  it.effect("05: makes one sequence of a game's turns, whose answers are trained", () =>
+    Effect.map(printed(MultiTurn.program), (lines) =>
+      // An answer is a digit and the end of the turn.
+      assert.deepStrictEqual(lines, [
+        "score 0.25, 8 tokens trained",
+        "score 0.33, 6 tokens trained",
+        "score 0.25, 8 tokens trained",
+        "score 0.50, 4 tokens trained"
+      ])
+    )
   )
 })

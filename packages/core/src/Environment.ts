@@ -50,7 +50,7 @@ export interface Claims<Item> {
 }
 
 export interface Definition<Item, E, R> {
-  /** Items from `cursor` on, in an order that depends on settings alone; cursor = items already taken. */
+  /** Items from `cursor` on, in an order that depends on settings (and `state`) alone; cursor = items already taken. */
   readonly items: (cursor: number) => Stream.Stream<Item, E, R>
   readonly collectTrajectories: (item: Item) => Effect.Effect<Rollouts<Item>, E, R>
   /** One score per trajectory, in their order. */
@@ -59,7 +59,7 @@ export interface Definition<Item, E, R> {
     group: ReadonlyArray<Trajectory>
   ) => Effect.Effect<ReadonlyArray<Score>, Unscorable | E, R>
   readonly evaluation?: EvaluationDefinition<Item, E, R>
-  /** State beside the cursor (a curriculum, say) that must survive a restart: JSON out, JSON in. */
+  /** State beside the cursor (a curriculum, say) that must survive a restart: JSON out, JSON in. Items under way count in it already. */
   readonly state?: {
     readonly save: Effect.Effect<unknown>
     readonly restore: (saved: unknown) => Effect.Effect<void, E, R>
