@@ -23,28 +23,31 @@ const fillPacked = async ({ port }: RunningServer, batches: number) => {
   const envId = await Session.open(port, 64, 8)
   const key = randomUUID()
   const encoded = PackedGroup.encodeList([{ key, bytes: PackedGroup.encode({ ...group, envId }) }])
-  const next = Session.packedSubmissions(encoded, key)
+  const next = Session.packedSubmissions(encoded, [key])
   await Load.run(port, { connections: 4, requests: batches * groupsPerBatch, seconds: 120, next })
 }
 
-const millisPerBatch = async (batches: number, take: (agent: Agent) => Promise<boolean>): Promise<number> => {
+const millisPerBatch = async (batches: number, take: (agent: Agent) => Promise<void>): Promise<number> => {
   const agent = new Agent({ keepAlive: true })
   const warm = Math.max(1, Math.round(batches / 10))
   for (let index = 0; index < warm; index++) await take(agent)
   const start = performance.now()
   for (let index = warm; index < batches; index++) {
-    if (!(await take(agent))) throw new Error(`batch ${index} of ${batches} is missing`)
+    await take(agent)
   }
   agent.destroy()
   return (performance.now() - start) / (batches - warm)
+}
+
+const mustBeBatch = ({ body, status }: Load.Answer): void => {
+  if (status !== 200 || body.length < 1000) throw new Error(`no batch: ${status} ${body.toString("utf8", 0, 300)}`)
 }
 
 /** A poll of the original's endpoint; a trainer has the bytes, parsing is its own. */
 const takeJson =
   ({ port }: RunningServer) =>
   async (agent: Agent) => {
-    const { body } = await Load.send(port, { method: "GET", path: "/batch" }, agent)
-    return body.length > 1000
+    mustBeBatch(await Load.send(port, { method: "GET", path: "/batch" }, agent))
   }
 
 /** Claim and ack. */
@@ -52,20 +55,21 @@ const takePacked =
   ({ port }: RunningServer) =>
   async (agent: Agent) => {
     const claim = Session.post("/v1/runs/default/batches/claim", { owner: "bench", wait_seconds: 0, lease_seconds: 60 })
-    const { body, headers, status } = await Load.send(
+    const answer = await Load.send(
       port,
       { ...claim, headers: { ...claim.headers, accept: "application/vnd.atropos.group" } },
       agent
     )
-    if (status !== 200) return false
+    mustBeBatch(answer)
+    const { headers } = answer
     const { status: acked } = await Load.send(
       port,
-      Session.post(`/v1/runs/default/batches/${String(headers["atropos-id"])}/ack`, {
+      Session.post(`/v1/runs/default/batches/${String(headers["atropos-batch-id"])}/ack`, {
         lease_token: headers["atropos-lease-token"]
       }),
       agent
     )
-    return acked < 300 && body.length > 1000
+    if (acked >= 300) throw new Error(`ack: ${acked}`)
   }
 
 export const measure = async (

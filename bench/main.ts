@@ -10,32 +10,38 @@ import * as EnvironmentLoop from "./EnvironmentLoop.ts"
 import * as Ingest from "./Ingest.ts"
 import * as Report from "./internal/Report.ts"
 import * as Servers from "./internal/Servers.ts"
+import type { RunningServer } from "./internal/Servers.ts"
 import * as StatusEnv from "./StatusEnv.ts"
 
 const chosen = process.argv.slice(2)
 const wanted = (name: string) => chosen.length === 0 || chosen.includes(name)
 
-const print = (rows: ReadonlyArray<Report.Row>) => {
-  for (const row of rows) console.log(Report.line(row))
-}
+type Measure = (ours: RunningServer, original: RunningServer | undefined) => Promise<ReadonlyArray<Report.Row>>
+
+/** Each measurement on a service with fresh data, so that none pays for what another left behind. */
+const measurements: ReadonlyArray<readonly [name: string, measure: Measure]> = [
+  ["ingest", (ours, original) => Ingest.measure(ours, original, { tokens: 1000, goals: { json: 3, packed: 6 } })],
+  ["ingest", (ours, original) => Ingest.measure(ours, original, { tokens: 2048, goals: { json: 4, packed: 10 } })],
+  ["out", BatchesOut.measure],
+  ["status", StatusEnv.measure],
+  ["loop", EnvironmentLoop.measure]
+]
 
 const measureServers = async () => {
-  const ours = await Servers.ours(process.env.DATABASE_URL)
   const original = await Servers.original()
-  console.log(
-    `${ours.name}; ${original === undefined ? "the original is not here (set ATROPOS_ORIGINAL)" : "beside the original"}`
-  )
-  console.log(Report.header)
+  const beside = original === undefined ? "the original is not here (set ATROPOS_ORIGINAL)" : "beside the original"
+  console.log(`ours on ${process.env.DATABASE_URL === undefined ? "PGlite" : "Postgres"}; ${beside}\n${Report.header}`)
   try {
-    if (wanted("ingest")) {
-      print(await Ingest.measure(ours, original, { tokens: 1000, goals: { json: 3, packed: 6 } }))
-      print(await Ingest.measure(ours, original, { tokens: 2048, goals: { json: 4, packed: 10 } }))
+    for (const [, measure] of measurements.filter(([name]) => wanted(name))) {
+      const ours = await Servers.ours(process.env.DATABASE_URL)
+      try {
+        for (const row of await measure(ours, original)) console.log(Report.line(row))
+      } finally {
+        await ours.stop()
+      }
     }
-    if (wanted("out")) print(await BatchesOut.measure(ours, original))
-    if (wanted("status")) print(await StatusEnv.measure(ours, original))
-    if (wanted("loop")) print(await EnvironmentLoop.measure(ours, original))
   } finally {
-    await Promise.all([ours.stop(), original?.stop()])
+    await original?.stop()
   }
 }
 

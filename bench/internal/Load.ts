@@ -10,7 +10,8 @@ export interface Request {
   readonly method: string
   readonly path: string
   readonly headers?: Record<string, string>
-  readonly body?: Uint8Array
+  /** In parts, where they are sent one after the other. */
+  readonly body?: Uint8Array | ReadonlyArray<Uint8Array>
 }
 
 export interface LoadResult {
@@ -29,7 +30,9 @@ export interface Answer {
 
 export const send = (port: number, { body, headers, method, path }: Request, agent: Agent): Promise<Answer> =>
   new Promise((resolve, reject) => {
-    const length = body === undefined ? {} : { "content-length": String(body.length) }
+    const parts = body === undefined ? [] : body instanceof Uint8Array ? [body] : body
+    const bytes = parts.reduce((sum, part) => sum + part.length, 0)
+    const length = body === undefined ? {} : { "content-length": String(bytes) }
     const outgoing = request(
       { host: "127.0.0.1", port, method, path, agent, headers: { ...headers, ...length } },
       (incoming) => {
@@ -42,7 +45,9 @@ export const send = (port: number, { body, headers, method, path }: Request, age
       }
     )
     outgoing.on("error", reject)
-    outgoing.end(body)
+    outgoing.cork()
+    for (const part of parts) outgoing.write(part)
+    outgoing.end()
   })
 
 /** Sends `next()` over `connections` connections until `requests` are done or `seconds` have passed. */

@@ -2,7 +2,11 @@
  * The servers that are measured, each as a process of its own on a free loopback port: ours, and the Python original where
  * ATROPOS_ORIGINAL names a checkout of it and ATROPOS_ORIGINAL_PYTHON an interpreter with its dependencies.
  */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { type ChildProcess, spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
 import { Agent } from "node:http"
@@ -76,10 +80,11 @@ const start = async (
   }
 }
 
-/** Our service; on PGlite in a temporary folder, or on the database of `databaseUrl`. */
+/** Our service on fresh data: on PGlite in a temporary folder, or in a database of its own on the server of `databaseUrl`. */
 export const ours = async (databaseUrl?: string): Promise<RunningServer> => {
   const port = await freePort()
   const folder = await mkdtemp(join(tmpdir(), "atropos-bench-"))
+  const database = databaseUrl === undefined ? undefined : await freshDatabase(databaseUrl)
   return start(
     databaseUrl === undefined ? "ours (PGlite)" : "ours (Postgres)",
     process.execPath,
@@ -90,9 +95,26 @@ export const ours = async (databaseUrl?: string): Promise<RunningServer> => {
       "--port",
       String(port)
     ],
-    { port, env: { ATROPOS_DATA_DIR: folder, DATABASE_URL: databaseUrl } },
-    () => rm(folder, { recursive: true, force: true })
+    { port, env: { ATROPOS_DATA_DIR: folder, DATABASE_URL: database?.url } },
+    async () => {
+      await database?.drop()
+      await rm(folder, { recursive: true, force: true })
+    }
   )
+}
+
+const freshDatabase = async (databaseUrl: string) => {
+  const name = `atropos_bench_${process.pid}_${randomUUID().slice(0, 8)}`
+  const url = new URL(databaseUrl)
+  url.pathname = `/${name}`
+  const administer = (statement: string) =>
+    Effect.runPromise(
+      SqlClient.SqlClient.use((sql) => sql.unsafe(statement)).pipe(
+        Effect.provide(PgClient.layer({ url: Redacted.make(databaseUrl) }))
+      )
+    )
+  await administer(`create database ${name}`)
+  return { url: url.href, drop: () => administer(`drop database ${name} with (force)`) }
 }
 
 /** The original, or undefined where none is named. */

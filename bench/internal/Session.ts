@@ -44,18 +44,20 @@ export const open = async (port: number, batchSize: number, groupSize: number): 
   return (JSON.parse(body.toString()) as { readonly env_id: number }).env_id
 }
 
-/** Requests that send the same packed group under a fresh key each time. */
-export const packedSubmissions = (encoded: Uint8Array, key: string): (() => Request) => {
-  const at = Buffer.from(encoded).indexOf(key)
-  if (at === -1) throw new Error("the key is not in the packed body")
-  return () => {
-    const body = Buffer.from(encoded)
-    body.write(randomUUID(), at)
-    return {
-      method: "POST",
-      path: "/v1/runs/default/groups",
-      headers: { "content-type": "application/vnd.atropos.group" },
-      body
-    }
-  }
+/** Requests that send the same packed body under fresh keys each time; the rest of the body is sent as it is, without a copy. */
+export const packedSubmissions = (encoded: Uint8Array, keys: ReadonlyArray<string>): (() => Request) => {
+  const whole = Buffer.from(encoded)
+  const places = keys.map((key) => whole.indexOf(key))
+  if (places.includes(-1)) throw new Error("a key is not in the packed body")
+  // Between the keys, and after the last; the keys stand in the index at the front, in order.
+  const parts = places.map((place, index) =>
+    whole.subarray(index === 0 ? 0 : places[index - 1]! + keys[index - 1]!.length, place)
+  )
+  const rest = whole.subarray(places.at(-1)! + keys.at(-1)!.length)
+  return () => ({
+    method: "POST",
+    path: "/v1/runs/default/groups",
+    headers: { "content-type": "application/vnd.atropos.group" },
+    body: [...parts.flatMap((part) => [part, Buffer.from(randomUUID())]), rest]
+  })
 }
