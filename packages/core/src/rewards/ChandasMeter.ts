@@ -16,7 +16,10 @@ const metres = {
   malini: ["LLLLLLGGGLGGLGx"],
   anustubh: ["xxxxLGGx", "xxxxLGLx"]
 } as const
-export type Metre = keyof typeof metres
+type Metre = keyof typeof metres
+
+/** Metres that are known. */
+export const metreNames = Object.keys(metres) as ReadonlyArray<Metre>
 
 const vowel = /ai|au|[aāiīuūṛṝḷḹeo]/u
 const syllable = /(ai|au|[aāiīuūṛṝḷḹeo])([ṃṁḥ]?)((?:[kgcjṭḍtdpb]h|[kgṅcjñṭḍṇtdnpbmyrlvśṣsh])*)/gu

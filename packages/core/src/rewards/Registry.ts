@@ -1,51 +1,93 @@
 /**
  * Rewards by name, for configuration files: `"format"`, or `{ type: "format", weight: 2, params: { preferred_tags: ["plan"] } }`.
  *
- * The original's spellings (`accuracyx`, `repetition_penalty`, …) are the same name: case and underscores do not count.
+ * The original's spellings (`accuracyx`, `repetition_penalty`, …) are the same name: case and underscores do not count. Parameters
+ * are checked: one that a reward does not have is refused, where the original would ignore it.
  */
-import { String } from "effect"
+import { Effect, Schema } from "effect"
+import { fromFields } from "../EnvironmentSettings.ts"
+import { oneLine } from "../internal/oneLine.ts"
 import type { MathVerifier, MathVerifierError } from "../verify/MathVerifier.ts"
 import { accuracy, accuracyX, cascadingR1Math, r1 } from "./Accuracy.ts"
-import { chandasMeter, type Metre } from "./ChandasMeter.ts"
+import { chandasMeter, metreNames } from "./ChandasMeter.ts"
+import { cosineScaled, type Embedder, type EmbeddingError } from "./CosineScaled.ts"
 import { crosswordFormat, format, formatReasoning } from "./Format.ts"
 import { reasoningSteps } from "./ReasoningSteps.ts"
 import { repetitionPenalty } from "./Repetition.ts"
 import { type Reward, weighted } from "./Reward.ts"
 
-type Params = { readonly [name: string]: unknown }
+/** No reward has the name, or it does not have the parameter. */
+export class RewardSpecError extends Schema.TaggedError<RewardSpecError>()("RewardSpecError", {
+  type: Schema.String,
+  message: Schema.String
+}) {}
 
-// Parameters come from configuration; each constructor reads the ones it knows and has a default for the rest.
-const constructors: { readonly [name: string]: (params: Params) => Reward<MathVerifierError, MathVerifier> } = {
-  accuracy,
-  accuracy_x: accuracyX,
-  cascading_r1_math: cascadingR1Math,
-  chandas_meter: ({ meter }) => chandasMeter(meter as Metre | undefined),
-  crossword_format: crosswordFormat,
-  format,
-  format_reasoning: formatReasoning,
-  r1,
-  reasoning_steps: reasoningSteps,
-  repetition_penalty: repetitionPenalty
+/** A reward as configuration names it; parameters in the original's snake_case. */
+export type RewardSpec =
+  | string
+  | { readonly type: string; readonly weight?: number; readonly params?: { readonly [name: string]: unknown } }
+
+/** What a registered reward may need: a verifier of math answers, an embedder of texts. */
+export type Registered = Reward<MathVerifierError | EmbeddingError, MathVerifier | Embedder>
+
+const flag = Schema.optionalKey(Schema.Boolean)
+const number = Schema.optionalKey(Schema.Finite)
+const count = Schema.optionalKey(Schema.Natural)
+
+/** A reward whose options, all optional, are these fields. */
+const entry = <const Fields extends Schema.Struct.Fields>(
+  fields: Fields,
+  make: (options: Schema.Struct.Type<Fields>) => Registered
+) => {
+  const { decode } = fromFields(fields)
+  return (params: unknown) => Effect.map(decode(params), make)
+}
+
+const entries = {
+  accuracy: entry({ maxBoxedThreshold: count, splitOnThinkTag: flag }, accuracy),
+  accuracy_x: entry({ caseSensitive: flag, exactMatch: flag, rewardValue: number }, accuracyX),
+  cascading_r1_math: entry({ formatBonus: number }, cascadingR1Math),
+  chandas_meter: entry({ meter: Schema.optionalKey(Schema.Literals(metreNames)) }, ({ meter }) => chandasMeter(meter)),
+  cosine_scaled: entry({ maxReward: number, minReward: number, scaleFactor: number }, cosineScaled),
+  crossword_format: entry({ rewardValue: number, strict: flag }, crosswordFormat),
+  format: entry(
+    { caseSensitive: flag, preferredTags: Schema.optionalKey(Schema.Array(Schema.String)), requireAllTags: flag },
+    format
+  ),
+  format_reasoning: entry({ rewardValue: number }, formatReasoning),
+  r1: entry({ accuracyWeight: number, formatWeight: number }, r1),
+  reasoning_steps: entry({ baseScore: number, minSteps: count, minWords: count }, reasoningSteps),
+  repetition_penalty: entry(
+    { minSentences: count, minWords: count, sentencePenalty: number, shortTextPenalty: number, threshold: number },
+    repetitionPenalty
+  )
 }
 
 /** Names that `create` knows. */
-export const names: ReadonlyArray<string> = Object.keys(constructors)
+export const names: ReadonlyArray<string> = Object.keys(entries)
 
 const key = (name: string): string =>
   name
     .toLowerCase()
     .replaceAll("_", "")
     .replace(/reward$/, "")
-const byKey = new Map(Object.entries(constructors).map(([name, constructor]) => [key(name), constructor]))
+const byKey = new Map(Object.entries(entries).map(([name, make]) => [key(name), make]))
 
-/** A reward by name. Throws for a name that is not registered: configuration is checked at start. */
-export const create = (
-  spec: string | { readonly type: string; readonly weight?: number; readonly params?: Params }
-): Reward<MathVerifierError, MathVerifier> => {
+/** A reward by name. */
+export const create = Effect.fn("Rewards.create")(function* (
+  spec: RewardSpec
+): Effect.fn.Return<Registered, RewardSpecError> {
   const { params = {}, type, weight = 1 } = typeof spec === "string" ? { type: spec } : spec
-  const constructor = byKey.get(key(type))
-  if (constructor === undefined)
-    throw new Error(`no reward is called ${JSON.stringify(type)}; there are ${names.join(", ")}`)
-  const named = Object.fromEntries(Object.entries(params).map(([name, value]) => [String.snakeToCamel(name), value]))
-  return weighted(constructor(named), weight)
-}
+  const make = byKey.get(key(type))
+  if (make === undefined) {
+    return yield* new RewardSpecError({
+      type,
+      message: `no reward is called ${JSON.stringify(type)}; there are ${names.join(", ")}`
+    })
+  }
+  const reward = yield* Effect.mapError(
+    make(params),
+    (error) => new RewardSpecError({ type, message: `parameters of the reward ${type}: ${oneLine(error)}` })
+  )
+  return weighted(reward, weight)
+})

@@ -5,7 +5,7 @@ export { cosineScaled, cosineSimilarity, Embedder, EmbeddingError, layerHuggingF
 export { crosswordFormat, format, formatReasoning, splitReasoning } from "./Format.ts"
 export { lengthPenalty } from "./LengthPenalty.ts"
 export { reasoningSteps } from "./ReasoningSteps.ts"
-export { create, names } from "./Registry.ts"
+export { create, names, type Registered, type RewardSpec, RewardSpecError } from "./Registry.ts"
 export { repetitionPenalty } from "./Repetition.ts"
 export {
   combine,

@@ -67,12 +67,21 @@ describe("Rewards", () => {
     )
   )
 
-  it("names what exists where a reward is unknown", () => {
-    assert.throws(() => Rewards.create("acuracy"), /acuracy.*accuracy/)
-  })
+  it.effect("names what exists where a reward, a parameter or a value is unknown", () =>
+    Effect.gen(function* () {
+      assert.match(yield* refusal("acuracy"), /acuracy.*accuracy/)
+      assert.match(yield* refusal({ type: "format", params: { prefered_tags: ["plan"] } }), /format.*prefered_tags/)
+      assert.match(yield* refusal({ type: "format", params: { preferred_tags: "plan" } }), /array.*preferred_tags/i)
+      assert.match(yield* refusal({ type: "chandas_meter", params: { meter: "limerick" } }), /tristubh.*meter/)
+    })
+  )
 })
 
-layer(MathVerifier.layer())("Rewards that verify", (it) => {
+const lengths = Layer.succeed(Rewards.Embedder, {
+  embed: (texts) => Effect.succeed(texts.map(({ length }) => [length, 1]))
+})
+
+layer(Layer.merge(MathVerifier.layer(), lengths))("Rewards that verify", (it) => {
   it.effect("accuracy reads the boxed answer after the thinking, and refuses a box for every guess", () =>
     Effect.gen(function* () {
       const accuracy = Rewards.accuracy()
@@ -96,22 +105,27 @@ layer(MathVerifier.layer())("Rewards that verify", (it) => {
 
   it.effect("creates rewards by the original's names, with parameters and weight", () =>
     Effect.gen(function* () {
-      assert.strictEqual(Rewards.create("accuracyx").name, "accuracy_x")
-      const heavy = Rewards.create({ type: "format", weight: 3, params: { preferred_tags: ["plan"] } })
+      assert.strictEqual((yield* Rewards.create("accuracyx")).name, "accuracy_x")
+      assert.strictEqual((yield* Rewards.create("RepetitionPenaltyReward")).name, "repetition_penalty")
+      const heavy = yield* Rewards.create({ type: "format", weight: 3, params: { preferred_tags: ["plan"] } })
       assert.deepStrictEqual(yield* Rewards.scores(heavy, ["<plan>x</plan>", "x"]), [3, 0])
     })
   )
 
   it.effect.prop("every registered reward is finite on any text", [Schema.String], ([text]) =>
     Effect.forEach(Rewards.names, (name) =>
-      Effect.map(score(Rewards.create(name), text, "42"), (value) => assert.isTrue(Number.isFinite(value), name))
+      Effect.map(
+        Effect.flatMap(Rewards.create(name), (reward) => score(reward, text, "42")),
+        (value) => assert.isTrue(Number.isFinite(value), name)
+      )
     )
   )
 })
+
+const refusal = (spec: Rewards.RewardSpec) => Effect.map(Effect.flip(Rewards.create(spec)), ({ message }) => message)
 
 const pure = (reward: Rewards.Reward, text: string): number => Effect.runSync(reward.compute(text, {}))
 
 const compass: { readonly [word: string]: ReadonlyArray<number> } = { east: [1, 0], north: [0, 1], west: [-1, 0] }
 
-const score = (reward: ReturnType<typeof Rewards.create>, text: string, solution: string) =>
-  reward.compute(text, { solution })
+const score = <E, R>(reward: Rewards.Reward<E, R>, text: string, solution: string) => reward.compute(text, { solution })
