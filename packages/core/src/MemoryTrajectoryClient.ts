@@ -1,12 +1,14 @@
 /**
  * A trajectory service in memory: runs, keys, exact-fill batches, leases, saved state, for tests and programs of one process.
  *
- * Guarantees, for as long as the process lives: a key is stored once; a batch has exactly `batchSize` sequences and the oldest
- * groups that fit; steps number from `startingStep` without gaps; a batch goes to one claimer at a time, and to the next when its
- * lease runs out or it is given back. One run; registering again changes nothing, as with the original.
+ * Guarantees, for as long as the process lives: a key is stored once; a batch has exactly `batchSize` sequences, of the oldest
+ * groups that fit, minimum shares met (`Packing`); steps number from `startingStep` without gaps; a batch goes to one claimer at a
+ * time, and to the next when its lease runs out or it is given back. One run; registering again changes nothing, as with the
+ * original.
  */
 import { Clock, Deferred, Duration, Effect, Layer, Option, Stream } from "effect"
 import type { Batch } from "./Batch.ts"
+import * as Packing from "./Packing.ts"
 import { size, type ScoredGroup } from "./ScoredGroup.ts"
 import {
   type EnvironmentSpec,
@@ -105,7 +107,11 @@ export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Traje
       free.batch = { ...free.batch, ...lease, deliveries: free.batch.deliveries + 1 }
       return free.batch
     }
-    const chosen = exactFill(queue.map(size), spec.batchSize)
+    const shares = environments.flatMap(({ isConnected, minBatchAllocation }, envId) =>
+      isConnected && minBatchAllocation !== null ? [[envId, minBatchAllocation] as const] : []
+    )
+    const waiting = queue.map((group) => ({ size: size(group), envId: group.envId ?? null }))
+    const chosen = Packing.fill(waiting, spec.batchSize, new Map(shares))
     if (chosen === undefined) return undefined
     const groups = chosen.map((index) => queue[index]!)
     const taken = new Set(chosen)
@@ -224,33 +230,4 @@ const defaultRun: Omit<RunSpec, "batchSize"> = {
   saveCheckpointInterval: -1,
   wandbGroup: "",
   wandbProject: ""
-}
-
-/** Indices, ascending, of groups that sum to exactly `total`: the oldest that can be part of such a choice; undefined if none. */
-const exactFill = (sizes: ReadonlyArray<number>, total: number): ReadonlyArray<number> | undefined => {
-  const greedy: Array<number> = []
-  let sum = 0
-  for (let index = 0; index < sizes.length && sum < total; index++) {
-    if (sum + sizes[index]! > total) continue
-    sum += sizes[index]!
-    greedy.push(index)
-  }
-  if (sum === total) return greedy
-  // reachable[i][s]: groups i and later can make s.
-  const reachable = Array.from({ length: sizes.length + 1 }, () => new Uint8Array(total + 1))
-  reachable[sizes.length]![0] = 1
-  for (let index = sizes.length - 1; index >= 0; index--) {
-    const later = reachable[index + 1]!
-    const here = reachable[index]!
-    for (let s = 0; s <= total; s++) here[s] = later[s] || (s >= sizes[index]! && later[s - sizes[index]!]) || 0
-  }
-  if (!reachable[0]![total]) return undefined
-  const chosen: Array<number> = []
-  let left = total
-  for (let index = 0; left > 0; index++) {
-    if (sizes[index]! > left || !reachable[index + 1]![left - sizes[index]!]) continue
-    chosen.push(index)
-    left -= sizes[index]!
-  }
-  return chosen
 }

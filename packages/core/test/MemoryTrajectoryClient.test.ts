@@ -27,6 +27,20 @@ describe("MemoryTrajectoryClient", () => {
     })
   )
 
+  it.effect("keeps a share of the batch for whoever is promised one", () =>
+    Effect.gen(function* () {
+      const client = MemoryTrajectoryClient.make({ batchSize: 8 })
+      yield* client.registerEnvironment(spec)
+      yield* client.registerEnvironment({ ...spec, desiredName: "b", minBatchAllocation: 0.5 })
+      yield* submit(client, [2, 2, 2, 2])
+      yield* client.submit(
+        1,
+        [7, 8, 9].map((item) => ({ key: `b${item}`, group: group(item) }))
+      )
+      assert.deepStrictEqual((yield* claim(client))?.groups.map(itemOf), [0, 1, 7, 8])
+    })
+  )
+
   it.effect("hands a batch to the next claimer when its lease runs out, and takes no ack from the first", () =>
     Effect.gen(function* () {
       const client = MemoryTrajectoryClient.make({ batchSize: 2 })
