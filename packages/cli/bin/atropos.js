@@ -27,7 +27,7 @@ const hasCondition = given.includes(condition)
  * For the verbs that serve: request bodies live outside of V8's heap, and by default every 64 MB of them (150 groups) start a
  * garbage collection of the whole heap, which then takes more than half of all time. Measured with V8 13 (Node 24), so only there.
  */
-const heapFlags = ["--external-memory-accounted-in-global-limit", "--initial-heap-size=768"]
+const heapFlags = ["--external-memory-accounted-in-global-limit", "--initial-heap-size=256"]
 const serves = ["api", "up"].includes(process.argv[2] ?? "")
 const wantedFlags = serves && major === 24 && !given.some((flag) => flag.startsWith("--initial-heap-size")) ? heapFlags : []
 
