@@ -157,6 +157,11 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
           })
         )
 
+  const startAnew = Effect.sync(() => {
+    open = undefined
+    unused = undefined
+  })
+
   const append = Effect.fnUntraced(function* (entries: ReadonlyArray<Spooled>) {
     const target = open !== undefined && open.bytes < segmentBytes ? open : (unused ??= nextSegment())
     const cutOff = target === unused ? fs.remove(target.path) : fs.truncate(target.path, target.bytes)
@@ -169,7 +174,8 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
         const file = yield* fs.open(target.path, { flag: "a" })
         yield* file.writeAll(bytes).pipe(
           Effect.andThen(file.sync),
-          Effect.onError(() => Effect.ignore(cutOff))
+          // What cannot be cut off ends its segment: behind a torn record nothing would be read.
+          Effect.onError(() => cutOff.pipe(Effect.catch(() => startAnew)))
         )
       })
     ).pipe(Effect.mapError(failing(target.path)))

@@ -119,6 +119,39 @@ describe("Spool", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.effect("begins another segment behind a torn record that cannot be cut off", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const directory = yield* folder
+      let isBroken = false
+      const broken = Effect.fail(PlatformError.systemError({ _tag: "Unknown", module: "File", method: "write" }))
+      const disk = FileSystem.FileSystem.of({
+        ...fs,
+        truncate: (path, length) => (isBroken ? broken : fs.truncate(path, length)),
+        open: (path, options) =>
+          Effect.map(fs.open(path, options), (file) => ({
+            ...file,
+            sync: file.sync,
+            writeAll: (bytes: Uint8Array) =>
+              isBroken ? Effect.andThen(file.writeAll(bytes.subarray(0, 20)), broken) : file.writeAll(bytes)
+          }))
+      })
+      const spool = yield* Spool.make({ ...options, directory }).pipe(
+        Effect.provideService(FileSystem.FileSystem, disk)
+      )
+      yield* spool.append([entry(0)])
+      isBroken = true
+      yield* Effect.flip(spool.append([entry(1)]))
+      isBroken = false
+      yield* spool.append([entry(2)])
+      const restarted = yield* Spool.make({ ...options, directory })
+      assert.deepStrictEqual(
+        restarted.recovered.map(({ index }) => index),
+        [0, 2]
+      )
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.effect("leaves no files behind where nothing could be written", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
