@@ -76,12 +76,15 @@ export const tokenize = (
   return Result.succeed({ tokens: tokens.slice(0, length), mask: mask.slice(0, length) })
 }
 
-/** The trajectory of a chat whose last answer is known: the server's own tokens where it sent them, else the tokenizer's. */
+/**
+ * The trajectory of a chat whose last answer is known: the server's own tokens where it sent them and those of the prompt are
+ * given, else the tokenizer's, with the mask that `train` asks for.
+ */
 export const chatTrajectory = (
   tokenizer: TokenizerShape | undefined,
   request: { readonly messages: ReadonlyArray<Message>; readonly tools?: ReadonlyArray<unknown> },
   choice: AnswerChoice,
-  promptTokens?: Answer["promptTokens"]
+  { promptTokens, train }: Pick<Answer, "promptTokens"> & Pick<TokenizeOptions, "train"> = {}
 ): Result.Result<Trajectory, ChatMaskError> => {
   const messages = [...request.messages, choice.message]
   const { finishReason } = choice
@@ -90,9 +93,8 @@ export const chatTrajectory = (
   }
   if (tokenizer === undefined) return Result.succeed(fromTokens(messages, choice, untokenized))
   const { tools } = request
-  return Result.map(tokenize(tokenizer, messages, { finishReason, ...(tools !== undefined && { tools }) }), (tokens) =>
-    fromTokens(messages, choice, tokens)
-  )
+  const options = { finishReason, ...(tools !== undefined && { tools }), ...(train !== undefined && { train }) }
+  return Result.map(tokenize(tokenizer, messages, options), (tokens) => fromTokens(messages, choice, tokens))
 }
 
 /** The trajectory of a text completion. */

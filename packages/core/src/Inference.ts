@@ -5,6 +5,7 @@
  */
 import { type Effect, Schema } from "effect"
 import type { Message, ToolCall } from "./Message.ts"
+import type { Figures } from "./RollingBuffer.ts"
 import type { FinishReason, Trajectory } from "./Trajectory.ts"
 
 /** What went wrong at the boundary to an inference server. */
@@ -99,19 +100,12 @@ export interface PromptLogprobs {
   readonly topLogprobs: ReadonlyArray<ReadonlyArray<number>>
 }
 
-/** Figures of one server over its rolling buffer; times in seconds. */
-export interface ServerMetrics {
+/** Figures of one server over its rolling buffer. */
+export interface ServerMetrics extends Figures {
   readonly server: string
   readonly healthy: boolean
   readonly split: Split
   readonly inFlight: number
-  readonly count: number
-  readonly failures: number
-  readonly retries: number
-  readonly latencyMean: number
-  readonly latencyMax: number
-  readonly latencyP95: number
-  readonly tokensPerSecond: number
 }
 
 /**

@@ -9,6 +9,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
 import { bytes } from "./internal/ByteTokenizer.ts"
 import * as HubFiles from "./internal/HubFiles.ts"
+import { messageOf } from "./internal/messageOf.ts"
 import type { Message } from "./Message.ts"
 import { text as textOf } from "./Message.ts"
 
@@ -90,7 +91,7 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
       const { AutoTokenizer } = await import("@huggingface/transformers")
       return AutoTokenizer.from_pretrained(folder, { local_files_only: true })
     },
-    catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${describe(cause)}`, cause)
+    catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${messageOf(cause)}`, cause)
   })
   return fromLibrary(name, tokenizer, separateTemplate)
 })
@@ -131,8 +132,6 @@ const download = Effect.fn("Tokenizer.download")(function* (name: string) {
   )
   return folder
 })
-
-const describe = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** What is used of the library's tokenizer; its own types are wider. */
 interface LibraryTokenizer {

@@ -272,7 +272,9 @@ describe("ChatMask", () => {
     assert.strictEqual(words(made.mask), "a long ans<|im_end|>\n")
     assert.isUndefined(made.logprobs)
     const sampled = { tokens: [7, 8], logprobs: [-1, -2], finishReason: "stop" }
-    const exact = Result.getOrThrow(ChatMask.chatTrajectory(bytes, request, { ...choice, sampled }, [5, 6]))
+    const exact = Result.getOrThrow(
+      ChatMask.chatTrajectory(bytes, request, { ...choice, sampled }, { promptTokens: [5, 6] })
+    )
     assert.deepStrictEqual(
       [exact.tokens, exact.mask, exact.logprobs].map((list) => Array.from(list ?? [])),
       [

@@ -187,9 +187,10 @@ describe("ServerManager over HTTP", () => {
       const managed = (names: ReadonlyArray<string>) =>
         ServerManager.ServerManager.use((manager) => manager.chat(hello)).pipe(
           Effect.provide(
-            ServerManager.layer({ servers: names.map((tokenizerName) => ({ baseUrl: server.url, tokenizerName })) })
-          ),
-          Effect.provide(noEnvironment)
+            ServerManager.layer({
+              servers: names.map((tokenizerName) => ({ baseUrl: server.url, tokenizerName }))
+            }).pipe(Layer.provide(noEnvironment))
+          )
         )
       const [trajectory] = yield* managed(["bytes", "none"])
       assert.include(Tokenizer.bytes.decode(trajectory!.tokens), "hi<|im_end|>")

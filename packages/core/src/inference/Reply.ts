@@ -13,7 +13,8 @@ import * as Reasoning from "../Reasoning.ts"
 import type { Answer, AnswerChoice } from "./Backend.ts"
 import { type JsonReply, malformed, shortened } from "./Transport.ts"
 
-const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+/** A key that may be absent or null. */
+export const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const TokenIds = Schema.Array(Schema.Natural)
 const PolicyVersion = Schema.Finite
 

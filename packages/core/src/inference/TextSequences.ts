@@ -53,10 +53,12 @@ export const make = ({
     return choices.map((choice, index): Choice => {
       const messages = [...request.messages, choice.message]
       const sampled = new Set([...(base?.sampled ?? []), request.messages.length])
-      const trajectory = (): TextTrajectory =>
-        base === undefined || tokenizer === undefined
-          ? ChatMask.chatTrajectory(tokenizer, request, choice, promptTokens)
-          : retokenized(tokenizer, request, choice, sampled)
+      const trajectory = () =>
+        ChatMask.chatTrajectory(tokenizer, request, choice, {
+          train: (_, index) => sampled.has(index),
+          // The server's own tokens say nothing of the turns before.
+          ...(base === undefined && promptTokens !== undefined && { promptTokens })
+        })
       return {
         ...withoutTokens(choice),
         sequence: record({ chat: messages, sampled, trajectory }, index === 0 ? base : undefined)
@@ -84,8 +86,6 @@ export const make = ({
   return { chat, complete, trajectories }
 }
 
-type TextTrajectory = Result.Result<Trajectory, ChatMask.ChatMaskError>
-
 const withoutTokens = ({ finishReason, message, policyVersion, text, toolCalls }: AnswerChoice): Choice => ({
   message,
   text,
@@ -93,27 +93,3 @@ const withoutTokens = ({ finishReason, message, policyVersion, text, toolCalls }
   finishReason,
   ...(policyVersion !== undefined && { policyVersion })
 })
-
-const retokenized = (
-  tokenizer: TokenizerShape,
-  { messages: asked, tools }: ChatRequest,
-  { finishReason, message, policyVersion, text }: AnswerChoice,
-  sampled: ReadonlySet<number>
-): TextTrajectory => {
-  const messages = [...asked, message]
-  return Result.map(
-    ChatMask.tokenize(tokenizer, messages, {
-      train: (_, index) => sampled.has(index),
-      finishReason,
-      ...(tools !== undefined && { tools })
-    }),
-    ({ mask, tokens }) => ({
-      messages,
-      completion: text,
-      finishReason,
-      tokens,
-      mask,
-      ...(policyVersion !== undefined && { policyVersion })
-    })
-  )
-}

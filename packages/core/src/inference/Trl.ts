@@ -11,10 +11,9 @@ import * as Message from "../Message.ts"
 import type { TokenizerShape } from "../Tokenizer.ts"
 import { type Answer, type AnswerChoice, type Backend, unsupported } from "./Backend.ts"
 import type { Options } from "./OpenAi.ts"
-import { checkCount, decode, headerPolicyVersion } from "./Reply.ts"
+import { checkCount, decode, headerPolicyVersion, nullable } from "./Reply.ts"
 import { malformed } from "./Transport.ts"
 
-const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 const Ids = Schema.Array(Schema.Natural)
 const Generated = Schema.Struct({
   completion_ids: Schema.Array(Ids),

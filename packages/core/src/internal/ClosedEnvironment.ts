@@ -10,6 +10,7 @@ import { EnvironmentError, Unscorable } from "../EnvironmentError.ts"
 import type { Common } from "../EnvironmentSettings.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import type { Trajectory } from "../Trajectory.ts"
+import { messageOf } from "./messageOf.ts"
 
 export const make = <Item, E, R>({
   context,
@@ -30,7 +31,7 @@ export const make = <Item, E, R>({
       ? cause
       : new EnvironmentError({
           environment: name,
-          message: cause instanceof Error ? cause.message : String(cause),
+          message: messageOf(cause),
           cause
         })
   const inside = <B>(effect: Effect.Effect<B, Unscorable | E, R>): Effect.Effect<B, EnvironmentError | Unscorable> =>

@@ -19,6 +19,7 @@ import {
   Stream
 } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { messageOf } from "./messageOf.ts"
 
 const HubFailure = Schema.Literals([
   "unauthorized", // 401, 403: a token or a click on "agree" is missing
@@ -78,7 +79,7 @@ export const make = Effect.gen(function* () {
       Effect.mapError(effect, (cause) =>
         cause instanceof HubError
           ? cause
-          : new HubError({ reason: "disk", url, message: `cannot write ${file}: ${describe(cause)}`, cause })
+          : new HubError({ reason: "disk", url, message: `cannot write ${file}: ${messageOf(cause)}`, cause })
       )
 
   const request = (url: string, from: number, version: Option.Option<string>): HttpClientRequest.HttpClientRequest =>
@@ -185,7 +186,7 @@ const unreachable = (url: string, cause: unknown): HubError =>
   new HubError({
     reason: "unreachable",
     url,
-    message: `${url} cannot be reached (${describe(cause)}); without a network, use a local file or set HF_HOME to a filled cache`,
+    message: `${url} cannot be reached (${messageOf(cause)}); without a network, use a local file or set HF_HOME to a filled cache`,
     cause
   })
 
@@ -222,5 +223,3 @@ const isAlive = (pid: number): Effect.Effect<boolean> =>
     try: () => process.kill(pid, 0),
     catch: (error) => error instanceof Error && "code" in error && error.code === "EPERM"
   }).pipe(Effect.match({ onFailure: (isForeign) => isForeign, onSuccess: () => true }))
-
-const describe = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

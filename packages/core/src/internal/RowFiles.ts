@@ -10,6 +10,7 @@ import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { DatasetError } from "../DatasetError.ts"
 import * as JsonPieces from "./JsonPieces.ts"
+import { messageOf } from "./messageOf.ts"
 
 export interface Row {
   readonly value: unknown
@@ -32,9 +33,7 @@ export const read = (source: string, path: string): Rows<FileSystem.FileSystem> 
 }
 
 const unreadable = (source: string, path: string, cause: unknown): DatasetError =>
-  new DatasetError({ source, message: `${path} cannot be read: ${describe(cause)}`, cause })
-
-const describe = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+  new DatasetError({ source, message: `${path} cannot be read: ${messageOf(cause)}`, cause })
 
 const json =
   (makeCutter: () => JsonPieces.Cutter, unit: "line" | "row") =>
@@ -58,7 +57,7 @@ const json =
                   new DatasetError({
                     source,
                     row,
-                    message: `${path}, ${unit} ${row}: not JSON: ${describe(cause)}`,
+                    message: `${path}, ${unit} ${row}: not JSON: ${messageOf(cause)}`,
                     cause
                   })
               })
@@ -89,7 +88,7 @@ const csv = (source: string, path: string): Rows =>
         const line = cause instanceof Error && "lines" in cause ? Number(cause.lines) : undefined
         return line === undefined
           ? unreadable(source, path, cause)
-          : new DatasetError({ source, row: line, message: `${path}, line ${line}: ${describe(cause)}`, cause })
+          : new DatasetError({ source, row: line, message: `${path}, line ${line}: ${messageOf(cause)}`, cause })
       }).pipe(Stream.map(({ info, record }) => ({ value: record, row: info.lines, unit: "line" as const })))
     })
   )

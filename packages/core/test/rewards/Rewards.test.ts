@@ -61,9 +61,9 @@ describe("Rewards", () => {
   it.effect("cosine similarity is 1 for the same meaning and clamped below", () =>
     Rewards.scores(Rewards.cosineScaled({ minReward: -0.5 }), ["east", "north", "west"], { solution: "east" }).pipe(
       Effect.map((rewards) => assert.deepStrictEqual(rewards, [1, 0, -0.5])),
-      Effect.provide(
-        Layer.succeed(Rewards.Embedder, { embed: (texts) => Effect.succeed(texts.map((text) => compass[text]!)) })
-      )
+      Effect.provideService(Rewards.Embedder, {
+        embed: (texts) => Effect.succeed(texts.map((text) => compass[text]!))
+      })
     )
   )
 
