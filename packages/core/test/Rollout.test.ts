@@ -634,6 +634,23 @@ describe("Rollout", () => {
     }).pipe(Effect.provide(layerParts))
   )
 
+  it.effect("leaves an evaluation item that takes too long out, and says so", () =>
+    Effect.gen(function* () {
+      const environment = yield* numbers({
+        settings: { workerTimeout: 5 },
+        evaluation: {
+          items: Stream.make(0, 1),
+          collectTrajectories: (item) => (item === 1 ? Effect.never : Effect.succeed([trajectory(item)]))
+        }
+      })
+      const running = yield* Effect.forkChild(Evaluate.evaluate(environment))
+      yield* TestClock.adjust("5 seconds")
+      const { failures, items } = Option.getOrThrow(yield* Fiber.join(running))
+      assert.strictEqual(items.length, 1)
+      assert.deepStrictEqual(failures, [{ item: "1", reason: "took longer than 5 seconds" }])
+    }).pipe(Effect.provide(layerParts))
+  )
+
   it.effect("gives results that come at the same time folders of their own", () =>
     Effect.gen(function* () {
       const directory = yield* folder

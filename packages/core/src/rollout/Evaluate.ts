@@ -5,8 +5,8 @@
  * their own, never over earlier ones: `metrics.json` in the shape of the original's (atroposlib/envs/base.py, `evaluate_log`) and
  * `samples.jsonl`, one line per completion.
  */
-import { Clock, Effect, FileSystem, Option, Path, type PlatformError, Schema, Stream } from "effect"
-import type { EnvironmentError, EnvironmentShape, EvaluatedTrajectory } from "../Environment.ts"
+import { Cause, Clock, Effect, FileSystem, Option, Path, type PlatformError, Schema, Stream } from "effect"
+import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory } from "../Environment.ts"
 import * as Evaluation from "../Evaluation.ts"
 import { reasonOf } from "./reason.ts"
 
@@ -42,11 +42,22 @@ export const evaluate = Effect.fn("Evaluate.evaluate")(function* (
   if (Option.isNone(environment.evaluation)) return Option.none<Evaluated>()
   const { maxEvalWorkers, workerTimeout } = environment.settings
   const { onItem = () => Effect.void } = options
+  const late = () =>
+    Effect.fail(
+      new EnvironmentError({
+        environment: environment.name,
+        message: `took longer than ${workerTimeout} seconds`,
+        cause: new Cause.TimeoutError()
+      })
+    )
   const started = yield* Clock.currentTimeMillis
   const results = yield* environment.evaluation.value.pipe(
     Stream.mapEffect(
       ({ evaluate, label }) => {
-        const limited = workerTimeout > 0 ? Effect.timeout(evaluate, workerTimeout * 1000) : evaluate
+        const limited =
+          workerTimeout > 0
+            ? Effect.timeoutOrElse(evaluate, { duration: workerTimeout * 1000, orElse: late })
+            : evaluate
         return limited.pipe(
           Effect.map((trajectories): EvaluatedItem | FailedItem => ({ item: label, trajectories })),
           Effect.catchCause((cause) => {

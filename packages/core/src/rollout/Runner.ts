@@ -1,5 +1,5 @@
 /** Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module. */
-import { Context, Deferred, Effect, Exit, Fiber, Latch, Option, Path, Result, Scope, Stream } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Option, Path, Result, Scope, Stream } from "effect"
 import type { EnvironmentShape, RolledOut, Unscorable } from "../Environment.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import { ServerManager } from "../ServerManager.ts"
@@ -16,6 +16,7 @@ import * as EvaluationSchedule from "./EvaluationSchedule.ts"
 import * as GroupFilter from "./GroupFilter.ts"
 import { checkSettings, type Options, RolloutError, type Summary } from "./Options.ts"
 import { reasonOf } from "./reason.ts"
+import * as QueueView from "./QueueView.ts"
 import * as RolloutMetrics from "./RolloutMetrics.ts"
 import * as SavedGroups from "./SavedGroups.ts"
 import * as Spool from "./Spool.ts"
@@ -89,15 +90,12 @@ export const run = Effect.fn("Runner.run")(
     const scope = yield* Effect.scope
     const workScope = yield* Scope.fork(scope)
     const finished = yield* Deferred.make<void>()
-    let status: EnvironmentStatus | undefined
     let step = Option.getOrElse(resumedFrom, () => startingStep)
-    // Groups answered for that `status` may not count yet.
-    let answered = 0
-    let answeredInAll = 0
-    // Whether a status was pushed whose queue could not be told apart from groups just sent.
-    let isStale = false
-    const refresh = Latch.makeUnsafe(false)
     let duplicatesInARow = 0
+    const queue = QueueView.make({
+      ask: Effect.suspend(() => client.status(connection.registration().envId)),
+      onAsked: () => pool.wake()
+    })
 
     const record = (atStep: number, values: { readonly [name: string]: number }): Effect.Effect<void> =>
       client
@@ -133,8 +131,7 @@ export const run = Effect.fn("Runner.run")(
       onProgress: () => pool.wake(),
       isOnlyUnsent: (index, unsent) => cursor.holds(index) <= unsent,
       onDelivered: ({ index }, outcome) => {
-        answered++
-        answeredInAll++
+        queue.answered()
         duplicatesInARow = outcome.status === "duplicate" ? duplicatesInARow + 1 : 0
         metrics.delivered(outcome.status === "duplicate")
         cursor.release(index)
@@ -150,17 +147,17 @@ export const run = Effect.fn("Runner.run")(
     const evaluations = yield* Evaluations.make({ environment, record, onChange: () => pool.wake() })
 
     const room = (running: number): number => {
+      const status = queue.status()
       if (status === undefined || submitter.isBlocked()) return 0
       const { groupSize, maxBatchesOffpolicy, minBatchAllocation } = settings
-      const underWay = running + submitter.unsent() + answered
-      const queue = Math.min(
+      const underWay = running + submitter.unsent() + queue.uncounted()
+      const most = Math.min(
         Concurrency.queueRoom({ batchSize: batchSize(), groupSize, maxBatchesOffpolicy, minBatchAllocation, status }),
         Concurrency.groupsUntilEnd(totalSteps, batchSize(), groupSize, status)
       )
-      // The queue seems full, but perhaps only because some groups are counted twice: ask.
-      if (queue - underWay <= 0 && (answered > 0 || isStale)) refresh.openUnsafe()
+      if (most <= underWay) queue.doubt()
       const workers = Concurrency.workerLimit(settings, servers.serverCount, evaluations.isRunning())
-      return Math.min(workers - running, queue - underWay)
+      return Math.min(workers - running, most - underWay)
     }
 
     const filterOptions = (): GroupFilter.FilterOptions => ({
@@ -253,9 +250,7 @@ export const run = Effect.fn("Runner.run")(
 
     const onStatus = Effect.fnUntraced(function* (next: EnvironmentStatus) {
       const previous = step
-      // A pushed status may be older or newer than the answers to what was sent meanwhile: then only a fresh one tells.
-      if (status !== undefined && (answered > 0 || submitter.isSending())) isStale = true
-      else status = next
+      queue.pushed(next, submitter.isSending())
       step = next.currentStep
       yield* weights.set(name, next.envWeight)
       if (step > previous) {
@@ -265,24 +260,6 @@ export const run = Effect.fn("Runner.run")(
       }
       if (step >= totalSteps) yield* Deferred.succeed(finished, undefined)
       pool.wake()
-    })
-
-    const refreshStatus = Effect.gen(function* () {
-      for (;;) {
-        yield* refresh.await
-        const before = answeredInAll
-        const fresh = yield* Effect.result(Effect.suspend(() => client.status(connection.registration().envId)))
-        refresh.closeUnsafe()
-        if (Result.isSuccess(fresh)) {
-          status = fresh.success
-          answered = answeredInAll - before
-          isStale = false
-        } else {
-          // Followed up by `followStatus`, which waits for the service; here it is only a matter of not insisting.
-          yield* Effect.sleep("1 second")
-        }
-        pool.wake()
-      }
     })
 
     const followStatus = Effect.gen(function* () {
@@ -373,7 +350,7 @@ export const run = Effect.fn("Runner.run")(
 
     if (options.evaluateAtStart && Option.isNone(resumedFrom)) evaluations.request(step)
     const sending = yield* Effect.forkIn(submitter.run, scope)
-    const attending = yield* Effect.all([evaluations.run, keepSaving, followStatus, refreshStatus], {
+    const attending = yield* Effect.all([evaluations.run, keepSaving, followStatus, queue.run], {
       concurrency: "unbounded",
       discard: true
     }).pipe(Effect.forkIn(scope))
