@@ -60,14 +60,14 @@ export type BodyError = BodyTooLarge | InvalidGzip | BodyInterrupted
 /** The body as it should be read, decompressed. */
 export const bytes = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Uint8Array, BodyError> =>
   Effect.flatMap(Limits, (limits) => {
-    const tooLarge = new BodyTooLarge({ what: "the request body", limitBytes: limits.maxBodyBytes })
-    if (Number(request.headers["content-length"] ?? 0) > limits.maxBodyBytes) return Effect.fail(tooLarge)
+    const tooLarge = () => new BodyTooLarge({ what: "the request body", limitBytes: limits.maxBodyBytes })
+    if (Number(request.headers["content-length"] ?? 0) > limits.maxBodyBytes) return Effect.fail(tooLarge())
     const read = request.arrayBuffer.pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.fromInputUnsafe(limits.maxBodyBytes)),
       Effect.mapBoth({
         onFailure: (error) =>
           error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
-            ? tooLarge
+            ? tooLarge()
             : new BodyInterrupted({ message: "the body did not arrive whole", cause: error }),
         onSuccess: (buffer) => new Uint8Array(buffer)
       })
