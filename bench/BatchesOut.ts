@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto"
 import { Agent } from "node:http"
 import { performance } from "node:perf_hooks"
 import * as Bodies from "./internal/Bodies.ts"
+import * as Batches from "./internal/Batches.ts"
 import * as Load from "./internal/Load.ts"
 import type { Row } from "./internal/Report.ts"
 import type { RunningServer } from "./internal/Servers.ts"
@@ -27,50 +28,17 @@ const fillPacked = async ({ port }: RunningServer, batches: number) => {
   await Load.run(port, { connections: 4, requests: batches * groupsPerBatch, seconds: 120, next })
 }
 
-const millisPerBatch = async (batches: number, take: (agent: Agent) => Promise<void>): Promise<number> => {
+const millisPerBatch = async (batches: number, take: (agent: Agent) => Promise<boolean>): Promise<number> => {
   const agent = new Agent({ keepAlive: true })
   const warm = Math.max(1, Math.round(batches / 10))
   for (let index = 0; index < warm; index++) await take(agent)
   const start = performance.now()
   for (let index = warm; index < batches; index++) {
-    await take(agent)
+    if (!(await take(agent))) throw new Error(`batch ${index} of ${batches} is missing`)
   }
   agent.destroy()
   return (performance.now() - start) / (batches - warm)
 }
-
-const mustBeBatch = ({ body, status }: Load.Answer): void => {
-  if (status !== 200 || body.length < 1000) throw new Error(`no batch: ${status} ${body.toString("utf8", 0, 300)}`)
-}
-
-/** A poll of the original's endpoint; a trainer has the bytes, parsing is its own. */
-const takeJson =
-  ({ port }: RunningServer) =>
-  async (agent: Agent) => {
-    mustBeBatch(await Load.send(port, { method: "GET", path: "/batch" }, agent))
-  }
-
-/** Claim and ack. */
-const takePacked =
-  ({ port }: RunningServer) =>
-  async (agent: Agent) => {
-    const claim = Session.post("/v1/runs/default/batches/claim", { owner: "bench", wait_seconds: 0, lease_seconds: 60 })
-    const answer = await Load.send(
-      port,
-      { ...claim, headers: { ...claim.headers, accept: "application/vnd.atropos.group" } },
-      agent
-    )
-    mustBeBatch(answer)
-    const { headers } = answer
-    const { status: acked } = await Load.send(
-      port,
-      Session.post(`/v1/runs/default/batches/${String(headers["atropos-batch-id"])}/ack`, {
-        lease_token: headers["atropos-lease-token"]
-      }),
-      agent
-    )
-    if (acked >= 300) throw new Error(`ack: ${acked}`)
-  }
 
 export const measure = async (
   ours: RunningServer,
@@ -79,13 +47,13 @@ export const measure = async (
   let reference: number | undefined
   if (original) {
     await fillJson(original, 20)
-    reference = await millisPerBatch(20, takeJson(original))
+    reference = await millisPerBatch(20, Batches.takeJson(original))
     await Session.call(original.port, { method: "GET", path: "/reset_data" })
   }
   await fillJson(ours, 200)
-  const json = await millisPerBatch(200, takeJson(ours))
+  const json = await millisPerBatch(200, Batches.takeJson(ours))
   await fillPacked(ours, 200)
-  const packed = await millisPerBatch(200, takePacked(ours))
+  const packed = await millisPerBatch(200, Batches.takePacked(ours))
   await Session.call(ours.port, { method: "GET", path: "/reset_data" })
   const row = (what: string, value: number, goal: number): Row => ({
     what: `batch of 64 sequences out, ${what}`,

@@ -1,15 +1,16 @@
 /**
- * Groups per second that reach a trainer from one environment whose inference is instant (groups of 8 x 64 tokens, 64 workers).
+ * Groups per second that reach a trainer from one environment whose inference is instant (groups of 8 x 64 tokens), with the
+ * default of 8 workers and with 64.
  *
- * Both environments talk HTTP to their own service; both trainers poll `/batch` of 64 sequences as fast as they can. The
- * original's environment needs a tokenizer folder to start: ATROPOS_ORIGINAL_TOKENIZER.
+ * Both environments talk HTTP to their own service, ours durable. The trainers take batches of 64 sequences as fast as they can:
+ * the original's from `/batch`, ours packed, with an acknowledgement. The original's environment needs a tokenizer folder to start: ATROPOS_ORIGINAL_TOKENIZER.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { Agent } from "node:http"
 import { performance } from "node:perf_hooks"
 import { setTimeout as sleep } from "node:timers/promises"
-import * as Load from "./internal/Load.ts"
+import * as Batches from "./internal/Batches.ts"
 import type { Row } from "./internal/Report.ts"
 import type { RunningServer } from "./internal/Servers.ts"
 import * as Session from "./internal/Session.ts"
@@ -18,7 +19,10 @@ const groupsPerBatch = 8
 const windowMillis = 8000
 const patienceMillis = 60_000
 
-const groupsPerSecond = async ({ port }: RunningServer, start: () => ChildProcess): Promise<number> => {
+type Take = (server: RunningServer) => (agent: Agent) => Promise<boolean>
+
+const groupsPerSecond = async (server: RunningServer, taking: Take, start: () => ChildProcess): Promise<number> => {
+  const { port } = server
   await Session.open(port, 8 * groupsPerBatch, 8)
   const environment = start()
   let log = ""
@@ -26,7 +30,8 @@ const groupsPerSecond = async ({ port }: RunningServer, start: () => ChildProces
     log = (log + chunk.toString()).slice(-2000)
   })
   const agent = new Agent({ keepAlive: true })
-  const take = async () => (await Load.send(port, { method: "GET", path: "/batch" }, agent)).body.length > 1000
+  const takeOne = taking(server)
+  const take = () => takeOne(agent)
   const began = performance.now()
   try {
     while (!(await take())) {
@@ -64,24 +69,24 @@ export const measure = async (
     ATROPOS_ORIGINAL_PYTHON: python = "python3",
     ATROPOS_ORIGINAL_TOKENIZER: tokenizer
   } = process.env
-  const reference =
-    original && folder !== undefined && tokenizer !== undefined
-      ? await groupsPerSecond(original, () =>
-          spawn(python, [script("original_environment.py"), String(original.port), tokenizer], {
-            ...quiet,
-            cwd: folder,
-            env: { ...process.env, PYTHONPATH: folder, HF_HUB_OFFLINE: "1" }
-          })
-        )
-      : undefined
-  const own = await groupsPerSecond(ours, () =>
-    spawn(
-      process.execPath,
-      ["--conditions=atropos-src", script("OwnEnvironment.ts"), `http://127.0.0.1:${ours.port}`],
-      quiet
+  const rows: Array<Row> = []
+  for (const workers of [8, 64]) {
+    const reference =
+      original && folder !== undefined && tokenizer !== undefined
+        ? await groupsPerSecond(original, Batches.takeJson, () =>
+            spawn(python, [script("original_environment.py"), String(original.port), tokenizer, String(workers)], {
+              ...quiet,
+              cwd: folder,
+              env: { ...process.env, PYTHONPATH: folder, HF_HUB_OFFLINE: "1" }
+            })
+          )
+        : undefined
+    const url = `http://127.0.0.1:${ours.port}`
+    const own = await groupsPerSecond(ours, Batches.takePacked, () =>
+      spawn(process.execPath, ["--conditions=atropos-src", script("OwnEnvironment.ts"), url, String(workers)], quiet)
     )
-  )
-  return [
-    { what: "environment loop, instant inference", ours: own, reference, unit: "groups/s", better: "larger", goal: 5 }
-  ]
+    const what = `environment loop, instant inference, ${workers} workers`
+    rows.push({ what, ours: own, reference, unit: "groups/s", better: "larger", goal: 5 })
+  }
+  return rows
 }

@@ -1,4 +1,7 @@
-/** Our environment loop over HTTP with instant inference: groups of 8 x 64 tokens. Argument: the service's URL. Runs until it is ended. */
+/**
+ * Our environment loop over HTTP with instant inference: groups of 8 x 64 tokens. Arguments: the
+ * service's URL, the number of workers. Runs until it is ended.
+ */
 import { NodeServices } from "@effect/platform-node"
 import { Environment, Message, Rollout, ServerManager, type Trajectory, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Layer, Stream } from "effect"
@@ -6,23 +9,37 @@ import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
+const tokens = Int32Array.from({ length: 64 }, (_, t) => t + 1)
+const trajectory: Trajectory.Trajectory = {
+  messages: [Message.user("go"), Message.assistant("gone")],
+  completion: "gone",
+  finishReason: "stop",
+  tokens,
+  mask: tokens.map((id, t) => (t < 32 ? -100 : id)),
+  logprobs: Float32Array.from(tokens, (_, t) => (t < 32 ? 1 : -0.5))
+}
+
 const layer = Environment.layer("instant", Environment.settings({}), ({ groupSize }) =>
-  Effect.gen(function* () {
-    const servers = yield* ServerManager.ServerManager
-    return {
-      items: (cursor: number) => Stream.range(cursor, Number.MAX_SAFE_INTEGER),
-      collectTrajectories: () => servers.chat({ messages: [Message.user("go")], n: groupSize }),
-      score: (_: number, group: ReadonlyArray<Trajectory.Trajectory>) =>
-        Effect.succeed(group.map((_, index) => (index % 2 === 0 ? 1 : -1)))
-    }
+  Effect.succeed({
+    items: (cursor: number) => Stream.range(cursor, Number.MAX_SAFE_INTEGER),
+    collectTrajectories: () => Effect.succeed(Array.from({ length: groupSize }, () => trajectory)),
+    score: (_: number, group: ReadonlyArray<Trajectory.Trajectory>) =>
+      Effect.succeed(group.map((_, index) => (index % 2 === 0 ? 1 : -1)))
   })
 )
 
-const settings = { groupSize: 8, maxNumWorkers: 64, maxBatchesOffpolicy: 100, stepsPerEval: 0, totalSteps: 1_000_000 }
+const workers = Number(process.argv[3])
+const settings = {
+  groupSize: 8,
+  maxNumWorkers: workers,
+  maxBatchesOffpolicy: 100,
+  stepsPerEval: 0,
+  totalSteps: 1_000_000
+}
 const program = Effect.gen(function* () {
   yield* Rollout.run(yield* Environment.Environment, { spoolDirectory: mkdtempSync(join(tmpdir(), "atropos-bench-")) })
 }).pipe(
-  Effect.provide(layer(settings).pipe(Layer.provideMerge(ServerManager.layerScripted(["x".repeat(31)])))),
+  Effect.provide(layer(settings).pipe(Layer.provideMerge(ServerManager.layerScripted([])))),
   Effect.provide([TrajectoryClientHttp.layer({ url: process.argv[2]! }), NodeServices.layer])
 )
 

@@ -1,6 +1,6 @@
 """An environment of the original, unmodified base class, whose inference is instant: groups of 8 x 64 tokens.
 
-Run with the original's checkout as the working folder: python original_environment.py PORT TOKENIZER_FOLDER
+Run with the original's checkout as the working folder: python original_environment.py PORT TOKENIZER_FOLDER WORKERS
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class InstantEnv(BaseEnv):
 
 config = BaseEnvConfig(
     group_size=8,
-    max_num_workers=64,
+    max_num_workers=int(sys.argv[3]),
     max_batches_offpolicy=100,
     steps_per_eval=0,
     total_steps=1_000_000,
