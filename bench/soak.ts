@@ -54,8 +54,8 @@ const produce = async (index: number) => {
 
 const consume = async () => {
   while (!isOver()) {
-    const { body } = await Load.send(service.port, { method: "GET", path: "/batch" }, agent)
-    if (body.length > 1000) counts.batches++
+    const { bytes } = await Load.send(service.port, { method: "GET", path: "/batch" }, agent)
+    if (bytes > 1000) counts.batches++
     else await sleep(5)
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The trajectory service inside somebody else's Effect application: mounted under a path of its HTTP router, next to its own routes.
  *
- * Run it: `node --conditions=atropos-src examples/04-embedding.ts`, then open the address it prints.
+ * Run it: `npx node --conditions=atropos-src examples/04-embedding.ts`, then open the address it prints.
  */
 import { NodeHttpServer } from "@effect/platform-node"
 import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"

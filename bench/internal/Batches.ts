@@ -14,7 +14,7 @@ export const takeJson =
   async (agent: Agent): Promise<boolean> => {
     const answer = await Load.send(port, { method: "GET", path: "/batch" }, agent)
     mustBeRight(answer)
-    return answer.body.length > 1000
+    return answer.bytes > 1000
   }
 
 /** Claim and ack. */

@@ -25,8 +25,13 @@ export interface LoadResult {
 export interface Answer {
   readonly status: number
   readonly headers: Record<string, string | Array<string> | undefined>
+  /** The beginning, enough for any answer that is read; a large one is received whole, counted and not kept. */
   readonly body: Buffer
+  /** Length of the whole body. */
+  readonly bytes: number
 }
+
+const keptBytes = 256 * 1024
 
 export const send = (port: number, { body, headers, method, path }: Request, agent: Agent): Promise<Answer> =>
   new Promise((resolve, reject) => {
@@ -37,9 +42,13 @@ export const send = (port: number, { body, headers, method, path }: Request, age
       { host: "127.0.0.1", port, method, path, agent, headers: { ...headers, ...length } },
       (incoming) => {
         const chunks: Array<Buffer> = []
-        incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
+        let bytes = 0
+        incoming.on("data", (chunk: Buffer) => {
+          if (bytes < keptBytes) chunks.push(chunk)
+          bytes += chunk.length
+        })
         incoming.on("end", () =>
-          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(chunks) })
+          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(chunks), bytes })
         )
         incoming.on("error", reject)
       }

@@ -20,8 +20,6 @@ export type Provided =
 /** Where completions come from: the configured servers, or nowhere (`validate` asks none, and needs no tokenizer's download). */
 export type Inference = "servers" | "none"
 
-const tokenizer = (name: string): Layer.Layer<Tokenizer.Tokenizer, Tokenizer.TokenizerError> =>
-  name === "bytes" ? Tokenizer.layerBytes : Tokenizer.layerHuggingFace(name)
 
 /** Servers, tokenizer, data sets and verifiers of some settings. */
 const services = ({ common, manager, servers }: RunSettings, inference: Inference) => {
@@ -30,7 +28,7 @@ const services = ({ common, manager, servers }: RunSettings, inference: Inferenc
       ? ServerManager.layerScripted([""])
       : ServerManager.layer({ ...manager, servers, reasoning: Reasoning.fromSettings(common) })
   return Layer.mergeAll(policy, Dataset.layer, MathVerifier.layer()).pipe(
-    Layer.provideMerge(inference === "none" ? Tokenizer.layerBytes : tokenizer(common.tokenizerName)),
+    Layer.provideMerge(inference === "none" ? Tokenizer.layerBytes : Tokenizer.layerNamed(common.tokenizerName)),
     Layer.provideMerge(NodeHttpClient.layerUndici)
   )
 }

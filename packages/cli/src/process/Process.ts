@@ -94,9 +94,15 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
   }
   const roll = ({ rollOut }: Environment.Work): Effect.Effect<Job.ItemResult, Environment.EnvironmentError> =>
     rollOut.pipe(
-      Effect.map(({ groups, requeued }) => {
+      Effect.map(({ groups, requeued, unscorable }) => {
         const lines: Array<string> = []
-        let tally = requeued.length > 0 ? { ...Tally.empty, dropped: { requeued: requeued.length } } : Tally.empty
+        let tally: Tally.Tally = {
+          ...Tally.empty,
+          dropped: {
+            ...(requeued.length > 0 && { requeued: requeued.length }),
+            ...(unscorable.length > 0 && { unscorable: unscorable.length })
+          }
+        }
         for (const group of groups) {
           const result = GroupFilter.filter(group, filterOptions)
           tally = Tally.add(tally, tallyOf(group, Result.isSuccess(result)))
