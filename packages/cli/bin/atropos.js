@@ -29,7 +29,8 @@ const hasCondition = given.includes(condition)
  */
 const heapFlags = ["--external-memory-accounted-in-global-limit", "--initial-heap-size=256"]
 const serves = ["api", "up"].includes(process.argv[2] ?? "")
-const wantedFlags = serves && major === 24 && !given.some((flag) => flag.startsWith("--initial-heap-size")) ? heapFlags : []
+const wantedFlags =
+  serves && major === 24 && !given.some((flag) => flag.startsWith("--initial-heap-size")) ? heapFlags : []
 
 /** The Node that `npm ci` installed for the project: in the nearest `node_modules` above. */
 const projectNode = () => {

@@ -20,7 +20,6 @@ export type Provided =
 /** Where completions come from: the configured servers, or nowhere (`validate` asks none, and needs no tokenizer's download). */
 export type Inference = "servers" | "none"
 
-
 /** Servers, tokenizer, data sets and verifiers of some settings. */
 const services = ({ common, manager, servers }: RunSettings, inference: Inference) => {
   const policy =

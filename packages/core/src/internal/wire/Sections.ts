@@ -1,6 +1,6 @@
 /** Little-endian number arrays inside a byte array: views where alignment and the machine allow, copies elsewhere. */
 
-export type Numbers = Int32Array<ArrayBufferLike> | Float32Array<ArrayBufferLike> | Float64Array<ArrayBufferLike>
+export type Numbers = Int32Array | Float32Array | Float64Array
 export type NumberType = "i32" | "f32" | "f64"
 
 export const width = { i32: 4, f32: 4, f64: 8 } as const
