@@ -19,8 +19,12 @@ for (const [seed, database] of Service.databases.entries()) {
 
         let killAt = 0
         let victim: Atropos.Running | undefined
+        // The first life stops at these, so that a cursor is saved before all stories are told, however fast the machine.
+        const beforeSaving = 12
+        const saved = Promise.withResolvers<void>()
         const policy = yield* Stories.policy((count) => {
           if (count === killAt) victim?.killNow()
+          return count > beforeSaving ? saved.promise : undefined
         })
         const where = { serviceUrl: service.url, policyUrl: policy.url, cwd }
 
@@ -28,6 +32,7 @@ for (const [seed, database] of Service.databases.entries()) {
         const killAfter = Effect.fnUntraced(function* (environment: Atropos.Running, least: number, most: number) {
           victim = environment
           killAt = policy.asked.length + (yield* Random.nextIntBetween(least, most))
+          saved.resolve()
           const { signal } = yield* environment.ended
           assert.strictEqual(signal, "SIGKILL")
         })

@@ -27,11 +27,11 @@ export const run: TrajectoryClient.RunSpec = {
   wandbProject: ""
 }
 
-/** An inference server that takes its time; `onRequest` gets the number of each request as it comes. */
-export const policy = (onRequest: (count: number) => void = () => {}) =>
+/** An inference server that takes its time; `onRequest` gets the number of each request as it comes, and may hold it. */
+export const policy = (onRequest: (count: number) => void | Promise<void> = () => {}) =>
   TestServer.make(async ({ body, path }, count) => {
     if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
-    onRequest(count)
+    await onRequest(count)
     await new Promise((resolve) => setTimeout(resolve, 60 + (count % 5) * 20))
     const n = Number(body["n"] ?? 1)
     return TestServer.chatReply(Array.from({ length: n }, (_, i) => `I think it is \\boxed{${i}}`))
