@@ -4,7 +4,7 @@
  * Number arrays of groups are not here: they travel as `PackedGroup`, or as the original's JSON (`WireGroup`), and never pass
  * through a schema.
  */
-import { Schema } from "effect"
+import { Schema, String } from "effect"
 
 type SnakeCase<S extends string> = S extends `${infer Head}${infer Tail}`
   ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${SnakeCase<Tail>}`
@@ -16,9 +16,7 @@ type SnakeKeys<Fields extends Schema.Struct.Fields> = {
 
 const snakeKeys = <Fields extends Schema.Struct.Fields>(fields: Fields): SnakeKeys<Fields> =>
   // The type says of each key what the expression does to it.
-  Object.fromEntries(
-    Object.keys(fields).map((key) => [key, key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)])
-  ) as SnakeKeys<Fields>
+  Object.fromEntries(Object.keys(fields).map((key) => [key, String.camelToSnake(key)])) as SnakeKeys<Fields>
 
 const wire = <const Fields extends Schema.Struct.Fields>(fields: Fields) => {
   const keys = snakeKeys(fields)

@@ -2,7 +2,7 @@
 import { ByteSize, Context, Effect, Layer, Redacted, SchemaIssue } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
-import { TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
+import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
 import { Auth } from "../Auth.ts"
 
 /** Asks for a token of one of the endpoint's roles. */
@@ -21,8 +21,6 @@ export const authorization: Layer.Layer<TrajectoryApi.Authorization, never, Auth
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-
 const notJson = "Expected a valid JSON body"
 
 /** Names the field that was wrong, in the wire's spelling. */
@@ -39,7 +37,7 @@ export const requestErrors: Layer.Layer<TrajectoryApi.RequestErrors> = HttpApiMi
     }
     if (message.includes(notJson)) return Effect.fail(new ApiError.BadRequest({ message: "the body is not JSON" }))
     const field = (issue?.path ?? [])
-      .map((segment) => snakeCase(String(typeof segment === "object" ? segment.key : segment)))
+      .map((segment) => EnvironmentSettings.wireName(String(typeof segment === "object" ? segment.key : segment)))
       .join(".")
     const where = error.kind === "Payload" ? "body" : error.kind.toLowerCase()
     return Effect.fail(
