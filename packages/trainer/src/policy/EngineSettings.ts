@@ -1,0 +1,21 @@
+/** Limits of the generation engine. */
+import { field } from "@atropos/core/EnvironmentSettings"
+import { Schema } from "effect"
+
+const positive = Schema.Int.check(Schema.isGreaterThan(0))
+
+export const EngineSettings = Schema.Struct({
+  maxRows: field(positive, 128, "completions sampled at once"),
+  maxWaiting: field(positive, 1024, "completions that may wait for a row; beyond that requests are refused"),
+  maxSequenceTokens: field(
+    Schema.Natural,
+    0,
+    "longest prompt and completion together; 0: as long as the model's positions go"
+  ),
+  kvMemoryMegabytes: field(positive, 2048, "memory for keys and values of running sequences"),
+  prefillTokens: field(positive, 512, "prompt tokens processed between two decoding steps"),
+  threads: field(Schema.Natural, 0, "threads of one graph run; 0: one for small models, else one for each core")
+})
+export type EngineSettings = typeof EngineSettings.Type
+
+export const defaults: EngineSettings = Schema.decodeSync(EngineSettings)({})
