@@ -110,6 +110,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
       ),
     ack: (batch) => Effect.mapError(store.ack(batch), failure),
     nack: (batch) => Effect.mapError(store.nack(batch), failure),
+    extend: (batch, lease) => Effect.mapError(store.extendLease(batch, lease), failure),
     recordMetrics: (metrics) => Effect.mapError(store.recordMetrics(run, metrics), failure)
   } satisfies TrajectoryClient.TrajectoryClientShape
 })

@@ -174,6 +174,7 @@ export interface TrajectoryStoreShape {
     run: string,
     options: { readonly owner: string; readonly lease: Duration.Input }
   ) => Effect.Effect<Option.Option<ClaimedBatch>, StoreError | UnknownRun>
+  /** Succeeds again with the token it succeeded with. */
   readonly ack: (batch: {
     readonly id: string
     readonly leaseToken: string

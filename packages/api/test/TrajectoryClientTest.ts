@@ -192,6 +192,7 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
             assert.include(message, "versioned endpoints")
           }
           yield* client.ack({ id: "0", leaseToken: "" })
+          yield* client.extend({ id: "0", leaseToken: "" }, "1 minute")
         })
       )
       return
@@ -260,7 +261,40 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
         assert.strictEqual(second.deliveries, 2)
         assert.strictEqual((yield* Effect.flip(client.ack(first))).reason, "leaseLost")
         yield* client.ack(second)
-        assert.strictEqual((yield* Effect.flip(client.ack(second))).reason, "leaseLost")
+        assert.strictEqual((yield* Effect.flip(client.ack(first))).reason, "leaseLost")
+      })
+    )
+
+    it.effect("acknowledges again with the same token, as when the first answer was lost", () =>
+      Effect.gen(function* () {
+        const client = yield* kind.client(run("ack-again"))
+        const envId = yield* started(client, run("ack-again"))
+        yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
+        const batch = yield* claimOne(client)
+        yield* client.ack(batch)
+        yield* client.ack(batch)
+        const other = { ...batch, leaseToken: crypto.randomUUID() }
+        assert.strictEqual((yield* Effect.flip(client.ack(other))).reason, "leaseLost")
+        assert.strictEqual((yield* Effect.flip(client.nack(batch))).reason, "leaseLost")
+        assert.isTrue(Option.isNone(yield* client.claim(claimed)))
+      })
+    )
+
+    it.effect("makes a lease last longer, as long as nobody else has the batch", () =>
+      Effect.gen(function* () {
+        const client = yield* kind.client(run("extend"))
+        const envId = yield* started(client, run("extend"))
+        yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
+        const first = yield* Effect.flatMap(client.claim({ ...claimed, lease: "300 millis" }), Effect.fromOption)
+        yield* client.extend(first, "1 minute")
+        // Beyond the first lease: whoever asks in the meantime gets nothing.
+        assert.isTrue(Option.isNone(yield* client.claim({ ...claimed, wait: "500 millis" })))
+        yield* client.extend(first, "1 millis")
+        const second = yield* claimOne(client).pipe(Effect.eventually, Effect.timeout("5 seconds"))
+        assert.strictEqual(second.id, first.id)
+        assert.strictEqual((yield* Effect.flip(client.extend(first, "1 minute"))).reason, "leaseLost")
+        yield* client.ack(second)
+        assert.strictEqual((yield* Effect.flip(client.extend(second, "1 minute"))).reason, "leaseLost")
       })
     )
 

@@ -213,7 +213,10 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         yield* TestClock.adjust("119 seconds")
         assert.strictEqual((yield* claimed(store, run))?.step, 4)
         yield* store.ack(again)
-        assert.strictEqual((yield* Effect.flip(store.ack(again)))._tag, "LeaseLost")
+        // The answer may have been lost: the same ack again is none the worse, and makes the batch nobody else's.
+        yield* store.ack(again)
+        assert.strictEqual((yield* Effect.flip(store.ack(dead)))._tag, "LeaseLost")
+        assert.strictEqual((yield* Effect.flip(store.nack(again)))._tag, "LeaseLost")
         assert.strictEqual((yield* Effect.flip(store.extendLease(again, "1 minute")))._tag, "LeaseLost")
         // A redelivery is no step.
         assert.strictEqual((yield* store.summary(run)).currentStep, 5)

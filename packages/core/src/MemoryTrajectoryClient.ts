@@ -43,6 +43,7 @@ export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Traje
   const environments: Array<Registered> = []
   const keys = new Set<string>()
   const states = new Map<string, SavedState>()
+  const ackedTokens = new Set<string>()
   let deliveries = 0
   let version = 0
   let changed = Deferred.makeUnsafe<void>()
@@ -202,14 +203,25 @@ export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Traje
         }
       }).pipe(Effect.timeoutOption(wait)),
     ack: (batch) =>
-      Effect.map(leased(batch), (found) => {
-        batches = batches.filter((one) => one !== found)
-      }),
+      Effect.suspend(() =>
+        ackedTokens.has(batch.leaseToken)
+          ? Effect.void
+          : Effect.map(leased(batch), (found) => {
+              ackedTokens.add(batch.leaseToken)
+              batches = batches.filter((one) => one !== found)
+            })
+      ),
     nack: (batch) =>
       Effect.map(leased(batch), (found) => {
         found.isFree = true
         touch()
       }),
+    extend: (batch, lease) =>
+      Effect.flatMap(leased(batch), (found) =>
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          found.batch = { ...found.batch, leaseUntil: now + Duration.toMillis(lease) }
+        })
+      ),
     recordMetrics: () => Effect.void
   }
 }

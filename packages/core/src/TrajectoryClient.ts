@@ -109,8 +109,14 @@ export interface TrajectoryClientShape {
     readonly wait: Duration.Input
     readonly lease: Duration.Input
   }) => Effect.Effect<Option.Option<Batch>, TrajectoryError>
+  /** The batch was learned from. Again with the same token it succeeds too, so that it can be sent again when its answer is lost. */
   readonly ack: (batch: Pick<Batch, "id" | "leaseToken">) => Effect.Effect<void, TrajectoryError>
   readonly nack: (batch: Pick<Batch, "id" | "leaseToken">) => Effect.Effect<void, TrajectoryError>
+  /** Makes the lease last `lease` from now; works as long as nobody else has the batch. */
+  readonly extend: (
+    batch: Pick<Batch, "id" | "leaseToken">,
+    lease: Duration.Input
+  ) => Effect.Effect<void, TrajectoryError>
   /** Metrics of a step, from an environment or the trainer, for viewers and Prometheus. */
   readonly recordMetrics: (metrics: {
     readonly source: string

@@ -67,6 +67,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     claim: (claim) => use((service) => service.claim(claim)),
     ack: (batch) => use((service) => service.ack(batch)),
     nack: (batch) => use((service) => service.nack(batch)),
+    extend: (batch, lease) => use((service) => service.extend(batch, lease)),
     recordMetrics: (metrics) => use((service) => service.recordMetrics(metrics))
   } satisfies TrajectoryClientShape
 })

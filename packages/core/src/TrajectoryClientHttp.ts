@@ -48,6 +48,7 @@ const bodyOf = {
   environment: encodeJson(Wire.EnvironmentSpec),
   claim: encodeJson(Wire.Claim),
   lease: encodeJson(Wire.Lease),
+  extension: encodeJson(Wire.LeaseExtension),
   state: encodeJson(Wire.SavedState),
   metrics: encodeJson(Wire.Metrics)
 }
@@ -136,11 +137,12 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const sendRegistration = http.sendFor(Wire.Registration)
   const sendOutcomes = http.sendFor(Outcomes)
   const sendState = http.sendFor(Wire.SavedState)
+  const batchPath = (id: string, verb: string) => `${path}/batches/${encodeURIComponent(id)}/${verb}`
   const settle =
     (verb: "ack" | "nack"): TrajectoryClientShape["ack"] =>
     ({ id, leaseToken }) =>
       bodyOf.lease({ leaseToken }).pipe(
-        Effect.flatMap((body) => http.send(setBody(post(`${path}/batches/${encodeURIComponent(id)}/${verb}`), body))),
+        Effect.flatMap((body) => http.send(setBody(post(batchPath(id, verb)), body))),
         Effect.asVoid
       )
   const statePath = (environmentName: string) => `${path}/state/${encodeURIComponent(environmentName)}`
@@ -208,6 +210,11 @@ const make = Effect.fnUntraced(function* (options: Options) {
     },
     ack: settle("ack"),
     nack: settle("nack"),
+    extend: ({ id, leaseToken }, lease) =>
+      bodyOf.extension({ leaseToken, leaseSeconds: Duration.toSeconds(lease) }).pipe(
+        Effect.flatMap((body) => http.send(setBody(post(batchPath(id, "extend")), body))),
+        Effect.asVoid
+      ),
     recordMetrics: (metrics) =>
       bodyOf.metrics(metrics).pipe(
         Effect.flatMap((body) => http.send(setBody(post(`${path}/metrics`), body))),

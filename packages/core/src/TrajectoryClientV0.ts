@@ -2,8 +2,8 @@
  * The trajectory service over the original's endpoints, so that our environments and trainers work with a Python server.
  *
  * What that server cannot do is said plainly: no saved state and no metrics (`unsupported`), keys are ignored (a submission whose
- * answer was lost is stored twice when sent again), a batch is gone once it is handed out (`ack`, `nack` and leases do nothing),
- * and there is one run. Steps are counted here, one per batch from the run's starting step, because the server counts batches
+ * answer was lost is stored twice when sent again), a batch is gone once it is handed out (it has no lease: `ack` and `extend` do
+ * nothing, `nack` is `unsupported`), and there is one run. Steps are counted here, one per batch from the run's starting step, because the server counts batches
  * formed. It never sends a request twice: trying again is the caller's.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -276,6 +276,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
       }),
     ack: () => Effect.void,
     nack: () => Effect.fail(unsupported("giving a batch back")),
+    extend: () => Effect.void,
     recordMetrics: () => Effect.fail(unsupported("recording metrics"))
   } satisfies TrajectoryClientShape
 })

@@ -54,8 +54,29 @@ describe("MemoryTrajectoryClient", () => {
       assert.strictEqual(second.deliveries, 2)
       assert.strictEqual((yield* Effect.flip(client.ack(first))).reason, "leaseLost")
       yield* client.nack(second)
-      yield* client.ack(Option.getOrThrow(yield* client.claim(options)))
+      const third = Option.getOrThrow(yield* client.claim(options))
+      yield* client.ack(third)
+      yield* client.ack(third)
+      assert.strictEqual((yield* Effect.flip(client.ack(second))).reason, "leaseLost")
       assert.strictEqual(yield* claim(client), undefined)
+    })
+  )
+
+  it.effect("makes a lease last longer while nobody else has the batch", () =>
+    Effect.gen(function* () {
+      const client = MemoryTrajectoryClient.make({ batchSize: 2 })
+      yield* client.registerEnvironment(spec)
+      yield* submit(client, [2])
+      const options = { owner: "trainer", wait: 0, lease: "1 minute" } as const
+      const first = Option.getOrThrow(yield* client.claim(options))
+      yield* TestClock.adjust("50 seconds")
+      yield* client.extend(first, "1 minute")
+      yield* TestClock.adjust("59 seconds")
+      assert.isTrue(Option.isNone(yield* client.claim(options)))
+      yield* TestClock.adjust("1 second")
+      const second = Option.getOrThrow(yield* client.claim(options))
+      assert.strictEqual(second.id, first.id)
+      assert.strictEqual((yield* Effect.flip(client.extend(first, "1 minute"))).reason, "leaseLost")
     })
   )
 

@@ -227,9 +227,10 @@ export const make = Effect.fnUntraced(function* (
       batch,
       sql<{ name: string }>`
         with acked as (
-          update batch set acked_at = ${now}, lease_until = null
-          where id = ${batch.id}::bigint and lease_token = ${batch.leaseToken}::uuid and lease_until is not null
-            and acked_at is null
+          -- Again where it is acked with this token: the first answer may have been lost.
+          update batch set acked_at = coalesce(acked_at, ${now}), lease_until = null
+          where id = ${batch.id}::bigint and lease_token = ${batch.leaseToken}::uuid
+            and (lease_until is not null or acked_at is not null)
           returning run_id
         )
         select name from run join acked on run.id = acked.run_id`

@@ -95,14 +95,15 @@ export const make = Effect.fnUntraced(function* (
 
   const reset: Runs["reset"] = Effect.fn("PgTrajectoryStore.reset")(function* (name) {
     const now = new Date(yield* Clock.currentTimeMillis)
-    // A batch that is with a trainer counts as consumed. What waits is removed later: nobody can reach it any more.
+    // A batch that is with a trainer counts as consumed, and its token for nothing. What waits is removed later: nobody can reach it.
     yield* sql.withTransaction(
       Effect.gen(function* () {
         const [run] = yield* sql<{ id: number }>`
           update run set ended_at = greatest(${now}, created_at) where name = ${name} and ended_at is null returning id`
         if (run === undefined) return
         yield* sql`
-          update batch set acked_at = ${now}, lease_until = null where run_id = ${run.id} and acked_at is null`
+          update batch set acked_at = ${now}, lease_until = null, lease_token = gen_random_uuid()
+          where run_id = ${run.id} and acked_at is null`
         yield* sql`delete from queued where run_id = ${run.id}`
       })
     )
