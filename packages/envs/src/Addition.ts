@@ -1,0 +1,64 @@
+/**
+ * Addition of two numbers, as characters: `47+38=` is answered by `85` and the end of the sequence.
+ *
+ * Harder than it looks for a model trained from scratch: the digits come most significant first, so the carry has to be foreseen.
+ * Reward 1 for the exact sum, else 0. With two digits there are 8,100 pairs, a tenth of them held out.
+ */
+import { Environment, ServerManager } from "@atropos/core"
+import { Effect, Schema } from "effect"
+import * as ExactAnswer from "./ExactAnswer.ts"
+import { seeded, type SeededRandom } from "./SeededRandom.ts"
+
+export const settings = Environment.settings({
+  seed: Environment.field(Schema.Int, 0, "seed of the numbers: same seed, same sums"),
+  digits: Environment.field(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 })), 2, "digits of each number"),
+  evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 256, "held-out sums per evaluation"),
+  temperature: Environment.field(Schema.Finite, 1, "sampling temperature of training rollouts")
+})
+
+/** The characters a model of this task has to know. */
+export const characters = "0123456789+="
+
+const draw =
+  (digits: number) =>
+  (random: SeededRandom): ExactAnswer.Question => {
+    const smallest = digits === 1 ? 0 : 10 ** (digits - 1)
+    const [left, right] = [random.between(smallest, 10 ** digits - 1), random.between(smallest, 10 ** digits - 1)]
+    return { prompt: `${left}+${right}=`, answer: String(left + right) }
+  }
+
+/**
+ * A sum with carries at random: each column's digits are added, and 1 more or not by chance. Teaches the form and the columns; when to
+ * carry is left to the reward.
+ */
+export const demonstration = ({
+  digits,
+  index,
+  seed
+}: {
+  readonly digits: number
+  readonly seed: number
+  readonly index: number
+}): ExactAnswer.Demonstration => {
+  const { prompt } = ExactAnswer.questionAt(draw(digits), { seed, index, heldOut: false })
+  const random = seeded(seed + 1, index)
+  const [left = 0, right = 0] = prompt.slice(0, -1).split("+").map(Number)
+  let completion = ""
+  for (let place = 0; place < digits; place++) {
+    const digit = (number: number) => Math.floor(number / 10 ** place) % 10
+    const column = digit(left) + digit(right) + random.between(0, 1)
+    const isFirst = place === digits - 1
+    completion = `${isFirst ? column : column % 10}${completion}`
+  }
+  return { prompt, completion }
+}
+
+export const layer = Environment.layer("addition", settings, (chosen) =>
+  Effect.map(ServerManager.ServerManager, (servers) =>
+    ExactAnswer.definition(servers, {
+      ...chosen,
+      draw: draw(chosen.digits),
+      wrong: ({ answer, prompt }) => ["", String(Number(answer) + 10), answer.slice(1), `${prompt}${answer}`]
+    })
+  )
+)
