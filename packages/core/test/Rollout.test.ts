@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, FileSystem, Logger, Option, References, Schema, Stream } from "effect"
+import { Effect, Exit, Fiber, FileSystem, Logger, Option, References, Schema, Stream, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
 import * as Environment from "../src/Environment.ts"
 import { InferenceError } from "../src/Inference.ts"
@@ -54,6 +54,32 @@ describe("Rollout", () => {
       assert.strictEqual(summary.groupsSent, 24)
       assert.strictEqual(summary.duplicates, 0)
       assert.deepStrictEqual(summary.items, { succeeded: 24 })
+    }).pipe(Effect.provide(layerParts))
+  )
+
+  it.effect.each([0, 1])("on policy, %i steps ahead: rolls out for a step once its weights are there", (stepsAhead) =>
+    Effect.gen(function* () {
+      const client = MemoryTrajectoryClient.make({ batchSize: 8 })
+      const version = yield* SubscriptionRef.make(0)
+      const started: Array<number> = []
+      const environment = yield* numbers({
+        collectTrajectories: (item) => Effect.sync(() => (started.push(item), pair(item).trajectories))
+      })
+      const running = yield* start(environment, client, {
+        spoolDirectory: yield* folder,
+        onPolicy: { versions: SubscriptionRef.changes(version), stepsAhead }
+      })
+      for (let step = 0; step < 4; step++) {
+        yield* settle
+        // Four groups of two make a batch of eight.
+        assert.strictEqual(started.length, 4 * (step + 1 + stepsAhead))
+        assert.strictEqual((yield* claim(client))?.step, step)
+        yield* settle
+        // The batch is being trained on: its weights are still the old ones.
+        assert.strictEqual(started.length, 4 * (step + 1 + stepsAhead))
+        yield* SubscriptionRef.set(version, step + 1)
+      }
+      yield* Fiber.interrupt(running)
     }).pipe(Effect.provide(layerParts))
   )
 

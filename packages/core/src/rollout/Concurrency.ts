@@ -75,6 +75,23 @@ const reservedRoom = (
   return Math.max(0, Math.ceil(((packs + perPack) * pack - queued) / groupSize))
 }
 
+/** Groups that may be on their way to the queue so that none is sampled from weights more than `stepsAhead` steps too old. */
+export const policyRoom = (
+  version: number,
+  stepsAhead: number,
+  {
+    batchSize,
+    groupSize,
+    status
+  }: Pick<QueueState, "batchSize" | "groupSize"> & {
+    readonly status: Pick<EnvironmentStatus, "currentStep" | "queueSize">
+  }
+): number => {
+  // A step counts when its batch is handed out: the step that trains now has been counted already.
+  const steps = version + 1 + stepsAhead - status.currentStep
+  return Math.max(0, Math.ceil((steps * batchSize) / groupSize)) - status.queueSize
+}
+
 /**
  * Groups still missing until `total_steps` are trained on, the queued ones counted; Infinity where that cannot be known
  * because others share the queue or sizes differ (the step alone then says when it is over).

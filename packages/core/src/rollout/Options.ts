@@ -1,5 +1,5 @@
 /** What a run of environments can be told beside their settings, and how it fails. */
-import { type Duration, Effect, Schema } from "effect"
+import { type Duration, Effect, Schema, type Stream } from "effect"
 import type { Totals } from "./RolloutMetrics.ts"
 
 /** An environment cannot run, or cannot go on. */
@@ -31,9 +31,25 @@ export interface Options {
   readonly evaluateAtEnd?: boolean
   /** How long rollouts under way may take to finish when the program is stopped. Default 5 seconds. */
   readonly stopWithin?: Duration.Input
+  /** Keeps rollouts on policy; see `OnPolicy`. Default: the queue alone limits them. */
+  readonly onPolicy?: OnPolicy
 }
 
-export const defaults: Required<Options> = {
+/**
+ * Rollouts for trainer step s begin once the samplers have the weights of version s - `stepsAhead` or newer, so that no trajectory is
+ * staler than `stepsAhead` steps where the environment has the queue for itself.
+ */
+export interface OnPolicy {
+  /** The version now, and whenever it changes: the number of updates in the weights that new requests are sampled from. */
+  readonly versions: Stream.Stream<number>
+  /** 0: strictly on policy; 1: sampling goes on while the trainer trains. */
+  readonly stepsAhead: number
+}
+
+/** Options with their defaults filled in. */
+export type Complete = Required<Omit<Options, "onPolicy">> & Pick<Options, "onPolicy">
+
+export const defaults: Complete = {
   spoolDirectory: ".atropos/spool",
   spoolMaxBytes: 1024 ** 3,
   maxGroupsInMemory: 256,

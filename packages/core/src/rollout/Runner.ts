@@ -14,7 +14,7 @@ import { groupKey } from "./Delivery.ts"
 import * as Evaluations from "./Evaluations.ts"
 import * as EvaluationSchedule from "./EvaluationSchedule.ts"
 import * as GroupFilter from "./GroupFilter.ts"
-import { checkSettings, type Options, RolloutError, type Summary } from "./Options.ts"
+import { checkSettings, type Complete, RolloutError, type Summary } from "./Options.ts"
 import { reasonOf } from "./reason.ts"
 import * as QueueView from "./QueueView.ts"
 import * as RolloutMetrics from "./RolloutMetrics.ts"
@@ -38,7 +38,7 @@ const minFailuresBeforeSlowdown = 8
 
 /** Runs an environment under a name until its steps or its items are through, or until interrupted. */
 export const run = Effect.fn("Runner.run")(
-  function* (environment: EnvironmentShape, name: string, options: Required<Options>) {
+  function* (environment: EnvironmentShape, name: string, options: Complete) {
     const client = yield* TrajectoryClient
     const servers = yield* ServerManager
     const weights = yield* Weights
@@ -146,12 +146,29 @@ export const run = Effect.fn("Runner.run")(
 
     const evaluations = yield* Evaluations.make({ environment, record, onChange: () => pool.wake() })
 
+    let policyVersion = 0
+    const onPolicyRoom = (status: EnvironmentStatus): number =>
+      options.onPolicy === undefined
+        ? Number.POSITIVE_INFINITY
+        : Concurrency.policyRoom(policyVersion, options.onPolicy.stepsAhead, {
+            batchSize: batchSize(),
+            groupSize: settings.groupSize,
+            status
+          })
+    const followPolicy = Stream.runForEach(options.onPolicy?.versions ?? Stream.never, (version) =>
+      Effect.sync(() => {
+        policyVersion = version
+        pool.wake()
+      })
+    )
+
     const room = (running: number): number => {
       const status = queue.status()
       if (status === undefined || submitter.isBlocked()) return 0
       const { groupSize, maxBatchesOffpolicy, minBatchAllocation } = settings
       const underWay = running + submitter.unsent() + queue.uncounted()
       const most = Math.min(
+        onPolicyRoom(status),
         Concurrency.queueRoom({ batchSize: batchSize(), groupSize, maxBatchesOffpolicy, minBatchAllocation, status }),
         Concurrency.groupsUntilEnd(totalSteps, batchSize(), groupSize, status)
       )
@@ -350,7 +367,7 @@ export const run = Effect.fn("Runner.run")(
 
     if (options.evaluateAtStart && Option.isNone(resumedFrom)) evaluations.request(step)
     const sending = yield* Effect.forkIn(submitter.run, scope)
-    const attending = yield* Effect.all([evaluations.run, keepSaving, followStatus, queue.run], {
+    const attending = yield* Effect.all([evaluations.run, keepSaving, followStatus, followPolicy, queue.run], {
       concurrency: "unbounded",
       discard: true
     }).pipe(Effect.forkIn(scope))

@@ -10,6 +10,9 @@ const state = {
   status: idle
 }
 
+const policyRoom = (version: number, stepsAhead: number, currentStep: number, queueSize: number) =>
+  Concurrency.policyRoom(version, stepsAhead, { batchSize: 32, groupSize: 4, status: { currentStep, queueSize } })
+
 describe("Concurrency", () => {
   it("workers: as told, or per node and server; fewer during an evaluation", () => {
     const settings = {
@@ -45,6 +48,15 @@ describe("Concurrency", () => {
       Concurrency.queueRoom({ ...state, maxBatchesOffpolicy: 0, status: { ...idle, queueSize: 8 } }),
       0
     )
+  })
+
+  it("on policy: what the weights that are there allow, queued and handed-out steps counted", () => {
+    assert.strictEqual(policyRoom(0, 0, 0, 0), 8)
+    assert.strictEqual(policyRoom(0, 0, 0, 8), 0)
+    assert.strictEqual(policyRoom(0, 0, 1, 0), 0)
+    assert.strictEqual(policyRoom(1, 0, 1, 0), 8)
+    assert.strictEqual(policyRoom(0, 2, 1, 3), 13)
+    assert.strictEqual(policyRoom(3, 0, 5, 0), 0)
   })
 
   it("a reserved share has room although others have filled the queue", () => {
