@@ -1,0 +1,117 @@
+/**
+ * Reverse-mode differentiation: adds the nodes of the backward pass to the graph.
+ *
+ * Goes through the steps of the forward pass last to first; each turns the gradients of its outputs into those of its inputs by
+ * its rule (`Rules.ts`, or its own where it was built by `customGradient`). Only what the wanted gradients need is emitted.
+ */
+import type { CustomStep, Step } from "./Builder.ts"
+import type { Graph } from "./Graph.ts"
+import { isFloat } from "./DType.ts"
+import { GradientError } from "./GraphError.ts"
+import * as Recompute from "./Recompute.ts"
+import { zeros } from "./Rule.ts"
+import { rules } from "./Rules.ts"
+import { showType, type Value } from "./Value.ts"
+
+/**
+ * Gradients of a scalar loss by each of `wrt`, of their shapes; zeros where the loss does not depend on one. No gradient passes
+ * the values of `stop`, nor those made by `stopGradient`.
+ */
+export const grad = (
+  g: Graph,
+  loss: Value,
+  wrt: ReadonlyArray<Value>,
+  stop: ReadonlySet<Value> = new Set()
+): ReadonlyArray<Value> => {
+  g.require(loss.shape.length === 0 && isFloat(loss.dtype), "grad", [loss], "the loss must be a real scalar")
+  const steps = g.steps.slice()
+  const active = activeValues(g, steps, wrt, stop)
+  const recompute = Recompute.make(g)
+  const kept = new Set(wrt)
+  const gradients = new Map<Value, Value>([[loss, g.scalar(1, loss.dtype)]])
+  for (const step of steps.toReversed()) {
+    const dys = step.outputs.map((output) => gradients.get(output))
+    const first = dys.find((dy) => dy !== undefined)
+    if (first === undefined || !step.inputs.some((input) => input !== undefined && active.has(input))) continue
+    const recall = (value: Value) => recompute(value, step.segment, first)
+    inputGradients(g, step, dys, active, recall).forEach((dx, i) => {
+      const input = step.inputs[i]
+      if (dx === undefined || input === undefined || !active.has(input)) return
+      const others = gradients.get(input)
+      const own = g.sumTo(dx, input.shape)
+      gradients.set(input, others === undefined ? own : g.add(others, own))
+    })
+    for (const output of step.outputs) if (!kept.has(output)) gradients.delete(output)
+  }
+  return wrt.map((value) => gradients.get(value) ?? zeros(g, value, value.shape))
+}
+
+/** Values that the gradient has to pass on its way to `wrt`. */
+const activeValues = (
+  g: Graph,
+  steps: ReadonlyArray<Step>,
+  wrt: ReadonlyArray<Value>,
+  stop: ReadonlySet<Value>
+): ReadonlySet<Value> => {
+  const active = new Set(wrt)
+  for (const step of steps) {
+    if (step.op === "CustomGradient" && "nodes" in step) refuseHidden(step, active)
+    if (!step.inputs.some((input) => input !== undefined && active.has(input))) continue
+    for (const output of step.outputs) {
+      if (isFloat(output.dtype) && !stop.has(output) && !g.stopped.has(output)) active.add(output)
+    }
+  }
+  return active
+}
+
+/** A custom gradient speaks for its inputs alone: a parameter that is used inside but not named would silently not learn. */
+const refuseHidden = (step: CustomStep, active: ReadonlySet<Value>): void => {
+  for (const { inputs } of step.nodes) {
+    for (const input of inputs) {
+      if (input === undefined || !active.has(input) || step.inputs.includes(input)) continue
+      const reason = `${input.name} is used inside and its gradient is wanted, but it is not among the inputs`
+      throw new GradientError({ op: step.op, value: step.outputs[0]!.name, reason })
+    }
+  }
+}
+
+const inputGradients = (
+  g: Graph,
+  step: Step,
+  dys: ReadonlyArray<Value | undefined>,
+  active: ReadonlySet<Value>,
+  recall: (value: Value) => Value
+): ReadonlyArray<Value | undefined> => {
+  const needs = (i: number) => step.inputs[i] !== undefined && active.has(step.inputs[i])
+  if ("backward" in step) {
+    const gradients = step.backward(dys, { needs, recall })
+    g.require(gradients.length === step.inputs.length, step.op, gradients, "must be one gradient per input")
+    return gradients
+  }
+  const rule = rules[step.op]
+  if (rule === undefined || step.domain !== "") {
+    throw new GradientError({ op: step.op, value: step.outputs[0]!.name, reason: "there is no rule for it" })
+  }
+  const dyOf = (i: number) => dys[i] ?? zeros(g, step.outputs[i]!, step.outputs[i]!.shape)
+  const given = (i: number): Value => {
+    const input = step.inputs[i]
+    if (input !== undefined) return input
+    throw new GradientError({ op: step.op, value: step.outputs[0]!.name, reason: `its input ${i} is left out` })
+  }
+  const emitters = rule({
+    g,
+    node: step,
+    dy: dyOf(0),
+    dyOf,
+    x: (i) => recall(given(i)),
+    y: () => recall(step.outputs[0]!),
+    shape: (i) => given(i).shape
+  })
+  return step.inputs.map((input, i) => {
+    const emit = emitters[i]
+    if (!needs(i) || emit === undefined) return undefined
+    const gradient = emit()
+    g.require(gradient.dtype === input?.dtype, step.op, [input, gradient], `gradient of ${showType(input)}`)
+    return gradient
+  })
+}

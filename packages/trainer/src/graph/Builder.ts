@@ -1,0 +1,276 @@
+/**
+ * The store of a graph: its inputs, constants, nodes and outputs, the symbols that its sizes are made of, and the two ways to
+ * tell the backward pass what to do with a stretch of it (checkpoints and gradients given by hand).
+ *
+ * Nodes are kept in the order they are added, which is an order they can run in. Knows ONNX's way of putting things (constants
+ * are initializers, axes and shapes are int64 tensors), and nothing of what runs it.
+ */
+import { byteSize, type DType } from "./DType.ts"
+import { type Dim, dimTerms, symbolPattern } from "./Dim.ts"
+import { ShapeError } from "./GraphError.ts"
+import type { Shape } from "./Shape.ts"
+import {
+  type Attributes,
+  type External,
+  type Initializer,
+  type Node,
+  type Segment,
+  showType,
+  type Signature,
+  type Value
+} from "./Value.ts"
+
+/** What the backward pass of a stretch of graph may ask for. */
+export interface BackwardContext {
+  /** A value of the forward pass as the backward pass should use it: recomputed where it lies in a checkpoint. */
+  readonly recall: (value: Value) => Value
+  /** Whether the gradient of the i-th input is wanted. */
+  readonly needs: (input: number) => boolean
+}
+
+/**
+ * Gradients of the inputs from those of the outputs: one per input and of its shape, undefined for none. An output that the
+ * loss does not depend on has the gradient undefined.
+ */
+export type Backward = (
+  gradients: ReadonlyArray<Value | undefined>,
+  context: BackwardContext
+) => ReadonlyArray<Value | undefined>
+
+/** A stretch of graph that is differentiated as one step, by its own rule. */
+export interface CustomStep {
+  readonly op: "CustomGradient"
+  readonly inputs: ReadonlyArray<Value>
+  readonly outputs: ReadonlyArray<Value>
+  readonly nodes: ReadonlyArray<Node>
+  readonly segment: Segment | undefined
+  readonly backward: Backward
+}
+
+/** What the backward pass goes through, last first. */
+export type Step = Node | CustomStep
+
+export class Builder {
+  /** The type of real numbers in this graph: what `scalar` makes unless told otherwise. */
+  readonly real: DType
+  readonly inputs: Array<Value> = []
+  readonly outputs: Array<Value> = []
+  readonly initializers: Array<Initializer> = []
+  readonly nodes: Array<Node> = []
+  readonly steps: Array<Step> = []
+  /** Values that gradients do not pass. */
+  readonly stopped = new Set<Value>()
+  private readonly constants = new Map<string, Value>()
+  private readonly sizes = new Map<Dim, Value>()
+  private readonly shapes = new Map<Value, Shape>()
+  private segment: Segment | undefined
+  private recording = true
+  private count = 0
+
+  constructor(real: DType = "float32") {
+    this.real = real
+  }
+
+  /** An input of the graph. Its axes that are plain symbols give the symbols their values. */
+  input(name: string, dtype: DType, shape: Shape): Value {
+    const value: Value = { name, dtype, shape }
+    this.inputs.push(value)
+    shape.forEach((dim, axis) => {
+      if (typeof dim !== "string" || !symbolPattern.test(dim) || this.sizes.has(dim)) return
+      const size = this.outside(() => this.node("Shape", [value], "int64", [1], { start: axis, end: axis + 1 }))
+      this.keepSize(dim, size)
+    })
+    return value
+  }
+
+  /** Makes a value an output of the graph, under a name of its own. */
+  output(name: string, value: Value): void {
+    this.outputs.push(this.outside(() => this.emit("Identity", [value], [{ ...value, name }], {}, "")[0]!))
+  }
+
+  /** A constant: an array (little-endian, row-major) or a place in a file. */
+  initializer(name: string, dtype: DType, shape: ReadonlyArray<number>, data: ArrayBufferView | External): Value {
+    const value: Value = { name, dtype, shape }
+    const length = shape.reduce((product, dim) => product * dim, byteSize(dtype))
+    if (!ArrayBuffer.isView(data)) {
+      this.initializers.push({ value, data })
+      return value
+    }
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+    this.require(bytes.length === length, "initializer", [value], `needs ${length} bytes, not ${bytes.length}`)
+    this.initializers.push({ value, data: bytes })
+    return value
+  }
+
+  /** Any operation with one output. Type and shape of the output are believed. */
+  node(
+    op: string,
+    inputs: ReadonlyArray<Value | undefined>,
+    dtype: DType,
+    shape: Shape,
+    attributes: Attributes = {},
+    domain = ""
+  ): Value {
+    return this.emit(op, inputs, [{ dtype, shape }], attributes, domain)[0]!
+  }
+
+  /** Any operation with several outputs. */
+  multi(
+    op: string,
+    inputs: ReadonlyArray<Value | undefined>,
+    outputs: ReadonlyArray<Signature>,
+    attributes: Attributes = {},
+    domain = ""
+  ): ReadonlyArray<Value> {
+    return this.emit(op, inputs, outputs, attributes, domain)
+  }
+
+  /** A constant of shape []. The same number is stored once. */
+  scalar(x: number, dtype: DType = this.real): Value {
+    return this.constant(`${dtype}:${Object.is(x, -0) ? "-0" : x}`, () => {
+      const name = this.freshName("scalar")
+      if (dtype === "float64") return this.initializer(name, dtype, [], Float64Array.of(x))
+      if (dtype === "int64") return this.initializer(name, dtype, [], BigInt64Array.of(BigInt(x)))
+      if (dtype === "int32") return this.initializer(name, dtype, [], Int32Array.of(x))
+      if (dtype === "bool") return this.initializer(name, dtype, [], Uint8Array.of(x))
+      if (dtype === "float32") return this.initializer(name, dtype, [], Float32Array.of(x))
+      const single = this.scalar(x, "float32")
+      return this.outside(() => this.node("Cast", [single], dtype, [], { to: dtype === "float16" ? 10 : 16 }))
+    })
+  }
+
+  /** A constant int64 vector: axes, bounds, static shapes. */
+  ints(xs: ReadonlyArray<number>): Value {
+    return this.constant(`ints:${xs.join(",")}`, () => {
+      const name = this.freshName("ints")
+      const value = this.initializer(name, "int64", [xs.length], BigInt64Array.from(xs, BigInt))
+      this.shapes.set(value, xs)
+      return value
+    })
+  }
+
+  /** A size as an int64 vector of length 1, computed from the inputs' shapes. */
+  dim(dim: Dim): Value {
+    if (typeof dim === "number") return this.ints([dim])
+    const known = this.sizes.get(dim)
+    if (known !== undefined) return known
+    const { over, terms } = dimTerms(dim)
+    return this.outside(() => {
+      const product = (a: Value, b: Value) => this.node("Mul", [a, b], "int64", [1])
+      const total = terms
+        .map(({ count, symbols }) => {
+          const factors = symbols.map((symbol) => this.symbol(symbol, dim))
+          return (count === 1 && factors.length > 0 ? factors : [this.ints([count]), ...factors]).reduce(product)
+        })
+        .reduce((a, b) => this.node("Add", [a, b], "int64", [1]))
+      return this.keepSize(dim, over === 1 ? total : this.node("Div", [total, this.ints([over])], "int64", [1]))
+    })
+  }
+
+  /** A shape as an int64 vector. */
+  shapeTensor(shape: Shape): Value {
+    if (shape.every((dim) => typeof dim === "number")) return this.ints(shape)
+    if (shape.length === 1) return this.dim(shape[0]!)
+    return this.constant(`shape:${shape.join(",")}`, () => {
+      const parts = shape.map((dim) => this.dim(dim))
+      const value = this.outside(() => this.node("Concat", parts, "int64", [shape.length], { axis: 0 }))
+      this.shapes.set(value, shape)
+      return value
+    })
+  }
+
+  /** The sizes that `ints`, `dim` or `shapeTensor` made this value from. */
+  shapeOf(value: Value | undefined): Shape | undefined {
+    return value === undefined ? undefined : this.shapes.get(value)
+  }
+
+  /**
+   * Nodes that `build` adds are computed a second time in the backward pass, from `inputs` on, and what they compute is freed
+   * in between: less memory for about a third more time. Checkpoints do not nest.
+   */
+  checkpoint<A>(inputs: ReadonlyArray<Value>, build: () => A): A {
+    this.require(this.segment === undefined, "checkpoint", inputs, "lies in another checkpoint")
+    return this.within({ inputs: new Set(inputs) }, build)
+  }
+
+  /**
+   * A stretch of graph with a gradient given by hand. `build` adds the nodes and returns the outputs with the rule, which may
+   * use whatever was computed on the way: what it needs for the gradient can so be computed in the forward pass, while large
+   * intermediate values are at hand. Gradients reach nothing but `inputs`.
+   */
+  customGradient(
+    inputs: ReadonlyArray<Value>,
+    build: () => { readonly outputs: ReadonlyArray<Value>; readonly backward: Backward }
+  ): ReadonlyArray<Value> {
+    const first = this.nodes.length
+    const recording = this.recording
+    this.recording = false
+    const { backward, outputs } = build()
+    this.recording = recording
+    const nodes = this.nodes.slice(first)
+    this.require(
+      outputs.every(({ node }) => node !== undefined && nodes.includes(node)),
+      "customGradient",
+      outputs,
+      "an output is not computed inside"
+    )
+    const step: CustomStep = { op: "CustomGradient", inputs, outputs, nodes, segment: this.segment, backward }
+    if (recording) this.steps.push(step)
+    return outputs
+  }
+
+  /** Adds nodes outside the checkpoint that is being built. */
+  outside<A>(build: () => A): A {
+    return this.within(undefined, build)
+  }
+
+  /** Fails with what is wrong with the operands of an operation. */
+  require(claim: boolean, op: string, operands: ReadonlyArray<Signature | undefined>, reason: string): asserts claim {
+    if (!claim) throw new ShapeError({ op, operands: operands.map(showType), reason })
+  }
+
+  private emit(
+    op: string,
+    inputs: ReadonlyArray<Value | undefined>,
+    signatures: ReadonlyArray<Signature & { readonly name?: string }>,
+    attributes: Attributes,
+    domain: string
+  ): ReadonlyArray<Value> {
+    const outputs: Array<Value> = []
+    const node: Node = { op, domain, inputs, outputs, attributes, segment: this.segment }
+    for (const { dtype, name = this.freshName(op), shape } of signatures) outputs.push({ name, dtype, shape, node })
+    this.nodes.push(node)
+    if (this.recording) this.steps.push(node)
+    return outputs
+  }
+
+  private within<A>(segment: Segment | undefined, build: () => A): A {
+    const outer = this.segment
+    this.segment = segment
+    const built = build()
+    this.segment = outer
+    return built
+  }
+
+  private constant(key: string, make: () => Value): Value {
+    const value = this.constants.get(key) ?? make()
+    this.constants.set(key, value)
+    return value
+  }
+
+  private symbol(name: string, dim: Dim): Value {
+    const value = this.sizes.get(name)
+    this.require(value !== undefined, "dim", [], `no input has an axis of size ${name}, which ${dim} depends on`)
+    return value
+  }
+
+  private keepSize(dim: Dim, size: Value): Value {
+    this.sizes.set(dim, size)
+    this.shapes.set(size, [dim])
+    return size
+  }
+
+  private freshName(hint: string): string {
+    return `${hint}#${this.count++}`
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * Sizes of axes: numbers, or expressions over symbols that the inputs of a run give values to.
+ *
+ * An expression is (sum of products of symbols) / whole number, as `"2*B*T"`, `"(P+T)/2"`, `"B*T/4"`. It is kept as text in one
+ * normal form, so that equal sizes are equal strings: terms and factors are sorted, the fraction is in lowest terms. A division
+ * claims to be exact: where a run's sizes break the claim, the operation that uses the size fails in the executor.
+ */
+
+/** A size in elements: a number, or an expression in normal form. */
+export type Dim = number | string
+
+/** Product of symbols (sorted, joined by `*`; "" is 1) -> its whole coefficient, never 0. */
+type Terms = ReadonlyMap<string, number>
+
+interface Fraction {
+  readonly terms: Terms
+  readonly over: number
+}
+
+/** What a name of a symbol looks like. */
+export const symbolPattern = /^[A-Za-z_]\w*$/
+
+const commonDivisor = (a: number, b: number): number => (b === 0 ? Math.abs(a) : commonDivisor(b, a % b))
+
+const parseTerm = (text: string): readonly [string, number] => {
+  const negative = text.startsWith("-")
+  const factors = (negative ? text.slice(1) : text).split("*")
+  const symbols = factors.filter((factor) => symbolPattern.test(factor))
+  const coefficient = factors
+    .filter((factor) => !symbolPattern.test(factor))
+    .reduce((product, factor) => product * Number(factor), 1)
+  return [symbols.toSorted().join("*"), negative ? -coefficient : coefficient]
+}
+
+const collect = (terms: Iterable<readonly [string, number]>): Terms => {
+  const sums = new Map<string, number>()
+  for (const [symbols, coefficient] of terms) sums.set(symbols, (sums.get(symbols) ?? 0) + coefficient)
+  return new Map([...sums].filter(([, coefficient]) => coefficient !== 0))
+}
+
+const parse = (dim: Dim): Fraction => {
+  if (typeof dim === "number") return { terms: collect([["", dim]]), over: 1 }
+  const [, sum = dim, over = "1"] = /^(.*)\/(\d+)$/.exec(dim) ?? []
+  const terms = sum
+    .replace(/^\((.*)\)$/, "$1")
+    .replaceAll("-", "+-")
+    .split("+")
+  return { terms: collect(terms.filter((term) => term !== "").map(parseTerm)), over: Number(over) }
+}
+
+const constantLast = ([a]: readonly [string, number], [b]: readonly [string, number]): number =>
+  a === "" ? 1 : b === "" || a < b ? -1 : 1
+
+const format = ({ over, terms }: Fraction): Dim => {
+  if (terms.size === 0) return 0
+  const divisor = [...terms.values()].reduce(commonDivisor, over)
+  const denominator = over / divisor
+  if (terms.size === 1 && terms.has("")) return terms.get("")! / over
+  const sum = [...terms]
+    .toSorted(constantLast)
+    .map(([symbols, coefficient]) => {
+      const count = coefficient / divisor
+      if (symbols === "") return String(count)
+      return count === 1 ? symbols : count === -1 ? `-${symbols}` : `${count}*${symbols}`
+    })
+    .join("+")
+    .replaceAll("+-", "-")
+  if (denominator === 1) return sum
+  return terms.size === 1 ? `${sum}/${denominator}` : `(${sum})/${denominator}`
+}
+
+const multiply = (a: Fraction, b: Fraction): Fraction => ({
+  terms: collect(
+    [...a.terms].flatMap(([left, m]) =>
+      [...b.terms].map(([right, n]) => {
+        const symbols = [...left.split("*"), ...right.split("*")].filter((symbol) => symbol !== "")
+        return [symbols.toSorted().join("*"), m * n] as const
+      })
+    )
+  ),
+  over: a.over * b.over
+})
+
+const plus = (a: Fraction, b: Fraction): Fraction => ({
+  terms: collect([
+    ...[...a.terms].map(([symbols, count]) => [symbols, count * b.over] as const),
+    ...[...b.terms].map(([symbols, count]) => [symbols, count * a.over] as const)
+  ]),
+  over: a.over * b.over
+})
+
+/** The product; 1 of none. */
+export const dimMul = (...dims: ReadonlyArray<Dim>): Dim =>
+  format(dims.map(parse).reduce(multiply, { terms: new Map([["", 1]]), over: 1 }))
+
+/** The sum; 0 of none. */
+export const dimAdd = (...dims: ReadonlyArray<Dim>): Dim =>
+  format(dims.map(parse).reduce(plus, { terms: new Map(), over: 1 }))
+
+/** a - b. */
+export const dimSub = (a: Dim, b: Dim): Dim => dimAdd(a, dimMul(-1, b))
+
+/** dim / count, which the caller knows to be whole. */
+export const dimDiv = (dim: Dim, count: number): Dim => {
+  const { over, terms } = parse(dim)
+  return format({ terms, over: over * count })
+}
+
+/** Parts of a size that a graph computes: sum of coefficient times symbols, divided by `over`. */
+export const dimTerms = (
+  dim: string
+): { readonly terms: ReadonlyArray<{ count: number; symbols: ReadonlyArray<string> }>; readonly over: number } => {
+  const { over, terms } = parse(dim)
+  return {
+    terms: [...terms].map(([symbols, count]) => ({ count, symbols: symbols === "" ? [] : symbols.split("*") })),
+    over
+  }
+}
+
+/** The symbols a size depends on. */
+export const dimSymbols = (dim: Dim): ReadonlyArray<string> =>
+  typeof dim === "number" ? [] : [...new Set(dimTerms(dim).terms.flatMap(({ symbols }) => symbols))]
+
+/** The size's value where the symbols have these values; undefined if one has none. */
+export const dimValue = (dim: Dim, symbols: Readonly<Record<string, number>>): number | undefined => {
+  if (typeof dim === "number") return dim
+  if (dimSymbols(dim).some((symbol) => symbols[symbol] === undefined)) return undefined
+  const { over, terms } = dimTerms(dim)
+  return terms.reduce((sum, term) => sum + term.symbols.reduce((n, s) => n * (symbols[s] ?? 0), term.count), 0) / over
+}

@@ -1,0 +1,314 @@
+/**
+ * A typed graph of ONNX operations, built by method calls; every call checks its operands' types and shapes.
+ *
+ * Sizes may be symbols ("B", "T") and expressions over them ("2*B*T", "B*T/4"): one graph serves every size. Methods are ONNX
+ * operators (https://onnx.ai/onnx/operators, opset 21) under the names of array libraries; `node` and `multi` add any other.
+ * Negative axes count from the end. Elementwise operations broadcast.
+ */
+import { Builder } from "./Builder.ts"
+import { type Dim, dimAdd, dimDiv, dimMul, dimSub } from "./Dim.ts"
+import { type DType, onnxCode } from "./DType.ts"
+import { axisOf, broadcast, sameShape, type Shape, showShape, withDim } from "./Shape.ts"
+import type { Value } from "./Value.ts"
+
+export class Graph extends Builder {
+  dimMul(...dims: ReadonlyArray<Dim>): Dim {
+    return dimMul(...dims)
+  }
+
+  /** dim / count; the sizes of a run must make it whole. */
+  dimDiv(dim: Dim, count: number): Dim {
+    const quotient = dimDiv(dim, count)
+    this.require(
+      typeof quotient === "string" || Number.isInteger(quotient),
+      "dimDiv",
+      [],
+      `${dim}/${count} is not whole`
+    )
+    return quotient
+  }
+
+  add(a: Value, b: Value): Value {
+    return this.binary("Add", a, b)
+  }
+
+  sub(a: Value, b: Value): Value {
+    return this.binary("Sub", a, b)
+  }
+
+  mul(a: Value, b: Value): Value {
+    return this.binary("Mul", a, b)
+  }
+
+  div(a: Value, b: Value): Value {
+    return this.binary("Div", a, b)
+  }
+
+  pow(a: Value, b: Value): Value {
+    return this.binary("Pow", a, b)
+  }
+
+  min(a: Value, b: Value): Value {
+    return this.binary("Min", a, b)
+  }
+
+  max(a: Value, b: Value): Value {
+    return this.binary("Max", a, b)
+  }
+
+  equal(a: Value, b: Value): Value {
+    return this.binary("Equal", a, b, "bool")
+  }
+
+  greater(a: Value, b: Value): Value {
+    return this.binary("Greater", a, b, "bool")
+  }
+
+  less(a: Value, b: Value): Value {
+    return this.binary("Less", a, b, "bool")
+  }
+
+  lessEq(a: Value, b: Value): Value {
+    return this.binary("LessOrEqual", a, b, "bool")
+  }
+
+  and(a: Value, b: Value): Value {
+    return this.binary("And", a, b, "bool")
+  }
+
+  or(a: Value, b: Value): Value {
+    return this.binary("Or", a, b, "bool")
+  }
+
+  not(a: Value): Value {
+    return this.unary("Not", a)
+  }
+
+  neg(a: Value): Value {
+    return this.unary("Neg", a)
+  }
+
+  abs(a: Value): Value {
+    return this.unary("Abs", a)
+  }
+
+  sign(a: Value): Value {
+    return this.unary("Sign", a)
+  }
+
+  exp(a: Value): Value {
+    return this.unary("Exp", a)
+  }
+
+  log(a: Value): Value {
+    return this.unary("Log", a)
+  }
+
+  sqrt(a: Value): Value {
+    return this.unary("Sqrt", a)
+  }
+
+  tanh(a: Value): Value {
+    return this.unary("Tanh", a)
+  }
+
+  sigmoid(a: Value): Value {
+    return this.unary("Sigmoid", a)
+  }
+
+  identity(a: Value): Value {
+    return this.unary("Identity", a)
+  }
+
+  /** k a. */
+  scale(a: Value, k: number): Value {
+    return this.mul(a, this.scalar(k, a.dtype))
+  }
+
+  /** max(low, min(a, high)). */
+  clip(a: Value, low: number, high: number): Value {
+    return this.node("Clip", [a, this.scalar(low, a.dtype), this.scalar(high, a.dtype)], a.dtype, a.shape)
+  }
+
+  cast(a: Value, to: DType): Value {
+    return a.dtype === to ? a : this.node("Cast", [a], to, a.shape, { to: onnxCode(to) })
+  }
+
+  /** The same numbers, which gradients do not pass. */
+  stopGradient(a: Value): Value {
+    const copy = this.identity(a)
+    this.stopped.add(copy)
+    return copy
+  }
+
+  /** a where the condition holds, else b. */
+  where(condition: Value, a: Value, b: Value): Value {
+    const shape = broadcast(condition.shape, broadcast(a.shape, b.shape) ?? [])
+    const fits = shape !== undefined && broadcast(a.shape, b.shape) !== undefined && condition.dtype === "bool"
+    this.require(fits && a.dtype === b.dtype, "Where", [condition, a, b], "do not broadcast, or differ in type")
+    return this.node("Where", [condition, a, b], a.dtype, shape)
+  }
+
+  /** [..., M, K] x [..., K, N]; leading axes broadcast. */
+  matmul(a: Value, b: Value): Value {
+    const batch = broadcast(a.shape.slice(0, -2), b.shape.slice(0, -2))
+    const fits = a.shape.length >= 2 && b.shape.length >= 2 && a.shape.at(-1) === b.shape.at(-2)
+    this.require(fits && batch !== undefined && a.dtype === b.dtype, "MatMul", [a, b], "inner sizes or types differ")
+    return this.node("MatMul", [a, b], a.dtype, [...batch, a.shape.at(-2)!, b.shape.at(-1)!])
+  }
+
+  /** Product of two matrices, either transposed in place: no transposed copy of a weight is ever made. */
+  gemm(a: Value, b: Value, transA = false, transB = false): Value {
+    const [m, k] = transA ? a.shape.toReversed() : a.shape
+    const [k2, n] = transB ? b.shape.toReversed() : b.shape
+    const fits = a.shape.length === 2 && b.shape.length === 2 && k === k2 && a.dtype === b.dtype
+    const how = `${transA ? "transposed " : ""}[${m}, ${k}] x ${transB ? "transposed " : ""}[${k2}, ${n}]`
+    this.require(fits, "Gemm", [a, b], `inner sizes or types differ: ${how}`)
+    return this.node("Gemm", [a, b], a.dtype, [m!, n!], { transA: Number(transA), transB: Number(transB) })
+  }
+
+  transpose(a: Value, perm: ReadonlyArray<number>): Value {
+    const fits = perm.length === a.shape.length && perm.toSorted((x, y) => x - y).every((axis, i) => axis === i)
+    this.require(fits, "Transpose", [a], `[${perm.join(", ")}] is no permutation of the axes`)
+    return this.node(
+      "Transpose",
+      [a],
+      a.dtype,
+      perm.map((axis) => a.shape[axis]!),
+      { perm }
+    )
+  }
+
+  reshape(a: Value, shape: Shape): Value {
+    if (sameShape(a.shape, shape)) return a
+    const fits = dimMul(...a.shape) === dimMul(...shape)
+    this.require(fits, "Reshape", [a], `${showShape(shape)} has another number of elements`)
+    return this.node("Reshape", [a, this.shapeTensor(shape)], a.dtype, shape)
+  }
+
+  expand(a: Value, shape: Shape): Value {
+    if (sameShape(a.shape, shape)) return a
+    const fits = sameShape(broadcast(a.shape, shape) ?? [], shape)
+    this.require(fits, "Expand", [a], `does not stretch to ${showShape(shape)}`)
+    return this.node("Expand", [a, this.shapeTensor(shape)], a.dtype, shape)
+  }
+
+  /** Elements start <= i < end of an axis; to its end unless told. */
+  slice(a: Value, axis: number, start: Dim, end?: Dim): Value {
+    const at = this.axis("Slice", a, axis)
+    const size = a.shape[at]!
+    const stop = end ?? size
+    const length = dimSub(stop, start)
+    const beyond = typeof size === "number" && typeof stop === "number" && stop > size
+    const negative = [length, start].some((dim) => typeof dim === "number" && dim < 0)
+    this.require(!beyond && !negative, "Slice", [a], `${start} to ${stop} of axis ${at} is out of range`)
+    return this.node(
+      "Slice",
+      [a, this.dim(start), this.dim(stop), this.ints([at])],
+      a.dtype,
+      withDim(a.shape, at, length)
+    )
+  }
+
+  /** `size` names the size of the joined axis where it is known by another name than the sum. */
+  concat(parts: ReadonlyArray<Value>, axis: number, size?: Dim): Value {
+    const [first] = parts
+    this.require(first !== undefined, "Concat", parts, "needs at least one part")
+    const at = this.axis("Concat", first, axis)
+    const fits = parts.every(
+      ({ dtype, shape }) => dtype === first.dtype && sameShape(withDim(shape, at, 1), withDim(first.shape, at, 1))
+    )
+    this.require(fits, "Concat", parts, `differ in more than axis ${at}`)
+    const total = size ?? dimAdd(...parts.map(({ shape }) => shape[at]!))
+    return this.node("Concat", parts, first.dtype, withDim(first.shape, at, total), { axis: at })
+  }
+
+  /** Cuts an axis into `parts` equal parts, or into parts of these sizes, which must sum to it. */
+  split(a: Value, axis: number, parts: number | ReadonlyArray<Dim>): ReadonlyArray<Value> {
+    const at = this.axis("Split", a, axis)
+    const size = a.shape[at]!
+    const sizes =
+      typeof parts === "number" ? Array.from({ length: parts }, () => this.dimDiv(size, parts)) : Array.from(parts)
+    this.require(dimAdd(...sizes) === size, "Split", [a], `axis ${at} is not ${showShape(sizes)} in all`)
+    const outputs = sizes.map((part) => ({ dtype: a.dtype, shape: withDim(a.shape, at, part) }))
+    return this.multi("Split", [a, this.shapeTensor(sizes)], outputs, { axis: at })
+  }
+
+  /** Rows of a table [V, ...] at ids [...]. */
+  gather(table: Value, ids: Value, axis = 0): Value {
+    const at = this.axis("Gather", table, axis)
+    this.require(ids.dtype === "int32" || ids.dtype === "int64", "Gather", [table, ids], "ids must be integers")
+    const shape = [...table.shape.slice(0, at), ...ids.shape, ...table.shape.slice(at + 1)]
+    return this.node("Gather", [table, ids], table.dtype, shape, { axis: at })
+  }
+
+  /** Elements of x [..., V] at ids [..., K], along the last axis. */
+  gatherLast(x: Value, ids: Value): Value {
+    const fits = sameShape(x.shape.slice(0, -1), ids.shape.slice(0, -1)) && x.shape.length === ids.shape.length
+    const whole = ids.dtype === "int32" || ids.dtype === "int64"
+    this.require(fits && whole, "GatherElements", [x, ids], "leading sizes differ, or ids are no integers")
+    return this.node("GatherElements", [x, ids], x.dtype, ids.shape, { axis: x.shape.length - 1 })
+  }
+
+  sum(a: Value, axes: ReadonlyArray<number>, keep = false): Value {
+    return this.reduce("ReduceSum", a, axes, keep)
+  }
+
+  mean(a: Value, axes: ReadonlyArray<number>, keep = false): Value {
+    return this.reduce("ReduceMean", a, axes, keep)
+  }
+
+  amax(a: Value, axes: ReadonlyArray<number>, keep = false): Value {
+    return this.reduce("ReduceMax", a, axes, keep)
+  }
+
+  /** Running sums along an axis. */
+  cumsum(a: Value, axis: number, options: { readonly exclusive?: boolean; readonly reverse?: boolean } = {}): Value {
+    const at = this.scalar(this.axis("CumSum", a, axis), "int64")
+    const { exclusive = false, reverse = false } = options
+    return this.node("CumSum", [a, at], a.dtype, a.shape, { exclusive: Number(exclusive), reverse: Number(reverse) })
+  }
+
+  /** Along the last axis. */
+  softmax(a: Value): Value {
+    return this.node("Softmax", [a], a.dtype, a.shape, { axis: this.axis("Softmax", a, -1) })
+  }
+
+  /** Along the last axis. */
+  logSoftmax(a: Value): Value {
+    return this.node("LogSoftmax", [a], a.dtype, a.shape, { axis: this.axis("LogSoftmax", a, -1) })
+  }
+
+  /** Undoes broadcasting: sums the axes along which `shape` was stretched to a's. */
+  sumTo(a: Value, shape: Shape): Value {
+    if (sameShape(a.shape, shape)) return a
+    const fits = sameShape(broadcast(a.shape, shape) ?? [], a.shape)
+    this.require(fits, "sumTo", [a], `is not stretched from ${showShape(shape)}`)
+    const extra = a.shape.length - shape.length
+    const axes = a.shape.flatMap((dim, i) => (i < extra || (shape[i - extra] === 1 && dim !== 1) ? [i] : []))
+    return this.reshape(axes.length === 0 ? a : this.sum(a, axes, true), shape)
+  }
+
+  private unary(op: string, a: Value): Value {
+    return this.node(op, [a], a.dtype, a.shape)
+  }
+
+  private binary(op: string, a: Value, b: Value, dtype: DType = a.dtype): Value {
+    const shape = broadcast(a.shape, b.shape)
+    this.require(shape !== undefined, op, [a, b], "the shapes do not broadcast")
+    this.require(a.dtype === b.dtype, op, [a, b], "the types differ")
+    return this.node(op, [a, b], dtype, shape)
+  }
+
+  private reduce(op: string, a: Value, axes: ReadonlyArray<number>, keep: boolean): Value {
+    const at = axes.map((axis) => this.axis(op, a, axis))
+    const shape = keep ? a.shape.map((dim, i) => (at.includes(i) ? 1 : dim)) : a.shape.filter((_, i) => !at.includes(i))
+    return this.node(op, [a, this.ints(at)], a.dtype, shape, { keepdims: Number(keep) })
+  }
+
+  private axis(op: string, a: Value, axis: number): number {
+    const at = axisOf(a.shape, axis)
+    this.require(at !== undefined, op, [a], `has no axis ${axis}`)
+    return at
+  }
+}

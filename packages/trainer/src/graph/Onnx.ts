@@ -1,0 +1,124 @@
+/**
+ * A graph as an ONNX model (https://onnx.ai/onnx/repo-docs/IR.html, opset 21).
+ *
+ * Nodes that no output needs are left out. Constants in files stay there: the model names file, offset and length.
+ */
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { type Dim, dimSymbols } from "./Dim.ts"
+import { byteSize, onnxCode } from "./DType.ts"
+import {
+  type AttributeProtoSchema,
+  ModelProtoSchema,
+  type TensorProtoSchema,
+  type ValueInfoProtoSchema
+} from "./gen/onnx_pb.ts"
+import type { Graph } from "./Graph.ts"
+import { InvalidGraph } from "./GraphError.ts"
+import type { Attribute, Initializer, Node, Value } from "./Value.ts"
+
+/** What an executor loads. */
+export interface OnnxModel {
+  readonly onnx: Uint8Array
+  /** Files that constants lie in, each once, as they were named. */
+  readonly external: ReadonlyArray<{ readonly path: string }>
+}
+
+const irVersion = 10n
+const opset = 21n
+
+/** The graph as bytes, and the files it refers to. */
+export const toOnnx = (graph: Graph): OnnxModel => {
+  const nodes = liveNodes(graph)
+  const used = new Set(nodes.flatMap(({ inputs }) => inputs))
+  const initializers = graph.initializers.filter(({ value }) => used.has(value))
+  validate(graph, nodes, initializers)
+  const model = create(ModelProtoSchema, {
+    irVersion,
+    producerName: "atropos",
+    opsetImport: [
+      { domain: "", version: opset },
+      { domain: "com.microsoft", version: 1n }
+    ],
+    graph: {
+      name: "graph",
+      input: graph.inputs.map(valueInfo),
+      output: graph.outputs.map(valueInfo),
+      initializer: initializers.map(tensor),
+      node: nodes.map(({ attributes, domain, inputs, op, outputs }) => ({
+        name: outputs[0]!.name,
+        opType: op,
+        domain,
+        input: inputs.map((value) => value?.name ?? ""),
+        output: outputs.map(({ name }) => name),
+        attribute: Object.entries(attributes).map(([name, value]) => ({ name, ...attribute(value) }))
+      }))
+    }
+  })
+  const files = initializers.flatMap(({ data }) => ("file" in data ? [data.file] : []))
+  return { onnx: toBinary(ModelProtoSchema, model), external: [...new Set(files)].map((path) => ({ path })) }
+}
+
+/** The nodes that the outputs need, in an order they can run in. */
+export const liveNodes = (graph: Graph): ReadonlyArray<Node> => {
+  const live = new Set<Node>()
+  const open = graph.outputs.flatMap(({ node }) => node ?? [])
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (live.has(node)) continue
+    live.add(node)
+    for (const input of node.inputs) if (input?.node !== undefined) open.push(input.node)
+  }
+  return graph.nodes.filter((node) => live.has(node))
+}
+
+const validate = (graph: Graph, nodes: ReadonlyArray<Node>, initializers: ReadonlyArray<Initializer>): void => {
+  const problems: Array<string> = []
+  const defined = new Set<string>()
+  const define = ({ name }: Value) => {
+    if (defined.has(name)) problems.push(`two values are called ${name}`)
+    defined.add(name)
+  }
+  graph.inputs.forEach(define)
+  initializers.forEach(({ value }) => define(value))
+  const bound = new Set<Dim>(graph.inputs.flatMap(({ shape }) => shape))
+  for (const { inputs, op, outputs } of nodes) {
+    for (const input of inputs) {
+      if (input !== undefined && !defined.has(input.name)) problems.push(`${op} uses ${input.name} of another graph`)
+    }
+    outputs.forEach(define)
+    const unknown = outputs.flatMap(({ shape }) => shape.flatMap(dimSymbols)).filter((symbol) => !bound.has(symbol))
+    for (const symbol of new Set(unknown)) problems.push(`${op} has an axis of size ${symbol}, which no input has`)
+  }
+  if (graph.outputs.length === 0) problems.push("it has no output")
+  if (problems.length > 0) throw new InvalidGraph({ problems })
+}
+
+const valueInfo = ({ dtype, name, shape }: Value): MessageInitShape<typeof ValueInfoProtoSchema> => {
+  const dim = shape.map((size) => ({
+    value:
+      typeof size === "number"
+        ? { case: "dimValue" as const, value: BigInt(size) }
+        : { case: "dimParam" as const, value: size }
+  }))
+  return { name, type: { value: { case: "tensorType", value: { elemType: onnxCode(dtype), shape: { dim } } } } }
+}
+
+/** Where data lies outside the model (`TensorProto.DataLocation.EXTERNAL`). */
+const outside = 1
+
+const tensor = ({ data, value }: Initializer): MessageInitShape<typeof TensorProtoSchema> => {
+  const { dtype, name, shape } = value
+  const described = { name, dims: shape.map(BigInt), dataType: onnxCode(dtype) }
+  if (data instanceof Uint8Array) return { ...described, rawData: data }
+  const length = shape.reduce<number>((product, dim) => product * Number(dim), byteSize(dtype))
+  const place = { location: data.file, offset: data.offset, length }
+  const externalData = Object.entries(place).map(([key, entry]) => ({ key, value: String(entry) }))
+  return { ...described, dataLocation: outside, externalData }
+}
+
+/** Kinds of attribute (`AttributeProto.AttributeType`): FLOAT 1, INT 2, STRING 3, INTS 7. */
+const attribute = (value: Attribute): MessageInitShape<typeof AttributeProtoSchema> => {
+  if (typeof value === "number") return { type: 2, i: BigInt(value) }
+  if (typeof value === "string") return { type: 3, s: new TextEncoder().encode(value) }
+  if ("float" in value) return { type: 1, f: value.float }
+  return { type: 7, ints: value.map(BigInt) }
+}

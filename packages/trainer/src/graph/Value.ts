@@ -1,0 +1,58 @@
+/** What a graph is made of: values, and the nodes that compute them. */
+import type { DType } from "./DType.ts"
+import { type Shape, showShape } from "./Shape.ts"
+
+/** A tensor of the graph: an input, a constant, or the output of a node. */
+export interface Value {
+  readonly name: string
+  readonly dtype: DType
+  readonly shape: Shape
+  /** The node that computes it; inputs and constants have none. */
+  readonly node?: Node
+}
+
+/** An attribute of a node. A bare number is an integer; a real number is `{ float }`. */
+export type Attribute = number | string | ReadonlyArray<number> | { readonly float: number }
+
+export type Attributes = Readonly<Record<string, Attribute>>
+
+/** One ONNX operation. An undefined input is an optional one that is left out. */
+export interface Node {
+  readonly op: string
+  /** "" for ONNX's own operators, "com.microsoft" for ONNX Runtime's. */
+  readonly domain: string
+  readonly inputs: ReadonlyArray<Value | undefined>
+  readonly outputs: ReadonlyArray<Value>
+  readonly attributes: Attributes
+  /** The checkpoint this node is recomputed with. */
+  readonly segment: Segment | undefined
+}
+
+/** Type and shape of a node's output, before it has a name. */
+export interface Signature {
+  readonly dtype: DType
+  readonly shape: Shape
+}
+
+/** Nodes whose outputs are computed again for the backward pass instead of being kept. */
+export interface Segment {
+  /** What the recomputation starts from. */
+  readonly inputs: ReadonlySet<Value>
+}
+
+/** A constant: its bytes (little-endian), or where they lie in a file that is read when the graph is loaded. */
+export interface Initializer {
+  readonly value: Value
+  readonly data: Uint8Array | External
+}
+
+/** A place in a file; the length follows from type and shape. */
+export interface External {
+  readonly file: string
+  /** In bytes. */
+  readonly offset: number
+}
+
+/** Type and shape as text: `float32[B, 4]`. */
+export const showType = (value: Signature | undefined): string =>
+  value === undefined ? "none" : `${value.dtype}${showShape(value.shape)}`
