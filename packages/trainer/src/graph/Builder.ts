@@ -122,7 +122,8 @@ export class Builder {
     attributes: Attributes = {},
     domain = ""
   ): ReadonlyArray<Value> {
-    return this.emit(op, inputs, outputs, attributes, domain)
+    const unnamed = outputs.map(({ dtype, shape }) => ({ dtype, shape }))
+    return this.emit(op, inputs, unnamed, attributes, domain)
   }
 
   /** A constant of shape []. The same number is stored once. */
