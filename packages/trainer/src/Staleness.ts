@@ -1,0 +1,95 @@
+/**
+ * How old the weights that sampled a sequence may be, and what becomes of older ones.
+ *
+ * Staleness = policy version at use - policy version at sampling, in updates of the weights; 0 is on-policy. A version ahead of
+ * the trainer's (it went back to a checkpoint) counts as 0. A sequence of unknown version is trained on and counted apart.
+ *
+ * - drop: the sequence leaves its group before advantages are computed, as if it had not been sampled; an emptied group leaves the batch.
+ * - mask: it stays in the group's baseline and is not trained on (its mask is -100 throughout).
+ */
+import { ScoredGroup } from "@atropos/core"
+
+export interface Rule {
+  /** Largest staleness that is trained on; null: any. */
+  readonly maxStaleness: number | null
+  readonly action: "drop" | "mask"
+}
+
+/** Counts are sequences. */
+export interface Figures {
+  /** Over the sequences of known version, before the rule; 0 where there is none. */
+  readonly mean: number
+  readonly max: number
+  /** Of unknown version. */
+  readonly unknown: number
+  readonly dropped: number
+  readonly masked: number
+}
+
+const ignored = -100
+
+const only = <A>(values: ReadonlyArray<A>, kept: ReadonlyArray<number>): ReadonlyArray<A> =>
+  kept.map((index) => values[index]!)
+
+/** The group with these of its sequences alone, in this order. */
+export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<number>): ScoredGroup.ScoredGroup => {
+  const {
+    advantages,
+    distillLogprobs,
+    distillTokenIds,
+    images,
+    inferenceLogprobs,
+    messages,
+    overrides,
+    policyVersions
+  } = group
+  const size = ScoredGroup.size(group)
+  return {
+    ...group,
+    tokens: only(group.tokens, kept),
+    masks: only(group.masks, kept),
+    scores: Float64Array.from(kept, (index) => group.scores[index]!),
+    ...(advantages && { advantages: only(advantages, kept) }),
+    ...(group.refLogprobs && { refLogprobs: only(group.refLogprobs, kept) }),
+    ...(inferenceLogprobs && { inferenceLogprobs: only(inferenceLogprobs, kept) }),
+    ...(messages && { messages: only(messages, kept) }),
+    ...(overrides && { overrides: only(overrides, kept) }),
+    ...(distillTokenIds && { distillTokenIds: only(distillTokenIds, kept) }),
+    ...(distillLogprobs && { distillLogprobs: only(distillLogprobs, kept) }),
+    ...(policyVersions && { policyVersions: only(policyVersions, kept) }),
+    ...(Array.isArray(images) && images.length === size && { images: only<unknown>(images, kept) })
+  }
+}
+
+/** The groups after the rule, for weights of `version`. */
+export const apply = (
+  groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
+  version: number,
+  { action, maxStaleness }: Rule
+): { readonly groups: ReadonlyArray<ScoredGroup.ScoredGroup>; readonly figures: Figures } => {
+  const limit = maxStaleness ?? Number.POSITIVE_INFINITY
+  let [sum, known, max, unknown, stale] = [0, 0, 0, 0, 0]
+  const kept = groups.flatMap((group) => {
+    const size = ScoredGroup.size(group)
+    const isFresh = Array.from({ length: size }, (_, index) => {
+      const sampled = group.policyVersions?.[index] ?? null
+      if (sampled === null) {
+        unknown++
+        return true
+      }
+      const staleness = Math.max(0, version - sampled)
+      sum += staleness
+      known++
+      max = Math.max(max, staleness)
+      return staleness <= limit
+    })
+    const fresh = isFresh.flatMap((is, index) => (is ? [index] : []))
+    stale += size - fresh.length
+    if (fresh.length === size) return [group]
+    if (action === "drop") return fresh.length === 0 ? [] : [select(group, fresh)]
+    const masks = group.masks.map((mask, index) => (isFresh[index] ? mask : new Int32Array(mask.length).fill(ignored)))
+    return [{ ...group, masks }]
+  })
+  const [dropped, masked] = action === "drop" ? [stale, 0] : [0, stale]
+  return { groups: kept, figures: { mean: known === 0 ? 0 : sum / known, max, unknown, dropped, masked } }
+}

@@ -1,0 +1,18 @@
+/** Why training stopped. */
+import { Schema } from "effect"
+
+export const TrainerFailure = Schema.Literals([
+  "nonFinite", // several steps in a row had a loss or gradient that is not a number; the batch is on disk
+  "executor", // the graph cannot be loaded or run
+  "thread", // the optimizer's thread died
+  "checkpoint", // a checkpoint cannot be written or read
+  "settings", // the settings contradict each other, the model or the checkpoint
+  "publish", // the new weights cannot be handed on
+  "service" // the trajectory service refuses, or does not answer for longer than is waited
+])
+
+export class TrainerError extends Schema.TaggedError<TrainerError>()("TrainerError", {
+  reason: TrainerFailure,
+  message: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
