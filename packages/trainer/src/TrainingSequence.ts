@@ -1,0 +1,104 @@
+/**
+ * A sequence ready to be trained on: what `MicroBatch` packs and `TrainGraph` reads.
+ *
+ * Arrays are aligned by position as in `ScoredGroup`: unpadded, unshifted, T entries each; entry t belongs to the prediction of
+ * token t from the tokens before it, so entry 0 is never used. Logprobs are nats of the distribution at `temperature`.
+ */
+import { Trajectory, type ScoredGroup } from "@atropos/core"
+import * as Advantages from "./Advantages.ts"
+
+export interface TrainingSequence {
+  /** (T) */
+  readonly tokens: Int32Array
+  /** (T) 1 where the loss looks, else 0. */
+  readonly mask: Uint8Array
+  /** (T) */
+  readonly advantages: Float32Array
+  /** (T) under the policy that sampled it, 1 where not sampled. */
+  readonly engineLogprobs?: Float32Array
+  /** (T) under the reference policy, where the environment gives them. */
+  readonly refLogprobs?: Float32Array
+  /** (T, K_t) the teacher's likeliest tokens and their logprobs; K_t may be 0. */
+  readonly distillTokenIds?: ReadonlyArray<Int32Array>
+  readonly distillLogprobs?: ReadonlyArray<Float32Array>
+  readonly temperature: number
+  readonly score: number
+  /** Updates behind the weights that sampled it; null where unknown. */
+  readonly policyVersion: number | null
+  /** Index of its group in the batch. */
+  readonly group: number
+}
+
+export interface SequenceSettings extends Advantages.AdvantageSettings {
+  /** Sequences that ended at the token limit teach nothing (overlong filtering, DAPO, arXiv 2503.14476, section 3.4). */
+  readonly maskTruncated: boolean
+  /** Groups whose scores are all equal are left out, as if never sampled (dynamic sampling, DAPO, section 3.2). */
+  readonly dropConstantGroups: boolean
+}
+
+export interface SequenceCounts {
+  readonly groups: number
+  /** Groups whose scores are all equal, dropped or not. */
+  readonly constantGroups: number
+  readonly sequences: number
+  /** Sequences whose loss was masked because they ended at the token limit. */
+  readonly truncated: number
+  /** Trained tokens without a sampling logprob; the loss takes them as sampled by the present policy (ratio 1). */
+  readonly unknownLogprobs: number
+}
+
+/** Whether sequence i was cut off: its overrides say `truncated: true` or `finish_reason: "length"`. */
+const isTruncated = ({ overrides }: ScoredGroup.ScoredGroup, i: number): boolean =>
+  overrides?.[i]?.["truncated"] === true || overrides?.[i]?.["finish_reason"] === "length"
+
+/** Whether a logprob is the marker of a token that was not sampled. Rounding may put true ones a little above 0. */
+export const isUnknown = (logprob: number): boolean => logprob > 0.5
+
+const countUnknown = ({ engineLogprobs, mask }: TrainingSequence): number =>
+  mask.reduce((sum, trained, t) => sum + (trained === 1 && isUnknown(engineLogprobs?.[t] ?? 1) ? 1 : 0), 0)
+
+const ofGroup = (group: ScoredGroup.ScoredGroup, index: number, settings: SequenceSettings) => {
+  const { advantages_G_T, isConstant } = Advantages.ofGroup(group, settings)
+  const sequences = group.tokens.map((tokens, i): TrainingSequence => {
+    const isMasked = settings.maskTruncated && isTruncated(group, i)
+    const engineLogprobs = group.inferenceLogprobs?.[i]
+    const refLogprobs = group.refLogprobs?.[i]
+    const distillTokenIds = group.distillTokenIds?.[i]
+    const distillLogprobs = group.distillLogprobs?.[i]
+    return {
+      tokens,
+      mask: Uint8Array.from(group.masks[i]!, (label) => (isMasked || label === Trajectory.masked ? 0 : 1)),
+      advantages: advantages_G_T[i]!,
+      ...(engineLogprobs && { engineLogprobs }),
+      ...(refLogprobs && { refLogprobs }),
+      ...(distillTokenIds && { distillTokenIds }),
+      ...(distillLogprobs && { distillLogprobs }),
+      temperature: Advantages.temperatureOf(group, i),
+      score: group.scores[i]!,
+      policyVersion: group.policyVersions?.[i] ?? null,
+      group: index
+    }
+  })
+  const truncated = settings.maskTruncated ? group.tokens.filter((_, i) => isTruncated(group, i)).length : 0
+  return { sequences, isConstant, truncated }
+}
+
+/** The sequences of a batch's groups, in order. */
+export const ofGroups = (
+  groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
+  settings: SequenceSettings
+): { readonly sequences: ReadonlyArray<TrainingSequence>; readonly counts: SequenceCounts } => {
+  const read = groups.map((group, index) => ofGroup(group, index, settings))
+  const kept = read.filter(({ isConstant }) => !(settings.dropConstantGroups && isConstant))
+  const sequences = kept.flatMap((group) => group.sequences)
+  return {
+    sequences,
+    counts: {
+      groups: groups.length,
+      constantGroups: read.filter(({ isConstant }) => isConstant).length,
+      sequences: sequences.length,
+      truncated: kept.reduce((sum, { truncated }) => sum + truncated, 0),
+      unknownLogprobs: sequences.reduce((sum, sequence) => sum + countUnknown(sequence), 0)
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * The clipped ratio of PPO, and the presets that differ in what is around it.
+ *
+ *     r_t = π(o_t) / π_old(o_t)
+ *     ℓ_t = -min(r_t A_t, clip(r_t, 1 - ε_low, 1 + ε_high) A_t)
+ *
+ * For A < 0 this is max(r |A|, clip(r) |A|): a ratio above 1 + ε of a bad token still pushes it down, one below 1 - ε stops. (The
+ * original's example trainer took the other branch there, which clips where it should push and pushes without bound where it
+ * should stop.)
+ */
+import type { Graph } from "../graph/Graph.ts"
+import type { Value } from "../graph/Value.ts"
+import { indicator, plain, type PolicyPreset, type Surrogate, type SurrogateLoss } from "./Surrogate.ts"
+
+/** ℓ of a ratio, per token. */
+export const clippedRatio = (
+  graph: Graph,
+  ratio: Value,
+  advantages: Value,
+  { clipHigh, clipLow }: { readonly clipHigh: number; readonly clipLow: number }
+): SurrogateLoss => {
+  const clipped = graph.clip(ratio, 1 - clipLow, 1 + clipHigh)
+  const zero = graph.scalar(0)
+  return {
+    loss: graph.neg(graph.min(graph.mul(ratio, advantages), graph.mul(clipped, advantages))),
+    ratio,
+    clippedLow: indicator(graph, graph.less(ratio, graph.scalar(1 - clipLow)), graph.less(advantages, zero)),
+    clippedHigh: indicator(graph, graph.greater(ratio, graph.scalar(1 + clipHigh)), graph.greater(advantages, zero))
+  }
+}
+
+const surrogate: Surrogate = (graph, { advantages }, logRatio, settings) =>
+  clippedRatio(graph, graph.exp(logRatio), advantages, settings)
+
+/** GRPO: A over the group's std, mean of a sequence's tokens, mean of sequences. The paper's KL term (k3, β = 0.04) is off by default. */
+export const grpo: PolicyPreset = {
+  name: "grpo",
+  paper: "DeepSeekMath, arXiv 2402.03300, equation 3",
+  surrogate,
+  needsSequences: false,
+  defaults: plain
+}
+
+/** Dr. GRPO: no std, and a constant divisor instead of the sequence's length: neither easy groups nor short answers weigh more. */
+export const drGrpo: PolicyPreset = {
+  name: "dr-grpo",
+  paper: "Understanding R1-Zero-like training, arXiv 2503.20783, section 3.2",
+  surrogate,
+  needsSequences: false,
+  defaults: { ...plain, normalize: false, aggregation: "constant" }
+}
+
+/** DAPO: room above the ratio 1 (0.28 against 0.2), mean over the batch's tokens, truncated sequences masked, constant groups dropped. */
+export const dapo: PolicyPreset = {
+  name: "dapo",
+  paper: "DAPO, arXiv 2503.14476, equation 8",
+  surrogate,
+  needsSequences: false,
+  defaults: { ...plain, clipHigh: 0.28, aggregation: "token-mean", maskTruncated: true, dropConstantGroups: true }
+}

@@ -1,0 +1,58 @@
+/**
+ * Objectives that imitate: the data's tokens, or a teacher's distribution. Scores and advantages play no part.
+ *
+ *     sft       ℓ_t = -log π(o_t)
+ *     distill   ℓ_t = Σ_k q_tk (log q_tk - log π(k)) = KL(q_t || π) over the teacher's top tokens k
+ *
+ * q is the teacher's probability of its top tokens, made to sum to 1; a position without candidates has no loss. The gradient is
+ * that of the cross-entropy -Σ q log π, whose value is the metric `cross_entropy` (Hinton et al., arXiv 1503.02531, section 2).
+ */
+import type { Objective } from "./Objective.ts"
+import { plain } from "./Surrogate.ts"
+
+const common = {
+  baseline: plain.baseline,
+  normalize: plain.normalize,
+  maskTruncated: false,
+  dropConstantGroups: false,
+  oldPolicy: "current",
+  needsReference: false,
+  needsSequences: false,
+  isAdvantageOnly: false
+} as const
+
+export interface SupervisedPreset {
+  readonly name: string
+  readonly paper: string
+  readonly objective: Omit<Objective, "aggregation" | "divisorTokens">
+}
+
+/** Cross-entropy of the trained tokens, mean over the batch's tokens. */
+export const sft: SupervisedPreset = {
+  name: "sft",
+  paper: "maximum likelihood",
+  objective: {
+    ...common,
+    name: "sft",
+    candidates: "target",
+    tokenLoss: (graph, { logprobs }) => ({ loss: graph.neg(logprobs), metrics: [] })
+  }
+}
+
+/** KL divergence from the teacher over its top tokens, mean over the batch's tokens. */
+export const distill: SupervisedPreset = {
+  name: "distill",
+  paper: "Hinton et al., arXiv 1503.02531, section 2; on sampled sequences: Agarwal et al., arXiv 2306.13649",
+  objective: {
+    ...common,
+    name: "distill",
+    candidates: "teacher",
+    tokenLoss: (graph, { logprobs, teacherEntropies }) => {
+      const crossEntropy = graph.neg(logprobs)
+      return {
+        loss: teacherEntropies === undefined ? crossEntropy : graph.sub(crossEntropy, teacherEntropies),
+        metrics: [{ name: "cross_entropy", value: crossEntropy, reduce: "sum" }]
+      }
+    }
+  }
+}
