@@ -1,0 +1,82 @@
+/**
+ * Which weights the engine holds, and who still uses them.
+ *
+ * Names have one newest version each. A version that is replaced or unloaded is no longer given to new requests, and is freed
+ * with the last request that uses it: `free` is called once for each. Asked for no name, the name loaded last is taken.
+ */
+
+/** One version of some weights, `A` being what a run needs of them. */
+export interface Version<A> {
+  readonly policy: string
+  readonly policyVersion: number
+  readonly weights: A
+  /** Choices and prompts that run on it. */
+  readonly users: number
+}
+
+interface Entry<A> extends Version<A> {
+  users: number
+  isCurrent: boolean
+}
+
+export class PolicyTable<A> {
+  private readonly free: (weights: A) => void
+  /** By name; the name loaded last is the last key. */
+  private readonly current = new Map<string, Entry<A>>()
+  private readonly held = new Set<Entry<A>>()
+
+  constructor(free: (weights: A) => void) {
+    this.free = free
+  }
+
+  load(policy: string, policyVersion: number, weights: A): void {
+    this.unload(policy)
+    const entry = { policy, policyVersion, weights, users: 0, isCurrent: true }
+    this.current.set(policy, entry)
+    this.held.add(entry)
+  }
+
+  /** Whether there was one of that name. */
+  unload(policy: string): boolean {
+    const entry = this.current.get(policy)
+    if (entry === undefined) return false
+    this.current.delete(policy)
+    entry.isCurrent = false
+    this.settle(entry)
+    return true
+  }
+
+  /** The newest weights of that name, or of the name loaded last. */
+  resolve(policy?: string): Version<A> | undefined {
+    return policy === undefined ? [...this.current.values()].at(-1) : this.current.get(policy)
+  }
+
+  acquire(version: Version<A>): void {
+    this.entry(version).users++
+  }
+
+  release(version: Version<A>): void {
+    const entry = this.entry(version)
+    entry.users--
+    this.settle(entry)
+  }
+
+  get names(): ReadonlyArray<string> {
+    return [...this.current.keys()]
+  }
+
+  get versions(): ReadonlyArray<Version<A>> {
+    return [...this.held]
+  }
+
+  private settle(entry: Entry<A>): void {
+    if (entry.isCurrent || entry.users > 0) return
+    this.held.delete(entry)
+    this.free(entry.weights)
+  }
+
+  private entry(version: Version<A>): Entry<A> {
+    // Versions are handed out by this table alone.
+    return version as Entry<A>
+  }
+}
