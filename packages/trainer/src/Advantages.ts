@@ -65,13 +65,13 @@ export const ofGroup = (group: ScoredGroup.ScoredGroup, settings: AdvantageSetti
 
 /**
  * Temperature that sequence i was sampled at: `overrides[i].temperature`, else `generationParams.temperature`, else
- * `groupOverrides.temperature`, else 1. What is not a positive number counts as 1, as in the original.
+ * `groupOverrides.temperature`, else the usual one. What is not a positive number counts as 1, as in the original.
  */
-export const temperatureOf = (group: ScoredGroup.ScoredGroup, i: number): number => {
+export const temperatureOf = (group: ScoredGroup.ScoredGroup, i: number, usual = 1): number => {
   const { generationParams, groupOverrides, overrides } = group
   const given = [overrides?.[i], generationParams, groupOverrides]
     .map((switches) => switches?.["temperature"])
     .find((temperature) => temperature !== undefined && temperature !== null)
-  const temperature = Number(given ?? 1)
+  const temperature = Number(given ?? usual)
   return Number.isFinite(temperature) && temperature > 0 ? temperature : 1
 }

@@ -24,8 +24,10 @@ export interface PackSettings {
   readonly tokenBudget: number
   /** What happens to longer sequences: their end is cut off, or they are left out. */
   readonly tooLong: "cut" | "drop"
-  /** Most distinct row lengths: multiples of maxLength / shapes. */
+  /** Most distinct row lengths. */
   readonly shapes: number
+  /** Row lengths are multiples of this: the chunks of `TrainGraph`. */
+  readonly multiple: number
   /** Row length at which attention costs as much as all other work, about 6 x the hidden size. */
   readonly attentionLength: number
   /** Ids from here on are invalid. */
@@ -39,6 +41,7 @@ export const defaults: Omit<PackSettings, "vocabSize"> = {
   tokenBudget: 8192,
   tooLong: "drop",
   shapes: 16,
+  multiple: 1,
   attentionLength: 6144,
   skipZeroAdvantage: false
 }
@@ -111,10 +114,11 @@ const trainedWithin = (mask: Uint8Array, length: number): number => {
   return count
 }
 
-/** Row lengths a batch may use, ascending. */
-const ladder = ({ maxLength, shapes, tokenBudget }: PackSettings): ReadonlyArray<number> => {
-  const most = Math.min(maxLength, tokenBudget)
-  const step = Math.ceil(most / shapes)
+/** Row lengths a batch may use, ascending; the last holds the longest sequence. */
+const ladder = ({ maxLength, multiple, shapes, tokenBudget }: PackSettings): ReadonlyArray<number> => {
+  const up = (length: number) => Math.ceil(length / multiple) * multiple
+  const most = up(Math.min(maxLength, tokenBudget))
+  const step = up(Math.ceil(most / shapes))
   return Array.from({ length: Math.ceil(most / step) }, (_, i) => Math.min(most, (i + 1) * step))
 }
 

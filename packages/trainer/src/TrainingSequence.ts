@@ -57,7 +57,12 @@ export const isUnknown = (logprob: number): boolean => logprob > 0.5
 const countUnknown = ({ engineLogprobs, mask }: TrainingSequence): number =>
   mask.reduce((sum, trained, t) => sum + (trained === 1 && isUnknown(engineLogprobs?.[t] ?? 1) ? 1 : 0), 0)
 
-const ofGroup = (group: ScoredGroup.ScoredGroup, index: number, settings: SequenceSettings) => {
+const ofGroup = (
+  group: ScoredGroup.ScoredGroup,
+  index: number,
+  settings: SequenceSettings,
+  usualTemperature: number
+) => {
   const { advantages_G_T, isConstant } = Advantages.ofGroup(group, settings)
   const sequences = group.tokens.map((tokens, i): TrainingSequence => {
     const isMasked = settings.maskTruncated && isTruncated(group, i)
@@ -73,7 +78,7 @@ const ofGroup = (group: ScoredGroup.ScoredGroup, index: number, settings: Sequen
       ...(refLogprobs && { refLogprobs }),
       ...(distillTokenIds && { distillTokenIds }),
       ...(distillLogprobs && { distillLogprobs }),
-      temperature: Advantages.temperatureOf(group, i),
+      temperature: Advantages.temperatureOf(group, i, usualTemperature),
       score: group.scores[i]!,
       policyVersion: group.policyVersions?.[i] ?? null,
       group: index
@@ -83,12 +88,13 @@ const ofGroup = (group: ScoredGroup.ScoredGroup, index: number, settings: Sequen
   return { sequences, isConstant, truncated }
 }
 
-/** The sequences of a batch's groups, in order. */
+/** The sequences of a batch's groups, in order. `usualTemperature` is that of sequences that do not say theirs. */
 export const ofGroups = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
-  settings: SequenceSettings
+  settings: SequenceSettings,
+  usualTemperature = 1
 ): { readonly sequences: ReadonlyArray<TrainingSequence>; readonly counts: SequenceCounts } => {
-  const read = groups.map((group, index) => ofGroup(group, index, settings))
+  const read = groups.map((group, index) => ofGroup(group, index, settings, usualTemperature))
   const kept = read.filter(({ isConstant }) => !(settings.dropConstantGroups && isConstant))
   const sequences = kept.flatMap((group) => group.sequences)
   return {
