@@ -4,13 +4,13 @@
  * Goes through the steps of the forward pass last to first; each turns the gradients of its outputs into those of its inputs by
  * its rule (`Rules.ts`, or its own where it was built by `customGradient`). Only what the wanted gradients need is emitted.
  */
-import type { CustomStep, Step } from "./Builder.ts"
 import type { Graph } from "./Graph.ts"
 import { isFloat } from "./DType.ts"
 import { GradientError } from "./GraphError.ts"
 import * as Recompute from "./Recompute.ts"
 import { zeros } from "./Rule.ts"
 import { rules } from "./Rules.ts"
+import type { CustomStep, Step } from "./Step.ts"
 import { showType, type Value } from "./Value.ts"
 
 /**

@@ -5,10 +5,11 @@
  * Nodes are kept in the order they are added, which is an order they can run in. Knows ONNX's way of putting things (constants
  * are initializers, axes and shapes are int64 tensors), and nothing of what runs it.
  */
-import { byteSize, type DType } from "./DType.ts"
+import { byteSize, type DType, onnxCode } from "./DType.ts"
 import { type Dim, dimTerms, symbolPattern } from "./Dim.ts"
 import { ShapeError } from "./GraphError.ts"
 import type { Shape } from "./Shape.ts"
+import type { Backward, CustomStep, Step } from "./Step.ts"
 import {
   type Attributes,
   type External,
@@ -19,36 +20,6 @@ import {
   type Signature,
   type Value
 } from "./Value.ts"
-
-/** What the backward pass of a stretch of graph may ask for. */
-export interface BackwardContext {
-  /** A value of the forward pass as the backward pass should use it: recomputed where it lies in a checkpoint. */
-  readonly recall: (value: Value) => Value
-  /** Whether the gradient of the i-th input is wanted. */
-  readonly needs: (input: number) => boolean
-}
-
-/**
- * Gradients of the inputs from those of the outputs: one per input and of its shape, undefined for none. An output that the
- * loss does not depend on has the gradient undefined.
- */
-export type Backward = (
-  gradients: ReadonlyArray<Value | undefined>,
-  context: BackwardContext
-) => ReadonlyArray<Value | undefined>
-
-/** A stretch of graph that is differentiated as one step, by its own rule. */
-export interface CustomStep {
-  readonly op: "CustomGradient"
-  readonly inputs: ReadonlyArray<Value>
-  readonly outputs: ReadonlyArray<Value>
-  readonly nodes: ReadonlyArray<Node>
-  readonly segment: Segment | undefined
-  readonly backward: Backward
-}
-
-/** What the backward pass goes through, last first. */
-export type Step = Node | CustomStep
 
 export class Builder {
   /** The type of real numbers in this graph: what `scalar` makes unless told otherwise. */
@@ -136,7 +107,7 @@ export class Builder {
       if (dtype === "bool") return this.initializer(name, dtype, [], Uint8Array.of(x))
       if (dtype === "float32") return this.initializer(name, dtype, [], Float32Array.of(x))
       const single = this.scalar(x, "float32")
-      return this.outside(() => this.node("Cast", [single], dtype, [], { to: dtype === "float16" ? 10 : 16 }))
+      return this.outside(() => this.node("Cast", [single], dtype, [], { to: onnxCode(dtype) }))
     })
   }
 

@@ -3,15 +3,14 @@
  *
  * Sizes may be symbols ("B", "T") and expressions over them ("2*B*T", "B*T/4"): one graph serves every size. Methods are ONNX
  * operators (https://onnx.ai/onnx/operators, opset 21) under the names of array libraries; `node` and `multi` add any other.
- * Negative axes count from the end. Elementwise operations broadcast.
+ * Negative axes count from the end.
  */
-import { Builder } from "./Builder.ts"
 import { type Dim, dimAdd, dimDiv, dimMul, dimSub } from "./Dim.ts"
-import { type DType, onnxCode } from "./DType.ts"
+import { Elementwise } from "./Elementwise.ts"
 import { axisOf, broadcast, sameShape, type Shape, showShape, withDim } from "./Shape.ts"
 import type { Value } from "./Value.ts"
 
-export class Graph extends Builder {
+export class Graph extends Elementwise {
   dimMul(...dims: ReadonlyArray<Dim>): Dim {
     return dimMul(...dims)
   }
@@ -26,127 +25,6 @@ export class Graph extends Builder {
       `${dim}/${count} is not whole`
     )
     return quotient
-  }
-
-  add(a: Value, b: Value): Value {
-    return this.binary("Add", a, b)
-  }
-
-  sub(a: Value, b: Value): Value {
-    return this.binary("Sub", a, b)
-  }
-
-  mul(a: Value, b: Value): Value {
-    return this.binary("Mul", a, b)
-  }
-
-  div(a: Value, b: Value): Value {
-    return this.binary("Div", a, b)
-  }
-
-  pow(a: Value, b: Value): Value {
-    return this.binary("Pow", a, b)
-  }
-
-  min(a: Value, b: Value): Value {
-    return this.binary("Min", a, b)
-  }
-
-  max(a: Value, b: Value): Value {
-    return this.binary("Max", a, b)
-  }
-
-  equal(a: Value, b: Value): Value {
-    return this.binary("Equal", a, b, "bool")
-  }
-
-  greater(a: Value, b: Value): Value {
-    return this.binary("Greater", a, b, "bool")
-  }
-
-  less(a: Value, b: Value): Value {
-    return this.binary("Less", a, b, "bool")
-  }
-
-  lessEq(a: Value, b: Value): Value {
-    return this.binary("LessOrEqual", a, b, "bool")
-  }
-
-  and(a: Value, b: Value): Value {
-    return this.binary("And", a, b, "bool")
-  }
-
-  or(a: Value, b: Value): Value {
-    return this.binary("Or", a, b, "bool")
-  }
-
-  not(a: Value): Value {
-    return this.unary("Not", a)
-  }
-
-  neg(a: Value): Value {
-    return this.unary("Neg", a)
-  }
-
-  abs(a: Value): Value {
-    return this.unary("Abs", a)
-  }
-
-  sign(a: Value): Value {
-    return this.unary("Sign", a)
-  }
-
-  exp(a: Value): Value {
-    return this.unary("Exp", a)
-  }
-
-  log(a: Value): Value {
-    return this.unary("Log", a)
-  }
-
-  sqrt(a: Value): Value {
-    return this.unary("Sqrt", a)
-  }
-
-  tanh(a: Value): Value {
-    return this.unary("Tanh", a)
-  }
-
-  sigmoid(a: Value): Value {
-    return this.unary("Sigmoid", a)
-  }
-
-  identity(a: Value): Value {
-    return this.unary("Identity", a)
-  }
-
-  /** k a. */
-  scale(a: Value, k: number): Value {
-    return this.mul(a, this.scalar(k, a.dtype))
-  }
-
-  /** max(low, min(a, high)). */
-  clip(a: Value, low: number, high: number): Value {
-    return this.node("Clip", [a, this.scalar(low, a.dtype), this.scalar(high, a.dtype)], a.dtype, a.shape)
-  }
-
-  cast(a: Value, to: DType): Value {
-    return a.dtype === to ? a : this.node("Cast", [a], to, a.shape, { to: onnxCode(to) })
-  }
-
-  /** The same numbers, which gradients do not pass. */
-  stopGradient(a: Value): Value {
-    const copy = this.identity(a)
-    this.stopped.add(copy)
-    return copy
-  }
-
-  /** a where the condition holds, else b. */
-  where(condition: Value, a: Value, b: Value): Value {
-    const shape = broadcast(condition.shape, broadcast(a.shape, b.shape) ?? [])
-    const fits = shape !== undefined && broadcast(a.shape, b.shape) !== undefined && condition.dtype === "bool"
-    this.require(fits && a.dtype === b.dtype, "Where", [condition, a, b], "do not broadcast, or differ in type")
-    return this.node("Where", [condition, a, b], a.dtype, shape)
   }
 
   /** [..., M, K] x [..., K, N]; leading axes broadcast. */
@@ -279,6 +157,12 @@ export class Graph extends Builder {
     return this.node("LogSoftmax", [a], a.dtype, a.shape, { axis: this.axis("LogSoftmax", a, -1) })
   }
 
+  /** ln Σ exp(a) along the last axis, which stays as 1; the greatest element is taken out first, so that nothing overflows. */
+  logSumExp(a: Value): Value {
+    const greatest = this.stopGradient(this.amax(a, [-1], true))
+    return this.add(greatest, this.log(this.sum(this.exp(this.sub(a, greatest)), [-1], true)))
+  }
+
   /** Undoes broadcasting: sums the axes along which `shape` was stretched to a's. */
   sumTo(a: Value, shape: Shape): Value {
     if (sameShape(a.shape, shape)) return a
@@ -289,18 +173,8 @@ export class Graph extends Builder {
     return this.reshape(axes.length === 0 ? a : this.sum(a, axes, true), shape)
   }
 
-  private unary(op: string, a: Value): Value {
-    return this.node(op, [a], a.dtype, a.shape)
-  }
-
-  private binary(op: string, a: Value, b: Value, dtype: DType = a.dtype): Value {
-    const shape = broadcast(a.shape, b.shape)
-    this.require(shape !== undefined, op, [a, b], "the shapes do not broadcast")
-    this.require(a.dtype === b.dtype, op, [a, b], "the types differ")
-    return this.node(op, [a, b], dtype, shape)
-  }
-
   private reduce(op: string, a: Value, axes: ReadonlyArray<number>, keep: boolean): Value {
+    this.require(axes.length > 0, op, [a], "needs an axis")
     const at = axes.map((axis) => this.axis(op, a, axis))
     const shape = keep ? a.shape.map((dim, i) => (at.includes(i) ? 1 : dim)) : a.shape.filter((_, i) => !at.includes(i))
     return this.node(op, [a, this.ints(at)], a.dtype, shape, { keepdims: Number(keep) })

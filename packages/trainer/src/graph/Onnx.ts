@@ -14,6 +14,7 @@ import {
 } from "./gen/onnx_pb.ts"
 import type { Graph } from "./Graph.ts"
 import { InvalidGraph } from "./GraphError.ts"
+import { nodeOrder } from "./NodeOrder.ts"
 import type { Attribute, Initializer, Node, Value } from "./Value.ts"
 
 /** What an executor loads. */
@@ -26,9 +27,12 @@ export interface OnnxModel {
 const irVersion = 10n
 const opset = 21n
 
+/** One mistake can show at every node: more than this many say no more. */
+const mostProblems = 8
+
 /** The graph as bytes, and the files it refers to. */
 export const toOnnx = (graph: Graph): OnnxModel => {
-  const nodes = liveNodes(graph)
+  const nodes = nodeOrder(graph)
   const used = new Set(nodes.flatMap(({ inputs }) => inputs))
   const initializers = graph.initializers.filter(({ value }) => used.has(value))
   validate(graph, nodes, initializers)
@@ -58,18 +62,6 @@ export const toOnnx = (graph: Graph): OnnxModel => {
   return { onnx: toBinary(ModelProtoSchema, model), external: [...new Set(files)].map((path) => ({ path })) }
 }
 
-/** The nodes that the outputs need, in an order they can run in. */
-export const liveNodes = (graph: Graph): ReadonlyArray<Node> => {
-  const live = new Set<Node>()
-  const open = graph.outputs.flatMap(({ node }) => node ?? [])
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    if (live.has(node)) continue
-    live.add(node)
-    for (const input of node.inputs) if (input?.node !== undefined) open.push(input.node)
-  }
-  return graph.nodes.filter((node) => live.has(node))
-}
-
 const validate = (graph: Graph, nodes: ReadonlyArray<Node>, initializers: ReadonlyArray<Initializer>): void => {
   const problems: Array<string> = []
   const defined = new Set<string>()
@@ -89,7 +81,7 @@ const validate = (graph: Graph, nodes: ReadonlyArray<Node>, initializers: Readon
     for (const symbol of new Set(unknown)) problems.push(`${op} has an axis of size ${symbol}, which no input has`)
   }
   if (graph.outputs.length === 0) problems.push("it has no output")
-  if (problems.length > 0) throw new InvalidGraph({ problems })
+  if (problems.length > 0) throw new InvalidGraph({ problems: problems.slice(0, mostProblems) })
 }
 
 const valueInfo = ({ dtype, name, shape }: Value): MessageInitShape<typeof ValueInfoProtoSchema> => {

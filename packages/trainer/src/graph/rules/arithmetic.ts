@@ -41,6 +41,10 @@ export const arithmetic: Readonly<Record<string, Rule>> = {
   Log: ({ dy, g, x }) => [() => g.div(dy, x(0))],
   // y = sqrt(a): a' = y' / (2 y)
   Sqrt: ({ dy, g, y }) => [() => g.div(g.scale(dy, 0.5), y())],
+  // y = sin(a): a' = cos(a) y'
+  Sin: ({ dy, g, x }) => [() => g.mul(dy, g.cos(x(0)))],
+  // y = cos(a): a' = -sin(a) y'
+  Cos: ({ dy, g, x }) => [() => g.neg(g.mul(dy, g.sin(x(0))))],
   // y = tanh(a): a' = (1 - y²) y'
   Tanh: ({ dy, g, y }) => [() => g.mul(dy, g.sub(g.scalar(1, dy.dtype), g.mul(y(), y())))],
   // y = 1 / (1 + exp(-a)): a' = y (1 - y) y'
