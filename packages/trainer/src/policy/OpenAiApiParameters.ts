@@ -1,0 +1,199 @@
+/**
+ * Parameters of completions, read and checked: OpenAI's, and vLLM's where they have the same meaning here.
+ *
+ * Null is the same as absent. A parameter this server does not have is refused by name, unless it cannot change the answer
+ * (`user`, `metadata`, …) or has the value that means "off" (`presence_penalty: 0`). Ranges are OpenAI's, except that temperature
+ * may be anything from 0, and 20 logprobs may be asked for everywhere.
+ */
+import { Effect, Schema, SchemaIssue } from "effect"
+import type * as Completions from "./Completions.ts"
+import { invalid, type OpenAiApiError, unsupported } from "./OpenAiApiError.ts"
+
+export interface Body {
+  readonly [parameter: string]: unknown
+}
+
+const between = (minimum: number, maximum: number) => Schema.isBetween({ minimum, maximum })
+const maxStops = 4
+const maxLogprobs = 20
+const maxChoices = 128
+const Count = Schema.Int.check(Schema.isGreaterThan(0))
+export const LogprobCount = Schema.Int.check(between(0, maxLogprobs))
+
+/** Sampling parameters, the same at every endpoint. */
+export const samplingFields = {
+  model: Schema.optionalKey(Schema.String),
+  n: Schema.optionalKey(Schema.Int.check(between(1, maxChoices))),
+  temperature: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
+  top_p: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(1))),
+  top_k: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(-1))),
+  seed: Schema.optionalKey(Schema.Int),
+  stop: Schema.optionalKey(
+    Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(maxStops))])
+  ),
+  stop_token_ids: Schema.optionalKey(Schema.Array(Schema.Natural)),
+  ignore_eos: Schema.optionalKey(Schema.Boolean),
+  include_stop_str_in_output: Schema.optionalKey(Schema.Boolean),
+  skip_special_tokens: Schema.optionalKey(Schema.Boolean)
+} as const
+
+const answerFields = {
+  stream: Schema.optionalKey(Schema.Boolean),
+  stream_options: Schema.optionalKey(
+    Schema.Struct({
+      include_usage: Schema.optionalKey(Schema.Boolean),
+      include_obfuscation: Schema.optionalKey(Schema.Boolean)
+    })
+  ),
+  return_token_ids: Schema.optionalKey(Schema.Boolean),
+  return_tokens_as_token_ids: Schema.optionalKey(Schema.Boolean)
+} as const
+
+/** `messages` and `tools` are read apart, a `prompt` too: lists of numbers go through no schema. */
+export const Chat = Schema.Struct({
+  ...samplingFields,
+  ...answerFields,
+  max_tokens: Schema.optionalKey(Count),
+  max_completion_tokens: Schema.optionalKey(Count),
+  logprobs: Schema.optionalKey(Schema.Boolean),
+  top_logprobs: Schema.optionalKey(LogprobCount),
+  add_generation_prompt: Schema.optionalKey(Schema.Boolean)
+})
+
+export const Text = Schema.Struct({
+  ...samplingFields,
+  ...answerFields,
+  /** 0 with `echo`: logprobs of the prompt alone. */
+  max_tokens: Schema.optionalKey(Schema.Natural),
+  logprobs: Schema.optionalKey(LogprobCount),
+  echo: Schema.optionalKey(Schema.Boolean),
+  add_special_tokens: Schema.optionalKey(Schema.Boolean)
+})
+
+export const Generate = Schema.Struct({
+  ...samplingFields,
+  max_tokens: Schema.optionalKey(Count),
+  logprobs: Schema.optionalKey(LogprobCount),
+  prompt_logprobs: Schema.optionalKey(LogprobCount)
+})
+
+const Sampled = Schema.Struct(samplingFields)
+type Sampled = typeof Sampled.Type
+
+/** Without effect on an answer. */
+const harmless: ReadonlySet<string> = new Set([
+  "user",
+  "metadata",
+  "store",
+  "service_tier",
+  "safety_identifier",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+  "parallel_tool_calls",
+  "priority",
+  "request_id",
+  "cache_salt",
+  "spaces_between_special_tokens"
+])
+
+const isEmpty = (value: unknown): boolean =>
+  value === "" || (typeof value === "object" && value !== null && Object.keys(value).length === 0)
+
+/** Parameters that are not here, with what they may be all the same. */
+const neutral: { readonly [parameter: string]: (value: unknown, body: Body) => boolean } = {
+  presence_penalty: (value) => value === 0,
+  frequency_penalty: (value) => value === 0,
+  repetition_penalty: (value) => value === 1,
+  length_penalty: (value) => value === 1,
+  min_p: (value) => value === 0,
+  min_tokens: (value) => value === 0,
+  use_beam_search: (value) => value === false,
+  early_stopping: (value) => value === false,
+  best_of: (value, { n }) => value === (n ?? 1),
+  logit_bias: isEmpty,
+  bad_words: isEmpty,
+  suffix: isEmpty,
+  functions: isEmpty,
+  function_call: (value) => value === "none",
+  response_format: (value) => typeof value === "object" && value !== null && "type" in value && value.type === "text",
+  modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === "text",
+  chat_template_kwargs: isEmpty,
+  documents: isEmpty,
+  continue_final_message: (value) => value === false,
+  echo: (value) => value === false,
+  stream: (value) => value === false
+}
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** Reads the parameters of `schema`; those of `apart` are the caller's to read. */
+export const reader = <Fields extends Schema.Struct.Fields, A>(
+  schema: Schema.Codec<A, unknown> & { readonly fields: Fields },
+  apart: ReadonlyArray<string>
+) => {
+  const decode = Schema.decodeUnknownEffect(schema)
+  const known = new Set([...Object.keys(schema.fields), ...apart])
+  return (body: Body): Effect.Effect<A, OpenAiApiError> =>
+    Effect.suspend(() => {
+      const own: Record<string, unknown> = {}
+      for (const [parameter, value] of Object.entries(body)) {
+        if (known.has(parameter)) {
+          if (!apart.includes(parameter)) own[parameter] = value
+        } else if (!harmless.has(parameter) && neutral[parameter]?.(value, body) !== true) {
+          return Effect.fail(refusal(parameter, value))
+        }
+      }
+      return Effect.mapError(decode(own), (error) => {
+        const [issue] = format(error.issue).issues
+        const param = (issue?.path ?? []).map((step) => String(typeof step === "object" ? step.key : step)).join(".")
+        return invalid(param, `${param}: ${issue?.message ?? error.message}`)
+      })
+    })
+}
+
+const refusal = (parameter: string, value: unknown): OpenAiApiError =>
+  neutral[parameter] === undefined
+    ? unsupported(parameter, `unsupported parameter: '${parameter}'; leave it out`)
+    : unsupported(
+        parameter,
+        `'${parameter}' is not supported, but for the value that switches it off; got ${said(value)}`
+      )
+
+const said = (value: unknown): string => {
+  const text = JSON.stringify(value)
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}
+
+/** The body without its nulls; fails where it is no object. */
+export const withoutNulls = (given: unknown): Effect.Effect<Body, OpenAiApiError> =>
+  typeof given === "object" && given !== null && !Array.isArray(given)
+    ? Effect.succeed(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)))
+    : Effect.fail(invalid(null, "the body must be a JSON object"))
+
+/** What is sampled, but for the prompt. `endTokenIds` end a sequence unless the request says to go on. */
+export const sampling = (
+  asked: Sampled,
+  served: { readonly modelName: string; readonly endTokenIds: ReadonlyArray<number> }
+): Omit<Completions.Request, "promptTokens" | "maxTokens"> => ({
+  n: asked.n ?? 1,
+  temperature: asked.temperature ?? 1,
+  topP: asked.top_p ?? 1,
+  topK: Math.max(0, asked.top_k ?? 0),
+  ...(asked.seed !== undefined && { seed: asked.seed }),
+  ...(isNamed(asked.model, served.modelName) && { policy: asked.model }),
+  stop: typeof asked.stop === "string" ? [asked.stop] : (asked.stop ?? []),
+  stopTokenIds: [...(asked.ignore_eos === true ? [] : served.endTokenIds), ...(asked.stop_token_ids ?? [])],
+  includeStop: asked.include_stop_str_in_output ?? false,
+  skipSpecialTokens: asked.skip_special_tokens ?? true
+})
+
+/** What clients call a model when they do not care which. */
+export const anyModel = "default"
+
+/** Whether a model asks for weights of a name; the served model's own name (and none) asks for the newest. */
+const isNamed = (model: string | undefined, served: string): model is string =>
+  model !== undefined && model !== "" && model !== served && model !== anyModel
+
+/** Whether a value is a list of token ids; not a schema's business, as lists may be long. */
+export const isTokenIds = (value: unknown): value is ReadonlyArray<number> =>
+  Array.isArray(value) && value.every((id) => Number.isSafeInteger(id) && id >= 0)

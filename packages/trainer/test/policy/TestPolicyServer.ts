@@ -1,0 +1,42 @@
+/** A policy server on a free port of the loopback, over an engine that follows a script. */
+import { Context, Effect, Layer, type Scope } from "effect"
+import { HttpServer } from "effect/http"
+import * as PolicyServer from "../../src/policy/PolicyServer.ts"
+import * as ScriptedEngine from "./ScriptedEngine.ts"
+
+export interface Served extends ScriptedEngine.Scripted {
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string
+}
+
+export const serve = (
+  script: ScriptedEngine.Script,
+  options: Partial<PolicyServer.Options> & ScriptedEngine.Options = {}
+): Effect.Effect<Served, unknown, Scope.Scope> =>
+  Effect.gen(function* () {
+    const scripted = yield* ScriptedEngine.make(script, options)
+    const context = yield* Layer.build(
+      PolicyServer.layer({
+        modelName: "test-policy",
+        maxSequenceTokens: options.maxSequenceTokens ?? 4096,
+        host: "127.0.0.1",
+        port: 0,
+        ...options
+      }).pipe(Layer.provide(scripted.layer))
+    )
+    const { address } = Context.get(context, HttpServer.HttpServer)
+    return { ...scripted, url: HttpServer.formatAddress(address) }
+  })
+
+/** Waits for what another thread or connection does; the test's own time limit ends a wait in vain. */
+export const until = (isSo: () => boolean): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    isSo()
+      ? Effect.void
+      : Effect.andThen(
+          Effect.callback<void>((resume) => {
+            setImmediate(() => resume(Effect.void))
+          }),
+          until(isSo)
+        )
+  )
