@@ -1,0 +1,91 @@
+/**
+ * Training from the trajectory service: registers the run, claims its batches, records each step's metrics, acknowledges what a
+ * checkpoint holds.
+ *
+ * A run that is registered already stays as it is; the service's batch size then rules. Metrics that cannot be recorded are logged
+ * and lost; all else follows `Trainer` and `Deliveries`. When the stream ends, however, nothing stays leased.
+ */
+import { TrajectoryClient } from "@atropos/core"
+import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
+import * as Deliveries from "./Deliveries.ts"
+import * as StepMetrics from "./StepMetrics.ts"
+import type { Trainer } from "./Trainer.ts"
+import { TrainerError } from "./TrainerError.ts"
+import type { TrainerSettings } from "./TrainerSettings.ts"
+
+export interface Options {
+  readonly settings: TrainerSettings
+  /** Names this trainer to the service. */
+  readonly owner: string
+}
+
+const refused = (cause: { readonly message: string }) =>
+  new TrainerError({ reason: "service", message: `the trajectory service: ${cause.message}`, cause })
+
+/** Announces the run; says at which step its batches begin where it is new. */
+const register = Effect.fn("ServiceTraining.register")(function* (trainer: Trainer, { settings }: Options) {
+  const client = yield* TrajectoryClient.TrajectoryClient
+  const { trainer: given } = settings
+  const step = yield* trainer.step
+  const patient = <A>(effect: Effect.Effect<A, TrajectoryClient.TrajectoryError>) =>
+    effect.pipe(Effect.retry(Deliveries.patiently), Effect.mapError(refused))
+  const before = yield* patient(client.runInfo)
+  yield* patient(
+    client.registerRun({
+      name: given.run,
+      batchSize: given.batchSize,
+      maxTokenLength: given.seqLen,
+      startingStep: step,
+      numSteps: given.trainingSteps,
+      checkpointDir: given.savePath,
+      saveCheckpointInterval: given.checkpointInterval > 0 ? given.checkpointInterval : given.trainingSteps,
+      wandbGroup: given.wandbGroup,
+      wandbProject: given.wandbProject
+    })
+  )
+  if (before.batchSize >= 0 && before.batchSize !== given.batchSize) {
+    yield* Effect.logWarning("the run has another batch size", { run: given.run, batchSize: before.batchSize })
+  }
+  return before.batchSize < 0 ? Option.some(step) : Option.none<number>()
+})
+
+/** The metrics of every step, trained from the service. */
+export const steps = (
+  trainer: Trainer,
+  options: Options
+): Stream.Stream<
+  StepMetrics.StepMetrics,
+  TrainerError,
+  TrajectoryClient.TrajectoryClient | FileSystem.FileSystem | Path.Path
+> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const client = yield* TrajectoryClient.TrajectoryClient
+      const { leaseSeconds, prefetch, savePath } = options.settings.trainer
+      const firstStep = yield* register(trainer, options)
+      const deliveries = yield* Deliveries.make({
+        client,
+        owner: options.owner,
+        leaseSeconds,
+        folder: savePath,
+        prefetch,
+        isSettled: trainer.isSettled,
+        // A new run counts from its first step, whatever an earlier one had.
+        nextStep: Option.isSome(firstStep) ? firstStep : yield* trainer.nextBatchStep,
+        firstStep
+      })
+      return trainer
+        .steps(deliveries.batches, deliveries.settle)
+        .pipe(
+          Stream.tap((metrics) =>
+            client
+              .recordMetrics({ source: "trainer", step: metrics.step, values: StepMetrics.values(metrics) })
+              .pipe(
+                Effect.catch(({ message, reason }) =>
+                  reason === "unsupported" ? Effect.void : Effect.logWarning("metrics not recorded", { message })
+                )
+              )
+          )
+        )
+    })
+  )

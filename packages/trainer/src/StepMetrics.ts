@@ -1,0 +1,136 @@
+/**
+ * What is known of one step: one batch, one update of the weights, or none where the step was skipped.
+ *
+ * Means are over trained tokens unless said otherwise; logprobs in nats, times in seconds. A figure that was not measured (no
+ * reference model, no logprobs from the engine, nothing trained) is absent. `wireNames` are the names under which figures are
+ * recorded: the original's trainer's where it has them (`train/loss`, `grpo/clipped_fraction`, `alignment/diff_mean`).
+ */
+export interface StepMetrics {
+  /** Batches consumed, this one included: 1 for the first. */
+  readonly step: number
+  /** Version of the weights after it: updates made so far. */
+  readonly policyVersion: number
+  readonly batchId: string
+  /** Why the weights were left as they are; null where they were not. */
+  readonly skipped: "nonFinite" | "nothingToTrain" | null
+  readonly loss: number
+  /** Norm of the gradient before clipping. */
+  readonly gradNorm: number
+  readonly lr: number
+  /** Scores of all sequences of the batch. */
+  readonly rewardMean: number
+  readonly rewardStd: number
+  /** Estimated divergence from the reference model. */
+  readonly kl?: number
+  readonly entropy?: number
+  /** π / π_old. */
+  readonly ratioMean?: number
+  readonly ratioMax?: number
+  /** Share of tokens at which the ratio was clipped. */
+  readonly clippedFraction?: number
+  /** Trainer's minus engine's logprob of trained tokens, before the update. */
+  readonly mismatchMean?: number
+  readonly mismatchAbsMean?: number
+  readonly mismatchMax?: number
+  /** Divergence of the trainer's from the engine's distribution by the k3 estimator. */
+  readonly mismatchKl?: number
+  readonly logprobMean?: number
+  readonly sequences: number
+  readonly groups: number
+  /** Groups whose scores are all equal. */
+  readonly constantGroups: number
+  /** Sequences left out: too long, not finite, outside the vocabulary, nothing to train. */
+  readonly unusable: number
+  /** Share of sequences whose loss was masked because they ended at the token limit. */
+  readonly truncatedFraction: number
+  readonly trainedTokens: number
+  /** Share of the positions computed that are tokens and no padding. */
+  readonly usefulFraction: number
+  readonly microBatches: number
+  /** Tokens computed a second of the step, waiting excluded. */
+  readonly tokensPerSecond: number
+  /** In updates of the weights, over sequences of known version. */
+  readonly stalenessMean: number
+  readonly stalenessMax: number
+  readonly staleDropped: number
+  readonly staleMasked: number
+  /** Sequences of unknown version. */
+  readonly versionUnknown: number
+  /** The whole step, waiting included, and its parts. */
+  readonly stepSeconds: number
+  readonly waitSeconds: number
+  readonly prepareSeconds: number
+  readonly computeSeconds: number
+  readonly updateSeconds: number
+  readonly publishSeconds: number
+  readonly saveSeconds: number
+}
+
+export const wireNames = {
+  policyVersion: "train/policy_version",
+  loss: "train/loss",
+  gradNorm: "train/grad_norm",
+  lr: "train/lr",
+  stepSeconds: "train/step_time",
+  publishSeconds: "train/sync_time",
+  waitSeconds: "train/data_fetch_time",
+  prepareSeconds: "train/prepare_time",
+  computeSeconds: "train/compute_time",
+  updateSeconds: "train/update_time",
+  saveSeconds: "train/save_time",
+  tokensPerSecond: "train/tokens_per_second",
+  trainedTokens: "train/tokens",
+  usefulFraction: "train/useful_fraction",
+  microBatches: "train/micro_batches",
+  rewardMean: "reward/mean",
+  rewardStd: "reward/std",
+  ratioMean: "grpo/mean_ratio",
+  ratioMax: "grpo/max_ratio",
+  clippedFraction: "grpo/clipped_fraction",
+  kl: "grpo/kl",
+  entropy: "grpo/entropy",
+  logprobMean: "logprobs/training_mean",
+  mismatchMean: "alignment/diff_mean",
+  mismatchAbsMean: "alignment/diff_abs_mean",
+  mismatchMax: "alignment/diff_max",
+  mismatchKl: "alignment/kl",
+  sequences: "batch/sequences",
+  groups: "batch/groups",
+  constantGroups: "batch/zero_variance_groups",
+  unusable: "batch/unusable",
+  truncatedFraction: "batch/truncated_fraction",
+  stalenessMean: "staleness/mean",
+  stalenessMax: "staleness/max",
+  staleDropped: "staleness/dropped",
+  staleMasked: "staleness/masked",
+  versionUnknown: "staleness/unknown"
+} as const satisfies { readonly [K in keyof StepMetrics]?: string }
+
+/** The figures by their recorded names; those that were not measured are left out. */
+export const values = (metrics: StepMetrics): { readonly [name: string]: number } => {
+  const found: Record<string, number> = {}
+  for (const [key, name] of Object.entries(wireNames)) {
+    // The table's keys are those of numbers.
+    const value = metrics[key as keyof typeof wireNames]
+    if (value !== undefined && Number.isFinite(value)) found[name] = value
+  }
+  found["train/skipped"] = metrics.skipped === null ? 0 : 1
+  return found
+}
+
+/** One line for people. */
+export const line = (metrics: StepMetrics): string => {
+  const figure = (name: string, value: number | undefined, digits = 3) =>
+    value === undefined ? [] : [`${name} ${value.toFixed(digits)}`]
+  return [
+    `step ${metrics.step}`,
+    ...(metrics.skipped === null ? [] : [`skipped (${metrics.skipped})`]),
+    ...figure("reward", metrics.rewardMean),
+    ...figure("loss", metrics.loss, 4),
+    ...figure("kl", metrics.kl, 4),
+    ...figure("grad", metrics.gradNorm, 2),
+    ...figure("staleness", metrics.stalenessMean, 1),
+    `${Math.round(metrics.tokensPerSecond)} tokens/s`,
+    ...figure("seconds", metrics.stepSeconds, 2)
+  ].join("  ")
+}

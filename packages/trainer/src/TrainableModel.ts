@@ -1,0 +1,18 @@
+/** A model as the trainer sees it: a graph to learn through, the values to start from, and a way to write them down. */
+import type { Effect, FileSystem, Path } from "effect"
+import type { Policy } from "./TrainGraph.ts"
+
+export interface TrainableModel {
+  /** Folder or hub id; a checkpoint of another model is refused. */
+  readonly name: string
+  readonly policy: Policy
+  readonly vocabSize: number
+  readonly hiddenSize: number
+  /** Values of the layout's parameters before the first update; equal seeds give equal values. */
+  readonly initial: Float32Array
+  /** Writes the parameters into a folder in the form that others load: a PEFT adapter, or a model. */
+  readonly writeWeights: (
+    folder: string,
+    parameters: Float32Array
+  ) => Effect.Effect<void, { readonly message: string }, FileSystem.FileSystem | Path.Path>
+}

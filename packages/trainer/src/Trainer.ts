@@ -1,0 +1,301 @@
+/**
+ * The trainer: batches in, one step's metrics for each out.
+ *
+ * `make` gives a value whose `steps` turns any stream of batches into a stream of metrics; `fromService` feeds it from the trajectory
+ * service and acknowledges there. Steps are taken one after the other, as fast as they are pulled.
+ *
+ * Guarantees
+ * - A batch is trained on once. Those in a durable checkpoint, or trained on since, are recognised by id and step and passed to
+ *   `settle` instead.
+ * - A batch is settled only when a checkpoint that contains it is durable: with an interval of k steps, up to k batches stay unsettled.
+ *   What a killed process had trained on since its last checkpoint comes again, in the same order, and makes the same parameters.
+ * - The stream's end and its interruption save a checkpoint; its failure does not: what came after the last one is done again.
+ * - A step whose loss or gradient is not a number leaves the weights alone, counts, and consumes its batch; `max_non_finite` of them in
+ *   a row stop the trainer, with the batch in `non_finite_step_<n>.jsonl` beside the checkpoints.
+ * - Same batches, settings and number of threads give the same bits on the CPU, interrupted or not.
+ */
+import type { Batch } from "@atropos/core"
+import { WireGroup } from "@atropos/core"
+import { Cause, Clock, Effect, Exit, FileSystem, Option, Path, Result, type Scope, Stream } from "effect"
+import * as Checkpoints from "./checkpoint/Checkpoints.ts"
+import type { Handle } from "./Deliveries.ts"
+import type { Executor } from "./exec/Executor.ts"
+import * as TrainerProgress from "./internal/TrainerProgress.ts"
+import * as StepFigures from "./internal/StepFigures.ts"
+import * as Learner from "./Learner.ts"
+import * as Preset from "./loss/Preset.ts"
+import * as MicroBatch from "./MicroBatch.ts"
+import * as OptimizerThread from "./OptimizerThread.ts"
+import * as Schedule from "./Schedule.ts"
+import * as Staleness from "./Staleness.ts"
+import type { StepMetrics } from "./StepMetrics.ts"
+import type { TrainableModel } from "./TrainableModel.ts"
+import { TrainerError } from "./TrainerError.ts"
+import * as TrainerSettings from "./TrainerSettings.ts"
+import * as TrainGraph from "./TrainGraph.ts"
+import * as TrainingSequence from "./TrainingSequence.ts"
+
+/** Weights that samplers should use from now on. */
+export interface Weights {
+  /** Updates behind them. */
+  readonly version: number
+  /** A copy, the receiver's own. */
+  readonly parameters: Float32Array
+}
+
+export interface Options {
+  readonly settings: TrainerSettings.TrainerSettings
+  readonly model: TrainableModel
+  /** How the graph is built; by default with recomputed activations and one chunk. */
+  readonly graph?: Partial<TrainGraph.TrainGraphOptions>
+  /** Called with the first weights before the first step, and after every update. Training waits for it. */
+  readonly publish?: (weights: Weights) => Effect.Effect<void, { readonly message: string }>
+}
+
+export interface Trainer {
+  /** Batches consumed so far: where a resumed run begins. */
+  readonly step: Effect.Effect<number>
+  /** Step the service is expected to give the next batch; none before the first. */
+  readonly nextBatchStep: Effect.Effect<Option.Option<number>>
+  /** Whether a durable checkpoint holds this batch. */
+  readonly isSettled: (batch: { readonly id: string; readonly step: number }) => boolean
+  /** Updates behind the present weights. */
+  readonly policyVersion: Effect.Effect<number>
+  /** A copy of the present weights. */
+  readonly parameters: Effect.Effect<Float32Array, TrainerError>
+  /** Metrics of a step per batch, until `training_steps` are done or the batches end. Run one such stream at a time. */
+  readonly steps: <E, R>(
+    batches: Stream.Stream<Batch.Batch, E, R>,
+    /** Told of batches that are in a durable checkpoint. */
+    settle?: (batches: ReadonlyArray<Handle>) => Effect.Effect<void>
+  ) => Stream.Stream<StepMetrics, TrainerError | E, R>
+}
+
+const wrong = (message: string, cause?: unknown) => new TrainerError({ reason: "settings", message, cause })
+
+const unsaved = (cause: { readonly message: string }) =>
+  new TrainerError({ reason: "checkpoint", message: cause.message, cause })
+
+/** Seconds an effect takes, with its result. */
+const timed = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [seconds: number, A], E, R> =>
+  Effect.gen(function* () {
+    const start = yield* Clock.currentTimeNanos
+    const result = yield* effect
+    return [Number((yield* Clock.currentTimeNanos) - start) / 1e9, result]
+  })
+
+export const make = Effect.fn("Trainer.make")(function* (
+  options: Options
+): Effect.fn.Return<Trainer, TrainerError, Executor | FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const { model, settings } = options
+  const { trainer } = settings
+  const { layout } = model.policy
+  const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const { join } = yield* Path.Path
+  const fs = yield* FileSystem.FileSystem
+  const resolved = Preset.resolve(settings.loss)
+  if (Result.isFailure(resolved)) return yield* wrong(resolved.failure.message, resolved.failure)
+  const objective = resolved.success
+
+  const found = yield* Effect.mapError(Checkpoints.newest(trainer.savePath, layout), unsaved)
+  for (const one of found.ignored) yield* Effect.logWarning("checkpoint ignored", one)
+  const resumed = Option.getOrUndefined(found.newest)
+  if (resumed !== undefined && resumed.state.model !== model.name) {
+    return yield* wrong(
+      `${resumed.folder} is a checkpoint of ${resumed.state.model}, not of ${model.name}: use another save_path, or that model`
+    )
+  }
+  if (resumed !== undefined) {
+    yield* Effect.logInfo("resuming", { folder: resumed.folder, step: resumed.state.step })
+  }
+  const progress = TrainerProgress.make(resumed?.state)
+  let savedStep = progress.step
+
+  const learner = yield* Learner.make({
+    policy: model.policy,
+    objective,
+    graph: { ...TrainGraph.defaults, ...options.graph },
+    snapshot: resumed?.snapshot ?? OptimizerThread.fresh(model.initial),
+    reference: (current) => TrainGraph.withoutAdapter(layout, current) ?? model.initial.slice(),
+    optimizer: {
+      beta1: trainer.adamBeta1,
+      beta2: trainer.adamBeta2,
+      epsilon: trainer.adamEpsilon,
+      weightDecay: trainer.weightDecay,
+      maxNorm: trainer.maxGradNorm
+    }
+  })
+
+  const publish = Effect.fnUntraced(function* () {
+    if (options.publish === undefined) return
+    const weights = { version: progress.policyVersion, parameters: yield* learner.parameters }
+    yield* Effect.mapError(
+      options.publish(weights),
+      (cause) => new TrainerError({ reason: "publish", message: `weights not handed on: ${cause.message}`, cause })
+    )
+  })
+
+  const save = Effect.fn("Trainer.save")(function* () {
+    const snapshot = yield* learner.snapshot
+    const state = progress.state({
+      model: model.name,
+      seed: trainer.seed,
+      settings: TrainerSettings.encode(settings)
+    })
+    const folder = yield* Checkpoints.save(
+      { folder: trainer.savePath, keep: trainer.keepCheckpoints, layout, writeWeights: model.writeWeights },
+      state,
+      snapshot
+    ).pipe(Effect.mapError(unsaved), Effect.provide(files))
+    savedStep = state.step
+    yield* Effect.logDebug("checkpoint saved", { folder })
+  })
+
+  /** Saves, then settles what is in it. */
+  const saveAndSettle = Effect.fnUntraced(function* (settle: (batches: ReadonlyArray<Handle>) => Effect.Effect<void>) {
+    yield* save()
+    yield* settle(progress.takeUnsettled())
+  }, Effect.uninterruptible)
+
+  const prepare = (batch: Batch.Batch) => {
+    const { figures, groups } = Staleness.apply(batch.groups, progress.policyVersion, {
+      maxStaleness: trainer.maxStaleness,
+      action: trainer.onStale
+    })
+    const given = groups.map((group) => ({
+      ...group,
+      groupOverrides: { temperature: trainer.temperature, ...group.groupOverrides }
+    }))
+    const { counts, sequences } = TrainingSequence.ofGroups(given, objective)
+    const packed = MicroBatch.pack(sequences, objective, {
+      ...MicroBatch.defaults,
+      maxLength: trainer.seqLen,
+      tokenBudget: Math.max(trainer.tokenBudget, trainer.seqLen),
+      tooLong: trainer.tooLong,
+      attentionLength: 6 * model.hiddenSize,
+      vocabSize: model.vocabSize,
+      skipZeroAdvantage: objective.isAdvantageOnly
+    })
+    return { counts, packed, staleness: figures }
+  }
+
+  /** Puts the batch where somebody can look at it, and fails. */
+  const stop = Effect.fnUntraced(function* (batch: Batch.Batch) {
+    const path = join(trainer.savePath, `non_finite_step_${progress.step}.jsonl`)
+    yield* fs
+      .makeDirectory(trainer.savePath, { recursive: true })
+      .pipe(
+        Effect.andThen(fs.writeFileString(path, batch.groups.map((group) => `${WireGroup.encode(group)}\n`).join(""))),
+        Effect.mapError(unsaved)
+      )
+    return yield* new TrainerError({
+      reason: "nonFinite",
+      message:
+        `loss or gradient was not a number in ${progress.nonFiniteInARow} steps in a row, the last one ${progress.step}; ` +
+        `its batch (${batch.id}) is in ${path}. Lower lr, or raise max_non_finite; the run resumes from its last checkpoint`
+    })
+  })
+
+  /** Computes and updates; the update and the account of it are one, whatever interrupts. */
+  const learn = Effect.fnUntraced(function* (batch: Batch.Batch, packed: MicroBatch.Packed, lr: number) {
+    const isEmpty = packed.microBatches.length === 0
+    const [computeSeconds, computed] = yield* timed(learner.compute(packed))
+    return yield* Effect.gen(function* () {
+      const [updateSeconds, updated] = yield* timed(
+        computed.isFinite && !isEmpty
+          ? learner.update(lr)
+          : Effect.as(learner.discard, { norm: isEmpty ? 0 : Number.NaN, isApplied: false })
+      )
+      const skipped = updated.isApplied ? null : isEmpty ? "nothingToTrain" : "nonFinite"
+      progress.consume(batch, skipped)
+      return { computeSeconds, computed, skipped, updateSeconds, gradNorm: updated.norm } as const
+    }).pipe(Effect.uninterruptible)
+  })
+
+  const train = Effect.fn("Trainer.step")(function* (
+    batch: Batch.Batch,
+    waitSeconds: number,
+    settle: (batches: ReadonlyArray<Handle>) => Effect.Effect<void>
+  ) {
+    const lr = Schedule.learningRate(TrainerSettings.scheduleOf(trainer), progress.step)
+    const [prepareSeconds, { counts, packed, staleness }] = yield* timed(Effect.sync(() => prepare(batch)))
+    const learned = yield* learn(batch, packed, lr)
+    if (learned.skipped === "nonFinite") {
+      yield* Effect.logWarning("step skipped: loss or gradient is not a number", {
+        step: progress.step,
+        batch: batch.id,
+        loss: learned.computed.loss,
+        gradNorm: learned.gradNorm
+      })
+      if (progress.nonFiniteInARow >= trainer.maxNonFinite) return yield* stop(batch)
+    }
+    const [publishSeconds] = yield* timed(learned.skipped === null ? publish() : Effect.void)
+    const { checkpointInterval, trainingSteps } = trainer
+    const isDue = progress.step >= trainingSteps || (checkpointInterval > 0 && progress.step % checkpointInterval === 0)
+    const [saveSeconds] = yield* timed(isDue ? saveAndSettle(settle) : Effect.void)
+    return StepFigures.of({
+      batch,
+      progress,
+      lr,
+      counts,
+      packed,
+      staleness,
+      ...learned,
+      seconds: {
+        wait: waitSeconds,
+        prepare: prepareSeconds,
+        compute: learned.computeSeconds,
+        update: learned.updateSeconds,
+        publish: publishSeconds,
+        save: saveSeconds
+      }
+    })
+  })
+
+  let isPublished = false
+  const steps: Trainer["steps"] = (batches, settle = () => Effect.void) =>
+    Stream.unwrap(
+      Effect.gen(function* () {
+        if (!isPublished) yield* publish()
+        isPublished = true
+        let since = yield* Clock.currentTimeNanos
+        return batches.pipe(
+          Stream.mapEffect(
+            Effect.fnUntraced(function* (batch: Batch.Batch) {
+              const waited = Number((yield* Clock.currentTimeNanos) - since) / 1e9
+              const known = progress.recognise(batch)
+              if (known === "settled") yield* settle([batch])
+              const metrics = known === "new" ? [yield* train(batch, waited, settle)] : []
+              since = yield* Clock.currentTimeNanos
+              return metrics
+            })
+          ),
+          Stream.flattenIterable,
+          Stream.takeUntil(({ step }) => step >= trainer.trainingSteps),
+          Stream.concat(
+            // The batches ended early.
+            Stream.drain(Stream.fromEffect(Effect.suspend(() => (isUnsaved() ? saveAndSettle(settle) : Effect.void))))
+          ),
+          Stream.onExit((exit) =>
+            Effect.suspend(() =>
+              isUnsaved() && (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause))
+                ? Effect.catch(saveAndSettle(settle), (error) =>
+                    Effect.logError("no checkpoint at the end", { message: error.message })
+                  )
+                : Effect.void
+            )
+          )
+        )
+      })
+    )
+  const isUnsaved = () => progress.step > savedStep
+
+  return {
+    step: Effect.sync(() => progress.step),
+    nextBatchStep: Effect.sync(() => Option.fromNullishOr(progress.nextBatchStep)),
+    isSettled: progress.isSettled,
+    policyVersion: Effect.sync(() => progress.policyVersion),
+    parameters: learner.parameters,
+    steps: (batches, settle) => (progress.step >= trainer.trainingSteps ? Stream.empty : steps(batches, settle))
+  }
+})

@@ -1,0 +1,19 @@
+/** A checkpoint cannot be written, or not be read. */
+import { Schema } from "effect"
+
+export class CheckpointError extends Schema.TaggedError<CheckpointError>()("CheckpointError", {
+  /** The file or folder. */
+  path: Schema.String,
+  reason: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {
+  override get message() {
+    return `${this.path}: ${this.reason}`
+  }
+}
+
+/** Of a failing file system. */
+export const at =
+  (path: string) =>
+  (cause: { readonly message: string }): CheckpointError =>
+    new CheckpointError({ path, reason: cause.message, cause })

@@ -1,0 +1,47 @@
+/**
+ * The leases of a trainer, written down: `leases.json` beside the checkpoints.
+ *
+ * A trainer that was killed left batches leased. Its successor reads here which, and gives them back, so that they come again at
+ * once and in their order instead of when the leases run out. Losing the file costs that wait and nothing else: it is written
+ * without syncing.
+ */
+import { Effect, FileSystem, Option, Path, Schema } from "effect"
+import * as CheckpointError from "./CheckpointError.ts"
+
+const Journal = Schema.Struct({
+  /** Step of the first batch this folder's run was ever to get; null where the run was there before. */
+  firstStep: Schema.NullOr(Schema.Int),
+  leases: Schema.Array(Schema.Struct({ id: Schema.String, step: Schema.Int, leaseToken: Schema.String }))
+}).pipe(Schema.encodeKeys({ firstStep: "first_step" }))
+export type Journal = typeof Journal.Type
+export type Lease = Journal["leases"][number]
+
+const codec = Schema.fromJsonString(Journal)
+const decode = Schema.decodeUnknownEffect(codec)
+const encode = Schema.encodeEffect(codec)
+
+const fileName = "leases.json"
+
+/** The journal of the folder; none where there is none or, with a warning, where it cannot be read. */
+export const read = Effect.fn("LeaseJournal.read")(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = (yield* Path.Path).join(folder, fileName)
+  if (!(yield* Effect.mapError(fs.exists(path), CheckpointError.at(path)))) return Option.none<Journal>()
+  return yield* fs.readFileString(path).pipe(
+    Effect.flatMap(decode),
+    Effect.asSome,
+    Effect.tapError(({ message }) => Effect.logWarning("journal of leases not readable", { path, message })),
+    Effect.orElseSucceed(() => Option.none<Journal>())
+  )
+})
+
+/** Replaces the journal. */
+export const write = Effect.fn("LeaseJournal.write")(function* (folder: string, journal: Journal) {
+  const fs = yield* FileSystem.FileSystem
+  const path = (yield* Path.Path).join(folder, fileName)
+  yield* encode(journal).pipe(
+    Effect.flatMap((text) => fs.writeFileString(`${path}.partial`, `${text}\n`)),
+    Effect.andThen(fs.rename(`${path}.partial`, path)),
+    Effect.mapError(CheckpointError.at(path))
+  )
+})

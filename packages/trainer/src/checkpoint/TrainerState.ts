@@ -1,0 +1,41 @@
+/** Where training stands: `trainer.json` of a checkpoint. */
+import { Schema } from "effect"
+
+/** A batch that was trained on. Its id alone does not tell: another database may count from the same number. */
+export const Consumed = Schema.Struct({ id: Schema.String, step: Schema.Int })
+export type Consumed = typeof Consumed.Type
+
+/** How many consumed batches are remembered: far more than a service can have forgotten the acknowledgement of. */
+export const remembered = 1000
+
+export const TrainerState = Schema.Struct({
+  version: Schema.Literal(1),
+  /** Batches consumed, steps that were skipped included. */
+  step: Schema.Natural,
+  /** Updates of the weights: the version of these weights. */
+  policyVersion: Schema.Natural,
+  /** Batches whose step was skipped, since the run began. */
+  skipped: Schema.Natural,
+  /** Skipped for a number that is not finite, without a good step since. */
+  nonFiniteInARow: Schema.Natural,
+  /** The newest batches, oldest first. */
+  consumed: Schema.Array(Consumed),
+  /** Step the service gives the batch after the newest one; null before the first. */
+  nextBatchStep: Schema.NullOr(Schema.Int),
+  /** Model the parameters belong to. */
+  model: Schema.String,
+  seed: Schema.Natural,
+  /** The settings in force, as a YAML file has them. */
+  settings: Schema.Record(Schema.String, Schema.Unknown)
+}).pipe(
+  Schema.encodeKeys({
+    policyVersion: "policy_version",
+    nonFiniteInARow: "non_finite_in_a_row",
+    nextBatchStep: "next_batch_step"
+  })
+)
+export type TrainerState = typeof TrainerState.Type
+
+const codec = Schema.fromJsonString(TrainerState)
+export const decode = Schema.decodeUnknownEffect(codec)
+export const encode = Schema.encodeEffect(codec)
