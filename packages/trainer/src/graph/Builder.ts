@@ -6,7 +6,7 @@
  * are initializers, axes and shapes are int64 tensors), and nothing of what runs it.
  */
 import { byteSize, type DType, onnxCode } from "./DType.ts"
-import { type Dim, dimTerms, symbolPattern } from "./Dim.ts"
+import { type Dim, dimNormal, dimTerms, symbolPattern } from "./Dim.ts"
 import { ShapeError } from "./GraphError.ts"
 import type { Shape } from "./Shape.ts"
 import type { Backward, CustomStep, Step } from "./Step.ts"
@@ -44,9 +44,9 @@ export class Builder {
 
   /** An input of the graph. Its axes that are plain symbols give the symbols their values. */
   input(name: string, dtype: DType, shape: Shape): Value {
-    const value: Value = { name, dtype, shape }
+    const value: Value = { name, dtype, shape: shape.map(dimNormal) }
     this.inputs.push(value)
-    shape.forEach((dim, axis) => {
+    value.shape.forEach((dim, axis) => {
       if (typeof dim !== "string" || !symbolPattern.test(dim) || this.sizes.has(dim)) return
       const size = this.outside(() => this.node("Shape", [value], "int64", [1], { start: axis, end: axis + 1 }))
       this.keepSize(dim, size)
@@ -122,7 +122,8 @@ export class Builder {
   }
 
   /** A size as an int64 vector of length 1, computed from the inputs' shapes. */
-  dim(dim: Dim): Value {
+  dim(size: Dim): Value {
+    const dim = dimNormal(size)
     if (typeof dim === "number") return this.ints([dim])
     const known = this.sizes.get(dim)
     if (known !== undefined) return known
@@ -140,7 +141,8 @@ export class Builder {
   }
 
   /** A shape as an int64 vector. */
-  shapeTensor(shape: Shape): Value {
+  shapeTensor(sizes: Shape): Value {
+    const shape = sizes.map(dimNormal)
     if (shape.every((dim) => typeof dim === "number")) return this.ints(shape)
     if (shape.length === 1) return this.dim(shape[0]!)
     return this.constant(`shape:${shape.join(",")}`, () => {
@@ -210,7 +212,9 @@ export class Builder {
   ): ReadonlyArray<Value> {
     const outputs: Array<Value> = []
     const node: Node = { op, domain, inputs, outputs, attributes, segment: this.segment }
-    for (const { dtype, name = this.freshName(op), shape } of signatures) outputs.push({ name, dtype, shape, node })
+    for (const { dtype, name, shape } of signatures) {
+      outputs.push({ name: name ?? this.freshName(op), dtype, shape: shape.map(dimNormal), node })
+    }
     this.nodes.push(node)
     if (this.recording) this.steps.push(node)
     return outputs

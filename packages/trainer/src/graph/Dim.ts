@@ -6,6 +6,8 @@
  * claims to be exact: where a run's sizes break the claim, the operation that uses the size fails in the executor.
  */
 
+import { ShapeError } from "./GraphError.ts"
+
 /** A size in elements: a number, or an expression in normal form. */
 export type Dim = number | string
 
@@ -22,14 +24,22 @@ export const symbolPattern = /^[A-Za-z_]\w*$/
 
 const commonDivisor = (a: number, b: number): number => (b === 0 ? Math.abs(a) : commonDivisor(b, a % b))
 
-const parseTerm = (text: string): readonly [string, number] => {
-  const negative = text.startsWith("-")
-  const factors = (negative ? text.slice(1) : text).split("*")
+const termPattern = /^(-?)((?:\w+\*)*\w+)$/
+const fractionPattern = /^(?:\(([^()]*)\)|([^()/+]*))\/(\d+)$/
+
+const parseTerm = (text: string, dim: string): readonly [string, number] => {
+  const [, sign, product] = termPattern.exec(text) ?? []
+  const factors = product?.split("*") ?? [""]
   const symbols = factors.filter((factor) => symbolPattern.test(factor))
-  const coefficient = factors
-    .filter((factor) => !symbolPattern.test(factor))
-    .reduce((product, factor) => product * Number(factor), 1)
-  return [symbols.toSorted().join("*"), negative ? -coefficient : coefficient]
+  const counts = factors.filter((factor) => !symbolPattern.test(factor)).map(Number)
+  if (!counts.every(Number.isInteger) || product === undefined) {
+    throw new ShapeError({
+      op: "dim",
+      operands: [],
+      reason: `"${dim}" is no size: write it as "2*B*T", "B*T/4" or "(P+T)/2"`
+    })
+  }
+  return [symbols.toSorted().join("*"), counts.reduce((a, b) => a * b, sign === "-" ? -1 : 1)]
 }
 
 const collect = (terms: Iterable<readonly [string, number]>): Terms => {
@@ -40,12 +50,10 @@ const collect = (terms: Iterable<readonly [string, number]>): Terms => {
 
 const parse = (dim: Dim): Fraction => {
   if (typeof dim === "number") return { terms: collect([["", dim]]), over: 1 }
-  const [, sum = dim, over = "1"] = /^(.*)\/(\d+)$/.exec(dim) ?? []
-  const terms = sum
-    .replace(/^\((.*)\)$/, "$1")
-    .replaceAll("-", "+-")
-    .split("+")
-  return { terms: collect(terms.filter((term) => term !== "").map(parseTerm)), over: Number(over) }
+  const [, sum, product, over] = fractionPattern.exec(dim) ?? []
+  const terms = (sum ?? product ?? dim).replaceAll("-", "+-").split("+")
+  const [first, ...rest] = terms[0] === "" ? terms.slice(1) : terms
+  return { terms: collect([first ?? "", ...rest].map((term) => parseTerm(term, dim))), over: Number(over ?? 1) }
 }
 
 const constantLast = ([a]: readonly [string, number], [b]: readonly [string, number]): number =>
@@ -88,6 +96,10 @@ const plus = (a: Fraction, b: Fraction): Fraction => ({
   ]),
   over: a.over * b.over
 })
+
+/** The same size in normal form. */
+export const dimNormal = (dim: Dim): Dim =>
+  typeof dim === "number" || symbolPattern.test(dim) ? dim : format(parse(dim))
 
 /** The product; 1 of none. */
 export const dimMul = (...dims: ReadonlyArray<Dim>): Dim =>
