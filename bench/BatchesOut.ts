@@ -1,7 +1,6 @@
 /** Milliseconds per batch of 64 sequences (8 groups of 8 x 1000 tokens), one trainer, from durable storage. */
 import { PackedGroup } from "@atropos/core"
 import { randomUUID } from "node:crypto"
-import { Agent } from "node:http"
 import { performance } from "node:perf_hooks"
 import * as Bodies from "./internal/Bodies.ts"
 import * as Batches from "./internal/Batches.ts"
@@ -28,15 +27,15 @@ const fillPacked = async ({ port }: RunningServer, batches: number) => {
   await Load.run(port, { connections: 4, requests: batches * groupsPerBatch, seconds: 120, next })
 }
 
-const millisPerBatch = async (batches: number, take: (agent: Agent) => Promise<boolean>): Promise<number> => {
-  const agent = new Agent({ keepAlive: true })
+const millisPerBatch = async (batches: number, take: (pool: Load.Pool) => Promise<boolean>): Promise<number> => {
+  const pool = new Load.Pool()
   const warm = Math.max(1, Math.round(batches / 10))
-  for (let index = 0; index < warm; index++) await take(agent)
+  for (let index = 0; index < warm; index++) await take(pool)
   const start = performance.now()
   for (let index = warm; index < batches; index++) {
-    if (!(await take(agent))) throw new Error(`batch ${index} of ${batches} is missing`)
+    if (!(await take(pool))) throw new Error(`batch ${index} of ${batches} is missing`)
   }
-  agent.destroy()
+  pool.destroy()
   return (performance.now() - start) / (batches - warm)
 }
 

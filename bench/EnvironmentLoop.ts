@@ -7,10 +7,10 @@
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { Agent } from "node:http"
 import { performance } from "node:perf_hooks"
 import { setTimeout as sleep } from "node:timers/promises"
 import * as Batches from "./internal/Batches.ts"
+import * as Load from "./internal/Load.ts"
 import type { Row } from "./internal/Report.ts"
 import type { RunningServer } from "./internal/Servers.ts"
 import * as Session from "./internal/Session.ts"
@@ -19,7 +19,7 @@ const groupsPerBatch = 8
 const windowMillis = 8000
 const patienceMillis = 60_000
 
-type Take = (server: RunningServer) => (agent: Agent) => Promise<boolean>
+type Take = (server: RunningServer) => (pool: Load.Pool) => Promise<boolean>
 
 const groupsPerSecond = async (server: RunningServer, taking: Take, start: () => ChildProcess): Promise<number> => {
   const { port } = server
@@ -29,9 +29,9 @@ const groupsPerSecond = async (server: RunningServer, taking: Take, start: () =>
   environment.stderr?.on("data", (chunk: Buffer) => {
     log = (log + chunk.toString()).slice(-2000)
   })
-  const agent = new Agent({ keepAlive: true })
+  const pool = new Load.Pool()
   const takeOne = taking(server)
-  const take = () => takeOne(agent)
+  const take = () => takeOne(pool)
   const began = performance.now()
   try {
     while (!(await take())) {
@@ -52,7 +52,7 @@ const groupsPerSecond = async (server: RunningServer, taking: Take, start: () =>
   } finally {
     environment.kill("SIGKILL")
     if (environment.exitCode === null) await once(environment, "exit")
-    agent.destroy()
+    pool.destroy()
     await Session.call(port, { method: "GET", path: "/reset_data" })
   }
 }

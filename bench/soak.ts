@@ -6,7 +6,9 @@
  * for a full queue (503, 429) are part of it. Delays are read from `/metrics` and include the watch's own resolution of 10 ms.
  */
 import { PackedGroup } from "@atropos/core"
-import { Agent } from "node:http"
+import { mkdtemp } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { setTimeout as sleep } from "node:timers/promises"
 import * as Bodies from "./internal/Bodies.ts"
@@ -19,7 +21,11 @@ const connections = Number(process.argv[3] ?? 32)
 const everyMillis = 10_000
 const mebibyte = 2 ** 20
 
-const service = await Servers.ours(process.env.DATABASE_URL)
+const stallLog = join(await mkdtemp(join(tmpdir(), "atropos-soak-")), "stalls")
+const service = await Servers.ours(process.env.DATABASE_URL, {
+  ATROPOS_STALL_LOG: stallLog,
+  NODE_OPTIONS: `--import=${new URL("./internal/StallWatch.ts", import.meta.url).href}`
+})
 const envId = await Session.open(service.port, 64, 8)
 const group = Bodies.group({ sequences: 8, tokens: 1000 }, 5)
 const json = Bodies.json(group, envId)
@@ -34,7 +40,7 @@ const isOver = (() => {
   return () => performance.now() >= end
 })()
 
-const agent = new Agent({ keepAlive: true })
+const pool = new Load.Pool()
 const counts = { groups: 0, refused: 0, batches: 0 }
 
 /** Producers stay a bounded number of batches ahead of the trainer, as environments do. */
@@ -45,7 +51,7 @@ const produce = async (index: number) => {
       await sleep(5)
       continue
     }
-    const { status } = await Load.send(service.port, index % 2 === 0 ? plain : packed(), agent)
+    const { status } = await Load.send(service.port, index % 2 === 0 ? plain : packed(), pool)
     if (status === 200) counts.groups++
     else if (status === 503 || status === 429) counts.refused++
     else throw new Error(`a submission was answered ${status}`)
@@ -54,7 +60,7 @@ const produce = async (index: number) => {
 
 const consume = async () => {
   while (!isOver()) {
-    const { bytes } = await Load.send(service.port, { method: "GET", path: "/batch" }, agent)
+    const { bytes } = await Load.send(service.port, { method: "GET", path: "/batch" }, pool)
     if (bytes > 1000) counts.batches++
     else await sleep(5)
   }
@@ -99,6 +105,7 @@ const watch = async () => {
 try {
   await Promise.all([watch(), consume(), ...Array.from({ length: connections }, (_, index) => produce(index))])
 } finally {
-  agent.destroy()
+  pool.destroy()
   await service.stop()
+  console.log(stallLog)
 }

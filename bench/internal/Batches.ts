@@ -1,5 +1,4 @@
 /** Takes batches as a trainer does: from the original's endpoint, or packed from ours; false where there is none yet. */
-import type { Agent } from "node:http"
 import * as Load from "./Load.ts"
 import type { RunningServer } from "./Servers.ts"
 import * as Session from "./Session.ts"
@@ -11,8 +10,8 @@ const mustBeRight = ({ body, status }: Load.Answer): void => {
 /** A poll of the original's endpoint; a trainer has the bytes, parsing is its own. */
 export const takeJson =
   ({ port }: RunningServer) =>
-  async (agent: Agent): Promise<boolean> => {
-    const answer = await Load.send(port, { method: "GET", path: "/batch" }, agent)
+  async (pool: Load.Pool): Promise<boolean> => {
+    const answer = await Load.send(port, { method: "GET", path: "/batch" }, pool)
     mustBeRight(answer)
     return answer.bytes > 1000
   }
@@ -20,15 +19,13 @@ export const takeJson =
 /** Claim and ack. */
 export const takePacked =
   ({ port }: RunningServer) =>
-  async (agent: Agent): Promise<boolean> => {
+  async (pool: Load.Pool): Promise<boolean> => {
     const claim = Session.post("/v1/runs/default/batches/claim", { owner: "bench", wait_seconds: 0, lease_seconds: 60 })
     const headers = { ...claim.headers, accept: "application/vnd.atropos.group" }
-    const answer = await Load.send(port, { ...claim, headers }, agent)
+    const answer = await Load.send(port, { ...claim, headers }, pool)
     mustBeRight(answer)
     if (answer.status === 204) return false
     const path = `/v1/runs/default/batches/${String(answer.headers["atropos-batch-id"])}/ack`
-    mustBeRight(
-      await Load.send(port, Session.post(path, { lease_token: answer.headers["atropos-lease-token"] }), agent)
-    )
+    mustBeRight(await Load.send(port, Session.post(path, { lease_token: answer.headers["atropos-lease-token"] }), pool))
     return true
   }

@@ -1,9 +1,11 @@
 /**
  * Load on one URL over keep-alive connections: a bounded number of requests, or a bounded time, whichever ends first.
  *
- * Loopback only. Every answer's status is checked: a rate of refusals is no rate.
+ * Loopback only. It speaks HTTP over bare sockets, the same to every server, because Node's client takes as much processor time for an answer
+ * of a megabyte as a server does: on a machine that both share, it would be measured too. Answers must tell their length. Every answer's
+ * status is checked: a rate of refusals is no rate.
  */
-import { Agent, request } from "node:http"
+import { connect, type Socket } from "node:net"
 import { performance } from "node:perf_hooks"
 
 export interface Request {
@@ -24,7 +26,7 @@ export interface LoadResult {
 
 export interface Answer {
   readonly status: number
-  readonly headers: Record<string, string | Array<string> | undefined>
+  readonly headers: Record<string, string>
   /** The beginning, enough for any answer that is read; a large one is received whole, counted and not kept. */
   readonly body: Buffer
   /** Length of the whole body. */
@@ -32,32 +34,126 @@ export interface Answer {
 }
 
 const keptBytes = 256 * 1024
+const headEnd = Buffer.from("\r\n\r\n")
 
-export const send = (port: number, { body, headers, method, path }: Request, agent: Agent): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    const parts = body === undefined ? [] : body instanceof Uint8Array ? [body] : body
-    const bytes = parts.reduce((sum, part) => sum + part.length, 0)
-    const length = body === undefined ? {} : { "content-length": String(bytes) }
-    const outgoing = request(
-      { host: "127.0.0.1", port, method, path, agent, headers: { ...headers, ...length } },
-      (incoming) => {
-        const chunks: Array<Buffer> = []
-        let bytes = 0
-        incoming.on("data", (chunk: Buffer) => {
-          if (bytes < keptBytes) chunks.push(chunk)
-          bytes += chunk.length
-        })
-        incoming.on("end", () =>
-          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(chunks), bytes })
-        )
-        incoming.on("error", reject)
+interface Pending {
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: Error) => void
+}
+
+/** One connection, one request at a time. */
+class Connection {
+  isOpen = true
+  private readonly socket: Socket
+  private pending: Pending | undefined
+  private head: Buffer = Buffer.alloc(0)
+  private answer: { status: number; headers: Record<string, string>; length: number } | undefined
+  private kept: Array<Buffer> = []
+  private received = 0
+
+  constructor(port: number) {
+    this.socket = connect({
+      host: "127.0.0.1",
+      port,
+      noDelay: true,
+      // Read into the same memory each time: what is counted and not kept is never copied.
+      onread: {
+        buffer: Buffer.allocUnsafe(256 * 1024),
+        callback: (length, memory) => {
+          this.read(Buffer.from(memory.buffer, memory.byteOffset, length))
+          return true
+        }
       }
-    )
-    outgoing.on("error", reject)
-    outgoing.cork()
-    for (const part of parts) outgoing.write(part)
-    outgoing.end()
-  })
+    })
+    const broken = (error?: Error) => {
+      this.isOpen = false
+      this.pending?.reject(error ?? new Error("the server closed the connection"))
+      this.pending = undefined
+    }
+    this.socket.on("error", broken).on("close", () => broken())
+  }
+
+  send({ body, headers, method, path }: Request): Promise<Answer> {
+    const parts = body === undefined ? [] : body instanceof Uint8Array ? [body] : body
+    const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`)
+    if (body !== undefined) lines.push(`content-length: ${parts.reduce((sum, part) => sum + part.length, 0)}\r\n`)
+    return new Promise((resolve, reject) => {
+      this.pending = { resolve, reject }
+      this.socket.cork()
+      this.socket.write(`${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines.join("")}\r\n`, "latin1")
+      for (const part of parts) this.socket.write(part)
+      this.socket.uncork()
+    })
+  }
+
+  close(): void {
+    this.isOpen = false
+    this.socket.destroy()
+  }
+
+  private read(bytes: Buffer): void {
+    if (this.answer === undefined) {
+      const seen = this.head.length === 0 ? bytes : Buffer.concat([this.head, bytes])
+      const end = seen.indexOf(headEnd)
+      if (end < 0) {
+        this.head = Buffer.from(seen)
+        return
+      }
+      this.head = Buffer.alloc(0)
+      this.answer = readHead(seen.toString("latin1", 0, end))
+      this.take(seen.subarray(end + headEnd.length))
+    } else {
+      this.take(bytes)
+    }
+    const { answer, kept, pending, received } = this
+    if (answer === undefined || received < answer.length) return
+    this.answer = undefined
+    this.kept = []
+    this.received = 0
+    this.pending = undefined
+    pending?.resolve({ status: answer.status, headers: answer.headers, body: Buffer.concat(kept), bytes: received })
+  }
+
+  private take(bytes: Buffer): void {
+    if (this.received < keptBytes) this.kept.push(Buffer.from(bytes))
+    this.received += bytes.length
+  }
+}
+
+const readHead = (text: string) => {
+  const [first, ...lines] = text.split("\r\n")
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()])
+  )
+  const status = Number(first?.split(" ")[1])
+  const length = status === 204 ? 0 : Number(headers["content-length"])
+  if (!Number.isInteger(length)) throw new Error(`the answer does not tell its length: ${text}`)
+  return { status, headers, length }
+}
+
+/** Connections kept open between requests. */
+export class Pool {
+  private readonly idle = new Map<number, Array<Connection>>()
+
+  async send(port: number, request: Request): Promise<Answer> {
+    const idle = this.idle.get(port) ?? []
+    this.idle.set(port, idle)
+    let connection = idle.pop()
+    while (connection !== undefined && !connection.isOpen) connection = idle.pop()
+    connection ??= new Connection(port)
+    const answer = await connection.send(request)
+    if (answer.headers["connection"] === "close") connection.close()
+    else idle.push(connection)
+    return answer
+  }
+
+  destroy(): void {
+    for (const connections of this.idle.values()) for (const connection of connections) connection.close()
+    this.idle.clear()
+  }
+}
+
+export const send = (port: number, request: Request, pool: Pool): Promise<Answer> => pool.send(port, request)
 
 /** Sends `next()` over `connections` connections until `requests` are done or `seconds` have passed. */
 export const run = async (
@@ -76,7 +172,7 @@ export const run = async (
     readonly accept?: (answer: Answer) => boolean
   }
 ): Promise<LoadResult> => {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections })
+  const agent = new Pool()
   const latencies: Array<number> = []
   const start = performance.now()
   const deadline = start + seconds * 1000

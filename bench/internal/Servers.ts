@@ -9,17 +9,18 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
-import { Agent } from "node:http"
 import { createServer, type AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { send } from "./Load.ts"
+import { Pool, send } from "./Load.ts"
 
 export interface RunningServer {
   readonly name: string
   readonly port: number
   readonly pid: number
+  /** The last of what it wrote. */
+  readonly log: () => string
   readonly stop: () => Promise<void>
 }
 
@@ -33,10 +34,10 @@ export const freePort = async (): Promise<number> => {
 }
 
 const untilAnswers = async (port: number, path: string, child: ChildProcess, log: () => string) => {
-  const agent = new Agent()
+  const pool = new Pool()
   for (let attempt = 0; attempt < 150; attempt++) {
     if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${log()}`)
-    const isUp = await send(port, { method: "GET", path }, agent).then(
+    const isUp = await send(port, { method: "GET", path }, pool).then(
       ({ status }) => status === 200,
       () => false
     )
@@ -69,6 +70,7 @@ const start = async (
     name,
     port: options.port,
     pid: child.pid!,
+    log: () => output,
     stop: async () => {
       if (child.exitCode === null) {
         child.kill("SIGTERM")
@@ -81,7 +83,7 @@ const start = async (
 }
 
 /** Our service on fresh data: on PGlite in a temporary folder, or in a database of its own on the server of `databaseUrl`. */
-export const ours = async (databaseUrl?: string): Promise<RunningServer> => {
+export const ours = async (databaseUrl?: string, environment: Record<string, string> = {}): Promise<RunningServer> => {
   const port = await freePort()
   const folder = await mkdtemp(join(tmpdir(), "atropos-bench-"))
   const database = databaseUrl === undefined ? undefined : await freshDatabase(databaseUrl)
@@ -95,7 +97,7 @@ export const ours = async (databaseUrl?: string): Promise<RunningServer> => {
       "--port",
       String(port)
     ],
-    { port, env: { ATROPOS_DATA_DIR: folder, DATABASE_URL: database?.url } },
+    { port, env: { ...environment, ATROPOS_DATA_DIR: folder, DATABASE_URL: database?.url } },
     async () => {
       await database?.drop()
       await rm(folder, { recursive: true, force: true })

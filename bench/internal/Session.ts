@@ -1,12 +1,11 @@
 /** What a trainer and an environment do first: register a run, ask for a batch once, register an environment. */
 import { randomUUID } from "node:crypto"
-import { Agent } from "node:http"
-import { type Answer, type Request, send } from "./Load.ts"
+import { type Answer, Pool, type Request, send } from "./Load.ts"
 
-const agent = new Agent({ keepAlive: true })
+const pool = new Pool()
 
 export const call = async (port: number, request: Request): Promise<Answer> => {
-  const answer = await send(port, request, agent)
+  const answer = await send(port, request, pool)
   if (answer.status >= 300) {
     throw new Error(`${request.method} ${request.path}: ${answer.status} ${answer.body.toString("utf8", 0, 300)}`)
   }

@@ -6,8 +6,6 @@ import { Effect, Result } from "effect"
 import { PackedGroup, type ScoredGroup, WireGroup } from "@atropos/core"
 import type { Payload } from "./TrajectoryStore.ts"
 
-const utf8 = new TextEncoder()
-
 const read = ({ bytes, format }: Payload): Result.Result<ScoredGroup.ScoredGroup, unknown> =>
   format === "packed"
     ? PackedGroup.decode(bytes)
@@ -17,21 +15,20 @@ const read = ({ bytes, format }: Payload): Result.Result<ScoredGroup.ScoredGroup
 export const toScoredGroup = (payload: Payload): Effect.Effect<ScoredGroup.ScoredGroup> =>
   Effect.orDie(Effect.fromResult(read(payload)))
 
-/** Reading and writing a large group takes milliseconds: other requests get in between. */
-const rewritten = (
-  payload: Payload,
-  write: (group: ScoredGroup.ScoredGroup) => Uint8Array
-): Effect.Effect<Uint8Array> => Effect.andThen(Effect.yieldNow, Effect.map(toScoredGroup(payload), write))
-
-/** The original's JSON object of 14 keys. */
-export const toJson = (payload: Payload): Effect.Effect<Uint8Array> =>
+/** The original's JSON object of 14 keys, in pieces. */
+export const toJson = (payload: Payload): Effect.Effect<ReadonlyArray<Uint8Array>> =>
   payload.format === "json"
-    ? Effect.succeed(payload.bytes)
-    : rewritten(payload, (group) => utf8.encode(WireGroup.encode(group)))
+    ? Effect.succeed([payload.bytes])
+    : Effect.flatMap(toScoredGroup(payload), (group) =>
+        // Writing a large group takes many milliseconds: other requests get in between.
+        Effect.forEach(WireGroup.encodePieces(group), (piece) => Effect.as(Effect.yieldNow, piece))
+      )
 
 /** The packed form. */
 export const toPacked = (payload: Payload): Effect.Effect<Uint8Array> =>
-  payload.format === "packed" ? Effect.succeed(payload.bytes) : rewritten(payload, PackedGroup.encode)
+  payload.format === "packed"
+    ? Effect.succeed(payload.bytes)
+    : Effect.andThen(Effect.yieldNow, Effect.map(toScoredGroup(payload), PackedGroup.encode))
 
 /** The oldest policy of a group's sequences, null where none is known. */
 export const policyStep = (versions: ReadonlyArray<number | null> | null | undefined): number | null => {

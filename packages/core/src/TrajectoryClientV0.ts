@@ -63,15 +63,14 @@ const BatchAnswer = Schema.Struct({
 /** Below this, compressing costs more than it saves (the original's own threshold). */
 const gzipFrom = 1024
 const compress = promisify(gzip)
-const utf8 = new TextEncoder()
 
 const isRegistered = Schema.is(Registered)
 
 const jsonBody = (value: unknown) => HttpBody.text(JSON.stringify(value), "application/json")
 
 /** A body of JSON text, compressed where that helps. */
-const textBody = (text: string) => {
-  const bytes = utf8.encode(text)
+const textBody = (parts: ReadonlyArray<Uint8Array>) => {
+  const bytes = Buffer.concat(parts)
   if (bytes.length < gzipFrom)
     return Effect.succeed({ body: HttpBody.uint8Array(bytes, "application/json"), headers: {} })
   return Effect.map(
@@ -80,6 +79,16 @@ const textBody = (text: string) => {
     (packed) => ({ body: HttpBody.uint8Array(packed, "application/json"), headers: { "content-encoding": "gzip" } })
   )
 }
+
+const openList = Buffer.from("[")
+const comma = Buffer.from(",")
+const closeList = Buffer.from("]")
+
+const listParts = (groups: ReadonlyArray<ScoredGroup>): ReadonlyArray<Uint8Array> => [
+  openList,
+  ...groups.flatMap((group, index) => [...(index === 0 ? [] : [comma]), ...WireGroup.encodePieces(group)]),
+  closeList
+]
 
 const unsupported = (what: string) =>
   new TrajectoryError({
@@ -124,7 +133,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
     }))
 
   const submitOne = (group: ScoredGroup): Effect.Effect<ReadonlyArray<SubmitOutcome>, TrajectoryError> =>
-    textBody(WireGroup.encode(group)).pipe(
+    textBody([...WireGroup.encodePieces(group)]).pipe(
       Effect.flatMap(({ body, headers }) => sendReceived(setBody(post("/scored_data", { headers }), body))),
       Effect.map(({ buffer_size, status }) => [
         status === "buffered" ? { status, bufferSize: buffer_size ?? 0 } : { status: "received" }
@@ -135,7 +144,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const submitSeveral = (
     groups: ReadonlyArray<ScoredGroup>
   ): Effect.Effect<ReadonlyArray<SubmitOutcome>, TrajectoryError> =>
-    textBody(`[${groups.map(WireGroup.encode).join()}]`).pipe(
+    textBody(listParts(groups)).pipe(
       Effect.flatMap(({ body, headers }) => sendListReceived(setBody(post("/scored_data_list", { headers }), body))),
       Effect.map(({ buffered, last_buffer_size }) =>
         groups.map(() =>

@@ -52,7 +52,7 @@ const json = Effect.fnUntraced(function* (batch: ClaimedBatch) {
   })
   const parts = [
     utf8.encode(`${head.slice(0, -1)},"groups":[`),
-    ...groups.flatMap((bytes, index) => (index === 0 ? [bytes] : [comma, bytes])),
+    ...groups.flatMap((pieces, index) => (index === 0 ? pieces : [comma, ...pieces])),
     utf8.encode("]}")
   ]
   return written(parts, { contentType: "application/json" })

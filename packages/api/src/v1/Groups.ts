@@ -75,7 +75,7 @@ export const layer = HttpApiBuilder.group(
           })
           const group = yield* Payloads.toJson(payload)
           return HttpServerResponse.uint8Array(
-            Buffer.concat([Buffer.from(`${head.slice(0, -1)},"group":`), group, Buffer.from("}")]),
+            Buffer.concat([Buffer.from(`${head.slice(0, -1)},"group":`), ...group, Buffer.from("}")]),
             { contentType: "application/json" }
           )
         })

@@ -12,7 +12,7 @@ type Context = ZstdCompress | ZstdDecompress
 // As many as the thread pool has threads, twice over: one works while another's result is picked up.
 const mostIdle = 8
 
-const pool = (create: () => Context, flush: number) => {
+const pool = (create: () => Context) => {
   const idle: Array<Context> = []
   return (bytes: Uint8Array): Effect.Effect<Uint8Array> =>
     // Not interruptible: a context is free when its frame is done.
@@ -24,8 +24,8 @@ const pool = (create: () => Context, flush: number) => {
         // Compression has no failure but lack of memory; what cannot be decompressed comes from a damaged database.
         const fail = (error: Error) => resume(Effect.die(error))
         context.on("data", collect).once("error", fail)
-        context.write(bytes)
-        context.flush(flush, () => {
+        // The context flushes after every write: one turn of the thread pool for a frame.
+        context.write(bytes, () => {
           context.off("data", collect).off("error", fail)
           if (idle.length < mostIdle) idle.push(context)
           else context.destroy()
@@ -36,10 +36,13 @@ const pool = (create: () => Context, flush: number) => {
 }
 
 /** A frame of level 1. */
-export const compress = pool(
-  () => createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 1 }, chunkSize: 64 * 1024 }),
-  constants.ZSTD_e_end
+export const compress = pool(() =>
+  createZstdCompress({
+    params: { [constants.ZSTD_c_compressionLevel]: 1 },
+    flush: constants.ZSTD_e_end,
+    chunkSize: 128 * 1024
+  })
 )
 
 /** The bytes of a frame; dies on bytes that are none. */
-export const decompress = pool(() => createZstdDecompress({ chunkSize: 160 * 1024 }), constants.ZSTD_e_flush)
+export const decompress = pool(() => createZstdDecompress({ flush: constants.ZSTD_e_flush, chunkSize: 160 * 1024 }))
