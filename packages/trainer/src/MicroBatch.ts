@@ -92,9 +92,15 @@ interface Item {
   readonly trained: number
 }
 
-const isOutside = (tokens: Int32Array, vocabSize: number) => tokens.some((token) => token < 0 || token >= vocabSize)
+const isOutside = (tokens: Int32Array, vocabSize: number): boolean => {
+  for (const token of tokens) if (token < 0 || token >= vocabSize) return true
+  return false
+}
 
-const isFinite = (numbers: Float32Array | undefined): boolean => numbers?.every(Number.isFinite) ?? true
+const isFinite = (numbers: Float32Array = new Float32Array()): boolean => {
+  for (const number of numbers) if (!Number.isFinite(number)) return false
+  return true
+}
 
 const problem = (sequence: TrainingSequence, { vocabSize }: PackSettings): DropReason | undefined => {
   const { advantages, distillLogprobs, distillTokenIds, engineLogprobs, refLogprobs, tokens } = sequence

@@ -94,17 +94,13 @@ export const fill = (
     row = placement.row
     arrays.inputIds.set(tokens.subarray(0, placement.length), at)
     arrays.targetIds.set(tokens.subarray(1, end), at)
-    arrays.positionIds.set(
-      Int32Array.from({ length: placement.length }, (_, t) => t),
-      at
-    )
     arrays.segmentIds.fill(segment, at, at + placement.length)
     arrays.lossMask.set(mask.subarray(1, end), at)
     const weight = weightOf(placement.sequence)
-    arrays.tokenWeights.set(
-      Float64Array.from(mask.subarray(1, end), (trained) => trained * weight),
-      at
-    )
+    for (let t = 0; t < placement.length; t++) {
+      arrays.positionIds[at + t] = t
+      arrays.tokenWeights[at + t] = mask[t + 1]! * weight
+    }
     arrays.advantages.set(advantages.subarray(1, end), at)
     if (engineLogprobs !== undefined) {
       arrays.oldLogprobs.set(engineLogprobs.subarray(1, end), at)
