@@ -359,6 +359,17 @@ def trl_distillation():
     assert abs(ours.item() - theirs.item()) < 1e-10
 
 
+def transformers_cross_entropy(batch):
+    """What transformers makes of the masks as labels, weighted by their tokens."""
+    total, count = 0, 0
+    for group in batch:
+        for tokens, labels in zip(group["tokens"], group["masks"]):
+            trained = sum(label != -100 for label in labels)
+            total = total + model(input_ids=torch.tensor([tokens]), labels=torch.tensor([labels])).loss * trained
+            count += trained
+    return total / count
+
+
 cases = [
     ("plain", "grpo", {}),
     ("plain", "grpo", dict(klCoef=0.1)),
@@ -400,6 +411,8 @@ for batch, preset, given in cases:
     gradient = gradient_of(loss)
     entry = {"batch": batch, "settings": {"preset": preset, **given}, "loss": loss.item(), "gradient": packed(gradient)}
     theirs = trl_loss(preset, batches[batch], settings)
+    if preset == "sft":
+        assert abs(transformers_cross_entropy(batches[batch]).item() - loss.item()) < 1e-9
     if theirs is not None:
         their_gradient = gradient_of(theirs)
         entry["trl"] = theirs.item()

@@ -64,7 +64,9 @@ const stepOf = (graph: TrainGraph.TrainGraph) => {
   const { objective, options } = graph
   return async (batches: ReadonlyArray<MicroBatch.MicroBatch>, theta: Numbers): Promise<Step> => {
     const run = await program
-    const total = { loss: 0, grad: new Float64Array(theta.length), metrics: new Float64Array(graph.metrics.length) }
+    let loss = 0
+    const grad = new Float64Array(theta.length)
+    let metrics: Float64Array = new Float64Array(graph.metrics.length)
     for (const batch of batches) {
       const out = await run({
         ...TrainFeeds.feeds(batch, objective, options.real),
@@ -74,17 +76,26 @@ const stepOf = (graph: TrainGraph.TrainGraph) => {
           data: options.real === "float64" ? Float64Array.from(theta) : Float32Array.from(theta)
         }
       })
-      total.loss += out["loss"]![0]!
-      out["grad"]!.forEach((slope, i) => (total.grad[i]! += slope))
-      total.metrics = TrainGraph.combine(graph.metrics, total.metrics, out["metrics"]!)
+      loss += out["loss"]![0]!
+      out["grad"]!.forEach((slope, i) => (grad[i]! += slope))
+      metrics = TrainGraph.combine(graph.metrics, metrics, out["metrics"]!)
     }
-    return total
+    return { loss, grad, metrics }
   }
 }
 
 const norm = (numbers: Numbers) => Math.hypot(...numbers)
 const distance = (a: Numbers, b: Numbers) =>
   Math.hypot(...a.map((x, i) => x - b[i]!)) / Math.max(norm(a), norm(b), 1e-30)
+
+/** Values that no loss must see at masked positions. */
+const disturb = (values: Float32Array, mask: Uint8Array) => values.map((value, t) => (mask[t] === 1 ? value : -37))
+
+const total = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
+
+/** Why these settings are refused, "" if they are not. */
+const reason = (given: Partial<LossSettings> & { readonly preset: PresetName }) =>
+  Result.match(Preset.resolve(given), { onFailure: ({ message }) => message, onSuccess: () => "" })
 
 const exact: TrainGraph.TrainGraphOptions = { remat: false, chunks: 1, entropy: true, real: "float64" }
 const lengths = [9, 14, 7, 11, 8]
@@ -162,13 +173,11 @@ describe("TrainGraph", () => {
     const policy = toyPolicy("adapter")
     const theta = toyTheta(policy)
     const sequences = sequencesOf(lengths)
-    const disturb = <A extends Float32Array | undefined>(values: A, mask: Uint8Array) =>
-      values?.map((value, t) => (mask[t] === 1 ? value : -37))
     const disturbed = sequences.map((sequence) => ({
       ...sequence,
-      advantages: disturb(sequence.advantages, sequence.mask)!,
-      engineLogprobs: disturb(sequence.engineLogprobs, sequence.mask)!,
-      refLogprobs: disturb(sequence.refLogprobs, sequence.mask)!
+      advantages: disturb(sequence.advantages, sequence.mask),
+      engineLogprobs: disturb(sequence.engineLogprobs!, sequence.mask),
+      refLogprobs: disturb(sequence.refLogprobs!, sequence.mask)
     }))
     for (const objective of objectives) {
       const step = stepOf(TrainGraph.build(policy, objective, exact))
@@ -183,7 +192,10 @@ describe("TrainGraph", () => {
     const policy = toyPolicy("adapter")
     const theta = toyTheta(policy)
     const sequences = sequencesOf(lengths)
-    const unknown = sequences.map(({ engineLogprobs: _, ...sequence }) => sequence)
+    const unknown = sequences.map((sequence) => ({
+      ...sequence,
+      engineLogprobs: sequence.engineLogprobs!.map(() => 1)
+    }))
     const engine = await stepOf(TrainGraph.build(policy, objectiveOf("grpo"), exact))(
       packed(unknown, objectiveOf("grpo")),
       theta
@@ -238,7 +250,6 @@ describe("TrainGraph", () => {
     const trained = [...batch!.lossMask.keys()].filter((at) => batch!.lossMask[at] === 1)
     const differences = trained.map((at) => logprobs![at]! - batch!.engineLogprobs[at]!)
     const ratios = differences.map(Math.exp)
-    const total = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
     assert.strictEqual(metric("tokens"), trained.length)
     assert.closeTo(metric("ratio"), total(ratios), 1e-9)
     assert.closeTo(metric("ratio_max"), Math.max(...ratios), 1e-9)
@@ -270,8 +281,6 @@ describe("TrainGraph", () => {
 
 describe("Preset", () => {
   it("refuses settings that would have no effect", () => {
-    const reason = (given: Partial<LossSettings> & { readonly preset: PresetName }) =>
-      Result.match(Preset.resolve(given), { onFailure: ({ message }) => message, onSuccess: () => "" })
     assert.include(reason({ preset: "grpo", importanceSampling: "truncated" }), "oldPolicy must be")
     assert.include(reason({ preset: "sft", clipLow: 0.1 }), "has no clipLow")
     assert.include(reason({ preset: "grpo", kl: "k1", klCoef: 0.1 }), "no gradient on average")
