@@ -163,6 +163,27 @@ export class Graph extends Elementwise {
     return this.add(greatest, this.log(this.sum(this.exp(this.sub(a, greatest)), [-1], true)))
   }
 
+  /**
+   * The same values, none of which can be used before all are computed. The runtime works depth first from what is asked for:
+   * a value that is only needed much later would be computed then, and until then all be kept that it is computed from.
+   */
+  together(values: ReadonlyArray<Value>): ReadonlyArray<Value> {
+    const condition = this.isComputed(values)
+    return values.flatMap((value) =>
+      this.customGradient([value], () => ({
+        outputs: [this.where(condition, value, value)],
+        backward: (gradients) => gradients
+      }))
+    )
+  }
+
+  /** A bool scalar that is known once these values are: its truth means nothing. */
+  isComputed(values: ReadonlyArray<Value>): Value {
+    const firsts = values.map((value) => this.slice(this.reshape(value, [dimMul(...value.shape)]), 0, 0, 1))
+    const sum = firsts.map((first) => this.cast(first, this.real)).reduce((a, b) => this.add(a, b))
+    return this.cast(this.reshape(sum, []), "bool")
+  }
+
   /** Undoes broadcasting: sums the axes along which `shape` was stretched to a's. */
   sumTo(a: Value, shape: Shape): Value {
     if (sameShape(a.shape, shape)) return a

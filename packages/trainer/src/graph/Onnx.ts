@@ -3,6 +3,7 @@
  *
  * Nodes that no output needs are left out. Constants in files stay there: the model names file, offset and length.
  */
+import { dirname, relative, resolve } from "node:path"
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { type Dim, dimSymbols } from "./Dim.ts"
 import { byteSize, onnxCode } from "./DType.ts"
@@ -20,8 +21,10 @@ import type { Attribute, Initializer, Node, Value } from "./Value.ts"
 /** What an executor loads. */
 export interface OnnxModel {
   readonly onnx: Uint8Array
-  /** Files that constants lie in, each once, as they were named. */
-  readonly external: ReadonlyArray<{ readonly path: string }>
+  readonly external: {
+    /** What the files' names in the model are relative to; undefined where no constant lies in a file. */
+    readonly folder: string | undefined
+  }
 }
 
 const irVersion = 10n
@@ -36,6 +39,7 @@ export const toOnnx = (graph: Graph): OnnxModel => {
   const used = new Set(nodes.flatMap(({ inputs }) => inputs))
   const initializers = graph.initializers.filter(({ value }) => used.has(value))
   validate(graph, nodes, initializers)
+  const folder = commonFolder(initializers)
   const model = create(ModelProtoSchema, {
     irVersion,
     producerName: "atropos",
@@ -47,7 +51,7 @@ export const toOnnx = (graph: Graph): OnnxModel => {
       name: "graph",
       input: graph.inputs.map(valueInfo),
       output: graph.outputs.map(valueInfo),
-      initializer: initializers.map(tensor),
+      initializer: initializers.map((initializer) => tensor(initializer, folder)),
       node: nodes.map(({ attributes, domain, inputs, op, outputs }) => ({
         name: outputs[0]!.name,
         opType: op,
@@ -58,8 +62,19 @@ export const toOnnx = (graph: Graph): OnnxModel => {
       }))
     }
   })
-  const files = initializers.flatMap(({ data }) => ("file" in data ? [data.file] : []))
-  return { onnx: toBinary(ModelProtoSchema, model), external: [...new Set(files)].map((path) => ({ path })) }
+  return { onnx: toBinary(ModelProtoSchema, model), external: { folder } }
+}
+
+/** The folder that all constants in files lie in or below. */
+const commonFolder = (initializers: ReadonlyArray<Initializer>): string | undefined => {
+  const folders = initializers.flatMap(({ data }) => ("file" in data ? [dirname(resolve(data.file))] : []))
+  return folders.length === 0
+    ? undefined
+    : folders.reduce((common, folder) => {
+        let shared = common
+        while (relative(shared, folder).startsWith("..")) shared = dirname(shared)
+        return shared
+      })
 }
 
 const validate = (graph: Graph, nodes: ReadonlyArray<Node>, initializers: ReadonlyArray<Initializer>): void => {
@@ -97,12 +112,15 @@ const valueInfo = ({ dtype, name, shape }: Value): MessageInitShape<typeof Value
 /** Where data lies outside the model (`TensorProto.DataLocation.EXTERNAL`). */
 const outside = 1
 
-const tensor = ({ data, value }: Initializer): MessageInitShape<typeof TensorProtoSchema> => {
+const tensor = (
+  { data, value }: Initializer,
+  folder: string | undefined
+): MessageInitShape<typeof TensorProtoSchema> => {
   const { dtype, name, shape } = value
   const described = { name, dims: shape.map(BigInt), dataType: onnxCode(dtype) }
   if (data instanceof Uint8Array) return { ...described, rawData: data }
   const length = shape.reduce<number>((product, dim) => product * Number(dim), byteSize(dtype))
-  const place = { location: data.file, offset: data.offset, length }
+  const place = { location: relative(folder ?? "", resolve(data.file)), offset: data.offset, length }
   const externalData = Object.entries(place).map(([key, entry]) => ({ key, value: String(entry) }))
   return { ...described, dataLocation: outside, externalData }
 }

@@ -6,7 +6,6 @@
  * enters the segment: the copies differ from the originals, and cannot run before that gradient is there.
  */
 import type { Graph } from "./Graph.ts"
-import { dimMul } from "./Dim.ts"
 import type { Segment, Value } from "./Value.ts"
 
 interface Copies {
@@ -18,10 +17,6 @@ interface Copies {
 export const make = (g: Graph): ((value: Value, segment: Segment | undefined, dy: Value) => Value) => {
   const copiesOf = new Map<Segment, Copies>()
 
-  /** True or false by the first element of the gradient: what it says does not matter. */
-  const condition = (dy: Value): Value =>
-    g.cast(g.reshape(g.slice(g.reshape(dy, [dimMul(...dy.shape)]), 0, 0, 1), []), "bool")
-
   const recall = (value: Value, segment: Segment | undefined, dy: Value): Value => {
     const { node } = value
     if (segment === undefined || (node === undefined && !segment.inputs.has(value))) return value
@@ -30,7 +25,7 @@ export const make = (g: Graph): ((value: Value, segment: Segment | undefined, dy
     const known = copies.values.get(value)
     if (known !== undefined) return known
     if (segment.inputs.has(value)) {
-      copies.barrier ??= condition(dy)
+      copies.barrier ??= g.isComputed([dy])
       const copy = g.where(copies.barrier, value, value)
       copies.values.set(value, copy)
       return copy

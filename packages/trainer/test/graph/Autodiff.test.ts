@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { grad } from "../../src/graph/Autodiff.ts"
 import { Graph } from "../../src/graph/Graph.ts"
 import { GradientError, ShapeError } from "../../src/graph/GraphError.ts"
+import { nodeOrder } from "../../src/graph/NodeOrder.ts"
 import type { Value } from "../../src/graph/Value.ts"
 import { load, noise, type Numbers } from "./RunGraph.ts"
 
@@ -96,6 +97,25 @@ describe("grad", () => {
       const { run } = yield* load(g)
       const { dw: gradient } = yield* run({ w: Float64Array.of(0, 1, 2) })
       gradient!.forEach((x, i) => assert.closeTo(Number(x), Math.exp(i), 1e-6))
+    })
+  )
+
+  it.effect("passes values that are tied together, without computing the others again in a checkpoint", () =>
+    Effect.gen(function* () {
+      const g = new Graph("float64")
+      const w = g.input("w", "float64", [4])
+      const y = g.checkpoint([w], () => g.together([g.exp(g.mul(w, w)), g.cos(w)])[0]!)
+      g.output("gradient", grad(g, g.sum(y, [0]), [w])[0]!)
+      assert.deepStrictEqual(
+        nodeOrder(g).filter(({ op }) => op === "Cos"),
+        []
+      )
+      const { run } = yield* load(g)
+      const { gradient } = yield* run({ w: Float64Array.of(0, 0.5, 1, 1.5) })
+      close(
+        gradient,
+        [0, 0.5, 1, 1.5].map((w) => 2 * w * Math.exp(w * w))
+      )
     })
   )
 

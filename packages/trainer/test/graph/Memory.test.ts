@@ -35,6 +35,39 @@ const Profile = Schema.fromJsonString(
   Schema.Array(Schema.Struct({ cat: Schema.String, name: Schema.String, ts: Schema.Finite }))
 )
 
+/** Sums of logits and of their squares, chunk by chunk; `isTogether` ties a chunk's two results. */
+const chunks = (count: number, isTogether: boolean): Graph => {
+  const g = new Graph("float64")
+  const theta = g.input("theta", "float64", [layers * width])
+  const x = g.input("x", "float64", ["N", width])
+  const head = g.input("weight", "float64", [width, width])
+  const wide = g.concat(
+    Array.from({ length: layers }, () => head),
+    1
+  )
+  const results = g.split(x, 0, count).map((rows) => {
+    const logits = g.add(g.gemm(rows, wide), theta)
+    const results = [g.sum(g.sin(logits), [1]), g.sum(g.mul(logits, logits), [1])]
+    return isTogether ? g.together(results) : results
+  })
+  const loss = g.sum(
+    g.concat(
+      results.map(([first]) => first!),
+      0
+    ),
+    [0]
+  )
+  g.output("loss", loss)
+  g.output(
+    "squares",
+    g.concat(
+      results.map(([, second]) => second!),
+      0
+    )
+  )
+  return g
+}
+
 /** Nodes in the order in which the runtime ran them; those it folded or renamed are missing. */
 const ran = Effect.fnUntraced(function* (g: Graph) {
   const files = yield* FileSystem.FileSystem
@@ -54,9 +87,9 @@ const ran = Effect.fnUntraced(function* (g: Graph) {
   return { nodes, outputs }
 })
 
-/** The most (N, width) values that are alive at once when nodes run in this order. */
-const peak = (order: ReadonlyArray<Node>): number => {
-  const isLarge = ({ shape }: Value) => shape.reduce<number>((n, d) => n * dimValue(d, { N: rows })!, 1) >= rows * width
+/** The most values of at least this many elements that are alive at once when nodes run in this order. */
+const peak = (order: ReadonlyArray<Node>, elements: number): number => {
+  const isLarge = ({ shape }: Value) => shape.reduce<number>((n, d) => n * dimValue(d, { N: rows })!, 1) >= elements
   const lastUse = new Map<Value, number>()
   order.forEach((node, i) => node.inputs.forEach((value) => value && lastUse.set(value, i)))
   let alive: ReadonlyArray<Value> = []
@@ -93,8 +126,20 @@ describe("nodeOrder", () => {
       assert.strictEqual(products(plain.nodes), 2 * layers - 1)
       assert.strictEqual(products(checkpointed.nodes), 3 * layers - 1)
       // Three values of each layer (for the derivatives of sine, exponential and tanh) against one (its input).
-      assert.isAtLeast(peak(plain.nodes), 3 * layers)
-      assert.isAtMost(peak(checkpointed.nodes), layers + 6)
+      assert.isAtLeast(peak(plain.nodes, rows * width), 3 * layers)
+      assert.isAtMost(peak(checkpointed.nodes, rows * width), layers + 6)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("runs chunk by chunk where results of a chunk are tied together", () =>
+    Effect.gen(function* () {
+      const count = 8
+      const loose = yield* ran(chunks(count, false))
+      const tied = yield* ran(chunks(count, true))
+      assert.deepStrictEqual(tied.outputs, loose.outputs)
+      const logits = (rows / count) * width * layers
+      assert.isAtLeast(peak(loose.nodes, logits), count)
+      assert.isAtMost(peak(tied.nodes, logits), 3)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })
