@@ -1,0 +1,77 @@
+/** Whether what is fed to a model is what it declares: names, types, shapes with their symbols, lengths. */
+import { type HostTensor, isResident, type Resident, type TensorType } from "./Executor.ts"
+
+/** An input as a model declares it; text stands for a dimension of any size, the same wherever it appears. */
+export interface Declared {
+  readonly type: string
+  readonly shape: ReadonlyArray<number | string>
+}
+
+/** As ONNX Runtime tells it. */
+type Metadata = ReadonlyArray<
+  | { readonly name: string; readonly isTensor: false }
+  | {
+      readonly name: string
+      readonly isTensor: true
+      readonly type: string
+      readonly shape: ReadonlyArray<number | string>
+    }
+>
+
+export const declared = (metadata: Metadata): ReadonlyMap<string, Declared> =>
+  new Map(metadata.flatMap((input) => (input.isTensor ? [[input.name, { type: input.type, shape: input.shape }]] : [])))
+
+const arrays = {
+  float32: Float32Array,
+  float64: Float64Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  bool: Uint8Array
+} as const satisfies { readonly [Type in TensorType]: unknown }
+
+const show = (shape: ReadonlyArray<number | string>): string => `[${shape.join(", ")}]`
+
+/** What is wrong with a tensor by itself. */
+export const lengthProblem = ({ data, dtype, shape }: HostTensor): string | undefined => {
+  if (!(data instanceof arrays[dtype])) return `is ${dtype}, but its values are a ${data.constructor.name}`
+  const wanted = shape.reduce((product, size) => product * size, 1)
+  return data.length === wanted ? undefined : `of shape ${show(shape)} needs ${wanted} values, got ${data.length}`
+}
+
+/** A number, or a symbol that stands alone: products are left to the runtime, which knows them. */
+const isSymbol = (dimension: number | string): dimension is string =>
+  typeof dimension === "string" && /^[A-Za-z]\w*$/.test(dimension)
+
+/** The first thing wrong with the feeds. */
+export const problem = (
+  inputs: ReadonlyMap<string, Declared>,
+  feeds: { readonly [input: string]: HostTensor | Resident }
+): string | undefined => {
+  const sizes = new Map<string, { readonly size: number; readonly input: string }>()
+  for (const [name, { shape, type }] of inputs) {
+    const feed = feeds[name]
+    if (feed === undefined) return `the input ${name} is missing: ${type} ${show(shape)}`
+    if (feed.dtype !== type) return `the input ${name} must be ${type}, got ${feed.dtype}`
+    const wrong = isResident(feed) ? undefined : lengthProblem(feed)
+    if (wrong !== undefined) return `the input ${name} ${wrong}`
+    if (feed.shape.length !== shape.length) return `the input ${name} must be ${show(shape)}, got ${show(feed.shape)}`
+    for (const [axis, wanted] of shape.entries()) {
+      const size = feed.shape[axis]!
+      if (typeof wanted === "number") {
+        if (wanted >= 0 && wanted !== size) {
+          return `the input ${name} must be ${show(shape)}, got ${show(feed.shape)}: axis ${axis} differs`
+        }
+      } else if (isSymbol(wanted)) {
+        const before = sizes.get(wanted)
+        if (before !== undefined && before.size !== size) {
+          return `the input ${name} is ${show(feed.shape)}, so ${wanted} is ${size}, but ${before.input} has ${before.size}`
+        }
+        sizes.set(wanted, { size, input: name })
+      }
+    }
+  }
+  const unknown = Object.keys(feeds).find((name) => !inputs.has(name))
+  return unknown === undefined
+    ? undefined
+    : `the model has no input ${unknown}; it has ${[...inputs.keys()].join(", ")}`
+}
