@@ -25,6 +25,11 @@ export interface Operands {
  */
 export type Rule = (operands: Operands) => ReadonlyArray<(() => Value) | undefined>
 
+/** Fails: this use of the operator has no rule. */
+export const refuse = (node: Node, reason: string): never => {
+  throw new GradientError({ op: node.op, value: node.outputs[0]!.name, reason })
+}
+
 /** An integer attribute. */
 export const intOf = (node: Node, name: string, absent: number): number => {
   const attribute = node.attributes[name]
@@ -41,15 +46,13 @@ export const floatOf = (node: Node, name: string, absent: number): number => {
 export const intsOf = (node: Node, name: string): ReadonlyArray<number> => {
   const attribute = node.attributes[name]
   if (Array.isArray(attribute)) return attribute
-  throw new GradientError({ op: node.op, value: node.outputs[0]!.name, reason: `it has no attribute ${name}` })
+  return refuse(node, `it has no attribute ${name}`)
 }
 
 /** The sizes that an input with axes, bounds or a shape was made from. */
 export const sizesOf = ({ g, node }: Operands, input: number): Shape => {
   const sizes = g.shapeOf(node.inputs[input])
-  if (sizes !== undefined) return sizes
-  const reason = `input ${input} is computed by the graph, but must be known while the graph is built`
-  throw new GradientError({ op: node.op, value: node.outputs[0]!.name, reason })
+  return sizes ?? refuse(node, `input ${input} must be known while the graph is built`)
 }
 
 /** Zeros of a shape. */

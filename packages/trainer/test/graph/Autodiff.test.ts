@@ -81,6 +81,19 @@ describe("grad", () => {
     assert.strictEqual(grad(g, loss, [g.neg(w)]).length, 1)
   })
 
+  it("refuses uses of an operator that its rule does not cover", () => {
+    const g = new Graph()
+    const w = g.input("w", "float32", [4])
+    const largest = g.node("ScatterElements", [w, g.ints([0]), g.ints([1])], "float32", [4], { reduction: "max" })
+    assert.throws(() => grad(g, g.sum(largest, [0]), [w]), GradientError, "there is no rule for this reduction")
+    const everySecond = g.node("Slice", [w, g.ints([0]), g.ints([4]), g.ints([0]), g.ints([2])], "float32", [2])
+    assert.throws(() => grad(g, g.sum(everySecond, [0]), [w]), GradientError, "it cuts several axes or takes steps")
+    const computed = g.node("ReduceSum", [w, g.node("Abs", [g.ints([0])], "int64", [1])], "float32", [], {
+      keepdims: 0
+    })
+    assert.throws(() => grad(g, computed, [w]), GradientError, "input 1 must be known while the graph is built")
+  })
+
   it("refuses a loss that is no real scalar", () => {
     const g = new Graph()
     const w = g.input("w", "float32", [4])

@@ -1,7 +1,7 @@
 /** Rules of operations that move elements: the gradient moves them back, and adds those that went to several places. */
 import { type Dim, dimSub } from "../Dim.ts"
-import { intOf, intsOf, type Operands, type Rule, sizesOf, zeros } from "../Rule.ts"
-import { axisOf, withDim } from "../Shape.ts"
+import { intOf, intsOf, type Operands, refuse, type Rule, sizesOf, zeros } from "../Rule.ts"
+import { axisOf, type Shape, withDim } from "../Shape.ts"
 import type { Value } from "../Value.ts"
 
 /** dy with zeros before and behind, along an axis. */
@@ -11,34 +11,34 @@ const pad = (g: Operands["g"], dy: Value, axis: number, before: Dim, behind: Dim
   return parts.length === 1 ? dy : g.concat(parts, axis)
 }
 
-/** Zeros of the input's shape, with dy added at indices along an axis. */
-const scatterAdd = ({ dy, g, node, shape, x }: Operands, axis: number): Value =>
-  g.node("ScatterElements", [zeros(g, dy, shape(0)), x(1), dy], dy.dtype, shape(0), {
-    axis,
-    reduction: node.op === "GatherElements" && dy.shape[axis] === 1 ? "none" : "add"
-  })
+/** Whether a scatter adds to what is there; else it replaces it. */
+const adds = (node: Operands["node"]): boolean => {
+  const { reduction = "none" } = node.attributes
+  if (reduction === "add" || reduction === "none") return reduction === "add"
+  return refuse(node, "there is no rule for this reduction: only for add and none")
+}
 
 export const layout: Readonly<Record<string, Rule>> = {
   Reshape: ({ dy, g, shape }) => [() => g.reshape(dy, shape(0)), undefined],
   // y[perm] = a: a' = y' by the inverse permutation
   Transpose: ({ dy, g, node }) => {
     const perm = intsOf(node, "perm")
-    return [
-      () =>
-        g.transpose(
-          dy,
-          perm.map((_, axis) => perm.indexOf(axis))
-        )
-    ]
+    const back = perm.map((_, axis) => perm.indexOf(axis))
+    return [() => g.transpose(dy, back)]
   },
   // y = a stretched: a' = y' summed over the copies, as all broadcasting is
   Expand: ({ dy }) => [() => dy, undefined],
   // y = a[start .. end]: a' = y' between zeros
   Slice: (operands) => {
-    const { dy, g, shape } = operands
-    const [starts, ends, axes] = [1, 2, 3].map((input) => sizesOf(operands, input))
-    const axis = Number(axes![0])
-    return [() => pad(g, dy, axis, starts![0]!, dimSub(shape(0)[axis]!, ends![0]!)), undefined, undefined, undefined]
+    const { dy, g, node, shape } = operands
+    const [[start], [end], [axis, ...others]] = [1, 2, 3].map((input) => sizesOf(operands, input)) as [
+      Shape,
+      Shape,
+      Shape
+    ]
+    if (others.length > 0 || node.inputs.length > 4) refuse(node, "it cuts several axes or takes steps")
+    const behind = dimSub(shape(0)[Number(axis)]!, end!)
+    return [() => pad(g, dy, Number(axis), start!, behind), undefined, undefined, undefined]
   },
   // y = a, b, … side by side: each gets its stretch of y'
   Concat: ({ dy, g, node, shape }) => {
@@ -65,9 +65,12 @@ export const layout: Readonly<Record<string, Rule>> = {
     ]
   },
   // y_i = a[k_i] along an axis: a'[k] = sum of y'_i over k_i = k
-  GatherElements: (operands) => {
-    const axis = axisOf(operands.shape(0), intOf(operands.node, "axis", 0))!
-    return [() => scatterAdd(operands, axis), undefined]
+  GatherElements: ({ dy, g, node, shape, x }) => {
+    const axis = axisOf(shape(0), intOf(node, "axis", 0))!
+    // One index per row meets no other: replacing is adding, and runs in parallel.
+    const reduction = dy.shape[axis] === 1 ? "none" : "add"
+    const into = () => [zeros(g, dy, shape(0)), x(1), dy]
+    return [() => g.node("ScatterElements", into(), dy.dtype, shape(0), { axis, reduction }), undefined]
   },
   // y = a, with b added (or written) at indices: a' = y' (0 where written), b' = y' at the indices
   ScatterElements: ({ dy, g, node, shape, x }) => {
@@ -75,7 +78,7 @@ export const layout: Readonly<Record<string, Rule>> = {
     const nothing = () => zeros(g, dy, shape(2))
     const erased = () => g.node("ScatterElements", [dy, x(1), nothing()], dy.dtype, dy.shape, { axis })
     return [
-      () => (node.attributes["reduction"] === "add" ? dy : erased()),
+      () => (adds(node) ? dy : erased()),
       undefined,
       () => g.node("GatherElements", [dy, x(1)], dy.dtype, shape(2), { axis })
     ]
@@ -83,37 +86,21 @@ export const layout: Readonly<Record<string, Rule>> = {
   // the same with whole slices: b' = y' at the indices
   ScatterND: ({ dy, g, node, shape, x }) => {
     const erased = () => g.node("ScatterND", [dy, x(1), zeros(g, dy, shape(2))], dy.dtype, dy.shape)
-    return [
-      () => (node.attributes["reduction"] === "add" ? dy : erased()),
-      undefined,
-      () => g.node("GatherND", [dy, x(1)], dy.dtype, shape(2))
-    ]
+    return [() => (adds(node) ? dy : erased()), undefined, () => g.node("GatherND", [dy, x(1)], dy.dtype, shape(2))]
   }
 }
 
 /** Gather along a later axis: turned to the front, scattered, turned back. */
 const gatherAlong = ({ dy, g, shape, x }: Operands, axis: number): Value => {
-  const rank = shape(0).length
   const ids = shape(1).length
-  const front = [
-    axis,
-    ...shape(0)
-      .keys()
-      .filter((i) => i !== axis)
-  ]
-  const dyFront = [
-    ...Array(ids)
-      .keys()
-      .map((i) => axis + i),
-    ...dy.shape.keys().filter((i) => i < axis || i >= axis + ids)
-  ]
+  const axes = shape(0).map((_, i) => i)
+  const front = [axis, ...axes.filter((i) => i !== axis)]
+  const dyAxes = dy.shape.map((_, i) => i)
+  const dyFront = [...dyAxes.slice(axis, axis + ids), ...dyAxes.slice(0, axis), ...dyAxes.slice(axis + ids)]
   const turned = front.map((i) => shape(0)[i]!)
   const rows = g.reshape(g.cast(x(1), "int64"), [...shape(1), 1])
-  const sum = g.node("ScatterND", [zeros(g, dy, turned), rows, g.transpose(dy, dyFront)], dy.dtype, turned, {
-    reduction: "add"
-  })
-  return g.transpose(
-    sum,
-    Array.from({ length: rank }, (_, i) => front.indexOf(i))
-  )
+  const into = [zeros(g, dy, turned), rows, g.transpose(dy, dyFront)]
+  const sum = g.node("ScatterND", into, dy.dtype, turned, { reduction: "add" })
+  const back = axes.map((i) => front.indexOf(i))
+  return g.transpose(sum, back)
 }
