@@ -215,7 +215,8 @@ export const make = Effect.fn("Deliveries.make")(function* (
 
   const taken = Stream.fromEffectRepeat(take)
   return {
-    batches: options.prefetch === 0 ? taken : Stream.buffer(taken, { capacity: options.prefetch }),
+    // One more is claimed before there is room for it.
+    batches: options.prefetch === 0 ? taken : Stream.buffer(taken, { capacity: options.prefetch - 1 }),
     settle: (batches) =>
       Effect.suspend(() => {
         for (const batch of batches) {

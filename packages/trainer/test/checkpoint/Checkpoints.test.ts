@@ -1,0 +1,149 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Effect, FileSystem, Option, Path } from "effect"
+import { spawn } from "node:child_process"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import * as Checkpoints from "../../src/checkpoint/Checkpoints.ts"
+import * as LeaseJournal from "../../src/checkpoint/LeaseJournal.ts"
+import * as Samples from "./Samples.ts"
+
+const program = fileURLToPath(new URL("saveForever.ts", import.meta.url))
+
+const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+
+const save = (target: string, step: number, keep?: number) =>
+  Checkpoints.save(Samples.options(target, keep), Samples.stateOf(step), Samples.snapshotOf(step))
+
+const newest = (target: string) =>
+  Effect.map(Checkpoints.newest(target, Samples.layout), (found) => ({
+    ...found,
+    newest: Option.getOrUndefined(found.newest)
+  }))
+
+/** Saves in a process that is killed while it writes the checkpoint after the `saves`-th; the last step that was durable before. */
+const killedWhileSaving = (target: string, from: number, saves: number) =>
+  Effect.callback<number>((resume) => {
+    const child = spawn(process.execPath, ["--conditions=atropos-src", program, target, String(from)], {
+      stdio: ["ignore", "pipe", "inherit"]
+    })
+    let last = from - 1
+    createInterface(child.stdout).on("line", (line) => {
+      last = Number(line)
+      // At some moment of the next one, a different one each time.
+      if (last === from + saves - 1) setTimeout(() => child.kill("SIGKILL"), (from * 7) % 13)
+    })
+    child.once("exit", () => resume(Effect.succeed(last)))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+layer(NodeServices.layer, { excludeTestServices: true })("Checkpoints", (it) => {
+  it.effect("gives back what was saved, to the bit", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const values = Float32Array.from({ length: Samples.layout.size }, (_, i) => Math.sin(i) * 10 ** ((i % 60) - 30))
+      const snapshot = { ...Samples.snapshotOf(3), parameters: values }
+      const path = yield* Checkpoints.save(Samples.options(target), Samples.stateOf(3), snapshot)
+      const { ignored, newest: found } = yield* newest(target)
+      assert.deepStrictEqual(found, { folder: path, state: Samples.stateOf(3), snapshot })
+      assert.deepStrictEqual(ignored, [])
+    })
+  )
+
+  it.effect("keeps the newest ones", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const fs = yield* FileSystem.FileSystem
+      for (const step of [8, 9, 10, 11]) yield* save(target, step, 3)
+      assert.sameMembers(yield* fs.readDirectory(target), ["step_9", "step_10", "step_11"])
+      assert.strictEqual((yield* newest(target)).newest?.state.step, 11)
+    })
+  )
+
+  it.effect("finds nothing in a folder that is not there yet", () =>
+    Effect.gen(function* () {
+      const target = (yield* Path.Path).join(yield* folder, "new")
+      assert.deepStrictEqual(yield* newest(target), { newest: undefined, ignored: [] })
+    })
+  )
+
+  it.effect("passes over a damaged checkpoint and names it", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const fs = yield* FileSystem.FileSystem
+      yield* save(target, 1, 5)
+      const second = yield* save(target, 2, 5)
+      const third = yield* save(target, 3, 5)
+      yield* fs.truncate(`${second}/trainer_state.safetensors`, 1_000_000)
+      yield* fs.writeFileString(`${third}/trainer.json`, '{"step": 3')
+      const found = yield* newest(target)
+      assert.strictEqual(found.newest?.state.step, 1)
+      assert.deepStrictEqual(
+        found.ignored.map(({ folder }) => folder),
+        [third, second]
+      )
+      assert.include(found.ignored[0]!.reason, "trainer.json")
+      assert.include(found.ignored[1]!.reason, "ends after 1000000 bytes")
+    })
+  )
+
+  it.effect("does not start over where no checkpoint can be read", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const fs = yield* FileSystem.FileSystem
+      const only = yield* save(target, 1)
+      yield* fs.remove(`${only}/trainer_state.safetensors`)
+      const error = yield* Effect.flip(newest(target))
+      assert.strictEqual(error._tag, "CheckpointError")
+      assert.include(error.message, "none of its checkpoints can be read")
+    })
+  )
+
+  it.effect("refuses parameters of another layout, by the tensor's name", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const [first, second] = Samples.layout.slots
+      const only = yield* save(target, 1)
+      const read = (slots: typeof Samples.layout.slots) =>
+        Effect.map(Effect.flip(Checkpoints.read(only, { ...Samples.layout, slots })), ({ message }) => message)
+      assert.include(yield* read([{ ...first!, shape: [400, 300] }, second!]), "tensor a.weight has shape [300,400]")
+      assert.include(yield* read([first!, { ...second!, name: "b.weight" }]), "tensor b.weight is missing")
+      assert.include(yield* read([first!]), "tensor norm.weight is not part of the model")
+    })
+  )
+
+  it.effect(
+    "always has a whole checkpoint, the last durable one or the one after it, when killed while saving",
+    () =>
+      Effect.gen(function* () {
+        const target = yield* folder
+        let from = 1
+        for (let round = 0; round < 3; round++) {
+          const last = yield* killedWhileSaving(target, from, 3 + round)
+          assert.isAtLeast(last, from + 2 + round)
+          const { newest: found } = yield* newest(target)
+          assert.include([last, last + 1], found?.state.step)
+          const step = found!.state.step
+          assert.deepStrictEqual(found!.state, Samples.stateOf(step))
+          assert.deepStrictEqual(found!.snapshot, Samples.snapshotOf(step))
+          from = step + 1
+        }
+      }),
+    20_000
+  )
+})
+
+layer(NodeServices.layer)("LeaseJournal", (it) => {
+  it.effect("remembers leases, and is none where it was never written or is damaged", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const fs = yield* FileSystem.FileSystem
+      assert.deepStrictEqual(yield* LeaseJournal.read(target), Option.none())
+      const journal = { firstStep: 4, leases: [{ id: "7", step: 4, leaseToken: "token" }] }
+      yield* LeaseJournal.write(target, journal)
+      assert.deepStrictEqual(yield* LeaseJournal.read(target), Option.some(journal))
+      yield* fs.writeFileString(`${target}/leases.json`, "{")
+      assert.deepStrictEqual(yield* LeaseJournal.read(target), Option.none())
+    })
+  )
+})

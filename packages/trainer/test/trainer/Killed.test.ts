@@ -1,0 +1,146 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
+import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
+import { Context, Effect, FileSystem, Layer, Option } from "effect"
+import { HttpServer } from "effect/http"
+import { spawn } from "node:child_process"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import * as Checkpoints from "../../src/checkpoint/Checkpoints.ts"
+import { uniforms } from "../loss/ToyPolicy.ts"
+import * as Toy from "./ToyTraining.ts"
+
+const program = fileURLToPath(new URL("trainerProcess.ts", import.meta.url))
+
+const steps = 36
+const interval = 3
+const batchSize = 8
+const groupsPerBatch = 2
+
+/** Where the service of this file listens. */
+class ServiceUrl extends Context.Service<ServiceUrl, string>()("@atropos/trainer/test/ServiceUrl") {}
+
+const layerService = Layer.effect(ServiceUrl, HttpServer.addressFormattedWith(Effect.succeed)).pipe(
+  Layer.provide(TrajectoryService.serve({ host: "127.0.0.1", port: 0 })),
+  Layer.provide([PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerPglite())), Auth.layerOpen])
+)
+
+const clientOf = Effect.fnUntraced(function* (run: string) {
+  const url = yield* ServiceUrl
+  const context = yield* Layer.build(Layer.fresh(TrajectoryClientHttp.layer({ url, run })))
+  return Context.get(context, TrajectoryClient.TrajectoryClient)
+})
+
+/** The run's groups, all of them there before training begins. */
+const fill = Effect.fnUntraced(function* (run: string) {
+  const client = yield* clientOf(run)
+  yield* client.registerRun({
+    name: run,
+    batchSize,
+    maxTokenLength: 16,
+    startingStep: 0,
+    numSteps: steps,
+    checkpointDir: "",
+    saveCheckpointInterval: interval,
+    wandbGroup: "",
+    wandbProject: ""
+  })
+  // A run starts with its first claim.
+  yield* client.claim({ owner: "test", wait: 0, lease: "1 second" })
+  const environment = Option.getOrThrow(
+    yield* client.registerEnvironment({
+      desiredName: "toy",
+      weight: 1,
+      groupSize: 4,
+      maxTokenLength: 16,
+      minBatchAllocation: null
+    })
+  )
+  yield* client.submit(
+    environment.envId,
+    Array.from({ length: steps * groupsPerBatch }, (_, i) => ({ key: crypto.randomUUID(), group: Toy.group(i) }))
+  )
+  return client
+})
+
+interface Ended {
+  readonly code: number | null
+  readonly lines: ReadonlyArray<string>
+}
+
+/** A trainer's process, killed so many milliseconds after it has said so many lines; not at all without a moment. */
+const trainerProcess = Effect.fnUntraced(function* (
+  run: string,
+  folder: string,
+  kill?: { readonly lines: number; readonly millis: number }
+) {
+  const url = yield* ServiceUrl
+  return yield* Effect.callback<Ended>((resume) => {
+    const given = [url, run, folder, steps, interval, batchSize].map(String)
+    const child = spawn(process.execPath, ["--conditions=atropos-src", program, ...given], {
+      stdio: ["ignore", "pipe", "inherit"]
+    })
+    const lines: Array<string> = []
+    createInterface(child.stdout).on("line", (line) => {
+      lines.push(line)
+      if (lines.length === kill?.lines) setTimeout(() => child.kill("SIGKILL"), kill.millis)
+    })
+    child.once("close", (code) => resume(Effect.succeed({ code, lines })))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+})
+
+const final = Effect.fnUntraced(function* (folder: string) {
+  const { newest } = yield* Checkpoints.newest(folder, Toy.model.policy.layout)
+  return Option.getOrThrow(newest)
+})
+
+const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+
+layer(Layer.mergeAll(layerService, NodeServices.layer), { excludeTestServices: true })(
+  "a trainer that is killed",
+  (it) => {
+    it.effect(
+      "ten times at random moments ends with the parameters of one that was not, with every batch trained on once",
+      () =>
+        Effect.gen(function* () {
+          const [whole, killed] = [yield* folder, yield* folder]
+          yield* fill("whole")
+          const undisturbed = yield* trainerProcess("whole", whole)
+          assert.strictEqual(undisturbed.code, 0)
+          const expected = yield* final(whole)
+          assert.strictEqual(expected.state.step, steps)
+
+          const client = yield* fill("killed")
+          const uniform = uniforms(20)
+          const said: Array<string> = []
+          for (let round = 0; round < 10; round++) {
+            const moment = { lines: 1 + Math.floor(uniform() * 6), millis: Math.floor(uniform() * 25) }
+            const { code, lines } = yield* trainerProcess("killed", killed, moment)
+            assert.isNull(code, `round ${round} was to be killed, and ended by itself: ${lines.join()}`)
+            said.push(...lines.filter((line) => line.startsWith("step")))
+          }
+          const { code, lines } = yield* trainerProcess("killed", killed)
+          assert.strictEqual(code, 0)
+          said.push(...lines.filter((line) => line.startsWith("step")))
+          // Steps were lost and done again, or this would test nothing.
+          assert.isAbove(said.length, steps)
+
+          const found = yield* final(killed)
+          assert.deepStrictEqual(found.snapshot, expected.snapshot)
+          assert.deepStrictEqual(
+            found.state.consumed.map(({ step }) => step),
+            Array.from({ length: steps }, (_, i) => i)
+          )
+          assert.strictEqual(new Set(found.state.consumed.map(({ id }) => id)).size, steps)
+          assert.strictEqual(found.state.policyVersion, steps)
+          // Every batch was acknowledged: none comes again, even after the leases have run out.
+          assert.isTrue(
+            Option.isNone(yield* client.claim({ owner: "another", wait: "2500 millis", lease: "1 second" }))
+          )
+        }),
+      120_000
+    )
+  }
+)

@@ -1,0 +1,66 @@
+/** A small policy to train in tests, and batches for it: all a function of their numbers, so that a run can be repeated. */
+import { type Batch, type ScoredGroup } from "@atropos/core"
+import { Effect, FileSystem, Path } from "effect"
+import type { TrainableModel } from "../../src/TrainableModel.ts"
+import * as Trainer from "../../src/Trainer.ts"
+import * as TrainerSettings from "../../src/TrainerSettings.ts"
+import { toyPolicy, toyTheta, uniforms, vocabulary } from "../loss/ToyPolicy.ts"
+
+export const model: TrainableModel = {
+  name: "toy",
+  policy: toyPolicy("all"),
+  vocabSize: vocabulary,
+  hiddenSize: 6,
+  initial: Float32Array.from(toyTheta(toyPolicy("all"))),
+  writeWeights: (folder, parameters) =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const bytes = new Uint8Array(parameters.buffer, parameters.byteOffset, parameters.byteLength)
+      yield* fs.writeFile((yield* Path.Path).join(folder, "weights.bin"), bytes)
+    })
+}
+
+const ignored = -100
+
+/** Four sequences of up to ten tokens, the first two a prompt. */
+export const group = (seed: number, more: Partial<ScoredGroup.ScoredGroup> = {}): ScoredGroup.ScoredGroup => {
+  const uniform = uniforms(seed * 7919 + 1)
+  for (let i = 0; i < 8; i++) uniform()
+  const tokens = Array.from({ length: 4 }, () =>
+    Int32Array.from({ length: 5 + Math.floor(uniform() * 6) }, () => Math.floor(uniform() * vocabulary))
+  )
+  return {
+    tokens,
+    masks: tokens.map((sequence) => sequence.map((token, t) => (t < 2 ? ignored : token))),
+    scores: Float64Array.from(tokens, () => uniform()),
+    inferenceLogprobs: tokens.map((sequence) => Float32Array.from(sequence, (_, t) => (t < 2 ? 1 : -2.5 - uniform()))),
+    policyVersions: tokens.map(() => seed % 5),
+    ...more
+  }
+}
+
+export const batch = (step: number, groups = [group(2 * step), group(2 * step + 1)]): Batch.Batch => ({
+  id: `batch-${step}`,
+  step,
+  leaseToken: `lease-${step}`,
+  leaseUntil: Number.MAX_SAFE_INTEGER,
+  deliveries: 1,
+  groups
+})
+
+/** A batch whose loss is not a number: at this temperature logits are beyond what a float32 holds. */
+export const overflowing = (step: number): Batch.Batch =>
+  batch(step, [group(step, { generationParams: { temperature: 1e-40 } })])
+
+export const settings = (
+  savePath: string,
+  trainer: Partial<TrainerSettings.Trainer> = {},
+  loss: Parameters<typeof TrainerSettings.complete>[0]["loss"] = {}
+): TrainerSettings.TrainerSettings =>
+  TrainerSettings.complete({
+    trainer: { savePath, lr: 0.02, trainingSteps: 6, checkpointInterval: 2, tokenBudget: 64, seqLen: 16, ...trainer },
+    loss: { preset: "dapo", oldPolicy: "current", ...loss }
+  })
+
+export const trainer = (given: TrainerSettings.TrainerSettings, more: Partial<Trainer.Options> = {}) =>
+  Trainer.make({ settings: given, model, ...more })

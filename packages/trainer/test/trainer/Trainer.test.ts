@@ -1,0 +1,289 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { type Batch, WireGroup } from "@atropos/core"
+import { Deferred, Effect, Fiber, FileSystem, Layer, Result, Stream } from "effect"
+import type { Handle } from "../../src/Deliveries.ts"
+import * as Ort from "../../src/exec/Ort.ts"
+import type * as Trainer from "../../src/Trainer.ts"
+import * as StepMetrics from "../../src/StepMetrics.ts"
+import { toyPolicy, vocabulary } from "../loss/ToyPolicy.ts"
+import * as Toy from "./ToyTraining.ts"
+
+const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+
+const batches = (from: number, to: number) =>
+  Stream.fromIterable(Array.from({ length: to - from }, (_, i) => Toy.batch(from + i)))
+
+const collect = (trainer: Trainer.Trainer, source: Stream.Stream<Batch.Batch>) =>
+  Stream.runCollect(trainer.steps(source))
+
+/** What was settled, in order. */
+const settling = () => {
+  const settled: Array<number> = []
+  const settle = (handles: ReadonlyArray<Handle>) =>
+    Effect.sync(() => void settled.push(...handles.map(({ step }) => step)))
+  return { settled, settle }
+}
+
+layer(Layer.mergeAll(Ort.layer({ threads: 1 }), NodeServices.layer), { excludeTestServices: true })("Trainer", (it) => {
+  it.effect("learns to say what is rewarded", () =>
+    Effect.gen(function* () {
+      const right = Int32Array.of(1, 2, 7, 3, 9, 4)
+      const wrong = [Int32Array.of(1, 2, 8, 3, 5, 4), Int32Array.of(1, 2, 7, 11, 9, 6), Int32Array.of(1, 2, 0, 0, 0, 0)]
+      const tokens = [right, ...wrong]
+      const group = {
+        tokens,
+        masks: tokens.map((sequence) => sequence.map((token, t) => (t < 2 ? -100 : token))),
+        scores: Float64Array.of(1, 0, 0, 0)
+      }
+      const trainer = yield* Toy.trainer(
+        Toy.settings(
+          yield* folder,
+          { trainingSteps: 200, lr: 0.05, checkpointInterval: 0, schedule: "linear" },
+          {
+            // Nothing is lost by a wrong answer, all is won by the right one.
+            baseline: "none"
+          }
+        )
+      )
+      const source = Stream.fromIterable(Array.from({ length: 199 }, (_, step) => Toy.batch(step, [group])))
+      // The last one only looks: nothing but the right answer, and an advantage.
+      const last = Toy.batch(199, [{ tokens: [right], masks: [group.masks[0]!], scores: Float64Array.of(1) }])
+      const metrics = yield* collect(trainer, Stream.concat(source, Stream.make(last)))
+      assert.strictEqual(metrics.length, 200)
+      // Four tokens out of 23 by chance: -3.1 each.
+      assert.isBelow(metrics[0]!.logprobMean!, -1)
+      assert.isAbove(metrics[199]!.logprobMean!, Math.log(0.9))
+    })
+  )
+
+  it.effect("says what there is to know of a step, under the original's names where it has them", () =>
+    Effect.gen(function* () {
+      const trainer = yield* Toy.trainer(Toy.settings(yield* folder, { maxStaleness: 3 }))
+      const constant = Toy.group(9, { scores: new Float64Array(4).fill(0.5), policyVersions: [null, 0, 0, 0] })
+      const [metrics] = yield* collect(trainer, Stream.make(Toy.batch(0, [Toy.group(1), constant])))
+      const scores = [...Toy.group(1).scores, 0.5, 0.5, 0.5, 0.5]
+      const mean = scores.reduce((sum, score) => sum + score, 0) / 8
+      assert.deepInclude(metrics, {
+        step: 1,
+        policyVersion: 1,
+        batchId: "batch-0",
+        skipped: null,
+        lr: 0.02,
+        sequences: 8,
+        groups: 2,
+        constantGroups: 1,
+        versionUnknown: 1,
+        staleDropped: 0,
+        truncatedFraction: 0
+      })
+      assert.closeTo(metrics!.rewardMean, mean, 1e-12)
+      assert.closeTo(metrics!.rewardStd ** 2, scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / 8, 1e-12)
+      assert.isTrue(metrics!.entropy! > 0 && metrics!.entropy! <= Math.log(vocabulary))
+      assert.strictEqual(metrics!.ratioMean, 1)
+      const values = StepMetrics.values(metrics!)
+      for (const name of ["train/loss", "train/grad_norm", "grpo/clipped_fraction", "alignment/diff_mean"]) {
+        assert.isNumber(values[name], name)
+      }
+      assert.isTrue(Object.values(values).every(Number.isFinite))
+    })
+  )
+
+  it.effect("learns the same from a batch however it is cut into micro-batches", () =>
+    Effect.gen(function* () {
+      const run = Effect.fnUntraced(function* (tokenBudget: number) {
+        const trainer = yield* Toy.trainer(Toy.settings(yield* folder, { tokenBudget }))
+        const metrics = yield* collect(trainer, batches(0, 3))
+        return { metrics, parameters: yield* trainer.parameters }
+      })
+      const [small, large] = [yield* run(16), yield* run(1024)]
+      assert.isAbove(small.metrics[0]!.microBatches, large.metrics[0]!.microBatches)
+      assert.closeTo(small.metrics[2]!.loss, large.metrics[2]!.loss, 1e-5)
+      small.parameters.forEach((value, i) => assert.closeTo(value, large.parameters[i]!, 1e-4))
+    })
+  )
+
+  it.effect("hands on the weights before the first step and after every update", () =>
+    Effect.gen(function* () {
+      const versions: Array<number> = []
+      const sums: Array<number> = []
+      const publish = ({ parameters, version }: Trainer.Weights) =>
+        Effect.sync(() => {
+          versions.push(version)
+          sums.push(parameters.reduce((sum, value) => sum + value, 0))
+        })
+      const trainer = yield* Toy.trainer(Toy.settings(yield* folder), { publish })
+      yield* collect(trainer, batches(0, 3))
+      assert.deepStrictEqual(versions, [0, 1, 2, 3])
+      assert.strictEqual(new Set(sums).size, 4)
+    })
+  )
+
+  it.effect("skips a step whose loss is not a number and leaves the weights as they were", () =>
+    Effect.gen(function* () {
+      const trainer = yield* Toy.trainer(Toy.settings(yield* folder, { maxNonFinite: 2 }))
+      const before = yield* trainer.parameters
+      const bad = yield* collect(trainer, Stream.make(Toy.overflowing(0)))
+      assert.deepInclude(bad[0], { step: 1, policyVersion: 0, skipped: "nonFinite" })
+      assert.deepStrictEqual(yield* trainer.parameters, before)
+      // A good one in between: not two in a row.
+      const rest = yield* collect(trainer, Stream.make(Toy.batch(1), Toy.overflowing(2), Toy.batch(3)))
+      assert.deepStrictEqual(
+        rest.map(({ policyVersion, skipped }) => [policyVersion, skipped]),
+        [
+          [1, null],
+          [1, "nonFinite"],
+          [2, null]
+        ]
+      )
+      assert.isTrue((yield* trainer.parameters).every(Number.isFinite))
+    })
+  )
+
+  it.effect("stops after several such steps in a row, with the batch on disk", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const fs = yield* FileSystem.FileSystem
+      const { settle, settled } = settling()
+      const trainer = yield* Toy.trainer(Toy.settings(target, { maxNonFinite: 2, checkpointInterval: 10 }))
+      const source = Stream.make(Toy.batch(0), Toy.overflowing(1), Toy.overflowing(2), Toy.batch(3))
+      const error = yield* Effect.flip(Stream.runDrain(trainer.steps(source, settle)))
+      assert.strictEqual(error.reason, "nonFinite")
+      const [, path = ""] = /is in (.*?)\. Lower/.exec(error.message) ?? []
+      const [line = ""] = (yield* fs.readFileString(path)).split("\n")
+      const saved = Result.getOrThrow(WireGroup.decode(JSON.parse(line)))
+      assert.deepStrictEqual(saved.tokens, Toy.overflowing(2).groups[0]!.tokens)
+      // Nothing is settled: the next run gets them all again.
+      assert.deepStrictEqual(settled, [])
+    })
+  )
+
+  it.effect("skips a batch that has nothing to train on, without calling it an error", () =>
+    Effect.gen(function* () {
+      const trainer = yield* Toy.trainer(Toy.settings(yield* folder, { maxNonFinite: 1 }))
+      const masks = Toy.group(1).tokens.map((sequence) => new Int32Array(sequence.length).fill(-100))
+      const [metrics] = yield* collect(trainer, Stream.make(Toy.batch(0, [Toy.group(1, { masks })])))
+      assert.deepInclude(metrics, { skipped: "nothingToTrain", loss: 0, gradNorm: 0, policyVersion: 0, step: 1 })
+    })
+  )
+
+  it.effect("drops sequences that are too old for the weights they would train", () =>
+    Effect.gen(function* () {
+      const trainer = yield* Toy.trainer(Toy.settings(yield* folder, { maxStaleness: 1 }))
+      const source = Stream.fromIterable(
+        [0, 1, 2].map((step) => Toy.batch(step, [Toy.group(step, { policyVersions: [0, 1, 1, 1] })]))
+      )
+      const metrics = yield* collect(trainer, source)
+      assert.deepStrictEqual(
+        metrics.map(({ staleDropped, stalenessMax }) => [stalenessMax, staleDropped]),
+        [
+          [0, 0],
+          [1, 0],
+          [2, 1]
+        ]
+      )
+    })
+  )
+
+  it.effect("goes on from a checkpoint with the same bits as without a stop", () =>
+    Effect.gen(function* () {
+      const [whole, halves] = [yield* folder, yield* folder]
+      const uninterrupted = yield* Toy.trainer(Toy.settings(whole))
+      const expected = yield* collect(uninterrupted, batches(0, 6))
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const first = yield* Toy.trainer(Toy.settings(halves))
+          yield* Stream.runDrain(Stream.take(first.steps(batches(0, 6)), 3))
+        })
+      )
+      const second = yield* Toy.trainer(Toy.settings(halves))
+      assert.strictEqual(yield* second.step, 3)
+      const rest = yield* collect(second, batches(3, 6))
+      assert.deepStrictEqual(yield* second.parameters, yield* uninterrupted.parameters)
+      assert.deepStrictEqual(
+        rest.map(({ gradNorm, loss, step }) => ({ gradNorm, loss, step })),
+        expected.slice(3).map(({ gradNorm, loss, step }) => ({ gradNorm, loss, step }))
+      )
+    })
+  )
+
+  it.effect("settles batches when a checkpoint holds them, and no earlier", () =>
+    Effect.gen(function* () {
+      const { settle, settled } = settling()
+      const trainer = yield* Toy.trainer(Toy.settings(yield* folder, { checkpointInterval: 3, trainingSteps: 7 }))
+      const seen = yield* trainer.steps(batches(0, 9), settle).pipe(
+        Stream.map(() => settled.length),
+        Stream.runCollect
+      )
+      // The last step is always in one.
+      assert.deepStrictEqual(seen, [0, 0, 3, 3, 3, 6, 7])
+      assert.deepStrictEqual(settled, [0, 1, 2, 3, 4, 5, 6])
+    })
+  )
+
+  it.effect("does not train again on a batch that comes again", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const { settle, settled } = settling()
+      const again = { ...Toy.batch(1), leaseToken: "newer", deliveries: 2 }
+      const tokens: Array<string> = []
+      const trainer = yield* Toy.trainer(Toy.settings(target, { checkpointInterval: 3, trainingSteps: 3 }))
+      const remember = (handles: ReadonlyArray<Handle>) => {
+        tokens.push(...handles.map(({ leaseToken }) => leaseToken))
+        return settle(handles)
+      }
+      const source = Stream.make(Toy.batch(0), Toy.batch(1), again, Toy.batch(2))
+      assert.strictEqual((yield* Stream.runCollect(trainer.steps(source, remember))).length, 3)
+      assert.deepStrictEqual(settled, [0, 1, 2])
+      assert.deepStrictEqual(tokens, ["lease-0", "newer", "lease-2"])
+      // The same to a successor, which knows from the checkpoint.
+      const parameters = yield* trainer.parameters
+      const next = yield* Toy.trainer(Toy.settings(target, { trainingSteps: 4, checkpointInterval: 10 }))
+      assert.deepStrictEqual(yield* Stream.runCollect(next.steps(Stream.make(again, Toy.batch(2)), settle)), [])
+      assert.deepStrictEqual(settled, [0, 1, 2, 1, 2])
+      assert.deepStrictEqual(yield* next.parameters, parameters)
+    })
+  )
+
+  it.effect("saves and settles when it is interrupted between steps", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const { settle, settled } = settling()
+      const trainer = yield* Toy.trainer(Toy.settings(target, { checkpointInterval: 0 }))
+      const reached = yield* Deferred.make<void>()
+      const source = Stream.concat(
+        batches(0, 3),
+        Stream.fromEffect(Effect.andThen(Deferred.succeed(reached, undefined), Effect.never))
+      )
+      const running = yield* Effect.forkChild(Stream.runDrain(trainer.steps(source, settle)))
+      yield* Deferred.await(reached)
+      yield* Fiber.interrupt(running)
+      assert.deepStrictEqual(settled, [0, 1, 2])
+      assert.strictEqual(yield* (yield* Toy.trainer(Toy.settings(target))).step, 3)
+    })
+  )
+
+  it.effect("refuses a checkpoint of another model", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      yield* collect(yield* Toy.trainer(Toy.settings(target)), batches(0, 1))
+      const named = yield* Effect.flip(Toy.trainer(Toy.settings(target), { model: { ...Toy.model, name: "other" } }))
+      assert.strictEqual(named.reason, "settings")
+      assert.include(named.message, "is a checkpoint of toy, not of other")
+      const shaped = yield* Effect.flip(
+        Toy.trainer(Toy.settings(target), { model: { ...Toy.model, policy: toyPolicy("adapter") } })
+      )
+      assert.strictEqual(shaped.reason, "checkpoint")
+      assert.include(shaped.message, "v.lora_A.weight is missing")
+    })
+  )
+
+  it.effect("refuses settings of the loss that contradict each other", () =>
+    Effect.gen(function* () {
+      const given = Toy.settings(yield* folder, {}, { importanceSampling: "truncated", oldPolicy: "engine" })
+      const error = yield* Effect.flip(Toy.trainer(given))
+      assert.strictEqual(error.reason, "settings")
+      assert.include(error.message, "importance sampling")
+    })
+  )
+})
