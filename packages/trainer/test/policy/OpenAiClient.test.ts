@@ -115,24 +115,17 @@ describe("openai package", () => {
       )
       const [first, second] = ids.choices
       assert.deepStrictEqual([first!.text, second!.text], ["hi2.0", "!1.0"])
-      assert.deepStrictEqual(first!.logprobs, {
+      assert.deepStrictEqual(first!.logprobs as unknown, {
         tokens: ["h", "i", "2", ".", "0", "<|im_end|>"],
         token_logprobs: [null, -0.25, -0.125, -0.25, -0.375, -0.5],
-        top_logprobs: [
-          null as unknown as Record<string, number>,
-          { i: -0.25 },
-          { "2": -0.125 },
-          { ".": -0.25 },
-          { "0": -0.375 },
-          { "<|im_end|>": -0.5 }
-        ],
+        top_logprobs: [null, { i: -0.25 }, { "2": -0.125 }, { ".": -0.25 }, { "0": -0.375 }, { "<|im_end|>": -0.5 }],
         text_offset: [0, 1, 2, 3, 4, 5]
       })
       const silent = yield* Effect.promise(() =>
         client.completions.create({ model: "test-policy", prompt: "hi", max_tokens: 0, echo: true, logprobs: 0 })
       )
       assert.strictEqual(silent.choices[0]!.text, "hi")
-      assert.deepStrictEqual(silent.choices[0]!.logprobs!.token_logprobs, [null as unknown as number, -0.25])
+      assert.deepStrictEqual(silent.choices[0]!.logprobs!.token_logprobs as unknown, [null, -0.25])
     })
   )
 

@@ -18,6 +18,8 @@ export interface Options {
   readonly maxRows?: number
   readonly maxWaiting?: number
   readonly maxSequenceTokens?: number
+  /** What a request without room is told to wait. */
+  readonly retryAfterMillis?: number
 }
 
 /** What choice `index` says; the end-of-sequence token follows by itself. */
@@ -50,7 +52,7 @@ export interface Scripted {
 
 export const make = (
   script: Script,
-  { maxRows = 64, maxSequenceTokens = 4096, maxWaiting = 64 }: Options = {}
+  { maxRows = 64, maxSequenceTokens = 4096, maxWaiting = 64, retryAfterMillis = 1500 }: Options = {}
 ): Effect.Effect<Scripted> =>
   Effect.gen(function* () {
     const gate = yield* Latch.make(true)
@@ -91,7 +93,7 @@ export const make = (
     const takeRows = (n: number) =>
       Effect.gen(function* () {
         if (rows + n > maxRows && waiting + n > maxWaiting) {
-          return yield* new Engine.EngineOverloaded({ waiting, retryAfterMillis: 1500 })
+          return yield* new Engine.EngineOverloaded({ waiting, retryAfterMillis })
         }
         waiting += n
         yield* Effect.ensuring(

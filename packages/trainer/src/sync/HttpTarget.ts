@@ -1,0 +1,68 @@
+/** Requests to the adapter endpoints of inference servers: JSON out, any text back, failures that say whether to ask again. */
+import { Effect, Option, Redacted, Schema } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { TargetError } from "./Target.ts"
+
+export interface Options {
+  /** `http://host:port`; a version at the end (`/v1`) is left out. */
+  readonly url: string
+  readonly apiKey?: Redacted.Redacted
+}
+
+export interface Answer {
+  readonly status: number
+  readonly text: string
+  /** The message in the body, or the beginning of the body. */
+  readonly said: string
+}
+
+const Said = Schema.fromJsonString(
+  Schema.Struct({
+    error: Schema.optionalKey(Schema.Struct({ message: Schema.optionalKey(Schema.String) })),
+    message: Schema.optionalKey(Schema.String),
+    error_message: Schema.optionalKey(Schema.NullOr(Schema.String))
+  })
+)
+const decodeSaid = Schema.decodeUnknownOption(Said)
+
+const saidBy = (text: string): string =>
+  Option.match(decodeSaid(text), {
+    onNone: () => text.slice(0, 300).trim(),
+    onSome: ({ error, error_message: other, message }) =>
+      error?.message ?? message ?? other ?? text.slice(0, 300).trim()
+  })
+
+export const rootOf = (url: string): string => url.replace(/\/+$/, "").replace(/\/v1$/, "")
+
+/** Posts to a target; the answer whatever its status, a failure only where there is none. */
+export const poster = Effect.fnUntraced(function* (target: string, { apiKey, url }: Options) {
+  const client = yield* HttpClient.HttpClient
+  const root = rootOf(url)
+  return (path: string, body: { readonly [key: string]: unknown }): Effect.Effect<Answer, TargetError> => {
+    const request = HttpClientRequest.post(`${root}${path}`).pipe(HttpClientRequest.bodyJsonUnsafe(body))
+    return client.execute(apiKey === undefined ? request : HttpClientRequest.bearerToken(request, apiKey)).pipe(
+      Effect.flatMap((response) =>
+        Effect.map(response.text, (text) => ({ status: response.status, text, said: saidBy(text) }))
+      ),
+      Effect.mapError(
+        (cause) =>
+          new TargetError({
+            target,
+            message: `POST ${root}${path}: ${cause.message}`,
+            isPermanent: false,
+            cause
+          })
+      )
+    )
+  }
+})
+
+export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300
+
+/** The failure an answer stands for; `advice` follows it. */
+export const refused = (target: string, path: string, { said, status }: Answer, advice = ""): TargetError =>
+  new TargetError({
+    target,
+    message: `POST ${path} answered ${status}: ${said || "(no text)"}${advice}`,
+    isPermanent: status >= 400 && status < 500 && status !== 408 && status !== 429
+  })

@@ -1,0 +1,217 @@
+/**
+ * Brings the newest weights to one target, one push after the other, in a fiber of its own.
+ *
+ * An attempt that fails is made again after a growing, jittered delay, a bounded number of times; a newer push ends the attempts at an
+ * older one. Meanwhile, and after giving up, the target serves what it had. After each success, weights older than the `grace` versions
+ * before it are given up; what could not be given up is tried again next time.
+ */
+import { Cause, Deferred, Duration, Effect, Latch, Metric, Random, Result, type Scope } from "effect"
+import { type Adapter, type Target, TargetError } from "./Target.ts"
+
+export interface Options {
+  /** Attempts at one push, the first included. */
+  readonly attempts: number
+  readonly firstDelay: Duration.Duration
+  readonly longestDelay: Duration.Duration
+  /** Longest time of one attempt. */
+  readonly attemptTime: Duration.Duration
+  /** Older versions that stay loaded, for requests that still name them. */
+  readonly grace: number
+  /** Called when this target no longer uses the weights of a name. */
+  readonly onReleased: Effect.Effect<void>
+}
+
+/** How a push to a target ended. */
+export type Outcome = "served" | "superseded"
+
+export interface Job {
+  readonly adapter: Adapter
+  /** The first attempt is over, whatever came of it. */
+  readonly attempted: Deferred.Deferred<void>
+  readonly done: Deferred.Deferred<Outcome, TargetError>
+}
+
+export interface Status {
+  readonly target: string
+  readonly servedVersion: number | undefined
+  /** What clients of servers that name adapters ask for. */
+  readonly servedName: string | undefined
+  /** Being pushed, or waiting for its next attempt. */
+  readonly pendingVersion: number | undefined
+  /** Failed attempts since the last success. */
+  readonly failures: number
+  readonly lastError: string | undefined
+}
+
+export interface TargetWorker {
+  readonly offer: (adapter: Adapter) => Effect.Effect<Job>
+  readonly status: Effect.Effect<Status>
+  /** Whether the target has, may have, or will get the weights of a name. */
+  readonly uses: (name: string) => boolean
+}
+
+const pushes = Metric.counter("atropos.sync.attempts", {
+  description: "Attempts to hand new weights to a sampler, by target and outcome",
+  incremental: true
+})
+const version = Metric.gauge("atropos.sync.version", { description: "Policy version a target serves" })
+
+export const make = Effect.fn("TargetWorker.make")(function* (
+  target: Target,
+  options: Options
+): Effect.fn.Return<TargetWorker, never, Scope.Scope> {
+  const arrived = yield* Latch.make(false)
+  let pending: Job | undefined
+  let current: Job | undefined
+  let served: Adapter | undefined
+  let failures = 0
+  let lastError: string | undefined
+  /** Names the target has or may have, oldest first. */
+  let held: ReadonlyArray<string> = []
+
+  const count = (outcome: "success" | "failure") =>
+    Metric.update(Metric.withAttributes(pushes, { target: target.name, outcome }), 1)
+
+  const attempt = ({ adapter }: Job, isRepeated: boolean) =>
+    target.load(adapter, isRepeated).pipe(
+      Effect.timeoutOrElse({
+        duration: options.attemptTime,
+        orElse: () =>
+          Effect.fail(
+            new TargetError({
+              target: target.name,
+              message: `no answer within ${Duration.toSeconds(options.attemptTime)} s`,
+              isPermanent: false
+            })
+          )
+      }),
+      Effect.catchCause((cause) =>
+        Cause.hasInterruptsOnly(cause) ? Effect.failCause(cause) : Effect.fail(toTargetError(target.name, cause))
+      ),
+      Effect.result
+    )
+
+  const retire = Effect.gen(function* () {
+    const old = held.slice(0, Math.max(0, held.length - 1 - options.grace))
+    for (const name of old) {
+      const outcome = yield* Effect.result(Effect.timeout(target.unload(name), options.attemptTime))
+      if (Result.isSuccess(outcome)) held = held.filter((one) => one !== name)
+      else
+        yield* Effect.logWarning("old weights not unloaded", {
+          target: target.name,
+          name,
+          reason: outcome.failure.message
+        })
+    }
+  })
+
+  const succeed = Effect.fnUntraced(function* (job: Job) {
+    const { adapter } = job
+    served = adapter
+    failures = 0
+    lastError = undefined
+    held = [...held.filter((name) => name !== adapter.name), adapter.name]
+    yield* count("success")
+    yield* Metric.update(Metric.withAttributes(version, { target: target.name }), adapter.version)
+    yield* Effect.logInfo("weights pushed", { target: target.name, policyVersion: adapter.version, name: adapter.name })
+    yield* Deferred.succeed(job.done, "served")
+    yield* Deferred.succeed(job.attempted, undefined)
+    yield* retire
+  })
+
+  const fail = Effect.fnUntraced(function* ({ adapter, attempted }: Job, error: TargetError, attempt: number) {
+    failures++
+    lastError = error.message
+    // It may have been heard all the same.
+    if (!error.isPermanent && !held.includes(adapter.name)) held = [...held, adapter.name]
+    yield* count("failure")
+    yield* Effect.logWarning("weights not pushed; the target goes on with what it has", {
+      target: target.name,
+      policyVersion: adapter.version,
+      attempt,
+      servedVersion: served?.version,
+      reason: error.message
+    })
+    yield* Deferred.succeed(attempted, undefined)
+  })
+
+  const delay = (attempt: number) =>
+    Effect.map(Random.nextBetween(0.5, 1), (jitter) =>
+      Duration.min(options.longestDelay, Duration.times(options.firstDelay, 2 ** (attempt - 1))).pipe(
+        Duration.times(jitter)
+      )
+    )
+
+  const bring = Effect.fnUntraced(function* (job: Job) {
+    for (let number = 1; ; number++) {
+      const outcome = yield* attempt(job, number > 1)
+      if (Result.isSuccess(outcome)) return yield* succeed(job)
+      const error = outcome.failure
+      yield* fail(job, error, number)
+      if (error.isPermanent || number >= options.attempts) {
+        yield* Effect.logError("gave up pushing weights", {
+          target: target.name,
+          policyVersion: job.adapter.version,
+          attempts: number
+        })
+        yield* Deferred.fail(job.done, error)
+        return
+      }
+      yield* Effect.raceFirst(Effect.sleep(yield* delay(number)), arrived.await)
+      if (pending !== undefined) return yield* Deferred.succeed(job.done, "superseded")
+    }
+  })
+
+  yield* Effect.forever(
+    Effect.gen(function* () {
+      yield* arrived.await
+      yield* arrived.close
+      current = pending
+      pending = undefined
+      if (current !== undefined) yield* bring(current)
+      current = undefined
+      yield* options.onReleased
+    })
+  ).pipe(Effect.forkScoped)
+
+  return {
+    offer: Effect.fnUntraced(function* (adapter: Adapter) {
+      const job: Job = {
+        adapter,
+        attempted: yield* Deferred.make<void>(),
+        done: yield* Deferred.make<Outcome, TargetError>()
+      }
+      const older = pending
+      pending = job
+      if (older !== undefined) {
+        yield* Deferred.succeed(older.attempted, undefined)
+        yield* Deferred.succeed(older.done, "superseded")
+      }
+      yield* arrived.open
+      return job
+    }),
+    status: Effect.sync(() => ({
+      target: target.name,
+      servedVersion: served?.version,
+      servedName: served?.name,
+      // While old weights are unloaded the new ones are served already.
+      pendingVersion: (pending ?? (current?.adapter === served ? undefined : current))?.adapter.version,
+      failures,
+      lastError
+    })),
+    uses: (name) => held.includes(name) || pending?.adapter.name === name || current?.adapter.name === name
+  }
+})
+
+/** A target's defect is its failure: the others go on. */
+const toTargetError = (target: string, cause: Cause.Cause<TargetError>): TargetError => {
+  const error = Cause.squash(cause)
+  return error instanceof TargetError
+    ? error
+    : new TargetError({
+        target,
+        message: error instanceof Error ? error.message : String(error),
+        isPermanent: false,
+        cause: error
+      })
+}
