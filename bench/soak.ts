@@ -3,9 +3,11 @@
  *
  * `node --conditions=atropos-src bench/soak.ts [seconds=600] [connections=32]`. Half of the connections send JSON, half packed
  * groups of 8 x 1000 tokens, to a service with a bounded queue, while a trainer takes batches of 64 as fast as it can; refusals
- * for a full queue (503, 429) are part of it. Delays are read from `/metrics` and include the watch's own resolution of 10 ms.
+ * for a full queue (503, 429) are part of it. Delays in the lines of ten seconds are read from `/metrics` and include the watch's own resolution
+ * of 10 ms; the last lines say whose fault long turns of the loop were (`StallWatch`).
  */
 import { PackedGroup } from "@atropos/core"
+import { readFileSync } from "node:fs"
 import { mkdtemp } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -15,6 +17,7 @@ import * as Bodies from "./internal/Bodies.ts"
 import * as Load from "./internal/Load.ts"
 import * as Servers from "./internal/Servers.ts"
 import * as Session from "./internal/Session.ts"
+import * as StallWatch from "./internal/StallWatch.ts"
 
 const seconds = Number(process.argv[2] ?? 600)
 const connections = Number(process.argv[3] ?? 32)
@@ -102,10 +105,31 @@ const watch = async () => {
   )
 }
 
+/** Whose fault long turns of the event loop were, without the first ten seconds, in which code is compiled. */
+const reportStalls = () => {
+  const lines = readFileSync(stallLog, "utf8").trim().split("\n")
+  const parsed = lines.map((line) => JSON.parse(line) as StallWatch.Turn | StallWatch.Span)
+  const spans = parsed.filter((line) => "turns" in line).slice(1)
+  for (const kind of StallWatch.kinds) {
+    console.log(
+      `${StallWatch.meaning[kind].padEnd(44)} p99 ${mean(spans.map(({ p99 }) => p99[kind])).toFixed(1)} ms, ` +
+        `worst ${Math.max(...spans.map(({ worst }) => worst[kind])).toFixed(1)} ms, ` +
+        `${(100 * mean(spans.map(({ share }) => share[kind]))).toFixed(0)} % of the time`
+    )
+  }
+  const long = parsed.filter((line) => "at" in line).filter(({ at, wall }) => at > everyMillis && wall > 50)
+  for (const { at, collector, own, pause, waiting, wall } of long) {
+    console.log(
+      `longer than 50 ms: at ${(at / 1000).toFixed(1)} s ${wall.toFixed(1)} ms: own work ${own.toFixed(1)}, ` +
+        `pauses ${pause.toFixed(1)} ${collector}, without a core ${waiting.toFixed(1)}`
+    )
+  }
+}
+
 try {
   await Promise.all([watch(), consume(), ...Array.from({ length: connections }, (_, index) => produce(index))])
 } finally {
   pool.destroy()
   await service.stop()
-  console.log(stallLog)
 }
+reportStalls()

@@ -39,6 +39,12 @@ export interface Span {
 }
 
 export const kinds = ["wall", "own", "pause", "waiting"] as const
+export const meaning: { readonly [kind in Kind]: string } = {
+  wall: "a turn of the event loop",
+  own: "  of that, our own work (processor time)",
+  pause: "  pauses of the garbage collector",
+  waiting: "  ready to run, and no core free"
+}
 export type Kind = (typeof kinds)[number]
 
 const resolution = 5

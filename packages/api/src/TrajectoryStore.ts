@@ -149,7 +149,7 @@ export interface TrajectoryStoreShape {
   readonly registerRun: (spec: TrajectoryClient.RunSpec) => Effect.Effect<Run, StoreError>
   readonly run: (name: string) => Effect.Effect<Option.Option<Run>, StoreError>
   readonly runs: Effect.Effect<ReadonlyArray<Run>, StoreError>
-  /** Marks the run as started (its trainer asked for a batch). */
+  /** Marks the run as started (its trainer asked for a batch); a run that no trainer has registered is unknown. */
   readonly start: (run: string) => Effect.Effect<void, StoreError | UnknownRun>
   /** Ends the run: environments, queue and step are gone from it; what was consumed stays browsable. Nothing happens where there is none. */
   readonly reset: (run: string) => Effect.Effect<void, StoreError>

@@ -140,14 +140,8 @@ export const make = Effect.fnUntraced(function* (run: string, lease: Duration.In
 
   /** The first poll lets environments in. */
   const batch = (request: Request) =>
-    registered.pipe(
-      Effect.flatMap(
-        Option.match({
-          onNone: () => Effect.succeed(notRegistered),
-          onSome: ({ started }) => (started ? claim(request) : Effect.andThen(store.start(run), claim(request)))
-        })
-      ),
-      // Reset in between.
+    store.start(run).pipe(
+      Effect.andThen(claim(request)),
       Effect.catchTag("UnknownRun", () => Effect.succeed(notRegistered))
     )
 

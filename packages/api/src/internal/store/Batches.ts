@@ -1,13 +1,16 @@
 /**
  * Batches: formed when they are claimed, leased, acked, given back, and handed out again when a lease runs out.
  *
- * Claims of a run go one after the other (its row is locked), so steps are handed out in order and without gaps, whichever
- * process claims. A batch that came back goes out before a new one is formed. Payloads are read after the lock is let go.
+ * A claim takes two statements, and a third where payloads are not in memory. The first looks: what waits, and how many batches the
+ * run has had. The second makes the batch if that number still is the same; if another process was faster, the claim looks again.
+ * So steps are handed out in order and without gaps, whichever process claims, and nobody waits with a lock in hand. A batch
+ * that came back goes out before a new one is formed.
  */
 import { Packing } from "@atropos/core"
 import { Clock, Duration, Effect, Option, Semaphore } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { SqlClient } from "effect/sql"
+import type { PgTypes } from "@effect/sql-pg"
 import type { SqlError } from "effect/sql/SqlError"
 import {
   type ClaimedBatch,
@@ -17,6 +20,7 @@ import {
   UnknownRun
 } from "../../TrajectoryStore.ts"
 import type { Changes } from "./Changes.ts"
+import * as Codec from "./Codec.ts"
 import * as Failure from "./Failure.ts"
 import type { PayloadCache } from "./PayloadCache.ts"
 import * as Rows from "./Rows.ts"
@@ -31,16 +35,34 @@ interface LeasedRow {
   readonly deliveries: number
 }
 
-interface CandidateRow {
-  readonly id: bigint
-  readonly env_id: number
-  readonly sequences: number
+/** A run at the moment of a look. */
+interface LookRow {
+  readonly batch_size: number
+  /** Batches made so far: grows with each. */
+  readonly batches: bigint
+  readonly has_free: boolean
+  /** Of each environment and size, the oldest groups that could fit into a batch, in queue order. */
+  readonly ids: ReadonlyArray<bigint> | null
+  readonly env_ids: ReadonlyArray<number> | null
+  readonly sequences: ReadonlyArray<number> | null
+}
+
+/** A group of a batch that was just made, with the batch beside it. */
+interface FormedRow extends Rows.EnvelopeRow {
+  readonly batch: bigint
+  readonly step: bigint
+  readonly lease_token: string
+}
+
+interface Leased extends LeasedRow {
+  /** In queue order. */
+  readonly envelopes: ReadonlyArray<Rows.EnvelopeRow>
 }
 
 const isId = (id: string) => /^\d{1,18}$/.test(id)
 const isToken = (token: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(token)
 
-/** Whether a look into the database could find a batch. */
+/** Whether a look into the database could find a batch, by a view that is current. */
 const canClaim = ({ leases, queued, run }: RunView, now: number): boolean =>
   leases.some((until) => until === null || until <= now) ||
   queued.reduce((sum, { groups, sequences }) => sum + groups * sequences, 0) >= run.batchSize
@@ -80,119 +102,145 @@ export const make = Effect.fnUntraced(function* (
     )
     returning id, step, lease_token::text as lease_token, deliveries`
 
-  /** Of each environment and size, the oldest groups that could fit into a batch: what packing needs to know. */
-  const candidates = (runId: number, batchSize: number) => sql<CandidateRow>`
-    select waiting.id, queued.env_id, queued.sequences
-    from queued cross join lateral (
-      select id, place from grp
-      where grp.run_id = queued.run_id and grp.env_id = queued.env_id and grp.sequences = queued.sequences
-        and batch_id is null and place is not null
-      order by place limit ${batchSize} / queued.sequences
+  const look = (runId: number, now: Date) => sql<LookRow>`
+    select batch_size, batches, waiting.ids, waiting.env_ids, waiting.sequences, exists (
+      select from batch
+      where run_id = run.id and acked_at is null and (lease_until is null or lease_until <= ${now})
+    ) as has_free
+    from run cross join lateral (
+      select array_agg(oldest.id order by oldest.place) as ids,
+        array_agg(queued.env_id order by oldest.place) as env_ids,
+        array_agg(queued.sequences order by oldest.place) as sequences
+      from queued cross join lateral (
+        select id, place from grp
+        where grp.run_id = queued.run_id and grp.env_id = queued.env_id and grp.sequences = queued.sequences
+          and batch_id is null and place is not null
+        order by place limit run.batch_size / queued.sequences
+      ) as oldest
+      where queued.run_id = run.id and queued.groups > 0 and queued.sequences between 1 and run.batch_size
     ) as waiting
-    where queued.run_id = ${runId} and queued.groups > 0 and queued.sequences between 1 and ${batchSize}
-    order by waiting.place`
+    where run.id = ${runId} and ended_at is null`
 
-  const form = Effect.fnUntraced(function* (
+  /** Makes the batch of these groups; no rows where the run has had another one since it was looked at, or has ended. */
+  const form = (
     runId: number,
-    batchSize: number,
-    minimums: Packing.MinimumShares,
+    { batch_size, batches }: LookRow,
+    ids: PgTypes.Parameter,
     owner: string,
     now: Date,
     until: Date
-  ): Effect.fn.Return<LeasedRow | undefined, SqlError> {
-    const waiting = yield* candidates(runId, batchSize)
-    const positions = Packing.fill(
-      waiting.map(({ env_id, sequences }) => ({ size: sequences, envId: Rows.fromEnvColumn(env_id) })),
-      batchSize,
-      minimums
-    )
-    if (positions === undefined) return undefined
-    const ids = Rows.array(
-      "int8",
-      positions.map((i) => waiting[i]!.id)
-    )
-    const [leased] = yield* sql<LeasedRow>`
-      with taken as materialized (
-        select id, env_id, sequences, octet_length(payload) as bytes from grp where id = any(${ids}::bigint[])
-      ), numbered as (
-        update run set batches = batches + 1 where id = ${runId} returning starting_step + batches - 1 as step
-      ), made as (
-        insert into batch (
-          run_id, step, sequences, bytes, lease_token, lease_owner, lease_until, deliveries, created_at
-        )
-        select ${runId}, step, ${batchSize}, (select sum(bytes) from taken), ${SecureRandom.uuidV7Unsafe()}::uuid, ${owner},
-          ${until}, 1, ${now}
-        from numbered
-        returning id, step, lease_token, deliveries
-      ), assigned as (
-        update grp set batch_id = made.id from made where grp.id = any(${ids}::bigint[])
-      ), locked as (
-        -- In one order everywhere, so that submissions and claims cannot wait for each other in a circle.
-        select queued.env_id, queued.sequences from queued
-        where run_id = ${runId} and (env_id, sequences) in (select env_id, sequences from taken)
-        order by env_id, sequences for update
-      ), counted as (
-        update queued set groups = queued.groups - gone.groups, bytes = queued.bytes - gone.bytes
-        from (
-          select env_id, sequences, count(*) as groups, sum(bytes) as bytes
-          from taken join locked using (env_id, sequences) group by env_id, sequences
-        ) as gone
-        where queued.run_id = ${runId} and queued.env_id = gone.env_id and queued.sequences = gone.sequences
+  ) => sql<FormedRow>`
+    with numbered as (
+      update run set batches = batches + 1 where id = ${runId} and batches = ${batches} and ended_at is null
+      returning starting_step + batches - 1 as step
+    ), taken as materialized (
+      select grp.id, env_id, sequences, tokens, scores, policy_step, created_at, place, octet_length(payload) as bytes
+      from grp cross join numbered where grp.id = any(${ids}::bigint[])
+    ), made as (
+      insert into batch (
+        run_id, step, sequences, bytes, lease_token, lease_owner, lease_until, deliveries, created_at
       )
-      select id, step, lease_token::text as lease_token, deliveries from made`
-    return leased
+      select ${runId}, step, ${batch_size}, (select sum(bytes) from taken), ${SecureRandom.uuidV7Unsafe()}::uuid, ${owner},
+        ${until}, 1, ${now}
+      from numbered
+      returning id, step, lease_token
+    ), assigned as (
+      update grp set batch_id = made.id from made where grp.id = any(${ids}::bigint[])
+    ), locked as (
+      -- In one order everywhere, so that submissions and claims cannot wait for each other in a circle.
+      select queued.env_id, queued.sequences from queued
+      where run_id = ${runId} and (env_id, sequences) in (select env_id, sequences from taken)
+      order by env_id, sequences for update
+    ), counted as (
+      update queued set groups = queued.groups - gone.groups, bytes = queued.bytes - gone.bytes
+      from (
+        select env_id, sequences, count(*) as groups, sum(bytes) as bytes
+        from taken join locked using (env_id, sequences) group by env_id, sequences
+      ) as gone
+      where queued.run_id = ${runId} and queued.env_id = gone.env_id and queued.sequences = gone.sequences
+    )
+    select made.id as batch, made.step, made.lease_token::text as lease_token, taken.id, env_id, sequences, tokens, scores,
+      policy_step, created_at
+    from made cross join taken order by place`
+
+  /** A batch that came back, or a new one; none where neither is to be had. */
+  const lease = Effect.fnUntraced(function* (
+    view: RunView,
+    owner: string,
+    now: Date,
+    until: Date
+  ): Effect.fn.Return<Leased | undefined, SqlError> {
+    const runId = view.run.id
+    const minimums = minimumShares(view)
+    for (;;) {
+      const [seen] = yield* look(runId, now)
+      if (seen === undefined) return undefined
+      const [returned] = seen.has_free ? yield* redeliver(runId, owner, now, until) : []
+      if (returned !== undefined) {
+        const envelopes = yield* sql<Rows.EnvelopeRow>`
+          select id, env_id, sequences, tokens, scores, policy_step, created_at from grp
+          where batch_id = ${returned.id} order by place`
+        return { ...returned, envelopes }
+      }
+      const { env_ids, ids, sequences } = seen
+      if (ids === null || env_ids === null || sequences === null) return undefined
+      const positions = Packing.fill(
+        sequences.map((size, i) => ({ size, envId: Rows.fromEnvColumn(env_ids[i]!) })),
+        seen.batch_size,
+        minimums
+      )
+      if (positions === undefined) return undefined
+      const chosen = Rows.array(
+        "int8",
+        positions.map((i) => ids[i]!)
+      )
+      const envelopes = yield* form(runId, seen, chosen, owner, now, until)
+      const [first] = envelopes
+      if (first === undefined) continue
+      return { id: first.batch, step: first.step, lease_token: first.lease_token, deliveries: 1, envelopes }
+    }
   })
 
-  /** The batch's groups in queue order; payloads from memory where they are there. */
+  /** The groups of a batch, with their payloads, from memory where they are there. */
   const groupsOf = Effect.fnUntraced(function* (
-    batchId: bigint
+    envelopes: ReadonlyArray<Rows.EnvelopeRow>
   ): Effect.fn.Return<ReadonlyArray<StoredGroup>, SqlError> {
-    const envelopes = yield* sql<Rows.EnvelopeRow>`
-      select id, env_id, sequences, tokens, scores, policy_step, created_at from grp where batch_id = ${batchId} order by place`
     const held = envelopes.map(({ id }) => cache.get(String(id)))
     const missing = envelopes.filter((_, i) => held[i] === undefined).map(({ id }) => id)
     const read =
       missing.length === 0
         ? []
-        : yield* sql<Rows.GroupRow>`
-            select id, env_id, sequences, tokens, scores, policy_step, created_at, encoding, payload
-            from grp where id = any(${Rows.array("int8", missing)}::bigint[])`
-    const stored = new Map(
-      (yield* Effect.forEach(read, Rows.toStoredGroup, { concurrency: "unbounded" })).map((group) => [group.id, group])
+        : yield* sql<Pick<Rows.GroupRow, "id" | "encoding" | "payload">>`
+            select id, encoding, payload from grp where id = any(${Rows.array("int8", missing)}::bigint[])`
+    const decoded = new Map(
+      yield* Effect.forEach(
+        read,
+        ({ encoding, id, payload }) =>
+          Effect.map(Codec.decode({ encoding, bytes: payload }), (payload) => [id, payload] as const),
+        { concurrency: "unbounded" }
+      )
     )
     return envelopes.map((row, i) => {
       const envelope = Rows.toEnvelope(row)
-      const payload = held[i] ?? stored.get(envelope.id)!.payload
       // Its turn has come; should the batch come back, the database has it.
       cache.remove(envelope.id)
-      return { ...envelope, payload }
+      // A batch's groups are never removed while it is leased.
+      return { ...envelope, payload: held[i] ?? decoded.get(row.id)! }
     })
   })
 
-  const claim: Batches["claim"] = Effect.fn("PgTrajectoryStore.claim")(function* (name, { lease, owner }) {
+  const claim: Batches["claim"] = Effect.fn("PgTrajectoryStore.claim")(function* (name, options) {
     const leased = yield* turnOf(name).withPermits(1)(
       Effect.gen(function* () {
-        const view = yield* views.get(name)
+        const { isCurrent, view } = yield* views.recent(name)
         if (view === undefined || !view.run.registered) return yield* new UnknownRun({ run: name })
         const millis = yield* Clock.currentTimeMillis
-        if (!canClaim(view, millis)) return undefined
+        if (isCurrent && !canClaim(view, millis)) return undefined
         const now = new Date(millis)
-        const until = new Date(millis + Duration.toMillis(lease))
-        const row = yield* sql.withTransaction(
-          Effect.gen(function* () {
-            const [run] = yield* sql<{ batch_size: number; has_free: boolean }>`
-              select batch_size, exists (
-                select from batch
-                where run_id = run.id and acked_at is null and (lease_until is null or lease_until <= ${now})
-              ) as has_free
-              from run where id = ${view.run.id} and ended_at is null for no key update`
-            if (run === undefined) return undefined
-            const [returned] = run.has_free ? yield* redeliver(view.run.id, owner, now, until) : []
-            return returned ?? (yield* form(view.run.id, run.batch_size, minimumShares(view), owner, now, until))
-          })
-        )
+        const until = new Date(millis + Duration.toMillis(options.lease))
+        const row = yield* lease(view, options.owner, now, until)
         if (row === undefined) return undefined
-        changes.changed(name)
+        changes.counted(name)
         return { row, until }
       })
     )
@@ -200,7 +248,7 @@ export const make = Effect.fnUntraced(function* (
     const { row, until } = leased
     const batch = { id: String(row.id), leaseToken: row.lease_token }
     // A claimer that goes away before it has the groups must not keep others waiting for the lease to run out.
-    const groups = yield* groupsOf(row.id).pipe(Effect.onError(() => Effect.ignore(nack(batch))))
+    const groups = yield* groupsOf(row.envelopes).pipe(Effect.onError(() => Effect.ignore(nack(batch))))
     return Option.some<ClaimedBatch>({
       ...batch,
       step: Number(row.step),
@@ -235,7 +283,7 @@ export const make = Effect.fnUntraced(function* (
         )
         select name from run join acked on run.id = acked.run_id`
     )
-    changes.changed(name)
+    changes.counted(name)
   }, Failure.orStoreError)
 
   const nack: Batches["nack"] = Effect.fn("PgTrajectoryStore.nack")(function* (batch) {
@@ -250,7 +298,7 @@ export const make = Effect.fnUntraced(function* (
         )
         select name from run join returned on run.id = returned.run_id`
     )
-    changes.changed(name)
+    changes.counted(name)
   }, Failure.orStoreError)
 
   const extendLease: Batches["extendLease"] = Effect.fn("PgTrajectoryStore.extendLease")(function* (batch, lease) {
@@ -266,7 +314,7 @@ export const make = Effect.fnUntraced(function* (
         )
         select name from run join extended on run.id = extended.run_id`
     )
-    views.invalidate(name)
+    views.invalidateCounts(name)
   }, Failure.orStoreError)
 
   return { claim, ack, nack, extendLease }

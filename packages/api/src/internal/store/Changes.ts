@@ -12,6 +12,8 @@ import type { Views } from "./Views.ts"
 export interface Changes {
   /** This process has changed the run. */
   readonly changed: (run: string) => void
+  /** This process has changed how much waits, or who has which batch, and nothing else of the run. */
+  readonly counted: (run: string) => void
   readonly stream: (run: string) => Stream.Stream<void>
 }
 
@@ -32,12 +34,21 @@ export const make = Effect.fnUntraced(function* (
     if (topic !== undefined) PubSub.publishUnsafe(topic, undefined)
   }
 
-  const changed = (run: string): void => {
-    views.invalidate(run)
+  const tellAll = (run: string): void => {
     publish(run)
     if (database.kind === "pglite") return
     untold.add(run)
     Queue.offerUnsafe(wake, undefined)
+  }
+
+  const changed = (run: string): void => {
+    views.invalidate(run)
+    tellAll(run)
+  }
+
+  const counted = (run: string): void => {
+    views.invalidateCounts(run)
+    tellAll(run)
   }
 
   const stream = (run: string): Stream.Stream<void> =>
@@ -89,5 +100,5 @@ export const make = Effect.fnUntraced(function* (
       Effect.forkScoped
     )
   }
-  return { changed, stream }
+  return { changed, counted, stream }
 })

@@ -87,7 +87,9 @@ export const make = Effect.fnUntraced(function* (
   )
 
   const start: Runs["start"] = Effect.fnUntraced(function* (name: string) {
-    const { run } = yield* viewOf(name)
+    const { view } = yield* views.recent(name)
+    if (view === undefined || !view.run.registered) return yield* new UnknownRun({ run: name })
+    const { run } = view
     if (run.started) return
     yield* sql`update run set is_started = true where id = ${run.id} and ended_at is null`
     changes.changed(name)

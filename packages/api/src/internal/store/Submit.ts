@@ -29,6 +29,11 @@ interface Pending {
   readonly outcomes: Deferred.Deferred<ReadonlyArray<Outcome>, StoreError>
 }
 
+interface Amount {
+  readonly sequences: number
+  readonly bytes: number
+}
+
 export interface Submit {
   readonly submit: (
     run: string,
@@ -55,6 +60,8 @@ export const make = Effect.fnUntraced(function* (
   const { insertMixed, insertQueued } = yield* Insert.make(cache)
   const queue = yield* Queue.unbounded<Pending>()
   const waiting = new Set<Pending>()
+  /** By view: what was written since it was read. */
+  const written = new WeakMap<RunView, Amount>()
   let waitingBytes = 0
   let waitingSequences = 0
 
@@ -66,7 +73,7 @@ export const make = Effect.fnUntraced(function* (
     on conflict (name) where ended_at is null do nothing`
 
   const currentView = Effect.fnUntraced(function* (name: string, now: Date) {
-    const view = yield* views.get(name)
+    const { view } = yield* views.recent(name)
     if (view !== undefined) return view
     yield* park(name, now)
     views.invalidate(name)
@@ -92,7 +99,15 @@ export const make = Effect.fnUntraced(function* (
       const outcomes = items.some((item) => isOdd(known, item))
         ? yield* insertMixed(id, items, now)
         : yield* insertQueued(id, items, now)
-      changes.changed(name)
+      if (outcomes === undefined) changes.changed(name)
+      else {
+        const before = written.get(known)
+        written.set(known, {
+          sequences: (before?.sequences ?? 0) + sequencesOf(items),
+          bytes: (before?.bytes ?? 0) + bytesOf(items)
+        })
+        changes.counted(name)
+      }
       if (outcomes !== undefined) return outcomes
     }
     return yield* new StoreError({
@@ -157,18 +172,31 @@ export const make = Effect.fnUntraced(function* (
     })
   )
 
+  /** What waits by this view, with what was written since it was read. */
+  const waitingBy = (view: RunView | undefined): Amount => {
+    const since = view === undefined ? undefined : written.get(view)
+    return (view?.queued ?? []).reduce(
+      (sum, { bytes, groups, sequences }) => ({
+        sequences: sum.sequences + groups * sequences,
+        bytes: sum.bytes + bytes
+      }),
+      { sequences: waitingSequences + (since?.sequences ?? 0), bytes: waitingBytes + (since?.bytes ?? 0) }
+    )
+  }
+
+  const isFull = ({ bytes, sequences }: Amount): boolean =>
+    sequences >= settings.maxQueuedSequences || bytes >= settings.maxQueuedBytes
+
   const refuseWhenFull = Effect.fnUntraced(function* (name: string) {
-    const view = yield* views.get(name)
-    const queued = view?.queued ?? []
-    const sequences = queued.reduce((sum, { groups, sequences }) => sum + groups * sequences, waitingSequences)
-    const bytes = queued.reduce((sum, { bytes }) => sum + bytes, waitingBytes)
-    const isFull = sequences >= settings.maxQueuedSequences || bytes >= settings.maxQueuedBytes
-    return isFull
-      ? yield* new QueueFull({
-          message: `the queue of run ${name} is full: ${sequences} sequences of at most ${settings.maxQueuedSequences}, ${bytes} bytes of at most ${settings.maxQueuedBytes}`,
-          retryAfterSeconds: 2
-        })
-      : undefined
+    const { isCurrent, view } = yield* views.recent(name)
+    if (!isFull(waitingBy(view))) return
+    // What was claimed since that view is not in it.
+    const { bytes, sequences } = waitingBy(isCurrent ? view : yield* views.get(name))
+    if (!isFull({ bytes, sequences })) return
+    return yield* new QueueFull({
+      message: `the queue of run ${name} is full: ${sequences} sequences of at most ${settings.maxQueuedSequences}, ${bytes} bytes of at most ${settings.maxQueuedBytes}`,
+      retryAfterSeconds: 2
+    })
   })
 
   const submit: Submit["submit"] = Effect.fnUntraced(function* (run, submissions) {
@@ -188,7 +216,7 @@ export const make = Effect.fnUntraced(function* (
     const pending: Pending = {
       run,
       items,
-      bytes: items.reduce((sum, { stored }) => sum + stored.bytes.length, 0),
+      bytes: bytesOf(items),
       outcomes: yield* Deferred.make<ReadonlyArray<Outcome>, StoreError>()
     }
     waiting.add(pending)
@@ -202,3 +230,6 @@ export const make = Effect.fnUntraced(function* (
 
 const sequencesOf = (items: ReadonlyArray<Insert.Item>): number =>
   items.reduce((sum, { submission }) => sum + submission.sequences, 0)
+
+const bytesOf = (items: ReadonlyArray<Insert.Item>): number =>
+  items.reduce((sum, { stored }) => sum + stored.bytes.length, 0)

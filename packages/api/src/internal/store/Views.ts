@@ -2,6 +2,9 @@
  * What this process knows of a run: its row, environments, queue counts and open batches, read in one statement and kept until
  * something changes. After a write of this process the next reader reads anew; writes of others show after a notification, or
  * when the view is too old.
+ *
+ * Submissions and claims change counts alone, hundreds of times a second. Whoever needs the run and its environments, and the
+ * counts only roughly, takes a `recent` view and pays for no reading.
  */
 import { Clock, Deferred, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -19,13 +22,23 @@ export interface RunView extends QueueView {
 export interface Views {
   /** The current run of that name; undefined where there is none. */
   readonly get: (name: string) => Effect.Effect<RunView | undefined, SqlError>
+  /** The same, but that queue counts, leases and the run's number of batches may be a moment old; `isCurrent` tells. */
+  readonly recent: (name: string) => Effect.Effect<Recent, SqlError>
   /** What is known of the run is out of date. */
   readonly invalidate: (name: string) => void
+  /** Its counts, leases and number of batches are out of date. */
+  readonly invalidateCounts: (name: string) => void
   readonly invalidateAll: () => void
+}
+
+export interface Recent {
+  readonly view: RunView | undefined
+  readonly isCurrent: boolean
 }
 
 interface Loaded {
   readonly version: number
+  readonly structure: number
   readonly at: number
   readonly view: RunView | undefined
 }
@@ -33,6 +46,8 @@ interface Loaded {
 interface Entry {
   /** Grows with every change. */
   version: number
+  /** Grows with every change but those of counts. */
+  structure: number
   loaded: Loaded | undefined
   loading: { readonly version: number; readonly result: Deferred.Deferred<RunView | undefined, SqlError> } | undefined
 }
@@ -45,6 +60,11 @@ interface ViewRow {
     readonly leases: ReadonlyArray<number | null> | null
     readonly has_buffered: boolean
   }
+}
+
+const outdate = (entry: Entry): void => {
+  entry.version++
+  entry.structure++
 }
 
 export const make = Effect.fnUntraced(function* (
@@ -85,7 +105,7 @@ export const make = Effect.fnUntraced(function* (
   const entryOf = (name: string): Entry => {
     const known = entries.get(name)
     if (known !== undefined) return known
-    const entry: Entry = { version: 0, loaded: undefined, loading: undefined }
+    const entry: Entry = { version: 0, structure: 0, loaded: undefined, loading: undefined }
     entries.set(name, entry)
     return entry
   }
@@ -93,7 +113,7 @@ export const make = Effect.fnUntraced(function* (
   const get = Effect.fnUntraced(function* (name: string) {
     const entry = entryOf(name)
     const now = yield* Clock.currentTimeMillis
-    const { loaded, loading, version } = entry
+    const { loaded, loading, structure, version } = entry
     if (loaded !== undefined && loaded.version === version && now - loaded.at < lifetime) return loaded.view
     if (loading !== undefined && loading.version === version) return yield* Deferred.await(loading.result)
     const result = yield* Deferred.make<RunView | undefined, SqlError>()
@@ -102,7 +122,7 @@ export const make = Effect.fnUntraced(function* (
     yield* load(name).pipe(
       Effect.tap((view) =>
         Effect.sync(() => {
-          entry.loaded = { version, at: now, view }
+          entry.loaded = { version, structure, at: now, view }
           // Names of runs that are not there must not pile up.
           if (view === undefined && entry.version === version) entries.delete(name)
         })
@@ -119,15 +139,27 @@ export const make = Effect.fnUntraced(function* (
     return yield* Deferred.await(result)
   })
 
-  const invalidate = (name: string): void => {
-    const entry = entries.get(name)
-    if (entry !== undefined) entry.version++
-  }
+  const recent = Effect.fnUntraced(function* (name: string) {
+    const { loaded, structure, version } = entryOf(name)
+    const now = yield* Clock.currentTimeMillis
+    return loaded !== undefined && loaded.structure === structure && now - loaded.at < lifetime
+      ? { view: loaded.view, isCurrent: loaded.version === version }
+      : { view: yield* get(name), isCurrent: true }
+  })
+
   return {
     get,
-    invalidate,
+    recent,
+    invalidate: (name) => {
+      const entry = entries.get(name)
+      if (entry !== undefined) outdate(entry)
+    },
+    invalidateCounts: (name) => {
+      const entry = entries.get(name)
+      if (entry !== undefined) entry.version++
+    },
     invalidateAll: () => {
-      for (const entry of entries.values()) entry.version++
+      for (const entry of entries.values()) outdate(entry)
     }
   }
 })
