@@ -6,17 +6,24 @@
  * ending the stream frees its rows at once. Model and sampling run in a thread of their own: the caller's event loop sees
  * requests and one message of tokens for each step. Texts and stop strings are the server's.
  */
-import { Context, type Effect, type Stream } from "effect"
-import type {
-  EngineError,
+import { Cause, Context, Effect, Layer, Queue, Random, type Scope, Stream } from "effect"
+import type { DeviceKind } from "../exec/Executor.ts"
+import type { DecodeModel } from "./DecodeGraph.ts"
+import type { Answer, Command } from "./EngineProtocol.ts"
+import { type EngineSettings, defaults } from "./EngineSettings.ts"
+import * as EngineThread from "./EngineThread.ts"
+import {
+  type EngineError,
   EngineFailed,
-  EngineStatus,
-  Generated,
-  GenerateRequest,
-  Scored,
-  ScoreRequest,
-  TokenEvent
+  fromPlain,
+  type EngineStatus,
+  type Generated,
+  type GenerateRequest,
+  type Scored,
+  type ScoreRequest,
+  type TokenEvent
 } from "./Generation.ts"
+import * as RequestCheck from "./RequestCheck.ts"
 
 export * from "./Generation.ts"
 
@@ -37,3 +44,141 @@ export interface Shape {
 }
 
 export class Engine extends Context.Service<Engine, Shape>()("@atropos/trainer/policy/Engine") {}
+
+/** Numbers copied at once: a few milliseconds of the caller's event loop. */
+const copiedAtOnce = 2 ** 20
+
+export interface EngineOptions {
+  readonly model: DecodeModel
+  /** The weights to begin with. */
+  readonly initial: { readonly policy: string; readonly policyVersion: number; readonly parameters: Float32Array }
+  readonly device: DeviceKind
+  readonly settings?: Partial<EngineSettings>
+}
+
+/** Starts the engine; it ends with the scope. Fails where the thread cannot load the model. */
+export const make = Effect.fnUntraced(function* (
+  options: EngineOptions
+): Effect.fn.Return<Shape, EngineFailed, Scope.Scope> {
+  const settings = { ...defaults, ...options.settings }
+  const { maxPositions, vocabulary } = options.model
+  const maxSequenceTokens = Math.min(settings.maxSequenceTokens || maxPositions, maxPositions)
+  const limits = { vocabulary, maxSequenceTokens }
+  /** The newest of each name, the one loaded last at the end: what a new thread is given. */
+  const newest = new Map<string, EngineThread.Load>()
+  const { parameters, ...initial } = options.initial
+  newest.set(initial.policy, { ...initial, parameters: yield* shared(parameters) })
+  const data: EngineThread.Setup = { model: options.model, device: options.device, settings }
+  const thread = yield* EngineThread.make(data, () => [...newest.values()])
+
+  /** One answer of the given kind; interrupting it withdraws the request. */
+  const ask = <Tag extends Answer["_tag"], E extends EngineError>(
+    tag: Tag,
+    make: (id: number) => Command
+  ): Effect.Effect<Extract<Answer, { readonly _tag: Tag }>, E | EngineFailed> =>
+    Effect.callback((resume) => {
+      const id = thread.nextId()
+      thread.ask(make(id), { onAnswer: (answer) => resume(settle(tag, answer)) })
+      return Effect.sync(() => thread.tell({ _tag: "Cancel", id }))
+    })
+
+  const seeded = Effect.fnUntraced(function* (request: GenerateRequest) {
+    yield* RequestCheck.checkGenerate(request, limits)
+    return { ...request, seed: request.seed ?? (yield* Random.nextInt) }
+  })
+
+  const status = Effect.map(
+    ask<"Status", EngineFailed>("Status", (id) => ({ _tag: "Status", id })),
+    (answer) => answer.status
+  )
+  const down: Omit<EngineStatus, "restarts"> = {
+    running: 0,
+    waiting: 0,
+    tokensPerSecond: 0,
+    generatedTokens: 0,
+    promptTokens: 0,
+    kvBytes: 0,
+    kvLimitBytes: settings.kvMemoryMegabytes * 2 ** 20,
+    policies: []
+  }
+
+  return Engine.of({
+    generate: Effect.fn("Engine.generate")(function* (request) {
+      const checked = yield* seeded(request)
+      const answer = yield* ask<"Generated", EngineError>("Generated", (id) => ({
+        _tag: "Generate",
+        id,
+        request: checked,
+        stream: false
+      }))
+      return answer.choices
+    }),
+    stream: (request) =>
+      Stream.callback<TokenEvent, EngineError>((queue) =>
+        Effect.gen(function* () {
+          const checked = yield* seeded(request)
+          const id = thread.nextId()
+          yield* Effect.addFinalizer(() => Effect.sync(() => thread.tell({ _tag: "Cancel", id })))
+          thread.ask(
+            { _tag: "Generate", id, request: checked, stream: true },
+            {
+              onToken: ({ id: _, ...event }) => Queue.offerUnsafe(queue, event),
+              onAnswer: (answer) => {
+                if (answer._tag === "Generated") Queue.endUnsafe(queue)
+                else Queue.failCauseUnsafe(queue, Cause.fail(failureOf(answer)))
+              }
+            }
+          )
+          return yield* Effect.never
+        })
+      ),
+    score: Effect.fn("Engine.score")(function* (request) {
+      yield* RequestCheck.checkScore(request, limits)
+      const answer = yield* ask<"Scored", EngineError>("Scored", (id) => ({ _tag: "Score", id, request }))
+      return answer.scored
+    }),
+    load: Effect.fn("Engine.load")(function* (policy, policyVersion, parameters) {
+      const load = { policy, policyVersion, parameters: yield* shared(parameters) }
+      newest.delete(policy)
+      newest.set(policy, load)
+      yield* ask<"Loaded", EngineFailed>("Loaded", (id) => ({ ...load, _tag: "Load", id }))
+    }),
+    unload: (policy) =>
+      Effect.sync(() => {
+        newest.delete(policy)
+        thread.tell({ _tag: "Unload", policy })
+      }),
+    status: Effect.map(
+      Effect.catch(status, () => Effect.succeed(down)),
+      (status) => ({ ...status, restarts: thread.restarts() })
+    ),
+    health: Effect.asVoid(status)
+  })
+})
+
+export const layer = (options: EngineOptions): Layer.Layer<Engine, EngineFailed> => Layer.effect(Engine, make(options))
+
+/** A copy that both threads can read: one that the caller may change afterwards, made without holding up its event loop. */
+const shared = Effect.fnUntraced(function* (numbers: Float32Array) {
+  const copy = new Float32Array(new SharedArrayBuffer(numbers.byteLength))
+  for (let at = 0; at < numbers.length; at += copiedAtOnce) {
+    copy.set(numbers.subarray(at, at + copiedAtOnce), at)
+    if (at + copiedAtOnce < numbers.length) yield* Effect.yieldNow
+  }
+  return copy
+})
+
+const failureOf = (answer: Answer | EngineFailed): EngineError => {
+  if (answer._tag === "EngineFailed") return answer
+  if (answer._tag === "Failed") return fromPlain(answer.error)
+  return new EngineFailed({ message: `the engine answered with ${answer._tag}` })
+}
+
+const settle = <Tag extends Answer["_tag"], E>(
+  tag: Tag,
+  answer: Answer | EngineFailed
+): Effect.Effect<Extract<Answer, { readonly _tag: Tag }>, E | EngineFailed> =>
+  // Compared just now; errors of a kind the command does not raise are not sent.
+  answer._tag === tag
+    ? Effect.succeed(answer as Extract<Answer, { readonly _tag: Tag }>)
+    : Effect.fail(failureOf(answer) as E | EngineFailed)

@@ -127,6 +127,12 @@ export class EngineFailed extends Schema.TaggedError<EngineFailed>()("EngineFail
 export const EngineError = Schema.Union([PromptTooLong, InvalidRequest, UnknownPolicy, EngineOverloaded, EngineFailed])
 export type EngineError = typeof EngineError.Type
 
+/** An error as it crosses from the engine's thread: plain data, without its class. */
+export type PlainError = typeof EngineError.Encoded
+
+export const toPlain = Schema.encodeSync(EngineError)
+export const fromPlain = Schema.decodeSync(EngineError)
+
 /** Weights the engine holds: the newest of each name, and older ones that requests still run on. */
 export interface LoadedPolicy {
   readonly policy: string

@@ -1,0 +1,41 @@
+/**
+ * One run of a decoder over new positions of several sequences: what the engine asks of a model.
+ *
+ * Positions beyond a row's own count are padding: what is computed for them is finite and of no meaning, and no real position
+ * sees it. At least two rows of numbers go through every product of matrices: with one, other kernels are used, and the same
+ * token would get slightly other numbers alone than in company.
+ */
+import type { Effect } from "effect"
+import type { ExecutorError } from "../exec/Executor.ts"
+import type { KvCache, KvShape } from "./KvCache.ts"
+import type { Row } from "./Sampler.ts"
+
+/** B rows of T new positions each, after what the first B rows of the cache hold. */
+export interface DecodeInput {
+  readonly rows: number
+  readonly width: number
+  /** [B, T] token ids, padded on the right. */
+  readonly tokens: Int32Array
+  readonly cache: KvCache
+  /** [R] places b * T + t whose logits are wanted, at least two. */
+  readonly outputs: Int32Array
+  /** [R] of the rows that come back. */
+  readonly inverseTemperatures: Float32Array
+}
+
+export interface DecodeOutput {
+  /** (R) */
+  readonly rows: ReadonlyArray<Row>
+  /** [L, 2, B, KV, T, D] keys and values of the new positions. */
+  readonly entries: Float32Array
+}
+
+/** `W` stands for weights on the device. */
+export interface DecodeProgram<W> {
+  readonly shape: KvShape
+  readonly vocabulary: number
+  readonly run: (weights: W, input: DecodeInput) => Effect.Effect<DecodeOutput, ExecutorError>
+  /** Weights from a flat vector in the model's layout. */
+  readonly put: (parameters: Float32Array) => Effect.Effect<W, ExecutorError>
+  readonly free: (weights: W) => Effect.Effect<void>
+}

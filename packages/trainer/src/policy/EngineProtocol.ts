@@ -1,0 +1,52 @@
+/** What goes between the engine's two threads. Errors cross as `EngineError`'s encoded form. */
+import type {
+  Alternatives,
+  EngineStatus,
+  Generated,
+  GenerateRequest,
+  Scored,
+  PlainError,
+  ScoreRequest
+} from "./Generation.ts"
+
+export type SeededRequest = GenerateRequest & { readonly seed: number }
+
+/** To the engine's thread. */
+export type Command =
+  | { readonly _tag: "Generate"; readonly id: number; readonly request: SeededRequest; readonly stream: boolean }
+  | { readonly _tag: "Score"; readonly id: number; readonly request: ScoreRequest }
+  | { readonly _tag: "Cancel"; readonly id: number }
+  | {
+      readonly _tag: "Load"
+      readonly id: number
+      readonly policy: string
+      readonly policyVersion: number
+      readonly parameters: Float32Array
+    }
+  | { readonly _tag: "Unload"; readonly policy: string }
+  | { readonly _tag: "Status"; readonly id: number }
+
+/** A token of a request that is streamed. */
+export interface SampledToken {
+  readonly id: number
+  readonly index: number
+  readonly token: number
+  readonly logprob: number
+  readonly policy: string
+  readonly policyVersion: number
+  readonly alternatives?: Alternatives
+  readonly finishReason?: Generated["finishReason"]
+}
+
+export type Answer =
+  | { readonly _tag: "Generated"; readonly id: number; readonly choices: ReadonlyArray<Generated> }
+  | { readonly _tag: "Scored"; readonly id: number; readonly scored: Scored }
+  | { readonly _tag: "Failed"; readonly id: number; readonly error: PlainError }
+  | { readonly _tag: "Loaded"; readonly id: number }
+  | { readonly _tag: "Status"; readonly id: number; readonly status: Omit<EngineStatus, "restarts"> }
+
+/** From the engine's thread: all that one step brought. */
+export interface Report {
+  readonly tokens: ReadonlyArray<SampledToken>
+  readonly answers: ReadonlyArray<Answer>
+}

@@ -1,0 +1,46 @@
+/**
+ * The engine's thread: carries out commands between steps of the generator, and reports each step in one message.
+ *
+ * An error ends the thread; its owner sees that and starts another.
+ */
+import { Effect, Latch } from "effect"
+import { parentPort, workerData } from "node:worker_threads"
+import * as Ort from "../../exec/Ort.ts"
+import * as DecodeRun from "../DecodeRun.ts"
+import type { Command } from "../EngineProtocol.ts"
+import type { Message, Setup } from "../EngineThread.ts"
+import * as Generator from "../Generator.ts"
+
+/** Below this, a second thread costs more than it does. */
+const smallModel = 2_000_000
+
+const program = Effect.gen(function* () {
+  const port = parentPort
+  if (port === null) return yield* Effect.die("this module is a thread of the engine")
+  // The owner started this thread with these.
+  const { device, model, settings } = workerData as Setup
+  const threads = settings.threads === 0 && model.parameters < smallModel ? 1 : settings.threads
+  const executor = yield* Ort.make({ device, threads })
+  const generator = Generator.make(yield* DecodeRun.make(executor, model), settings)
+  const commands: Array<Command> = []
+  const work = yield* Latch.make()
+  port.on("message", (command: Command) => {
+    commands.push(command)
+    work.openUnsafe()
+  })
+  const send = (message: Message) => port.postMessage(message)
+  send({ _tag: "Ready" })
+  for (;;) {
+    if (commands.length === 0 && generator.isIdle()) {
+      work.closeUnsafe()
+      yield* work.await
+    }
+    for (const command of commands.splice(0)) yield* generator.execute(command)
+    yield* generator.step
+    const report = generator.takeReport()
+    if (report.tokens.length + report.answers.length > 0) send({ _tag: "Report", ...report })
+  }
+}).pipe(Effect.scoped)
+
+// Outside of Effect a rejection is what ends the thread with its error.
+await Effect.runPromise(program)
