@@ -1,7 +1,7 @@
 /** Weights pushed to stand-ins of vLLM and SGLang that check every request, to our policy server, and to an engine in this process. */
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Deferred, Effect, Fiber, FileSystem, Layer } from "effect"
+import { Effect, Fiber, FileSystem, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as TestServer from "../../core/test/inference/TestServer.ts"
 import * as WeightSync from "../src/WeightSync.ts"
@@ -24,20 +24,21 @@ const readAdapter = (folder: string) =>
 
 const weights = (version: number): WeightSync.Weights => ({ version, parameters: Float32Array.of(version, 0.5) })
 
+const error = (status: number, message: string): TestServer.Reply => ({ status, json: { error: { message } } })
+
 /** A server with vLLM's adapter endpoints: it fails where an adapter is unreadable, loaded twice, or not there. */
 const vllm = (override: (asked: TestServer.Asked, count: number) => TestServer.Reply | undefined = () => undefined) =>
   Effect.gen(function* () {
     const loaded = new Set<string>()
     const fs = yield* FileSystem.FileSystem
-    const run = Effect.runPromiseWith(yield* Effect.context<never>())
-    const error = (status: number, message: string): TestServer.Reply => ({ status, json: { error: { message } } })
+    const run = Effect.runPromiseWith(yield* Effect.context())
     const server = yield* TestServer.make(async (asked, count) => {
       const given = override(asked, count)
       if (given !== undefined) return given
       const { lora_name: name, lora_path: path } = asked.body as { lora_name: string; lora_path: string }
       if (asked.path === "/v1/load_lora_adapter") {
         if (loaded.has(name)) return error(400, `The lora adapter '${name}' has already been loaded.`)
-        const files = await run(Effect.orElseSucceed(fs.readDirectory(path), () => []))
+        const files = await run(Effect.orElseSucceed(fs.readDirectory(path), (): Array<string> => []))
         if (!files.includes("adapter.json")) return error(404, `No adapter found for '${name}'`)
         loaded.add(name)
         return { text: `Success: LoRA adapter '${name}' added successfully.` }

@@ -127,8 +127,8 @@ const neutral: { readonly [parameter: string]: (value: unknown, body: Body) => b
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** Reads the parameters of `schema`; those of `apart` are the caller's to read. */
-export const reader = <Fields extends Schema.Struct.Fields, A>(
-  schema: Schema.Codec<A, unknown> & { readonly fields: Fields },
+export const reader = <A>(
+  schema: Schema.Codec<A, unknown> & { readonly fields: Schema.Struct.Fields },
   apart: ReadonlyArray<string>
 ) => {
   const decode = Schema.decodeUnknownEffect(schema)

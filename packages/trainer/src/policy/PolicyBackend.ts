@@ -40,6 +40,9 @@ const fromEngine = (error: EngineError): InferenceError => {
   }
 }
 
+const plain = (text: string, finishReason: string) =>
+  Effect.succeed<ToolCalls.ParsedAnswer>({ content: text, toolCalls: [], finishReason })
+
 const toTokenChoice = ({ finishReason, logprobs, policyVersion, tokens }: Completions.Completion): TokenChoice => ({
   tokens,
   logprobs,
@@ -95,9 +98,6 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.O
       }
     } satisfies Answer
   })
-
-  const plain = (text: string, finishReason: string) =>
-    Effect.succeed<ToolCalls.ParsedAnswer>({ content: text, toolCalls: [], finishReason })
 
   return {
     server,

@@ -1,12 +1,20 @@
 /** The `openai` package of JavaScript against the policy server, unchanged. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import OpenAI from "openai"
+import OpenAI, { type APIError, BadRequestError, NotFoundError, RateLimitError } from "openai"
 import * as ScriptedEngine from "./ScriptedEngine.ts"
 import * as TestPolicyServer from "./TestPolicyServer.ts"
 
 const clientOf = (url: string, options: object = {}): OpenAI =>
   new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0, ...options })
+
+const failure = (ask: Promise<unknown>) =>
+  Effect.promise(() =>
+    ask.then(
+      () => assert.fail("an error was expected"),
+      (error: unknown) => error as APIError
+    )
+  )
 
 const hello = [{ role: "user" as const, content: "hi" }]
 
@@ -115,7 +123,9 @@ describe("openai package", () => {
       )
       const [first, second] = ids.choices
       assert.deepStrictEqual([first!.text, second!.text], ["hi2.0", "!1.0"])
-      assert.deepStrictEqual(first!.logprobs as unknown, {
+      // The package's types know no tokens without logprobs, as the first of a prompt is.
+      const told: unknown = first!.logprobs
+      assert.deepStrictEqual(told, {
         tokens: ["h", "i", "2", ".", "0", "<|im_end|>"],
         token_logprobs: [null, -0.25, -0.125, -0.25, -0.375, -0.5],
         top_logprobs: [null, { i: -0.25 }, { "2": -0.125 }, { ".": -0.25 }, { "0": -0.375 }, { "<|im_end|>": -0.5 }],
@@ -125,7 +135,8 @@ describe("openai package", () => {
         client.completions.create({ model: "test-policy", prompt: "hi", max_tokens: 0, echo: true, logprobs: 0 })
       )
       assert.strictEqual(silent.choices[0]!.text, "hi")
-      assert.deepStrictEqual(silent.choices[0]!.logprobs!.token_logprobs as unknown, [null, -0.25])
+      const logprobs: ReadonlyArray<unknown> = silent.choices[0]!.logprobs!.token_logprobs!
+      assert.deepStrictEqual(logprobs, [null, -0.25])
     })
   )
 
@@ -222,21 +233,14 @@ describe("openai package", () => {
         ["test-policy", "base"]
       )
       assert.strictEqual((yield* Effect.promise(() => client.models.retrieve("test-policy"))).id, "test-policy")
-      const failure = (ask: Promise<unknown>) =>
-        Effect.promise(() =>
-          ask.then(
-            () => assert.fail("an error was expected"),
-            (error: unknown) => error as InstanceType<typeof OpenAI.APIError>
-          )
-        )
       const unknown = yield* failure(client.chat.completions.create({ model: "gpt-4", messages: hello }))
-      assert.instanceOf(unknown, OpenAI.NotFoundError)
+      assert.instanceOf(unknown, NotFoundError)
       assert.deepStrictEqual([unknown.code, unknown.param], ["model_not_found", "model"])
       const long = yield* failure(client.completions.create({ model: "test-policy", prompt: "a".repeat(64) }))
-      assert.instanceOf(long, OpenAI.BadRequestError)
+      assert.instanceOf(long, BadRequestError)
       assert.deepStrictEqual([long.code, long.param], ["context_length_exceeded", "prompt"])
       const full = yield* failure(client.chat.completions.create({ model: "test-policy", messages: hello, n: 2 }))
-      assert.instanceOf(full, OpenAI.RateLimitError)
+      assert.instanceOf(full, RateLimitError)
       assert.deepStrictEqual([full.headers?.get("retry-after"), full.headers?.get("retry-after-ms")], ["2", "1500"])
     })
   )

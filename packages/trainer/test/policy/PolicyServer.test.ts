@@ -27,6 +27,11 @@ const ask = (url: string, path: string, body?: unknown, init: RequestInit = {}):
     return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
   })
 
+const withToken = (token: string): RequestInit => ({ headers: { authorization: `Bearer ${token}` } })
+
+/** What a completion says, and with which weights. */
+const text = (reply: Reply) => [reply.json.choices[0].text, reply.headers.get("x-policy-version")]
+
 const message = [{ role: "user", content: "hi" }]
 
 describe("policy server", () => {
@@ -194,7 +199,7 @@ describe("policy server", () => {
         }
       })
       // Undici's option for bodies of unknown length, which the DOM's types lack.
-      const unknown = yield* ask(url, "/v1/completions", "", { body: chunked, duplex: "half" } as RequestInit)
+      const unknown = yield* ask(url, "/v1/completions", "", { body: chunked, duplex: "half" })
       assert.strictEqual(unknown.status, 413)
       assert.strictEqual((yield* ask(url, "/v1/completions", { prompt: "x" })).status, 200)
     })
@@ -203,7 +208,6 @@ describe("policy server", () => {
   it.live("asks for a token everywhere but at /health where it has one", () =>
     Effect.gen(function* () {
       const { url } = yield* serve(() => "ok", { tokens: [Redacted.make("secret-1"), Redacted.make("secret-2")] })
-      const withToken = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
       assert.strictEqual((yield* ask(url, "/health")).status, 200)
       for (const path of ["/v1/models", "/metrics", "/nowhere"]) {
         assert.strictEqual((yield* ask(url, path)).status, 401, path)
@@ -281,7 +285,6 @@ describe("policy server", () => {
       const load = (name: string, folder: string, more: object = {}) =>
         ask(url, "/v1/load_lora_adapter", { lora_name: name, lora_path: folder, ...more })
       const complete = (body: object = {}) => ask(url, "/v1/completions", { prompt: "x", ...body })
-      const text = (reply: Reply) => [reply.json.choices[0].text, reply.headers.get("x-policy-version")]
 
       yield* server.gate.close
       const before = yield* Effect.forkChild(complete())

@@ -90,15 +90,16 @@ export const make = (
       return weights
     })
 
+    const hasRoom = (n: number) => rows + n <= maxRows
     const takeRows = (n: number) =>
       Effect.gen(function* () {
-        if (rows + n > maxRows && waiting + n > maxWaiting) {
+        if (!hasRoom(n) && waiting + n > maxWaiting) {
           return yield* new Engine.EngineOverloaded({ waiting, retryAfterMillis })
         }
         waiting += n
         yield* Effect.ensuring(
           Effect.gen(function* () {
-            while (rows + n > maxRows) yield* Queue.take(freed)
+            while (!hasRoom(n)) yield* Queue.take(freed)
             rows += n
           }),
           Effect.sync(() => {

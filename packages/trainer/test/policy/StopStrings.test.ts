@@ -67,12 +67,12 @@ describe("StopStrings", () => {
   })
 })
 
-describe("TextPieces", () => {
-  const pieces = (tokens: ReadonlyArray<number>) => {
-    const text = TextPieces.make(Tokenizer.bytes)
-    return [...tokens.map(text.feed), text.rest()]
-  }
+const pieces = (tokens: ReadonlyArray<number>) => {
+  const text = TextPieces.make(Tokenizer.bytes)
+  return [...tokens.map(text.feed), text.rest()]
+}
 
+describe("TextPieces", () => {
   it.prop("joined they are the text of all tokens, valid or not", [Schema.Array(Schema.Natural)], ([numbers]) => {
     const tokens = numbers.map((number) => number % 259)
     const joined = pieces(tokens).join("")
