@@ -25,8 +25,6 @@ export interface Options {
   readonly nextStep: Option.Option<number>
   /** Whether a checkpoint holds this batch: then a predecessor's lease on it ends in an acknowledgement. */
   readonly isSettled: (batch: { readonly id: string; readonly step: number }) => boolean
-  /** What a journal without history begins with: the first step of a run that was registered just now. */
-  readonly firstStep: Option.Option<number>
   readonly prefetch: number
 }
 
@@ -70,10 +68,7 @@ export const make = Effect.fn("Deliveries.make")(function* (
     LeaseJournal.read(folder),
     (cause) => new TrainerError({ reason: "checkpoint", message: cause.message, cause })
   )
-  const firstStep = Option.match(options.firstStep, {
-    onSome: (step) => step,
-    onNone: () => Option.match(previous, { onNone: () => null, onSome: (journal) => journal.firstStep })
-  })
+  const firstStep = Option.match(previous, { onNone: () => null, onSome: (journal) => journal.firstStep })
   const writeJournal = Effect.suspend(() =>
     LeaseJournal.write(folder, {
       firstStep,
@@ -177,7 +172,7 @@ export const make = Effect.fn("Deliveries.make")(function* (
     Option.match({ onNone: () => claimOne, onSome: Effect.succeed })
   )
 
-  let nextStep = Option.getOrUndefined(options.nextStep) ?? firstStep ?? undefined
+  let nextStep = Option.getOrUndefined(options.nextStep)
   let ordered = true
   const pause = Duration.min(Duration.seconds(1), Duration.divideUnsafe(lease, 8))
 

@@ -3,10 +3,11 @@
  * checkpoint holds.
  *
  * A run that is registered already stays as it is; the service's batch size then rules. Metrics that cannot be recorded are logged
- * and lost; all else follows `Trainer` and `Deliveries`. When the stream ends, however, nothing stays leased.
+ * and lost; all else follows `Trainer` and `Deliveries`. When the stream ends, however it does, nothing stays leased.
  */
 import { TrajectoryClient } from "@atropos/core"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
+import * as LeaseJournal from "./checkpoint/LeaseJournal.ts"
 import * as Deliveries from "./Deliveries.ts"
 import * as StepMetrics from "./StepMetrics.ts"
 import type { Trainer } from "./Trainer.ts"
@@ -19,10 +20,13 @@ export interface Options {
   readonly owner: string
 }
 
+const unwritable = (cause: { readonly message: string }) =>
+  new TrainerError({ reason: "checkpoint", message: cause.message, cause })
+
 const refused = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "service", message: `the trajectory service: ${cause.message}`, cause })
 
-/** Announces the run; says at which step its batches begin where it is new. */
+/** Announces the run; answers with the step of the batch that should come first, where that is known. */
 const register = Effect.fn("ServiceTraining.register")(function* (trainer: Trainer, { settings }: Options) {
   const client = yield* TrajectoryClient.TrajectoryClient
   const { trainer: given } = settings
@@ -30,6 +34,14 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
   const patient = <A>(effect: Effect.Effect<A, TrajectoryClient.TrajectoryError>) =>
     effect.pipe(Effect.retry(Deliveries.patiently), Effect.mapError(refused))
   const before = yield* patient(client.runInfo)
+  const journal = yield* Effect.mapError(LeaseJournal.read(given.savePath), unwritable)
+  const isNew = before.batchSize < 0
+  if (isNew) {
+    // Written first, so that whoever comes after a crash knows it too. Leases on another database's batches mean nothing here.
+    yield* Effect.mapError(LeaseJournal.write(given.savePath, { firstStep: step, leases: [] }), unwritable)
+  } else if (before.batchSize !== given.batchSize) {
+    yield* Effect.logWarning("the run has another batch size", { run: given.run, batchSize: before.batchSize })
+  }
   yield* patient(
     client.registerRun({
       name: given.run,
@@ -43,10 +55,10 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
       wandbProject: given.wandbProject
     })
   )
-  if (before.batchSize >= 0 && before.batchSize !== given.batchSize) {
-    yield* Effect.logWarning("the run has another batch size", { run: given.run, batchSize: before.batchSize })
-  }
-  return before.batchSize < 0 ? Option.some(step) : Option.none<number>()
+  if (isNew) return Option.some(step)
+  const first = Option.flatMap(journal, ({ firstStep }) => Option.fromNullishOr(firstStep))
+  const known = [first, yield* trainer.nextBatchStep].flatMap(Option.toArray)
+  return known.length === 0 ? Option.none<number>() : Option.some(Math.max(...known))
 })
 
 /** The metrics of every step, trained from the service. */
@@ -62,7 +74,6 @@ export const steps = (
     Effect.gen(function* () {
       const client = yield* TrajectoryClient.TrajectoryClient
       const { leaseSeconds, prefetch, savePath } = options.settings.trainer
-      const firstStep = yield* register(trainer, options)
       const deliveries = yield* Deliveries.make({
         client,
         owner: options.owner,
@@ -70,9 +81,7 @@ export const steps = (
         folder: savePath,
         prefetch,
         isSettled: trainer.isSettled,
-        // A new run counts from its first step, whatever an earlier one had.
-        nextStep: Option.isSome(firstStep) ? firstStep : yield* trainer.nextBatchStep,
-        firstStep
+        nextStep: yield* register(trainer, options)
       })
       return trainer
         .steps(deliveries.batches, deliveries.settle)

@@ -40,7 +40,6 @@ const deliveriesOf = Effect.fnUntraced(function* (
     leaseSeconds,
     folder: options.folder ?? (yield* folder),
     nextStep: Option.some(5),
-    firstStep: Option.none(),
     prefetch: 0,
     isSettled: () => false,
     ...options
@@ -102,7 +101,8 @@ layer(NodeServices.layer)("Deliveries", (it) => {
     Effect.gen(function* () {
       const client = yield* serviceWith(2)
       const target = yield* folder
-      const deliveries = yield* deliveriesOf(client, { folder: target, firstStep: Option.some(5) })
+      yield* LeaseJournal.write(target, { firstStep: 5, leases: [] })
+      const deliveries = yield* deliveriesOf(client, { folder: target })
       const batches = yield* take(deliveries, 2)
       assert.deepStrictEqual(Option.getOrThrow(yield* LeaseJournal.read(target)), {
         firstStep: 5,

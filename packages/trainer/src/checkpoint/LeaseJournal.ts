@@ -9,7 +9,7 @@ import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as CheckpointError from "./CheckpointError.ts"
 
 const Journal = Schema.Struct({
-  /** Step of the first batch this folder's run was ever to get; null where the run was there before. */
+  /** Step of the run's first batch, where this folder's trainer registered the run; else null. */
   firstStep: Schema.NullOr(Schema.Int),
   leases: Schema.Array(Schema.Struct({ id: Schema.String, step: Schema.Int, leaseToken: Schema.String }))
 }).pipe(Schema.encodeKeys({ firstStep: "first_step" }))

@@ -2,7 +2,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
-import { Context, Effect, FileSystem, Layer, Option } from "effect"
+import { Context, Effect, FileSystem, Layer, Option, Schedule } from "effect"
 import { HttpServer } from "effect/http"
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
@@ -32,36 +32,24 @@ const clientOf = Effect.fnUntraced(function* (run: string) {
   return Context.get(context, TrajectoryClient.TrajectoryClient)
 })
 
-/** The run's groups, all of them there before training begins. */
+/** Sends the run's groups as soon as a trainer has begun it. */
 const fill = Effect.fnUntraced(function* (run: string) {
   const client = yield* clientOf(run)
-  yield* client.registerRun({
-    name: run,
-    batchSize,
+  const environment = client.registerEnvironment({
+    desiredName: "toy",
+    weight: 1,
+    groupSize: 4,
     maxTokenLength: 16,
-    startingStep: 0,
-    numSteps: steps,
-    checkpointDir: "",
-    saveCheckpointInterval: interval,
-    wandbGroup: "",
-    wandbProject: ""
+    minBatchAllocation: null
   })
-  // A run starts with its first claim.
-  yield* client.claim({ owner: "test", wait: 0, lease: "1 second" })
-  const environment = Option.getOrThrow(
-    yield* client.registerEnvironment({
-      desiredName: "toy",
-      weight: 1,
-      groupSize: 4,
-      maxTokenLength: 16,
-      minBatchAllocation: null
-    })
-  )
+  const { envId } = yield* Effect.repeat(environment, {
+    until: Option.isSome,
+    schedule: Schedule.spaced("10 millis")
+  }).pipe(Effect.map(Option.getOrThrow))
   yield* client.submit(
-    environment.envId,
+    envId,
     Array.from({ length: steps * groupsPerBatch }, (_, i) => ({ key: crypto.randomUUID(), group: Toy.group(i) }))
   )
-  return client
 })
 
 interface Ended {
@@ -106,13 +94,12 @@ layer(Layer.mergeAll(layerService, NodeServices.layer), { excludeTestServices: t
       () =>
         Effect.gen(function* () {
           const [whole, killed] = [yield* folder, yield* folder]
-          yield* fill("whole")
+          yield* Effect.forkScoped(Effect.all([fill("whole"), fill("killed")], { concurrency: 2 }))
           const undisturbed = yield* trainerProcess("whole", whole)
           assert.strictEqual(undisturbed.code, 0)
           const expected = yield* final(whole)
           assert.strictEqual(expected.state.step, steps)
 
-          const client = yield* fill("killed")
           const uniform = uniforms(20)
           const said: Array<string> = []
           for (let round = 0; round < 10; round++) {
@@ -135,6 +122,7 @@ layer(Layer.mergeAll(layerService, NodeServices.layer), { excludeTestServices: t
           )
           assert.strictEqual(new Set(found.state.consumed.map(({ id }) => id)).size, steps)
           assert.strictEqual(found.state.policyVersion, steps)
+          const client = yield* clientOf("killed")
           // Every batch was acknowledged: none comes again, even after the leases have run out.
           assert.isTrue(
             Option.isNone(yield* client.claim({ owner: "another", wait: "2500 millis", lease: "1 second" }))
