@@ -148,6 +148,8 @@ export interface TrajectoryStoreShape {
   /** Registers a run; where it is registered already, answers with it unchanged (the original's `/register`). */
   readonly registerRun: (spec: TrajectoryClient.RunSpec) => Effect.Effect<Run, StoreError>
   readonly run: (name: string) => Effect.Effect<Option.Option<Run>, StoreError>
+  /** Whether there is a run of that name; costs nothing while submissions and claims go on. */
+  readonly hasRun: (name: string) => Effect.Effect<boolean, StoreError>
   readonly runs: Effect.Effect<ReadonlyArray<Run>, StoreError>
   /** Marks the run as started (its trainer asked for a batch); a run that no trainer has registered is unknown. */
   readonly start: (run: string) => Effect.Effect<void, StoreError | UnknownRun>

@@ -19,7 +19,7 @@ export const layer = HttpApiBuilder.group(
   "groups",
   Effect.fnUntraced(function* (handlers) {
     const store = yield* TrajectoryStore
-    const knownRun = (name: string) => StoreFailures.knownRun(store, name)
+    const knownRun = (name: string) => StoreFailures.mustBeKnown(store, name)
 
     return handlers
       .handleRaw(

@@ -1,7 +1,7 @@
 /** What the store could not do, as the versioned endpoints say it. */
 import { Effect, Option } from "effect"
 import { TrajectoryApiError as ApiError } from "@atropos/core"
-import type * as Store from "../TrajectoryStore.ts"
+import * as Store from "../TrajectoryStore.ts"
 
 const StoreError = (error: Store.StoreError): Effect.Effect<never, ApiError.Unavailable | ApiError.Internal> =>
   error.isTransient
@@ -30,18 +30,26 @@ export const ofEnvironment = { StoreError, UnknownEnvironment }
 export const ofSubmission = { StoreError, QueueFull }
 export const ofLease = { StoreError, LeaseLost }
 
+const unknownRun = (name: string) => UnknownRun(new Store.UnknownRun({ run: name }))
+
 /** The run of this name, or 404. */
 export const knownRun = (
   store: Store.TrajectoryStoreShape,
   name: string
 ): Effect.Effect<Store.Run, ApiError.Unavailable | ApiError.Internal | ApiError.NotFound> =>
-  store.run(name).pipe(
-    Effect.catchTags(plain),
-    Effect.flatMap(
-      Option.match({
-        onNone: () =>
-          Effect.fail(new ApiError.NotFound({ message: `no run named ${name} is registered: POST /v1/runs` })),
-        onSome: Effect.succeed
-      })
+  store
+    .run(name)
+    .pipe(
+      Effect.catchTags(plain),
+      Effect.flatMap(Option.match({ onNone: () => unknownRun(name), onSome: Effect.succeed }))
     )
+
+/** 404 where there is no run of this name. */
+export const mustBeKnown = (
+  store: Store.TrajectoryStoreShape,
+  name: string
+): Effect.Effect<void, ApiError.Unavailable | ApiError.Internal | ApiError.NotFound> =>
+  store.hasRun(name).pipe(
+    Effect.catchTags(plain),
+    Effect.flatMap((isKnown) => (isKnown ? Effect.void : unknownRun(name)))
   )

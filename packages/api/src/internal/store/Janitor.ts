@@ -12,8 +12,10 @@ import type { Changes } from "./Changes.ts"
 import type { Runs } from "./Runs.ts"
 import type { Settings } from "./Settings.ts"
 
-// Rows with large payloads: few at a time, so that nobody waits long.
+// Rows with large payloads: few at a time, and others in between, so that nobody waits long.
 const portion = 64
+const batchesAtOnce = 4
+const breather: Duration.Input = "20 millis"
 
 const before = (now: number, duration: Duration.Input) => new Date(now - Duration.toMillis(duration))
 
@@ -75,20 +77,28 @@ export const make = Effect.fnUntraced(function* (
     droppedSinceVacuum += ids.length
   })
 
+  /** One statement for a few batches: their groups, the groups' keys, the mark that they are gone. */
   const dropConsumed = Effect.fnUntraced(function* (now: number) {
-    const excess = yield* sql<{ id: bigint }>`
-      select id from (
-        select id, sum(bytes) over (order by id desc) as newer from batch
-        where acked_at is not null and dropped_at is null
-      ) as kept
-      where newer > ${settings.retainedBytes}::bigint order by id`
-    for (const { id } of excess) {
-      const groups = yield* sql<{ id: bigint }>`select id from grp where batch_id = ${id}`
-      yield* forget(
-        groups.map(({ id }) => id),
-        now
-      )
-      yield* sql`update batch set dropped_at = ${new Date(now)} where id = ${id}`
+    for (;;) {
+      const [dropped] = yield* sql<{ batches: number; groups: number }>`
+        with excess as materialized (
+          select id from (
+            select id, sum(bytes) over (order by id desc) as newer from batch
+            where acked_at is not null and dropped_at is null
+          ) as kept
+          where newer > ${settings.retainedBytes}::bigint order by id limit ${batchesAtOnce}
+        ), gone as (
+          delete from grp where batch_id in (select id from excess) returning submit_key
+        ), remembered as (
+          insert into spent_key (submit_key, dropped_at) select submit_key, ${new Date(now)} from gone
+          on conflict do nothing
+        ), marked as (
+          update batch set dropped_at = ${new Date(now)} where id in (select id from excess)
+        )
+        select (select count(*)::int from excess) as batches, (select count(*)::int from gone) as groups`
+      droppedSinceVacuum += dropped?.groups ?? 0
+      if (dropped === undefined || dropped.batches < batchesAtOnce) return
+      yield* Effect.sleep(breather)
     }
   })
 
@@ -124,7 +134,6 @@ export const make = Effect.fnUntraced(function* (
 
   yield* every("1 second", (now) => Effect.andThen(releaseBuffered(now), wakeClaimers(now)))
   yield* every("5 seconds", () => runs.flushLastSeen)
-  yield* every("5 seconds", (now) =>
-    dropConsumed(now).pipe(Effect.andThen(dropUnreachable(now)), Effect.andThen(forgetKeys(now)))
-  )
+  yield* every("1 second", dropConsumed)
+  yield* every("5 seconds", (now) => Effect.andThen(dropUnreachable(now), forgetKeys(now)))
 })

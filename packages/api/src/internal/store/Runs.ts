@@ -15,6 +15,7 @@ export type Runs = Pick<
   TrajectoryStoreShape,
   | "registerRun"
   | "run"
+  | "hasRun"
   | "runs"
   | "start"
   | "reset"
@@ -222,6 +223,11 @@ export const make = Effect.fnUntraced(function* (
     run: (name) =>
       views.get(name).pipe(
         Effect.map((view) => Option.map(Option.fromNullishOr(view), ({ run }) => run)),
+        Failure.orStoreError
+      ),
+    hasRun: (name) =>
+      views.recent(name).pipe(
+        Effect.map(({ view }) => view !== undefined),
         Failure.orStoreError
       ),
     runs,
