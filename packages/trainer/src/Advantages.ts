@@ -12,6 +12,7 @@
  *
  * A group of one has nothing to compare with: its score is its advantage, as in the original (example_trainer/data.py). Scores that
  * differ by no more than rounding are equal: their advantages are 0, where the original divided rounding errors by 1e-8.
+ * A given row of one entry stands for the whole sequence.
  * `overrides[i].set_advantage_to_zero` makes every advantage of sequence i 0, given ones too.
  */
 import { Advantage, type ScoredGroup } from "@atropos/core"
@@ -57,9 +58,11 @@ export const ofGroup = (group: ScoredGroup.ScoredGroup, settings: AdvantageSetti
   return {
     advantages_G_T: tokens.map((sequence, i) => {
       if (isZero(i)) return new Float32Array(sequence.length)
-      return given_G_T?.[i] ?? new Float32Array(sequence.length).fill(scores_G[i]!)
+      const given_T = given_G_T?.[i]
+      if (given_T !== undefined && given_T.length !== 1) return given_T
+      return new Float32Array(sequence.length).fill(given_T?.[0] ?? scores_G[i]!)
     }),
-    isConstant: given_G_T === undefined && tokens.length > 1 && areEqual(scores)
+    isConstant: (given_G_T ?? []).length === 0 && tokens.length > 1 && areEqual(scores)
   }
 }
 

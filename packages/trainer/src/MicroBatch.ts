@@ -64,7 +64,12 @@ export interface MicroBatch extends MicroBatchArrays {
   readonly placements: ReadonlyArray<Placement>
 }
 
-export type DropReason = "nothing to train" | "too long" | "token outside the vocabulary" | "not finite"
+export type DropReason =
+  | "advantages of another length"
+  | "nothing to train"
+  | "too long"
+  | "token outside the vocabulary"
+  | "not finite"
 
 export interface PackReport {
   /** Positions with a token that is not padding, and all positions. */
@@ -104,6 +109,7 @@ const isFinite = (numbers: Float32Array = new Float32Array()): boolean => {
 
 const problem = (sequence: TrainingSequence, { vocabSize }: PackSettings): DropReason | undefined => {
   const { advantages, distillLogprobs, distillTokenIds, engineLogprobs, refLogprobs, tokens } = sequence
+  if (advantages.length !== tokens.length) return "advantages of another length"
   if (isOutside(tokens, vocabSize)) return "token outside the vocabulary"
   if (distillTokenIds?.some((ids) => isOutside(ids, vocabSize)) === true) return "token outside the vocabulary"
   const isSound =

@@ -54,6 +54,15 @@ const isTruncated = ({ overrides }: ScoredGroup.ScoredGroup, i: number): boolean
 /** Whether a logprob is the marker of a token that was not sampled. Rounding may put true ones a little above 0. */
 export const isUnknown = (logprob: number): boolean => logprob > 0.5
 
+/**
+ * 1 where trained. A mask holds the token where trained and -100 elsewhere; one of zeros and ones that is not the tokens
+ * themselves is taken as what it says, as some environments send it.
+ */
+const trainedOf = (tokens: Int32Array, mask: Int32Array): Uint8Array => {
+  const isBinary = mask.every((label) => label === 0 || label === 1) && mask.some((label, t) => label !== tokens[t])
+  return Uint8Array.from(mask, (label) => (label === (isBinary ? 0 : Trajectory.masked) ? 0 : 1))
+}
+
 const countUnknown = ({ engineLogprobs, mask }: TrainingSequence): number =>
   mask.reduce((sum, trained, t) => sum + (trained === 1 && isUnknown(engineLogprobs?.[t] ?? 1) ? 1 : 0), 0)
 
@@ -72,7 +81,7 @@ const ofGroup = (
     const distillLogprobs = group.distillLogprobs?.[i]
     return {
       tokens,
-      mask: Uint8Array.from(group.masks[i]!, (label) => (isMasked || label === Trajectory.masked ? 0 : 1)),
+      mask: isMasked ? new Uint8Array(tokens.length) : trainedOf(tokens, group.masks[i]!),
       advantages: advantages_G_T[i]!,
       ...(engineLogprobs && { engineLogprobs }),
       ...(refLogprobs && { refLogprobs }),

@@ -132,6 +132,19 @@ describe("TrainingSequence", () => {
     assert.strictEqual(counts.truncated, 2)
   })
 
+  it("reads masks of labels and masks of zeros and ones", () => {
+    const masks = [Int32Array.of(-100, 6, -100), Int32Array.of(0, 1, 1), Int32Array.of(5, 6, 7)]
+    const { sequences } = TrainingSequence.ofGroups([groupOf([1, 0, 2], { masks })], settings)
+    assert.deepStrictEqual(
+      sequences.map(({ mask }) => [...mask]),
+      [
+        [0, 1, 0],
+        [0, 1, 1],
+        [1, 1, 1]
+      ]
+    )
+  })
+
   it("counts trained tokens without a sampling logprob", () => {
     const inferenceLogprobs = [Float32Array.of(1, -0.5, 1), Float32Array.of(1, -0.5, -0.2)]
     const { counts } = TrainingSequence.ofGroups([groupOf([1, 0], { inferenceLogprobs }), groupOf([1, 0])], settings)

@@ -65,7 +65,7 @@ const chunk = (
   const entropies = withEntropy
     ? graph.stopGradient(graph.sub(lse, graph.div(graph.sum(graph.mul(powers, shifted), [-1], true), total)))
     : undefined
-  if (!withSlope) return { logprobs, entropies, slope: undefined }
+  if (!withSlope) return tied(graph, { logprobs, entropies, slope: undefined })
   const [n, width] = ids.shape
   const hidden = head.shape[1]!
   const rows = graph.gather(head, ids)
@@ -75,7 +75,19 @@ const chunk = (
       : graph.reshape(graph.matmul(graph.reshape(weights, [n!, 1, width!]), rows), [n!, hidden])
   const expected = graph.div(graph.gemm(powers, head), total)
   const slope = graph.sub(chosen, mass === undefined ? expected : graph.mul(expected, mass))
-  return { logprobs, entropies, slope }
+  return tied(graph, { logprobs, entropies, slope })
+}
+
+/** What a chunk leaves behind, computed before the next chunk begins: else its logits would be kept for it. */
+const tied = (graph: Graph, { entropies, logprobs, slope }: Chunk): Chunk => {
+  if (entropies === undefined && slope === undefined) return { logprobs, entropies, slope }
+  const optional = [entropies, slope].filter((value) => value !== undefined)
+  const [first, ...others] = graph.together([logprobs, ...optional])
+  return {
+    logprobs: first!,
+    entropies: entropies === undefined ? undefined : graph.stopGradient(others[0]!),
+    slope: slope === undefined ? undefined : others.at(-1)
+  }
 }
 
 /** The log-probabilities, chunk by chunk. `head` must be a constant where `gradient` is "forward". */
