@@ -1,0 +1,94 @@
+/**
+ * A model: its architecture, tokenizer, frozen weights and trainable parameters; one value for training, generation and saving.
+ *
+ * Trained is either an adapter on frozen weights, or everything. `policy` is the model as training graphs see it, `decodable` as the
+ * generation engine does, `trainable` as the trainer does.
+ */
+import type { Tokenizer } from "@atropos/core"
+import type { Effect, FileSystem, Path } from "effect"
+import type { Graph } from "../graph/Graph.ts"
+import type { Value } from "../graph/Value.ts"
+import type { DecodableModel } from "../policy/DecodeGraph.ts"
+import type { TrainableModel } from "../TrainableModel.ts"
+import type { Policy } from "../TrainGraph.ts"
+import * as Decoder from "./Decoder.ts"
+import * as Lora from "./Lora.ts"
+import type { ModelConfig } from "./ModelConfig.ts"
+import type { ModelError } from "./ModelError.ts"
+import * as PackedAttention from "./PackedAttention.ts"
+import type { Layout } from "./Parameters.ts"
+import * as Weights from "./Weights.ts"
+
+export interface Model {
+  /** Folder or hub id; what checkpoints name as their base. */
+  readonly name: string
+  readonly config: ModelConfig
+  readonly tokenizer: Tokenizer.TokenizerShape
+  /** What is not trained: everything beside an adapter, or nothing. */
+  readonly weights: Weights.Weights
+  /** The trained parameters. */
+  readonly layout: Layout
+  readonly initial: Float32Array
+  /** Absent where everything is trained. */
+  readonly adapter: Lora.LoraSettings | undefined
+  /** Writes trained parameters into a folder in the form that others load: a PEFT adapter, or the whole model. */
+  readonly write: (
+    folder: string,
+    parameters: Float32Array
+  ) => Effect.Effect<void, ModelError, FileSystem.FileSystem | Path.Path>
+}
+
+type Graphed = Pick<Model, "weights" | "adapter">
+
+/** Tensors from the trained parameters first, then from the frozen ones; each once in a graph. */
+const source = (
+  graph: Graph,
+  { adapter, weights }: Graphed,
+  trainable: (name: string) => Value | undefined
+): Decoder.Source => {
+  const known = new Map<string, Value>()
+  const tensor: Decoder.Source["tensor"] = (name) => {
+    const found = known.get(name) ?? trainable(name)
+    if (found !== undefined) return found
+    // Loading has checked that every tensor of the architecture is there.
+    const value = Weights.constant(graph, name, weights.get(name)!)
+    known.set(name, value)
+    return value
+  }
+  return {
+    tensor,
+    lowRank: (module) => {
+      const a = trainable(Lora.nameOf(module, "A"))
+      const b = trainable(Lora.nameOf(module, "B"))
+      return adapter === undefined || a === undefined || b === undefined
+        ? undefined
+        : { a, b, scale: Lora.scaleOf(adapter) }
+    }
+  }
+}
+
+export const policy = (model: Model): Policy => ({
+  layout: model.layout,
+  build: (graph, trainable, { inputIds, positionIds, remat, segmentIds }) =>
+    Decoder.build(graph, model.config, source(graph, model, trainable), {
+      inputIds,
+      positionIds,
+      attention: PackedAttention.make(graph, segmentIds, positionIds),
+      remat
+    })
+})
+
+export const decodable = (model: Model): DecodableModel => ({
+  config: model.config,
+  layout: model.layout,
+  build: (graph, trainable, inputs) => Decoder.build(graph, model.config, source(graph, model, trainable), inputs)
+})
+
+export const trainable = (model: Model): TrainableModel => ({
+  name: model.name,
+  policy: policy(model),
+  vocabSize: model.config.vocabSize,
+  hiddenSize: model.config.hiddenSize,
+  initial: model.initial,
+  writeWeights: model.write
+})

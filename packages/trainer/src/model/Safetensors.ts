@@ -1,0 +1,208 @@
+/**
+ * Safetensors files: where tensors lie in them, and writing them.
+ *
+ * Format (https://huggingface.co/docs/safetensors): 8 bytes of head length, a JSON head of names with type, shape and place, the data.
+ * Heads are believed only as far as the file reaches: lengths, places and sizes are checked before anything is read by them.
+ */
+import { Effect, FileSystem, Option, Schema } from "effect"
+import { ModelError } from "./ModelError.ts"
+
+export type SafetensorsType = "F32" | "F16" | "BF16" | "F64" | "I64" | "I32" | "I16" | "I8" | "U8" | "BOOL"
+
+const sizes: { readonly [Type in SafetensorsType]: number } = {
+  F32: 4,
+  F16: 2,
+  BF16: 2,
+  F64: 8,
+  I64: 8,
+  I32: 4,
+  I16: 2,
+  I8: 1,
+  U8: 1,
+  BOOL: 1
+}
+
+/** A tensor in a file. */
+export interface Entry {
+  readonly dtype: SafetensorsType
+  readonly shape: ReadonlyArray<number>
+  readonly file: string
+  /** Bytes from the beginning of the file. */
+  readonly offset: number
+  readonly length: number
+}
+
+/** The published limit of a head. */
+const longestHead = 100_000_000
+
+const RawEntry = Schema.Struct({
+  dtype: Schema.String,
+  shape: Schema.Array(Schema.Natural),
+  data_offsets: Schema.Tuple([Schema.Natural, Schema.Natural])
+})
+const decodeHead = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
+const decodeEntry = Schema.decodeUnknownOption(RawEntry)
+
+const isType = (name: string): name is SafetensorsType => Object.hasOwn(sizes, name)
+
+/** What a file says of its tensors. */
+export interface Head {
+  readonly tensors: ReadonlyMap<string, Entry>
+  readonly metadata: { readonly [name: string]: unknown }
+}
+
+/** Reads exactly `length` bytes. */
+export const readBytes = Effect.fnUntraced(function* (path: string, position: number, length: number) {
+  const fs = yield* FileSystem.FileSystem
+  const file = yield* fs.open(path, { flag: "r" })
+  const bytes = new Uint8Array(length)
+  let at = 0
+  while (at < length) {
+    const count = yield* file.read(bytes.subarray(at), { position: BigInt(position + at) })
+    if (count === 0) break
+    at += count
+  }
+  if (at < length) {
+    return yield* new ModelError({
+      reason: "damaged",
+      model: path,
+      message: `${path} ends after ${position + at} bytes, ${position + length} are needed: it is not complete`
+    })
+  }
+  return bytes
+}, Effect.scoped)
+
+const unreadable = (path: string) => (cause: ModelError | { readonly message: string }) =>
+  cause instanceof ModelError
+    ? cause
+    : new ModelError({ reason: "missing", model: path, message: `${path} cannot be read: ${cause.message}`, cause })
+
+/** The tensors of a file. */
+export const head = Effect.fn("Safetensors.head")(
+  function* (path: string) {
+    const fs = yield* FileSystem.FileSystem
+    const damaged = (message: string) =>
+      new ModelError({ reason: "damaged", model: path, message: `${path} is no safetensors file: ${message}` })
+    const fileSize = Number((yield* fs.stat(path)).size)
+    if (fileSize < 8) return yield* damaged(`it has ${fileSize} bytes`)
+    const headLength = Number(new DataView((yield* readBytes(path, 0, 8)).buffer).getBigUint64(0, true))
+    if (headLength > longestHead || headLength > fileSize - 8) {
+      return yield* damaged(`its head would have ${headLength} bytes, the file has ${fileSize}`)
+    }
+    const raw = decodeHead(new TextDecoder().decode(yield* readBytes(path, 8, headLength)))
+    if (Option.isNone(raw)) return yield* damaged("its head is not a JSON object")
+    const { __metadata__ = {}, ...entries } = raw.value
+    const start = 8 + headLength
+    const tensors = new Map<string, Entry>()
+    for (const [name, value] of Object.entries(entries)) {
+      const entry = Option.getOrUndefined(decodeEntry(value))
+      if (entry === undefined) return yield* damaged(`the entry of ${name} has no type, shape and place`)
+      const { data_offsets, dtype, shape } = entry
+      const [from, to] = data_offsets
+      if (!isType(dtype)) return yield* damaged(`${name} has the type ${dtype}, which is not known`)
+      const length = shape.reduce((product, dim) => product * dim, sizes[dtype])
+      if (to - from !== length) {
+        return yield* damaged(
+          `${name} [${shape.join(", ")}] ${dtype} needs ${length} bytes, its place has ${to - from}`
+        )
+      }
+      if (start + to > fileSize) {
+        return yield* damaged(`${name} ends at byte ${start + to}, the file has ${fileSize}: it is not complete`)
+      }
+      tensors.set(name, { dtype, shape, file: path, offset: start + from, length })
+    }
+    const places = [...tensors.values()].sort((a, b) => a.offset - b.offset)
+    const overlap = places.find(
+      (entry, index) => index > 0 && places[index - 1]!.offset + places[index - 1]!.length > entry.offset
+    )
+    if (overlap !== undefined) return yield* damaged(`two tensors lie at byte ${overlap.offset}`)
+    // A JSON object, or nothing.
+    return { tensors, metadata: __metadata__ as Head["metadata"] } satisfies Head
+  },
+  (effect, path) => Effect.mapError(effect, unreadable(path))
+)
+
+/** The upper halves of floats, rounded to nearest, ties to even; NaN stays NaN. */
+export const toBfloat16 = (values: Float32Array): Uint16Array => {
+  const bits = new Uint32Array(values.buffer, values.byteOffset, values.length)
+  return Uint16Array.from(bits, (word) =>
+    (word & 0x7fffffff) > 0x7f800000 ? (word >>> 16) | 0x40 : (word + 0x7fff + ((word >>> 16) & 1)) >>> 16
+  )
+}
+
+const fromBfloat16 = (bytes: Uint8Array): Float32Array => {
+  const halves = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 2)
+  return new Float32Array(Uint32Array.from(halves, (half) => half << 16).buffer)
+}
+
+/** A half float's value (IEEE 754 binary16). */
+const halfValue = (half: number): number => {
+  const sign = half & 0x8000 ? -1 : 1
+  const exponent = (half >>> 10) & 0x1f
+  const fraction = half & 0x3ff
+  if (exponent === 0) return sign * 2 ** -24 * fraction
+  if (exponent === 31) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN
+  return sign * 2 ** (exponent - 25) * (1024 + fraction)
+}
+
+/** A tensor's values as floats; fails for types that are no floats. */
+export const floats = Effect.fn("Safetensors.floats")(
+  function* ({ dtype, file, length, offset }: Entry) {
+    const bytes = yield* readBytes(file, offset, length)
+    if (dtype === "F32") return new Float32Array(bytes.buffer)
+    if (dtype === "BF16") return fromBfloat16(bytes)
+    if (dtype === "F16") return Float32Array.from(new Uint16Array(bytes.buffer), halfValue)
+    return yield* new ModelError({
+      reason: "mismatch",
+      model: file,
+      message: `${file}: a tensor of type ${dtype} where F32, F16 or BF16 is needed`
+    })
+  },
+  (effect, { file }) => Effect.mapError(effect, unreadable(file))
+)
+
+/** Writes tensors in their order; the file is synced before it is done. */
+export const write = Effect.fn("Safetensors.write")(
+  function* (
+    path: string,
+    tensors: ReadonlyArray<{
+      readonly name: string
+      readonly shape: ReadonlyArray<number>
+      readonly values: Float32Array
+    }>,
+    type: "F32" | "BF16"
+  ) {
+    const fs = yield* FileSystem.FileSystem
+    let end = 0
+    const entries = tensors.map(({ name, shape, values }) => {
+      const from = end
+      end += values.length * sizes[type]
+      return [name, { dtype: type, shape, data_offsets: [from, end] }] as const
+    })
+    const text = new TextEncoder().encode(
+      JSON.stringify({ __metadata__: { format: "pt" }, ...Object.fromEntries(entries) })
+    )
+    const padded = new Uint8Array(8 + Math.ceil(text.length / 8) * 8).fill(0x20)
+    new DataView(padded.buffer).setBigUint64(0, BigInt(padded.length - 8), true)
+    padded.set(text, 8)
+    const file = yield* fs.open(path, { flag: "w" })
+    yield* file.writeAll(padded)
+    for (const { values } of tensors) {
+      const stored = type === "F32" ? values : toBfloat16(values)
+      yield* file.writeAll(new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength))
+    }
+    yield* file.sync
+  },
+  Effect.scoped,
+  (effect, path) =>
+    Effect.mapError(
+      effect,
+      (cause) =>
+        new ModelError({
+          reason: "damaged",
+          model: path,
+          message: `${path} cannot be written: ${cause.message}`,
+          cause
+        })
+    )
+)

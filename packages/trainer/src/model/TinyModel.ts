@@ -1,0 +1,108 @@
+/**
+ * A small model from scratch: Qwen2's architecture, seeded values, a vocabulary of characters. For the quick start and for tests.
+ *
+ * Embeddings are normal with deviation 0.02, linear layers with 1/sqrt(in), those that write to the residual stream (o and down) with
+ * 1/sqrt(2 layers) of that; norms start at one, biases at zero.
+ */
+import { uniform } from "../policy/CounterRandom.ts"
+import * as Characters from "./Characters.ts"
+import * as Lora from "./Lora.ts"
+import type { Model } from "./Model.ts"
+import type { ModelConfig } from "./ModelConfig.ts"
+import * as ModelFolder from "./ModelFolder.ts"
+import * as Parameters from "./Parameters.ts"
+import * as Peft from "./Peft.ts"
+import * as Tensors from "./Tensors.ts"
+import * as Weights from "./Weights.ts"
+
+export interface Options {
+  readonly characters: string
+  readonly seed: number
+  readonly hiddenSize?: number
+  readonly layers?: number
+  /** Longest sequence, tokens. */
+  readonly maxPositions?: number
+}
+
+const headDim = 16
+
+const configOf = (vocabSize: number, { hiddenSize = 64, layers = 2, maxPositions = 64 }: Options): ModelConfig => ({
+  architecture: "qwen2",
+  vocabSize,
+  hiddenSize,
+  layers,
+  heads: hiddenSize / headDim,
+  kvHeads: hiddenSize / headDim / 2,
+  headDim,
+  intermediateSize: 2 * hiddenSize,
+  maxPositions,
+  ropeTheta: 10_000,
+  ropeScaling: undefined,
+  normEpsilon: 1e-6,
+  hasTiedHead: true,
+  hasQkvBias: true,
+  hasOutputBias: false,
+  hasMlpBias: false,
+  hasQkNorm: false,
+  eosTokenIds: [Characters.endId]
+})
+
+/** Box and Muller's transform of two uniform numbers. */
+const normal = (seed: number, stream: number, at: number): number =>
+  Math.sqrt(-2 * Math.log(1 - uniform(seed, stream, 2 * at))) *
+  Math.cos(2 * Math.PI * uniform(seed, stream, 2 * at + 1))
+
+const deviationOf = (name: string, shape: ReadonlyArray<number>, layers: number): number => {
+  if (name === Tensors.embedding) return 0.02
+  const deviation = 1 / Math.sqrt(shape[1] ?? 1)
+  return /\.(o_proj|down_proj)\.weight$/.test(name) ? deviation / Math.sqrt(2 * layers) : deviation
+}
+
+const initial = (layout: Parameters.Layout, { layers }: ModelConfig, seed: number): Float32Array => {
+  const values = new Float32Array(layout.size)
+  layout.slots.forEach((slot, index) => {
+    const view = Parameters.view(values, slot)
+    if (slot.name.endsWith("norm.weight")) view.fill(1)
+    if (slot.shape.length < 2) return
+    const deviation = deviationOf(slot.name, slot.shape, layers)
+    for (let at = 0; at < view.length; at++) view[at] = deviation * normal(seed, index, at)
+  })
+  return values
+}
+
+/** A model all of which is trained. */
+export const make = (options: Options): Model => {
+  const tokenizer = Characters.make(options.characters)
+  const config = configOf(tokenizer.vocabularySize, options)
+  const layout = Parameters.layout(Tensors.all(config))
+  return {
+    name: `tiny-${config.hiddenSize}x${config.layers}-${tokenizer.vocabularySize}`,
+    config,
+    tokenizer,
+    weights: new Map(),
+    layout,
+    initial: initial(layout, config, options.seed),
+    adapter: undefined,
+    write: (folder, parameters) => ModelFolder.write(folder, config, Weights.fromVector(layout, parameters))
+  }
+}
+
+/** The same model frozen at these parameters, with an adapter to train. Throws `RangeError` for names that are no linear layers. */
+export const withAdapter = (
+  model: Model,
+  parameters: Float32Array,
+  adapter: Lora.LoraSettings,
+  seed: number
+): Model => {
+  const projections = Lora.targets(adapter.targetModules)
+  if (typeof projections === "string") throw new RangeError(projections)
+  const layout = Lora.layout(model.config, adapter, projections)
+  return {
+    ...model,
+    weights: Weights.fromVector(model.layout, parameters),
+    layout,
+    initial: Lora.initial(layout, seed),
+    adapter,
+    write: (folder, trained) => Peft.write(folder, { layout, adapter, parameters: trained, base: model.name })
+  }
+}
