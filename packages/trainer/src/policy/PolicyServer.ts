@@ -109,22 +109,21 @@ export const layerRoutes = (
 
 /** A defect is an answer too; the server goes on. */
 const sound = <R>(handler: Effect.Effect<Answer, never, R>): Effect.Effect<Answer, never, R> =>
-  Effect.catchCause(handler, (cause) =>
-    Cause.hasInterrupts(cause)
-      ? Effect.failCause(cause)
-      : Effect.as(
-          Effect.logError("a request failed in a way nobody expected", cause),
-          ApiError.toResponse(
-            new ApiError.OpenAiApiError({
-              status: 500,
-              type: "server_error",
-              message: "internal error; the server's log says more",
-              param: null,
-              code: "internal_error"
-            })
-          )
-        )
+  Effect.catchCauseIf(
+    handler,
+    (cause) => !Cause.hasInterrupts(cause),
+    (cause) => Effect.as(Effect.logError("a request failed in a way nobody expected", cause), internalError)
   )
+
+const internalError = ApiError.toResponse(
+  new ApiError.OpenAiApiError({
+    status: 500,
+    type: "server_error",
+    message: "internal error; the server's log says more",
+    param: null,
+    code: "internal_error"
+  })
+)
 
 const unknownPath: Handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
   Effect.fail(ApiError.notFound(`Unknown request URL: ${method} ${url.split("?", 1)[0]}`, null, "unknown_url"))

@@ -23,7 +23,8 @@ const maxPrompts = 256
 const defaultMaxTokens = 16
 
 interface Prompt {
-  readonly text: string
+  /** Made when it is needed: ids need not become text. */
+  readonly text: () => string
   readonly tokens: ReadonlyArray<number>
 }
 
@@ -35,10 +36,10 @@ const promptsOf = Effect.fnUntraced(function* (
   addSpecialTokens: boolean
 ) {
   const ofText = (text: string): Prompt => ({
-    text,
+    text: () => text,
     tokens: addSpecialTokens ? encodePrompt(text) : tokenizer.encode(text, { addSpecialTokens: false })
   })
-  const ofTokens = (tokens: ReadonlyArray<number>): Prompt => ({ text: tokenizer.decode(tokens), tokens })
+  const ofTokens = (tokens: ReadonlyArray<number>): Prompt => ({ text: () => tokenizer.decode(tokens), tokens })
   if (typeof given === "string") return [ofText(given)]
   if (!Array.isArray(given) || given.length === 0) return yield* ApiError.invalid("prompt", wanted)
   if (Parameters.isTokenIds(given)) return [ofTokens(given)]
@@ -110,10 +111,10 @@ export const handle = (
       })
     const openingOf = Effect.fnUntraced(function* (prompt: Prompt) {
       if (!isEchoed) return silence
-      if (top === undefined && maxTokens > 0) return { ...silence, text: prompt.text }
+      if (top === undefined && maxTokens > 0) return { ...silence, text: prompt.text() }
       const scored = yield* scoreOf(prompt)
       const logprobs = top === undefined ? undefined : Answers.echoLogprobs(prompt.tokens, scored, top, telling)
-      return { text: prompt.text, logprobs, policyVersion: scored.policyVersion } satisfies Opening
+      return { text: prompt.text(), logprobs, policyVersion: scored.policyVersion } satisfies Opening
     })
     const logprobsOf = (part: Omit<Completions.Piece, "index">, opening: Opening, offset: number) => {
       if (top === undefined) return null

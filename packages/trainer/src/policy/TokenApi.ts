@@ -64,7 +64,7 @@ export const generate = (served: Served.Served) =>
       [
         served.completions.collect(request),
         asked.prompt_logprobs === undefined
-          ? Effect.succeed(undefined)
+          ? Effect.void
           : served.engine.score({
               promptTokens: tokens,
               topLogprobs: asked.prompt_logprobs,
@@ -83,7 +83,7 @@ export const generate = (served: Served.Served) =>
         finish_reasons: all.map(({ finishReason }) => finishReason),
         token_ids: all.map((completion) => completion.tokens),
         logprobs: asked.logprobs === undefined ? null : all.map(positions),
-        ...(scored !== undefined && { prompt_logprobs: promptPositions(tokens, scored) }),
+        ...(scored && { prompt_logprobs: promptPositions(tokens, scored) }),
         policy_version: version
       },
       { headers: { "x-policy-version": String(version) } }

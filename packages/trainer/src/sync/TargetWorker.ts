@@ -85,8 +85,9 @@ export const make = Effect.fn("TargetWorker.make")(function* (
             })
           )
       }),
-      Effect.catchCause((cause) =>
-        Cause.hasInterruptsOnly(cause) ? Effect.failCause(cause) : Effect.fail(toTargetError(target.name, cause))
+      Effect.catchCauseIf(
+        (cause) => !Cause.hasInterruptsOnly(cause),
+        (cause) => Effect.fail(toTargetError(target.name, cause))
       ),
       Effect.result
     )
@@ -157,7 +158,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
         yield* Deferred.fail(job.done, error)
         return
       }
-      yield* Effect.raceFirst(Effect.sleep(yield* delay(number)), arrived.await)
+      yield* Effect.timeoutOption(arrived.await, yield* delay(number))
       if (pending !== undefined) return yield* Deferred.succeed(job.done, "superseded")
     }
   })
