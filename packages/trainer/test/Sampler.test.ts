@@ -30,10 +30,16 @@ describe("CounterRandom", () => {
   )
 
   it("fills sixteen bins evenly", () => {
-    const counts = new Array<number>(16).fill(0)
+    const counts = Array.from({ length: 16 }, () => 0)
     for (let i = 0; i < 16_000; i++) counts[Math.floor(16 * CounterRandom.uniform(7, i % 8, Math.floor(i / 8)))]!++
     // 15 degrees of freedom: 37.7 is exceeded once in a thousand times.
-    assert.isBelow(chiSquare(counts, new Array<number>(16).fill(1000)), 37.7)
+    assert.isBelow(
+      chiSquare(
+        counts,
+        Array.from({ length: 16 }, () => 1000)
+      ),
+      37.7
+    )
   })
 })
 
@@ -133,7 +139,7 @@ describe("Sampler", () => {
   const draws = 20_000
   const counts = (logits: Float32Array, sampling: { temperature: number; topK: number; topP: number }) => {
     const row = Sampler.row(logits, 1 / sampling.temperature, 4)
-    const counts = new Array<number>(logits.length).fill(0)
+    const counts = Array.from(logits, () => 0)
     for (let i = 0; i < draws; i++) counts[Sampler.draw(row, sampling, CounterRandom.uniform(11, 0, i)).token]!++
     return counts
   }

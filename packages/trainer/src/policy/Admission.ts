@@ -64,10 +64,21 @@ export class Admission<Job, Key> {
     return sum
   }
 
-  /** The longest prompt and completion that fit when nothing else runs. */
+  /** Whether there is room for one choice when nothing else runs. */
   fits({ promptTokens, totalTokens }: Demand): boolean {
     const { kvBytes, shape } = this.limits
     return bytesFor(shape, 1, promptTokens) + bytesFor(shape, 2, totalTokens) <= kvBytes
+  }
+
+  /** The longest prompt and completion that have room at all, in tokens. */
+  get longest(): number {
+    let [low, high] = [0, 2 ** 24]
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2)
+      if (this.fits({ choices: 1, promptTokens: middle, totalTokens: middle })) low = middle
+      else high = middle
+    }
+    return low
   }
 
   /** False where too many wait already. One request may always wait, however many choices it has. */

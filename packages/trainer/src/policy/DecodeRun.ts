@@ -3,7 +3,7 @@ import { Effect, type Scope } from "effect"
 import type { ExecutorError, ExecutorShape, HostTensor, Resident } from "../exec/Executor.ts"
 import type { DecodeModel } from "./DecodeGraph.ts"
 import type { DecodeInput, DecodeOutput, DecodeProgram } from "./DecodeProgram.ts"
-import type { Row } from "./Sampler.ts"
+import * as Sampler from "./Sampler.ts"
 
 /** By name of the parameter. */
 export type Weights = Readonly<Record<string, Resident>>
@@ -69,13 +69,18 @@ const output = (
 ): DecodeOutput => {
   // The graph's outputs are float32.
   const numbers = (name: string) => host[name]!.data as Float32Array
-  const [logits, maxima, sums] = [numbers("logits"), numbers("maxima"), numbers("sums")]
+  const [logits, entries] = [numbers("logits"), numbers("entries")]
+  const logitsOf = (i: number) => logits.subarray(i * vocabulary, (i + 1) * vocabulary)
+  if (vocabulary <= Sampler.smallVocabulary) {
+    return { rows: Array.from(inverseTemperatures, (inverse, i) => Sampler.row(logitsOf(i), inverse)), entries }
+  }
+  const [maxima, sums] = [numbers("maxima"), numbers("sums")]
   const blocks = maxima.length / inverseTemperatures.length
-  const rows = Array.from(inverseTemperatures, (inverseTemperature, i): Row => ({
-    logits: logits.subarray(i * vocabulary, (i + 1) * vocabulary),
+  const rows = Array.from(inverseTemperatures, (inverseTemperature, i): Sampler.Row => ({
+    logits: logitsOf(i),
     inverseTemperature,
     maxima: maxima.subarray(i * blocks, (i + 1) * blocks),
     sums: sums.subarray(i * blocks, (i + 1) * blocks)
   }))
-  return { rows, entries: numbers("entries") }
+  return { rows, entries }
 }

@@ -122,7 +122,7 @@ export const make = Effect.fnUntraced(function* (
           thread.ask(
             { _tag: "Generate", id, request: checked, stream: true },
             {
-              onToken: ({ id: _, ...event }) => Queue.offerUnsafe(queue, event),
+              onToken: ({ event }) => Queue.offerUnsafe(queue, event),
               onAnswer: (answer) => {
                 if (answer._tag === "Generated") Queue.endUnsafe(queue)
                 else Queue.failCauseUnsafe(queue, Cause.fail(failureOf(answer)))
@@ -138,6 +138,11 @@ export const make = Effect.fnUntraced(function* (
       return answer.scored
     }),
     load: Effect.fn("Engine.load")(function* (policy, policyVersion, parameters) {
+      const { size } = options.model.layout
+      if (parameters.length !== size) {
+        const message = `policy "${policy}" has ${parameters.length} parameters, the model ${size}`
+        return yield* new EngineFailed({ message })
+      }
       const load = { policy, policyVersion, parameters: yield* shared(parameters) }
       newest.delete(policy)
       newest.set(policy, load)
@@ -149,7 +154,7 @@ export const make = Effect.fnUntraced(function* (
         thread.tell({ _tag: "Unload", policy })
       }),
     status: Effect.map(
-      Effect.catch(status, () => Effect.succeed(down)),
+      Effect.orElseSucceed(status, () => down),
       (status) => ({ ...status, restarts: thread.restarts() })
     ),
     health: Effect.asVoid(status)

@@ -1,12 +1,12 @@
 /** What goes between the engine's two threads. Errors cross as `EngineError`'s encoded form. */
 import type {
-  Alternatives,
   EngineStatus,
   Generated,
   GenerateRequest,
   Scored,
   PlainError,
-  ScoreRequest
+  ScoreRequest,
+  TokenEvent
 } from "./Generation.ts"
 
 export type SeededRequest = GenerateRequest & { readonly seed: number }
@@ -29,13 +29,7 @@ export type Command =
 /** A token of a request that is streamed. */
 export interface SampledToken {
   readonly id: number
-  readonly index: number
-  readonly token: number
-  readonly logprob: number
-  readonly policy: string
-  readonly policyVersion: number
-  readonly alternatives?: Alternatives
-  readonly finishReason?: Generated["finishReason"]
+  readonly event: TokenEvent
 }
 
 export type Answer =

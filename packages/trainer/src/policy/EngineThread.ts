@@ -39,8 +39,11 @@ export interface Setup {
   readonly settings: EngineSettings
 }
 
-/** What the thread says first, and then with every step. */
-export type Message = { readonly _tag: "Ready" } | ({ readonly _tag: "Report" } & Report)
+/** What the thread says first, then with every step, and last. */
+export type Message =
+  | { readonly _tag: "Ready" }
+  | ({ readonly _tag: "Report" } & Report)
+  | { readonly _tag: "Broken"; readonly message: string }
 
 const sourceUrl = new URL(`./internal/engineWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
 
@@ -89,17 +92,18 @@ export const make = Effect.fnUntraced(function* (
     starts++
     let worked = false
     const failure = yield* Effect.callback<EngineFailed>((resume) => {
+      const end = (reason: string) =>
+        resume(Effect.succeed(new EngineFailed({ message: `the engine ended: ${reason}` })))
       worker.on("message", (message: Message) => {
         if (message._tag === "Report") return onReport(message)
+        if (message._tag === "Broken") return end(message.message)
         worked = true
         current = worker
         for (const load of weights()) worker.postMessage({ ...load, _tag: "Load", id: ++ids } satisfies Command)
         Deferred.doneUnsafe(first, Effect.void)
       })
-      const end = (cause: unknown) =>
-        resume(Effect.succeed(new EngineFailed({ message: `the engine's thread ended: ${describe(cause)}`, cause })))
-      worker.on("error", end)
-      worker.on("messageerror", end)
+      worker.on("error", ({ message }) => end(message))
+      worker.on("messageerror", ({ message }) => end(message))
       worker.on("exit", (code) => end(`exit code ${code}`))
     })
     yield* Effect.sync(() => failAll(failure))
@@ -130,5 +134,3 @@ export const make = Effect.fnUntraced(function* (
     restarts: () => starts - 1
   }
 })
-
-const describe = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

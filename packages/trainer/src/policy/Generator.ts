@@ -11,7 +11,14 @@ import * as CounterRandom from "./CounterRandom.ts"
 import type { DecodeProgram } from "./DecodeProgram.ts"
 import type { Answer, Command, Report, SampledToken, SeededRequest } from "./EngineProtocol.ts"
 import type { EngineSettings } from "./EngineSettings.ts"
-import { EngineOverloaded, type EngineError, PromptTooLong, toPlain, UnknownPolicy } from "./Generation.ts"
+import {
+  EngineOverloaded,
+  type EngineError,
+  PromptTooLong,
+  type TokenEvent,
+  toPlain,
+  UnknownPolicy
+} from "./Generation.ts"
 import { type Choice, Job } from "./Job.ts"
 import { KvCache } from "./KvCache.ts"
 import { PolicyTable, type Version } from "./PolicyTable.ts"
@@ -222,8 +229,7 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
         ? "length"
         : undefined
     if (stream) {
-      tokens.push({
-        id,
+      const event: TokenEvent = {
         index: choice.index,
         token,
         logprob,
@@ -231,7 +237,8 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
         policyVersion,
         ...(top > 0 ? { alternatives: choice.alternatives[position]! } : {}),
         ...(finishReason === undefined ? {} : { finishReason })
-      })
+      }
+      tokens.push({ id, event })
     }
     if (finishReason === undefined) return false
     choice.job.finished[choice.index] = {
@@ -258,7 +265,7 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
     tokensPerSecond: rate.perSecond(nowMillis),
     generatedTokens: sampled,
     promptTokens,
-    kvBytes: [...lanes.values()].reduce((sum, { cache }) => sum + cache.bytes, 0),
+    kvBytes: [...lanes.values(), ...jobs.values()].reduce((sum, { cache }) => sum + (cache?.bytes ?? 0), 0),
     kvLimitBytes: admission.limits.kvBytes,
     policies: policies.versions.map((version) => ({
       policy: version.policy,
@@ -291,7 +298,7 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
       const before = sampled
       admit()
       yield* prefill()
-      for (const [version, lane] of [...lanes]) yield* decode(version, lane)
+      for (const [version, lane] of lanes) yield* decode(version, lane)
       for (const weights of unused.splice(0)) yield* program.free(weights)
       rate.add(sampled - before, yield* Clock.currentTimeMillis)
     })

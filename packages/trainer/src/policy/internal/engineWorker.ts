@@ -1,9 +1,9 @@
 /**
  * The engine's thread: carries out commands between steps of the generator, and reports each step in one message.
  *
- * An error ends the thread; its owner sees that and starts another.
+ * An error is reported and ends the thread; its owner starts another.
  */
-import { Effect, Latch } from "effect"
+import { Cause, Effect, Latch } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
 import * as Ort from "../../exec/Ort.ts"
 import * as DecodeRun from "../DecodeRun.ts"
@@ -40,7 +40,17 @@ const program = Effect.gen(function* () {
     const report = generator.takeReport()
     if (report.tokens.length + report.answers.length > 0) send({ _tag: "Report", ...report })
   }
-}).pipe(Effect.scoped)
+}).pipe(
+  Effect.scoped,
+  Effect.catchCause((cause) =>
+    Effect.sync(() => {
+      const error = Cause.squash(cause)
+      const message = error instanceof Error ? error.message : String(error)
+      parentPort?.postMessage({ _tag: "Broken", message } satisfies Message)
+      process.exitCode = 1
+      parentPort?.close()
+    })
+  )
+)
 
-// Outside of Effect a rejection is what ends the thread with its error.
-await Effect.runPromise(program)
+Effect.runFork(program)
