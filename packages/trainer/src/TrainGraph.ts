@@ -17,18 +17,7 @@ import type { DType } from "./graph/DType.ts"
 import type { Value } from "./graph/Value.ts"
 import * as LogprobHead from "./loss/LogprobHead.ts"
 import type { Metric, Objective, Tokens } from "./loss/Objective.ts"
-
-export interface Slot {
-  readonly name: string
-  readonly shape: ReadonlyArray<number>
-  readonly offset: number
-  readonly size: number
-}
-
-export interface Layout {
-  readonly slots: ReadonlyArray<Slot>
-  readonly size: number
-}
+import type { Layout } from "./model/Parameters.ts"
 
 /** A model as a training graph needs it. */
 export interface Policy {

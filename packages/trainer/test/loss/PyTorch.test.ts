@@ -1,36 +1,93 @@
-/** Losses and LoRA gradients against PyTorch, PEFT and TRL: fixtures of scripts/make-loss-fixtures.py. */
-import { assert, describe, it } from "@effect/vitest"
-import { WireGroup } from "@atropos/core"
-import { Result, Schema } from "effect"
+/** Losses and LoRA gradients of a small Qwen2 against PyTorch, PEFT and TRL: fixtures of scripts/make-loss-fixtures.py. */
+import { NodeServices } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Tokenizer, WireGroup } from "@atropos/core"
+import { Context, Effect, Layer, Result, Schema, type Scope } from "effect"
+import { fileURLToPath } from "node:url"
+import { Executor, type ExecutorError, type HostTensor } from "../../src/exec/Executor.ts"
+import * as Ort from "../../src/exec/Ort.ts"
+import type { Graph } from "../../src/graph/Graph.ts"
+import { toOnnx } from "../../src/graph/Onnx.ts"
 import { LossSettings } from "../../src/loss/LossSettings.ts"
+import type { Objective } from "../../src/loss/Objective.ts"
 import * as Preset from "../../src/loss/Preset.ts"
 import * as MicroBatch from "../../src/MicroBatch.ts"
+import * as Lora from "../../src/model/Lora.ts"
+import * as Model from "../../src/model/Model.ts"
+import * as ModelFolder from "../../src/model/ModelFolder.ts"
+import type { Layout } from "../../src/model/Parameters.ts"
+import * as Peft from "../../src/model/Peft.ts"
+import * as Tensors from "../../src/model/Tensors.ts"
 import * as TrainFeeds from "../../src/TrainFeeds.ts"
 import * as TrainGraph from "../../src/TrainGraph.ts"
 import * as TrainingSequence from "../../src/TrainingSequence.ts"
 import fixtures from "../fixtures/losses.json" with { type: "json" }
-import { layoutOf, tinyQwen2 } from "./TinyQwen2.ts"
-import { load, type Numbers } from "./ToyPolicy.ts"
+
+type Numbers = Float32Array | Float64Array
+type Real = "float32" | "float64"
 
 const floats = (base64: string) => new Float32Array(Uint8Array.from(Buffer.from(base64, "base64")).buffer)
+const norm = (numbers: Numbers) => Math.hypot(...numbers)
+const vector = (data: Numbers, dtype: Real = "float32"): HostTensor => ({ dtype, shape: [data.length], data })
 
-const { alpha, r } = fixtures.lora
-const layout = layoutOf(fixtures.names, r)
-const policy = tinyQwen2(layout, alpha / r)
-const theta = new Float32Array(layout.size)
-const given: Readonly<Record<string, string>> = fixtures.theta
-for (const { name, offset } of layout.slots) theta.set(floats(given[name]!), offset)
-const reference = TrainGraph.withoutAdapter(layout, theta)!
+/** The fixtures' model under its adapter. */
+class Adapted extends Context.Service<
+  Adapted,
+  { readonly policy: TrainGraph.Policy; readonly layout: Layout; readonly theta: Float32Array }
+>()("@atropos/trainer/test/loss/PyTorch/Adapted") {}
+
+const adapted = Layer.effect(
+  Adapted,
+  Effect.gen(function* () {
+    const folder = fileURLToPath(new URL("../fixtures/loss-model", import.meta.url))
+    const config = yield* ModelFolder.readConfig(folder)
+    const weights = ModelFolder.weights(config, yield* ModelFolder.readEntries(folder, config))
+    const adapter = { ...fixtures.lora, targetModules: Tensors.projectionNames, rslora: false }
+    const layout = Lora.layout(config, adapter, Tensors.projectionNames)
+    const given: Readonly<Record<string, string>> = fixtures.theta
+    const theta = new Float32Array(layout.size)
+    for (const { name, offset } of layout.slots) theta.set(floats(given[name]!), offset)
+    const model: Model.Model = {
+      name: folder,
+      config,
+      tokenizer: Tokenizer.bytes,
+      weights,
+      layout,
+      initial: theta,
+      adapter,
+      write: (target, parameters) => Peft.write(target, { layout, adapter, parameters, base: folder })
+    }
+    return { policy: Model.policy(model), layout, theta }
+  })
+)
+
+const layerTest = Layer.mergeAll(adapted, Ort.layer({ threads: 1 })).pipe(Layer.provide(NodeServices.layer))
+
+/** The fixture's gradient, in its order of names, as one of the layout. */
+const arranged = ({ size, slots }: Layout, gradient: Float32Array): Float32Array => {
+  const result = new Float32Array(size)
+  let at = 0
+  for (const name of fixtures.names) {
+    const slot = slots.find((one) => one.name === name)!
+    result.set(gradient.subarray(at, at + slot.size), slot.offset)
+    at += slot.size
+  }
+  return result
+}
 
 interface WireGroupWithOld {
   readonly old_logprobs: ReadonlyArray<ReadonlyArray<number>>
 }
 const batches: Readonly<Record<string, ReadonlyArray<WireGroupWithOld>>> = fixtures.batches
 
-const logprobsProgram = load(TrainGraph.buildLogprobs(policy))
-
-const feed = (data: Float32Array) => ({ dtype: "float32" as const, shape: [data.length], data })
-const norm = (numbers: Numbers) => Math.hypot(...numbers)
+/** Sequences of a batch, with the trainer's old logprobs of each. */
+const sequencesOf = (name: string, objective: Objective) => {
+  const wire = batches[name]!
+  const groups = wire.map((group) => Result.getOrThrow(WireGroup.decode(group)))
+  const { sequences } = TrainingSequence.ofGroups(groups, objective)
+  const kept = new Set(sequences.map(({ group }) => group))
+  return { sequences, old: wire.flatMap((group, i) => (kept.has(i) ? group.old_logprobs : [])) }
+}
 
 /** Puts logprobs given per sequence where the sequences lie. */
 const placed = (batch: MicroBatch.MicroBatch, old: ReadonlyArray<ReadonlyArray<number>>) => {
@@ -41,108 +98,124 @@ const placed = (batch: MicroBatch.MicroBatch, old: ReadonlyArray<ReadonlyArray<n
   return oldLogprobs
 }
 
-describe("losses of PyTorch, PEFT and TRL", () => {
-  for (const { batch: name, gradient, loss, settings, trl } of fixtures.cases) {
-    it(`${name}: ${Object.entries(settings)
-      .map(([key, value]) => `${key} ${value}`)
-      .join(", ")}`, async () => {
-      const objective = Result.getOrThrow(Preset.resolve(Schema.decodeUnknownSync(LossSettings)(settings)))
-      const wire = batches[name]!
-      const groups = wire.map((group) => Result.getOrThrow(WireGroup.decode(group)))
-      const { sequences } = TrainingSequence.ofGroups(groups, objective)
-      const kept = [...new Set(sequences.map(({ group }) => group))].flatMap((group) => wire[group]!.old_logprobs)
-      const { microBatches, report } = MicroBatch.pack(sequences, objective, {
-        ...MicroBatch.defaults,
-        vocabSize: 64,
-        maxLength: 32,
-        tokenBudget: 64,
-        multiple: 2
-      })
-      assert.deepStrictEqual(
-        report.dropped.filter(({ reason }) => reason !== "nothing to train"),
-        []
+type Run = (
+  feeds: TrainFeeds.Feeds,
+  theta: HostTensor
+) => Effect.Effect<Readonly<Record<string, Numbers>>, ExecutorError>
+
+const load = (graph: Graph): Effect.Effect<Run, ExecutorError, Executor | Scope.Scope> =>
+  Effect.gen(function* () {
+    const executor = yield* Executor
+    const options = graph.real === "float64" ? ({ optimization: "basic" } as const) : {}
+    const program = yield* executor.load(toOnnx(graph), options)
+    return (feeds, theta) =>
+      Effect.map(program.run({ ...feeds, theta }), ({ host }) =>
+        // These graphs have real outputs alone.
+        Object.fromEntries(Object.entries(host).map(([name, { data }]) => [name, data as Numbers]))
       )
-      const logprobs = await logprobsProgram
-      const run = await load(TrainGraph.build(policy, objective, { ...TrainGraph.defaults, chunks: 2 }).graph)
-      const ours = { loss: 0, gradient: new Float64Array(layout.size) }
-      for (const batch of microBatches) {
-        const { logprobs: refLogprobs } = await logprobs({ ...TrainFeeds.idFeeds(batch), theta: feed(reference) })
-        const full = TrainFeeds.withLogprobs(batch, {
-          refLogprobs: Float32Array.from(refLogprobs!),
-          ...(objective.oldPolicy === "trainer" && { oldLogprobs: placed(batch, kept) })
+  })
+
+/** Loss and gradient of all micro-batches. */
+const step = Effect.fnUntraced(function* (
+  run: Run,
+  objective: Objective,
+  microBatches: ReadonlyArray<MicroBatch.MicroBatch>,
+  theta: HostTensor,
+  real: Real = "float32"
+) {
+  let loss = 0
+  const gradient = new Float64Array(theta.data.length)
+  for (const batch of microBatches) {
+    const out = yield* run(TrainFeeds.feeds(batch, objective, real), theta)
+    loss += out["loss"]![0]!
+    out["grad"]!.forEach((slope, i) => (gradient[i]! += slope))
+  }
+  return { loss, gradient }
+})
+
+layer(layerTest)("losses of PyTorch, PEFT and TRL", (it) => {
+  for (const { batch: name, gradient, loss, settings, trl } of fixtures.cases) {
+    const title = Object.entries(settings).map((setting) => setting.join(" "))
+    it.effect(`${name}: ${title.join(", ")}`, () =>
+      Effect.gen(function* () {
+        const { layout, policy, theta } = yield* Adapted
+        const objective = Result.getOrThrow(Preset.resolve(Schema.decodeUnknownSync(LossSettings)(settings)))
+        const { old, sequences } = sequencesOf(name, objective)
+        const { microBatches, report } = MicroBatch.pack(sequences, objective, {
+          ...MicroBatch.defaults,
+          vocabSize: 64,
+          maxLength: 32,
+          tokenBudget: 64,
+          multiple: 2
         })
-        const out = await run({ ...TrainFeeds.feeds(full, objective), theta: feed(theta) })
-        ours.loss += out["loss"]![0]!
-        out["grad"]!.forEach((slope, i) => (ours.gradient[i]! += slope))
-      }
-      const expected = floats(gradient)
-      assert.closeTo(ours.loss, loss, 1e-4 * Math.max(Math.abs(loss), 0.1))
-      assert.closeTo(ours.loss, trl ?? loss, 1e-4 * Math.max(Math.abs(loss), 0.1))
-      for (const { name, offset, size } of layout.slots) {
-        const part = expected.subarray(offset, offset + size)
-        const difference = part.map((slope, i) => slope - ours.gradient[offset + i]!)
-        assert.isBelow(norm(difference), 1e-3 * norm(part), name)
-      }
-      assert.isBelow(norm(expected.map((slope, i) => slope - ours.gradient[i]!)), 1e-4 * norm(expected))
-    })
+        const unsound = report.dropped.filter(({ reason }) => reason !== "nothing to train")
+        assert.deepStrictEqual(unsound, [])
+        const reference = vector(TrainGraph.withoutAdapter(layout, theta)!)
+        const logprobs = objective.needsReference ? yield* load(TrainGraph.buildLogprobs(policy)) : undefined
+        const complete = yield* Effect.forEach(microBatches, (batch) =>
+          Effect.gen(function* () {
+            const given = logprobs && (yield* logprobs(TrainFeeds.idFeeds(batch), reference))
+            return TrainFeeds.withLogprobs(batch, {
+              ...(given && { refLogprobs: Float32Array.from(given["logprobs"]!) }),
+              ...(objective.oldPolicy === "trainer" && { oldLogprobs: placed(batch, old) })
+            })
+          })
+        )
+        const run = yield* load(TrainGraph.build(policy, objective, { ...TrainGraph.defaults, chunks: 2 }).graph)
+        const ours = yield* step(run, objective, complete, vector(theta))
+        assert.closeTo(ours.loss, loss, 1e-4 * Math.max(Math.abs(loss), 0.1))
+        assert.closeTo(ours.loss, trl ?? loss, 1e-4 * Math.max(Math.abs(loss), 0.1))
+        const expected = arranged(layout, floats(gradient))
+        for (const { name, offset, size } of layout.slots) {
+          const part = expected.subarray(offset, offset + size)
+          const difference = part.map((slope, i) => slope - ours.gradient[offset + i]!)
+          assert.isBelow(norm(difference), 1e-3 * norm(part), name)
+        }
+      })
+    )
   }
 })
 
-describe("a training step of a transformer in float64", () => {
+layer(layerTest)("a training step of a transformer in float64", (it) => {
   const settings = [
     { preset: "grpo", klCoef: 0.1 },
     { preset: "gspo", clipLow: 0.05, clipHigh: 0.05 }
   ] as const
   const ways = {
-    "plain rows": {
-      remat: false,
-      chunks: 1,
-      pack: { maxLength: 16, tokenBudget: 1000, shapes: 1, attentionLength: 1e-6 }
-    },
-    "recomputed, in chunks, packed": {
-      remat: true,
-      chunks: 4,
-      pack: { maxLength: 64, tokenBudget: 128, shapes: 1, multiple: 4 }
-    }
+    "a row for each sequence": { remat: false, chunks: 1, pack: { maxLength: 16, attentionLength: 1e-6 } },
+    "recomputed, in chunks, packed": { remat: true, chunks: 4, pack: { maxLength: 64, multiple: 4 } }
   }
   for (const [way, { chunks, pack, remat }] of Object.entries(ways)) {
-    it(`has the gradient of central differences: ${way}`, async () => {
-      for (const given of settings) {
-        const objective = Result.getOrThrow(Preset.resolve(given))
-        const groups = fixtures.batches.plain.map((group) => Result.getOrThrow(WireGroup.decode(group)))
-        const { sequences } = TrainingSequence.ofGroups(groups, objective)
-        const packed = MicroBatch.pack(
-          sequences.map((sequence) => ({ ...sequence, refLogprobs: sequence.engineLogprobs! })),
-          objective,
-          { ...MicroBatch.defaults, vocabSize: 64, ...pack }
-        )
-        const run = await load(
-          TrainGraph.build(policy, objective, { remat, chunks, entropy: true, real: "float64" }).graph
-        )
-        const at = async (parameters: Float64Array) => {
-          const total = { loss: 0, gradient: new Float64Array(layout.size) }
-          for (const batch of packed.microBatches) {
-            const out = await run({
-              ...TrainFeeds.feeds(batch, objective, "float64"),
-              theta: { dtype: "float64", shape: [layout.size], data: parameters }
-            })
-            total.loss += out["loss"]![0]!
-            out["grad"]!.forEach((slope, i) => (total.gradient[i]! += slope))
+    it.effect(`has the gradient of central differences: ${way}`, () =>
+      Effect.gen(function* () {
+        const { layout, policy, theta } = yield* Adapted
+        for (const given of settings) {
+          const objective = Result.getOrThrow(Preset.resolve(given))
+          const { microBatches } = MicroBatch.pack(
+            sequencesOf("plain", objective).sequences.map((sequence) => ({
+              ...sequence,
+              refLogprobs: sequence.engineLogprobs!
+            })),
+            objective,
+            { ...MicroBatch.defaults, vocabSize: 64, tokenBudget: 128, shapes: 1, ...pack }
+          )
+          const options = { remat, chunks, entropy: true, real: "float64" } as const
+          const run = yield* load(TrainGraph.build(policy, objective, options).graph)
+          const at = (parameters: Float64Array) =>
+            step(run, objective, microBatches, vector(parameters, "float64"), "float64")
+          const here = Float64Array.from(theta)
+          const { gradient } = yield* at(here)
+          const h = 1e-6
+          const checked = Array.from({ length: 40 }, (_, i) => (i * 37) % layout.size)
+          const differences = new Float64Array(checked.length)
+          for (const [k, i] of checked.entries()) {
+            const above = yield* at(here.with(i, here[i]! + h))
+            const below = yield* at(here.with(i, here[i]! - h))
+            differences[k] = (above.loss - below.loss) / (2 * h) - gradient[i]!
           }
-          return total
+          assert.isBelow(norm(differences), 1e-6 * norm(Float64Array.from(checked, (i) => gradient[i]!)))
         }
-        const here = Float64Array.from(theta)
-        const { gradient } = await at(here)
-        const h = 1e-6
-        const checked = Array.from({ length: 60 }, (_, i) => (i * 37) % layout.size)
-        const differences = new Float64Array(checked.length)
-        for (const [k, i] of checked.entries()) {
-          const above = await at(here.with(i, here[i]! + h))
-          const below = await at(here.with(i, here[i]! - h))
-          differences[k] = (above.loss - below.loss) / (2 * h) - gradient[i]!
-        }
-        assert.isBelow(norm(differences), 1e-6 * norm(Float64Array.from(checked, (i) => gradient[i]!)))
-      }
-    })
+      })
+    )
   }
 })

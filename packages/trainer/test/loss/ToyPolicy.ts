@@ -7,7 +7,8 @@ import type { Graph } from "../../src/graph/Graph.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
 import type { Value } from "../../src/graph/Value.ts"
 import type { Feeds } from "../../src/TrainFeeds.ts"
-import type { Layout, Policy } from "../../src/TrainGraph.ts"
+import * as Parameters from "../../src/model/Parameters.ts"
+import type { Policy } from "../../src/TrainGraph.ts"
 
 export const vocabulary = 23
 const width = 6
@@ -28,16 +29,8 @@ const reals = (seed: number, count: number, scale: number): Float64Array => {
   return Float64Array.from({ length: count }, () => scale * (2 * uniform() - 1))
 }
 
-const layoutOf = (shapes: Readonly<Record<string, ReadonlyArray<number>>>): Layout => {
-  let offset = 0
-  const slots = Object.entries(shapes).map(([name, shape]) => {
-    const size = shape.reduce((a, b) => a * b, 1)
-    const slot = { name, shape, offset, size }
-    offset += size
-    return slot
-  })
-  return { slots, size: offset }
-}
+const layoutOf = (shapes: Readonly<Record<string, ReadonlyArray<number>>>): Parameters.Layout =>
+  Parameters.layout(Object.entries(shapes).map(([name, shape]) => ({ name, shape })))
 
 const shapes: Readonly<Record<string, ReadonlyArray<number>>> = {
   embed: [vocabulary, width],
