@@ -118,10 +118,11 @@ export const values = (metrics: StepMetrics): { readonly [name: string]: number 
   return found
 }
 
+const figure = (name: string, value: number | undefined, digits = 3): ReadonlyArray<string> =>
+  value === undefined ? [] : [`${name} ${value.toFixed(digits)}`]
+
 /** One line for people. */
 export const line = (metrics: StepMetrics): string => {
-  const figure = (name: string, value: number | undefined, digits = 3) =>
-    value === undefined ? [] : [`${name} ${value.toFixed(digits)}`]
   return [
     `step ${metrics.step}`,
     ...(metrics.skipped === null ? [] : [`skipped (${metrics.skipped})`]),

@@ -96,6 +96,7 @@ export const make = Effect.fn("Trainer.make")(function* (
   const resolved = Preset.resolve(settings.loss)
   if (Result.isFailure(resolved)) return yield* wrong(resolved.failure.message, resolved.failure)
   const objective = resolved.success
+  const graph = { ...TrainGraph.defaults, ...options.graph }
 
   const found = yield* Effect.mapError(Checkpoints.newest(trainer.savePath, layout), unsaved)
   for (const one of found.ignored) yield* Effect.logWarning("checkpoint ignored", one)
@@ -114,7 +115,7 @@ export const make = Effect.fn("Trainer.make")(function* (
   const learner = yield* Learner.make({
     policy: model.policy,
     objective,
-    graph: { ...TrainGraph.defaults, ...options.graph },
+    graph,
     snapshot: resumed?.snapshot ?? OptimizerThread.fresh(model.initial),
     reference: (current) => TrainGraph.withoutAdapter(layout, current) ?? model.initial.slice(),
     optimizer: {
@@ -172,6 +173,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       maxLength: trainer.seqLen,
       tokenBudget: Math.max(trainer.tokenBudget, trainer.seqLen),
       tooLong: trainer.tooLong,
+      multiple: graph.chunks,
       attentionLength: 6 * model.hiddenSize,
       vocabSize: model.vocabSize,
       skipZeroAdvantage: objective.isAdvantageOnly
@@ -279,8 +281,10 @@ export const make = Effect.fn("Trainer.make")(function* (
           Stream.onExit((exit) =>
             Effect.suspend(() =>
               isUnsaved() && (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause))
-                ? Effect.catch(saveAndSettle(settle), (error) =>
-                    Effect.logError("no checkpoint at the end", { message: error.message })
+                ? saveAndSettle(settle).pipe(
+                    Effect.catchTag("TrainerError", ({ message }) =>
+                      Effect.logError("no checkpoint at the end", { message })
+                    )
                   )
                 : Effect.void
             )

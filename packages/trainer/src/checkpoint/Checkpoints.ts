@@ -60,8 +60,8 @@ export const read = Effect.fn("Checkpoints.read")(function* (folder: string, lay
   const state = yield* fs
     .readFileString(path)
     .pipe(Effect.flatMap(TrainerState.decode), Effect.mapError(CheckpointError.at(path)))
-  const snapshot = yield* StateFile.read(join(folder, stateFile), layout)
-  return { folder, state, snapshot } satisfies Checkpoint
+  const vectors = yield* StateFile.read(join(folder, stateFile), layout)
+  return { folder, state, snapshot: { ...vectors, updates: state.policyVersion } } satisfies Checkpoint
 })
 
 /** The newest checkpoint that can be read; fails where there are some and none can, because starting over would bury them. */

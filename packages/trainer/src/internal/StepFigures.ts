@@ -33,18 +33,50 @@ const momentsOf = (groups: Batch.Batch["groups"]) => {
   return { rewardMean: mean, rewardStd: Math.sqrt(variance) }
 }
 
+/** Nothing where there is nothing to measure. */
+const share = (sum: number | undefined, count: number): number | undefined =>
+  sum === undefined || count === 0 ? undefined : sum / count
+
+type Measured = Pick<
+  StepMetrics,
+  | "kl"
+  | "entropy"
+  | "logprobMean"
+  | "ratioMean"
+  | "ratioMax"
+  | "clippedFraction"
+  | "mismatchMean"
+  | "mismatchAbsMean"
+  | "mismatchMax"
+  | "mismatchKl"
+>
+
+const given = (figures: { readonly [K in keyof Measured]: number | undefined }): Measured =>
+  Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== undefined))
+
+/** The graph's sums over tokens as means. */
+const measured = ({ figures }: Computed): Measured => {
+  const figure = (name: string) => figures.get(name)
+  const tokens = figure("tokens") ?? 0
+  const known = figure("mismatch_tokens") ?? 0
+  const low = figure("clipped_low")
+  return given({
+    kl: share(figure("kl"), tokens),
+    entropy: share(figure("entropy"), tokens),
+    logprobMean: share(figure("logprob"), tokens),
+    ratioMean: share(figure("ratio"), tokens),
+    ratioMax: tokens === 0 ? undefined : figure("ratio_max"),
+    clippedFraction: share(low === undefined ? undefined : low + (figure("clipped_high") ?? 0), tokens),
+    mismatchMean: share(figure("mismatch"), known),
+    mismatchAbsMean: share(figure("mismatch_abs"), known),
+    mismatchMax: known === 0 ? undefined : figure("mismatch_abs_max"),
+    mismatchKl: share(figure("mismatch_kl"), known)
+  })
+}
+
 export const of = (parts: Parts): StepMetrics => {
   const { batch, computed, counts, packed, progress, seconds, staleness } = parts
   const { report } = packed
-  const figure = (name: string) => computed.figures.get(name)
-  const tokens = figure("tokens") ?? 0
-  /** A sum over tokens as a mean; nothing where it was not taken or there are no tokens. */
-  const mean = <K extends keyof StepMetrics>(key: K, sum: number | undefined, count = tokens) =>
-    sum === undefined || count === 0 ? {} : { [key]: sum / count }
-  const most = <K extends keyof StepMetrics>(key: K, value: number | undefined, count = tokens) =>
-    value === undefined || count === 0 ? {} : { [key]: value }
-  const clipped = figure("clipped_low")
-  const known = figure("mismatch_tokens") ?? 0
   const work = seconds.prepare + seconds.compute + seconds.update + seconds.publish + seconds.save
   return {
     step: progress.step,
@@ -55,16 +87,7 @@ export const of = (parts: Parts): StepMetrics => {
     gradNorm: parts.gradNorm,
     lr: parts.lr,
     ...momentsOf(batch.groups),
-    ...mean("kl", figure("kl")),
-    ...mean("entropy", figure("entropy")),
-    ...mean("logprobMean", figure("logprob")),
-    ...mean("ratioMean", figure("ratio")),
-    ...most("ratioMax", figure("ratio_max")),
-    ...mean("clippedFraction", clipped === undefined ? undefined : clipped + (figure("clipped_high") ?? 0)),
-    ...mean("mismatchMean", figure("mismatch"), known),
-    ...mean("mismatchAbsMean", figure("mismatch_abs"), known),
-    ...most("mismatchMax", figure("mismatch_abs_max"), known),
-    ...mean("mismatchKl", figure("mismatch_kl"), known),
+    ...measured(computed),
     sequences: batch.groups.reduce((sum, { tokens }) => sum + tokens.length, 0),
     groups: batch.groups.length,
     constantGroups: counts.constantGroups,

@@ -83,7 +83,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("Checkpoints", (it) => 
         [third, second]
       )
       assert.include(found.ignored[0]!.reason, "trainer.json")
-      assert.include(found.ignored[1]!.reason, "ends after 1000000 bytes")
+      assert.include(found.ignored[1]!.reason, "the file has 1000000: it is not complete")
     })
   )
 

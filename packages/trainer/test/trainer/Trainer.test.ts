@@ -1,7 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { type Batch, WireGroup } from "@atropos/core"
-import { Deferred, Effect, Fiber, FileSystem, Layer, Result, Stream } from "effect"
+import { Deferred, Effect, Fiber, FileSystem, Layer, References, Result, Stream } from "effect"
 import type { Handle } from "../../src/Deliveries.ts"
 import * as Ort from "../../src/exec/Ort.ts"
 import type * as Trainer from "../../src/Trainer.ts"
@@ -25,7 +25,14 @@ const settling = () => {
   return { settled, settle }
 }
 
-layer(Layer.mergeAll(Ort.layer({ threads: 1 }), NodeServices.layer), { excludeTestServices: true })("Trainer", (it) => {
+const layerTest = Layer.mergeAll(
+  Ort.layer({ threads: 1 }),
+  NodeServices.layer,
+  // Skipped steps and damaged folders are what is tested here.
+  Layer.succeed(References.MinimumLogLevel, "None")
+)
+
+layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
   it.effect("learns to say what is rewarded", () =>
     Effect.gen(function* () {
       const right = Int32Array.of(1, 2, 7, 3, 9, 4)
@@ -100,6 +107,20 @@ layer(Layer.mergeAll(Ort.layer({ threads: 1 }), NodeServices.layer), { excludeTe
       assert.isAbove(small.metrics[0]!.microBatches, large.metrics[0]!.microBatches)
       assert.closeTo(small.metrics[2]!.loss, large.metrics[2]!.loss, 1e-5)
       small.parameters.forEach((value, i) => assert.closeTo(value, large.parameters[i]!, 1e-4))
+    })
+  )
+
+  it.effect("measures the divergence from where it began, and is held back by it", () =>
+    Effect.gen(function* () {
+      const run = Effect.fnUntraced(function* (klCoef: number) {
+        const trainer = yield* Toy.trainer(Toy.settings(yield* folder, {}, { klCoef }))
+        const again = Array.from({ length: 5 }, (_, i) => ({ ...Toy.batch(0), id: `again-${i}` }))
+        return yield* collect(trainer, Stream.fromIterable(again))
+      })
+      const [held, free] = [yield* run(10), yield* run(1e-6)]
+      assert.strictEqual(held[0]!.kl, 0)
+      assert.isAbove(held[1]!.kl!, 0)
+      assert.isBelow(held[4]!.kl!, free[4]!.kl!)
     })
   )
 
