@@ -139,7 +139,7 @@ layer(layerTest)("losses of PyTorch, PEFT and TRL", (it) => {
     it.effect(`${name}: ${title.join(", ")}`, () =>
       Effect.gen(function* () {
         const { layout, policy, theta } = yield* Adapted
-        const objective = Result.getOrThrow(Preset.resolve(Schema.decodeUnknownSync(LossSettings)(settings)))
+        const objective = Result.getOrThrow(Preset.resolve(yield* Schema.decodeUnknownEffect(LossSettings)(settings)))
         const { old, sequences } = sequencesOf(name, objective)
         const { microBatches, report } = MicroBatch.pack(sequences, objective, {
           ...MicroBatch.defaults,
