@@ -40,21 +40,6 @@ export const messagesOf = Effect.fnUntraced(function* (given: unknown) {
   return messages
 })
 
-/** The prompt of a chat, as text. */
-export const render = (
-  { tokenizer }: Served.Served,
-  messages: ReadonlyArray<Message.Message>,
-  options: Parameters<Served.Served["tokenizer"]["applyChatTemplate"]>[1]
-) =>
-  Effect.try({
-    try: () => tokenizer.applyChatTemplate(messages, options),
-    catch: (cause) =>
-      ApiError.invalid(
-        "messages",
-        `the chat template does not take these messages: ${cause instanceof Error ? cause.message : String(cause)}`
-      )
-  })
-
 const toolsOf = Effect.fnUntraced(function* ({ tool_choice: choice = "auto", tools = [] }: Parameters.Body) {
   if (!Array.isArray(tools)) return yield* ApiError.invalid("tools", "tools: a list of tools is needed")
   if (tools.length > 0 && choice !== "auto" && choice !== "none") {
@@ -77,11 +62,15 @@ export const handle = (
     const messages = yield* messagesOf(body["messages"])
     const { areCalled, tools } = yield* toolsOf(body)
     const translator = ToolCalls.makeTranslator()
-    const text = yield* render(served, tools.length > 0 ? translator.toText(messages) : messages, {
-      addGenerationPrompt: asked.add_generation_prompt ?? true,
-      ...(tools.length > 0 && { tools })
-    })
-    const promptTokens = served.encodePrompt(text)
+    const promptTokens = yield* served
+      .render(tools.length > 0 ? translator.toText(messages) : messages, {
+        addGenerationPrompt: asked.add_generation_prompt ?? true,
+        ...(tools.length > 0 && { tools })
+      })
+      .pipe(
+        Effect.flatMap((text) => served.encode(text)),
+        Effect.mapError(ApiError.fromPrompt("messages"))
+      )
     const isLogprobsAsked = asked.logprobs ?? false
     const request: Completions.Request = {
       ...Parameters.sampling(asked, served),

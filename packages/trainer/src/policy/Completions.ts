@@ -8,6 +8,7 @@
 import type { Tokenizer } from "@atropos/core"
 import { Effect, Stream } from "effect"
 import type * as Engine from "./Engine.ts"
+import { EngineFailed } from "./Generation.ts"
 import * as StopStrings from "./StopStrings.ts"
 import * as TextPieces from "./TextPieces.ts"
 
@@ -53,9 +54,12 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
         Stream.map((event) => {
           const piece = rows[event.index]?.take(event)
           if (piece?.finishReason !== undefined) ended++
-          return piece
+          // Noted with the piece: events come in bunches, which are mapped before the next operator sees the first of them.
+          return { piece, isLast: ended === request.n }
         }),
-        Stream.takeUntil(() => ended === request.n),
+        Stream.takeUntil(({ isLast }) => isLast),
+        Stream.concat(Stream.suspend(() => (ended === request.n ? Stream.empty : Stream.fail(cutShort)))),
+        Stream.map(({ piece }) => piece),
         Stream.filter((piece) => piece !== undefined)
       )
     })
@@ -88,6 +92,8 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
     collect: (request) => (request.stop.some((stop) => stop !== "") ? fromStream(request) : fromTokens(request))
   }
 }
+
+const cutShort = new EngineFailed({ message: "the engine's tokens ended before the completion did" })
 
 const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: number) => {
   const pieces = TextPieces.make(tokenizer, request)

@@ -8,6 +8,7 @@
 import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { EngineError } from "./Engine.ts"
+import type { PromptError } from "./Served.ts"
 
 export class OpenAiApiError extends Schema.TaggedError<OpenAiApiError>()("OpenAiApiError", {
   status: Schema.Int,
@@ -64,6 +65,12 @@ export const fromEngine =
         return new OpenAiApiError({ status: 500, type: "server_error", message, param: null, code: "engine_failed" })
     }
   }
+
+/** A prompt that does not become tokens. */
+export const fromPrompt =
+  (prompt: string) =>
+  ({ message }: PromptError): OpenAiApiError =>
+    invalid(prompt, message)
 
 const wireNames: { readonly [field: string]: string } = {
   maxTokens: "max_tokens",

@@ -40,6 +40,9 @@ const fromEngine = (error: EngineError): InferenceError => {
   }
 }
 
+const fromPrompt = (cause: Served.PromptError): InferenceError =>
+  new InferenceError({ reason: "rejected", server, message: cause.message, cause })
+
 const plain = (text: string, finishReason: string) =>
   Effect.succeed<ToolCalls.ParsedAnswer>({ content: text, toolCalls: [], finishReason })
 
@@ -52,7 +55,7 @@ const toTokenChoice = ({ finishReason, logprobs, policyVersion, tokens }: Comple
 
 export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.Options) {
   const served = yield* Served.make(options)
-  const { completions, encodePrompt, engine, modelName, tokenizer } = served
+  const { completions, engine, modelName } = served
 
   const sample = Effect.fnUntraced(function* (
     promptTokens: ReadonlyArray<number>,
@@ -106,21 +109,15 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.O
     chat: Effect.fn("PolicyBackend.chat")(function* (request) {
       const { messages, toolChoice, tools = [] } = request
       const translator = ToolCalls.makeTranslator()
-      const text = yield* Effect.try({
-        try: () =>
-          tokenizer.applyChatTemplate(tools.length > 0 ? translator.toText(messages) : messages, {
-            addGenerationPrompt: true,
-            ...(tools.length > 0 && { tools })
-          }),
-        catch: (cause) =>
-          new InferenceError({
-            reason: "rejected",
-            server,
-            message: `the chat template does not take these messages: ${cause instanceof Error ? cause.message : String(cause)}`,
-            cause
-          })
-      })
-      const promptTokens = encodePrompt(text)
+      const promptTokens = yield* served
+        .render(tools.length > 0 ? translator.toText(messages) : messages, {
+          addGenerationPrompt: true,
+          ...(tools.length > 0 && { tools })
+        })
+        .pipe(
+          Effect.flatMap((text) => served.encode(text)),
+          Effect.mapError(fromPrompt)
+        )
       const areCalled = tools.length > 0 && toolChoice !== "none"
       const all = yield* sample(promptTokens, {
         ...request,
@@ -130,7 +127,7 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.O
       return yield* toAnswer(promptTokens, all, areCalled ? translator.parse : plain)
     }),
     complete: Effect.fn("PolicyBackend.complete")(function* (request) {
-      const promptTokens = encodePrompt(request.prompt)
+      const promptTokens = yield* Effect.mapError(served.encode(request.prompt), fromPrompt)
       return yield* toAnswer(promptTokens, yield* sample(promptTokens, request), plain)
     }),
     tokens: Effect.fn("PolicyBackend.tokens")((request) =>

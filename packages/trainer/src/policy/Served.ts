@@ -1,9 +1,14 @@
 /** A policy that is served: the engine with its tokenizer and name, as the HTTP endpoints and the back end in process use it. */
-import { Tokenizer } from "@atropos/core"
-import * as TrackedSequence from "@atropos/core/TrackedSequence"
-import { Effect } from "effect"
+import { type Message, Tokenizer } from "@atropos/core"
+import { Effect, Schema } from "effect"
 import * as Completions from "./Completions.ts"
 import * as Engine from "./Engine.ts"
+
+/** A prompt that the tokenizer cannot turn into ids, or messages that its chat template does not take. */
+export class PromptError extends Schema.TaggedError<PromptError>()("PromptError", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
 
 export interface Options {
   /** What clients call the newest weights; older ones and other adapters go by the name they were loaded under. */
@@ -18,14 +23,33 @@ export interface Served extends Required<Options> {
   readonly engine: Engine.Shape
   readonly tokenizer: Tokenizer.TokenizerShape
   readonly completions: Completions.Completions
-  /** Ids of a prompt text; a frame such as a BOS is there exactly once. */
-  readonly encodePrompt: (text: string) => ReadonlyArray<number>
+  /** Ids of a prompt text. A frame such as a BOS is there exactly once, even where the text writes it out; `isFramed` false: none is added. */
+  readonly encode: (text: string, isFramed?: boolean) => Effect.Effect<ReadonlyArray<number>, PromptError>
+  /** The prompt text of a chat. */
+  readonly render: (
+    messages: ReadonlyArray<Message.Message>,
+    options: Tokenizer.ChatTemplateOptions
+  ) => Effect.Effect<string, PromptError>
+}
+
+const attempt = <A>(what: string, make: () => A): Effect.Effect<A, PromptError> =>
+  Effect.try({
+    try: make,
+    catch: (cause) =>
+      new PromptError({ message: `${what}: ${cause instanceof Error ? cause.message : String(cause)}`, cause })
+  })
+
+/** What a tokenizer puts before a text. */
+const frameOf = ({ encode, eosTokenId }: Tokenizer.TokenizerShape): ReadonlyArray<number> => {
+  const frame = encode("")
+  return frame.length > 1 && frame.at(-1) === eosTokenId ? frame.slice(0, -1) : frame
 }
 
 export const make = Effect.fn("Served.make")(function* (options: Options) {
   const engine = yield* Engine.Engine
   const tokenizer = yield* Tokenizer.Tokenizer
   const { eosTokenId } = tokenizer
+  const frame = frameOf(tokenizer)
   return {
     modelName: options.modelName,
     maxSequenceTokens: options.maxSequenceTokens,
@@ -33,7 +57,13 @@ export const make = Effect.fn("Served.make")(function* (options: Options) {
     engine,
     tokenizer,
     completions: Completions.make(engine, tokenizer),
-    encodePrompt: TrackedSequence.makePromptEncoder(tokenizer).whole
+    encode: (text, isFramed = true) =>
+      attempt("the tokenizer does not take this prompt", () => {
+        const ids = tokenizer.encode(text, { addSpecialTokens: false })
+        return !isFramed || frame.every((id, index) => ids[index] === id) ? ids : [...frame, ...ids]
+      }),
+    render: (messages, options) =>
+      attempt("the chat template does not take these messages", () => tokenizer.applyChatTemplate(messages, options))
   } satisfies Served
 })
 

@@ -31,16 +31,17 @@ interface Prompt {
 const wanted = "prompt: a text, a list of texts, a list of token ids, or a list of lists of token ids is needed"
 
 const promptsOf = Effect.fnUntraced(function* (
-  { encodePrompt, tokenizer }: Served.Served,
+  { encode, tokenizer }: Served.Served,
   given: unknown,
   addSpecialTokens: boolean
 ) {
-  const ofText = (text: string): Prompt => ({
-    text: () => text,
-    tokens: addSpecialTokens ? encodePrompt(text) : tokenizer.encode(text, { addSpecialTokens: false })
-  })
+  const ofText = (text: string): Effect.Effect<Prompt, ApiError.OpenAiApiError> =>
+    Effect.mapBoth(encode(text, addSpecialTokens), {
+      onFailure: ApiError.fromPrompt("prompt"),
+      onSuccess: (tokens) => ({ text: () => text, tokens })
+    })
   const ofTokens = (tokens: ReadonlyArray<number>): Prompt => ({ text: () => tokenizer.decode(tokens), tokens })
-  if (typeof given === "string") return [ofText(given)]
+  if (typeof given === "string") return [yield* ofText(given)]
   if (!Array.isArray(given) || given.length === 0) return yield* ApiError.invalid("prompt", wanted)
   if (Parameters.isTokenIds(given)) return [ofTokens(given)]
   const several: ReadonlyArray<unknown> = given
@@ -49,7 +50,7 @@ const promptsOf = Effect.fnUntraced(function* (
     return yield* ApiError.invalid("prompt", `prompt: at most ${maxPrompts} prompts in one request, got ${got}`)
   }
   return yield* Effect.forEach(several, (one) => {
-    if (typeof one === "string") return Effect.succeed(ofText(one))
+    if (typeof one === "string") return ofText(one)
     return Parameters.isTokenIds(one) ? Effect.succeed(ofTokens(one)) : Effect.fail(ApiError.invalid("prompt", wanted))
   })
 })

@@ -22,8 +22,21 @@ const defaultMaxTokens = 16
 
 const wanted = 'prompt: a text or { "prompt_token_ids": [...] } is needed'
 
-const promptOf = ({ encodePrompt, tokenizer }: Served.Served, given: unknown) => {
-  if (typeof given === "string") return Effect.succeed({ text: given, tokens: encodePrompt(given) })
+interface Prompt {
+  readonly text: string
+  readonly tokens: ReadonlyArray<number>
+}
+
+const promptOf = (
+  { encode, tokenizer }: Served.Served,
+  given: unknown
+): Effect.Effect<Prompt, ApiError.OpenAiApiError> => {
+  if (typeof given === "string") {
+    return Effect.mapBoth(encode(given), {
+      onFailure: ApiError.fromPrompt("prompt"),
+      onSuccess: (tokens) => ({ text: given, tokens })
+    })
+  }
   const ids =
     typeof given === "object" && given !== null && "prompt_token_ids" in given ? given.prompt_token_ids : given
   return Parameters.isTokenIds(ids)
@@ -111,11 +124,15 @@ export const tokenize = (served: Served.Served) =>
     const text =
       typeof prompt === "string"
         ? prompt
-        : yield* ChatCompletions.render(served, yield* ChatCompletions.messagesOf(messages), {
-            addGenerationPrompt: asked.add_generation_prompt ?? true
-          })
-    const isFramed = asked.add_special_tokens ?? true
-    const tokens = isFramed ? served.encodePrompt(text) : tokenizer.encode(text, { addSpecialTokens: false })
+        : yield* served
+            .render(yield* ChatCompletions.messagesOf(messages), {
+              addGenerationPrompt: asked.add_generation_prompt ?? true
+            })
+            .pipe(Effect.mapError(ApiError.fromPrompt("messages")))
+    const tokens = yield* Effect.mapError(
+      served.encode(text, asked.add_special_tokens ?? true),
+      ApiError.fromPrompt(typeof prompt === "string" ? "prompt" : "messages")
+    )
     return HttpServerResponse.jsonUnsafe({
       count: tokens.length,
       max_model_len: served.maxSequenceTokens,

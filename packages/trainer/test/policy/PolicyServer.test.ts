@@ -37,7 +37,7 @@ const message = [{ role: "user", content: "hi" }]
 describe("policy server", () => {
   it.live("answers /generate with exact tokens and logprobs, in vLLM's shape", () =>
     Effect.gen(function* () {
-      const server = yield* serve((_, index) => (index === 0 ? "ab" : "c"))
+      const server = yield* serve((_, index) => (index === 0 ? "ab" : "c"), { bunch: 4 })
       const { headers, json } = yield* ask(server.url, "/generate", {
         prompt: { prompt_token_ids: [104, 105] },
         n: 2,
@@ -332,6 +332,27 @@ describe("policy server", () => {
       assert.notInclude(json.error.message, "a bug")
       assert.strictEqual((yield* ask(server.url, "/v1/completions", { prompt: "A" })).json.choices[0].text, "fine")
       assert.strictEqual(server.running(), 0)
+    })
+  )
+
+  it.live("says the same however the tokens come: one by one, in bunches, streamed or whole", () =>
+    Effect.gen(function* () {
+      for (const bunch of [1, 3, 100]) {
+        const { url } = yield* serve((_, index) => `é${index} one two three STOP four`, { bunch })
+        for (const stop of [[], ["STOP"], ["two th", "never"]]) {
+          const body = { prompt: "x", n: 3, max_tokens: 100, stop }
+          const whole: ReadonlyArray<{ text: string }> = (yield* ask(url, "/v1/completions", body)).json.choices
+          const events = (yield* ask(url, "/v1/completions", { ...body, stream: true })).text.trim().split("\n\n")
+          const pieces = events.slice(0, -1).map((event) => JSON.parse(event.slice("data: ".length)).choices[0])
+          const until = stop.length === 0 ? "four" : stop[0] === "STOP" ? "three " : "one "
+          for (const [index, { text }] of whole.entries()) {
+            assert.strictEqual(text, `é${index} one two three STOP four`.slice(0, text.length))
+            assert.isTrue(text.endsWith(until), text)
+            const own = pieces.filter((piece) => piece.index === index)
+            assert.strictEqual(own.map((piece) => piece.text).join(""), text)
+          }
+        }
+      }
     })
   )
 

@@ -20,6 +20,8 @@ export interface Options {
   readonly maxSequenceTokens?: number
   /** What a request without room is told to wait. */
   readonly retryAfterMillis?: number
+  /** Tokens that come at once. Default 1. */
+  readonly bunch?: number
 }
 
 /** What choice `index` says; the end-of-sequence token follows by itself. */
@@ -52,7 +54,7 @@ export interface Scripted {
 
 export const make = (
   script: Script,
-  { maxRows = 64, maxSequenceTokens = 4096, maxWaiting = 64, retryAfterMillis = 1500 }: Options = {}
+  { bunch = 1, maxRows = 64, maxSequenceTokens = 4096, maxWaiting = 64, retryAfterMillis = 1500 }: Options = {}
 ): Effect.Effect<Scripted> =>
   Effect.gen(function* () {
     const gate = yield* Latch.make(true)
@@ -153,11 +155,12 @@ export const make = (
               })
             }
           }
+          // Some tokens come alone, some in bunches, as from an engine that is faster than its client.
           return Stream.fromIterable(events).pipe(
-            Stream.rechunk(1),
             Stream.mapEffect(({ position, ...event }) =>
               Effect.as(Effect.andThen(Effect.yieldNow, position === 0 ? Effect.void : gate.await), event)
             ),
+            Stream.rechunk(bunch),
             Stream.tap(() =>
               Effect.sync(() => {
                 generatedTokens++
