@@ -6,6 +6,7 @@
  */
 import { ByteSize, Context, Effect, Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerRequest } from "effect/http"
+import { IncomingMessage } from "node:http"
 import { gunzip, gunzipSync, type ZlibOptions } from "node:zlib"
 
 /** How much one request may bring. */
@@ -60,19 +61,62 @@ export type BodyError = BodyTooLarge | InvalidGzip | BodyInterrupted
 /** The body as it should be read, decompressed. */
 export const bytes = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Uint8Array, BodyError> =>
   Effect.flatMap(Limits, (limits) => {
-    const tooLarge = () => new BodyTooLarge({ what: "the request body", limitBytes: limits.maxBodyBytes })
+    const tooLarge = () => bodyTooLarge(limits.maxBodyBytes)
     if (Number(request.headers["content-length"] ?? 0) > limits.maxBodyBytes) return Effect.fail(tooLarge())
-    const read = request.arrayBuffer.pipe(
-      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.fromInputUnsafe(limits.maxBodyBytes)),
-      Effect.mapBoth({
-        onFailure: (error) =>
-          error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
-            ? tooLarge()
-            : new BodyInterrupted({ message: "the body did not arrive whole", cause: error }),
-        onSuccess: (buffer) => new Uint8Array(buffer)
-      })
-    )
+    const read =
+      request.source instanceof IncomingMessage && !request.source.readableEnded && !request.source.destroyed
+        ? receive(request.source, limits.maxBodyBytes)
+        : request.arrayBuffer.pipe(
+            Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.fromInputUnsafe(limits.maxBodyBytes)),
+            Effect.mapBoth({
+              onFailure: (error) =>
+                error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
+                  ? tooLarge()
+                  : interrupted(error),
+              onSuccess: (buffer) => new Uint8Array(buffer)
+            })
+          )
     return isGzip(request) ? Effect.flatMap(read, (body) => decompress(body, limits.maxDecodedBytes)) : read
+  })
+
+const bodyTooLarge = (limitBytes: number) => new BodyTooLarge({ what: "the request body", limitBytes })
+const interrupted = (cause: unknown) => new BodyInterrupted({ message: "the body did not arrive whole", cause })
+
+/** Memory for a body of a declared length is taken at once up to here; above, only as bytes arrive. */
+const declaredBytes = 4 * mebibyte
+
+/** The whole body of a request of Node's: into memory taken once, ready at its last byte and not when its stream is closed. */
+const receive = (source: IncomingMessage, limit: number): Effect.Effect<Uint8Array, BodyTooLarge | BodyInterrupted> =>
+  Effect.callback((resume) => {
+    const declared = Number(source.headers["content-length"] ?? -1)
+    const whole = declared > 0 && declared <= declaredBytes ? Buffer.allocUnsafeSlow(declared) : undefined
+    const parts: Array<Buffer> = []
+    let received = 0
+    const cleanUp = () => {
+      source.off("data", onData).off("end", onEnd).off("error", onBroken).off("close", onBroken)
+    }
+    const onData = (part: Buffer) => {
+      if (received + part.length > limit) {
+        cleanUp()
+        // What still comes is let go, so that the refusal can be answered.
+        source.on("error", () => source.destroy()).resume()
+        return resume(Effect.fail(bodyTooLarge(limit)))
+      }
+      // Node's parser lets no more bytes through than were declared.
+      if (whole === undefined) parts.push(part)
+      else whole.set(part, received)
+      received += part.length
+    }
+    const onEnd = () => {
+      cleanUp()
+      resume(Effect.succeed(whole ?? Buffer.concat(parts)))
+    }
+    const onBroken = (cause?: Error) => {
+      cleanUp()
+      resume(Effect.fail(interrupted(cause ?? new Error("the connection was closed"))))
+    }
+    source.on("data", onData).on("end", onEnd).on("error", onBroken).on("close", onBroken)
+    return Effect.sync(cleanUp)
   })
 
 const isGzip = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
