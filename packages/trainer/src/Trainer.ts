@@ -1,7 +1,7 @@
 /**
  * The trainer: batches in, one step's metrics for each out.
  *
- * `make` gives a value whose `steps` turns any stream of batches into a stream of metrics; `fromService` feeds it from the trajectory
+ * `make` gives a value whose `steps` turns any stream of batches into a stream of metrics; `ServiceTraining` feeds it from the trajectory
  * service and acknowledges there. Steps are taken one after the other, as fast as they are pulled.
  *
  * Guarantees
@@ -15,25 +15,24 @@
  * - Same batches, settings and number of threads give the same bits on the CPU, interrupted or not.
  */
 import type { Batch } from "@atropos/core"
-import { WireGroup } from "@atropos/core"
-import { Cause, Clock, Effect, Exit, FileSystem, Option, Path, Result, type Scope, Stream } from "effect"
+import { Cause, Clock, Effect, Exit, type FileSystem, Option, type Path, Result, type Scope, Stream } from "effect"
 import * as Checkpoints from "./checkpoint/Checkpoints.ts"
+import * as RejectedBatch from "./checkpoint/RejectedBatch.ts"
 import type { Handle } from "./Deliveries.ts"
 import type { Executor } from "./exec/Executor.ts"
+import * as BatchPreparation from "./internal/BatchPreparation.ts"
 import * as TrainerProgress from "./internal/TrainerProgress.ts"
 import * as StepFigures from "./internal/StepFigures.ts"
 import * as Learner from "./Learner.ts"
 import * as Preset from "./loss/Preset.ts"
-import * as MicroBatch from "./MicroBatch.ts"
+import type { Packed } from "./MicroBatch.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
 import * as Schedule from "./Schedule.ts"
-import * as Staleness from "./Staleness.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
 import type { TrainableModel } from "./TrainableModel.ts"
 import { TrainerError } from "./TrainerError.ts"
 import * as TrainerSettings from "./TrainerSettings.ts"
 import * as TrainGraph from "./TrainGraph.ts"
-import * as TrainingSequence from "./TrainingSequence.ts"
 
 /** Weights that samplers should use from now on. */
 export interface Weights {
@@ -91,8 +90,6 @@ export const make = Effect.fn("Trainer.make")(function* (
   const { trainer } = settings
   const { layout } = model.policy
   const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
-  const { join } = yield* Path.Path
-  const fs = yield* FileSystem.FileSystem
   const resolved = Preset.resolve(settings.loss)
   if (Result.isFailure(resolved)) return yield* wrong(resolved.failure.message, resolved.failure)
   const objective = resolved.success
@@ -158,48 +155,20 @@ export const make = Effect.fn("Trainer.make")(function* (
     yield* settle(progress.takeUnsettled())
   }, Effect.uninterruptible)
 
-  const prepare = (batch: Batch.Batch) => {
-    const { figures, groups } = Staleness.apply(batch.groups, progress.policyVersion, {
-      maxStaleness: trainer.maxStaleness,
-      action: trainer.onStale
-    })
-    const given = groups.map((group) => ({
-      ...group,
-      groupOverrides: { temperature: trainer.temperature, ...group.groupOverrides }
-    }))
-    const { counts, sequences } = TrainingSequence.ofGroups(given, objective)
-    const packed = MicroBatch.pack(sequences, objective, {
-      ...MicroBatch.defaults,
-      maxLength: trainer.seqLen,
-      tokenBudget: Math.max(trainer.tokenBudget, trainer.seqLen),
-      tooLong: trainer.tooLong,
-      multiple: graph.chunks,
-      attentionLength: 6 * model.hiddenSize,
-      vocabSize: model.vocabSize,
-      skipZeroAdvantage: objective.isAdvantageOnly
-    })
-    return { counts, packed, staleness: figures }
-  }
-
-  /** Puts the batch where somebody can look at it, and fails. */
   const stop = Effect.fnUntraced(function* (batch: Batch.Batch) {
-    const path = join(trainer.savePath, `non_finite_step_${progress.step}.jsonl`)
-    yield* fs
-      .makeDirectory(trainer.savePath, { recursive: true })
-      .pipe(
-        Effect.andThen(fs.writeFileString(path, batch.groups.map((group) => `${WireGroup.encode(group)}\n`).join(""))),
-        Effect.mapError(unsaved)
-      )
+    const path = yield* Effect.mapError(RejectedBatch.write(trainer.savePath, progress.step, batch), unsaved)
     return yield* new TrainerError({
       reason: "nonFinite",
       message:
         `loss or gradient was not a number in ${progress.nonFiniteInARow} steps in a row, the last one ${progress.step}; ` +
         `its batch (${batch.id}) is in ${path}. Lower lr, or raise max_non_finite; the run resumes from its last checkpoint`
     })
-  })
+  }, Effect.provide(files))
+
+  const prepare = BatchPreparation.make({ model, settings: trainer, objective, multiple: graph.chunks })
 
   /** Computes and updates; the update and the account of it are one, whatever interrupts. */
-  const learn = Effect.fnUntraced(function* (batch: Batch.Batch, packed: MicroBatch.Packed, lr: number) {
+  const learn = Effect.fnUntraced(function* (batch: Batch.Batch, packed: Packed, lr: number) {
     const isEmpty = packed.microBatches.length === 0
     const [computeSeconds, computed] = yield* timed(learner.compute(packed))
     return yield* Effect.gen(function* () {
@@ -220,7 +189,9 @@ export const make = Effect.fn("Trainer.make")(function* (
     settle: (batches: ReadonlyArray<Handle>) => Effect.Effect<void>
   ) {
     const lr = Schedule.learningRate(TrainerSettings.scheduleOf(trainer), progress.step)
-    const [prepareSeconds, { counts, packed, staleness }] = yield* timed(Effect.sync(() => prepare(batch)))
+    const [prepareSeconds, { counts, packed, staleness }] = yield* timed(
+      Effect.sync(() => prepare(batch.groups, progress.policyVersion))
+    )
     const learned = yield* learn(batch, packed, lr)
     if (learned.skipped === "nonFinite") {
       yield* Effect.logWarning("step skipped: loss or gradient is not a number", {

@@ -128,7 +128,7 @@ layer(Layer.mergeAll(layerService, NodeServices.layer), { excludeTestServices: t
             Option.isNone(yield* client.claim({ owner: "another", wait: "2500 millis", lease: "1 second" }))
           )
         }),
-      120_000
+      180_000
     )
   }
 )

@@ -1,0 +1,15 @@
+/** A batch that could not be learned from, for people to look at: one group a line, as the original writes groups. */
+import { type Batch, WireGroup } from "@atropos/core"
+import { Effect, FileSystem, Path } from "effect"
+import * as CheckpointError from "./CheckpointError.ts"
+
+/** Writes `non_finite_step_<n>.jsonl` beside the checkpoints; answers with its path. */
+export const write = Effect.fn("RejectedBatch.write")(function* (folder: string, step: number, batch: Batch.Batch) {
+  const fs = yield* FileSystem.FileSystem
+  const path = (yield* Path.Path).join(folder, `non_finite_step_${step}.jsonl`)
+  const lines = batch.groups.map((group) => `${WireGroup.encode(group)}\n`)
+  yield* fs
+    .makeDirectory(folder, { recursive: true })
+    .pipe(Effect.andThen(fs.writeFileString(path, lines.join(""))), Effect.mapError(CheckpointError.at(path)))
+  return path
+})

@@ -1,0 +1,130 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { MemoryTrajectoryClient, TrajectoryClient } from "@atropos/core"
+import { Deferred, Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"
+import * as LeaseJournal from "../../src/checkpoint/LeaseJournal.ts"
+import * as Ort from "../../src/exec/Ort.ts"
+import * as ServiceTraining from "../../src/ServiceTraining.ts"
+import type * as TrainerSettings from "../../src/TrainerSettings.ts"
+import * as Toy from "./ToyTraining.ts"
+
+const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+
+/** A registered run with this many batches of one group waiting. */
+const serviceWith = Effect.fnUntraced(function* (batches: number) {
+  const client = MemoryTrajectoryClient.make({ batchSize: 4 })
+  const environment = yield* client.registerEnvironment({
+    desiredName: "toy",
+    weight: 1,
+    groupSize: 4,
+    maxTokenLength: 16,
+    minBatchAllocation: null
+  })
+  const groups = Array.from({ length: batches }, (_, i) => ({ key: `key-${i}`, group: Toy.group(i) }))
+  yield* client.submit(Option.getOrThrow(environment).envId, groups)
+  return client
+})
+
+const given = (savePath: string, more: Partial<TrainerSettings.Trainer>) =>
+  Toy.settings(savePath, { batchSize: 4, trainingSteps: 4, ...more })
+
+const train = Effect.fnUntraced(function* (
+  client: TrajectoryClient.TrajectoryClientShape,
+  settings: TrainerSettings.TrainerSettings
+) {
+  const trainer = yield* Toy.trainer(settings)
+  return ServiceTraining.steps(trainer, { settings, owner: "test" }).pipe(
+    Stream.provideService(TrajectoryClient.TrajectoryClient, client)
+  )
+})
+
+const nextStep = (client: TrajectoryClient.TrajectoryClientShape) =>
+  Effect.map(client.claim({ owner: "another", wait: 0, lease: "1 minute" }), (batch) =>
+    Option.getOrUndefined(Option.map(batch, ({ step }) => step))
+  )
+
+const layerTest = Layer.mergeAll(
+  Ort.layer({ threads: 1 }),
+  NodeServices.layer,
+  Layer.succeed(References.MinimumLogLevel, "None")
+)
+
+layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
+  it.effect.each([0, 1, 3])("trains on each batch once and leaves the rest, claiming %d ahead", (prefetch) =>
+    Effect.gen(function* () {
+      const client = yield* serviceWith(9)
+      const metrics = yield* Effect.flatMap(train(client, given(yield* folder, { prefetch })), Stream.runCollect)
+      assert.deepStrictEqual(
+        metrics.map(({ batchId, step }) => [step, batchId]),
+        [0, 1, 2, 3].map((step) => [step + 1, `batch-${step}`])
+      )
+      // What was claimed ahead was given back.
+      assert.strictEqual(yield* nextStep(client), 4)
+    })
+  )
+
+  it.effect("registers the run with what the environments need to know", () =>
+    Effect.gen(function* () {
+      const client = MemoryTrajectoryClient.make()
+      const settings = given(yield* folder, { seqLen: 12, wandbProject: "toys" })
+      const stream = yield* train(client, settings)
+      const running = yield* Effect.forkChild(Stream.runDrain(stream))
+      const registered = Effect.map(client.runInfo, ({ batchSize }) => batchSize > 0)
+      yield* Effect.repeat(registered, { until: (is) => is })
+      assert.deepStrictEqual(yield* client.runInfo, { batchSize: 4, maxTokenLength: 12 })
+      assert.strictEqual((yield* client.wandbInfo).project, "toys")
+      yield* Fiber.interrupt(running)
+      // A trainer that dies now has a successor that knows which batch comes first.
+      assert.deepStrictEqual(
+        Option.map(yield* LeaseJournal.read(settings.trainer.savePath), ({ firstStep }) => firstStep),
+        Option.some(0)
+      )
+    })
+  )
+
+  it.effect("saves and acknowledges what it trained on when it is interrupted, and gives back the rest", () =>
+    Effect.gen(function* () {
+      const client = yield* serviceWith(4)
+      const target = yield* folder
+      const settings = given(target, { checkpointInterval: 0, prefetch: 1 })
+      const reached = yield* Deferred.make<void>()
+      const stream = yield* train(client, settings)
+      const running = yield* Effect.forkChild(
+        Stream.runForEach(stream, ({ step }) =>
+          step < 2 ? Effect.void : Effect.andThen(Deferred.succeed(reached, undefined), Effect.never)
+        )
+      )
+      yield* Deferred.await(reached)
+      yield* Fiber.interrupt(running)
+      assert.strictEqual(yield* (yield* Toy.trainer(settings)).step, 2)
+      assert.deepStrictEqual(
+        [yield* nextStep(client), yield* nextStep(client), yield* nextStep(client)],
+        [2, 3, undefined]
+      )
+    })
+  )
+
+  it.effect("acknowledges what a predecessor had saved and not yet acknowledged, even if nothing is left to do", () =>
+    Effect.gen(function* () {
+      const client = yield* serviceWith(2)
+      const target = yield* folder
+      const settings = given(target, { trainingSteps: 2 })
+      const leases = yield* Effect.forEach([0, 1], () =>
+        Effect.flatMap(client.claim({ owner: "predecessor", wait: 0, lease: "1 minute" }), Effect.fromOption)
+      )
+      // As a process leaves it that is killed after its last checkpoint.
+      const predecessor = yield* Toy.trainer(settings)
+      yield* Stream.runDrain(predecessor.steps(Stream.fromIterable(leases)))
+      yield* LeaseJournal.write(target, {
+        firstStep: 0,
+        leases: leases.map(({ id, leaseToken, step }) => ({ id, leaseToken, step }))
+      })
+      const metrics = yield* Effect.flatMap(train(client, settings), Stream.runCollect)
+      assert.deepStrictEqual(metrics, [])
+      for (const lease of leases) {
+        assert.strictEqual((yield* Effect.flip(client.extend(lease, "1 minute"))).reason, "leaseLost")
+      }
+      assert.isUndefined(yield* nextStep(client))
+    })
+  )
+})
