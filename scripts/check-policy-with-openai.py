@@ -1,6 +1,6 @@
 """Checks a running policy server with the `openai` package of Python, unchanged.
 
-    atropos policy --model bytes-tiny --port 9010
+    atropos policy --model Qwen/Qwen2.5-0.5B-Instruct --port 9010
     python scripts/check-policy-with-openai.py http://127.0.0.1:9010 [api key]
 
 Whatever the model says, these hold: counts, shapes, streams that say what whole answers say (same seed), stop strings, logprobs of

@@ -16,6 +16,10 @@ export const verbs = {
     description: "The trajectory service: what environments send to and trainers take from",
     load: () => import("./api.ts")
   },
+  policy: {
+    description: "A model behind the OpenAI API, with token ids and hot swap of adapters",
+    load: () => import("./policy.ts")
+  },
   serve: { description: "An environment against a trajectory service", load: () => import("./serve.ts") },
   process: {
     description: "Rollouts of an environment to a JSONL file, without a service",

@@ -16,6 +16,8 @@ const model = TinyModel.make({ characters: "abcdefghij=\n", seed: 1, maxPosition
 const other = TinyModel.make({ characters: "abcdefghij=\n", seed: 2, maxPositions: 256 })
 const served = { modelName: "tiny", maxSequenceTokens: 256 }
 
+const failure = (ask: Promise<unknown>) => Effect.flip(Effect.tryPromise(() => ask))
+
 const base = Layer.mergeAll(
   Engine.layer({
     model: DecodeGraph.make(Model.decodable(model)),
@@ -94,7 +96,6 @@ layer(Layer.provideMerge(server, base), { excludeTestServices: true, timeout: "6
   it.effect("refuses characters the model does not know, and chats it has no template for", () =>
     Effect.gen(function* () {
       const openai = yield* client
-      const failure = (ask: Promise<unknown>) => Effect.flip(Effect.tryPromise(() => ask))
       const unknown = yield* failure(openai.completions.create({ ...asked, prompt: "xyz" }))
       assert.include(String(unknown.cause), "400")
       const chat = yield* failure(

@@ -1,0 +1,147 @@
+/** `atropos policy`: a model behind the OpenAI API, with token ids and hot swap of adapters, until it is stopped. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import type { DeviceKind } from "@atropos/trainer/exec/Executor"
+import * as Device from "@atropos/trainer/exec/Device"
+import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
+import * as PolicyAuth from "@atropos/trainer/policy/PolicyAuth"
+import * as PolicyServer from "@atropos/trainer/policy/PolicyServer"
+import * as ServeModel from "@atropos/trainer/policy/ServeModel"
+import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
+import { Console, Effect, Layer, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import { HttpServer } from "effect/http"
+import * as Flags from "../config/Flags.ts"
+import * as Services from "../config/Services.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+const name: string = "policy"
+
+const lora = Flags.fromFields("lora.", TrainerSettings.lora.fields)
+
+/** Tells where the policy is served, and how it is asked. */
+const announce = (model: string, device: DeviceKind, swaps: boolean) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { address } = yield* HttpServer.HttpServer
+      const url = HttpServer.formatAddress(address)
+      yield* Console.log(
+        [
+          `policy ${model} at ${url} (${Device.describe(device)}); Ctrl-C stops it`,
+          "",
+          `  openai clients      base_url ${url}/v1, any api key unless ATROPOS_POLICY_TOKENS is set`,
+          `  environments        --openai.server_type vllm --openai.base_url ${url}/v1`,
+          ...(swaps ? [`  trainer             --weight_sync '["policy+${url}"]'`] : []),
+          `  health, metrics     ${url}/health, ${url}/metrics`
+        ].join("\n")
+      )
+    })
+  )
+
+interface Options {
+  readonly model: string
+  readonly adapter: Option.Option<string>
+  readonly device: DeviceKind
+  readonly host: string
+  readonly port: number
+  readonly allowInsecure: boolean
+  readonly maxBatch: number
+  readonly maxWaiting: number
+  readonly lora: Record<string, Option.Option<unknown>>
+}
+
+const serve = Effect.fn("policy.serve")(function* (options: Options) {
+  const { adapter, allowInsecure, device, host, port } = options
+  const model = Option.isSome(adapter)
+    ? yield* PretrainedModel.loadAdapter(options.model, adapter.value)
+    : yield* PretrainedModel.load(options.model, {
+        trains: yield* TrainerSettings.lora.decode(Flags.given(options.lora)),
+        seed: 0
+      })
+  const settings = { maxRows: options.maxBatch, maxWaiting: options.maxWaiting }
+  const server = PolicyServer.layer({
+    ...ServeModel.served(model),
+    host,
+    port,
+    allowInsecure,
+    tokens: yield* PolicyAuth.configured,
+    readAdapter: yield* ServeModel.readAdapter(model)
+  })
+  return yield* announce(model.name, device, model.adapter !== undefined).pipe(
+    Layer.provide(server),
+    Layer.provide(ServeModel.layerEngine(model, { device, settings })),
+    Layer.launch
+  )
+})
+
+export const make: MakeVerb = () =>
+  Effect.succeed({
+    booleans: new Set(["allow-insecure", ...lora.booleans]),
+    command: Command.make(
+      name,
+      {
+        model: Flag.String("model").pipe(
+          Flag.withDescription("Hugging Face folder or hub id of the model"),
+          Flag.withMetavar("folder|id")
+        ),
+        adapter: Flag.String("adapter").pipe(
+          Flag.withDescription("PEFT folder of the adapter to begin with; its rank is that of all later ones"),
+          Flag.withMetavar("folder"),
+          Flag.optional
+        ),
+        device: Flag.Literals("device", ["cpu", "webgpu", "cuda"]).pipe(
+          Flag.withDescription("where the model runs [default: cpu]"),
+          Flag.withDefault("cpu" as const)
+        ),
+        host: Flag.String("host").pipe(
+          Flag.withDescription(
+            "address to listen on; other machines need tokens in ATROPOS_POLICY_TOKENS [default: 127.0.0.1]"
+          ),
+          Flag.withDefault("127.0.0.1")
+        ),
+        port: Flag.Int("port").pipe(
+          Flag.filter(
+            (port) => port >= 0 && port <= 65_535,
+            () => "a port from 0 to 65535"
+          ),
+          // Where environments look that were told of no server.
+          Flag.withDescription("port to listen on; 0: any free one [default: 9004]"),
+          Flag.withDefault(9004)
+        ),
+        allowInsecure: Flag.Boolean("allow-insecure").pipe(
+          Flag.withDescription("serve other machines without tokens: for networks that are trusted"),
+          Flag.withDefault(false)
+        ),
+        maxBatch: Flag.Int("max-batch").pipe(
+          Flag.filter(
+            (rows) => rows > 0,
+            () => "at least 1"
+          ),
+          Flag.withDescription("completions sampled at once [default: 128]"),
+          Flag.withDefault(128)
+        ),
+        maxWaiting: Flag.Int("max-waiting").pipe(
+          Flag.filter(
+            (rows) => rows > 0,
+            () => "at least 1"
+          ),
+          Flag.withDescription("completions that may wait; more are told to come back later [default: 1024]"),
+          Flag.withDefault(1024)
+        ),
+        lora: lora.flags
+      },
+      (options) =>
+        serve(options).pipe(
+          Effect.provide([NodeServices.layer, NodeHttpClient.layerUndici]),
+          Effect.mapError(Services.toFailure)
+        )
+    ).pipe(
+      Command.withExamples([
+        { command: "atropos policy --model Qwen/Qwen2.5-0.5B-Instruct", description: "a model of the hub" },
+        {
+          command: "atropos policy --model ./model --adapter ./checkpoints/step_100/adapter --port 9004",
+          description: "a model with its trained adapter"
+        }
+      ])
+    )
+  })

@@ -1,0 +1,53 @@
+/** `atropos policy` as a process of its own, on a small model saved by `transformers` with an adapter saved by PEFT. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option, Stream } from "effect"
+import OpenAI from "openai"
+import { fileURLToPath } from "node:url"
+import * as Bin from "./Bin.ts"
+
+const model = fileURLToPath(new URL("../../trainer/test/fixtures/models/qwen2", import.meta.url))
+
+describe("atropos policy", () => {
+  it.live("serves a model with its adapter, says where, and ends when it is told to", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Bin.folder
+      const policy = yield* Bin.start(["policy", "--model", model, "--adapter", `${model}/adapter`, "--port", "0"], {
+        cwd
+      })
+      const said = yield* policy.stdout.pipe(
+        Stream.decodeText,
+        Stream.splitLines,
+        Stream.filter((line) => line.startsWith("policy ")),
+        Stream.runHead,
+        Effect.map(Option.getOrElse(() => "it said nothing"))
+      )
+      const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? assert.fail(said)
+      const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 })
+      const answer = yield* Effect.promise(() =>
+        openai.chat.completions.create({ model, messages: [{ role: "user", content: "hi" }], max_tokens: 4 })
+      )
+      assert.isAtMost(answer.usage!.completion_tokens, 4)
+      const loaded = yield* Effect.promise(() =>
+        fetch(`${url}/v1/load_lora_adapter`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ lora_name: "policy-v2", lora_path: `${model}/adapter` })
+        })
+      )
+      assert.deepStrictEqual([loaded.status, loaded.headers.get("x-policy-version")], [200, "2"])
+      yield* policy.kill({ killSignal: "SIGINT" })
+      assert.strictEqual(Number(yield* policy.exitCode), 130)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("says what is wrong with a model in one line", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Bin.folder
+      const { code, stderr } = yield* Bin.run(["policy", "--model", cwd], { cwd })
+      assert.strictEqual(code, 1)
+      assert.include(stderr, "config.json")
+      assert.notInclude(stderr, "    at ")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
