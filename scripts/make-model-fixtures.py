@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers.utils import logging
 from transformers import (
     AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM, Qwen3Config,
     Qwen3ForCausalLM,
@@ -82,6 +83,9 @@ MODELS = {
         lora=dict(r=2, lora_alpha=8, target_modules=["o_proj", "gate_proj", "down_proj"]),
     ),
 }
+
+
+logging.disable_progress_bar()
 
 
 def tokenizer_of():
@@ -179,8 +183,9 @@ def make(name, spec, seed):
     tuned = get_peft_model(base, LoraConfig(**spec["lora"], lora_dropout=0.0, task_type="CAUSAL_LM")).eval()
     with torch.no_grad():
         for parameter_name, parameter in tuned.named_parameters():
+            # Changes every logit, and leaves the model calm enough that float32 decides nothing: within 1e-4 of float64.
             if "lora_" in parameter_name:
-                parameter.copy_(0.3 * torch.randn_like(parameter))
+                parameter.copy_(0.15 * torch.randn_like(parameter))
     adapter = folder / "adapter"
     tuned.save_pretrained(adapter)
     (adapter / "README.md").unlink(missing_ok=True)

@@ -6,13 +6,22 @@
  */
 import { Option, Result, Schema } from "effect"
 
+/** All frequencies divided by a factor. */
+export interface LinearScaling {
+  readonly kind: "linear"
+  readonly factor: number
+}
+
 /** Stretched frequencies of Llama 3.1 (transformers, `modeling_rope_utils.py`, `_compute_llama3_parameters`). */
-export interface RopeScaling {
+export interface Llama3Scaling {
+  readonly kind: "llama3"
   readonly factor: number
   readonly lowFrequencyFactor: number
   readonly highFrequencyFactor: number
   readonly originalMaxPositions: number
 }
+
+export type RopeScaling = LinearScaling | Llama3Scaling
 
 export type Architecture = "llama" | "qwen2" | "qwen3"
 
@@ -43,11 +52,14 @@ export interface ModelConfig {
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
+const EndTokens = nullable(Schema.Union([Schema.Int, Schema.Array(Schema.Int)]))
+
 const Rope = Schema.Struct({
   rope_type: Schema.optionalKey(Schema.String),
   type: Schema.optionalKey(Schema.String),
   rope_theta: nullable(Schema.Finite),
   factor: nullable(Schema.Finite),
+  partial_rotary_factor: nullable(Schema.Finite),
   low_freq_factor: nullable(Schema.Finite),
   high_freq_factor: nullable(Schema.Finite),
   original_max_position_embeddings: nullable(positive)
@@ -71,15 +83,21 @@ const File = Schema.Struct({
   tie_word_embeddings: Schema.optionalKey(Schema.Boolean),
   attention_bias: Schema.optionalKey(Schema.Boolean),
   mlp_bias: Schema.optionalKey(Schema.Boolean),
-  use_sliding_window: Schema.optionalKey(Schema.Boolean),
-  pretraining_tp: Schema.optionalKey(Schema.Int),
+  use_sliding_window: nullable(Schema.Boolean),
+  layer_types: nullable(Schema.Array(Schema.String)),
+  partial_rotary_factor: nullable(Schema.Finite),
   quantization_config: nullable(Schema.Unknown),
-  eos_token_id: nullable(Schema.Union([Schema.Int, Schema.Array(Schema.Int)]))
+  eos_token_id: EndTokens
 })
 type File = typeof File.Type
 
 const decode = Schema.decodeUnknownResult(File)
 const named = Schema.decodeUnknownOption(Schema.Struct({ model_type: Schema.String }))
+
+const decodeEnds = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ eos_token_id: EndTokens })))
+
+const listed = (ids: number | ReadonlyArray<number> | null | undefined): ReadonlyArray<number> =>
+  typeof ids === "number" ? [ids] : (ids ?? [])
 
 const supported: ReadonlyArray<string> = ["llama", "qwen2", "qwen3"] satisfies ReadonlyArray<Architecture>
 
@@ -88,12 +106,20 @@ const isSupported = (name: string): name is Architecture => supported.includes(n
 const scalingOf = (rope: typeof Rope.Type, file: File): Result.Result<RopeScaling | undefined, string> => {
   const kind = rope.rope_type ?? rope.type ?? "default"
   if (kind === "default") return Result.succeed(undefined)
-  if (kind !== "llama3") return Result.fail(`RoPE scaling "${kind}" is not built; there are "default" and "llama3"`)
   const { factor, high_freq_factor: high, low_freq_factor: low } = rope
+  if (kind === "linear") {
+    return factor == null
+      ? Result.fail("RoPE scaling linear needs a factor")
+      : Result.succeed({ kind: "linear", factor })
+  }
+  if (kind !== "llama3") {
+    return Result.fail(`RoPE scaling "${kind}" is not built; there are "default", "linear" and "llama3"`)
+  }
   if (factor == null || high == null || low == null) {
     return Result.fail("RoPE scaling llama3 needs factor, low_freq_factor and high_freq_factor")
   }
   return Result.succeed({
+    kind: "llama3",
     factor,
     lowFrequencyFactor: low,
     highFrequencyFactor: high,
@@ -105,6 +131,10 @@ const scalingOf = (rope: typeof Rope.Type, file: File): Result.Result<RopeScalin
 const unsupported = (file: File): string | undefined => {
   if (file.quantization_config != null) return "quantized weights (quantization_config) cannot be trained on"
   if (file.use_sliding_window === true) return "sliding-window attention (use_sliding_window) is not built"
+  const layerType = file.layer_types?.find((type) => type !== "full_attention")
+  if (layerType !== undefined) return `layers of type ${layerType} (layer_types) are not built`
+  const rotated = file.rope_parameters?.partial_rotary_factor ?? file.partial_rotary_factor ?? 1
+  if (rotated !== 1) return `rotating a part of each head alone (partial_rotary_factor ${rotated}) is not built`
   if (file.hidden_act !== undefined && file.hidden_act !== "silu")
     return `the activation ${file.hidden_act} is not built`
   return undefined
@@ -115,7 +145,7 @@ export const parse = (json: unknown): Result.Result<ModelConfig, string> => {
   const name = Option.getOrUndefined(named(json))?.model_type
   if (name === undefined) return Result.fail('"model_type" is missing: this is no configuration of a model')
   if (!isSupported(name)) {
-    return Result.fail(`the architecture "${name}" is not built; there are ${supported.join(", ")}`)
+    return Result.fail(`the architecture "${name}" is not built; there are ${supported.join(", ")} (SmolLM is a llama)`)
   }
   const decoded = decode(json)
   if (Result.isFailure(decoded)) return Result.fail(decoded.failure.message)
@@ -132,7 +162,6 @@ export const parse = (json: unknown): Result.Result<ModelConfig, string> => {
     return Result.fail(`hidden_size ${file.hidden_size} and ${heads} heads give no even head_dim`)
   }
   if (heads % kvHeads !== 0) return Result.fail(`${heads} heads cannot share ${kvHeads} key-value heads`)
-  const eos = file.eos_token_id ?? []
   return Result.succeed({
     architecture: name,
     vocabSize: file.vocab_size,
@@ -152,9 +181,15 @@ export const parse = (json: unknown): Result.Result<ModelConfig, string> => {
     hasOutputBias: name !== "qwen2" && file.attention_bias === true,
     hasMlpBias: file.mlp_bias === true,
     hasQkNorm: name === "qwen3",
-    eosTokenIds: typeof eos === "number" ? [eos] : eos
+    eosTokenIds: listed(file.eos_token_id)
   })
 }
+
+/** The tokens that end a sequence according to the text of `generation_config.json`, if it names any. */
+export const endTokens = (text: string): Option.Option<ReadonlyArray<number>> =>
+  Option.flatMap(decodeEnds(text), ({ eos_token_id }) =>
+    eos_token_id == null ? Option.none() : Option.some(listed(eos_token_id))
+  )
 
 /** The file of a configuration, as transformers reads it. */
 export const encode = (config: ModelConfig): { readonly [name: string]: unknown } => ({
@@ -175,11 +210,13 @@ export const encode = (config: ModelConfig): { readonly [name: string]: unknown 
   rope_theta: config.ropeTheta,
   ...(config.ropeScaling && {
     rope_scaling: {
-      rope_type: "llama3",
+      rope_type: config.ropeScaling.kind,
       factor: config.ropeScaling.factor,
-      low_freq_factor: config.ropeScaling.lowFrequencyFactor,
-      high_freq_factor: config.ropeScaling.highFrequencyFactor,
-      original_max_position_embeddings: config.ropeScaling.originalMaxPositions
+      ...(config.ropeScaling.kind === "llama3" && {
+        low_freq_factor: config.ropeScaling.lowFrequencyFactor,
+        high_freq_factor: config.ropeScaling.highFrequencyFactor,
+        original_max_position_embeddings: config.ropeScaling.originalMaxPositions
+      })
     }
   }),
   tie_word_embeddings: config.hasTiedHead,

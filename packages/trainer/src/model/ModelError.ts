@@ -7,7 +7,8 @@ export const ModelFailure = Schema.Literals([
   "unsupported", // another architecture, or an option of it that is not built
   "mismatch", // a tensor's shape or type is not what the configuration says
   "settings", // what is asked of it contradicts itself
-  "hub" // it cannot be fetched
+  "hub", // it cannot be fetched
+  "disk" // a file cannot be written
 ])
 
 export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
@@ -17,3 +18,11 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   message: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
+
+/** What failed while `path` was written, as a `ModelError`. */
+export const unwritten =
+  (path: string) =>
+  (cause: { readonly message: string }): ModelError =>
+    cause instanceof ModelError
+      ? cause
+      : new ModelError({ reason: "disk", model: path, message: `${path} cannot be written: ${cause.message}`, cause })

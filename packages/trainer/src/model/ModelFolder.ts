@@ -6,14 +6,17 @@
  */
 import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
 import * as ModelConfig from "./ModelConfig.ts"
-import { ModelError } from "./ModelError.ts"
+import { ModelError, unwritten } from "./ModelError.ts"
 import * as Safetensors from "./Safetensors.ts"
 import * as Tensors from "./Tensors.ts"
 import type { Tensor, Weights } from "./Weights.ts"
 
-const configFile = "config.json"
-const singleFile = "model.safetensors"
-const indexFile = "model.safetensors.index.json"
+export const configFile = "config.json"
+/** How the model is to be sampled; of interest are the tokens that end a sequence. */
+export const generationFile = "generation_config.json"
+export const singleFile = "model.safetensors"
+export const indexFile = "model.safetensors.index.json"
+export const tokenizerFiles = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 const decodeIndex = Schema.decodeUnknownOption(
@@ -23,12 +26,6 @@ const decodeIndex = Schema.decodeUnknownOption(
 const types = { F32: "float32", F16: "float16", BF16: "bfloat16" } as const
 
 const isFloat = (type: Safetensors.SafetensorsType): type is keyof typeof types => Object.hasOwn(types, type)
-
-/** The files of shards that an index names; they lie beside it. */
-export const shards = (text: string): ReadonlyArray<string> | undefined => {
-  const index = Option.getOrUndefined(decodeIndex(text))
-  return index === undefined ? undefined : [...new Set(Object.values(index.weight_map))].sort()
-}
 
 /** The architecture of a folder's model. */
 export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder: string) {
@@ -44,15 +41,38 @@ export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder:
   const json = decodeJson(text)
   if (Option.isNone(json)) return yield* fail("damaged", `${join(folder, configFile)} is not JSON`)
   const config = ModelConfig.parse(json.value)
-  return Result.isSuccess(config)
-    ? config.success
-    : yield* fail("unsupported", `${join(folder, configFile)}: ${config.failure}`)
+  if (Result.isFailure(config)) return yield* fail("unsupported", `${join(folder, configFile)}: ${config.failure}`)
+  // Chat models end a turn with another token than a text; only the generation's file lists both.
+  const generation = yield* Effect.option(fs.readFileString(join(folder, generationFile)))
+  const ends = Option.flatMap(generation, ModelConfig.endTokens)
+  return { ...config.success, eosTokenIds: Option.getOrElse(ends, () => config.success.eosTokenIds) }
+})
+
+/** The files of shards that a folder's index names; they lie beside it. */
+export const shardNames = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { basename, join } = yield* Path.Path
+  const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
+  const text = yield* Effect.mapError(fs.readFileString(join(folder, indexFile)), ({ message }) =>
+    fail("missing", message)
+  )
+  const index = Option.getOrUndefined(decodeIndex(text))
+  if (index === undefined) return yield* fail("damaged", `${join(folder, indexFile)} has no weight_map`)
+  const files = [...new Set(Object.values(index.weight_map))].sort()
+  const outside = files.find((name) => name !== basename(name) || !name.endsWith(".safetensors"))
+  if (outside !== undefined) {
+    return yield* fail(
+      "damaged",
+      `${join(folder, indexFile)} names "${outside}", which is no safetensors file beside it`
+    )
+  }
+  return files
 })
 
 /** The files that hold the weights. */
 const weightFiles = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
-  const { basename, join } = yield* Path.Path
+  const { join } = yield* Path.Path
   const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
   const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])
   if (!names.includes(indexFile)) {
@@ -61,24 +81,32 @@ const weightFiles = Effect.fnUntraced(function* (folder: string) {
     const instead = other === undefined ? "" : `; ${other} cannot be read, save the model as safetensors`
     return yield* fail("missing", `${folder} has no ${singleFile} and no ${indexFile}${instead}`)
   }
-  const text = yield* Effect.mapError(fs.readFileString(join(folder, indexFile)), ({ message }) =>
-    fail("missing", message)
-  )
-  const files = shards(text)
-  if (files === undefined) return yield* fail("damaged", `${join(folder, indexFile)} has no weight_map`)
-  const outside = files.find((name) => name !== basename(name))
-  if (outside !== undefined)
-    return yield* fail("damaged", `${indexFile} names "${outside}", which is not in the folder`)
+  const files = yield* shardNames(folder)
   const missing = files.find((name) => !names.includes(name))
   if (missing !== undefined) return yield* fail("missing", `${folder} has no ${missing}, which ${indexFile} names`)
   return files.map((name) => join(folder, name))
 })
 
-/** The names of a file that look like a wanted one: its last parts are the same. */
-const alike = (name: string, names: Iterable<string>): string => {
-  const end = name.split(".").slice(-3).join(".")
-  const found = [...names].find((other) => other.endsWith(end))
-  return found === undefined ? "" : `; there is ${found}`
+/** How alike two names are: the number of their dotted parts that agree from either end. */
+const likeness = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): number => {
+  const shorter = Math.min(a.length, b.length)
+  let front = 0
+  while (front < shorter && a[front] === b[front]) front++
+  let back = 0
+  while (back < shorter - front && a.at(-1 - back) === b.at(-1 - back)) back++
+  return front + back
+}
+
+/** The most similar name that is there. */
+const nearest = (name: string, names: Iterable<string>): string => {
+  const parts = name.split(".")
+  let best = ""
+  let most = 0
+  for (const other of names) {
+    const score = likeness(parts, other.split("."))
+    if (score > most) [best, most] = [other, score]
+  }
+  return best === "" ? "" : `; the nearest that is there is ${best}`
 }
 
 const check = (
@@ -87,7 +115,8 @@ const check = (
 ): string | undefined => {
   for (const { name, shape } of Tensors.all(config)) {
     const entry = entries.get(name)
-    if (entry === undefined) return `the tensor ${name} [${shape.join(", ")}] is missing${alike(name, entries.keys())}`
+    if (entry === undefined)
+      return `the tensor ${name} [${shape.join(", ")}] is missing${nearest(name, entries.keys())}`
     if (entry.shape.join() !== shape.join()) {
       return `the tensor ${name} is [${entry.shape.join(", ")}] in ${entry.file}, the configuration needs [${shape.join(", ")}]`
     }
@@ -127,28 +156,28 @@ export const weights = (config: ModelConfig.ModelConfig, entries: ReadonlyMap<st
   )
 
 /** Writes a model; its weights must be values. */
-export const write = Effect.fn("ModelFolder.write")(function* (
-  folder: string,
-  config: ModelConfig.ModelConfig,
-  tensors: Weights
-) {
-  const fs = yield* FileSystem.FileSystem
-  const { join } = yield* Path.Path
-  const failed = Effect.mapError(
-    (cause: { readonly message: string }) =>
-      new ModelError({
-        reason: "damaged",
-        model: folder,
-        message: `${folder} cannot be written: ${cause.message}`,
-        cause
-      })
-  )
-  yield* failed(fs.makeDirectory(folder, { recursive: true }))
-  yield* failed(
-    fs.writeFileString(join(folder, configFile), `${JSON.stringify(ModelConfig.encode(config), null, 2)}\n`)
-  )
-  const values = [...tensors].flatMap(([name, { data, shape }]) =>
-    data instanceof Float32Array ? [{ name, shape, values: data }] : []
-  )
-  yield* Safetensors.write(join(folder, singleFile), values, "F32")
-})
+export const write = Effect.fn("ModelFolder.write")(
+  function* (folder: string, config: ModelConfig.ModelConfig, tensors: Weights) {
+    const fs = yield* FileSystem.FileSystem
+    const { join } = yield* Path.Path
+    yield* fs.makeDirectory(folder, { recursive: true })
+    const values = [...tensors].flatMap(([name, { data, shape }]) =>
+      data instanceof Float32Array ? [{ name, shape, values: data }] : []
+    )
+    yield* Safetensors.write(join(folder, singleFile), values, "F32")
+    yield* fs.writeFileString(join(folder, configFile), `${JSON.stringify(ModelConfig.encode(config), null, 2)}\n`)
+  },
+  (effect, folder) => Effect.mapError(effect, unwritten(folder))
+)
+
+/** Copies a tokenizer, and what the model's author says of sampling, beside a model. */
+export const copyTokenizer = Effect.fn("ModelFolder.copyTokenizer")(
+  function* (from: string, to: string) {
+    const fs = yield* FileSystem.FileSystem
+    const { join } = yield* Path.Path
+    for (const name of [...tokenizerFiles, generationFile]) {
+      if (yield* fs.exists(join(from, name))) yield* fs.copyFile(join(from, name), join(to, name))
+    }
+  },
+  (effect, _, to) => Effect.mapError(effect, unwritten(to))
+)

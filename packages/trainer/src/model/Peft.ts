@@ -6,7 +6,7 @@
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as Lora from "./Lora.ts"
-import { ModelError } from "./ModelError.ts"
+import { ModelError, unwritten } from "./ModelError.ts"
 import * as Parameters from "./Parameters.ts"
 import * as Safetensors from "./Safetensors.ts"
 
@@ -29,75 +29,82 @@ const targetsOf = ({ slots }: Parameters.Layout): ReadonlyArray<string> => [
   ...new Set(slots.map(({ name }) => name.split(".").at(-3) ?? ""))
 ]
 
-export const write = Effect.fn("Peft.write")(function* (
-  folder: string,
-  { adapter, base, layout, parameters, type = "F32" }: Written
-) {
-  const fs = yield* FileSystem.FileSystem
-  const { join } = yield* Path.Path
-  const config = {
-    peft_type: "LORA",
-    task_type: "CAUSAL_LM",
-    base_model_name_or_path: base,
-    r: adapter.r,
-    lora_alpha: adapter.alpha,
-    lora_dropout: 0,
-    use_rslora: adapter.rslora,
-    bias: "none",
-    fan_in_fan_out: false,
-    inference_mode: true,
-    target_modules: targetsOf(layout)
-  }
-  const failed = Effect.mapError(
-    (cause: { readonly message: string }) =>
-      new ModelError({
-        reason: "damaged",
-        model: folder,
-        message: `${folder} cannot be written: ${cause.message}`,
-        cause
-      })
-  )
-  yield* failed(fs.makeDirectory(folder, { recursive: true }))
-  yield* failed(fs.writeFileString(join(folder, configFile), `${JSON.stringify(config, null, 2)}\n`))
-  const tensors = layout.slots.map((slot) => ({
-    name: `${prefix}${slot.name}`,
-    shape: slot.shape,
-    values: Parameters.view(parameters, slot)
-  }))
-  yield* Safetensors.write(join(folder, weightsFile), tensors, type)
-})
+/** The configuration comes last: a folder that has it is whole. */
+export const write = Effect.fn("Peft.write")(
+  function* (folder: string, { adapter, base, layout, parameters, type = "F32" }: Written) {
+    const fs = yield* FileSystem.FileSystem
+    const { join } = yield* Path.Path
+    yield* fs.makeDirectory(folder, { recursive: true })
+    const tensors = layout.slots.map((slot) => ({
+      name: `${prefix}${slot.name}`,
+      shape: slot.shape,
+      values: Parameters.view(parameters, slot)
+    }))
+    yield* Safetensors.write(join(folder, weightsFile), tensors, type)
+    const config = {
+      peft_type: "LORA",
+      task_type: "CAUSAL_LM",
+      base_model_name_or_path: base,
+      r: adapter.r,
+      lora_alpha: adapter.alpha,
+      lora_dropout: 0,
+      use_rslora: adapter.rslora,
+      bias: "none",
+      fan_in_fan_out: false,
+      inference_mode: true,
+      target_modules: targetsOf(layout)
+    }
+    yield* fs.writeFileString(join(folder, configFile), `${JSON.stringify(config, null, 2)}\n`)
+  },
+  (effect, folder) => Effect.mapError(effect, unwritten(folder))
+)
 
 const File = Schema.Struct({
   peft_type: Schema.String,
   r: Schema.Int,
   lora_alpha: Schema.Finite,
   use_rslora: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
-  use_dora: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
-  bias: Schema.optionalKey(Schema.String),
-  fan_in_fan_out: Schema.optionalKey(Schema.Boolean),
-  modules_to_save: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String))),
-  rank_pattern: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
-  alpha_pattern: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown)))
+  target_modules: Schema.Union([Schema.String, Schema.Array(Schema.String)])
 })
 const decodeConfig = Schema.decodeUnknownOption(Schema.fromJsonString(File))
+const decodeKeys = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 
-const unsupported = (config: typeof File.Type): string | undefined => {
-  if (config.peft_type !== "LORA") return `it is ${config.peft_type}, not LORA`
-  if (config.use_dora === true) return "DoRA (use_dora) is not built"
-  if (config.bias !== undefined && config.bias !== "none") return `trained biases (bias: ${config.bias}) are not built`
-  if (config.fan_in_fan_out === true) return "transposed weights (fan_in_fan_out) are not built"
-  if ((config.modules_to_save ?? []).length > 0)
-    return `whole modules (${config.modules_to_save!.join(", ")}) are not built`
-  const patterns = { ...config.rank_pattern, ...config.alpha_pattern }
-  if (Object.keys(patterns).length > 0) return "ranks or alphas that differ by layer are not built"
+/** Keys that change no number of an adapter that is there: read above, of training, or of nobody's interest. */
+const harmless = new Set([
+  ...Object.keys(File.fields),
+  "auto_mapping",
+  "base_model_name_or_path",
+  "ensure_weight_tying",
+  "inference_mode",
+  "lora_dropout",
+  "megatron_core",
+  "peft_version",
+  "qalora_group_size",
+  "revision",
+  "runtime_config",
+  "task_type"
+])
+
+/** Ways to begin that leave the frozen weights alone. PiSSA, OLoRA and others change them when the adapter is loaded. */
+const plainStarts = new Set<unknown>([true, false, "gaussian"])
+
+const isOff = (value: unknown): boolean =>
+  value === null ||
+  value === false ||
+  value === "none" ||
+  (typeof value === "object" && Object.keys(value).length === 0)
+
+const unsupported = (keys: { readonly [key: string]: unknown }): string | undefined => {
+  if (keys["peft_type"] !== "LORA") return `it is ${JSON.stringify(keys["peft_type"])}, not LORA`
+  for (const [key, value] of Object.entries(keys)) {
+    if (harmless.has(key) || isOff(value) || (key === "init_lora_weights" && plainStarts.has(value))) continue
+    return `its option ${key} = ${JSON.stringify(value)} is not built; plain LoRA is, with one rank and alpha`
+  }
   return undefined
 }
 
-/** The settings and the values of an adapter, flat in the layout of the model it is for. */
-export const read = Effect.fn("Peft.read")(function* (
-  folder: string,
-  { adapter, layout }: { readonly adapter: Lora.LoraSettings; readonly layout: Parameters.Layout }
-) {
+/** The settings of an adapter's folder. */
+export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const fail = (reason: ModelError["reason"], message: string) =>
@@ -105,17 +112,32 @@ export const read = Effect.fn("Peft.read")(function* (
   const text = yield* Effect.mapError(fs.readFileString(join(folder, configFile)), () =>
     fail("missing", `there is no ${configFile}: this is no folder of an adapter`)
   )
-  const config = Option.getOrUndefined(decodeConfig(text))
-  if (config === undefined) return yield* fail("damaged", `${configFile} is not PEFT's`)
-  const problem = unsupported(config)
+  const keys = decodeKeys(text)
+  if (Option.isNone(keys)) return yield* fail("damaged", `${configFile} is not a JSON object`)
+  const problem = unsupported(keys.value)
   if (problem !== undefined) return yield* fail("unsupported", problem)
-  const found: Lora.LoraSettings = {
-    ...adapter,
-    r: config.r,
-    alpha: config.lora_alpha,
-    rslora: config.use_rslora === true
+  const config = Option.getOrUndefined(decodeConfig(text))
+  if (config === undefined) {
+    return yield* fail("damaged", `${configFile} has no r, lora_alpha and target_modules of PEFT's kinds`)
   }
-  if (config.r !== adapter.r) return yield* fail("mismatch", `its rank is ${config.r}, the model's ${adapter.r}`)
+  const { lora_alpha: alpha, r, target_modules: modules, use_rslora } = config
+  const targetModules = Lora.targets(typeof modules === "string" ? [modules] : modules)
+  if (typeof targetModules === "string") return yield* fail("unsupported", `target_modules: ${targetModules}`)
+  if (r < 1) return yield* fail("damaged", `its rank is ${r}`)
+  const settings: Lora.LoraSettings = { r, alpha, rslora: use_rslora === true, targetModules }
+  return settings
+})
+
+/** The values of an adapter, flat in the layout of the model it is for; rank, scale and layers must be the model's. */
+export const read = Effect.fn("Peft.read")(function* (
+  folder: string,
+  { adapter, layout }: { readonly adapter: Lora.LoraSettings; readonly layout: Parameters.Layout }
+) {
+  const { join } = yield* Path.Path
+  const fail = (reason: ModelError["reason"], message: string) =>
+    new ModelError({ reason, model: folder, message: `${folder}: ${message}` })
+  const found = yield* readSettings(folder)
+  if (found.r !== adapter.r) return yield* fail("mismatch", `its rank is ${found.r}, the model's ${adapter.r}`)
   if (Lora.scaleOf(found) !== Lora.scaleOf(adapter)) {
     return yield* fail(
       "mismatch",

@@ -4,7 +4,7 @@ import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
 
-/** Radians per position, D / 2 of them: theta^(-2i/D), stretched as Llama 3.1 does where the configuration says so. */
+/** Radians per position, D / 2 of them: theta^(-2i/D), divided or stretched where the configuration says so. */
 export const frequencies = ({
   headDim,
   ropeScaling,
@@ -13,6 +13,7 @@ export const frequencies = ({
   Float64Array.from({ length: headDim / 2 }, (_, i) => {
     const frequency = ropeTheta ** ((-2 * i) / headDim)
     if (ropeScaling === undefined) return frequency
+    if (ropeScaling.kind === "linear") return frequency / ropeScaling.factor
     const { factor, highFrequencyFactor, lowFrequencyFactor, originalMaxPositions } = ropeScaling
     const turns = (originalMaxPositions * frequency) / (2 * Math.PI)
     if (turns < lowFrequencyFactor) return frequency / factor

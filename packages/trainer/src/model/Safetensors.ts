@@ -5,7 +5,7 @@
  * Heads are believed only as far as the file reaches: lengths, places and sizes are checked before anything is read by them.
  */
 import { Effect, FileSystem, Option, Schema } from "effect"
-import { ModelError } from "./ModelError.ts"
+import { ModelError, unwritten } from "./ModelError.ts"
 
 export type SafetensorsType = "F32" | "F16" | "BF16" | "F64" | "I64" | "I32" | "I16" | "I8" | "U8" | "BOOL"
 
@@ -161,7 +161,7 @@ export const floats = Effect.fn("Safetensors.floats")(
   (effect, { file }) => Effect.mapError(effect, unreadable(file))
 )
 
-/** Writes tensors in their order; the file is synced before it is done. */
+/** Writes tensors in their order, under another name until all is on the disk: a file that is there is whole. */
 export const write = Effect.fn("Safetensors.write")(
   function* (
     path: string,
@@ -185,24 +185,19 @@ export const write = Effect.fn("Safetensors.write")(
     const padded = new Uint8Array(8 + Math.ceil(text.length / 8) * 8).fill(0x20)
     new DataView(padded.buffer).setBigUint64(0, BigInt(padded.length - 8), true)
     padded.set(text, 8)
-    const file = yield* fs.open(path, { flag: "w" })
-    yield* file.writeAll(padded)
-    for (const { values } of tensors) {
-      const stored = type === "F32" ? values : toBfloat16(values)
-      yield* file.writeAll(new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength))
-    }
-    yield* file.sync
-  },
-  Effect.scoped,
-  (effect, path) =>
-    Effect.mapError(
-      effect,
-      (cause) =>
-        new ModelError({
-          reason: "damaged",
-          model: path,
-          message: `${path} cannot be written: ${cause.message}`,
-          cause
-        })
+    const partial = `${path}.partial`
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const file = yield* fs.open(partial, { flag: "w" })
+        yield* file.writeAll(padded)
+        for (const { values } of tensors) {
+          const stored = type === "F32" ? values : toBfloat16(values)
+          yield* file.writeAll(new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength))
+        }
+        yield* file.sync
+      })
     )
+    yield* fs.rename(partial, path)
+  },
+  (effect, path) => Effect.mapError(effect, unwritten(path))
 )

@@ -1,0 +1,63 @@
+/**
+ * Models of the Hugging Face hub, downloaded once into the cache that core's tokenizers and data sets use.
+ *
+ * A name is `owner/name` or `owner/name@revision`. The configuration comes first and is checked, so that an architecture that is not
+ * built costs no gigabytes. Files are whole or not there, and downloads that broke off are continued (`HubFiles`); once all are there
+ * no network is needed. `HF_TOKEN`, `HF_HOME`, `HF_ENDPOINT`, `HF_HUB_OFFLINE` are respected.
+ */
+import * as HubFiles from "@atropos/core/internal/HubFiles"
+import { Effect, FileSystem, Path } from "effect"
+import { ModelError } from "./ModelError.ts"
+import * as ModelFolder from "./ModelFolder.ts"
+
+const namePattern = /^[\w.-]+(\/[\w.-]+)?$/
+
+/** Shards at once: enough to fill a line, few enough to be continued soon. */
+const concurrency = 4
+
+/** The folder of the model's files. */
+export const download = Effect.fn("HubModel.download")(function* (name: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const [repository, revision = "main", ...rest] = name.split("@")
+  const failed = (cause: { readonly message: string }) =>
+    new ModelError({ reason: "hub", model: name, message: `${name}: ${cause.message}`, cause })
+  if (repository === undefined || rest.length > 0 || !namePattern.test(repository)) {
+    return yield* new ModelError({
+      reason: "missing",
+      model: name,
+      message: `"${name}" is neither a folder on this machine nor a hub id (owner/name or owner/name@revision)`
+    })
+  }
+  const hub = yield* Effect.mapError(HubFiles.make, failed)
+  const folder = yield* Effect.mapError(
+    hub.cacheFolder("models", `${repository.replace("/", "--")}@${revision}`),
+    failed
+  )
+  const fetchFile = (file: string) =>
+    hub.fetch(`${repository}/resolve/${encodeURIComponent(revision)}/${file}`, join(folder, file))
+
+  /** Whether the repository has the file; that it has not is remembered, so that the next start needs no network. */
+  const fetchOptional = Effect.fnUntraced(function* (file: string) {
+    const absent = join(folder, `${file}.absent`)
+    if (yield* fs.exists(absent)) return false
+    return yield* fetchFile(file).pipe(
+      Effect.as(true),
+      Effect.catchIf(
+        ({ reason }) => reason === "notFound",
+        () => Effect.as(fs.writeFileString(absent, ""), false)
+      )
+    )
+  }, Effect.mapError(failed))
+
+  yield* Effect.mapError(fetchFile(ModelFolder.configFile), failed)
+  yield* ModelFolder.readConfig(folder)
+  yield* Effect.forEach([...ModelFolder.tokenizerFiles, ModelFolder.generationFile], fetchOptional, {
+    concurrency,
+    discard: true
+  })
+  const isSharded = yield* fetchOptional(ModelFolder.indexFile)
+  const files = isSharded ? yield* ModelFolder.shardNames(folder) : [ModelFolder.singleFile]
+  yield* Effect.mapError(Effect.forEach(files, fetchFile, { concurrency, discard: true }), failed)
+  return folder
+})

@@ -1,0 +1,124 @@
+/**
+ * A model of a Hugging Face folder or hub id, with an adapter to train on it or to be trained whole.
+ *
+ * Under an adapter the weights stay where they are in the files, and are read in place when a graph is loaded. Trained whole, they are
+ * widened to floats in memory: 4 bytes a parameter here, 12 more in the optimizer.
+ */
+import { Tokenizer } from "@atropos/core"
+import { Effect, FileSystem, Path } from "effect"
+import * as HubModel from "./HubModel.ts"
+import * as Lora from "./Lora.ts"
+import type { Model } from "./Model.ts"
+import type { ModelConfig } from "./ModelConfig.ts"
+import { ModelError } from "./ModelError.ts"
+import * as ModelFolder from "./ModelFolder.ts"
+import * as Parameters from "./Parameters.ts"
+import * as Peft from "./Peft.ts"
+import * as Safetensors from "./Safetensors.ts"
+import * as Tensors from "./Tensors.ts"
+import * as Weights from "./Weights.ts"
+
+export interface Options {
+  /** The adapter to train; `"all"` trains every weight instead. */
+  readonly trains: Lora.LoraSettings | "all"
+  /** Of the adapter's first values. */
+  readonly seed: number
+}
+
+/** The architecture, the tokenizer and the weights alone. */
+type Base = Pick<Model, "name" | "config" | "tokenizer"> & {
+  readonly folder: string
+  readonly entries: ReadonlyMap<string, Safetensors.Entry>
+}
+
+const loadTokenizer = Effect.fnUntraced(function* (folder: string, name: string, config: ModelConfig) {
+  const tokenizer = yield* Effect.provide(Tokenizer.Tokenizer, Tokenizer.layerHuggingFace(folder)).pipe(
+    Effect.mapError(({ message }) => new ModelError({ reason: "missing", model: name, message }))
+  )
+  if (tokenizer.vocabularySize > config.vocabSize) {
+    return yield* new ModelError({
+      reason: "mismatch",
+      model: name,
+      message: `${folder}: the tokenizer has ${tokenizer.vocabularySize} tokens, the model ${config.vocabSize}: they belong to different models`
+    })
+  }
+  return { ...tokenizer, name }
+})
+
+const loadBase = Effect.fnUntraced(function* (nameOrFolder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { resolve } = yield* Path.Path
+  const isFolder = yield* fs.stat(nameOrFolder).pipe(
+    Effect.map(({ type }) => type === "Directory"),
+    Effect.orElseSucceed(() => false)
+  )
+  const folder = isFolder ? resolve(nameOrFolder) : yield* HubModel.download(nameOrFolder)
+  const config = yield* ModelFolder.readConfig(folder)
+  const entries = yield* ModelFolder.readEntries(folder, config)
+  const tokenizer = yield* loadTokenizer(folder, nameOrFolder, config)
+  const base: Base = { name: isFolder ? folder : nameOrFolder, folder, config, tokenizer, entries }
+  return base
+})
+
+const adapted = Effect.fnUntraced(function* (base: Base, adapter: Lora.LoraSettings, seed: number) {
+  const projections = Lora.targets(adapter.targetModules)
+  if (typeof projections === "string") {
+    return yield* new ModelError({ reason: "settings", model: base.name, message: projections })
+  }
+  if (!Number.isInteger(adapter.r) || adapter.r < 1) {
+    return yield* new ModelError({
+      reason: "settings",
+      model: base.name,
+      message: `an adapter's rank is a whole number from 1 on, not ${adapter.r}`
+    })
+  }
+  const layout = Lora.layout(base.config, adapter, projections)
+  const model: Model = {
+    name: base.name,
+    config: base.config,
+    tokenizer: base.tokenizer,
+    weights: ModelFolder.weights(base.config, base.entries),
+    layout,
+    initial: Lora.initial(layout, seed),
+    adapter,
+    write: (folder, parameters) => Peft.write(folder, { layout, adapter, parameters, base: base.name })
+  }
+  return model
+})
+
+const whole = Effect.fnUntraced(function* (base: Base) {
+  const layout = Parameters.layout(Tensors.all(base.config))
+  const initial = new Float32Array(layout.size)
+  for (const slot of layout.slots) {
+    // `readEntries` has checked that all are there.
+    Parameters.view(initial, slot).set(yield* Safetensors.floats(base.entries.get(slot.name)!))
+  }
+  const model: Model = {
+    name: base.name,
+    config: base.config,
+    tokenizer: base.tokenizer,
+    weights: new Map(),
+    layout,
+    initial,
+    adapter: undefined,
+    write: Effect.fnUntraced(function* (folder, parameters) {
+      yield* ModelFolder.write(folder, base.config, Weights.fromVector(layout, parameters))
+      yield* ModelFolder.copyTokenizer(base.folder, folder)
+    })
+  }
+  return model
+})
+
+/** Loads a model to be trained. */
+export const load = Effect.fn("PretrainedModel.load")(function* (nameOrFolder: string, { seed, trains }: Options) {
+  const base = yield* loadBase(nameOrFolder)
+  return trains === "all" ? yield* whole(base) : yield* adapted(base, trains, seed)
+})
+
+/** A model with the adapter of a PEFT folder: its settings, and its values as the first ones. */
+export const loadAdapter = Effect.fn("PretrainedModel.loadAdapter")(function* (nameOrFolder: string, adapter: string) {
+  const model = yield* load(nameOrFolder, { trains: yield* Peft.readSettings(adapter), seed: 0 })
+  // An adapter was asked for, so there is one.
+  const initial = yield* Peft.read(adapter, { layout: model.layout, adapter: model.adapter! })
+  return { ...model, initial } satisfies Model
+})

@@ -1,0 +1,118 @@
+/** The checkpoints of `scripts/make-model-fixtures.py` and what transformers and PEFT computed with them; and running a decoder. */
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { Effect } from "effect"
+import { Executor, type HostTensor } from "../../src/exec/Executor.ts"
+import { Graph } from "../../src/graph/Graph.ts"
+import { toOnnx } from "../../src/graph/Onnx.ts"
+import * as Model from "../../src/model/Model.ts"
+import * as Parameters from "../../src/model/Parameters.ts"
+
+export const names = ["llama", "smollm", "qwen2", "qwen3"] as const
+export type Name = (typeof names)[number]
+
+const root = new URL("../fixtures/models/", import.meta.url)
+
+export const folder = (name: Name): string => fileURLToPath(new URL(name, root))
+
+export const adapterFolder = (name: Name): string => fileURLToPath(new URL(`${name}/adapter`, root))
+
+interface Forward {
+  /** Of each row, [T, V], float32 in base64. */
+  readonly logits: ReadonlyArray<string>
+  /** Of each row, of tokens 1 to T - 1. */
+  readonly logprobs: ReadonlyArray<string>
+}
+
+interface Greedy {
+  readonly tokens: ReadonlyArray<ReadonlyArray<number>>
+  readonly logprobs: ReadonlyArray<string>
+}
+
+export interface Expected {
+  readonly vocabSize: number
+  readonly inputIds: ReadonlyArray<ReadonlyArray<number>>
+  readonly base: Forward
+  readonly adapter: Forward
+  readonly prompts: ReadonlyArray<ReadonlyArray<number>>
+  readonly greedy: Greedy
+  readonly adapterGreedy: Greedy
+}
+
+export const expected = (name: Name): Expected =>
+  // Written by the script.
+  JSON.parse(readFileSync(new URL(`${name}.json`, root), "utf8")) as Expected
+
+export const floats = (base64: string): Float32Array =>
+  new Float32Array(Uint8Array.from(Buffer.from(base64, "base64")).buffer)
+
+export const greatestDifference = (a: ArrayLike<number>, b: ArrayLike<number>): number => {
+  if (a.length !== b.length) return Number.POSITIVE_INFINITY
+  let greatest = 0
+  for (let at = 0; at < a.length; at++) greatest = Math.max(greatest, Math.abs(a[at]! - b[at]!))
+  // NaN differs from everything.
+  return Number.isNaN(greatest) ? Number.POSITIVE_INFINITY : greatest
+}
+
+/** Sequences laid out in rows of one width; a row may hold several. */
+export interface Grid {
+  readonly rows: number
+  readonly width: number
+  readonly inputIds: Int32Array
+  readonly positionIds: Int32Array
+  readonly segmentIds: Int32Array
+  /** Where each sequence begins, in the order given. */
+  readonly starts: ReadonlyArray<number>
+}
+
+/** `rows[r]` are the sequences of row r, one after the other; the rest is padding in a segment of its own. */
+export const grid = (rows: ReadonlyArray<ReadonlyArray<ReadonlyArray<number>>>): Grid => {
+  const width = Math.max(...rows.map((row) => row.flat().length))
+  const make = () => new Int32Array(rows.length * width)
+  const [inputIds, positionIds, segmentIds] = [make(), make(), make().fill(-1)]
+  const starts: Array<number> = []
+  rows.forEach((row, r) => {
+    let at = r * width
+    row.forEach((sequence, segment) => {
+      starts.push(at)
+      inputIds.set(sequence, at)
+      positionIds.set(sequence.keys().toArray(), at)
+      segmentIds.fill(segment, at, at + sequence.length)
+      at += sequence.length
+    })
+  })
+  return { rows: rows.length, width, inputIds, positionIds, segmentIds, starts }
+}
+
+/** A decoder with logits of every position as output, its parameters an input each; from a grid to [rows * width, V]. */
+export const logitsOf = Effect.fnUntraced(function* (model: Model.Model) {
+  const executor = yield* Executor
+  const graph = new Graph()
+  const ids = (name: string) => graph.input(name, "int32", ["B", "T"])
+  const inputs = new Map(model.layout.slots.map(({ name, shape }) => [name, graph.input(name, "float32", shape)]))
+  const { head, hidden } = Model.policy(model).build(graph, (name) => inputs.get(name), {
+    inputIds: ids("input_ids"),
+    positionIds: ids("position_ids"),
+    segmentIds: ids("segment_ids"),
+    remat: false
+  })
+  graph.output("logits", graph.gemm(hidden, head, false, true))
+  const program = yield* executor.load(toOnnx(graph))
+  return Effect.fnUntraced(function* (cells: Grid, parameters: Float32Array) {
+    const shape = [cells.rows, cells.width]
+    const int32 = (data: Int32Array): HostTensor => ({ dtype: "int32", shape, data })
+    const feeds = Object.fromEntries(
+      model.layout.slots.map((slot) => [
+        slot.name,
+        { dtype: "float32" as const, shape: slot.shape, data: Parameters.view(parameters, slot) }
+      ])
+    )
+    const { host } = yield* program.run({
+      ...feeds,
+      input_ids: int32(cells.inputIds),
+      position_ids: int32(cells.positionIds),
+      segment_ids: int32(cells.segmentIds)
+    })
+    return host["logits"]!.data as Float32Array
+  })
+})
