@@ -5,7 +5,7 @@
  * built costs no gigabytes. Files are whole or not there, and downloads that broke off are continued (`HubFiles`); once all are there
  * no network is needed. `HF_TOKEN`, `HF_HOME`, `HF_ENDPOINT`, `HF_HUB_OFFLINE` are respected.
  */
-import * as HubFiles from "@atropos/core/internal/HubFiles"
+import { HubFiles } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"
 import { ModelError } from "./ModelError.ts"
 import * as ModelFolder from "./ModelFolder.ts"
