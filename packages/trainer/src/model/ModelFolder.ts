@@ -97,7 +97,7 @@ const likeness = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): number =>
   return front + back
 }
 
-/** The most similar name that is there. */
+/** The most similar of the names that nothing else needs. */
 const nearest = (name: string, names: Iterable<string>): string => {
   const parts = name.split(".")
   let best = ""
@@ -106,17 +106,18 @@ const nearest = (name: string, names: Iterable<string>): string => {
     const score = likeness(parts, other.split("."))
     if (score > most) [best, most] = [other, score]
   }
-  return best === "" ? "" : `; the nearest that is there is ${best}`
+  return best === "" ? "" : `; of the spare ones the nearest is ${best}`
 }
 
 const check = (
   config: ModelConfig.ModelConfig,
   entries: ReadonlyMap<string, Safetensors.Entry>
 ): string | undefined => {
-  for (const { name, shape } of Tensors.all(config)) {
+  const needed = Tensors.all(config)
+  const spare = new Set(entries.keys()).difference(new Set(needed.map(({ name }) => name)))
+  for (const { name, shape } of needed) {
     const entry = entries.get(name)
-    if (entry === undefined)
-      return `the tensor ${name} [${shape.join(", ")}] is missing${nearest(name, entries.keys())}`
+    if (entry === undefined) return `the tensor ${name} [${shape.join(", ")}] is missing${nearest(name, spare)}`
     if (entry.shape.join() !== shape.join()) {
       return `the tensor ${name} is [${entry.shape.join(", ")}] in ${entry.file}, the configuration needs [${shape.join(", ")}]`
     }
@@ -165,7 +166,19 @@ export const write = Effect.fn("ModelFolder.write")(
       data instanceof Float32Array ? [{ name, shape, values: data }] : []
     )
     yield* Safetensors.write(join(folder, singleFile), values, "F32")
-    yield* fs.writeFileString(join(folder, configFile), `${JSON.stringify(ModelConfig.encode(config), null, 2)}\n`)
+    yield* writeJson(folder, { [configFile]: ModelConfig.encode(config) })
+  },
+  (effect, folder) => Effect.mapError(effect, unwritten(folder))
+)
+
+/** Writes files of JSON by name. */
+export const writeJson = Effect.fn("ModelFolder.writeJson")(
+  function* (folder: string, files: { readonly [file: string]: unknown }) {
+    const fs = yield* FileSystem.FileSystem
+    const { join } = yield* Path.Path
+    for (const [name, value] of Object.entries(files)) {
+      yield* fs.writeFileString(join(folder, name), `${JSON.stringify(value, null, 2)}\n`)
+    }
   },
   (effect, folder) => Effect.mapError(effect, unwritten(folder))
 )

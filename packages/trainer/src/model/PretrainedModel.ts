@@ -23,11 +23,18 @@ export interface Options {
   readonly trains: Lora.LoraSettings | "all"
   /** Of the adapter's first values. */
   readonly seed: number
+  /** Longest sequence the model is used for, tokens; default the model's own, but no more than 32768. Longer means larger tables. */
+  readonly maxPositions?: number
 }
+
+/** Tables of rotary positions take 8 headDim bytes a position, in every graph. */
+const mostPositions = 32_768
 
 /** The architecture, the tokenizer and the weights alone. */
 type Base = Pick<Model, "name" | "config" | "tokenizer"> & {
   readonly folder: string
+  /** As the folder has it. */
+  readonly published: ModelConfig
   readonly entries: ReadonlyMap<string, Safetensors.Entry>
 }
 
@@ -45,7 +52,7 @@ const loadTokenizer = Effect.fnUntraced(function* (folder: string, name: string,
   return { ...tokenizer, name }
 })
 
-const loadBase = Effect.fnUntraced(function* (nameOrFolder: string) {
+const loadBase = Effect.fnUntraced(function* (nameOrFolder: string, maxPositions: number) {
   const fs = yield* FileSystem.FileSystem
   const { resolve } = yield* Path.Path
   const isFolder = yield* fs.stat(nameOrFolder).pipe(
@@ -53,10 +60,11 @@ const loadBase = Effect.fnUntraced(function* (nameOrFolder: string) {
     Effect.orElseSucceed(() => false)
   )
   const folder = isFolder ? resolve(nameOrFolder) : yield* HubModel.download(nameOrFolder)
-  const config = yield* ModelFolder.readConfig(folder)
+  const published = yield* ModelFolder.readConfig(folder)
+  const config = { ...published, maxPositions: Math.min(published.maxPositions, maxPositions) }
   const entries = yield* ModelFolder.readEntries(folder, config)
   const tokenizer = yield* loadTokenizer(folder, nameOrFolder, config)
-  const base: Base = { name: isFolder ? folder : nameOrFolder, folder, config, tokenizer, entries }
+  const base: Base = { name: isFolder ? folder : nameOrFolder, folder, config, published, tokenizer, entries }
   return base
 })
 
@@ -102,7 +110,7 @@ const whole = Effect.fnUntraced(function* (base: Base) {
     initial,
     adapter: undefined,
     write: Effect.fnUntraced(function* (folder, parameters) {
-      yield* ModelFolder.write(folder, base.config, Weights.fromVector(layout, parameters))
+      yield* ModelFolder.write(folder, base.published, Weights.fromVector(layout, parameters))
       yield* ModelFolder.copyTokenizer(base.folder, folder)
     })
   }
@@ -110,8 +118,11 @@ const whole = Effect.fnUntraced(function* (base: Base) {
 })
 
 /** Loads a model to be trained. */
-export const load = Effect.fn("PretrainedModel.load")(function* (nameOrFolder: string, { seed, trains }: Options) {
-  const base = yield* loadBase(nameOrFolder)
+export const load = Effect.fn("PretrainedModel.load")(function* (
+  nameOrFolder: string,
+  { maxPositions = mostPositions, seed, trains }: Options
+) {
+  const base = yield* loadBase(nameOrFolder, maxPositions)
   return trains === "all" ? yield* whole(base) : yield* adapted(base, trains, seed)
 })
 

@@ -111,7 +111,7 @@ export const head = Effect.fn("Safetensors.head")(
       }
       tensors.set(name, { dtype, shape, file: path, offset: start + from, length })
     }
-    const places = [...tensors.values()].sort((a, b) => a.offset - b.offset)
+    const places = [...tensors.values()].sort((a, b) => a.offset - b.offset || a.length - b.length)
     const overlap = places.find(
       (entry, index) => index > 0 && places[index - 1]!.offset + places[index - 1]!.length > entry.offset
     )
@@ -122,17 +122,18 @@ export const head = Effect.fn("Safetensors.head")(
   (effect, path) => Effect.mapError(effect, unreadable(path))
 )
 
+/** Elements converted at once: some milliseconds, after which others have their turn. */
+const stretch = 1 << 20
+
 /** The upper halves of floats, rounded to nearest, ties to even; NaN stays NaN. */
 export const toBfloat16 = (values: Float32Array): Uint16Array => {
-  const bits = new Uint32Array(values.buffer, values.byteOffset, values.length)
-  return Uint16Array.from(bits, (word) =>
-    (word & 0x7fffffff) > 0x7f800000 ? (word >>> 16) | 0x40 : (word + 0x7fff + ((word >>> 16) & 1)) >>> 16
-  )
-}
-
-const fromBfloat16 = (bytes: Uint8Array): Float32Array => {
-  const halves = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 2)
-  return new Float32Array(Uint32Array.from(halves, (half) => half << 16).buffer)
+  const words = new Uint32Array(values.buffer, values.byteOffset, values.length)
+  const halves = new Uint16Array(words.length)
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]!
+    halves[at] = (word & 0x7fffffff) > 0x7f800000 ? (word >>> 16) | 0x40 : (word + 0x7fff + ((word >>> 16) & 1)) >>> 16
+  }
+  return halves
 }
 
 /** A half float's value (IEEE 754 binary16). */
@@ -145,18 +146,38 @@ const halfValue = (half: number): number => {
   return sign * 2 ** (exponent - 25) * (1024 + fraction)
 }
 
+/** Stored values as floats, into `target`. */
+const widen = (type: "F32" | "BF16" | "F16", bytes: Uint8Array<ArrayBuffer>, target: Float32Array): void => {
+  if (type === "F32") {
+    target.set(new Float32Array(bytes.buffer))
+    return
+  }
+  const halves = new Uint16Array(bytes.buffer)
+  if (type === "F16") {
+    for (let at = 0; at < halves.length; at++) target[at] = halfValue(halves[at]!)
+    return
+  }
+  const words = new Uint32Array(target.buffer, target.byteOffset, target.length)
+  for (let at = 0; at < halves.length; at++) words[at] = halves[at]! << 16
+}
+
 /** A tensor's values as floats; fails for types that are no floats. */
 export const floats = Effect.fn("Safetensors.floats")(
   function* ({ dtype, file, length, offset }: Entry) {
-    const bytes = yield* readBytes(file, offset, length)
-    if (dtype === "F32") return new Float32Array(bytes.buffer)
-    if (dtype === "BF16") return fromBfloat16(bytes)
-    if (dtype === "F16") return Float32Array.from(new Uint16Array(bytes.buffer), halfValue)
-    return yield* new ModelError({
-      reason: "mismatch",
-      model: file,
-      message: `${file}: a tensor of type ${dtype} where F32, F16 or BF16 is needed`
-    })
+    if (dtype !== "F32" && dtype !== "BF16" && dtype !== "F16") {
+      return yield* new ModelError({
+        reason: "mismatch",
+        model: file,
+        message: `${file}: a tensor of type ${dtype} where F32, F16 or BF16 is needed`
+      })
+    }
+    const size = sizes[dtype]
+    const values = new Float32Array(length / size)
+    for (let at = 0; at < values.length; at += stretch) {
+      const target = values.subarray(at, at + stretch)
+      widen(dtype, yield* readBytes(file, offset + at * size, target.length * size), target)
+    }
+    return values
   },
   (effect, { file }) => Effect.mapError(effect, unreadable(file))
 )
@@ -191,8 +212,11 @@ export const write = Effect.fn("Safetensors.write")(
         const file = yield* fs.open(partial, { flag: "w" })
         yield* file.writeAll(padded)
         for (const { values } of tensors) {
-          const stored = type === "F32" ? values : toBfloat16(values)
-          yield* file.writeAll(new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength))
+          for (let at = 0; at < values.length; at += stretch) {
+            const part = values.subarray(at, at + stretch)
+            const stored = type === "F32" ? part : toBfloat16(part)
+            yield* file.writeAll(new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength))
+          }
         }
         yield* file.sync
       })

@@ -4,6 +4,7 @@
  * Embeddings are normal with deviation 0.02, linear layers with 1/sqrt(in), those that write to the residual stream (o and down) with
  * 1/sqrt(2 layers) of that; norms start at one, biases at zero.
  */
+import { Effect } from "effect"
 import { uniform } from "../policy/CounterRandom.ts"
 import * as Characters from "./Characters.ts"
 import * as Lora from "./Lora.ts"
@@ -83,7 +84,10 @@ export const make = (options: Options): Model => {
     layout,
     initial: initial(layout, config, options.seed),
     adapter: undefined,
-    write: (folder, parameters) => ModelFolder.write(folder, config, Weights.fromVector(layout, parameters))
+    write: Effect.fnUntraced(function* (folder, parameters) {
+      yield* ModelFolder.write(folder, config, Weights.fromVector(layout, parameters))
+      yield* ModelFolder.writeJson(folder, Characters.files(options.characters))
+    })
   }
 }
 
