@@ -37,13 +37,6 @@ export const download = Effect.fn("HubModel.download")(function* (name: string) 
   const fetchFile = (file: string) =>
     hub.fetch(`${repository}/resolve/${encodeURIComponent(revision)}/${file}`, join(folder, file))
 
-  /** Weights take minutes: says which file is under way. */
-  const fetchWeights = Effect.fnUntraced(function* (file: string) {
-    if (yield* fs.exists(join(folder, file))) return
-    yield* Effect.logInfo("weights are downloaded", { model: name, file })
-    yield* fetchFile(file)
-  }, Effect.mapError(failed))
-
   /** Whether the repository has the file; that it has not is remembered, so that the next start needs no network. */
   const fetchOptional = Effect.fnUntraced(function* (file: string) {
     const absent = join(folder, `${file}.absent`)
@@ -65,6 +58,10 @@ export const download = Effect.fn("HubModel.download")(function* (name: string) 
   })
   const isSharded = yield* fetchOptional(ModelFolder.indexFile)
   const files = isSharded ? yield* ModelFolder.shardNames(folder) : [ModelFolder.singleFile]
-  yield* Effect.forEach(files, fetchWeights, { concurrency, discard: true })
+  const present = yield* Effect.mapError(fs.readDirectory(folder), failed)
+  const missing = files.filter((file) => !present.includes(file))
+  // That takes minutes.
+  if (missing.length > 0) yield* Effect.logInfo("weights are downloaded", { model: name, files: missing })
+  yield* Effect.mapError(Effect.forEach(missing, fetchFile, { concurrency, discard: true }), failed)
   return folder
 })

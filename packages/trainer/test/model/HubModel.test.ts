@@ -1,7 +1,7 @@
 /** Models of a hub on this machine: what is asked for, what is kept, and what a missing part is called. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, FileSystem, Layer, Path } from "effect"
+import { ConfigProvider, Effect, FileSystem, Layer, Path, References } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { existsSync, readFileSync } from "node:fs"
 import { createServer } from "node:http"
@@ -10,7 +10,11 @@ import * as PretrainedModel from "../../src/model/PretrainedModel.ts"
 import * as Fixtures from "./Fixtures.ts"
 
 const adapter = { r: 2, alpha: 4, rslora: false, targetModules: ["all-linear"] }
-const services = Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer)
+const services = Layer.mergeAll(
+  NodeServices.layer,
+  FetchHttpClient.layer,
+  Layer.succeed(References.MinimumLogLevel, "Warn")
+)
 
 /** A hub whose repositories `tests/<name>` are the fixtures, but for the files that are withheld. */
 const hub = (withheld: ReadonlyArray<string> = []) =>
