@@ -2,16 +2,30 @@
  * A tokenizer of single characters, for models trained from scratch: id 0 ends a sequence, the characters follow in their order.
  *
  * The end has no text. Chats are refused: there is no template. Characters it does not know are left out. `files` are the same
- * tokenizer in Hugging Face's form, which writes the end as `<|end|>`.
+ * tokenizer in Hugging Face's form, which writes the end as `<|end|>`. Characters are ASCII: others would be several tokens there.
  */
 import type { Tokenizer } from "@atropos/core"
 
 export const endId = 0
 const endText = "<|end|>"
 
-const distinct = (characters: string): ReadonlyArray<string> => Array.from(new Set(characters))
+/** Throws `RangeError` for characters beyond ASCII. */
+const distinct = (characters: string): ReadonlyArray<string> => {
+  const known = Array.from(new Set(characters))
+  const foreign = known.find((character) => character > "\x7f")
+  if (foreign !== undefined)
+    throw new RangeError(`${JSON.stringify(foreign)} is not ASCII: a character must be one byte`)
+  return known
+}
 
-/** Throws `RangeError` for chats: a mistake of the program. */
+/** The printable character that byte-level vocabularies write an ASCII one with: blank is Ġ, line feed Ċ. */
+const byteSymbol = (character: string): string => {
+  const code = character.charCodeAt(0)
+  if (code <= 32) return String.fromCharCode(256 + code)
+  return code === 127 ? "\u0121" : character
+}
+
+/** Throws `RangeError` for characters beyond ASCII, and for chats: mistakes of the program. */
 export const make = (characters: string): Tokenizer.TokenizerShape => {
   const known = distinct(characters)
   const ids = new Map(known.map((character, index) => [character, index + 1]))
@@ -47,9 +61,9 @@ export const files = (characters: string): { readonly [file: string]: unknown } 
       }
     ],
     normalizer: null,
-    pre_tokenizer: null,
+    pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false },
     post_processor: null,
-    decoder: { type: "Fuse" },
+    decoder: { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false },
     model: {
       type: "BPE",
       dropout: null,
@@ -59,7 +73,7 @@ export const files = (characters: string): { readonly [file: string]: unknown } 
       fuse_unk: false,
       byte_fallback: false,
       ignore_merges: false,
-      vocab: Object.fromEntries([endText, ...distinct(characters)].map((text, id) => [text, id])),
+      vocab: Object.fromEntries([endText, ...distinct(characters).map(byteSymbol)].map((text, id) => [text, id])),
       merges: []
     }
   },

@@ -67,6 +67,26 @@ const spoilt: ReadonlyArray<
   ],
   ["no weights", "llama", ({ remove }) => remove("model.safetensors"), "missing", /no model\.safetensors and no model/],
   [
+    "weights of another format alone",
+    "llama",
+    Effect.fnUntraced(function* ({ folder }) {
+      const fs = yield* FileSystem.FileSystem
+      yield* fs.rename(`${folder}/model.safetensors`, `${folder}/pytorch_model.bin`)
+    }),
+    "missing",
+    /pytorch_model\.bin cannot be read, save the model as safetensors/
+  ],
+  [
+    "a shard that broke off",
+    "qwen3",
+    Effect.fnUntraced(function* ({ folder }) {
+      const fs = yield* FileSystem.FileSystem
+      yield* fs.truncate(`${folder}/model-00002-of-00004.safetensors`, 9000)
+    }),
+    "damaged",
+    /model-00002-of-00004\.safetensors is no safetensors file: .* the file has 9000: it is not complete/
+  ],
+  [
     "a shard that is not there",
     "qwen3",
     ({ remove }) => remove("model-00002-of-00004.safetensors"),
@@ -132,6 +152,20 @@ layer(services, { excludeTestServices: true })("PretrainedModel", (it) => {
         '{"eos_token_id": [2, 0], "temperature": 0.7}'
       )
       assert.deepStrictEqual((yield* load(folder)).config.eosTokenIds, [2, 0])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("can be loaded for shorter sequences, and is saved with the positions it came with", () =>
+    Effect.gen(function* () {
+      const written = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+      const options = { trains: "all", seed: 1 } as const
+      const short = yield* PretrainedModel.load(Fixtures.folder("qwen2"), { ...options, maxPositions: 32 })
+      assert.strictEqual(short.config.maxPositions, 32)
+      yield* short.write(written, short.initial)
+      assert.strictEqual((yield* PretrainedModel.load(written, options)).config.maxPositions, 256)
+      // There are no more positions than the model has.
+      const long = yield* PretrainedModel.load(Fixtures.folder("qwen2"), { ...options, maxPositions: 1000 })
+      assert.strictEqual(long.config.maxPositions, 256)
     }).pipe(Effect.scoped)
   )
 

@@ -106,6 +106,19 @@ layer(NodeServices.layer)("Safetensors", (it) => {
     { arbitrary: { runs: 20 } }
   )
 
+  it.effect("reads and writes tensors of millions of elements, and keeps the order", () =>
+    Effect.gen(function* () {
+      const path = `${yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()}/large.safetensors`
+      // Exact in bfloat16; no period divides a power of two.
+      const values = new Float32Array(2 ** 21 + 3).map((_, at) => at % 251)
+      for (const type of ["F32", "BF16"] as const) {
+        yield* Safetensors.write(path, [{ name: "x", shape: [values.length], values }], type)
+        const found = yield* Safetensors.floats((yield* Safetensors.head(path)).tensors.get("x")!)
+        assert.strictEqual(Fixtures.greatestDifference(found, values), 0)
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("reads f16 and bf16 files that Python wrote", () =>
     Effect.gen(function* () {
       const { tensors } = yield* Safetensors.head(`${Fixtures.folder("smollm")}/model.safetensors`)
