@@ -5,6 +5,7 @@ import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import * as Flags from "../config/Flags.ts"
 import * as Services from "../config/Services.ts"
+import * as Devices from "../doctor/Devices.ts"
 import type { Finding } from "../doctor/Finding.ts"
 import * as Machine from "../doctor/Machine.ts"
 import * as Network from "../doctor/Network.ts"
@@ -38,6 +39,7 @@ export const make: MakeVerb = () =>
             [
               Machine.node,
               Machine.libraries,
+              Devices.devices,
               Network.database,
               Network.port(input.port),
               Network.inference(server),

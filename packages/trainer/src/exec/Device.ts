@@ -1,10 +1,136 @@
-/** Where graphs run, and why there. */
-import type { DeviceKind } from "./Executor.ts"
+/**
+ * Where graphs run: which devices work, how fast they are, and which one to take.
+ *
+ * Nothing is believed that was not tried: a device works if a process of its own multiplied matrices on it with the right result.
+ * `auto` takes the fastest of those that work, so a software driver of WebGPU, which is slower than the CPU, is taken only by name.
+ */
+import { fork } from "node:child_process"
+import { existsSync } from "node:fs"
+import { createRequire } from "node:module"
+import { availableParallelism } from "node:os"
+import { dirname, join } from "node:path"
+import { Effect, Schema, type Scope } from "effect"
+import { type Device, type DeviceKind, ExecutorError } from "./Executor.ts"
+import type { Outcome } from "./internal/deviceTrial.ts"
+
+export const DeviceChoice = Schema.Literals(["auto", "cpu", "webgpu", "cuda"])
+export type DeviceChoice = typeof DeviceChoice.Type
+
+export type Trial =
+  | { readonly kind: DeviceKind; readonly works: true; readonly gflops: number }
+  | { readonly kind: DeviceKind; readonly works: false; readonly why: string; readonly advice: string }
 
 const descriptions: { readonly [Kind in DeviceKind]: string } = {
-  cpu: "ONNX Runtime's CPU provider",
-  webgpu: "ONNX Runtime's WebGPU provider",
-  cuda: "ONNX Runtime's CUDA provider"
+  cpu: `the CPU, ${availableParallelism()} cores`,
+  webgpu: "the GPU through WebGPU",
+  cuda: "the GPU through CUDA"
 }
 
 export const describe = (kind: DeviceKind): string => descriptions[kind]
+
+/** Puts the libraries of CUDA where ONNX Runtime looks for them; to be run in the folder that `node_modules` lies in. */
+export const cudaInstallation = "ONNXRUNTIME_NODE_INSTALL=cuda12 node node_modules/onnxruntime-node/script/install.js"
+
+const advices: { readonly [Kind in DeviceKind]: string } = {
+  cpu: 'run "npm ci" in the project\'s folder: ONNX Runtime is not there, or not for this machine',
+  webgpu:
+    "it needs a GPU and, on Linux, its Vulkan driver (NVIDIA's own; Mesa 25 or newer for AMD and Intel): docs/gpu.md",
+  cuda: "it needs an NVIDIA driver, CUDA 12 and cuDNN 9, where the system's linker finds them: docs/gpu.md"
+}
+
+const explain = (kind: DeviceKind, failure: string): string => {
+  if (failure.includes("No supported adapters")) {
+    return process.platform === "linux" ? "no Vulkan device that ONNX Runtime supports" : "no GPU that it supports"
+  }
+  const library = /Failed to load library \S+ with error: ([^\n]+)/.exec(failure)?.[1]
+  return library ?? failure.replace(`the model cannot be loaded on ${kind}: `, "").split("\n", 1)[0]!
+}
+
+/** Why there is no point in trying. */
+const missing = (kind: DeviceKind): Trial | undefined => {
+  if (kind !== "cuda") return undefined
+  const platform = `${process.platform} ${process.arch}`
+  if (platform !== "linux x64") {
+    return { kind, works: false, why: `not made for ${platform}`, advice: "ONNX Runtime has it for Linux on x64" }
+  }
+  const folder = dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json"))
+  const library = join(folder, "bin/napi-v6/linux/x64/libonnxruntime_providers_cuda.so")
+  return existsSync(library)
+    ? undefined
+    : { kind, works: false, why: "its libraries are not installed", advice: `run: ${cudaInstallation}` }
+}
+
+// Beside this file, as source or as compiled.
+const trialUrl = new URL(`./internal/deviceTrial.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
+
+const patience = "60 seconds"
+
+/** Runs a small graph on the device, in a process of its own. */
+export const trial = Effect.fn("Device.trial")(function* (
+  kind: DeviceKind
+): Effect.fn.Return<Trial, never, Scope.Scope> {
+  const absent = missing(kind)
+  if (absent !== undefined) return absent
+  const failed = (why: string): Trial => ({ kind, works: false, why, advice: advices[kind] })
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() => fork(trialUrl, [kind], { stdio: ["ignore", "ignore", "pipe", "ipc"] })),
+    (process) => Effect.sync(() => process.kill("SIGKILL"))
+  )
+  return yield* Effect.callback<Trial>((resume) => {
+    let said = ""
+    child.stderr?.on("data", (text: Buffer) => (said = `${said}${text.toString()}`.slice(-2000)))
+    child.once("error", (error) => resume(Effect.succeed(failed(`no process could be started: ${error.message}`))))
+    child.once("message", (outcome: Outcome) =>
+      resume(
+        Effect.succeed(
+          "gflops" in outcome ? { kind, works: true, gflops: outcome.gflops } : failed(explain(kind, outcome.failure))
+        )
+      )
+    )
+    child.once("close", (code, signal) => {
+      const last = said.trim().split("\n").at(-1) ?? ""
+      resume(Effect.succeed(failed(`its driver crashed (${signal ?? `exit code ${code}`})${last && `: ${last}`}`)))
+    })
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: patience,
+      orElse: () => Effect.succeed(failed(`its driver did not answer within ${patience}`))
+    })
+  )
+}, Effect.scoped)
+
+export const speed = (gflops: number): string => `${Number(gflops.toPrecision(2))} GFLOP/s`
+
+/** The fastest device that works (the CPU where nothing does), with what was found of the others. */
+export const best = (trials: ReadonlyArray<Trial>): Device => {
+  const working = trials.filter((result) => result.works).sort((a, b) => b.gflops - a.gflops)
+  const kind = working[0]?.kind ?? "cpu"
+  const others = trials.flatMap((result) => {
+    if (result.kind === kind) return []
+    if (!result.works) return [`${result.kind}: ${result.why} (${result.advice})`]
+    return [`${result.kind}: slower (${speed(result.gflops)} against ${speed(working[0]!.gflops)})`]
+  })
+  return { kind, detail: [describe(kind), ...others].join("; ") }
+}
+
+/** The device that is asked for, tried; or the best there is. */
+export const choose = Effect.fn("Device.choose")(function* (
+  choice: DeviceChoice
+): Effect.fn.Return<Device, ExecutorError> {
+  if (choice === "cpu") return { kind: choice, detail: describe(choice) }
+  if (choice === "auto") {
+    // One after another: they would slow each other down.
+    const gpus = yield* Effect.forEach(["cuda", "webgpu"] as const, (kind) => trial(kind))
+    return best(gpus.some(({ works }) => works) ? [...gpus, yield* trial("cpu")] : gpus)
+  }
+  const result = yield* trial(choice)
+  if (result.works) return { kind: choice, detail: `${describe(choice)}, ${speed(result.gflops)}` }
+  return yield* new ExecutorError({
+    reason: "device",
+    message: `the device ${choice} cannot be used: ${result.why}; ${result.advice}`
+  })
+})
+
+/** A device that was chosen before, or a choice to be made. */
+export const resolve = (device: Device | DeviceChoice): Effect.Effect<Device, ExecutorError> =>
+  typeof device === "string" ? choose(device) : Effect.succeed(device)

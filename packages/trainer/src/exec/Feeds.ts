@@ -1,4 +1,4 @@
-/** Whether what is fed to a model is what it declares: names, types, shapes with their symbols, lengths. */
+/** Whether what is fed to a model and asked of it is what it declares: names, types, shapes with their symbols, lengths. */
 import { type HostTensor, isResident, type Resident, type TensorType } from "./Executor.ts"
 
 /** An input as a model declares it; text stands for a dimension of any size, the same wherever it appears. */
@@ -36,6 +36,35 @@ export const lengthProblem = ({ data, dtype, shape }: HostTensor): string | unde
   if (!(data instanceof arrays[dtype])) return `is ${dtype}, but its values are a ${data.constructor.name}`
   const wanted = shape.reduce((product, size) => product * size, 1)
   return data.length === wanted ? undefined : `of shape ${show(shape)} needs ${wanted} values, got ${data.length}`
+}
+
+/** What is wrong with values that are to be written into a tensor from element `offset` on. */
+export const updateProblem = (tensor: HostTensor, offset: number, values: HostTensor["data"]): string | undefined => {
+  if (values.constructor !== tensor.data.constructor) {
+    return `update: the resident is ${tensor.dtype}, the values are a ${values.constructor.name}`
+  }
+  const end = offset + values.length
+  return Number.isInteger(offset) && offset >= 0 && end <= tensor.data.length
+    ? undefined
+    : `update: elements ${offset} to ${end} of a resident of ${tensor.data.length}`
+}
+
+/** What is wrong with the outputs that are asked for. */
+export const outputProblem = (
+  outputs: ReadonlyArray<string>,
+  asked: {
+    readonly fetch: ReadonlyArray<string> | undefined
+    readonly kept: ReadonlyArray<string>
+    readonly into: { readonly [output: string]: Resident }
+  }
+): string | undefined => {
+  const places = [...new Set(asked.fetch), ...new Set(asked.kept), ...Object.keys(asked.into)]
+  const unknown = places.find((name) => !outputs.includes(name))
+  if (unknown !== undefined) return `the model has no output ${unknown}; it has ${outputs.join(", ")}`
+  const twice = places.find((name, index) => places.indexOf(name) !== index)
+  return twice === undefined
+    ? undefined
+    : `the output ${twice} can be fetched, kept or written over a resident: one of the three`
 }
 
 /** A number, or a symbol that stands alone: products are left to the runtime, which knows them. */

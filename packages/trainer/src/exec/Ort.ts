@@ -1,41 +1,53 @@
 /** ONNX Runtime in the calling thread: a run blocks it until it is through. For engine threads, scripts and tests. */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Semaphore } from "effect"
 import * as Device from "./Device.ts"
-import { Executor, ExecutorError } from "./Executor.ts"
+import { type Device as ChosenDevice, Executor, ExecutorError } from "./Executor.ts"
 import * as OrtRuntime from "./OrtRuntime.ts"
+import type { RuntimeOptions } from "./OrtSession.ts"
 
 const toError = (cause: unknown): ExecutorError =>
   cause instanceof ExecutorError ? cause : new ExecutorError({ reason: "run", message: String(cause), cause })
 
 const attempt = <A>(run: () => Promise<A>) => Effect.tryPromise({ try: run, catch: toError })
 
-const attemptSync = <A>(run: () => A) => Effect.try({ try: run, catch: toError })
-
 /** The executor of a device that is known to work. */
-export const make = Effect.fn("Ort.make")(function* (options: OrtRuntime.RuntimeOptions) {
+export const make = Effect.fn("Ort.make")(function* (options: RuntimeOptions, detail?: string) {
   const runtime = yield* Effect.acquireRelease(
     attempt(() => OrtRuntime.make(options)),
     ({ close }) => Effect.promise(close)
   )
+  const turn = yield* Semaphore.make(1)
+  // What has begun blocks the thread anyway: it is waited for, so that nothing is half done.
+  const inTurn = <A>(run: () => Promise<A>) => turn.withPermits(1)(Effect.uninterruptible(attempt(run)))
   return Executor.of({
-    device: { kind: options.device, detail: Device.describe(options.device) },
+    device: { kind: options.device, detail: detail ?? Device.describe(options.device) },
     load: (model, load) =>
       Effect.map(
         Effect.acquireRelease(
-          attempt(() => runtime.load(model, load)),
-          (program) => Effect.promise(() => runtime.release(program))
+          inTurn(() => runtime.load(model, load)),
+          (program) => Effect.ignore(inTurn(() => runtime.release(program)))
         ),
-        (program) => ({ run: (feeds, run) => attempt(() => runtime.run(program, feeds, run)) })
+        (program) => ({ run: (feeds, run) => inTurn(() => runtime.run(program, feeds, run)) })
       ),
-    put: (tensor) => attemptSync(() => runtime.put(tensor)),
-    update: (resident, offset, values) => attemptSync(() => runtime.update(resident, offset, values)),
-    read: (resident) => attempt(() => runtime.read(resident)),
-    free: (resident) => Effect.sync(() => runtime.free(resident))
+    put: (tensor) => inTurn(() => runtime.put(tensor)),
+    update: (resident, offset, values) => inTurn(() => runtime.update(resident, offset, values)),
+    read: (resident) => inTurn(() => runtime.read(resident)),
+    free: (resident) => turn.withPermits(1)(Effect.sync(() => runtime.free(resident)))
   })
 })
 
-/** Threads 0: one for each core. */
-export const layer = ({ device = "cpu", threads = 0 }: Partial<OrtRuntime.RuntimeOptions> = {}): Layer.Layer<
-  Executor,
-  ExecutorError
-> => Layer.effect(Executor, make({ device, threads }))
+export interface Options {
+  /** Chosen before, or a choice that is made here: all but the CPU are tried first. Default: the CPU. */
+  readonly device?: ChosenDevice | Device.DeviceChoice
+  /** Threads of the CPU device; 0 (the default): one for each core. */
+  readonly threads?: number
+}
+
+export const layer = ({ device = "cpu", threads = 0 }: Options = {}): Layer.Layer<Executor, ExecutorError> =>
+  Layer.effect(
+    Executor,
+    Effect.gen(function* () {
+      const { detail, kind } = yield* Device.resolve(device)
+      return yield* make({ device: kind, threads }, detail)
+    })
+  )

@@ -1,14 +1,12 @@
 /**
  * ONNX Runtime behind plain promises: what `Ort` calls directly and `OrtWorker` from its thread. Fails with `ExecutorError`.
  *
- * Settings of every session, with what was measured of them: weights are not rearranged unless asked (that would hold them twice),
- * memory is not reserved by pattern (that doubles it for long sequences), graph inputs and outputs are never half floats (the
- * binding cannot read them).
+ * Residents lie in the GPU's memory with WebGPU and in the host's otherwise (the CUDA provider takes and gives host memory alone).
+ * Graph inputs and outputs are never half floats: the binding cannot read them.
  */
-import { availableParallelism } from "node:os"
 import type * as Ort from "onnxruntime-node"
+import type { OnnxModel } from "../graph/Onnx.ts"
 import {
-  type DeviceKind,
   ExecutorError,
   type HostTensor,
   isResident,
@@ -18,14 +16,9 @@ import {
   type RunOptions,
   type TensorType
 } from "./Executor.ts"
-import type { OnnxModel } from "../graph/Onnx.ts"
 import * as Feeds from "./Feeds.ts"
-
-export interface RuntimeOptions {
-  readonly device: DeviceKind
-  /** Threads of the CPU device; 0: one for each core. */
-  readonly threads: number
-}
+import * as GpuMemory from "./GpuMemory.ts"
+import * as OrtSession from "./OrtSession.ts"
 
 export interface Runtime {
   readonly load: (model: OnnxModel, options?: LoadOptions) => Promise<number>
@@ -35,36 +28,47 @@ export interface Runtime {
     feeds: { readonly [input: string]: HostTensor | Resident },
     options?: RunOptions
   ) => Promise<Results>
-  readonly put: (tensor: HostTensor) => Resident
-  readonly update: (resident: Resident, offset: number, values: HostTensor["data"]) => void
+  readonly put: (tensor: HostTensor) => Promise<Resident>
+  readonly update: (resident: Resident, offset: number, values: HostTensor["data"]) => Promise<void>
   readonly read: (resident: Resident) => Promise<HostTensor>
   readonly free: (resident: Resident) => void
   readonly close: () => Promise<void>
 }
 
-const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause)).trim()
-
 interface Session {
   readonly session: Ort.InferenceSession
   readonly inputs: ReadonlyMap<string, Feeds.Declared>
-  readonly outputs: ReadonlySet<string>
+  readonly outputs: ReadonlyArray<string>
 }
+
+const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause)).trim()
 
 const fail = (reason: ExecutorError["reason"], message: string, cause?: unknown) =>
   new ExecutorError({ reason, message, ...(cause !== undefined && { cause }) })
 
-const toHost = async (tensor: Ort.Tensor): Promise<HostTensor> => {
-  // Graphs have outputs of these types only.
-  const data = (tensor.location === "cpu" ? tensor.data : await tensor.getData()) as HostTensor["data"]
-  return { dtype: tensor.type as TensorType, shape: tensor.dims, data }
-}
+/** Of a tensor in the host's memory; graphs have outputs of these types only. */
+const toHost = ({ data, dims, type }: Ort.Tensor): HostTensor => ({
+  dtype: type as TensorType,
+  shape: dims,
+  data: data as HostTensor["data"]
+})
 
-/** Loads the library; nothing of it is loaded before. */
-export const make = async ({ device, threads }: RuntimeOptions): Promise<Runtime> => {
+/** Loads the library, which is not loaded before, and opens the device. */
+export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime> => {
+  const { device } = options
   const ort = await import("onnxruntime-node")
   const sessions = new Map<number, Session>()
   const residents = new Map<number, Ort.Tensor>()
   let lastId = 0
+
+  const memory =
+    device === "webgpu"
+      ? await GpuMemory.make((onnx, more) =>
+          ort.InferenceSession.create(onnx, { ...OrtSession.options(options, {}, undefined), ...more })
+        ).catch((cause: unknown) => {
+          throw fail("device", `${device} cannot be used: ${messageOf(cause)}`, cause)
+        })
+      : undefined
 
   const toTensor = ({ data, dtype, shape }: HostTensor): Ort.Tensor => new ort.Tensor(dtype, data, shape)
 
@@ -74,35 +78,40 @@ export const make = async ({ device, threads }: RuntimeOptions): Promise<Runtime
     return tensor
   }
 
-  const keep = (tensor: Ort.Tensor): Resident => {
+  /** Where residents lie. */
+  const settle = async (tensor: Ort.Tensor): Promise<Ort.Tensor> =>
+    memory === undefined ? tensor : memory.upload(tensor)
+
+  const bring = async (tensor: Ort.Tensor): Promise<Ort.Tensor> =>
+    memory === undefined ? tensor : memory.download(tensor)
+
+  const keep = async (tensor: Ort.Tensor): Promise<Resident> => {
+    const settled = await settle(tensor)
     const id = ++lastId
-    residents.set(id, tensor)
-    return { id, dtype: tensor.type as TensorType, shape: tensor.dims }
+    residents.set(id, settled)
+    return { id, dtype: settled.type as TensorType, shape: settled.dims }
   }
 
-  const load = async ({ external, onnx }: OnnxModel, options: LoadOptions = {}): Promise<number> => {
-    const session: Ort.InferenceSession = await ort.InferenceSession.create(onnx, {
-      executionProviders: device === "cpu" ? ["cpu"] : [device, "cpu"],
-      logSeverityLevel: 4,
-      enableMemPattern: false,
-      executionMode: "sequential",
-      graphOptimizationLevel: options.optimization ?? "all",
-      intraOpNumThreads: threads > 0 ? threads : availableParallelism(),
-      ...(device === "webgpu" && { preferredOutputLocation: "gpu-buffer" as const }),
-      extra: {
-        session: {
-          disable_prepacking: options.prepack === true ? "0" : "1",
-          ...(external.folder !== undefined && { model_external_initializers_file_folder_path: external.folder })
-        }
-      }
-    }).catch((cause: unknown) => {
+  /** A resident's new values; the same tensor where they were written in place. */
+  const replace = async (resident: Resident, tensor: Ort.Tensor): Promise<void> => {
+    const settled = await settle(tensor)
+    const old = residents.get(resident.id)
+    if (old !== settled) old?.dispose()
+    residents.set(resident.id, settled)
+  }
+
+  const load = async ({ external, onnx }: OnnxModel, given: LoadOptions = {}): Promise<number> => {
+    const session: Ort.InferenceSession = await ort.InferenceSession.create(
+      onnx,
+      OrtSession.options(options, given, external.folder)
+    ).catch((cause: unknown) => {
       throw fail("model", `the model cannot be loaded on ${device}: ${messageOf(cause)}`, cause)
     })
     const id = ++lastId
     sessions.set(id, {
       session,
       inputs: Feeds.declared(session.inputMetadata),
-      outputs: new Set(session.outputNames)
+      outputs: session.outputNames
     })
     return id
   }
@@ -111,27 +120,39 @@ export const make = async ({ device, threads }: RuntimeOptions): Promise<Runtime
     const found = sessions.get(program)
     if (found === undefined) throw fail("run", "the program has been released")
     const { inputs, outputs, session } = found
-    const names = new Set([...(fetch ?? outputs), ...kept, ...Object.keys(into)])
-    for (const name of names) {
-      if (!outputs.has(name)) throw fail("input", `the model has no output ${name}; it has ${[...outputs].join(", ")}`)
-    }
-    const problem = Feeds.problem(inputs, feeds)
+    const problem = Feeds.problem(inputs, feeds) ?? Feeds.outputProblem(outputs, { fetch, kept, into })
     if (problem !== undefined) throw fail("input", problem)
+    const names = new Set([...(fetch ?? outputs), ...kept, ...Object.keys(into)])
     const tensors: Record<string, Ort.Tensor> = {}
     for (const [name, feed] of Object.entries(feeds)) {
       tensors[name] = isResident(feed) ? residentOf(feed, name) : toTensor(feed)
     }
     const fetches: Record<string, Ort.Tensor | null> = {}
-    for (const name of names) fetches[name] = into[name] === undefined ? null : residentOf(into[name], name)
+    for (const name of names) {
+      const target = into[name] === undefined ? undefined : residentOf(into[name], name)
+      // On a GPU the binding does not write into what it is given: the result takes the resident's place instead.
+      fetches[name] = target === undefined || memory !== undefined ? null : target
+    }
     const results = await session.run(tensors, fetches).catch((cause: unknown) => {
       throw fail("run", `the run failed: ${messageOf(cause)}`, cause)
     })
+    const misfit = Object.entries(into).find(([name, { dtype, shape }]) => {
+      const { dims, type } = results[name]!
+      return type !== dtype || dims.join() !== shape.join()
+    })?.[0]
+    if (misfit !== undefined) {
+      for (const tensor of Object.values(results)) if (tensor.location !== "cpu") tensor.dispose()
+      const { dims, type } = results[misfit]!
+      throw fail("run", `the output ${misfit} is ${type} [${dims.join(", ")}], unlike the resident it is to replace`)
+    }
     const host: Record<string, HostTensor> = {}
     const keptResults: Record<string, Resident> = {}
     for (const [name, tensor] of Object.entries(results)) {
-      if (kept.includes(name)) keptResults[name] = keep(tensor)
-      else if (into[name] === undefined) {
-        host[name] = await toHost(tensor)
+      const target = into[name]
+      if (target !== undefined) await replace(target, tensor)
+      else if (kept.includes(name)) keptResults[name] = await keep(tensor)
+      else {
+        host[name] = toHost(await bring(tensor))
         if (tensor.location !== "cpu") tensor.dispose()
       }
     }
@@ -146,25 +167,25 @@ export const make = async ({ device, threads }: RuntimeOptions): Promise<Runtime
       sessions.delete(program)
       await found?.session.release()
     },
-    put: (tensor) => {
+    put: async (tensor) => {
       const problem = Feeds.lengthProblem(tensor)
       if (problem !== undefined) throw fail("input", `the tensor ${problem}`)
       return keep(toTensor(tensor))
     },
-    update: (resident, offset, values) => {
+    update: async (resident, offset, values) => {
       const tensor = residentOf(resident, "update")
-      if (tensor.location !== "cpu") throw fail("input", `a resident on ${device} cannot be written from the host`)
-      const data = tensor.data as HostTensor["data"]
-      if (data.constructor !== values.constructor) throw fail("input", `update: the resident holds ${resident.dtype}`)
-      if (offset < 0 || offset + values.length > data.length) {
-        throw fail("input", `update: elements ${offset} to ${offset + values.length} of ${data.length}`)
-      }
+      const whole = await bring(tensor)
+      const host = toHost(whole)
+      const problem = Feeds.updateProblem(host, offset, values)
+      if (problem !== undefined) throw fail("input", problem)
       // Of the same type, as was just checked.
-      ;(data as Float32Array).set(values as Float32Array, offset)
+      ;(host.data as Float32Array).set(values as Float32Array, offset)
+      if (whole !== tensor) await replace(resident, whole)
     },
     read: async (resident) => {
-      const { data, ...rest } = await toHost(residentOf(resident, "read"))
-      return { ...rest, data: data.slice() }
+      const tensor = residentOf(resident, "read")
+      const { data, ...rest } = toHost(await bring(tensor))
+      return { ...rest, data: tensor.location === "cpu" ? data.slice() : data }
     },
     free: ({ id }) => {
       residents.get(id)?.dispose()
@@ -176,6 +197,7 @@ export const make = async ({ device, threads }: RuntimeOptions): Promise<Runtime
       const open = [...sessions.values()]
       sessions.clear()
       for (const { session } of open) await session.release()
+      await memory?.close()
     }
   }
 }

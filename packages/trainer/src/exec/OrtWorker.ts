@@ -1,15 +1,17 @@
 /**
  * ONNX Runtime in a thread of its own: the caller's event loop never waits for a run. One run at a time, in the order of asking.
  *
- * Inputs are copied to the thread (give large ones to `put` once), outputs come back by transfer. An interrupted caller does not
- * wait for its run; what it would have kept is freed. If the thread ends, every request in it fails, and so does every later one.
+ * Arrays go to the thread as one copy, or none where the caller gives them up (`put`, and `run` with `transfer`); outputs come back
+ * without a copy. An interrupted caller does not wait for its run; what it would have kept is freed. If the thread ends, every
+ * request in it fails, and so does every later one. A crash of a driver ends the process: devices are tried in processes of their own.
  */
 import { Effect, Layer } from "effect"
 import { Worker } from "node:worker_threads"
 import * as Device from "./Device.ts"
-import { Executor, ExecutorError, type HostTensor, type Resident } from "./Executor.ts"
-import type { Answer, Command, Reply, Request } from "./internal/ortWorker.ts"
-import type { RuntimeOptions } from "./OrtRuntime.ts"
+import { Executor, ExecutorError, type HostTensor, isResident, type Program } from "./Executor.ts"
+import type { Answer, Closing, Command, Reply, Request } from "./internal/ortWorker.ts"
+import type { Options } from "./Ort.ts"
+import type { RuntimeOptions } from "./OrtSession.ts"
 
 // Beside this file, as source or as compiled.
 const workerUrl = new URL(`./internal/ortWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
@@ -17,14 +19,28 @@ const workerUrl = new URL(`./internal/ortWorker.${import.meta.url.endsWith(".ts"
 const ended = (detail: string) =>
   new ExecutorError({ reason: "thread", message: `the thread that runs the graphs has ended${detail}` })
 
-/** Whole, unshared memory, which can be transferred. */
-const owned = ({ data, ...rest }: HostTensor): HostTensor & { readonly data: { readonly buffer: ArrayBuffer } } => {
-  const isWhole = data.buffer instanceof ArrayBuffer && data.byteLength === data.buffer.byteLength
-  // A copy has a buffer of its own.
-  return { ...rest, data: isWhole ? data : data.slice() } as HostTensor & {
-    readonly data: { readonly buffer: ArrayBuffer }
-  }
+type Values = HostTensor["data"]
+
+/** Values whose memory can be moved to the thread, all of it: the caller's own if it is given up and nothing else lies in it. */
+const movable = (values: Values, isGivenUp: boolean): Values => {
+  const isWhole = values.buffer instanceof ArrayBuffer && values.byteLength === values.buffer.byteLength
+  return isGivenUp && isWhole ? values : values.slice()
 }
+
+const buffersOf = (arrays: ReadonlyArray<Values>): ReadonlyArray<ArrayBuffer> => [
+  // Two inputs may be the same array. `movable` sees to it that the memory is not shared.
+  ...new Set(arrays.map(({ buffer }) => buffer as ArrayBuffer))
+]
+
+type Feeds = Parameters<Program["run"]>[0]
+
+const movableFeeds = (feeds: Feeds, isGivenUp: boolean): Feeds =>
+  Object.fromEntries(
+    Object.entries(feeds).map(([name, feed]) => [
+      name,
+      isResident(feed) ? feed : { ...feed, data: movable(feed.data, isGivenUp) }
+    ])
+  )
 
 /** Requests by number, and the thread they are in. */
 const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
@@ -36,7 +52,14 @@ const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
       try: () => new Worker(workerUrl, { workerData: options, name: "executor" }),
       catch: (cause) => new ExecutorError({ reason: "thread", message: `no thread could be started: ${String(cause)}` })
     }),
-    (thread) => Effect.promise(() => thread.terminate())
+    // Not `terminate`: where that meets a run, the library throws into nothing and takes the process along.
+    (thread) =>
+      Effect.callback<void>((resume) => {
+        if (failure !== undefined) return resume(Effect.void)
+        thread.once("exit", () => resume(Effect.void))
+        thread.ref()
+        thread.postMessage({ close: true } satisfies Closing, [])
+      })
   )
   const failAll = (error: ExecutorError) => {
     failure ??= error
@@ -79,14 +102,14 @@ const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
 })
 
 /** The executor of a device that is known to work. */
-export const make = Effect.fn("OrtWorker.make")(function* (options: RuntimeOptions) {
+export const make = Effect.fn("OrtWorker.make")(function* (options: RuntimeOptions, detail?: string) {
   const { ask, tell } = yield* makeThread(options)
   const freeAll = ({ resident, results }: Answer) => {
     for (const kept of Object.values(results?.kept ?? {})) tell({ command: "free", resident: kept })
     if (resident !== undefined) tell({ command: "free", resident })
   }
   return Executor.of({
-    device: { kind: options.device, detail: Device.describe(options.device) },
+    device: { kind: options.device, detail: detail ?? Device.describe(options.device) },
     load: (model, load) =>
       Effect.map(
         Effect.acquireRelease(
@@ -95,22 +118,35 @@ export const make = Effect.fn("OrtWorker.make")(function* (options: RuntimeOptio
         ),
         (program) => ({
           run: (feeds, run) =>
-            Effect.map(ask({ command: "run", program, feeds, options: run }, [], freeAll), ({ results }) => results!)
+            Effect.suspend(() => {
+              const moved = movableFeeds(feeds, run?.transfer === true)
+              const arrays = Object.values(moved).flatMap((feed) => (isResident(feed) ? [] : [feed.data]))
+              const command = { command: "run", program, feeds: moved, options: run } as const
+              return Effect.map(ask(command, buffersOf(arrays), freeAll), ({ results }) => results!)
+            })
         })
       ),
     put: (tensor) =>
       Effect.suspend(() => {
-        const own = owned(tensor)
-        return Effect.map(ask({ command: "put", tensor: own }, [own.data.buffer], freeAll), ({ resident }) => resident!)
+        const data = movable(tensor.data, true)
+        const command = { command: "put", tensor: { ...tensor, data } } as const
+        return Effect.map(ask(command, buffersOf([data]), freeAll), ({ resident }) => resident!)
       }),
-    update: (resident, offset, values) => Effect.asVoid(ask({ command: "update", resident, offset, values })),
+    update: (resident, offset, values) =>
+      Effect.suspend(() => {
+        const moved = movable(values, false)
+        return Effect.asVoid(ask({ command: "update", resident, offset, values: moved }, buffersOf([moved])))
+      }),
     read: (resident) => Effect.map(ask({ command: "read", resident }), ({ tensor }) => tensor!),
-    free: (resident: Resident) => Effect.ignore(ask({ command: "free", resident }))
+    free: (resident) => Effect.ignore(ask({ command: "free", resident }))
   })
 })
 
-/** Threads 0: one for each core. */
-export const layer = ({ device = "cpu", threads = 0 }: Partial<RuntimeOptions> = {}): Layer.Layer<
-  Executor,
-  ExecutorError
-> => Layer.effect(Executor, make({ device, threads }))
+export const layer = ({ device = "cpu", threads = 0 }: Options = {}): Layer.Layer<Executor, ExecutorError> =>
+  Layer.effect(
+    Executor,
+    Effect.gen(function* () {
+      const { detail, kind } = yield* Device.resolve(device)
+      return yield* make({ device: kind, threads }, detail)
+    })
+  )

@@ -1,33 +1,35 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
-import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Executor, type HostTensor } from "../../src/exec/Executor.ts"
 import * as Ort from "../../src/exec/Ort.ts"
 import * as OrtWorker from "../../src/exec/OrtWorker.ts"
 import { Graph } from "../../src/graph/Graph.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
+import { arithmetic, devices, devicesNote, floats } from "./TestGraphs.ts"
 
-const floats = (...values: ReadonlyArray<number>): HostTensor => ({
-  dtype: "float32",
-  shape: [values.length],
-  data: Float32Array.from(values)
+console.log(`executor suites run ${devicesNote}`)
+
+// The devices were tried as the list was made: chosen ones are not tried again.
+const layers = devices.flatMap((kind) => {
+  const options = { device: { kind, detail: kind }, threads: 1 }
+  return [
+    [kind, "in the calling thread", Ort.layer(options)],
+    [kind, "in a thread of its own", OrtWorker.layer(options)]
+  ] as const
 })
 
-/** sum = x + y, product = x * y, of vectors of length N. */
-const arithmetic = () => {
-  const graph = new Graph()
-  const x = graph.input("x", "float32", ["N"])
-  const y = graph.input("y", "float32", ["N"])
-  graph.output("sum", graph.add(x, y))
-  graph.output("product", graph.mul(x, y))
-  return toOnnx(graph)
-}
+const tensors: ReadonlyArray<HostTensor> = [
+  floats(1, -2, Number.NaN, Number.POSITIVE_INFINITY),
+  { dtype: "float32", shape: [], data: Float32Array.of(3) },
+  { dtype: "float32", shape: [0, 2], data: new Float32Array(0) },
+  { dtype: "float64", shape: [1, 2], data: Float64Array.of(1 / 3, 2) },
+  { dtype: "int32", shape: [2], data: Int32Array.of(-1, 2 ** 30) },
+  { dtype: "int64", shape: [2], data: BigInt64Array.of(-1n, 2n ** 40n) },
+  { dtype: "bool", shape: [3], data: Uint8Array.of(0, 1, 1) }
+]
 
-describe.each([
-  ["in the calling thread", Ort.layer({ threads: 1 })],
-  ["in a thread of its own", OrtWorker.layer({ threads: 1 })]
-] as const)("Executor %s", (_name, executorLayer) => {
+describe.each(layers)("Executor on %s, %s", (device, _thread, executorLayer) => {
   layer(executorLayer)("runs graphs", (it) => {
     it.effect("brings back what is asked for, and leaves inputs as they are", () =>
       Effect.gen(function* () {
@@ -39,7 +41,7 @@ describe.each([
         assert.deepStrictEqual(host["product"], floats(3, 8))
         const some = yield* program.run(feeds, { fetch: ["sum"] })
         assert.deepStrictEqual(Object.keys(some.host), ["sum"])
-        assert.strictEqual(executor.device.kind, "cpu")
+        assert.strictEqual(executor.device.kind, device)
       })
     )
 
@@ -119,35 +121,93 @@ describe.each([
         assert.deepStrictEqual(host["y"], floats(6, 7))
       }).pipe(Effect.provide(NodeServices.layer))
     )
+
+    it.effect("tensors of every type come back as they were put", () =>
+      Effect.gen(function* () {
+        const executor = yield* Executor
+        for (const tensor of tensors) {
+          const resident = yield* executor.put({ ...tensor, data: tensor.data.slice() })
+          assert.deepStrictEqual(yield* executor.read(resident), tensor)
+          yield* executor.free(resident)
+        }
+      })
+    )
+
+    it.effect("values that are no numbers pass through", () =>
+      Effect.gen(function* () {
+        const program = yield* (yield* Executor).load(arithmetic())
+        const { host } = yield* program.run({ x: floats(Number.NaN, 0, 1), y: floats(1, Number.POSITIVE_INFINITY, 2) })
+        assert.deepStrictEqual(host["sum"], floats(Number.NaN, Number.POSITIVE_INFINITY, 3))
+        assert.deepStrictEqual(host["product"], floats(Number.NaN, Number.NaN, 2))
+      })
+    )
+
+    it.effect("updates outside of a resident, and of another type, are refused and change nothing", () =>
+      Effect.gen(function* () {
+        const executor = yield* Executor
+        const resident = yield* executor.put(floats(1, 2, 3))
+        const message = (offset: number, values: HostTensor["data"]) =>
+          Effect.map(Effect.flip(executor.update(resident, offset, values)), (error) => error.message)
+        assert.match(yield* message(2, Float32Array.of(8, 9)), /elements 2 to 4 of a resident of 3/)
+        assert.match(yield* message(-1, Float32Array.of(8)), /elements -1 to 0/)
+        assert.match(yield* message(0, Int32Array.of(8)), /the resident is float32, the values are a Int32Array/)
+        // A part of a larger array.
+        yield* executor.update(resident, 1, Float32Array.of(0, 0, 7).subarray(2))
+        assert.deepStrictEqual(yield* executor.read(resident), floats(1, 7, 3))
+      })
+    )
+
+    it.effect("an output goes to one place, and over a resident of its own shape only", () =>
+      Effect.gen(function* () {
+        const executor = yield* Executor
+        const program = yield* executor.load(arithmetic())
+        const feeds = { x: floats(1, 2), y: floats(3, 4) }
+        const twice = yield* Effect.flip(program.run(feeds, { fetch: ["sum"], keep: ["sum"] }))
+        assert.match(twice.message, /the output sum can be fetched, kept or written over a resident: one of the three/)
+        const longer = yield* executor.put(floats(0, 0, 0))
+        const error = yield* Effect.flip(program.run(feeds, { into: { sum: longer } }))
+        assert.match(error.message, /sum/)
+        const { host } = yield* program.run(feeds, { fetch: ["sum"] })
+        assert.deepStrictEqual(host["sum"], floats(4, 6))
+      })
+    )
+
+    it.effect("a released program runs no more", () =>
+      Effect.gen(function* () {
+        const executor = yield* Executor
+        const program = yield* Effect.scoped(executor.load(arithmetic()))
+        const error = yield* Effect.flip(program.run({ x: floats(1), y: floats(1) }))
+        assert.match(error.message, /has been released/)
+      })
+    )
   })
 })
 
-describe("OrtWorker", () => {
-  it.live("a long run does not hold up the event loop", () =>
+describe("Ort", () => {
+  it.effect("on the CPU an output over a resident is written to the very memory that was put", () =>
     Effect.gen(function* () {
-      const graph = new Graph()
-      let value = graph.input("x", "float32", [1200, 1200])
-      const x = value
-      for (let round = 0; round < 6; round++) value = graph.matmul(value, x)
-      graph.output("y", value)
       const executor = yield* Executor
-      const program = yield* executor.load(toOnnx(graph))
-      const data = new Float32Array(1200 * 1200)
-      const delay = monitorEventLoopDelay({ resolution: 2 })
-      delay.enable()
-      yield* program.run({ x: { dtype: "float32", shape: [1200, 1200], data } }, { fetch: ["y"] })
-      delay.disable()
-      // Blocked for the run, it would have been hundreds of milliseconds at once.
-      assert.isAbove(delay.count, 5)
-    }).pipe(Effect.provide(OrtWorker.layer({ threads: 1 })))
+      const program = yield* executor.load(arithmetic())
+      const memory = Float32Array.of(1, 2)
+      const resident = yield* executor.put({ dtype: "float32", shape: [2], data: memory })
+      yield* program.run({ x: resident, y: floats(10, 20) }, { fetch: [], into: { sum: resident } })
+      assert.deepStrictEqual(memory, Float32Array.of(11, 22))
+    }).pipe(Effect.provide(Ort.layer({ threads: 1 })))
   )
 
-  it.live("a released program runs no more", () =>
+  it.effect("a run that fails names the operation and what it could not take", () =>
     Effect.gen(function* () {
-      const executor = yield* Executor
-      const program = yield* Effect.scoped(executor.load(arithmetic()))
-      const error = yield* Effect.flip(program.run({ x: floats(1), y: floats(1) }))
-      assert.match(error.message, /has been released/)
-    }).pipe(Effect.provide(OrtWorker.layer({ threads: 1 })))
+      const graph = new Graph()
+      const ids = graph.input("ids", "int32", ["N"])
+      graph.output("rows", graph.gather(graph.input("table", "float32", [2, 1]), ids))
+      const program = yield* (yield* Executor).load(toOnnx(graph))
+      const table: HostTensor = { dtype: "float32", shape: [2, 1], data: Float32Array.of(1, 2) }
+      const error = yield* Effect.flip(
+        program.run({ table, ids: { dtype: "int32", shape: [1], data: Int32Array.of(7) } })
+      )
+      assert.strictEqual(error.reason, "run")
+      assert.match(error.message, /Gather/)
+      assert.match(error.message, /idx=7/)
+    }).pipe(Effect.provide(Ort.layer({ threads: 1 })))
   )
 })

@@ -4,6 +4,7 @@ import { ExecutorError, type ExecutorFailure, type HostTensor, type Resident, ty
 import type { LoadOptions, RunOptions } from "../Executor.ts"
 import type { OnnxModel } from "../../graph/Onnx.ts"
 import * as OrtRuntime from "../OrtRuntime.ts"
+import type { RuntimeOptions } from "../OrtSession.ts"
 
 export type Command =
   | { readonly command: "load"; readonly model: OnnxModel; readonly options: LoadOptions | undefined }
@@ -36,6 +37,11 @@ export interface Request {
   readonly command: Command
 }
 
+/** Ends the thread, after all that was asked before. */
+export interface Closing {
+  readonly close: true
+}
+
 export type Reply =
   | { readonly id: number; readonly answer: Answer }
   | { readonly id: number; readonly reason: typeof ExecutorFailure.Type; readonly message: string }
@@ -43,7 +49,7 @@ export type Reply =
 const port = parentPort
 if (port === null) throw new Error("this module is the body of a worker thread")
 
-const opening = OrtRuntime.make(workerData as OrtRuntime.RuntimeOptions)
+const opening = OrtRuntime.make(workerData as RuntimeOptions)
 
 const perform = async (command: Command): Promise<Answer> => {
   const runtime = await opening
@@ -56,9 +62,9 @@ const perform = async (command: Command): Promise<Answer> => {
     case "run":
       return { results: await runtime.run(command.program, command.feeds, command.options) }
     case "put":
-      return { resident: runtime.put(command.tensor) }
+      return { resident: await runtime.put(command.tensor) }
     case "update":
-      runtime.update(command.resident, command.offset, command.values)
+      await runtime.update(command.resident, command.offset, command.values)
       return {}
     case "read":
       return { tensor: await runtime.read(command.resident) }
@@ -87,8 +93,14 @@ const answer = async ({ command, id }: Request): Promise<void> => {
   }
 }
 
+const close = async (): Promise<void> => {
+  const runtime = await opening
+  await runtime.close()
+  port.close()
+}
+
 // One after another: the library is not asked for two things at once.
 let last: Promise<void> = Promise.resolve()
-port.on("message", (request: Request) => {
-  last = last.then(() => answer(request))
+port.on("message", (request: Request | Closing) => {
+  last = last.then(() => ("close" in request ? close() : answer(request)))
 })

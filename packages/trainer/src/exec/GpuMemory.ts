@@ -1,0 +1,61 @@
+/**
+ * Tensors in the memory of a WebGPU device: up, and down again.
+ *
+ * ONNX Runtime's binding for Node has no such copies of its own (`Tensor.getData` of a GPU tensor ends the process), so each is a run
+ * of a model of one Identity: of a session that leaves its output on the device, or of one that brings it back. WebGPU has no
+ * float64: such tensors stay in the host's memory, and so do empty ones. The device, and what lies on it, lives as long as any
+ * session is open (the process ends where a tensor outlives it), so one is opened at once.
+ */
+import type * as Ort from "onnxruntime-node"
+import { Graph } from "../graph/Graph.ts"
+import { toOnnx } from "../graph/Onnx.ts"
+import type { TensorType } from "./Executor.ts"
+
+export interface GpuMemory {
+  /** A copy on the device, or the tensor itself where it stays on the host. */
+  readonly upload: (tensor: Ort.Tensor) => Promise<Ort.Tensor>
+  /** A copy on the host, or the tensor itself where it is there already. */
+  readonly download: (tensor: Ort.Tensor) => Promise<Ort.Tensor>
+  readonly close: () => Promise<void>
+}
+
+type Direction = "up" | "down"
+
+const copyModel = (dtype: TensorType, rank: number): Uint8Array => {
+  const graph = new Graph()
+  const axes = Array.from({ length: rank }, (_, axis) => `D${axis}`)
+  graph.output("to", graph.input("from", dtype, axes))
+  return toOnnx(graph).onnx
+}
+
+type Open = (onnx: Uint8Array, options: Ort.InferenceSession.SessionOptions) => Promise<Ort.InferenceSession>
+
+export const make = async (open: Open): Promise<GpuMemory> => {
+  const sessions = new Map<string, Promise<Ort.InferenceSession>>()
+
+  const sessionFor = (direction: Direction, dtype: TensorType, rank: number): Promise<Ort.InferenceSession> => {
+    const key = `${direction} ${dtype} ${rank}`
+    const place = direction === "up" ? "gpu-buffer" : "cpu"
+    const session = sessions.get(key) ?? open(copyModel(dtype, rank), { preferredOutputLocation: place })
+    sessions.set(key, session)
+    return session
+  }
+
+  const copy = async (direction: Direction, tensor: Ort.Tensor): Promise<Ort.Tensor> => {
+    // Residents are of these types only.
+    const session = await sessionFor(direction, tensor.type as TensorType, tensor.dims.length)
+    return (await session.run({ from: tensor }))["to"]!
+  }
+
+  await sessionFor("up", "float32", 1)
+  return {
+    upload: async (tensor) =>
+      tensor.location !== "cpu" || tensor.type === "float64" || tensor.size === 0 ? tensor : copy("up", tensor),
+    download: async (tensor) => (tensor.location === "cpu" ? tensor : copy("down", tensor)),
+    close: async () => {
+      const opened = [...sessions.values()]
+      sessions.clear()
+      for (const session of opened) await (await session).release()
+    }
+  }
+}

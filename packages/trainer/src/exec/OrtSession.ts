@@ -1,0 +1,39 @@
+/**
+ * Settings of every session, with what was measured of them (2 cores, ONNX Runtime 1.30).
+ *
+ * - Weights are not rearranged unless asked: that would hold them twice.
+ * - Memory is not reserved by pattern: that doubles it for long sequences.
+ * - Waiting threads sleep instead of spinning: see `docs/gpu.md`.
+ * - Nothing is logged: what fails says so in its error.
+ */
+import { availableParallelism } from "node:os"
+import type * as Ort from "onnxruntime-node"
+import type { DeviceKind, LoadOptions } from "./Executor.ts"
+
+export interface RuntimeOptions {
+  readonly device: DeviceKind
+  /** Threads of the CPU device; 0: one for each core. */
+  readonly threads: number
+}
+
+export const options = (
+  { device, threads }: RuntimeOptions,
+  { optimization = "all", prepack = false, stay = [] }: LoadOptions,
+  folder: string | undefined
+): Ort.InferenceSession.SessionOptions => ({
+  executionProviders: device === "cpu" ? ["cpu"] : [device, "cpu"],
+  logSeverityLevel: 4,
+  enableMemPattern: false,
+  executionMode: "sequential",
+  graphOptimizationLevel: optimization,
+  intraOpNumThreads: threads > 0 ? threads : availableParallelism(),
+  ...(device === "webgpu" &&
+    stay.length > 0 && { preferredOutputLocation: Object.fromEntries(stay.map((name) => [name, "gpu-buffer"])) }),
+  extra: {
+    session: {
+      disable_prepacking: prepack ? "0" : "1",
+      intra_op: { allow_spinning: "0" },
+      ...(folder !== undefined && { model_external_initializers_file_folder_path: folder })
+    }
+  }
+})
