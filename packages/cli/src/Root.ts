@@ -48,8 +48,9 @@ const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string
     Command.withDescription("Reinforcement learning of language models: environments, a trajectory service, a trainer"),
     Command.withSubcommands(made.map(({ command }) => command))
   )
-  const booleans = made.find(({ command }) => command.name === chosen)?.booleans ?? new Set<string>()
-  yield* Command.runWith(root, { version })(Words.spellBooleans(words, booleans)).pipe(
+  const verb = made.find(({ command }) => command.name === chosen)
+  const spelled = Words.spellBooleans(verb?.spell?.(words) ?? words, verb?.booleans ?? new Set<string>())
+  yield* Command.runWith(root, { version })(spelled).pipe(
     // Results go to standard output, what is said on the way to standard error.
     Effect.provideService(LogToStderr, true),
     Effect.provideService(References.MinimumLogLevel, talkative.has(chosen) ? "Info" : "Warn")

@@ -10,6 +10,8 @@ export interface Verb {
   readonly command: AnyCommand
   /** Flags after which `True` and `False` are booleans, without the dashes. */
   readonly booleans?: ReadonlySet<string>
+  /** Other spellings of its flags as the declared ones. */
+  readonly spell?: (words: ReadonlyArray<string>) => ReadonlyArray<string>
 }
 
 /** Makes the verb for these words: the flags of an environment are known once `--env` is. */

@@ -1,54 +1,130 @@
-/** `atropos up` (and `npm start`): the main job in one process, with live figures and a link. */
-import { Console, Effect } from "effect"
+/** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
+import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import * as ConfigFile from "../config/ConfigFile.ts"
+import * as Environments from "../config/Environments.ts"
 import * as Flags from "../config/Flags.ts"
+import * as RunSettings from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
+import * as TrainerRun from "../config/TrainerRun.ts"
+import * as Words from "../config/Words.ts"
 import * as Summary from "../job/Summary.ts"
+import * as Curve from "../up/Curve.ts"
+import * as Recipe from "../up/Recipe.ts"
 import * as Up from "../up/Up.ts"
 import type { MakeVerb } from "./Verb.ts"
 
 const name: string = "up"
+const usual = "sort-letters"
 
-export const make: MakeVerb = () =>
-  Effect.succeed({
-    command: Command.make(
+const report = ({ after, before, curve, run, seconds }: Up.UpResult) =>
+  Effect.gen(function* () {
+    const { rewards, sequences, tokens } = curve
+    const tenth = Math.max(1, Math.ceil(rewards.length / 10))
+    const mean = (part: ReadonlyArray<number>) => Curve.recent(part).toFixed(3)
+    const solved = Option.zipWith(before, after, (first, last) => [
+      ["held-out items solved", `${Curve.showSolved(first)} before, ${Curve.showSolved(last)} after`] as const
+    ])
+    yield* Console.log("")
+    yield* Console.log(
+      Summary.print([
+        ["run", `${run.name}, ${rewards.length} steps in ${Summary.time(seconds * 1000)}`],
+        ["mean reward", `${mean(rewards.slice(0, tenth))} at the start, ${mean(rewards)} at the end`],
+        ["", Curve.sparkline(rewards)],
+        ...Option.getOrElse(solved, () => []),
+        ["trained on", `${sequences.toLocaleString("en-US")} sequences, ${tokens.toLocaleString("en-US")} tokens`],
+        ["checkpoints", run.folder]
+      ])
+    )
+    yield* Console.log(
+      [
+        "",
+        "next:",
+        "  npm start -- --env addition                              a harder task",
+        "  npx atropos envs                                         environments there are",
+        "  npx atropos process --env arithmetic-stories --testing   rollouts to a file, no service",
+        "  docs/training.md                                         your own model, and a GPU",
+        "  docs/writing-an-environment.md                           an environment of your own"
+      ].join("\n")
+    )
+  })
+
+export const make: MakeVerb = (words) =>
+  Effect.gen(function* () {
+    const word = Words.peek(words, "env") ?? usual
+    const chosen = yield* Environments.choose(word)
+    const env = Flags.fromFields("env.", chosen.environment.settings.fields)
+    const kitchen = Recipe.kitchens[chosen.environment.environmentName]
+    const command = Command.make(
       name,
       {
-        steps: Flag.Int("steps").pipe(Flag.withDescription("training steps [default: 50]"), Flag.withDefault(50)),
+        env: Flag.String("env").pipe(
+          Flag.withDescription(`environment: a name or a file [default: ${usual}]`),
+          Flag.withMetavar("name|file"),
+          Flag.withDefault(usual)
+        ),
+        config: Flag.String("config").pipe(
+          Flag.withDescription("YAML file with env:, trainer:, lora: and loss:; flags win over it"),
+          Flag.withMetavar("file"),
+          Flag.optional
+        ),
         host: Flag.String("host").pipe(
           Flag.withDescription("address the service listens on [default: 127.0.0.1]"),
           Flag.withDefault("127.0.0.1")
         ),
-        port: Flags.port("port the service listens on; another one if it is taken")
+        port: Flags.port("port the service listens on; another one if it is taken"),
+        stepsAhead: Flag.Int("steps_ahead").pipe(
+          Flag.withDescription(
+            "steps that sampling may be ahead of training; 0: on policy, and the same seed gives the same run [default: 0]"
+          ),
+          Flag.filter(
+            (steps) => steps >= 0,
+            () => "0 or more"
+          ),
+          Flag.withDefault(0)
+        ),
+        fresh: Flag.Boolean("fresh").pipe(
+          Flag.withDescription("starts a new run where an unfinished one could be gone on with"),
+          Flag.withDefault(false)
+        ),
+        settings: env.flags,
+        trainer: TrainerRun.flags.trainer,
+        lora: TrainerRun.flags.lora,
+        loss: TrainerRun.flags.loss
       },
-      (options) =>
+      (input) =>
         Effect.gen(function* () {
-          const { meanAtEnd, meanAtStart, run, seconds, sequences, steps, tokens } = yield* Up.run(options)
-          yield* Console.log("")
-          yield* Console.log(
-            Summary.print([
-              ["run", run],
-              ["steps", `${steps} in ${Summary.time(seconds * 1000)}, batches all acknowledged`],
-              [
-                "sequences",
-                `${sequences} (${(sequences / seconds).toFixed(0)}/s), ${tokens.toLocaleString("en-US")} tokens`
-              ],
-              [
-                "mean reward",
-                `${meanAtStart.toFixed(3)} at the start, ${meanAtEnd.toFixed(3)} at the end (the policy is scripted)`
-              ]
-            ])
+          const { config, fresh, host, port, stepsAhead } = input
+          const settings = yield* RunSettings.make(
+            word,
+            chosen,
+            { config, env: Flags.given(input.settings), openai: {}, manager: {} },
+            kitchen?.env,
+            TrainerRun.sections
           )
-          yield* Console.log(
-            [
-              "",
-              "next:",
-              "  npx atropos envs                                         environments there are",
-              "  npx atropos process --env arithmetic-stories --testing   rollouts to a file, no service",
-              "  npx atropos api                                          the service by itself",
-              "  docs/writing-an-environment.md                           an environment of your own"
-            ].join("\n")
-          )
+          const file = Option.isSome(config)
+            ? yield* ConfigFile.read(config.value, chosen.environment.settings.fields, TrainerRun.sections)
+            : ConfigFile.empty
+          const trainer = yield* TrainerRun.make({
+            mode: { trainer: kitchen?.trainer ?? {}, loss: kitchen?.loss ?? {} },
+            file: file.sections,
+            given: input
+          })
+          const wantsOwnModel = "model" in Flags.given(input.trainer)
+          const recipe =
+            kitchen === undefined || wantsOwnModel ? Option.none() : Option.some(yield* kitchen.make(settings.given))
+          const result = yield* Up.run({ settings, trainer, recipe, stepsAhead, fresh, host, port })
+          yield* report(result)
         }).pipe(Effect.mapError(Services.toFailure))
-    ).pipe(Command.withExamples([{ command: "atropos up --steps 200", description: "a longer look" }]))
+    ).pipe(
+      Command.withExamples([
+        { command: "atropos up", description: "a small model learns to sort letters" },
+        { command: "atropos up --env addition --seed 2", description: "a harder task, another seed" }
+      ])
+    )
+    return {
+      command,
+      booleans: new Set([...env.booleans, ...TrainerRun.booleans, "fresh"]),
+      spell: TrainerRun.spell
+    }
   })

@@ -14,21 +14,28 @@ export interface ConfigFile {
   readonly env: { readonly [name: string]: unknown }
   readonly openai: unknown
   readonly manager: { readonly [name: string]: unknown }
+  /** Further maps, by name: `trainer:`, `lora:`, `loss:` where a verb has a trainer. */
+  readonly sections: { readonly [section: string]: { readonly [name: string]: unknown } }
 }
 
-export const empty: ConfigFile = { env: {}, openai: undefined, manager: {} }
+export const empty: ConfigFile = { env: {}, openai: undefined, manager: {}, sections: {} }
 
 const wireNames = (fields: Schema.Struct.Fields): ReadonlyArray<string> =>
   Object.keys(fields).map(EnvironmentSettings.wireName)
 
 const managerKeys = wireNames(ServerSettings.managerFields)
-const topKeys = ["env", "openai", ...managerKeys]
+const commonKeys = ["env", "openai", ...managerKeys]
 
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Reads and checks the keys of a file, for an environment with these settings. */
-export const read = Effect.fn("ConfigFile.read")(function* (file: string, fields: Schema.Struct.Fields) {
+/** Reads and checks the keys of a file, for an environment with these settings, and a verb with these further sections. */
+export const read = Effect.fn("ConfigFile.read")(function* (
+  file: string,
+  fields: Schema.Struct.Fields,
+  further: { readonly [section: string]: Schema.Struct.Fields } = {}
+) {
+  const topKeys = [...commonKeys, ...Object.keys(further)]
   const fs = yield* FileSystem.FileSystem
   const { isMap: isMapNode, LineCounter, parseDocument } = yield* Effect.promise(() => import("yaml"))
   const text = yield* fs
@@ -71,7 +78,13 @@ export const read = Effect.fn("ConfigFile.read")(function* (file: string, fields
     })
 
   yield* check(content, topKeys, [])
-  const { env, openai, ...manager } = content
+  const { env, openai, ...rest } = content
+  const sections: Record<string, Record<string, unknown>> = {}
+  for (const [name, known] of Object.entries(further)) {
+    if (content[name] === undefined || content[name] === null) continue
+    sections[name] = yield* check(content[name], wireNames(known), [name])
+  }
+  const manager = Object.fromEntries(Object.entries(rest).filter(([name]) => !(name in further)))
   const serverKeys = wireNames(ServerSettings.serverFields)
   if (Array.isArray(openai)) {
     yield* Effect.forEach(openai, (entry, index) => check(entry, serverKeys, ["openai", index]))
@@ -79,6 +92,7 @@ export const read = Effect.fn("ConfigFile.read")(function* (file: string, fields
   return {
     env: env === undefined || env === null ? {} : yield* check(env, wireNames(fields), ["env"]),
     openai: openai ?? undefined,
-    manager
+    manager,
+    sections
   } satisfies ConfigFile
 })

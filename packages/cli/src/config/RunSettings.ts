@@ -36,7 +36,7 @@ export interface RunSettings {
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** The first thing wrong with some settings, as `name: what was expected, got what`. */
-const explain = (error: Schema.SchemaError, values: Values, nameOf: (name: string) => string): UsageError => {
+export const explain = (error: Schema.SchemaError, values: Values, nameOf: (name: string) => string): UsageError => {
   const [issue] = formatIssue(error.issue).issues
   const path = (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part))
   const [name = ""] = path
@@ -57,11 +57,12 @@ export const make = Effect.fn("RunSettings.make")(function* (
   word: string,
   chosen: Chosen,
   flags: GivenFlags,
-  mode: Values = {}
+  mode: Values = {},
+  sections: Parameters<typeof ConfigFile.read>[2] = {}
 ) {
   const { environment } = chosen
   const file = Option.isSome(flags.config)
-    ? yield* ConfigFile.read(flags.config.value, environment.settings.fields)
+    ? yield* ConfigFile.read(flags.config.value, environment.settings.fields, sections)
     : ConfigFile.empty
   const given = Precedence.merge(mode, file.env, flags.env)
   const settings = yield* environment.settings

@@ -1,44 +1,48 @@
 /**
- * The main job in one process, on embedded parts: the trajectory service with its HTTP endpoints, `arithmetic-stories`, a policy
- * that seems to learn, and a consumer that takes batches where a trainer would.
+ * The main job in one process, on embedded parts: the trajectory service with its HTTP endpoints, an environment, a policy that is
+ * sampled from and served, and the trainer.
  *
- * Every start is a run of its own, so that an earlier or interrupted one is not in its way; its rollouts stay for browsing.
+ * For the built-in tasks of characters the model is made from scratch and shown demonstrations first (`Recipe`); for everything else
+ * `--model` names one. A run that was interrupted is gone on with by the next start with the same settings.
  */
 import { Auth, Database, PgTrajectoryStore, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"
-import { type Batch, Environment, Evaluation, Rollout, ScoredGroup, Tokenizer, TrajectoryClient } from "@atropos/core"
-import { ArithmeticStories } from "@atropos/envs"
-import { Clock, Console, DateTime, Effect, Fiber, FileSystem, Layer, Option } from "effect"
+import type { RunSettings } from "../config/RunSettings.ts"
+import * as Services from "../config/Services.ts"
+import { Dataset, MathVerifier } from "@atropos/core"
+import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
+import * as Model from "@atropos/trainer/model/Model"
+import * as TinyModel from "@atropos/trainer/model/TinyModel"
+import type { StepMetrics } from "@atropos/trainer/StepMetrics"
+import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
+import * as WarmStart from "@atropos/trainer/WarmStart"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Clock, Console, Effect, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
-import { CommandFailed } from "../Failure.ts"
+import { UsageError } from "../Failure.ts"
 import * as Progress from "../Progress.ts"
-import * as LearningPolicy from "./LearningPolicy.ts"
+import * as Curve from "./Curve.ts"
+import * as Loop from "./Loop.ts"
+import * as Policy from "./Policy.ts"
+import type * as Recipe from "./Recipe.ts"
+import * as RunFolder from "./RunFolder.ts"
 
 export interface UpOptions {
-  readonly steps: number
+  readonly settings: RunSettings
+  readonly trainer: TrainerSettings
+  readonly recipe: Option.Option<Recipe.Recipe>
+  readonly stepsAhead: number
+  readonly fresh: boolean
   readonly host: string
   readonly port: number
 }
 
-export interface UpResult {
-  readonly run: string
-  readonly steps: number
-  readonly sequences: number
-  readonly tokens: number
+export interface UpResult extends Loop.Outcome {
+  readonly run: RunFolder.RunFolder
   readonly seconds: number
-  /** Mean score of the first and the last tenth of the steps. */
-  readonly meanAtStart: number
-  readonly meanAtEnd: number
 }
 
-const batchSize = 32
-const groupSize = 4
-/** Stands for the time a trainer takes for its step. */
-const stepTime = "150 millis"
-
-const storiesSettings = { seed: 0, difficulty: 2, largestNumber: 20 }
-
 /** The store on the configured database, and the HTTP service over it. */
-const service = (options: UpOptions) =>
+const service = (options: Pick<UpOptions, "host" | "port">) =>
   TrajectoryService.serve(options).pipe(
     // The port may be taken, by `atropos api` for one: the figures are worth a link all the same.
     Layer.catchTag("ListenError", () => TrajectoryService.serve({ ...options, port: 0 })),
@@ -47,107 +51,112 @@ const service = (options: UpOptions) =>
     Layer.provideMerge(Database.layerConfig)
   )
 
-const meanScore = ({ groups }: Batch.Batch): number =>
-  Evaluation.mean(groups.flatMap(({ scores }) => Array.from(scores)))
-
-const consume = Effect.fn("Up.consume")(function* (steps: number, onStep: (step: number) => void) {
-  const client = yield* TrajectoryClient.TrajectoryClient
-  const progress = yield* Progress.make({ unit: "steps", total: steps, done: 0 })
-  const started = yield* Clock.currentTimeMillis
-  const means: Array<number> = []
-  let sequences = 0
-  let tokens = 0
-  while (means.length < steps) {
-    const claimed = yield* client.claim({ owner: "atropos up", wait: "20 seconds", lease: "1 minute" })
-    if (Option.isNone(claimed)) {
-      return yield* new CommandFailed({
-        message: "no batch came within 20 seconds; see the log above for what the environment met"
-      })
-    }
-    const batch = claimed.value
-    yield* Effect.sleep(stepTime)
-    yield* client.ack(batch)
-    means.push(meanScore(batch))
-    sequences += batch.groups.reduce((sum, group) => sum + ScoredGroup.size(group), 0)
-    tokens += batch.groups.reduce((sum, group) => sum + ScoredGroup.tokenCount(group), 0)
-    onStep(means.length)
-    const { queueSize } = yield* client.status(0)
-    const seconds = Math.max(0.001, ((yield* Clock.currentTimeMillis) - started) / 1000)
-    const recent = Evaluation.mean(means.slice(-5))
-    yield* client.recordMetrics({ source: "trainer", step: batch.step, values: { "reward/mean": means.at(-1) ?? 0 } })
-    yield* progress.update(
-      means.length,
-      `mean reward ${recent.toFixed(3)} | ${(sequences / seconds).toFixed(0)} sequences/s | ${queueSize} groups queued`
-    )
-  }
-  const tenth = Math.max(1, Math.ceil(steps / 10))
-  return {
-    sequences,
-    tokens,
-    seconds: ((yield* Clock.currentTimeMillis) - started) / 1000,
-    meanAtStart: Evaluation.mean(means.slice(0, tenth)),
-    meanAtEnd: Evaluation.mean(means.slice(-tenth))
-  }
+/** A model from scratch that has seen the form of its task. */
+const fromScratch = Effect.fn("Up.fromScratch")(function* (recipe: Recipe.Recipe, seed: number) {
+  const model = TinyModel.make({ characters: recipe.characters, seed, maxPositions: recipe.longest })
+  const { encode } = model.tokenizer
+  const { batchSize, learningRate, steps } = recipe.warmStart
+  const progress = yield* Progress.make({ unit: "warm-up steps", total: steps, done: 0 })
+  const initial = yield* WarmStart.run(Model.trainable(model), {
+    batchSize,
+    learningRate,
+    steps,
+    demonstration: (index) => {
+      const { completion, prompt } = recipe.demonstration(index)
+      return { prompt: encode(prompt), completion: [...encode(completion), ...model.config.eosTokenIds] }
+    },
+    onStep: (step, loss) => progress.update(step, `loss ${loss.toFixed(3)}`)
+  })
+  return { ...model, initial } satisfies Model.Model
 }, Effect.scoped)
+
+const detail = (metrics: StepMetrics, { rewards }: Curve.Curve): string => {
+  const { kl, loss, stalenessMean, tokensPerSecond } = metrics
+  return [
+    `reward ${Curve.recent(rewards).toFixed(3)}`,
+    `loss ${loss.toFixed(4)}`,
+    ...(kl === undefined ? [] : [`kl ${kl.toFixed(4)}`]),
+    `staleness ${stalenessMean.toFixed(1)}`,
+    `${Math.round(tokensPerSecond)} tokens/s`
+  ].join(" | ")
+}
+
+/** What tells runs apart: everything but how far and where they run. */
+const identityOf = ({ recipe, settings, stepsAhead, trainer }: UpOptions) => {
+  const { device: _, run: __, savePath: ___, threads: ____, trainingSteps: _____, ...told } = trainer.trainer
+  return {
+    environment: settings.word,
+    env: settings.given,
+    trainer: told,
+    lora: trainer.lora,
+    loss: trainer.loss,
+    stepsAhead,
+    warmStart: Option.getOrNull(Option.map(recipe, ({ warmStart }) => warmStart))
+  }
+}
 
 /** Runs until all steps are done. */
 export const run = Effect.fn("Up.run")(
   function* (options: UpOptions) {
-    const { steps } = options
-    const name = `quick-start-${DateTime.formatIso(yield* DateTime.now)}`
-    let done = 0
+    const { recipe, settings, stepsAhead } = options
+    const { trainingSteps } = options.trainer.trainer
     const { address } = yield* HttpServer.HttpServer
     const { kind, location } = yield* Database.Database
     const url = HttpServer.formatAddress(address)
+    const chosen = yield* RunFolder.choose({
+      root: ".atropos/up",
+      environment: settings.chosen.environment.environmentName,
+      identity: identityOf(options),
+      steps: trainingSteps,
+      fresh: options.fresh
+    })
     yield* Console.log(
       `trajectory service at ${url} (${kind === "pglite" ? "embedded Postgres in" : "Postgres at"} ${location})`
     )
     yield* Console.log(`its documentation at ${url}/v1/docs, its metrics at ${url}/metrics`)
     yield* Console.log(
-      `arithmetic-stories with a scripted policy, batches of ${batchSize}, ${steps} steps; Ctrl-C stops it\n`
+      chosen.done > 0
+        ? `going on with ${chosen.name} after ${chosen.done} of ${trainingSteps} steps (--fresh starts over)`
+        : `run ${chosen.name}, checkpoints in ${chosen.folder}`
     )
-
-    const client = TrajectoryClientInProcess.layer({ run: name })
-    const environment = ArithmeticStories.layer({
-      ...storiesSettings,
-      groupSize,
-      totalSteps: steps,
-      useWandb: false
-    }).pipe(
-      Layer.provideMerge(LearningPolicy.layer({ ...storiesSettings, progress: () => done / steps })),
-      Layer.provideMerge(Tokenizer.layerBytes)
+    const trainer: TrainerSettings = {
+      ...options.trainer,
+      trainer: { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder }
+    }
+    const started = yield* Clock.currentTimeMillis
+    if (Option.isNone(recipe)) {
+      return yield* new UsageError({
+        message: `${settings.word} has no recipe for a model from scratch: name one with --model`
+      })
+    }
+    const model = yield* fromScratch(recipe.value, trainer.trainer.seed)
+    yield* Console.log(
+      `${settings.word}, batches of ${trainer.trainer.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops\n`
     )
-    const result = yield* Effect.gen(function* () {
-      const { registerRun } = yield* TrajectoryClient.TrajectoryClient
-      yield* registerRun({
-        name,
-        batchSize,
-        maxTokenLength: 2048,
-        startingStep: 0,
-        numSteps: steps,
-        checkpointDir: "",
-        saveCheckpointInterval: 0,
-        wandbGroup: "",
-        wandbProject: ""
-      })
-      // The service is in this process: what could not be sent to it belongs to no later run.
-      const files = yield* FileSystem.FileSystem
-      const spoolDirectory = yield* Effect.orDie(files.makeTempDirectoryScoped({ prefix: "atropos-spool-" }))
-      // Scoped, so that it is stopped while the service is still there to take what it has.
-      const rollouts = yield* Effect.forkScoped(Rollout.run(yield* Environment.Environment, { spoolDirectory }))
-      const consuming = consume(steps, (step) => {
-        done = step
-      })
-      // An environment that fails ends the whole; one that is through waits for the consumer.
-      const consumed = yield* Effect.raceFirst(consuming, Effect.andThen(Fiber.join(rollouts), Effect.never))
-      yield* Fiber.interrupt(rollouts)
-      return consumed
-    }).pipe(Effect.scoped, Effect.provide([client, environment]))
-    return { run: name, steps, ...result } satisfies UpResult
+    const progress = yield* Progress.make({ unit: "steps", total: trainingSteps, done: chosen.done })
+    const environment = settings.chosen.environment
+      .fromEncoded({ ...settings.given, total_steps: trainingSteps })
+      .pipe(
+        Layer.provide([Dataset.layer, MathVerifier.layer(), NodeHttpClient.layerUndici]),
+        Layer.provideMerge(Policy.layer({ model, parameters: model.initial, policyVersion: 0, device: "cpu" }))
+      )
+    const outcome = yield* Loop.run({
+      model,
+      settings: trainer,
+      stepsAhead,
+      remat: false,
+      onStep: (metrics, curve) => progress.update(metrics.step, detail(metrics, curve))
+    }).pipe(Effect.provide([TrajectoryClientInProcess.layer({ run: chosen.name }), environment]))
+    return {
+      ...outcome,
+      run: chosen,
+      seconds: ((yield* Clock.currentTimeMillis) - started) / 1000
+    } satisfies UpResult
   },
+  Effect.scoped,
   (effect, options) =>
     Effect.andThen(
       Console.log("starting the service (its database takes some seconds the first time)"),
-      Effect.provide(effect, service(options))
-    )
+      Effect.provide(effect, [service(options), OrtWorker.layer({ threads: options.trainer.trainer.threads || 1 })])
+    ).pipe(Effect.mapError(Services.toFailure))
 )

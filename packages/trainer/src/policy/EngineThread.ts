@@ -47,14 +47,11 @@ export type Message =
 
 const sourceUrl = new URL(`./internal/engineWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
 
-const spawn = (data: Setup): Effect.Effect<Worker, never, Scope.Scope> =>
+const spawn = (data: Setup): Effect.Effect<Worker, EngineFailed, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.sync(() => {
-      // A thread that runs sources must also resolve the other packages to sources.
-      const execArgv = sourceUrl.pathname.endsWith(".ts")
-        ? [...process.execArgv, "--conditions=atropos-src"]
-        : undefined
-      return new Worker(sourceUrl, { workerData: data, ...(execArgv === undefined ? {} : { execArgv }) })
+    Effect.try({
+      try: () => new Worker(sourceUrl, { workerData: data, name: "engine" }),
+      catch: (cause) => new EngineFailed({ message: `no thread could be started: ${String(cause)}`, cause })
     }),
     (worker) => Effect.promise(() => worker.terminate())
   )
@@ -110,7 +107,10 @@ export const make = Effect.fnUntraced(function* (
     yield* Effect.logError("engine thread failed", { reason: failure.message })
     yield* Deferred.fail(first, failure)
     if (!worked) return yield* failure
-  }).pipe(Effect.scoped)
+  }).pipe(
+    Effect.scoped,
+    Effect.tapError((failure) => Deferred.fail(first, failure))
+  )
 
   const backoff = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
   yield* run.pipe(Effect.retry(backoff), Effect.forever, Effect.forkScoped)

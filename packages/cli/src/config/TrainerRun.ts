@@ -1,0 +1,86 @@
+/**
+ * What a trainer's run is told: flags (`--lr`, `--lora.r`, `--loss`), the maps `trainer:`, `lora:` and `loss:` of a YAML file, and what
+ * the verb sets below both. All derive from `TrainerSettings`.
+ *
+ * Flags may be written with dashes (`--batch-size`); `--steps` is `--training_steps`, and `--loss NAME` is `--loss.preset NAME`.
+ */
+import { EnvironmentSettings } from "@atropos/core"
+import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
+import { Effect, type Option, type Schema } from "effect"
+import * as Flags from "./Flags.ts"
+import * as Precedence from "./Precedence.ts"
+import { explain } from "./RunSettings.ts"
+
+type Values = { readonly [name: string]: unknown }
+
+const groups = {
+  trainer: { prefix: "", settings: TrainerSettings.trainer },
+  lora: { prefix: "lora.", settings: TrainerSettings.lora },
+  loss: { prefix: "loss.", settings: TrainerSettings.loss }
+} as const
+type Group = keyof typeof groups
+
+const derived = {
+  trainer: Flags.fromFields(groups.trainer.prefix, groups.trainer.settings.fields),
+  lora: Flags.fromFields(groups.lora.prefix, groups.lora.settings.fields),
+  loss: Flags.fromFields(groups.loss.prefix, groups.loss.settings.fields)
+}
+
+/** The flags, as part of a command's configuration. */
+export const flags = { trainer: derived.trainer.flags, lora: derived.lora.flags, loss: derived.loss.flags }
+
+/** Full names of the boolean flags, without dashes. */
+export const booleans: ReadonlyArray<string> = Object.values(derived).flatMap((group) => group.booleans)
+
+/** The maps of a YAML file and the fields they may have. */
+export const sections: { readonly [section: string]: Schema.Struct.Fields } = Object.fromEntries(
+  Object.entries(groups).map(([name, { settings }]) => [name, settings.fields])
+)
+
+const aliases: { readonly [word: string]: string } = { "--steps": "--training_steps", "--loss": "--loss.preset" }
+
+const names = new Set(
+  Object.values(groups).flatMap(({ prefix, settings }) =>
+    Object.keys(settings.fields).map((field) => `--${prefix}${EnvironmentSettings.wireName(field)}`)
+  )
+)
+
+/** The words with the trainer's flags spelled as they are declared. */
+export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+  words.map((word) => {
+    const [flag = "", ...value] = word.split("=")
+    const underscored = `--${flag.slice(2).replaceAll("-", "_")}`
+    const known = aliases[flag] ?? (flag.startsWith("--") && names.has(underscored) ? underscored : flag)
+    return [known, ...value].join("=")
+  })
+
+export interface Sources {
+  /** What the verb or a recipe sets, below the file. */
+  readonly mode: { readonly [G in Group]?: Values }
+  readonly file: { readonly [section: string]: Values }
+  readonly given: { readonly [G in Group]: { readonly [name: string]: Option.Option<unknown> } }
+}
+
+/** All sources merged and checked; what is out of range is named with where it came from. */
+export const make = Effect.fn("TrainerRun.make")(function* ({ file, given, mode }: Sources) {
+  const decode = <A>(group: Group, settings: EnvironmentSettings.Settings<A>) => {
+    const flagged = Flags.given(given[group])
+    const values = Precedence.merge(mode[group] ?? {}, file[group] ?? {}, flagged)
+    return settings
+      .decode(values)
+      .pipe(
+        Effect.mapError((error) =>
+          explain(error, values, (name) =>
+            name in flagged
+              ? `--${groups[group].prefix}${name}`
+              : `${group}.${name}${name in (file[group] ?? {}) ? " in the file of --config" : ""}`
+          )
+        )
+      )
+  }
+  return {
+    trainer: yield* decode("trainer", TrainerSettings.trainer),
+    lora: yield* decode("lora", TrainerSettings.lora),
+    loss: yield* decode("loss", TrainerSettings.loss)
+  } satisfies TrainerSettings.TrainerSettings
+})

@@ -1,0 +1,74 @@
+/**
+ * How to train a model from scratch on a small task of characters, in seconds and with nothing to download: the vocabulary, what is
+ * shown before reinforcement learning, and settings that were found to learn every time (docs/training.md has the curves).
+ *
+ * What stands here lies below a file and flags.
+ */
+import { Addition, type Demonstration, SortLetters } from "@atropos/envs"
+import { Effect } from "effect"
+
+type Values = { readonly [name: string]: unknown }
+
+/** A recipe for certain settings of its environment. */
+export interface Recipe {
+  readonly characters: string
+  /** Longest prompt and completion, tokens. */
+  readonly longest: number
+  readonly demonstration: (index: number) => Demonstration
+  readonly warmStart: { readonly steps: number; readonly batchSize: number; readonly learningRate: number }
+}
+
+/** What a recipe sets. */
+export interface Kitchen {
+  /** For the environment's settings, as a file has them. */
+  readonly make: (settings: Values) => Effect.Effect<Recipe, unknown>
+  readonly env: Values
+  readonly trainer: Values
+  readonly loss: Values
+}
+
+/** All rollouts count, those of groups without a difference too: a batch is a fixed number of items. */
+const env: Values = { group_size: 8, ensure_scores_are_not_same: false, max_num_workers: 64, steps_per_eval: 0 }
+
+/** Advantages r - mean without a deviation (Dr. GRPO), DAPO's asymmetric clip and mean over tokens; no reference. */
+const loss: Values = { preset: "dapo", normalize: false, mask_truncated: false, drop_constant_groups: false }
+
+const trainer: Values = {
+  trains: "all",
+  batch_size: 128,
+  seq_len: 16,
+  lr: 1e-3,
+  schedule: "linear",
+  lr_floor: 0.1,
+  warmup_steps: 5,
+  adam_beta2: 0.95,
+  weight_decay: 0,
+  checkpoint_interval: 50
+}
+
+export const kitchens: { readonly [environment: string]: Kitchen } = {
+  "sort-letters": {
+    make: (given) =>
+      Effect.map(SortLetters.settings.decode(given), ({ alphabetSize, letters, seed }) => ({
+        characters: SortLetters.characters({ alphabetSize }),
+        longest: 2 * letters + 2,
+        demonstration: (index) => SortLetters.demonstration({ alphabetSize, letters, seed, index }),
+        warmStart: { steps: 200, batchSize: 64, learningRate: 2e-3 }
+      })),
+    env,
+    trainer: { ...trainer, training_steps: 400 },
+    loss
+  },
+  addition: {
+    make: (given) =>
+      Effect.map(Addition.settings.decode(given), ({ digits, seed }) => ({
+        characters: Addition.characters,
+        longest: 3 * digits + 4,
+        demonstration: (index) => Addition.demonstration({ digits, seed, index }),
+        warmStart: { steps: 1000, batchSize: 64, learningRate: 2e-3 }
+      })),
+    env,
+    trainer: { ...trainer, training_steps: 2500 },
+    loss
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * Where a run of `up` keeps its checkpoints: `<root>/<environment>-<n>`, with `run.json` beside them.
+ *
+ * The newest run with the same settings that is not through is gone on with; else a new one begins. Settings that only say how far or
+ * where to run (steps, device, threads) do not tell runs apart.
+ */
+import * as TrainerState from "@atropos/trainer/checkpoint/TrainerState"
+import { Effect, FileSystem, Option, Path, Schema } from "effect"
+
+export interface RunFolder {
+  readonly name: string
+  readonly folder: string
+  /** Steps that an earlier process has done. */
+  readonly done: number
+}
+
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+/** Steps of the newest checkpoint in a folder. */
+const stepsIn = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])
+  const steps = names.flatMap((name) => (/^step_\d+$/.test(name) ? [Number(name.slice("step_".length))] : []))
+  const newest = steps.sort((a, b) => b - a)[0]
+  if (newest === undefined) return 0
+  return yield* fs.readFileString(join(folder, `step_${newest}`, "trainer.json")).pipe(
+    Effect.flatMap(TrainerState.decode),
+    Effect.map(({ step }) => step),
+    Effect.orElseSucceed(() => 0)
+  )
+})
+
+/** The run to go on with, or a new one. `identity` is what must be equal. */
+export const choose = Effect.fn("RunFolder.choose")(function* (options: {
+  readonly root: string
+  readonly environment: string
+  readonly identity: unknown
+  readonly steps: number
+  readonly fresh: boolean
+}) {
+  const fs = yield* FileSystem.FileSystem
+  const { join, resolve } = yield* Path.Path
+  const root = resolve(options.root)
+  const stem = options.environment.replaceAll(/[^\w-]+/g, "-")
+  yield* fs.makeDirectory(root, { recursive: true })
+  const numbers = (yield* fs.readDirectory(root)).flatMap((name) =>
+    name.startsWith(`${stem}-`) && /^\d+$/.test(name.slice(stem.length + 1))
+      ? [Number(name.slice(stem.length + 1))]
+      : []
+  )
+  const last = Math.max(0, ...numbers)
+  const identity = JSON.stringify(options.identity)
+  if (last > 0 && !options.fresh) {
+    const name = `${stem}-${last}`
+    const folder = join(root, name)
+    const written = yield* Effect.orElseSucceed(fs.readFileString(join(folder, "run.json")), () => "")
+    const done = yield* stepsIn(folder)
+    const isSame = JSON.stringify(Option.getOrUndefined(decode(written))) === identity
+    if (isSame && done < options.steps) return { name, folder, done } satisfies RunFolder
+  }
+  const name = `${stem}-${last + 1}`
+  const folder = join(root, name)
+  yield* fs.makeDirectory(folder, { recursive: true })
+  yield* fs.writeFileString(join(folder, "run.json"), `${identity}\n`)
+  return { name, folder, done: 0 } satisfies RunFolder
+})
