@@ -9,7 +9,7 @@ export interface VerbEntry {
 /** In the order in which `--help` lists them. */
 export const verbs = {
   up: {
-    description: "Everything in one process: the service, an environment, a policy, a consumer of batches",
+    description: "Everything in one process: the service, an environment, the policy, the trainer",
     load: () => import("./up.ts")
   },
   api: {
@@ -21,6 +21,10 @@ export const verbs = {
     load: () => import("./policy.ts")
   },
   serve: { description: "An environment against a trajectory service", load: () => import("./serve.ts") },
+  train: {
+    description: "The trainer: batches of a trajectory service in, an adapter or a model out",
+    load: () => import("./train.ts")
+  },
   process: {
     description: "Rollouts of an environment to a JSONL file, without a service",
     load: () => import("./process.ts")

@@ -1,7 +1,6 @@
 /** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import * as ConfigFile from "../config/ConfigFile.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Flags from "../config/Flags.ts"
 import * as RunSettings from "../config/RunSettings.ts"
@@ -21,7 +20,6 @@ const report = ({ after, before, curve, run, seconds }: Up.UpResult) =>
   Effect.gen(function* () {
     const { rewards, sequences, tokens } = curve
     const tenth = Math.max(1, Math.ceil(rewards.length / 10))
-    const mean = (part: ReadonlyArray<number>) => Curve.recent(part).toFixed(3)
     const solved = Option.zipWith(before, after, (first, last) => [
       ["held-out items solved", `${Curve.showSolved(first)} before, ${Curve.showSolved(last)} after`] as const
     ])
@@ -29,7 +27,10 @@ const report = ({ after, before, curve, run, seconds }: Up.UpResult) =>
     yield* Console.log(
       Summary.print([
         ["run", `${run.name}, ${rewards.length} steps in ${Summary.time(seconds * 1000)}`],
-        ["mean reward", `${mean(rewards.slice(0, tenth))} at the start, ${mean(rewards)} at the end`],
+        [
+          "mean reward",
+          `${Curve.recent(rewards.slice(0, tenth)).toFixed(3)} at the start, ${Curve.recent(rewards).toFixed(3)} at the end`
+        ],
         ["", Curve.sparkline(rewards)],
         ...Option.getOrElse(solved, () => []),
         ["trained on", `${sequences.toLocaleString("en-US")} sequences, ${tokens.toLocaleString("en-US")} tokens`],
@@ -95,22 +96,22 @@ export const make: MakeVerb = (words) =>
       (input) =>
         Effect.gen(function* () {
           const { config, fresh, host, port, stepsAhead } = input
+          const flagged = Flags.given(input.trainer)
+          // One seed for all that is drawn, unless the environment is told another.
+          const hasSeed = "seed" in chosen.environment.settings.fields
           const settings = yield* RunSettings.make(
             word,
             chosen,
             { config, env: Flags.given(input.settings), openai: {}, manager: {} },
-            kitchen?.env,
+            { ...kitchen?.env, ...("seed" in flagged && hasSeed && { seed: flagged["seed"] }) },
             TrainerRun.sections
           )
-          const file = Option.isSome(config)
-            ? yield* ConfigFile.read(config.value, chosen.environment.settings.fields, TrainerRun.sections)
-            : ConfigFile.empty
           const trainer = yield* TrainerRun.make({
             mode: { trainer: kitchen?.trainer ?? {}, loss: kitchen?.loss ?? {} },
-            file: file.sections,
+            file: settings.sections,
             given: input
           })
-          const wantsOwnModel = "model" in Flags.given(input.trainer)
+          const wantsOwnModel = "model" in flagged || "model" in (settings.sections["trainer"] ?? {})
           const recipe =
             kitchen === undefined || wantsOwnModel ? Option.none() : Option.some(yield* kitchen.make(settings.given))
           const result = yield* Up.run({ settings, trainer, recipe, stepsAhead, fresh, host, port })

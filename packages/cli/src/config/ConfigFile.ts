@@ -5,7 +5,7 @@
  * sources have come together.
  */
 import { EnvironmentSettings, ServerSettings } from "@atropos/core"
-import { Effect, FileSystem, type Schema } from "effect"
+import { Effect, FileSystem, Option, type Schema } from "effect"
 import { UsageError } from "../Failure.ts"
 import { hint } from "../Nearest.ts"
 
@@ -29,13 +29,13 @@ const commonKeys = ["env", "openai", ...managerKeys]
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Reads and checks the keys of a file, for an environment with these settings, and a verb with these further sections. */
+/** Reads and checks the keys of a file, for a verb with an environment of these settings, or with none, and these further sections. */
 export const read = Effect.fn("ConfigFile.read")(function* (
   file: string,
-  fields: Schema.Struct.Fields,
+  environment: Option.Option<Schema.Struct.Fields>,
   further: { readonly [section: string]: Schema.Struct.Fields } = {}
 ) {
-  const topKeys = [...commonKeys, ...Object.keys(further)]
+  const topKeys = [...(Option.isSome(environment) ? commonKeys : []), ...Object.keys(further)]
   const fs = yield* FileSystem.FileSystem
   const { isMap: isMapNode, LineCounter, parseDocument } = yield* Effect.promise(() => import("yaml"))
   const text = yield* fs
@@ -90,7 +90,10 @@ export const read = Effect.fn("ConfigFile.read")(function* (
     yield* Effect.forEach(openai, (entry, index) => check(entry, serverKeys, ["openai", index]))
   } else if (openai !== undefined && openai !== null) yield* check(openai, serverKeys, ["openai"])
   return {
-    env: env === undefined || env === null ? {} : yield* check(env, wireNames(fields), ["env"]),
+    env:
+      env === undefined || env === null
+        ? {}
+        : yield* check(env, Option.match(environment, { onNone: () => [], onSome: wireNames }), ["env"]),
     openai: openai ?? undefined,
     manager,
     sections

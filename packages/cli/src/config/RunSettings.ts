@@ -31,6 +31,8 @@ export interface RunSettings {
   readonly common: EnvironmentSettings.Common
   readonly servers: ServerSettings.Server | ReadonlyArray<ServerSettings.Server>
   readonly manager: ServerSettings.Manager
+  /** What the file said beside the environment and its servers. */
+  readonly sections: ConfigFile.ConfigFile["sections"]
 }
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -62,7 +64,7 @@ export const make = Effect.fn("RunSettings.make")(function* (
 ) {
   const { environment } = chosen
   const file = Option.isSome(flags.config)
-    ? yield* ConfigFile.read(flags.config.value, environment.settings.fields, sections)
+    ? yield* ConfigFile.read(flags.config.value, Option.some(environment.settings.fields), sections)
     : ConfigFile.empty
   const given = Precedence.merge(mode, file.env, flags.env)
   const settings = yield* environment.settings
@@ -92,7 +94,7 @@ export const make = Effect.fn("RunSettings.make")(function* (
     ? yield* Effect.forEach(raw, (values, index) => decodeServer(values, `openai[${index}]`))
     : yield* decodeServer(raw, "openai")
   yield* keepSecret([servers].flat().map(({ apiKey }) => apiKey))
-  return { chosen, word, given, common, servers, manager } satisfies RunSettings
+  return { chosen, word, given, common, servers, manager, sections: file.sections } satisfies RunSettings
 })
 
 const isList = (value: Values | ReadonlyArray<Values>): value is ReadonlyArray<Values> => Array.isArray(value)

@@ -9,17 +9,18 @@ import { Auth, Database, PgTrajectoryStore, TrajectoryClientInProcess, Trajector
 import type { RunSettings } from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
 import { Dataset, MathVerifier } from "@atropos/core"
+import { Executor } from "@atropos/trainer/exec/Executor"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import * as Model from "@atropos/trainer/model/Model"
+import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
-import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
 import * as WarmStart from "@atropos/trainer/WarmStart"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Clock, Console, Effect, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
-import { UsageError } from "../Failure.ts"
 import * as Progress from "../Progress.ts"
+import { stepDetail } from "../Training.ts"
 import * as Curve from "./Curve.ts"
 import * as Loop from "./Loop.ts"
 import * as Policy from "./Policy.ts"
@@ -70,16 +71,13 @@ const fromScratch = Effect.fn("Up.fromScratch")(function* (recipe: Recipe.Recipe
   return { ...model, initial } satisfies Model.Model
 }, Effect.scoped)
 
-const detail = (metrics: StepMetrics, { rewards }: Curve.Curve): string => {
-  const { kl, loss, stalenessMean, tokensPerSecond } = metrics
-  return [
-    `reward ${Curve.recent(rewards).toFixed(3)}`,
-    `loss ${loss.toFixed(4)}`,
-    ...(kl === undefined ? [] : [`kl ${kl.toFixed(4)}`]),
-    `staleness ${stalenessMean.toFixed(1)}`,
-    `${Math.round(tokensPerSecond)} tokens/s`
-  ].join(" | ")
-}
+/** A model of a folder or the hub, with an adapter or whole. */
+const pretrained = ({ lora, trainer }: TrainerSettings) =>
+  PretrainedModel.load(trainer.model, {
+    trains: trainer.trains === "all" ? "all" : lora,
+    seed: trainer.seed,
+    maxPositions: trainer.seqLen
+  }).pipe(Effect.provide(NodeHttpClient.layerUndici))
 
 /** What tells runs apart: everything but how far and where they run. */
 const identityOf = ({ recipe, settings, stepsAhead, trainer }: UpOptions) => {
@@ -95,6 +93,12 @@ const identityOf = ({ recipe, settings, stepsAhead, trainer }: UpOptions) => {
   }
 }
 
+/** Models made from scratch are small: for them one thread of the CPU is fastest. */
+const executor = ({ recipe, trainer: { trainer } }: UpOptions) =>
+  Option.isSome(recipe) && trainer.device === "auto"
+    ? OrtWorker.layer({ device: "cpu", threads: trainer.threads || 1 })
+    : OrtWorker.layer({ device: trainer.device, threads: trainer.threads })
+
 /** Runs until all steps are done. */
 export const run = Effect.fn("Up.run")(
   function* (options: UpOptions) {
@@ -102,6 +106,7 @@ export const run = Effect.fn("Up.run")(
     const { trainingSteps } = options.trainer.trainer
     const { address } = yield* HttpServer.HttpServer
     const { kind, location } = yield* Database.Database
+    const { device } = yield* Executor
     const url = HttpServer.formatAddress(address)
     const chosen = yield* RunFolder.choose({
       root: ".atropos/up",
@@ -124,12 +129,10 @@ export const run = Effect.fn("Up.run")(
       trainer: { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder }
     }
     const started = yield* Clock.currentTimeMillis
-    if (Option.isNone(recipe)) {
-      return yield* new UsageError({
-        message: `${settings.word} has no recipe for a model from scratch: name one with --model`
-      })
-    }
-    const model = yield* fromScratch(recipe.value, trainer.trainer.seed)
+    const model = yield* Option.match(recipe, {
+      onNone: () => pretrained(trainer),
+      onSome: (given) => fromScratch(given, trainer.trainer.seed)
+    })
     yield* Console.log(
       `${settings.word}, batches of ${trainer.trainer.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops\n`
     )
@@ -138,14 +141,14 @@ export const run = Effect.fn("Up.run")(
       .fromEncoded({ ...settings.given, total_steps: trainingSteps })
       .pipe(
         Layer.provide([Dataset.layer, MathVerifier.layer(), NodeHttpClient.layerUndici]),
-        Layer.provideMerge(Policy.layer({ model, parameters: model.initial, policyVersion: 0, device: "cpu" }))
+        Layer.provideMerge(Policy.layer({ model, parameters: model.initial, policyVersion: 0, device: device.kind }))
       )
     const outcome = yield* Loop.run({
       model,
       settings: trainer,
       stepsAhead,
-      remat: false,
-      onStep: (metrics, curve) => progress.update(metrics.step, detail(metrics, curve))
+      remat: Option.isNone(recipe),
+      onStep: (metrics, curve) => progress.update(metrics.step, stepDetail(metrics, Curve.recent(curve.rewards)))
     }).pipe(Effect.provide([TrajectoryClientInProcess.layer({ run: chosen.name }), environment]))
     return {
       ...outcome,
@@ -157,6 +160,6 @@ export const run = Effect.fn("Up.run")(
   (effect, options) =>
     Effect.andThen(
       Console.log("starting the service (its database takes some seconds the first time)"),
-      Effect.provide(effect, [service(options), OrtWorker.layer({ threads: options.trainer.trainer.threads || 1 })])
+      Effect.provide(effect, [service(options), executor(options)])
     ).pipe(Effect.mapError(Services.toFailure))
 )

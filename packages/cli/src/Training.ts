@@ -1,0 +1,12 @@
+/** A training step in a few words, for the line of a progress bar. */
+import type { StepMetrics } from "@atropos/trainer/StepMetrics"
+
+/** `reward` is what stands for the reward: of the step, or a mean over some. */
+export const stepDetail = ({ kl, loss, stalenessMean, tokensPerSecond }: StepMetrics, reward: number): string =>
+  [
+    `reward ${reward.toFixed(3)}`,
+    `loss ${loss.toFixed(4)}`,
+    ...(kl === undefined ? [] : [`kl ${kl.toFixed(4)}`]),
+    `staleness ${stalenessMean.toFixed(1)}`,
+    `${Math.round(tokensPerSecond)} tokens/s`
+  ].join(" | ")

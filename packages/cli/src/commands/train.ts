@@ -1,0 +1,62 @@
+/** `atropos train`: the trainer against a trajectory service. */
+import type { StepMetrics } from "@atropos/trainer/StepMetrics"
+import { Console, Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import * as ConfigFile from "../config/ConfigFile.ts"
+import * as Services from "../config/Services.ts"
+import * as TrainerRun from "../config/TrainerRun.ts"
+import * as Summary from "../job/Summary.ts"
+import * as Train from "../train/Train.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+const name: string = "train"
+
+/** The mean reward of a step, where there was one. */
+const rewardOf = Option.match({
+  onNone: () => "none",
+  onSome: ({ rewardMean }: StepMetrics) => rewardMean.toFixed(3)
+})
+
+export const make: MakeVerb = () =>
+  Effect.succeed({
+    booleans: new Set(TrainerRun.booleans),
+    spell: TrainerRun.spell,
+    command: Command.make(
+      name,
+      {
+        config: Flag.String("config").pipe(
+          Flag.withDescription("YAML file with trainer:, lora: and loss:; flags win over it"),
+          Flag.withMetavar("file"),
+          Flag.optional
+        ),
+        ...TrainerRun.flags
+      },
+      ({ config, ...given }) =>
+        Effect.gen(function* () {
+          const file = Option.isSome(config)
+            ? yield* ConfigFile.read(config.value, Option.none(), TrainerRun.sections)
+            : ConfigFile.empty
+          const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, given })
+          const { first, folder, last, steps } = yield* Train.run(settings)
+          yield* Console.log("")
+          yield* Console.log(
+            Summary.print([
+              ["steps", steps === 0 ? "none: the checkpoint has them all" : String(steps)],
+              ["mean reward", `${rewardOf(first)} at the start, ${rewardOf(last)} at the end`],
+              ["checkpoints", folder]
+            ])
+          )
+        }).pipe(Effect.mapError(Services.toFailure))
+    ).pipe(
+      Command.withExamples([
+        {
+          command: "atropos train --model Qwen/Qwen2.5-0.5B-Instruct --lora.r 16 --batch-size 64 --steps 200 --lr 1e-4",
+          description: "an adapter, from the batches of the service at http://localhost:8000"
+        },
+        {
+          command: `atropos train --model ./model --loss dapo --weight-sync '["vllm+http://localhost:9001"]'`,
+          description: "new adapters go to a vLLM server"
+        }
+      ])
+    )
+  })

@@ -1,0 +1,90 @@
+/**
+ * The trainer alone, against a trajectory service: batches in, an adapter (or a model) out, new weights to the samplers.
+ *
+ * Goes on from the newest checkpoint in `save_path`. Interrupted, it saves one and gives back what it holds.
+ */
+import { TrajectoryClientAuto } from "@atropos/core"
+import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
+import { Executor } from "@atropos/trainer/exec/Executor"
+import * as Model from "@atropos/trainer/model/Model"
+import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
+import * as ServeModel from "@atropos/trainer/policy/ServeModel"
+import * as ServiceTraining from "@atropos/trainer/ServiceTraining"
+import type { StepMetrics } from "@atropos/trainer/StepMetrics"
+import * as Trainer from "@atropos/trainer/Trainer"
+import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
+import * as WeightSync from "@atropos/trainer/WeightSync"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Config, Console, Effect, Option, Path, Stream } from "effect"
+import * as Progress from "../Progress.ts"
+import { stepDetail } from "../Training.ts"
+
+export interface Trained {
+  readonly steps: number
+  readonly first: Option.Option<StepMetrics>
+  readonly last: Option.Option<StepMetrics>
+  readonly folder: string
+}
+
+/** Where new weights go; nothing to do without targets. */
+const publisher = Effect.fn("Train.publisher")(function* (model: Model.Model, { trainer }: TrainerSettings) {
+  const targets = yield* Effect.forEach(trainer.weightSync, WeightSync.targetOf)
+  if (targets.length === 0) return undefined
+  const { join } = yield* Path.Path
+  const sync = yield* WeightSync.make({
+    targets,
+    folder: join(trainer.savePath, "adapters"),
+    writeAdapter: model.write,
+    readAdapter: yield* ServeModel.readAdapter(model)
+  })
+  return sync.publish
+})
+
+/** Runs until the steps are done. */
+export const run = Effect.fn("Train.run")(
+  function* (settings: TrainerSettings) {
+    const { lora, trainer } = settings
+    const { device } = yield* Executor
+    const { resolve } = yield* Path.Path
+    yield* Console.log(`device: ${device.kind}, ${device.detail}`)
+    const model = yield* PretrainedModel.load(trainer.model, {
+      trains: trainer.trains === "all" ? "all" : lora,
+      seed: trainer.seed,
+      maxPositions: trainer.seqLen
+    })
+    const kind = model.adapter === undefined ? "all weights" : `adapter of rank ${model.adapter.r}`
+    yield* Console.log(
+      `model: ${model.name}, training ${model.layout.size.toLocaleString("en-US")} parameters (${kind})`
+    )
+    yield* Console.log(
+      `service: ${trainer.atroposUrl}, run ${trainer.run}; checkpoints in ${resolve(trainer.savePath)}`
+    )
+    const publish = yield* publisher(model, settings)
+    const made = yield* Trainer.make({ settings, model: Model.trainable(model), ...(publish && { publish }) })
+    const done = yield* made.step
+    if (done > 0) yield* Console.log(`going on after step ${done} of ${trainer.trainingSteps}`)
+    const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })
+    const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
+    const client = TrajectoryClientAuto.layer({
+      url: trainer.atroposUrl,
+      run: trainer.run,
+      ...(Option.isSome(token) && { token: token.value })
+    })
+    const outcome = yield* ServiceTraining.steps(made, { settings, owner: "atropos train" }).pipe(
+      Stream.tap((metrics) => progress.update(metrics.step, stepDetail(metrics, metrics.rewardMean))),
+      Stream.runFold(
+        () => ({ steps: 0, first: Option.none<StepMetrics>(), last: Option.none<StepMetrics>() }),
+        ({ first, steps }, metrics) => ({
+          steps: steps + 1,
+          first: Option.orElseSome(first, () => metrics),
+          last: Option.some(metrics)
+        })
+      ),
+      Effect.provide(client)
+    )
+    return { ...outcome, folder: resolve(trainer.savePath) } satisfies Trained
+  },
+  Effect.scoped,
+  (effect, { trainer: { device, threads } }) =>
+    Effect.provide(effect, [OrtWorker.layer({ device, threads }), NodeHttpClient.layerUndici])
+)
