@@ -41,7 +41,7 @@ export interface Model {
 type Graphed = Pick<Model, "weights" | "adapter">
 
 /** Tensors from the trained parameters first, then from the frozen ones; each once in a graph. */
-const source = (
+export const source = (
   graph: Graph,
   { adapter, weights }: Graphed,
   trainable: (name: string) => Value | undefined

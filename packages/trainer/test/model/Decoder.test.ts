@@ -91,4 +91,20 @@ layer(services, { excludeTestServices: true })("a decoder of a folder that trans
       assert.deepStrictEqual(yield* Peft.read(folder, { layout: model.layout, adapter: model.adapter! }), model.initial)
     }).pipe(Effect.scoped)
   )
+
+  it.effect.each(Fixtures.names)("has the same gradient whatever is computed again: %s", (name) =>
+    Effect.gen(function* () {
+      const { inputIds } = Fixtures.expected(name)
+      const model = yield* PretrainedModel.loadAdapter(Fixtures.folder(name), Fixtures.adapterFolder(name))
+      const cells = Fixtures.grid([[inputIds[0]!, inputIds[1]!], [inputIds[2]!]])
+      const kept = yield* Fixtures.gradientOf(model, cells, model.initial, false)
+      const size = Math.max(...kept.gradient.map(Math.abs))
+      assert.isAbove(size, 0)
+      for (const remat of ["parts", "elements"] as const) {
+        const again = yield* Fixtures.gradientOf(model, cells, model.initial, remat)
+        assert.isAbove(again.nodes, kept.nodes)
+        assert.isBelow(Fixtures.greatestDifference(again.gradient, kept.gradient) / size, 1e-5)
+      }
+    }).pipe(Effect.scoped)
+  )
 })

@@ -3,9 +3,12 @@ import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { Executor, type HostTensor } from "../../src/exec/Executor.ts"
+import { grad } from "../../src/graph/Autodiff.ts"
 import { Graph } from "../../src/graph/Graph.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
+import * as Decoder from "../../src/model/Decoder.ts"
 import * as Model from "../../src/model/Model.ts"
+import * as PackedAttention from "../../src/model/PackedAttention.ts"
 import * as Parameters from "../../src/model/Parameters.ts"
 
 export const names = ["llama", "smollm", "qwen2", "qwen3"] as const
@@ -84,35 +87,69 @@ export const grid = (rows: ReadonlyArray<ReadonlyArray<ReadonlyArray<number>>>):
   return { rows: rows.length, width, inputIds, positionIds, segmentIds, starts }
 }
 
+const inputsOf = (graph: Graph, { layout }: Model.Model) => ({
+  ids: {
+    inputIds: graph.input("input_ids", "int32", ["B", "T"]),
+    positionIds: graph.input("position_ids", "int32", ["B", "T"]),
+    segmentIds: graph.input("segment_ids", "int32", ["B", "T"])
+  },
+  parameters: new Map(layout.slots.map(({ name, shape }) => [name, graph.input(name, "float32", shape)]))
+})
+
+const feedsOf = ({ layout }: Model.Model, cells: Grid, parameters: Float32Array): Record<string, HostTensor> => {
+  const shape = [cells.rows, cells.width]
+  const int32 = (data: Int32Array): HostTensor => ({ dtype: "int32", shape, data })
+  return {
+    ...Object.fromEntries(
+      layout.slots.map((slot) => [
+        slot.name,
+        { dtype: "float32" as const, shape: slot.shape, data: Parameters.view(parameters, slot) }
+      ])
+    ),
+    input_ids: int32(cells.inputIds),
+    position_ids: int32(cells.positionIds),
+    segment_ids: int32(cells.segmentIds)
+  }
+}
+
 /** A decoder with logits of every position as output, its parameters an input each; from a grid to [rows * width, V]. */
 export const logitsOf = Effect.fnUntraced(function* (model: Model.Model) {
   const executor = yield* Executor
   const graph = new Graph()
-  const ids = (name: string) => graph.input(name, "int32", ["B", "T"])
-  const inputs = new Map(model.layout.slots.map(({ name, shape }) => [name, graph.input(name, "float32", shape)]))
-  const { head, hidden } = Model.policy(model).build(graph, (name) => inputs.get(name), {
-    inputIds: ids("input_ids"),
-    positionIds: ids("position_ids"),
-    segmentIds: ids("segment_ids"),
-    remat: false
-  })
+  const { ids, parameters } = inputsOf(graph, model)
+  const { head, hidden } = Model.policy(model).build(graph, (name) => parameters.get(name), { ...ids, remat: false })
   graph.output("logits", graph.gemm(hidden, head, false, true))
   const program = yield* executor.load(toOnnx(graph))
-  return Effect.fnUntraced(function* (cells: Grid, parameters: Float32Array) {
-    const shape = [cells.rows, cells.width]
-    const int32 = (data: Int32Array): HostTensor => ({ dtype: "int32", shape, data })
-    const feeds = Object.fromEntries(
-      model.layout.slots.map((slot) => [
-        slot.name,
-        { dtype: "float32" as const, shape: slot.shape, data: Parameters.view(parameters, slot) }
-      ])
-    )
-    const { host } = yield* program.run({
-      ...feeds,
-      input_ids: int32(cells.inputIds),
-      position_ids: int32(cells.positionIds),
-      segment_ids: int32(cells.segmentIds)
-    })
+  return Effect.fnUntraced(function* (cells: Grid, values: Float32Array) {
+    const { host } = yield* program.run(feedsOf(model, cells, values))
     return host["logits"]!.data as Float32Array
   })
+})
+
+/** The gradient of Σ hidden² by every parameter, one after the other, and the number of nodes that compute it. */
+export const gradientOf = Effect.fnUntraced(function* (
+  model: Model.Model,
+  cells: Grid,
+  values: Float32Array,
+  remat: boolean | Decoder.Remat
+) {
+  const executor = yield* Executor
+  const graph = new Graph()
+  const { ids, parameters } = inputsOf(graph, model)
+  const { hidden } = Decoder.build(
+    graph,
+    model.config,
+    Model.source(graph, model, (name) => parameters.get(name)),
+    {
+      ...ids,
+      attention: PackedAttention.make(graph, ids.segmentIds, ids.positionIds),
+      remat
+    }
+  )
+  const gradients = grad(graph, graph.sum(graph.mul(hidden, hidden), [0, 1]), [...parameters.values()])
+  const flat = gradients.map((gradient, i) => graph.reshape(gradient, [model.layout.slots[i]!.size]))
+  graph.output("gradient", graph.concat(flat, 0))
+  const program = yield* executor.load(toOnnx(graph))
+  const { host } = yield* program.run(feedsOf(model, cells, values))
+  return { gradient: host["gradient"]!.data as Float32Array, nodes: graph.nodes.length }
 })
