@@ -39,6 +39,8 @@ interface Session {
   readonly session: Ort.InferenceSession
   readonly inputs: ReadonlyMap<string, Feeds.Declared>
   readonly outputs: ReadonlyArray<string>
+  /** The binding cannot leave outputs out of a run whose outputs stay on the device. */
+  readonly demandsAll: boolean
 }
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause)).trim()
@@ -111,7 +113,8 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
     sessions.set(id, {
       session,
       inputs: Feeds.declared(session.inputMetadata),
-      outputs: session.outputNames
+      outputs: session.outputNames,
+      demandsAll: memory !== undefined && (given.stay ?? []).length > 0
     })
     return id
   }
@@ -119,16 +122,16 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
   const run: Runtime["run"] = async (program, feeds, { fetch, into = {}, keep: kept = [] } = {}) => {
     const found = sessions.get(program)
     if (found === undefined) throw fail("run", "the program has been released")
-    const { inputs, outputs, session } = found
+    const { demandsAll, inputs, outputs, session } = found
     const problem = Feeds.problem(inputs, feeds) ?? Feeds.outputProblem(outputs, { fetch, kept, into })
     if (problem !== undefined) throw fail("input", problem)
-    const names = new Set([...(fetch ?? outputs), ...kept, ...Object.keys(into)])
+    const wanted = new Set([...(fetch ?? outputs), ...kept, ...Object.keys(into)])
     const tensors: Record<string, Ort.Tensor> = {}
     for (const [name, feed] of Object.entries(feeds)) {
       tensors[name] = isResident(feed) ? residentOf(feed, name) : toTensor(feed)
     }
     const fetches: Record<string, Ort.Tensor | null> = {}
-    for (const name of names) {
+    for (const name of demandsAll ? outputs : wanted) {
       const target = into[name] === undefined ? undefined : residentOf(into[name], name)
       // On a GPU the binding does not write into what it is given: the result takes the resident's place instead.
       fetches[name] = target === undefined || memory !== undefined ? null : target
@@ -152,7 +155,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
       if (target !== undefined) await replace(target, tensor)
       else if (kept.includes(name)) keptResults[name] = await keep(tensor)
       else {
-        host[name] = toHost(await bring(tensor))
+        if (wanted.has(name)) host[name] = toHost(await bring(tensor))
         if (tensor.location !== "cpu") tensor.dispose()
       }
     }

@@ -44,7 +44,7 @@ const movableFeeds = (feeds: Feeds, isGivenUp: boolean): Feeds =>
 
 /** Requests by number, and the thread they are in. */
 const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
-  const waiting = new Map<number, (reply: Effect.Effect<Answer, ExecutorError>) => void>()
+  const waiting = new Map<number, (reply: Answer | ExecutorError) => void>()
   let failure: ExecutorError | undefined
   let lastId = 0
   const worker = yield* Effect.acquireRelease(
@@ -63,51 +63,54 @@ const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
   )
   const failAll = (error: ExecutorError) => {
     failure ??= error
-    for (const resume of waiting.values()) resume(Effect.fail(failure))
+    for (const take of waiting.values()) take(failure)
     waiting.clear()
   }
   worker.on("error", (error) => failAll(ended(`: ${error instanceof Error ? error.message : String(error)}`)))
   worker.on("exit", () => failAll(ended("")))
   worker.on("message", (reply: Reply) => {
-    const resume = waiting.get(reply.id)
+    const take = waiting.get(reply.id)
     waiting.delete(reply.id)
     if (waiting.size === 0) worker.unref()
-    resume?.(
-      "answer" in reply
-        ? Effect.succeed(reply.answer)
-        : Effect.fail(new ExecutorError({ reason: reply.reason, message: reply.message }))
-    )
+    take?.("answer" in reply ? reply.answer : new ExecutorError({ reason: reply.reason, message: reply.message }))
   })
   // The thread alone must not keep a process running.
   worker.unref()
 
-  /** `discard` takes the answer of a request whose caller was interrupted. */
-  const ask = (command: Command, transfer: ReadonlyArray<ArrayBuffer> = [], discard?: (answer: Answer) => void) =>
+  const post = (
+    command: Command,
+    transfer: ReadonlyArray<ArrayBuffer>,
+    take: (reply: Answer | ExecutorError) => void
+  ): number => {
+    const id = ++lastId
+    waiting.set(id, take)
+    worker.ref()
+    worker.postMessage({ id, command } satisfies Request, [...transfer])
+    return id
+  }
+  const tell = (command: Command): void => {
+    if (failure === undefined) post(command, [], () => {})
+  }
+  const freeAll = ({ resident, results }: Answer): void => {
+    for (const kept of Object.values(results?.kept ?? {})) tell({ command: "free", resident: kept })
+    if (resident !== undefined) tell({ command: "free", resident })
+  }
+  return (command: Command, transfer: ReadonlyArray<ArrayBuffer> = []) =>
     Effect.callback<Answer, ExecutorError>((resume) => {
       if (failure !== undefined) return resume(Effect.fail(failure))
-      const id = ++lastId
-      waiting.set(id, resume)
-      worker.ref()
-      worker.postMessage({ id, command } satisfies Request, [...transfer])
+      const id = post(command, transfer, (reply) =>
+        resume(reply instanceof ExecutorError ? Effect.fail(reply) : Effect.succeed(reply))
+      )
+      // Nobody waits any more: what would have been theirs to free is freed.
       return Effect.sync(() => {
-        waiting.set(id, (late) => {
-          Effect.runFork(Effect.ignore(Effect.map(late, (answer) => discard?.(answer))))
-        })
+        waiting.set(id, (late) => (late instanceof ExecutorError ? undefined : freeAll(late)))
       })
     })
-  const tell = (command: Command): void => {
-    if (failure === undefined) Effect.runFork(Effect.ignore(ask(command)))
-  }
-  return { ask, tell }
 })
 
 /** The executor of a device that is known to work. */
 export const make = Effect.fn("OrtWorker.make")(function* (options: RuntimeOptions, detail?: string) {
-  const { ask, tell } = yield* makeThread(options)
-  const freeAll = ({ resident, results }: Answer) => {
-    for (const kept of Object.values(results?.kept ?? {})) tell({ command: "free", resident: kept })
-    if (resident !== undefined) tell({ command: "free", resident })
-  }
+  const ask = yield* makeThread(options)
   return Executor.of({
     device: { kind: options.device, detail: detail ?? Device.describe(options.device) },
     load: (model, load) =>
@@ -122,7 +125,7 @@ export const make = Effect.fn("OrtWorker.make")(function* (options: RuntimeOptio
               const moved = movableFeeds(feeds, run?.transfer === true)
               const arrays = Object.values(moved).flatMap((feed) => (isResident(feed) ? [] : [feed.data]))
               const command = { command: "run", program, feeds: moved, options: run } as const
-              return Effect.map(ask(command, buffersOf(arrays), freeAll), ({ results }) => results!)
+              return Effect.map(ask(command, buffersOf(arrays)), ({ results }) => results!)
             })
         })
       ),
@@ -130,7 +133,7 @@ export const make = Effect.fn("OrtWorker.make")(function* (options: RuntimeOptio
       Effect.suspend(() => {
         const data = movable(tensor.data, true)
         const command = { command: "put", tensor: { ...tensor, data } } as const
-        return Effect.map(ask(command, buffersOf([data]), freeAll), ({ resident }) => resident!)
+        return Effect.map(ask(command, buffersOf([data])), ({ resident }) => resident!)
       }),
     update: (resident, offset, values) =>
       Effect.suspend(() => {

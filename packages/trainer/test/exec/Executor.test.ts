@@ -172,6 +172,23 @@ describe.each(layers)("Executor on %s, %s", (device, _thread, executorLayer) => 
       })
     )
 
+    it.effect("outputs that stay are kept and written over like others, and others can be asked for alone", () =>
+      Effect.gen(function* () {
+        const executor = yield* Executor
+        const program = yield* executor.load(arithmetic(), { stay: ["sum"] })
+        const feeds = { x: floats(1, 2), y: floats(3, 4) }
+        const { host, kept } = yield* program.run(feeds, { keep: ["sum"] })
+        assert.deepStrictEqual(host, { product: floats(3, 8) })
+        const total = kept["sum"]!
+        yield* program.run({ x: total, y: total }, { fetch: [], into: { sum: total } })
+        assert.deepStrictEqual(yield* executor.read(total), floats(8, 12))
+        const product = yield* program.run({ x: total, y: total }, { fetch: ["product"] })
+        assert.deepStrictEqual(product.host, { product: floats(64, 144) })
+        const sum = yield* program.run(feeds, { fetch: ["sum"] })
+        assert.deepStrictEqual(sum.host, { sum: floats(4, 6) })
+      })
+    )
+
     it.effect("a released program runs no more", () =>
       Effect.gen(function* () {
         const executor = yield* Executor
