@@ -19,7 +19,6 @@ const usual = "sort-letters"
 const report = ({ after, before, curve, run, seconds }: Up.UpResult) =>
   Effect.gen(function* () {
     const { rewards, sequences, tokens } = curve
-    const tenth = Math.max(1, Math.ceil(rewards.length / 10))
     const solved = Option.zipWith(before, after, (first, last) => [
       ["held-out items solved", `${Curve.showSolved(first)} before, ${Curve.showSolved(last)} after`] as const
     ])
@@ -29,12 +28,12 @@ const report = ({ after, before, curve, run, seconds }: Up.UpResult) =>
         ["run", `${run.name}, ${rewards.length} steps in ${Summary.time(seconds * 1000)}`],
         [
           "mean reward",
-          `${Curve.recent(rewards.slice(0, tenth)).toFixed(3)} at the start, ${Curve.recent(rewards).toFixed(3)} at the end`
+          `${Curve.early(rewards).toFixed(3)} at the start, ${Curve.recent(rewards).toFixed(3)} at the end`
         ],
         ["", Curve.sparkline(rewards)],
         ...Option.getOrElse(solved, () => []),
         ["trained on", `${sequences.toLocaleString("en-US")} sequences, ${tokens.toLocaleString("en-US")} tokens`],
-        ["checkpoints", run.folder]
+        ["checkpoints and figures", run.folder]
       ])
     )
     yield* Console.log(

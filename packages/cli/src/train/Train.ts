@@ -6,6 +6,7 @@
 import { TrajectoryClientAuto } from "@atropos/core"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import { Executor } from "@atropos/trainer/exec/Executor"
+import * as MetricsFile from "@atropos/trainer/MetricsFile"
 import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as ServeModel from "@atropos/trainer/policy/ServeModel"
@@ -17,7 +18,7 @@ import * as WeightSync from "@atropos/trainer/WeightSync"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Option, Path, Stream } from "effect"
 import * as Progress from "../Progress.ts"
-import { stepDetail } from "../Training.ts"
+import { metricsFile, stepDetail } from "../Training.ts"
 
 export interface Trained {
   readonly steps: number
@@ -45,7 +46,7 @@ export const run = Effect.fn("Train.run")(
   function* (settings: TrainerSettings) {
     const { lora, trainer } = settings
     const { device } = yield* Executor
-    const { resolve } = yield* Path.Path
+    const { join, resolve } = yield* Path.Path
     yield* Console.log(`device: ${device.kind}, ${device.detail}`)
     const model = yield* PretrainedModel.load(trainer.model, {
       trains: trainer.trains === "all" ? "all" : lora,
@@ -63,6 +64,7 @@ export const run = Effect.fn("Train.run")(
     const made = yield* Trainer.make({ settings, model: Model.trainable(model), ...(publish && { publish }) })
     const done = yield* made.step
     if (done > 0) yield* Console.log(`going on after step ${done} of ${trainer.trainingSteps}`)
+    const record = yield* MetricsFile.open(join(trainer.savePath, metricsFile))
     const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })
     const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
     const client = TrajectoryClientAuto.layer({
@@ -71,6 +73,7 @@ export const run = Effect.fn("Train.run")(
       ...(Option.isSome(token) && { token: token.value })
     })
     const outcome = yield* ServiceTraining.steps(made, { settings, owner: "atropos train" }).pipe(
+      Stream.tap(record),
       Stream.tap((metrics) => progress.update(metrics.step, stepDetail(metrics, metrics.rewardMean))),
       Stream.runFold(
         () => ({ steps: 0, first: Option.none<StepMetrics>(), last: Option.none<StepMetrics>() }),

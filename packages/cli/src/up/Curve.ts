@@ -19,6 +19,9 @@ const window = 10
 export const recent = (rewards: ReadonlyArray<number>): number =>
   rewards.length === 0 ? 0 : Evaluation.mean(rewards.slice(-window))
 
+/** Mean of the first few. */
+export const early = (rewards: ReadonlyArray<number>): number => recent(rewards.slice(0, window))
+
 const bars = "▁▂▃▄▅▆▇█"
 
 /** The rewards from 0 to 1 as a line of blocks, for logs and terminals. */

@@ -7,13 +7,15 @@
  */
 import { Environment, Evaluation, Rollout, TrajectoryClient } from "@atropos/core"
 import type * as Executor from "@atropos/trainer/exec/Executor"
+import * as MetricsFile from "@atropos/trainer/MetricsFile"
 import * as Model from "@atropos/trainer/model/Model"
 import * as Engine from "@atropos/trainer/policy/Engine"
 import * as ServiceTraining from "@atropos/trainer/ServiceTraining"
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 import * as Trainer from "@atropos/trainer/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
-import { Effect, Fiber, FileSystem, Option, Stream, SubscriptionRef } from "effect"
+import { Effect, Fiber, FileSystem, Option, Path, Stream, SubscriptionRef } from "effect"
+import { metricsFile } from "../Training.ts"
 import type { Curve, Solved } from "./Curve.ts"
 import * as Policy from "./Policy.ts"
 
@@ -80,7 +82,10 @@ export const run = Effect.fn("Loop.run")(function* ({ model, onStep, remat, sett
       onPolicy: { versions: SubscriptionRef.changes(consumed), stepsAhead }
     })
   )
+  const { join } = yield* Path.Path
+  const record = yield* MetricsFile.open(join(settings.trainer.savePath, metricsFile))
   const training = ServiceTraining.steps(trainer, { settings, owner: "atropos up" }).pipe(
+    Stream.tap(record),
     Stream.runFoldEffect(
       () => noCurve,
       (sum, metrics) => {
