@@ -28,23 +28,42 @@ export interface Angles {
   readonly sin: Value
 }
 
+/** Rows of a table: longer contexts put an angle together from two, so that no graph carries a hundred megabytes of cosines. */
+const tableRows = 4096
+
 /**
- * Looked up in tables of the first `maxPositions` positions, made in double precision: sines on a GPU are good to three digits only.
- * `positionIds` int32 [B, T].
+ * Looked up in tables made in double precision: sines on a GPU are good to three digits only. Position p = m n + i beyond the first
+ * n = 4096 is the sum of two angles: cos(a + b) = cos a cos b - sin a sin b. `positionIds` int32 [B, T].
  */
-export const angles = (graph: Graph, config: ModelConfig, positionIds: Value): Angles => {
+export const angles = (
+  graph: Graph,
+  config: Pick<ModelConfig, "headDim" | "maxPositions" | "ropeScaling" | "ropeTheta">,
+  positionIds: Value
+): Angles => {
   const { headDim, maxPositions } = config
   const [rows, width] = positionIds.shape as [Dim, Dim]
   const each = frequencies(config)
-  const table = (name: string, f: (radians: number) => number): Value => {
-    const values = new (graph.real === "float64" ? Float64Array : Float32Array)(maxPositions * headDim)
-    for (let at = 0; at < values.length; at++) {
-      values[at] = f(Math.floor(at / headDim) * each[(at % headDim) % (headDim / 2)]!)
+  /** Angles of `ids` times `step`, of which there are `count`. */
+  const lookUp = (name: string, ids: Value, count: number, step: number): Angles => {
+    const table = (part: string, f: (radians: number) => number): Value => {
+      const values = new (graph.real === "float64" ? Float64Array : Float32Array)(count * headDim)
+      for (let at = 0; at < values.length; at++) {
+        values[at] = f(step * Math.floor(at / headDim) * each[(at % headDim) % (headDim / 2)]!)
+      }
+      const initializer = graph.initializer(`rope.${name}.${part}`, graph.real, [count, headDim], values)
+      return graph.reshape(graph.gather(initializer, ids), [rows, 1, width, headDim])
     }
-    const found = graph.gather(graph.initializer(name, graph.real, [maxPositions, headDim], values), positionIds)
-    return graph.reshape(found, [rows, 1, width, headDim])
+    return { cos: table("cos", Math.cos), sin: table("sin", Math.sin) }
   }
-  return { cos: table("rope.cos", Math.cos), sin: table("rope.sin", Math.sin) }
+  if (maxPositions <= tableRows) return lookUp("near", positionIds, maxPositions, 1)
+  const size = graph.scalar(tableRows, "int32")
+  const blocks = graph.div(positionIds, size)
+  const near = lookUp("near", graph.sub(positionIds, graph.mul(blocks, size)), tableRows, 1)
+  const far = lookUp("far", blocks, Math.ceil(maxPositions / tableRows), tableRows)
+  return {
+    cos: graph.sub(graph.mul(far.cos, near.cos), graph.mul(far.sin, near.sin)),
+    sin: graph.add(graph.mul(far.sin, near.cos), graph.mul(far.cos, near.sin))
+  }
 }
 
 /** x cos + rotate_half(x) sin; x [B, heads, T, D]. */
