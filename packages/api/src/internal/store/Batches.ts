@@ -132,7 +132,8 @@ export const make = Effect.fnUntraced(function* (
   ) => sql<FormedRow>`
     with numbered as (
       update run set batches = batches + 1 where id = ${runId} and batches = ${batches} and ended_at is null
-      returning starting_step + batches - 1 as step
+      -- A claim need not outlive a power cut: its groups then still wait. The ack that ends it is flushed, and so is all before it.
+      returning starting_step + batches - 1 as step, set_config('synchronous_commit', 'off', true)
     ), taken as materialized (
       select grp.id, env_id, sequences, tokens, scores, policy_step, created_at, place, octet_length(payload) as bytes
       from grp cross join numbered where grp.id = any(${ids}::bigint[])

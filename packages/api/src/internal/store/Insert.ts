@@ -83,21 +83,23 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
         select nextval('grp_order') as id, i.*
         from unnest(
           ${given.env}::int[], ${given.sequences}::int[], ${given.tokens}::bigint[], ${given.scores}::text[],
-          ${given.means}::float8[], ${given.policySteps}::bigint[], ${given.keys}::uuid[], ${given.encodings}::smallint[],
-          ${given.payloads}::bytea[]
+          ${given.means}::float8[], ${given.policySteps}::bigint[], ${given.keys}::uuid[], ${given.encodings}::smallint[]
         ) with ordinality
-          as i (env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, payload, position)
+          as i (env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, position)
       ), stored as (
         insert into grp (
           id, run_id, env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, place, encoding, payload,
           created_at
         )
         select id, ${runId}, env_id, sequences, tokens, scores::float8[], score_mean, policy_step, submit_key, id, encoding,
-          payload, ${now}
-        from input
-        where exists (select from run where run.id = ${runId} and ended_at is null)
-          and not exists (select from spent_key where spent_key.submit_key = input.submit_key)
-        order by position
+          -- Taken last: payloads in what is materialized and sorted would be copied three times, and spill to disk.
+          (${given.payloads}::bytea[])[position::int], ${now}
+        from (
+          select * from input
+          where exists (select from run where run.id = ${runId} and ended_at is null)
+            and not exists (select from spent_key where spent_key.submit_key = input.submit_key)
+          order by position
+        ) as fresh
         on conflict (submit_key) do nothing
         returning id, env_id, sequences, octet_length(payload) as bytes
       ), counted as (

@@ -3,25 +3,39 @@ import { Result } from "effect"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 import { PackedGroupError } from "./PackedFrame.ts"
 
-const checkTokens = (name: string, rows: ReadonlyArray<Int32Array>): PackedGroupError | undefined => {
-  for (const [i, row] of rows.entries()) {
-    for (let t = 0; t < row.length; t++) {
-      if (row[t]! < 0)
-        return new PackedGroupError({ field: `${name}.${i}.${t}`, message: `a token id cannot be ${row[t]}` })
-    }
+/** Whether any number is below zero; without a branch per number. */
+const hasNegative = (row: Int32Array): boolean => {
+  let signs = 0
+  for (let t = 0; t < row.length; t++) signs |= row[t]!
+  return signs < 0
+}
+
+/** Whether all numbers are finite: nothing else times zero is zero, and one NaN makes the sum one. */
+const isFinite = (row: Float32Array | Float64Array): boolean => {
+  let even = 0
+  let odd = 0
+  const pairs = row.length & ~1
+  for (let t = 0; t < pairs; t += 2) {
+    even += row[t]! * 0
+    odd += row[t + 1]! * 0
   }
-  return undefined
+  if (pairs < row.length) even += row[pairs]! * 0
+  return even + odd === 0
+}
+
+const checkTokens = (name: string, rows: ReadonlyArray<Int32Array>): PackedGroupError | undefined => {
+  const i = rows.findIndex(hasNegative)
+  if (i < 0) return undefined
+  const t = rows[i]!.findIndex((id) => id < 0)
+  return new PackedGroupError({ field: `${name}.${i}.${t}`, message: `a token id cannot be ${rows[i]![t]}` })
 }
 
 const checkFinite = (name: string, rows: ReadonlyArray<Float32Array | Float64Array>): PackedGroupError | undefined => {
-  for (const [i, row] of rows.entries()) {
-    for (let t = 0; t < row.length; t++) {
-      if (!Number.isFinite(row[t])) {
-        return new PackedGroupError({ field: `${name}.${i}.${t}`, message: `should be a finite number, not ${row[t]}` })
-      }
-    }
-  }
-  return undefined
+  const i = rows.findIndex((row) => !isFinite(row))
+  if (i < 0) return undefined
+  const row = rows[i]!
+  const t = row.findIndex((one: number) => !Number.isFinite(one))
+  return new PackedGroupError({ field: `${name}.${i}.${t}`, message: `should be a finite number, not ${row[t]}` })
 }
 
 const checkLengths = (
