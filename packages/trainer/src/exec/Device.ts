@@ -29,7 +29,7 @@ const descriptions: { readonly [Kind in DeviceKind]: string } = {
 export const describe = (kind: DeviceKind): string => descriptions[kind]
 
 /** Puts the libraries of CUDA where ONNX Runtime looks for them; to be run in the folder that `node_modules` lies in. */
-export const cudaInstallation = "ONNXRUNTIME_NODE_INSTALL=cuda12 node node_modules/onnxruntime-node/script/install.js"
+export const cudaInstallation = "ONNXRUNTIME_NODE_INSTALL=true node node_modules/onnxruntime-node/script/install.js"
 
 const advices: { readonly [Kind in DeviceKind]: string } = {
   cpu: 'run "npm ci" in the project\'s folder: ONNX Runtime is not there, or not for this machine',

@@ -51,7 +51,7 @@ export interface Device {
 export interface LoadOptions {
   /**
    * Rearranges constant matrices when the model is loaded, at the price of a copy of them in memory of its own. On the CPU products
-   * of up to 8 rows (decoding) are then 2 to 10 times as fast, of 256 rows and more (training) by a tenth. Default false.
+   * of up to 8 rows (decoding) are then 2 to 10 times as fast, of 256 rows and more (training) hardly faster. Default false.
    */
   readonly prepack?: boolean
   /** Merges and reorders operations. Default "all"; "basic" for float64, which the merged kernels do not know. */
