@@ -125,30 +125,6 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
   )
 
   it.effect(
-    "up runs to its end, stops at Ctrl-C, and runs again in the same folder",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* Bin.folder
-        yield* Effect.scoped(
-          Effect.gen(function* () {
-            const child = yield* Bin.start(["up", "--steps", "500", "--port", "0"], { cwd })
-            yield* firstLine(child.stderr, (line) => line.includes("/500 steps"))
-            yield* child.kill({ killSignal: "SIGINT" })
-            const code = yield* Effect.exit(child.exitCode)
-            assert.isTrue(code._tag === "Failure" || Number(code.value) === 130)
-          })
-        )
-        const fs = yield* FileSystem.FileSystem
-        assert.deepStrictEqual(yield* fs.readDirectory(`${cwd}/.atropos`), ["pgdata"])
-        const { code, stdout } = yield* Bin.run(["up", "--steps", "3", "--port", "0"], { cwd })
-        assert.strictEqual(code, 0)
-        assert.match(stdout, /steps +3 in .* batches all acknowledged/)
-        assert.match(stdout, /sequences +96 /)
-      }),
-    60_000
-  )
-
-  it.effect(
     "serves an environment to a service of its own, from which a trainer takes exact batches",
     () =>
       Effect.gen(function* () {

@@ -39,6 +39,11 @@ export interface Setup {
   readonly settings: EngineSettings
 }
 
+/** Asks the thread to end. */
+export interface Closing {
+  readonly _tag: "Close"
+}
+
 /** What the thread says first, then with every step, and last. */
 export type Message =
   | { readonly _tag: "Ready" }
@@ -53,7 +58,13 @@ const spawn = (data: Setup): Effect.Effect<Worker, EngineFailed, Scope.Scope> =>
       try: () => new Worker(sourceUrl, { workerData: data, name: "engine" }),
       catch: (cause) => new EngineFailed({ message: `no thread could be started: ${String(cause)}`, cause })
     }),
-    (worker) => Effect.promise(() => worker.terminate())
+    // Not `terminate` while it may be in a run: the library then throws into nothing and takes the process along.
+    (worker) =>
+      Effect.callback<void>((resume) => {
+        if (worker.threadId < 0) return resume(Effect.void)
+        worker.once("exit", () => resume(Effect.void))
+        worker.postMessage({ _tag: "Close" } satisfies Closing, [])
+      })
   )
 
 /** Starts the thread with `data`; `weights` are what a thread that is started again has to be given. */

@@ -4,7 +4,7 @@
  * The model's layout decides what can be swapped while it runs: adapters of one rank, or all weights. What is loaded first is version 0
  * under the model's name.
  */
-import { Tokenizer } from "@atropos/core"
+import { type ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Layer, Path } from "effect"
 import type { DeviceKind } from "../exec/Executor.ts"
 import * as Model from "../model/Model.ts"
@@ -13,6 +13,7 @@ import type { ReadAdapter } from "./AdapterApi.ts"
 import * as DecodeGraph from "./DecodeGraph.ts"
 import * as Engine from "./Engine.ts"
 import type { EngineSettings } from "./EngineSettings.ts"
+import * as PolicyBackend from "./PolicyBackend.ts"
 import type { Options as ServedOptions } from "./Served.ts"
 
 export interface Options {
@@ -52,6 +53,15 @@ export const served = (
     ...new Set([...config.eosTokenIds, ...(tokenizer.eosTokenId === undefined ? [] : [tokenizer.eosTokenId])])
   ]
 })
+
+/** Engine and tokenizer of a model, and core's manager of them as the only inference server: what environments in this process need. */
+export const layerInProcess = (
+  model: Model.Model,
+  options: Options
+): Layer.Layer<Engine.Engine | ServerManager.ServerManager | Tokenizer.Tokenizer, Engine.EngineFailed> =>
+  Layer.suspend(() => PolicyBackend.layerServerManager(served(model, options.settings))).pipe(
+    Layer.provideMerge(layerEngine(model, options))
+  )
 
 /** Reads PEFT folders that fit the model; a model without adapter has none to read. */
 export const readAdapter = (model: Model.Model): Effect.Effect<ReadAdapter, never, FileSystem.FileSystem | Path.Path> =>

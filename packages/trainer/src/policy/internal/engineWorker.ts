@@ -1,14 +1,14 @@
 /**
  * The engine's thread: carries out commands between steps of the generator, and reports each step in one message.
  *
- * An error is reported and ends the thread; its owner starts another.
+ * An error is reported and ends the thread; its owner starts another. Told to close, it ends between two runs.
  */
 import { Cause, Effect, Latch } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
 import * as Ort from "../../exec/Ort.ts"
 import * as DecodeRun from "../DecodeRun.ts"
 import type { Command } from "../EngineProtocol.ts"
-import type { Message, Setup } from "../EngineThread.ts"
+import type { Closing, Message, Setup } from "../EngineThread.ts"
 import * as Generator from "../Generator.ts"
 
 /** Below this, a second thread costs more than it does. */
@@ -24,13 +24,15 @@ const program = Effect.gen(function* () {
   const generator = Generator.make(yield* DecodeRun.make(executor, model), settings)
   const commands: Array<Command> = []
   const work = yield* Latch.make()
-  port.on("message", (command: Command) => {
-    commands.push(command)
+  const closing = { isAsked: false }
+  port.on("message", (command: Command | Closing) => {
+    if (command._tag === "Close") closing.isAsked = true
+    else commands.push(command)
     work.openUnsafe()
   })
   const send = (message: Message) => port.postMessage(message)
   send({ _tag: "Ready" })
-  for (;;) {
+  while (!closing.isAsked) {
     if (commands.length === 0 && generator.isIdle()) {
       work.closeUnsafe()
       yield* work.await
@@ -42,6 +44,7 @@ const program = Effect.gen(function* () {
   }
 }).pipe(
   Effect.scoped,
+  Effect.tap(Effect.sync(() => parentPort?.close())),
   Effect.catchCause((cause) =>
     Effect.sync(() => {
       const error = Cause.squash(cause)

@@ -1,0 +1,148 @@
+/** The verbs that train, as processes of their own. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, FileSystem, Option, Schema, Stream } from "effect"
+import { fileURLToPath } from "node:url"
+import * as Bin from "./Bin.ts"
+
+const model = fileURLToPath(new URL("../../trainer/test/fixtures/models/qwen2", import.meta.url))
+
+const longAnswers = fileURLToPath(new URL("fixtures/long-answers.ts", import.meta.url))
+
+const Line = Schema.fromJsonString(
+  Schema.Struct({
+    step: Schema.Int,
+    "reward/mean": Schema.Finite,
+    "train/loss": Schema.Finite,
+    "staleness/max": Schema.Finite
+  })
+)
+
+const metricsOf = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* fs.readFileString(`${folder}/metrics.jsonl`)
+  return yield* Effect.forEach(text.trim().split("\n"), (line) => Schema.decodeUnknownEffect(Line)(line))
+})
+
+const firstLine = <E>(output: Stream.Stream<Uint8Array, E>, wanted: (line: string) => boolean) =>
+  output.pipe(
+    Stream.decodeText,
+    Stream.splitLines,
+    Stream.filter(wanted),
+    Stream.runHead,
+    Effect.map(Option.getOrElse(() => assert.fail("the line did not come")))
+  )
+
+const mean = (rewards: ReadonlyArray<number>): number =>
+  rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
+
+describe("atropos up", () => {
+  it.live(
+    "a model from scratch earns more and more; stopped by Ctrl-C and started again it takes the very same steps",
+    () =>
+      Effect.gen(function* () {
+        const words = ["up", "--steps", "30", "--port", "0", "--seed", "3"]
+        const figures = (cwd: string) =>
+          Effect.map(metricsOf(`${cwd}/.atropos/up/sort-letters-1`), (lines) =>
+            lines.map((line) => [line.step, line["reward/mean"], line["train/loss"], line["staleness/max"]] as const)
+          )
+        const whole = yield* Bin.folder
+        const { code, stdout } = yield* Bin.run(words, { cwd: whole })
+        assert.strictEqual(code, 0)
+        assert.match(stdout, /held-out items solved +\d+\.\d% .* before, \d+\.\d% .* after/)
+        const expected = yield* figures(whole)
+        const rewards = expected.map(([, reward]) => reward)
+        assert.strictEqual(rewards.length, 30)
+        assert.isBelow(mean(rewards.slice(0, 5)), 0.2)
+        assert.isAbove(mean(rewards.slice(-5)), mean(rewards.slice(0, 5)) + 0.1)
+        assert.isTrue(expected.every(([, , , staleness]) => staleness === 0))
+
+        const stopped = yield* Bin.folder
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const child = yield* Bin.start(words, { cwd: stopped })
+            yield* firstLine(child.stderr, (line) => line.includes("/30 steps"))
+            yield* child.kill({ killSignal: "SIGINT" })
+            const ended = yield* Effect.exit(child.exitCode)
+            assert.isTrue(ended._tag === "Failure" || Number(ended.value) === 130)
+          })
+        )
+        const fs = yield* FileSystem.FileSystem
+        // The lock of the database is gone with its process.
+        assert.deepStrictEqual((yield* fs.readDirectory(`${stopped}/.atropos`)).sort(), ["pgdata", "up"])
+        const resumed = yield* Bin.run(words, { cwd: stopped })
+        assert.strictEqual(resumed.code, 0)
+        assert.match(resumed.stdout, /going on with sort-letters-1 after \d+ of 30 steps/)
+        assert.deepStrictEqual(yield* figures(stopped), expected)
+      }).pipe(Effect.provide(NodeServices.layer)),
+    90_000
+  )
+
+  it.live("says what is wrong with a setting, and where it came from", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Bin.folder
+      const fs = yield* FileSystem.FileSystem
+      yield* fs.writeFileString(`${cwd}/run.yaml`, "trainer:\n  lr: 1e-4\n  batchsize: 3\n")
+      const typo = yield* Bin.run(["up", "--config", "run.yaml"], { cwd })
+      assert.strictEqual(typo.code, 2)
+      assert.match(typo.stderr, /run\.yaml:3: there is no setting "trainer\.batchsize"; did you mean "batch_size"/)
+      const range = yield* Bin.run(["up", "--batch-size", "0"], { cwd })
+      assert.strictEqual(range.code, 2)
+      assert.match(range.stderr, /--batch_size: expected .*0/)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
+
+describe("atropos train", () => {
+  it.live(
+    "learns from an environment in another process, over the service, and hands its adapters to the policy server",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Bin.folder
+        const address = (line: string) => line.replace(/.*?(http:\/\/127\.0\.0\.1:\d+).*/, "$1")
+        const api = yield* Bin.start(["api", "--port", "0"], { cwd })
+        const service = address(yield* firstLine(api.stdout, (line) => line.includes("trajectory service at")))
+        const policy = yield* Bin.start(["policy", "--model", model, "--port", "0"], { cwd })
+        const server = address(yield* firstLine(policy.stdout, (line) => line.startsWith("policy ")))
+        const serving = yield* Effect.forkChild(
+          Bin.run(
+            [
+              ...["serve", "--env", longAnswers, "--env.rollout_server_url", service],
+              ...["--env.tokenizer_name", model, "--env.max_token_length", "8", "--env.total_steps", "2"],
+              ...["--env.ensure_scores_are_not_same", "False"],
+              ...["--openai.server_type", "vllm", "--openai.base_url", `${server}/v1`]
+            ],
+            { cwd }
+          )
+        )
+        const words = [
+          ...[
+            "train",
+            "--model",
+            model,
+            "--atropos-url",
+            service,
+            "--batch-size",
+            "8",
+            "--steps",
+            "2",
+            "--seq-len",
+            "64"
+          ],
+          ...["--checkpoint-interval", "1", "--threads", "1", "--device", "cpu", "--loss", "grpo", "--lr", "1e-3"],
+          ...["--weight-sync", JSON.stringify([`policy+${server}`])]
+        ]
+        const { code, stderr, stdout } = yield* Bin.run(words, { cwd })
+        assert.strictEqual(code, 0, stderr)
+        assert.match(stdout, /steps +2\n/)
+        const fs = yield* FileSystem.FileSystem
+        const folder = `${cwd}/trained_model_checkpoints`
+        assert.isTrue(yield* fs.exists(`${folder}/step_2/adapter_model.safetensors`))
+        assert.strictEqual((yield* metricsOf(folder)).length, 2)
+        const models = yield* Effect.promise(() => fetch(`${server}/v1/models`).then((answer) => answer.text()))
+        assert.match(models, /policy-[0-9a-f]+-v2/)
+        assert.strictEqual((yield* Fiber.join(serving)).code, 0)
+      }).pipe(Effect.provide(NodeServices.layer)),
+    90_000
+  )
+})
