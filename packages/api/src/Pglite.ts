@@ -4,13 +4,13 @@
  * It runs in a thread of its own. One connection, no LISTEN. With a folder, what was answered survives a crash or a kill of the
  * process, but not of the machine: PGlite does not sync to disk. One process per folder.
  */
+import { FolderLock } from "@atropos/core"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, FileSystem, Layer, Schema, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import { NodeServices } from "@effect/platform-node"
 import { Duplex } from "node:stream"
 import { Worker } from "node:worker_threads"
-import * as FolderLock from "./internal/FolderLock.ts"
 import type { PgliteCommand, PgliteEvent } from "./internal/PgliteWorker.ts"
 
 /** The embedded database cannot be opened. */

@@ -7,6 +7,7 @@
 import type { TokenChoice } from "./Inference.ts"
 import type { Message } from "./Message.ts"
 import { text as textOf } from "./Message.ts"
+import type { PromptEncoder } from "./PromptEncoder.ts"
 import type { TokenizerShape } from "./Tokenizer.ts"
 import { type FinishReason, masked, notSampled, type Trajectory } from "./Trajectory.ts"
 
@@ -41,38 +42,6 @@ export interface Continuation {
   readonly base: TrackedSequence
   readonly kept: number
   readonly inputIds: ReadonlyArray<number>
-}
-
-/** How texts become ids in a session. */
-export interface PromptEncoder {
-  /** Ids of a whole prompt, framed (by a BOS, say) exactly once even where the template writes the frame out. */
-  readonly whole: (text: string) => ReadonlyArray<number>
-  /** Ids of a text that stands behind other tokens: without a frame, and without the blank some tokenizers put before a text. */
-  readonly rest: (text: string) => ReadonlyArray<number>
-}
-
-/** Looks at the tokenizer once, so that every prompt is encoded once. */
-export const makePromptEncoder = (tokenizer: TokenizerShape): PromptEncoder => {
-  const plain = (text: string): ReadonlyArray<number> => tokenizer.encode(text, { addSpecialTokens: false })
-  const framed = tokenizer.encode("a")
-  const frame = framed.slice(0, Math.max(0, framed.indexOf(plain("a")[0] ?? -1)))
-  const together = plain("a\nb")
-  const apart = [...plain("a"), ...plain("\nb")]
-  const addsNothing = together.length === apart.length && together.every((id, index) => id === apart[index])
-  const anchor = plain("\n")
-  return {
-    whole: (text) => {
-      const ids = plain(text)
-      return frame.every((id, index) => ids[index] === id) ? ids : [...frame, ...ids]
-    },
-    rest: (text) => {
-      if (text === "") return []
-      if (addsNothing) return plain(text)
-      const anchored = plain(`\n${text}`)
-      // Where the line break merges with what follows, there is nothing to cut off.
-      return anchor.every((id, index) => anchored[index] === id) ? anchored.slice(anchor.length) : plain(text)
-    }
-  }
 }
 
 /**

@@ -21,6 +21,7 @@ import {
 } from "./Inference.ts"
 import type { Message } from "./Message.ts"
 import { text as textOf } from "./Message.ts"
+import * as PromptEncoder from "./PromptEncoder.ts"
 import type { TokenizerShape } from "./Tokenizer.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 import * as TrackedSequence from "./TrackedSequence.ts"
@@ -53,7 +54,7 @@ export const session = (options: {
 export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options): TrackedSequences => {
   const sequences: Array<TrackedSequence.TrackedSequence> = []
   const translator = ToolCalls.makeTranslator()
-  const encoder = TrackedSequence.makePromptEncoder(tokenizer)
+  const encoder = PromptEncoder.make(tokenizer)
   const failure = (reason: "unsupported" | "malformed", message: string): InferenceError =>
     new InferenceError({ reason, server: backend.server, message })
 

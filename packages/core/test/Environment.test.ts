@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Option, References, Schema, Stream } from "effect"
 import * as Environment from "../src/Environment.ts"
 import * as EnvironmentSettings from "../src/EnvironmentSettings.ts"
+import type { Trajectory } from "../src/Trajectory.ts"
 import { trajectory } from "./rollout/RolloutTest.ts"
 
 const silent = Effect.provideService(References.MinimumLogLevel, "None")
@@ -22,6 +23,7 @@ const letters = (definition: Partial<Environment.Definition<string, Error, never
     ...definition
   })
 
+const cut = (first: number) => ({ ...trajectory(first), finishReason: "length" })
 const pair = (first: number) => ({ trajectories: [trajectory(first), trajectory(first)] })
 
 const groupsOf = ({ groups }: Environment.EnvironmentShape) => silent(Stream.runCollect(groups))
@@ -124,6 +126,35 @@ describe("Environment", () => {
       assert.deepStrictEqual(group!.policyVersions, [null, 3])
       assert.deepStrictEqual(group!.advantages, [Float32Array.of(0.5, 0.5, 0.5, 0.5), Float32Array.of(0, 0, 1, 2)])
       assert.strictEqual(group!.inferenceLogprobs?.length, 2)
+    })
+  )
+
+  it.effect("says of rollouts that the token limit cut off that it did, beside the environment's own switches", () =>
+    Effect.gen(function* () {
+      const overridesOf = Effect.fnUntraced(function* (
+        trajectories: ReadonlyArray<Trajectory>,
+        scores: ReadonlyArray<Environment.Score>
+      ) {
+        const environment = yield* letters({
+          collectTrajectories: () => Effect.succeed(trajectories),
+          score: () => Effect.succeed(scores)
+        })
+        const [group] = yield* groupsOf(environment)
+        return group!.overrides
+      })
+      assert.deepStrictEqual(yield* overridesOf([trajectory(0), cut(1)], [0, 1]), [{}, { finish_reason: "length" }])
+      const own = { set_advantage_to_zero: true }
+      assert.deepStrictEqual(yield* overridesOf([cut(0), trajectory(1)], [{ score: 0, overrides: own }, 1]), [
+        { finish_reason: "length", set_advantage_to_zero: true },
+        {}
+      ])
+      // The environment has the last word.
+      const other = { finish_reason: "stop" }
+      assert.deepStrictEqual(yield* overridesOf([cut(0), cut(1)], [{ score: 0, overrides: other }, 1]), [
+        { finish_reason: "stop" },
+        { finish_reason: "length" }
+      ])
+      assert.isUndefined(yield* overridesOf([trajectory(0), trajectory(1)], [0, 1]))
     })
   )
 

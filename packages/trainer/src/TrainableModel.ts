@@ -8,6 +8,8 @@ export interface TrainableModel {
   readonly policy: Policy
   readonly vocabSize: number
   readonly hiddenSize: number
+  /** Longest sequence it is made for, tokens. */
+  readonly maxPositions: number
   /** Values of the layout's parameters before the first update; equal seeds give equal values. */
   readonly initial: Float32Array
   /** Writes the parameters into a folder in the form that others load: a PEFT adapter, or a model. */

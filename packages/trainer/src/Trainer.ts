@@ -12,15 +12,19 @@
  * - The stream's end and its interruption save a checkpoint; its failure does not: what came after the last one is done again.
  * - A step whose loss or gradient is not a number leaves the weights alone, counts, and consumes its batch; `max_non_finite` of them in
  *   a row stop the trainer, with the batch in `non_finite_step_<n>.jsonl` beside the checkpoints.
- * - Same batches, settings and number of threads give the same bits on the CPU, interrupted or not.
+ * - Same batches, settings and number of threads give the same bits on the CPU, interrupted or not, in whatever order a batch's groups
+ *   come.
+ * - One trainer at a time uses a folder of checkpoints; a second one is refused while the first one lives.
  */
-import type { Batch } from "@atropos/core"
-import { Cause, Clock, Effect, Exit, type FileSystem, Option, type Path, Result, type Scope, Stream } from "effect"
+import { type Batch, FolderLock } from "@atropos/core"
+import { Cause, Clock, Effect, Exit, FileSystem, Option, type Path, Result, type Scope, Stream } from "effect"
+import * as CheckpointError from "./checkpoint/CheckpointError.ts"
 import * as Checkpoints from "./checkpoint/Checkpoints.ts"
 import * as RejectedBatch from "./checkpoint/RejectedBatch.ts"
 import type { Handle } from "./Deliveries.ts"
 import type { Executor } from "./exec/Executor.ts"
 import * as BatchPreparation from "./internal/BatchPreparation.ts"
+import * as GroupOrder from "./internal/GroupOrder.ts"
 import * as TrainerProgress from "./internal/TrainerProgress.ts"
 import * as StepFigures from "./internal/StepFigures.ts"
 import * as Learner from "./Learner.ts"
@@ -72,6 +76,17 @@ export interface Trainer {
 
 const wrong = (message: string, cause?: unknown) => new TrainerError({ reason: "settings", message, cause })
 
+/** The folder of checkpoints, for this trainer alone until the scope closes. */
+const claimFolder = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  yield* Effect.mapError(fs.makeDirectory(folder, { recursive: true }), CheckpointError.at(folder)).pipe(
+    Effect.mapError(unsaved)
+  )
+  yield* Effect.mapError(FolderLock.hold(folder), (cause) =>
+    cause.isHeld ? wrong(`${cause.message}: stop that trainer, or choose another save_path`, cause) : unsaved(cause)
+  )
+})
+
 const unsaved = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "checkpoint", message: cause.message, cause })
 
@@ -94,6 +109,13 @@ export const make = Effect.fn("Trainer.make")(function* (
   if (Result.isFailure(resolved)) return yield* wrong(resolved.failure.message, resolved.failure)
   const objective = resolved.success
   const graph = { ...TrainGraph.defaults, ...options.graph }
+  if (trainer.seqLen > model.maxPositions) {
+    return yield* wrong(
+      `seq_len ${trainer.seqLen} is more than the ${model.maxPositions} positions of ${model.name}: ` +
+        `set seq_len to ${model.maxPositions} or less`
+    )
+  }
+  yield* claimFolder(trainer.savePath)
 
   const found = yield* Effect.mapError(Checkpoints.newest(trainer.savePath, layout), unsaved)
   for (const one of found.ignored) yield* Effect.logWarning("checkpoint ignored", one)
@@ -184,10 +206,11 @@ export const make = Effect.fn("Trainer.make")(function* (
   })
 
   const train = Effect.fn("Trainer.step")(function* (
-    batch: Batch.Batch,
+    given: Batch.Batch,
     waitSeconds: number,
     settle: (batches: ReadonlyArray<Handle>) => Effect.Effect<void>
   ) {
+    const batch = { ...given, groups: GroupOrder.canonical(given.groups) }
     const lr = Schedule.learningRate(TrainerSettings.scheduleOf(trainer), progress.step)
     const [prepareSeconds, { counts, packed, staleness }] = yield* timed(
       Effect.sync(() => prepare(batch.groups, progress.policyVersion))

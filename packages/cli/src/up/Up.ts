@@ -53,8 +53,12 @@ const service = (options: Pick<UpOptions, "host" | "port">) =>
   )
 
 /** A model from scratch that has seen the form of its task. */
-const fromScratch = Effect.fn("Up.fromScratch")(function* (recipe: Recipe.Recipe, seed: number) {
-  const model = TinyModel.make({ characters: recipe.characters, seed, maxPositions: recipe.longest })
+const fromScratch = Effect.fn("Up.fromScratch")(function* (
+  recipe: Recipe.Recipe,
+  { seed, seqLen }: TrainerSettings["trainer"]
+) {
+  const maxPositions = Math.max(recipe.longest, seqLen)
+  const model = TinyModel.make({ characters: recipe.characters, seed, maxPositions })
   const { encode } = model.tokenizer
   const { batchSize, learningRate, steps } = recipe.warmStart
   const progress = yield* Progress.make({ unit: "warm-up steps", total: steps, done: 0 })
@@ -131,7 +135,7 @@ export const run = Effect.fn("Up.run")(
     const started = yield* Clock.currentTimeMillis
     const model = yield* Option.match(recipe, {
       onNone: () => pretrained(trainer),
-      onSome: (given) => fromScratch(given, trainer.trainer.seed)
+      onSome: (given) => fromScratch(given, trainer.trainer)
     })
     yield* Console.log(
       `${settings.word}, batches of ${trainer.trainer.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops\n`

@@ -4,6 +4,9 @@
  * This is the one place that retries. Tried again: connections that fail, timeouts, 5xx, 408, 429, and (twice) answers that make no sense.
  * Never tried again: any other 4xx and what a server cannot do. The next attempt goes to another healthy server at once; where there is
  * none it waits, exponentially longer with jitter, at most 10 s, or as long as the server's Retry-After says.
+ *
+ * A request with a seed that is split keeps its rollouts apart: the part that gives choice i and those after it has the seed plus i.
+ * That is how vLLM seeds the choices of one request, so that there a group is the same, split or not.
  */
 import { Cause, Clock, Duration, Effect, Exit, Option, Random, Schedule } from "effect"
 import { InferenceError, type SamplingOptions, type Split } from "../Inference.ts"
@@ -98,23 +101,28 @@ export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backen
     })
 
   /** n choices in requests of at most `maxNCompletions` side by side, in their order; one by one of servers that ignore `n`. */
-  const spread = <A>(
-    n: number,
-    question: (n: number) => Question<A>,
+  const spread = <R extends SamplingOptions, A>(
+    request: R,
+    question: (part: R & { readonly n: number }) => Question<A>,
     count: (answer: A) => number
   ): Effect.Effect<ReadonlyArray<A>, InferenceError> =>
     Effect.suspend(() => {
+      const n = request.n ?? 1
       const most = fleet.members.some(({ ignoresN }) => ignoresN) ? 1 : options.maxNCompletions
-      const part = (size: number): Effect.Effect<ReadonlyArray<A>, InferenceError> =>
-        Effect.flatMap(answerTo(question(size)), (answer) => {
-          const missing = size - count(answer)
-          if (missing <= 0) return Effect.succeed([answer])
-          const rest = Array.from({ length: missing }, () => answerTo(question(1)))
+      const ask = (first: number, size: number) => answerTo(question(partOf(request, first, size)))
+      const part = (first: number, size: number): Effect.Effect<ReadonlyArray<A>, InferenceError> =>
+        Effect.flatMap(ask(first, size), (answer) => {
+          const got = count(answer)
+          if (got >= size) return Effect.succeed([answer])
+          const rest = Array.from({ length: size - got }, (_, i) => ask(first + got + i, 1))
           return Effect.map(Effect.all(rest, { concurrency: "unbounded" }), (others) => [answer, ...others])
         })
-      if (n <= most) return part(n)
-      const sizes = Array.from({ length: Math.ceil(n / most) }, (_, i) => Math.min(most, n - i * most))
-      return Effect.map(Effect.forEach(sizes, part, { concurrency: "unbounded" }), (parts) => parts.flat())
+      if (n <= most) return part(0, n)
+      const firsts = Array.from({ length: Math.ceil(n / most) }, (_, i) => i * most)
+      return Effect.map(
+        Effect.forEach(firsts, (first) => part(first, Math.min(most, n - first)), { concurrency: "unbounded" }),
+        (parts) => parts.flat()
+      )
     })
 
   const text = <R extends SamplingOptions>(
@@ -123,12 +131,12 @@ export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backen
   ) =>
     Effect.map(
       spread(
-        request.n ?? 1,
-        (n) => ({
+        request,
+        (part) => ({
           split: request.split ?? "train",
           isEligible: anyone,
           what: "completions",
-          ask: (member) => noticeIgnoredN(member, n, ask(member, { ...request, n }), ({ choices }) => choices.length),
+          ask: (member) => noticeIgnoredN(member, part.n, ask(member, part), ({ choices }) => choices.length),
           tokens: ({ usage }) => usage?.completionTokens ?? 0
         }),
         ({ choices }) => choices.length
@@ -145,13 +153,12 @@ export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backen
     tokens: (request) =>
       Effect.map(
         spread(
-          request.n ?? 1,
-          (n) => ({
+          request,
+          (part) => ({
             split: request.split ?? "train",
             isEligible: givesTokens,
             what: "token-level completions",
-            ask: (member) =>
-              noticeIgnoredN(member, n, member.backend.tokens({ ...request, n }), ({ length }) => length),
+            ask: (member) => noticeIgnoredN(member, part.n, member.backend.tokens(part), ({ length }) => length),
             tokens: (choices) => choices.reduce((sum, { tokens }) => sum + tokens.length, 0)
           }),
           ({ length }) => length
@@ -176,6 +183,14 @@ export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backen
           )
     })
   }
+}
+
+/** Choices `first` to `first + n - 1` of a request, as a request of its own. */
+const partOf = <R extends SamplingOptions>(request: R, first: number, n: number): R & { readonly n: number } => {
+  const { seed } = request
+  if (seed === undefined || first === 0) return { ...request, n }
+  // Beyond the largest whole number there is, seeds would be equal again.
+  return { ...request, n, seed: seed + first <= Number.MAX_SAFE_INTEGER ? seed + first : seed - first }
 }
 
 interface Attempts {

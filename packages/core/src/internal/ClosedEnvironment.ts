@@ -8,7 +8,7 @@ import { type Context, Effect, Formatter, Option, Stream } from "effect"
 import type { Definition, EnvironmentShape, RolloutGroup, Score, Work } from "../Environment.ts"
 import { EnvironmentError, Unscorable } from "../EnvironmentError.ts"
 import type { Common } from "../EnvironmentSettings.ts"
-import type { ScoredGroup } from "../ScoredGroup.ts"
+import type { Overrides, ScoredGroup } from "../ScoredGroup.ts"
 import type { Trajectory } from "../Trajectory.ts"
 import { messageOf } from "./messageOf.ts"
 
@@ -136,9 +136,17 @@ const isPositive = (score: number): boolean => score > 0
 
 const scoreValue = (score: Score): number => (typeof score === "number" ? score : score.score)
 
+/** What a trainer has to know of a rollout that its token limit cut off. */
+const cutOff: Overrides = { finish_reason: "length" }
+
 /** The wire's view of a group: lists that no trajectory has are absent, logprobs only where all have them. */
 const toScoredGroup = ({ trajectories, ...beside }: RolloutGroup, scores: ReadonlyArray<Score>): ScoredGroup => {
   const details = scores.map((score) => (typeof score === "number" ? { score } : score))
+  const overrides = trajectories.map(({ finishReason }, index) => {
+    const own = details[index]!.overrides
+    // The environment has the last word.
+    return finishReason === "length" ? { ...cutOff, ...own } : own
+  })
   const logprobs = trajectories.flatMap(({ logprobs }) => (logprobs === undefined ? [] : [logprobs]))
   return {
     ...beside,
@@ -153,9 +161,7 @@ const toScoredGroup = ({ trajectories, ...beside }: RolloutGroup, scores: Readon
         return advantages === undefined ? new Float32Array(tokens.length).fill(score) : Float32Array.from(advantages)
       })
     }),
-    ...(details.some(({ overrides }) => overrides !== undefined) && {
-      overrides: details.map(({ overrides }) => overrides ?? {})
-    }),
+    ...(overrides.some((one) => one !== undefined) && { overrides: overrides.map((one) => one ?? {}) }),
     ...(trajectories.some(({ policyVersion }) => policyVersion !== undefined) && {
       policyVersions: trajectories.map(({ policyVersion }) => policyVersion ?? null)
     })

@@ -208,6 +208,36 @@ describe("n", () => {
     })
   )
 
+  it.effect("repeats no rollout where a request with a seed is split, and splits it the same way every time", () =>
+    Effect.gen(function* () {
+      // As servers do: a choice is a function of the seed and its index.
+      const seeded: Ask = ({ n = 1, seed }) =>
+        Effect.succeed(answerOf(Array.from({ length: n }, (_, index) => `${seed} ${index}`)))
+      const backend = Routing.backend(yield* fleetOf(backendOf("s1", seeded)), options)
+      const of = (seed: number) => Effect.map(backend.chat({ ...hello, n: 20, seed }), textsOf)
+      const texts = yield* of(5)
+      assert.strictEqual(new Set(texts).size, 20)
+      assert.deepStrictEqual([texts[0], texts[7], texts[8], texts[19]], ["5 0", "5 7", "13 0", "21 3"])
+      assert.deepStrictEqual(yield* of(5), texts)
+      // Where the next whole number is not another one.
+      assert.strictEqual(new Set(yield* of(Number.MAX_SAFE_INTEGER)).size, 20)
+      // One request is sent as it is, and none gets a seed that had none.
+      assert.deepStrictEqual(textsOf(yield* backend.chat({ ...hello, n: 2, seed: 5 })), ["5 0", "5 1"])
+      assert.deepStrictEqual(textsOf(yield* backend.chat({ ...hello, n: 9 })).slice(7), ["undefined 7", "undefined 0"])
+    })
+  )
+
+  it.effect("repeats no rollout of a server that ignores n and heeds the seed", () =>
+    Effect.gen(function* () {
+      const ignoring: Ask = ({ seed }) => Effect.succeed(answerOf([String(seed)]))
+      const backend = Routing.backend(yield* fleetOf(backendOf("s1", ignoring)), options)
+      const expected = ["7", "8", "9", "10"]
+      assert.deepStrictEqual(textsOf(yield* backend.chat({ ...hello, n: 4, seed: 7 })), expected)
+      // It is known by now.
+      assert.deepStrictEqual(textsOf(yield* backend.chat({ ...hello, n: 4, seed: 7 })), expected)
+    })
+  )
+
   it.effect("is made up for by single requests where the server ignores it, and not sent again", () =>
     Effect.gen(function* () {
       const sizes: Array<number> = []

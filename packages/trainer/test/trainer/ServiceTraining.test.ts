@@ -88,12 +88,12 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
       const target = yield* folder
       const settings = given(target, { checkpointInterval: 0, prefetch: 1 })
       const reached = yield* Deferred.make<void>()
-      const stream = yield* train(client, settings)
-      const running = yield* Effect.forkChild(
+      const training = Effect.flatMap(train(client, settings), (stream) =>
         Stream.runForEach(stream, ({ step }) =>
           step < 2 ? Effect.void : Effect.andThen(Deferred.succeed(reached, undefined), Effect.never)
         )
       )
+      const running = yield* Effect.forkChild(Effect.scoped(training))
       yield* Deferred.await(reached)
       yield* Fiber.interrupt(running)
       assert.strictEqual(yield* (yield* Toy.trainer(settings)).step, 2)
@@ -113,8 +113,11 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
         Effect.flatMap(client.claim({ owner: "predecessor", wait: 0, lease: "1 minute" }), Effect.fromOption)
       )
       // As a process leaves it that is killed after its last checkpoint.
-      const predecessor = yield* Toy.trainer(settings)
-      yield* Stream.runDrain(predecessor.steps(Stream.fromIterable(leases)))
+      yield* Effect.scoped(
+        Effect.flatMap(Toy.trainer(settings), (predecessor) =>
+          Stream.runDrain(predecessor.steps(Stream.fromIterable(leases)))
+        )
+      )
       yield* LeaseJournal.write(target, {
         firstStep: 0,
         leases: leases.map(({ id, leaseToken, step }) => ({ id, leaseToken, step }))

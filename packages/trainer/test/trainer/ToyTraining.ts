@@ -11,6 +11,7 @@ export const model: TrainableModel = {
   policy: toyPolicy("all"),
   vocabSize: vocabulary,
   hiddenSize: 6,
+  maxPositions: 64,
   initial: Float32Array.from(toyTheta(toyPolicy("all"))),
   writeWeights: (folder, parameters) =>
     Effect.gen(function* () {

@@ -2,10 +2,14 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { type Batch, WireGroup } from "@atropos/core"
 import { Deferred, Effect, Fiber, FileSystem, Layer, References, Result, Stream } from "effect"
+import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
 import type { Handle } from "../../src/Deliveries.ts"
 import * as Ort from "../../src/exec/Ort.ts"
 import type * as Trainer from "../../src/Trainer.ts"
 import * as StepMetrics from "../../src/StepMetrics.ts"
+import type { TrainableModel } from "../../src/TrainableModel.ts"
 import { toyPolicy, vocabulary } from "../loss/ToyPolicy.ts"
 import * as Toy from "./ToyTraining.ts"
 
@@ -16,6 +20,16 @@ const batches = (from: number, to: number) =>
 
 const collect = (trainer: Trainer.Trainer, source: Stream.Stream<Batch.Batch>) =>
   Stream.runCollect(trainer.steps(source))
+
+/** Leaves the lock as a process does that is killed while it holds it. */
+const abandonedLock = (target: string) =>
+  Effect.callback<void>((resume) => {
+    const program = `require("node:net").createServer().listen(process.argv[1], () => process.kill(process.pid, "SIGKILL"))`
+    spawn(process.execPath, ["-e", program, join(target, "lock.sock")]).once("exit", () => {
+      assert.isTrue(existsSync(join(target, "lock.sock")))
+      resume(Effect.void)
+    })
+  })
 
 /** What was settled, in order. */
 const settling = () => {
@@ -248,17 +262,21 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
       const { settle, settled } = settling()
       const again = { ...Toy.batch(1), leaseToken: "newer", deliveries: 2 }
       const tokens: Array<string> = []
-      const trainer = yield* Toy.trainer(Toy.settings(target, { checkpointInterval: 3, trainingSteps: 3 }))
       const remember = (handles: ReadonlyArray<Handle>) => {
         tokens.push(...handles.map(({ leaseToken }) => leaseToken))
         return settle(handles)
       }
       const source = Stream.make(Toy.batch(0), Toy.batch(1), again, Toy.batch(2))
-      assert.strictEqual((yield* Stream.runCollect(trainer.steps(source, remember))).length, 3)
+      const parameters = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const trainer = yield* Toy.trainer(Toy.settings(target, { checkpointInterval: 3, trainingSteps: 3 }))
+          assert.strictEqual((yield* Stream.runCollect(trainer.steps(source, remember))).length, 3)
+          return yield* trainer.parameters
+        })
+      )
       assert.deepStrictEqual(settled, [0, 1, 2])
       assert.deepStrictEqual(tokens, ["lease-0", "newer", "lease-2"])
       // The same to a successor, which knows from the checkpoint.
-      const parameters = yield* trainer.parameters
       const next = yield* Toy.trainer(Toy.settings(target, { trainingSteps: 4, checkpointInterval: 10 }))
       assert.deepStrictEqual(yield* Stream.runCollect(next.steps(Stream.make(again, Toy.batch(2)), settle)), [])
       assert.deepStrictEqual(settled, [0, 1, 2, 1, 2])
@@ -270,13 +288,16 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
     Effect.gen(function* () {
       const target = yield* folder
       const { settle, settled } = settling()
-      const trainer = yield* Toy.trainer(Toy.settings(target, { checkpointInterval: 0 }))
       const reached = yield* Deferred.make<void>()
       const source = Stream.concat(
         batches(0, 3),
         Stream.fromEffect(Effect.andThen(Deferred.succeed(reached, undefined), Effect.never))
       )
-      const running = yield* Effect.forkChild(Stream.runDrain(trainer.steps(source, settle)))
+      const training = Effect.gen(function* () {
+        const trainer = yield* Toy.trainer(Toy.settings(target, { checkpointInterval: 0 }))
+        yield* Stream.runDrain(trainer.steps(source, settle))
+      })
+      const running = yield* Effect.forkChild(Effect.scoped(training))
       yield* Deferred.await(reached)
       yield* Fiber.interrupt(running)
       assert.deepStrictEqual(settled, [0, 1, 2])
@@ -287,15 +308,79 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
   it.effect("refuses a checkpoint of another model", () =>
     Effect.gen(function* () {
       const target = yield* folder
-      yield* collect(yield* Toy.trainer(Toy.settings(target)), batches(0, 1))
-      const named = yield* Effect.flip(Toy.trainer(Toy.settings(target), { model: { ...Toy.model, name: "other" } }))
+      const refusal = (model: TrainableModel) =>
+        Effect.flip(Effect.scoped(Toy.trainer(Toy.settings(target), { model })))
+      yield* Effect.scoped(
+        Effect.flatMap(Toy.trainer(Toy.settings(target)), (trainer) => collect(trainer, batches(0, 1)))
+      )
+      const named = yield* refusal({ ...Toy.model, name: "other" })
       assert.strictEqual(named.reason, "settings")
       assert.include(named.message, "is a checkpoint of toy, not of other")
-      const shaped = yield* Effect.flip(
-        Toy.trainer(Toy.settings(target), { model: { ...Toy.model, policy: toyPolicy("adapter") } })
-      )
+      const shaped = yield* refusal({ ...Toy.model, policy: toyPolicy("adapter") })
       assert.strictEqual(shaped.reason, "checkpoint")
       assert.include(shaped.message, "v.lora_A.weight is missing")
+    })
+  )
+
+  it.effect("refuses a folder that another trainer is using, until that one is gone", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const refused = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const first = yield* Toy.trainer(Toy.settings(target))
+          const error = yield* Effect.flip(Toy.trainer(Toy.settings(target)))
+          // The first one does not notice.
+          assert.strictEqual((yield* collect(first, batches(0, 2))).length, 2)
+          return error
+        })
+      )
+      assert.strictEqual(refused.reason, "settings")
+      assert.include(refused.message, `${target} is in use by a running process (id ${process.pid})`)
+      assert.include(refused.message, "another save_path")
+      assert.strictEqual(yield* (yield* Toy.trainer(Toy.settings(target))).step, 2)
+    })
+  )
+
+  it.effect("takes over the folder of a trainer that was killed", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      yield* abandonedLock(target)
+      assert.strictEqual(yield* (yield* Toy.trainer(Toy.settings(target))).step, 0)
+    })
+  )
+
+  it.effect("refuses sequences longer than the model's positions before anything is trained", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const make = (seqLen: number) => Effect.scoped(Toy.trainer(Toy.settings(target, { seqLen })))
+      const error = yield* Effect.flip(make(Toy.model.maxPositions + 1))
+      assert.strictEqual(error.reason, "settings")
+      assert.strictEqual(error.message, "seq_len 65 is more than the 64 positions of toy: set seq_len to 64 or less")
+      yield* make(Toy.model.maxPositions)
+    })
+  )
+
+  it.effect("learns the same bits from a batch whose groups come in another order", () =>
+    Effect.gen(function* () {
+      const groups = [0, 1, 2, 3, 4].map((seed) => Toy.group(seed))
+      const run = Effect.fnUntraced(function* (order: ReadonlyArray<number>) {
+        const trainer = yield* Toy.trainer(Toy.settings(yield* folder))
+        const source = Stream.make(
+          Toy.batch(
+            0,
+            order.map((index) => groups[index]!)
+          )
+        )
+        const [metrics] = yield* collect(trainer, source)
+        const { gradNorm, loss, rewardMean, rewardStd } = metrics!
+        return { parameters: yield* trainer.parameters, gradNorm, loss, rewardMean, rewardStd }
+      })
+      const expected = yield* run([0, 1, 2, 3, 4])
+      for (const order of [
+        [4, 3, 2, 1, 0],
+        [2, 0, 4, 1, 3]
+      ])
+        assert.deepStrictEqual(yield* run(order), expected)
     })
   )
 

@@ -13,6 +13,8 @@ import { tmpdir } from "node:os"
 /** The folder is in use by another living process, or cannot be locked. */
 export class FolderLockError extends Schema.TaggedError<FolderLockError>()("FolderLockError", {
   message: Schema.String,
+  /** Whether somebody living holds it; else something is wrong with the folder. */
+  isHeld: Schema.Boolean,
   /** Process that holds it, where known. */
   holder: Schema.NullOr(Schema.Int)
 }) {}
@@ -54,7 +56,7 @@ export const hold = Effect.fn("FolderLock.hold")(function* (
       ? inFolder
       : path.join(tmpdir(), `atropos-${createHash("sha256").update(inFolder).digest("hex").slice(0, 32)}.sock`)
   const cannot = (cause: { readonly message: string }) =>
-    new FolderLockError({ message: `cannot lock the folder ${folder}: ${cause.message}`, holder: null })
+    new FolderLockError({ message: `cannot lock the folder ${folder}: ${cause.message}`, isHeld: false, holder: null })
 
   const acquire = listen(socketPath).pipe(
     Effect.catchIf(
@@ -65,6 +67,7 @@ export const hold = Effect.fn("FolderLock.hold")(function* (
           if (holder !== null) {
             return yield* new FolderLockError({
               message: `the folder ${folder} is in use by a running process${holder > 0 ? ` (id ${holder})` : ""}`,
+              isHeld: true,
               holder: holder > 0 ? holder : null
             })
           }

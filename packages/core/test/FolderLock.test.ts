@@ -1,0 +1,41 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Effect, FileSystem, Path } from "effect"
+import * as FolderLock from "../src/FolderLock.ts"
+
+const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+
+layer(NodeServices.layer, { excludeTestServices: true })("FolderLock", (it) => {
+  it.effect("is held by one at a time, until its scope closes", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const error = yield* Effect.scoped(
+        Effect.andThen(FolderLock.hold(target), Effect.flip(Effect.scoped(FolderLock.hold(target))))
+      )
+      assert.deepInclude(error, { isHeld: true, holder: process.pid })
+      assert.include(error.message, target)
+      yield* FolderLock.hold(target)
+    })
+  )
+
+  it.effect("is one lock however the folder is written, and as long as its path may be", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { join } = yield* Path.Path
+      const target = join(yield* folder, "deep".repeat(40))
+      yield* fs.makeDirectory(target)
+      yield* FolderLock.hold(target)
+      const error = yield* Effect.flip(FolderLock.hold(join(target, "..", "deep".repeat(40), ".")))
+      assert.isTrue(error.isHeld)
+    })
+  )
+
+  it.effect("tells a folder that is not there from one that is in use", () =>
+    Effect.gen(function* () {
+      const { join } = yield* Path.Path
+      const error = yield* Effect.flip(FolderLock.hold(join(yield* folder, "missing")))
+      assert.isFalse(error.isHeld)
+      assert.include(error.message, "missing")
+    })
+  )
+})
