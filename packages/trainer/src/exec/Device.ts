@@ -35,7 +35,7 @@ const advices: { readonly [Kind in DeviceKind]: string } = {
   cpu: 'run "npm ci" in the project\'s folder: ONNX Runtime is not there, or not for this machine',
   webgpu:
     "it needs a GPU and, on Linux, its Vulkan driver (NVIDIA's own; Mesa 25 or newer for AMD and Intel): docs/gpu.md",
-  cuda: "it needs an NVIDIA driver, CUDA 12 and cuDNN 9, where the system's linker finds them: docs/gpu.md"
+  cuda: "it needs an NVIDIA driver, and CUDA and cuDNN 9 where the system's linker finds them: docs/gpu.md"
 }
 
 const explain = (kind: DeviceKind, failure: string): string => {

@@ -74,7 +74,7 @@ describe("Device.trial", () => {
       const result = yield* Device.trial("cuda")
       const chosen = yield* Effect.result(Device.choose("cuda"))
       assert.strictEqual(chosen._tag, result.works ? "Success" : "Failure")
-      if (!result.works) assert.match(result.advice, /run: |CUDA 12|Linux on x64/)
+      if (!result.works) assert.match(result.advice, /run: |CUDA and cuDNN|Linux on x64/)
     })
   )
 
