@@ -1,11 +1,19 @@
 /** Every example is run; what it prints is what its text says. (03 is a test file itself.) */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, References } from "effect"
+import { NodeServices } from "@effect/platform-node"
+import { ServeModel } from "@atropos/trainer"
+import { Effect, References, Schema } from "effect"
 import { TestConsole } from "effect/testing"
+import * as TestServer from "../../packages/core/test/inference/TestServer.ts"
 import * as Letters from "../01-letters.ts"
 import * as TwoEnvironments from "../02-two-environments.ts"
 import * as Embedding from "../04-embedding.ts"
 import * as MultiTurn from "../05-multi-turn.ts"
+import * as TrainYourOwn from "../06-train-your-own.ts"
+import * as TrainingStream from "../07-training-stream.ts"
+import * as PushToVllm from "../08-push-to-vllm.ts"
+
+const decodeFigures = Schema.decodeSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
 
 const printed = <E>(program: Effect.Effect<unknown, E>) =>
   Effect.andThen(program, TestConsole.logLines).pipe(
@@ -48,5 +56,58 @@ describe("examples", () => {
         "score 0.50, 4 tokens trained"
       ])
     )
+  )
+
+  it.live("06: learns its environment", () =>
+    Effect.gen(function* () {
+      const lines = yield* printed(TrainYourOwn.program).pipe(Effect.provide(TestConsole.layer))
+      const rewards = lines.map((line) => Number(/^step \d+: reward (\d\.\d\d)$/.exec(line)?.[1]))
+      assert.strictEqual(rewards.length, 5)
+      assert.isBelow(rewards[0]!, 0.2)
+      assert.isAbove(rewards[4]!, 0.8)
+    })
+  )
+
+  it.live("07: stops at the step whose reward reaches the goal, with a line of figures for each", () =>
+    Effect.gen(function* () {
+      const goal = 0.4
+      const lines = yield* TrainingStream.program(goal).pipe(Effect.provide(TestConsole.layer))
+      const rewards = lines.map((line) => decodeFigures(line)["reward/mean"]!)
+      assert.isAbove(rewards.length, 1)
+      assert.isAtLeast(rewards.at(-1)!, goal)
+      assert.isTrue(rewards.slice(0, -1).every((reward) => reward < goal))
+    })
+  )
+
+  it.live("08: vLLM is given a complete adapter under a new name for every version", () =>
+    Effect.gen(function* () {
+      const loaded = new Map<string, Float32Array>()
+      const run = Effect.runPromiseWith(yield* Effect.context())
+      const read = yield* ServeModel.readAdapter(PushToVllm.model)
+      const server = yield* TestServer.make(({ body, method, path }) => {
+        const name = String(body["lora_name"])
+        if (method !== "POST") return { status: 405, text: "" }
+        if (path === "/v1/unload_lora_adapter") {
+          return loaded.delete(name) ? { text: "Success" } : { status: 404, text: `${name} cannot be found` }
+        }
+        if (path !== "/v1/load_lora_adapter" || loaded.has(name)) return { status: 400, text: "refused" }
+        return run(
+          Effect.map(read(String(body["lora_path"])), (parameters) => {
+            loaded.set(name, parameters)
+            return { text: "Success" }
+          })
+        )
+      })
+      const lines = yield* printed(PushToVllm.program(server.url)).pipe(Effect.provide(TestConsole.layer))
+      assert.deepStrictEqual(lines, [`vllm ${server.url} serves policy-demo-v3`])
+      const loads = server.asked.filter(({ path }) => path === "/v1/load_lora_adapter")
+      assert.deepStrictEqual(
+        loads.map(({ body }) => body["lora_name"]),
+        ["policy-demo-v0", "policy-demo-v1", "policy-demo-v2", "policy-demo-v3"]
+      )
+      const [second, third] = [loaded.get("policy-demo-v2")!, loaded.get("policy-demo-v3")!]
+      assert.strictEqual(second.length, PushToVllm.model.layout.size)
+      assert.isTrue(third.some((value, at) => value !== second[at]))
+    }).pipe(Effect.provide(NodeServices.layer))
   )
 })

@@ -2,6 +2,7 @@
 export * as Advantages from "./Advantages.ts"
 export * as Autodiff from "./graph/Autodiff.ts"
 export * as Checkpoints from "./checkpoint/Checkpoints.ts"
+export * as ClosedLoop from "./ClosedLoop.ts"
 export * as Decoder from "./model/Decoder.ts"
 export * as Deliveries from "./Deliveries.ts"
 export * as Device from "./exec/Device.ts"

@@ -1,26 +1,16 @@
-/**
- * The closed loop in one process: an environment rolls out, the trajectory service keeps and batches, the trainer learns, and its new
- * weights sample the next rollouts.
- *
- * Rollouts for a step wait for the weights of the step before it, or of `stepsAhead` steps earlier: at 0 every batch is sampled from
- * the weights that it trains, and the same seed gives the same run. Interrupted, it leaves a checkpoint and nothing leased.
- */
-import { Environment, Evaluation, Rollout, TrajectoryClient } from "@atropos/core"
-import type * as Executor from "@atropos/trainer/exec/Executor"
+/** The closed loop with a record of its steps, and the held-out items asked before and after. */
+import { Environment, Evaluation } from "@atropos/core"
+import * as ClosedLoop from "@atropos/trainer/ClosedLoop"
 import * as MetricsFile from "@atropos/trainer/MetricsFile"
-import * as Model from "@atropos/trainer/model/Model"
-import * as Engine from "@atropos/trainer/policy/Engine"
-import * as ServiceTraining from "@atropos/trainer/ServiceTraining"
+import type { Model } from "@atropos/trainer/model/Model"
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
-import * as Trainer from "@atropos/trainer/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
-import { Effect, Fiber, FileSystem, Option, Path, Stream, SubscriptionRef } from "effect"
+import { Effect, Option, Path, Stream } from "effect"
 import { metricsFile } from "../Training.ts"
 import type { Curve, Solved } from "./Curve.ts"
-import * as Policy from "./Policy.ts"
 
 export interface Options {
-  readonly model: Model.Model
+  readonly model: Model
   readonly settings: TrainerSettings
   readonly stepsAhead: number
   /** Recomputing activations saves memory where a model is large. */
@@ -51,7 +41,7 @@ const evaluate = ({ evaluation }: Environment.EnvironmentShape) =>
             items: sum.items + 1
           })
         ),
-        Effect.map(Option.some)
+        Effect.asSome
       )
   })
 
@@ -60,31 +50,11 @@ const noCurve: Curve = { rewards: [], tokens: 0, sequences: 0 }
 /** Runs until the trainer's steps are done. */
 export const run = Effect.fn("Loop.run")(function* ({ model, onStep, remat, settings, stepsAhead }: Options) {
   const environment = yield* Environment.Environment
-  const engine = yield* Engine.Engine
-  yield* TrajectoryClient.TrajectoryClient
-  const trainer = yield* Trainer.make({
-    settings,
-    model: Model.trainable(model),
-    graph: { remat },
-    publish: ({ parameters, version }) => engine.load(Policy.policyName, version, parameters)
-  })
-  const consumed = yield* SubscriptionRef.make(yield* trainer.step)
-  yield* engine.load(Policy.policyName, yield* trainer.policyVersion, yield* trainer.parameters)
+  const { steps } = yield* ClosedLoop.make({ model, settings, stepsAhead, graph: { remat }, owner: "atropos up" })
   const before = yield* evaluate(environment)
-
-  // The service is in this process: what could not be sent to it belongs to no later run.
-  const files = yield* FileSystem.FileSystem
-  const spoolDirectory = yield* Effect.orDie(files.makeTempDirectoryScoped({ prefix: "atropos-spool-" }))
-  // Scoped, so that it is stopped while the service is still there to take what it has.
-  const rollouts = yield* Effect.forkScoped(
-    Rollout.run(environment, {
-      spoolDirectory,
-      onPolicy: { versions: SubscriptionRef.changes(consumed), stepsAhead }
-    })
-  )
   const { join } = yield* Path.Path
   const record = yield* MetricsFile.open(join(settings.trainer.savePath, metricsFile))
-  const training = ServiceTraining.steps(trainer, { settings, owner: "atropos up" }).pipe(
+  const curve = yield* steps.pipe(
     Stream.tap(record),
     Stream.runFoldEffect(
       () => noCurve,
@@ -94,14 +64,9 @@ export const run = Effect.fn("Loop.run")(function* ({ model, onStep, remat, sett
           tokens: sum.tokens + metrics.trainedTokens,
           sequences: sum.sequences + metrics.sequences
         }
-        return Effect.as(Effect.andThen(SubscriptionRef.set(consumed, metrics.step), onStep(metrics, curve)), curve)
+        return Effect.as(onStep(metrics, curve), curve)
       }
     )
   )
-  // An environment that fails ends the whole; one that is through waits for the trainer.
-  const curve = yield* Effect.raceFirst(training, Effect.andThen(Fiber.join(rollouts), Effect.never))
-  yield* Fiber.interrupt(rollouts)
   return { before, curve, after: yield* evaluate(environment) } satisfies Outcome
 }, Effect.scoped)
-
-export type Needs = Environment.Environment | Engine.Engine | TrajectoryClient.TrajectoryClient | Executor.Executor

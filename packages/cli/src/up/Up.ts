@@ -14,6 +14,7 @@ import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
+import * as ServeModel from "@atropos/trainer/policy/ServeModel"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
 import * as WarmStart from "@atropos/trainer/WarmStart"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -23,7 +24,6 @@ import * as Progress from "../Progress.ts"
 import { stepDetail } from "../Training.ts"
 import * as Curve from "./Curve.ts"
 import * as Loop from "./Loop.ts"
-import * as Policy from "./Policy.ts"
 import type * as Recipe from "./Recipe.ts"
 import * as RunFolder from "./RunFolder.ts"
 
@@ -145,7 +145,7 @@ export const run = Effect.fn("Up.run")(
       .fromEncoded({ ...settings.given, total_steps: trainingSteps })
       .pipe(
         Layer.provide([Dataset.layer, MathVerifier.layer(), NodeHttpClient.layerUndici]),
-        Layer.provideMerge(Policy.layer({ model, parameters: model.initial, policyVersion: 0, device: device.kind }))
+        Layer.provideMerge(ServeModel.layerInProcess(model, { device: device.kind }))
       )
     const outcome = yield* Loop.run({
       model,

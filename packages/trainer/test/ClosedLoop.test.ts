@@ -1,0 +1,80 @@
+/** The closed loop on a real engine and a service in memory, with a task of one letter. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Environment, MemoryTrajectoryClient, ServerManager, TrajectoryClient } from "@atropos/core"
+import { Effect, FileSystem, Layer, Option, References, Stream } from "effect"
+import * as ClosedLoop from "../src/ClosedLoop.ts"
+import * as Ort from "../src/exec/Ort.ts"
+import * as TinyModel from "../src/model/TinyModel.ts"
+import * as ServeModel from "../src/policy/ServeModel.ts"
+import * as TrainerSettings from "../src/TrainerSettings.ts"
+
+const letters = "abcd"
+const model = TinyModel.make({ characters: letters, seed: 1, maxPositions: 8 })
+
+/** Items from the cursor on; after `last` items the source breaks. */
+const environment = (last: number) =>
+  Environment.layer("letters", Environment.settings({}), ({ groupSize }) =>
+    Effect.map(ServerManager.ServerManager, (servers) => ({
+      items: (cursor: number) =>
+        Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(
+          Stream.mapEffect((index) => (index < last ? Effect.succeed(index) : Effect.fail("no more")))
+        ),
+      collectTrajectories: (index: number) =>
+        servers.complete({ prompt: letters[index % 4]!, n: groupSize, maxTokens: 1, seed: index }),
+      score: (index: number, group: ReadonlyArray<{ readonly completion: string }>) =>
+        Effect.succeed(group.map(({ completion }) => (completion === letters[index % 4] ? 1 : 0)))
+    }))
+  )({ groupSize: 8, ensureScoresAreNotSame: false })
+
+const parts = (last: number) =>
+  Layer.mergeAll(environment(last), MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
+    Layer.provideMerge(Layer.mergeAll(ServeModel.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
+    Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
+  )
+
+const settings = (savePath: string) =>
+  TrainerSettings.complete({
+    trainer: { savePath, trainingSteps: 6, batchSize: 16, seqLen: 8, lr: 1e-3, checkpointInterval: 0 },
+    loss: { preset: "dr-grpo" }
+  })
+
+const loop = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const folder = yield* fs.makeTempDirectoryScoped()
+  return { folder, fs, ...(yield* ClosedLoop.make({ model, settings: settings(folder) })) }
+})
+
+describe("ClosedLoop", () => {
+  it.live("samples every batch from the weights that it trains", () =>
+    Effect.gen(function* () {
+      const { steps } = yield* loop
+      const metrics = yield* Stream.runCollect(steps)
+      assert.deepStrictEqual(
+        metrics.map(({ policyVersion, stalenessMax, step }) => [step, policyVersion, stalenessMax]),
+        [1, 2, 3, 4, 5, 6].map((step) => [step, step, 0])
+      )
+    }).pipe(Effect.scoped, Effect.provide(parts(Number.MAX_SAFE_INTEGER)))
+  )
+
+  it.live("left early, trains no further, keeps what it has learned and leases nothing", () =>
+    Effect.gen(function* () {
+      const { folder, fs, steps, trainer } = yield* loop
+      yield* Stream.runDrain(Stream.take(steps, 2))
+      assert.strictEqual(yield* trainer.step, 2)
+      assert.include(yield* fs.readDirectory(folder), "step_2")
+      const client = yield* TrajectoryClient.TrajectoryClient
+      const next = yield* client.claim({ owner: "another", wait: 0, lease: "1 minute" })
+      assert.isTrue(Option.match(next, { onNone: () => true, onSome: ({ step }) => step === 2 }))
+    }).pipe(Effect.scoped, Effect.provide(parts(Number.MAX_SAFE_INTEGER)))
+  )
+
+  it.live("fails when its environment does", () =>
+    Effect.gen(function* () {
+      const { steps } = yield* loop
+      const error = yield* Effect.flip(Stream.runDrain(steps))
+      assert.strictEqual(error._tag, "RolloutError")
+      assert.include(error.message, "no more")
+    }).pipe(Effect.scoped, Effect.provide(parts(5)))
+  )
+})
