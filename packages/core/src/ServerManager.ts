@@ -17,6 +17,7 @@ import type {
   TokensRequest,
   TrackedSession
 } from "./Inference.ts"
+import * as Adapters from "./inference/Adapters.ts"
 import type { Backend } from "./inference/Backend.ts"
 import * as Fleet from "./inference/Fleet.ts"
 import * as OpenAi from "./inference/OpenAi.ts"
@@ -75,7 +76,7 @@ export interface Options extends Partial<ServerSettings.Manager> {
 }
 
 /**
- * The inference servers of a configuration. Building it asks no server anything, so it may start before they do. The tokenizer that
+ * The inference servers of a configuration. Building it waits for no server, so it may start before they do. The tokenizer that
  * the servers' settings name, else the `Tokenizer` in the context, turns chats into prompts for token-level servers and counts the
  * tokens of the others.
  */
@@ -95,7 +96,10 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
       const tokenizer = yield* tokenizerOf(servers, present)
       const transport = yield* Transport.make
       const members = yield* Effect.forEach(servers, (settings) =>
-        Effect.map(toBackend({ settings, reasoning, transport }, tokenizer), (backend) => ({ ...settings, backend }))
+        Adapters.make(settings, transport).pipe(
+          Effect.flatMap((adapters) => toBackend({ settings, reasoning, transport, adapters }, tokenizer)),
+          Effect.map((backend) => ({ ...settings, backend }))
+        )
       )
       const isDefault = origin === "defaults"
       const proxyUrl = manager.proxyUrl ?? (yield* Proxy.configuredUrl)

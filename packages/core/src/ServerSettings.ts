@@ -25,6 +25,11 @@ export const serverFields = {
   ),
   apiKey: field(Schema.NullOr(Schema.String), "", "bearer key; empty: none, and OPENAI_API_KEY for api.openai.com"),
   modelName: field(Schema.String, "default", "model asked for"),
+  adapterPrefix: field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "ask with the newest adapter whose name begins so, as a trainer's weight_sync loads them (policy-); null: always model_name"
+  ),
   tokenizerName: field(
     Schema.String,
     "none",

@@ -9,7 +9,8 @@ import { Clock, Effect } from "effect"
 import { type ChatRequest, InferenceError, type SamplingOptions, type TextRequest } from "../Inference.ts"
 import * as Reasoning from "../Reasoning.ts"
 import type { Server } from "../ServerSettings.ts"
-import { type Backend, unsupported } from "./Backend.ts"
+import * as Adapters from "./Adapters.ts"
+import { type Answer, type Backend, unsupported } from "./Backend.ts"
 import * as Reply from "./Reply.ts"
 import { type JsonReply, malformed, rootMessage, statusError, type Transport } from "./Transport.ts"
 
@@ -17,12 +18,23 @@ export interface Options {
   readonly settings: Server
   readonly reasoning: Reasoning.Reasoning
   readonly transport: Transport
+  /** Default: none, the model itself is asked. */
+  readonly adapters?: Adapters.Adapters
 }
+
+/** How a request names its adapter, as keys of the body. */
+export type Naming = (adapter: Adapters.Adapter) => { readonly [key: string]: string }
+
+/** OpenAI has no word for adapters: servers take their names for those of models. */
+export const asModel: Naming = ({ name }) => ({ model: name })
 
 /** The largest timer Node has, about 24 days: the package wants a limit, ours comes first. */
 const noLimit = 2 ** 31 - 1
 
-export const make = Effect.fn("OpenAi.make")(function* ({ reasoning, settings, transport }: Options) {
+export const make = Effect.fn("OpenAi.make")(function* (
+  { adapters = Adapters.none, reasoning, settings, transport }: Options,
+  naming: Naming = asModel
+) {
   const { default: OpenAI } = yield* Effect.promise(() => import("openai"))
   const { apiKey, modelName } = settings
   const server = settings.baseUrl ?? ""
@@ -65,6 +77,19 @@ export const make = Effect.fn("OpenAi.make")(function* ({ reasoning, settings, t
       })
     ).pipe(Effect.map(({ data, response }) => ({ body: data, headers: Object.fromEntries(response.headers) })))
 
+  /** Asks with the newest adapter, whose version is that of an answer which does not say its own. */
+  const answer = (
+    path: string,
+    body: { readonly [key: string]: unknown },
+    read: (reply: JsonReply) => Effect.Effect<Answer, InferenceError>
+  ) =>
+    adapters.asking((adapter) =>
+      post(path, adapter === undefined ? body : { ...body, ...naming(adapter) }).pipe(
+        Effect.flatMap(read),
+        Effect.map(Reply.withVersion(adapter?.policyVersion))
+      )
+    )
+
   const chat = Effect.fn("OpenAi.chat")(function* (request: ChatRequest) {
     const body = {
       model: modelName,
@@ -74,12 +99,12 @@ export const make = Effect.fn("OpenAi.make")(function* ({ reasoning, settings, t
       ...samplingBody(request)
     }
     const asked = request.skipReasoning ? body : Reasoning.inject(body, reasoning, server)
-    return yield* Reply.chat(server, request.n ?? 1, yield* post("/chat/completions", asked))
+    return yield* answer("/chat/completions", asked, (reply) => Reply.chat(server, request.n ?? 1, reply))
   })
 
   const complete = Effect.fn("OpenAi.complete")(function* (request: TextRequest) {
     const body = { model: modelName, prompt: request.prompt, ...samplingBody(request) }
-    return yield* Reply.complete(server, request.n ?? 1, yield* post("/completions", body))
+    return yield* answer("/completions", body, (reply) => Reply.complete(server, request.n ?? 1, reply))
   })
 
   const instead = "use server_type vllm or sglang where the server has a /generate endpoint"

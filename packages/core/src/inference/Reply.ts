@@ -108,6 +108,21 @@ export const checkCount = (server: string, n: number, got: number): Effect.Effec
     ? Effect.void
     : Effect.fail(malformed(server, `answer of ${server}: ${n} choices asked for, ${got} came back`))
 
+/** An answer whose choices do not say their policy version, with the one of the adapter that was asked. */
+export const withVersion =
+  (policyVersion: number | undefined) =>
+  (answer: Answer): Answer =>
+    policyVersion === undefined
+      ? answer
+      : {
+          ...answer,
+          choices: answer.choices.map((choice) => ({
+            policyVersion,
+            ...choice,
+            ...(choice.sampled && { sampled: { policyVersion, ...choice.sampled } })
+          }))
+        }
+
 /** The policy version of a header, where the server sends one. */
 export const headerPolicyVersion = ({ headers }: JsonReply): number | undefined => {
   const value = headers["x-policy-version"]

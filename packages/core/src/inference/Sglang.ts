@@ -6,6 +6,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { TokenChoice } from "../Inference.ts"
+import * as Adapters from "./Adapters.ts"
 import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import * as OpenAi from "./OpenAi.ts"
 import { checkCount, decode, headerPolicyVersion } from "./Reply.ts"
@@ -22,36 +23,45 @@ const Generated = Schema.Struct({
 })
 const decodeGenerated = decode(Schema.Union([Schema.Array(Generated), Generated]))
 
+/** SGLang takes adapters beside the model, at all its endpoints. */
+const asPath: OpenAi.Naming = ({ name }) => ({ lora_path: name })
+
 export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options) {
   const { settings, transport } = options
-  const openAi = yield* OpenAi.make(options)
+  const openAi = yield* OpenAi.make(options, asPath)
+  const adapters = options.adapters ?? Adapters.none
   const { server } = openAi
   const root = rootOf(server)
   const apiKey = settings.apiKey ?? ""
 
   const tokens = Effect.fn("Sglang.tokens")(function* (request: IdsRequest) {
     const { max_tokens: limit, seed, ...sampling } = OpenAi.samplingBody(request)
-    const reply = yield* transport.json({
-      method: "POST",
-      server,
-      url: `${root}/generate`,
-      apiKey,
-      body: {
-        input_ids: request.inputIds,
-        sampling_params: {
-          ...sampling,
-          ...(limit === undefined ? {} : { max_new_tokens: limit }),
-          ...(seed === undefined ? {} : { sampling_seed: seed })
-        },
-        return_logprob: true,
-        return_text_in_logprobs: false
-      }
-    })
+    const ask = (adapter: Adapters.Adapter | undefined) =>
+      transport
+        .json({
+          method: "POST",
+          server,
+          url: `${root}/generate`,
+          apiKey,
+          body: {
+            input_ids: request.inputIds,
+            ...(adapter !== undefined && asPath(adapter)),
+            sampling_params: {
+              ...sampling,
+              ...(limit === undefined ? {} : { max_new_tokens: limit }),
+              ...(seed === undefined ? {} : { sampling_seed: seed })
+            },
+            return_logprob: true,
+            return_text_in_logprobs: false
+          }
+        })
+        .pipe(Effect.map((reply) => ({ ...reply, adapterVersion: adapter?.policyVersion })))
+    const reply = yield* adapters.asking(ask)
     const body = yield* decodeGenerated(server, reply.body)
     const sequences: ReadonlyArray<typeof Generated.Type> = Array.isArray(body) ? body : [body]
     yield* checkCount(server, request.n ?? 1, sequences.length)
     return sequences.map(({ meta_info: info }): TokenChoice => {
-      const policyVersion = info.policy_version ?? headerPolicyVersion(reply)
+      const policyVersion = info.policy_version ?? headerPolicyVersion(reply) ?? reply.adapterVersion
       return {
         tokens: info.output_token_logprobs.map(([, id]) => id),
         logprobs: info.output_token_logprobs.map(([logprob]) => logprob),

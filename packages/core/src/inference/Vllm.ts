@@ -7,6 +7,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { InferenceError, PromptLogprobs, PromptRequest, TokenChoice } from "../Inference.ts"
+import * as Adapters from "./Adapters.ts"
 import type { Backend, IdsRequest } from "./Backend.ts"
 import * as OpenAi from "./OpenAi.ts"
 import { checkCount, decode, headerPolicyVersion } from "./Reply.ts"
@@ -39,14 +40,23 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
   const { server } = openAi
   const root = rootOf(server)
   const apiKey = settings.apiKey ?? ""
+  const adapters = options.adapters ?? Adapters.none
   const generate = (inputIds: ReadonlyArray<number>, body: { readonly [key: string]: unknown }) =>
-    transport.json({
-      method: "POST",
-      server,
-      url: `${root}/generate`,
-      apiKey,
-      body: { prompt: { prompt_token_ids: inputIds }, ...body }
-    })
+    adapters.asking((adapter) =>
+      transport
+        .json({
+          method: "POST",
+          server,
+          url: `${root}/generate`,
+          apiKey,
+          body: {
+            prompt: { prompt_token_ids: inputIds },
+            ...(adapter !== undefined && OpenAi.asModel(adapter)),
+            ...body
+          }
+        })
+        .pipe(Effect.map((reply) => ({ ...reply, adapterVersion: adapter?.policyVersion })))
+    )
 
   const tokens = Effect.fn("Vllm.tokens")(function* (request: IdsRequest) {
     const n = request.n ?? 1
@@ -59,7 +69,7 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
         `answer of ${server}: ${body.logprobs.length} lists of logprobs but ${body.finish_reasons.length} finish reasons`
       )
     }
-    const policyVersion = body.policy_version ?? headerPolicyVersion(reply)
+    const policyVersion = body.policy_version ?? headerPolicyVersion(reply) ?? reply.adapterVersion
     return yield* Effect.forEach(body.logprobs, (positions, index) =>
       Effect.map(sampled(server, positions, body.token_ids?.[index]), (one): TokenChoice => ({
         ...one,
