@@ -27,16 +27,25 @@ const fillPacked = async ({ port }: RunningServer, batches: number) => {
   await Load.run(port, { connections: 4, requests: batches * groupsPerBatch, seconds: 120, next })
 }
 
-const millisPerBatch = async (batches: number, take: (pool: Load.Pool) => Promise<boolean>): Promise<number> => {
+/** Takes all that waits: the first round warms up, the second is timed. */
+const millisPerBatch = async (
+  batches: number,
+  fill: (batches: number) => Promise<void>,
+  take: (pool: Load.Pool) => Promise<boolean>
+): Promise<number> => {
   const pool = new Load.Pool()
-  const warm = Math.max(1, Math.round(batches / 10))
-  for (let index = 0; index < warm; index++) await take(pool)
-  const start = performance.now()
-  for (let index = warm; index < batches; index++) {
-    if (!(await take(pool))) throw new Error(`batch ${index} of ${batches} is missing`)
+  const takeAll = async () => {
+    await fill(batches)
+    const start = performance.now()
+    for (let index = 0; index < batches; index++) {
+      if (!(await take(pool))) throw new Error(`batch ${index} of ${batches} is missing`)
+    }
+    return (performance.now() - start) / batches
   }
+  await takeAll()
+  const millis = await takeAll()
   pool.destroy()
-  return (performance.now() - start) / (batches - warm)
+  return millis
 }
 
 export const measure = async (
@@ -45,14 +54,11 @@ export const measure = async (
 ): Promise<ReadonlyArray<Row>> => {
   let reference: number | undefined
   if (original) {
-    await fillJson(original, 20)
-    reference = await millisPerBatch(20, Batches.takeJson(original))
+    reference = await millisPerBatch(20, (batches) => fillJson(original, batches), Batches.takeJson(original))
     await Session.call(original.port, { method: "GET", path: "/reset_data" })
   }
-  await fillJson(ours, 200)
-  const json = await millisPerBatch(200, Batches.takeJson(ours))
-  await fillPacked(ours, 200)
-  const packed = await millisPerBatch(200, Batches.takePacked(ours))
+  const json = await millisPerBatch(150, (batches) => fillJson(ours, batches), Batches.takeJson(ours))
+  const packed = await millisPerBatch(150, (batches) => fillPacked(ours, batches), Batches.takePacked(ours))
   await Session.call(ours.port, { method: "GET", path: "/reset_data" })
   const row = (what: string, value: number, goal: number): Row => ({
     what: `batch of 64 sequences out, ${what}`,

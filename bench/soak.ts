@@ -105,10 +105,13 @@ const watch = async () => {
   )
 }
 
-/** Whose fault long turns of the event loop were, without the first ten seconds, in which code is compiled. */
+const isTurn = (line: StallLine): line is StallWatch.Turn => "wall" in line
+type StallLine = StallWatch.Turn | StallWatch.Span | StallWatch.Opening
+
+/** Whose fault long turns of the event loop were: quantiles without the first ten seconds, every long turn since the port was open. */
 const reportStalls = () => {
   const lines = readFileSync(stallLog, "utf8").trim().split("\n")
-  const parsed = lines.map((line) => JSON.parse(line) as StallWatch.Turn | StallWatch.Span)
+  const parsed = lines.map((line) => JSON.parse(line) as StallLine)
   const spans = parsed.filter((line) => "turns" in line).slice(1)
   for (const kind of StallWatch.kinds) {
     console.log(
@@ -117,13 +120,22 @@ const reportStalls = () => {
         `${(100 * mean(spans.map(({ share }) => share[kind]))).toFixed(0)} % of the time`
     )
   }
-  const long = parsed.filter((line) => "at" in line).filter(({ at, wall }) => at > everyMillis && wall > 50)
+  const opened = parsed.findLast((line) => "listeningAt" in line)?.listeningAt ?? 0
+  const turns = parsed.filter(isTurn)
+  const starting = turns.filter(({ at }) => at <= opened).map(({ wall }) => wall)
+  console.log(
+    `the port was open after ${(opened / 1000).toFixed(1)} s; longest turn before, while modules are loaded: ` +
+      `${Math.max(0, ...starting).toFixed(0)} ms`
+  )
+  const long = turns.filter(({ at, wall }) => at > opened && wall > 50)
   for (const { at, collector, own, pause, waiting, wall } of long) {
     console.log(
       `longer than 50 ms: at ${(at / 1000).toFixed(1)} s ${wall.toFixed(1)} ms: own work ${own.toFixed(1)}, ` +
         `pauses ${pause.toFixed(1)} ${collector}, without a core ${waiting.toFixed(1)}`
     )
   }
+  const ours = long.filter(({ own, pause }) => own + pause > 50)
+  console.log(`${long.length} turns longer than 50 ms, ${ours.length} of them by own work and pauses alone`)
 }
 
 try {

@@ -44,6 +44,8 @@ interface Pending {
 /** One connection, one request at a time. */
 class Connection {
   isOpen = true
+  /** Whether anything of the answer to the last request has come. */
+  hasAnswered = false
   private readonly socket: Socket
   private pending: Pending | undefined
   private head: Buffer = Buffer.alloc(0)
@@ -77,6 +79,7 @@ class Connection {
     const parts = body === undefined ? [] : body instanceof Uint8Array ? [body] : body
     const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`)
     if (body !== undefined) lines.push(`content-length: ${parts.reduce((sum, part) => sum + part.length, 0)}\r\n`)
+    this.hasAnswered = false
     return new Promise((resolve, reject) => {
       this.pending = { resolve, reject }
       this.socket.cork()
@@ -92,6 +95,7 @@ class Connection {
   }
 
   private read(bytes: Buffer): void {
+    this.hasAnswered = true
     if (this.answer === undefined) {
       const seen = this.head.length === 0 ? bytes : Buffer.concat([this.head, bytes])
       const end = seen.indexOf(headEnd)
@@ -140,8 +144,14 @@ export class Pool {
     this.idle.set(port, idle)
     let connection = idle.pop()
     while (connection !== undefined && !connection.isOpen) connection = idle.pop()
+    const fresh = connection === undefined
     connection ??= new Connection(port)
-    const answer = await connection.send(request)
+    const answer = await connection.send(request).catch((error: unknown) => {
+      // The server may have closed an idle connection at the very moment it was used: nothing was answered, so once more.
+      if (fresh || connection?.hasAnswered !== false) throw error
+      connection = new Connection(port)
+      return connection.send(request)
+    })
     if (answer.headers["connection"] === "close") connection.close()
     else idle.push(connection)
     return answer

@@ -7,8 +7,9 @@
  * and idle waiting.
  *
  * Every turn goes into `ATROPOS_STALL_LOG` as a line of JSON where it is longer than 20 ms; every ten seconds a line with the
- * number of turns and the quantiles of each kind, milliseconds.
+ * number of turns and the quantiles of each kind, milliseconds. The opening of a port is a line of its own.
  */
+import { subscribe } from "node:diagnostics_channel"
 import { appendFileSync, openSync, readSync } from "node:fs"
 import { constants, type PerformanceEntry, PerformanceObserver, performance } from "node:perf_hooks"
 import { setInterval } from "node:timers"
@@ -36,6 +37,12 @@ export interface Span {
   readonly worst: { readonly [kind in Kind]: number }
   /** Shares of the wall clock. */
   readonly share: { readonly [kind in Kind]: number }
+}
+
+/** A port was opened: before, nobody can be kept waiting. */
+export interface Opening {
+  /** Milliseconds since the process started. */
+  readonly listeningAt: number
 }
 
 export const kinds = ["wall", "own", "pause", "waiting"] as const
@@ -92,6 +99,9 @@ const watch = (path: string): void => {
     const length = readSync(schedule, text, 0, text.length, 0)
     return Number(text.toString("latin1", 0, length).split(" ")[1]) / 1e6
   }
+  subscribe("tracing:net.server.listen:asyncEnd", () => {
+    appendFileSync(path, `${JSON.stringify({ listeningAt: performance.now() } satisfies Opening)}\n`)
+  })
   let pauses: Array<Pause> = []
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
