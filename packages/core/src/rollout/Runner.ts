@@ -18,6 +18,7 @@ import { checkSettings, type Complete, RolloutError, type Summary } from "./Opti
 import { reasonOf } from "./reason.ts"
 import * as QueueView from "./QueueView.ts"
 import * as RolloutMetrics from "./RolloutMetrics.ts"
+import * as Room from "./Room.ts"
 import * as SavedGroups from "./SavedGroups.ts"
 import * as Spool from "./Spool.ts"
 import * as Submitter from "./Submitter.ts"
@@ -146,36 +147,17 @@ export const run = Effect.fn("Runner.run")(
 
     const evaluations = yield* Evaluations.make({ environment, record, onChange: () => pool.wake() })
 
-    let policyVersion = 0
-    const onPolicyRoom = (status: EnvironmentStatus): number =>
-      options.onPolicy === undefined
-        ? Number.POSITIVE_INFINITY
-        : Concurrency.policyRoom(policyVersion, options.onPolicy.stepsAhead, {
-            batchSize: batchSize(),
-            groupSize: settings.groupSize,
-            status
-          })
-    const followPolicy = Stream.runForEach(options.onPolicy?.versions ?? Stream.never, (version) =>
-      Effect.sync(() => {
-        policyVersion = version
-        pool.wake()
-      })
-    )
-
-    const room = (running: number): number => {
-      const status = queue.status()
-      if (status === undefined || submitter.isBlocked()) return 0
-      const { groupSize, maxBatchesOffpolicy, minBatchAllocation } = settings
-      const underWay = running + submitter.unsent() + queue.uncounted()
-      const most = Math.min(
-        onPolicyRoom(status),
-        Concurrency.queueRoom({ batchSize: batchSize(), groupSize, maxBatchesOffpolicy, minBatchAllocation, status }),
-        Concurrency.groupsUntilEnd(totalSteps, batchSize(), groupSize, status)
-      )
-      if (most <= underWay) queue.doubt()
-      const workers = Concurrency.workerLimit(settings, servers.serverCount, evaluations.isRunning())
-      return Math.min(workers - running, most - underWay)
-    }
+    const room = Room.make({
+      settings,
+      serverCount: servers.serverCount,
+      onPolicy: options.onPolicy,
+      batchSize,
+      totalSteps,
+      queue,
+      submitter,
+      isEvaluating: evaluations.isRunning,
+      onChange: () => pool.wake()
+    })
 
     const filterOptions = (): GroupFilter.FilterOptions => ({
       groupSize: settings.groupSize,
@@ -227,7 +209,7 @@ export const run = Effect.fn("Runner.run")(
         items: environment.work,
         from: cursor.frontier(),
         isDone: (index) => cursor.isFinished(index) || spooledItems.has(index),
-        room,
+        room: room.left,
         timeoutSeconds: settings.workerTimeout,
         maxAttempts: options.maxItemAttempts,
         failuresBeforeSlowdown: Math.max(
@@ -367,7 +349,7 @@ export const run = Effect.fn("Runner.run")(
 
     if (options.evaluateAtStart && Option.isNone(resumedFrom)) evaluations.request(step)
     const sending = yield* Effect.forkIn(submitter.run, scope)
-    const attending = yield* Effect.all([evaluations.run, keepSaving, followStatus, followPolicy, queue.run], {
+    const attending = yield* Effect.all([evaluations.run, keepSaving, followStatus, room.follow, queue.run], {
       concurrency: "unbounded",
       discard: true
     }).pipe(Effect.forkIn(scope))

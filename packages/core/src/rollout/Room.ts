@@ -1,0 +1,59 @@
+/** How many rollouts may be started now: the least of what workers, queue, end of the run and, where asked for, the weights allow. */
+import { Effect, Stream } from "effect"
+import type * as EnvironmentSettings from "../EnvironmentSettings.ts"
+import type { EnvironmentStatus } from "../TrajectoryClient.ts"
+import * as Concurrency from "./Concurrency.ts"
+import type { OnPolicy } from "./Options.ts"
+import type { QueueView } from "./QueueView.ts"
+
+export interface Options {
+  readonly settings: EnvironmentSettings.Common
+  readonly serverCount: number
+  readonly onPolicy: OnPolicy | undefined
+  readonly batchSize: () => number
+  readonly totalSteps: number
+  readonly queue: QueueView
+  readonly submitter: { readonly isBlocked: () => boolean; readonly unsent: () => number }
+  readonly isEvaluating: () => boolean
+  /** There may be more room now. */
+  readonly onChange: () => void
+}
+
+export interface Room {
+  /** Beside those that run. */
+  readonly left: (running: number) => number
+  /** Follows the weights for as long as it runs. */
+  readonly follow: Effect.Effect<void>
+}
+
+export const make = (options: Options): Room => {
+  const { batchSize, isEvaluating, onChange, onPolicy, queue, serverCount, settings, submitter, totalSteps } = options
+  const { groupSize, maxBatchesOffpolicy, minBatchAllocation } = settings
+  let policyVersion = 0
+
+  const ofPolicy = (status: EnvironmentStatus): number =>
+    onPolicy === undefined
+      ? Number.POSITIVE_INFINITY
+      : Concurrency.policyRoom(policyVersion, onPolicy.stepsAhead, { batchSize: batchSize(), groupSize, status })
+
+  return {
+    left: (running) => {
+      const status = queue.status()
+      if (status === undefined || submitter.isBlocked()) return 0
+      const underWay = running + submitter.unsent() + queue.uncounted()
+      const most = Math.min(
+        ofPolicy(status),
+        Concurrency.queueRoom({ batchSize: batchSize(), groupSize, maxBatchesOffpolicy, minBatchAllocation, status }),
+        Concurrency.groupsUntilEnd(totalSteps, batchSize(), groupSize, status)
+      )
+      if (most <= underWay) queue.doubt()
+      return Math.min(Concurrency.workerLimit(settings, serverCount, isEvaluating()) - running, most - underWay)
+    },
+    follow: Stream.runForEach(onPolicy?.versions ?? Stream.never, (version) =>
+      Effect.sync(() => {
+        policyVersion = version
+        onChange()
+      })
+    )
+  }
+}
