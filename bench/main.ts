@@ -1,8 +1,9 @@
 /**
  * All measurements: ours beside the Python original, in the same minutes on the same machine.
  *
- * `npm run bench` (all) or `npm run bench -- ingest out status loop help`. The original is run where ATROPOS_ORIGINAL (a checkout)
- * and ATROPOS_ORIGINAL_PYTHON (an interpreter with its dependencies) are set; DATABASE_URL chooses Postgres for ours, else PGlite.
+ * `npm run bench` (all but the GPU) or `npm run bench -- ingest out status loop help training decoding packing gpu`. The original is run
+ * where ATROPOS_ORIGINAL (a checkout) and ATROPOS_ORIGINAL_PYTHON (an interpreter with its dependencies, and PyTorch, transformers and
+ * PEFT for the trainer's) are set; DATABASE_URL chooses Postgres for ours, else PGlite.
  */
 import * as BatchesOut from "./BatchesOut.ts"
 import * as CommandStart from "./CommandStart.ts"
@@ -12,6 +13,10 @@ import * as Report from "./internal/Report.ts"
 import * as Servers from "./internal/Servers.ts"
 import type { RunningServer } from "./internal/Servers.ts"
 import * as StatusEnv from "./StatusEnv.ts"
+import * as Decoding from "./trainer/Decoding.ts"
+import * as Gpu from "./trainer/Gpu.ts"
+import * as Packing from "./trainer/Packing.ts"
+import * as Training from "./trainer/Training.ts"
 
 const chosen = process.argv.slice(2)
 const wanted = (name: string) => chosen.length === 0 || chosen.includes(name)
@@ -47,3 +52,29 @@ const measureServers = async () => {
 
 if (["ingest", "out", "status", "loop"].some(wanted)) await measureServers()
 if (wanted("help")) console.log(`atropos --help: ${CommandStart.measure().toFixed(3)} s (goal 0.4 s)`)
+
+const trainerMeasurements: ReadonlyArray<readonly [name: string, measure: () => Promise<ReadonlyArray<Report.Row>>]> = [
+  ["training", () => Training.measure("9M")],
+  ["training", () => Training.measure("100M")],
+  ["decoding", () => Decoding.measure("9M", 8)],
+  ["decoding", () => Decoding.measure("9M", 32)],
+  ["decoding", () => Decoding.measure("100M", 8)],
+  ["decoding", () => Decoding.measure("100M", 32)]
+]
+
+if (["training", "decoding"].some(wanted)) {
+  console.log(Report.headerBeside("PyTorch"))
+  for (const [, measure] of trainerMeasurements.filter(([name]) => wanted(name))) {
+    for (const row of await measure()) console.log(Report.line(row))
+  }
+}
+if (wanted("packing")) {
+  console.log(Report.header)
+  for (const batchSize of [64, 1024]) console.log(Report.line(Packing.measure(batchSize)))
+}
+if (chosen.includes("gpu")) {
+  const { notes, rows } = await Gpu.measure()
+  if (rows.length > 0) console.log(Report.headerBeside("PyTorch"))
+  for (const row of rows) console.log(Report.line(row))
+  for (const note of notes) console.log(note)
+}

@@ -18,8 +18,13 @@ export const line = (row: Row): string => {
   const times = ratio(row)
   const reference = row.reference === undefined ? "-" : `${figure(row.reference)} ${row.unit}`
   const verdict =
-    times === undefined ? "" : `${times.toFixed(1)}x (goal ${row.goal}x${times >= row.goal ? "" : ", MISSED"})`
+    times === undefined
+      ? ""
+      : `${times.toFixed(times < 2 ? 2 : 1)}x (goal ${Number(row.goal.toFixed(2))}x${times >= row.goal ? "" : ", MISSED"})`
   return `${row.what.padEnd(58)} ${`${figure(row.ours)} ${row.unit}`.padStart(16)} ${reference.padStart(16)}   ${verdict}`
 }
 
-export const header = `${"".padEnd(58)} ${"ours".padStart(16)} ${"the original".padStart(16)}`
+export const headerBeside = (reference: string): string =>
+  `${"".padEnd(58)} ${"ours".padStart(16)} ${reference.padStart(16)}`
+
+export const header = headerBeside("the original")

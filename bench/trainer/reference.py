@@ -1,35 +1,22 @@
 """The reference of the trainer's benchmarks: PyTorch, transformers and PEFT on the same checkpoint, the same work.
 
-    python reference.py make FOLDER SHAPE              writes a random Qwen2 checkpoint (shapes below), float32
-    python reference.py train FOLDER STEPS [DEVICE]    GRPO steps on a LoRA adapter (r = 16, all linear layers): batch 4 x 256
-    python reference.py generate FOLDER BATCH TOKENS   sampling with a KV cache from prompts of 32 tokens
+    python reference.py train FOLDER STEPS [DEVICE [BATCH LENGTH]]
+        GRPO steps on a LoRA adapter (r = 16, all linear layers); batch 4 x 256 unless told. DEVICE cpu (float32) or cuda (bfloat16).
+    python reference.py generate FOLDER BATCH TOKENS
+        sampling with a KV cache from prompts of 32 tokens
+
+FOLDER holds a Hugging Face model (`Checkpoint.ts` makes them).
 
 Prints one line of JSON: seconds per step, tokens per second, peak memory in bytes.
 """
 
 import json
+import os
 import resource
 import sys
 import time
 
 import torch
-
-SHAPES = {
-    "9M": dict(hidden_size=256, num_hidden_layers=8, num_attention_heads=8, num_key_value_heads=4, intermediate_size=704, vocab_size=8192),
-    "100M": dict(hidden_size=768, num_hidden_layers=12, num_attention_heads=12, num_key_value_heads=4, intermediate_size=2304, vocab_size=16384),
-    "0.5B": dict(hidden_size=896, num_hidden_layers=24, num_attention_heads=14, num_key_value_heads=2, intermediate_size=4864, vocab_size=151936),
-}
-
-
-def make(folder, shape):
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
-    torch.manual_seed(0)
-    config = Qwen2Config(tie_word_embeddings=True, max_position_embeddings=4096, bos_token_id=None, eos_token_id=None, **SHAPES[shape])
-    model = Qwen2ForCausalLM(config)
-    model.save_pretrained(folder)
-    print(json.dumps({"parameters": sum(p.numel() for p in model.parameters())}))
-
 
 def load(folder, device="cpu", dtype=torch.float32):
     from transformers import AutoModelForCausalLM
@@ -89,12 +76,10 @@ def generate(folder, batch, tokens):
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(int(__import__("os").environ.get("THREADS", "2")))
+    torch.set_num_threads(int(os.environ.get("THREADS", os.cpu_count())))
     command, *rest = sys.argv[1:]
-    if command == "make":
-        make(rest[0], rest[1])
-    elif command == "train":
-        train(rest[0], int(rest[1]), *rest[2:3])
+    if command == "train":
+        train(rest[0], int(rest[1]), *rest[2:3], *map(int, rest[3:5]))
     elif command == "generate":
         generate(rest[0], int(rest[1]), int(rest[2]))
     else:

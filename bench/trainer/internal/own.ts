@@ -1,0 +1,119 @@
+/**
+ * Ours, as a process of its own: the same work as `reference.py`, the same line of JSON at the end.
+ *
+ *     node own.ts train FOLDER STEPS [DEVICE [BATCH LENGTH]]
+ *     node own.ts generate FOLDER BATCH TOKENS
+ */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import type { DeviceChoice } from "@atropos/trainer/exec/Device"
+import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
+import { Executor } from "@atropos/trainer/exec/Executor"
+import * as Learner from "@atropos/trainer/Learner"
+import * as Preset from "@atropos/trainer/loss/Preset"
+import * as MicroBatch from "@atropos/trainer/MicroBatch"
+import * as Model from "@atropos/trainer/model/Model"
+import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
+import * as OptimizerThread from "@atropos/trainer/OptimizerThread"
+import * as DecodeGraph from "@atropos/trainer/policy/DecodeGraph"
+import * as Engine from "@atropos/trainer/policy/Engine"
+import * as TrainGraph from "@atropos/trainer/TrainGraph"
+import type { TrainingSequence } from "@atropos/trainer/TrainingSequence"
+import { Effect, Result } from "effect"
+
+const adapter = { r: 16, alpha: 32, targetModules: ["all-linear"], rslora: false }
+const adam = { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01, maxNorm: 1 }
+
+const load = (folder: string) =>
+  PretrainedModel.load(folder, { trains: adapter, seed: 0 }).pipe(
+    Effect.provide([NodeServices.layer, NodeHttpClient.layerUndici])
+  )
+
+const randomTokens = (count: number, vocabulary: number) =>
+  Int32Array.from({ length: count }, () => Math.floor(Math.random() * vocabulary))
+
+const sequence = (length: number, vocabulary: number): TrainingSequence => ({
+  // One more than positions: the first token is only read.
+  tokens: randomTokens(length + 1, vocabulary),
+  mask: new Uint8Array(length + 1).fill(1),
+  advantages: new Float32Array(length + 1).fill(2 * Math.random() - 1),
+  temperature: 1,
+  score: 0,
+  policyVersion: null,
+  group: 0
+})
+
+const peakBytes = () => process.resourceUsage().maxRSS * 1024
+
+const train = Effect.fnUntraced(function* (folder: string, steps: number, batch: number, length: number) {
+  const model = yield* load(folder)
+  const { vocabSize } = model.config
+  const { device } = yield* Executor
+  const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
+  const graph = TrainGraph.defaults
+  const learner = yield* Learner.make({
+    policy: Model.policy(model),
+    objective,
+    graph,
+    snapshot: OptimizerThread.fresh(model.initial),
+    reference: () => model.initial.slice(),
+    optimizer: adam
+  })
+  const settings = {
+    ...MicroBatch.defaults,
+    vocabSize,
+    maxLength: length,
+    tokenBudget: batch * length,
+    multiple: graph.chunks
+  }
+  let best = Infinity
+  for (let step = 0; step <= steps; step++) {
+    const sequences = Array.from({ length: batch }, () => sequence(length, vocabSize))
+    const start = performance.now()
+    const packed = MicroBatch.pack(sequences, objective, settings)
+    if (packed.microBatches.length !== 1) return yield* Effect.die(new Error("the batch was cut"))
+    yield* learner.compute(packed)
+    yield* learner.update(1e-4)
+    // The first step also makes room for all the others.
+    if (step > 0) best = Math.min(best, (performance.now() - start) / 1000)
+  }
+  return {
+    secondsPerStep: best,
+    tokensPerSecond: (batch * length) / best,
+    peakBytes: peakBytes(),
+    device: device.detail
+  }
+}, Effect.scoped)
+
+const generate = Effect.fnUntraced(function* (folder: string, batch: number, tokens: number) {
+  const model = yield* load(folder)
+  const engine = yield* Engine.make({
+    model: DecodeGraph.make(Model.decodable(model)),
+    initial: { policy: "policy", policyVersion: 0, parameters: model.initial },
+    device: "cpu"
+  })
+  const ask = (maxTokens: number) =>
+    Effect.forEach(
+      Array.from({ length: batch }, () => Array.from(randomTokens(32, model.config.vocabSize))),
+      (promptTokens) =>
+        engine.generate({ promptTokens, n: 1, maxTokens, temperature: 1, topP: 1, topK: 0, stopTokenIds: [] }),
+      { concurrency: "unbounded" }
+    )
+  yield* ask(4)
+  let best = Infinity
+  for (let repetition = 0; repetition < 2; repetition++) {
+    const start = performance.now()
+    yield* ask(tokens)
+    best = Math.min(best, (performance.now() - start) / 1000)
+  }
+  return { tokensPerSecond: (batch * tokens) / best, peakBytes: peakBytes() }
+}, Effect.scoped)
+
+const [command, folder = "", ...rest] = process.argv.slice(2)
+const [first = 0, second = 0, third = 0] = rest.filter((word) => /^\d+$/.test(word)).map(Number)
+const device = (rest.find((word) => !/^\d+$/.test(word)) ?? "cpu") as DeviceChoice
+
+const figures = await (command === "train"
+  ? Effect.runPromise(train(folder, first, second || 4, third || 256).pipe(Effect.provide(OrtWorker.layer({ device }))))
+  : Effect.runPromise(generate(folder, first, second)))
+console.log(JSON.stringify(figures))
