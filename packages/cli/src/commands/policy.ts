@@ -139,7 +139,7 @@ export const make: MakeVerb = () =>
       Command.withExamples([
         { command: "atropos policy --model Qwen/Qwen2.5-0.5B-Instruct", description: "a model of the hub" },
         {
-          command: "atropos policy --model ./model --adapter ./checkpoints/step_100/adapter --port 9004",
+          command: "atropos policy --model ./model --adapter ./trained_model_checkpoints/step_100 --port 9004",
           description: "a model with its trained adapter"
         }
       ])
