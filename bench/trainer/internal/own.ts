@@ -11,6 +11,7 @@ import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as Learner from "@atropos/trainer/Learner"
 import * as Preset from "@atropos/trainer/loss/Preset"
+import * as MemoryPlan from "@atropos/trainer/MemoryPlan"
 import * as MicroBatch from "@atropos/trainer/MicroBatch"
 import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
@@ -50,7 +51,8 @@ const train = Effect.fnUntraced(function* (folder: string, steps: number, batch:
   const { vocabSize } = model.config
   const { device } = yield* Executor
   const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
-  const graph = TrainGraph.defaults
+  const plan = MemoryPlan.choose({ shape: model.config, tokens: batch * length, rowLength: length }, device.kind)
+  const graph = { ...TrainGraph.defaults, ...plan }
   const learner = yield* Learner.make({
     policy: Model.policy(model),
     objective,

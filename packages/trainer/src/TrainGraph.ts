@@ -17,6 +17,7 @@ import type { DType } from "./graph/DType.ts"
 import type { Value } from "./graph/Value.ts"
 import * as LogprobHead from "./loss/LogprobHead.ts"
 import type { Metric, Objective, Tokens } from "./loss/Objective.ts"
+import type { Remat } from "./model/Decoder.ts"
 import type { Layout } from "./model/Parameters.ts"
 
 /** A model as a training graph needs it. */
@@ -35,8 +36,8 @@ export interface PolicyIds {
   readonly inputIds: Value
   readonly positionIds: Value
   readonly segmentIds: Value
-  /** Whether activations are computed again in the backward pass. */
-  readonly remat: boolean
+  /** What the backward pass computes again; true: whole parts. */
+  readonly remat: boolean | Remat
 }
 
 export interface PolicyValues {
@@ -45,8 +46,8 @@ export interface PolicyValues {
 }
 
 export interface TrainGraphOptions {
-  /** Recompute activations in the backward pass: less memory for about a third more time. */
-  readonly remat: boolean
+  /** What the backward pass computes again, for less memory; true: whole parts. `MemoryPlan` chooses. */
+  readonly remat: boolean | Remat
   /** Chunks of tokens that logits are made for at once; must divide B*T. */
   readonly chunks: number
   /** How the gradient passes the logits; by default "forward" where the output matrix is frozen, else "recompute". */
@@ -92,7 +93,7 @@ const column = (graph: Graph, name: string): Value => flat(graph, graph.input(na
 
 const ids = (graph: Graph, name: string, dtype: DType = "int32"): Value => graph.input(name, dtype, ["B", "T"])
 
-const commonInputs = (graph: Graph, remat: boolean): Inputs => ({
+const commonInputs = (graph: Graph, remat: PolicyIds["remat"]): Inputs => ({
   inputIds: ids(graph, "input_ids"),
   targetIds: ids(graph, "target_ids"),
   positionIds: ids(graph, "position_ids"),

@@ -1,5 +1,6 @@
 /** A model as the trainer sees it: a graph to learn through, the values to start from, and a way to write them down. */
 import type { Effect, FileSystem, Path } from "effect"
+import type * as MemoryPlan from "./MemoryPlan.ts"
 import type { Policy } from "./TrainGraph.ts"
 
 export interface TrainableModel {
@@ -8,6 +9,8 @@ export interface TrainableModel {
   readonly policy: Policy
   readonly vocabSize: number
   readonly hiddenSize: number
+  /** What the graph's memory is estimated from; without it whole parts are computed again. */
+  readonly shape?: MemoryPlan.Shape
   /** Longest sequence it is made for, tokens. */
   readonly maxPositions: number
   /** Values of the layout's parameters before the first update; equal seeds give equal values. */

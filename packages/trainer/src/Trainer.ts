@@ -22,13 +22,14 @@ import * as CheckpointError from "./checkpoint/CheckpointError.ts"
 import * as Checkpoints from "./checkpoint/Checkpoints.ts"
 import * as RejectedBatch from "./checkpoint/RejectedBatch.ts"
 import type { Handle } from "./Deliveries.ts"
-import type { Executor } from "./exec/Executor.ts"
+import { Executor } from "./exec/Executor.ts"
 import * as BatchPreparation from "./internal/BatchPreparation.ts"
 import * as GroupOrder from "./internal/GroupOrder.ts"
 import * as TrainerProgress from "./internal/TrainerProgress.ts"
 import * as StepFigures from "./internal/StepFigures.ts"
 import * as Learner from "./Learner.ts"
 import * as Preset from "./loss/Preset.ts"
+import * as MemoryPlan from "./MemoryPlan.ts"
 import type { Packed } from "./MicroBatch.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
 import * as Schedule from "./Schedule.ts"
@@ -49,7 +50,7 @@ export interface Weights {
 export interface Options {
   readonly settings: TrainerSettings.TrainerSettings
   readonly model: TrainableModel
-  /** How the graph is built; by default with recomputed activations and one chunk. */
+  /** How the graph is built; by default as `MemoryPlan` chooses for the model, the device and the token budget. */
   readonly graph?: Partial<TrainGraph.TrainGraphOptions>
   /** Called with the first weights before the first step, and after every update. Training waits for it. */
   readonly publish?: (weights: Weights) => Effect.Effect<void, { readonly message: string }>
@@ -108,7 +109,10 @@ export const make = Effect.fn("Trainer.make")(function* (
   const resolved = Preset.resolve(settings.loss)
   if (Result.isFailure(resolved)) return yield* wrong(resolved.failure.message, resolved.failure)
   const objective = resolved.success
-  const graph = { ...TrainGraph.defaults, ...options.graph }
+  const { device } = yield* Executor
+  const tokens = Math.max(trainer.tokenBudget, trainer.seqLen)
+  const plan = model.shape && MemoryPlan.choose({ shape: model.shape, tokens, rowLength: trainer.seqLen }, device.kind)
+  const graph = { ...TrainGraph.defaults, ...plan, ...options.graph }
   if (trainer.seqLen > model.maxPositions) {
     return yield* wrong(
       `seq_len ${trainer.seqLen} is more than the ${model.maxPositions} positions of ${model.name}: ` +

@@ -130,7 +130,3 @@ export const logprobs = (
   })
   return { logprobs: logprobs!, entropies }
 }
-
-/** Chunks that keep one chunk's logits within `megabytes` for `tokens` tokens. */
-export const chunksFor = (tokens: number, vocabSize: number, megabytes = 64): number =>
-  Math.max(1, Math.ceil((tokens * vocabSize * 4) / (megabytes * 2 ** 20)))

@@ -89,6 +89,7 @@ export const trainable = (model: Model): TrainableModel => ({
   policy: policy(model),
   vocabSize: model.config.vocabSize,
   hiddenSize: model.config.hiddenSize,
+  shape: model.config,
   maxPositions: model.config.maxPositions,
   initial: model.initial,
   writeWeights: model.write
