@@ -9,16 +9,15 @@ import { Executor } from "@atropos/trainer/exec/Executor"
 import * as MetricsFile from "@atropos/trainer/MetricsFile"
 import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
-import * as ServeModel from "@atropos/trainer/policy/ServeModel"
 import * as ServiceTraining from "@atropos/trainer/ServiceTraining"
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 import * as Trainer from "@atropos/trainer/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
-import * as WeightSync from "@atropos/trainer/WeightSync"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Option, Path, Stream } from "effect"
 import * as Progress from "../Progress.ts"
 import { metricsFile, stepDetail } from "../Training.ts"
+import * as Publisher from "./Publisher.ts"
 
 export interface Trained {
   readonly steps: number
@@ -26,20 +25,6 @@ export interface Trained {
   readonly last: Option.Option<StepMetrics>
   readonly folder: string
 }
-
-/** Where new weights go; nothing to do without targets. */
-const publisher = Effect.fn("Train.publisher")(function* (model: Model.Model, { trainer }: TrainerSettings) {
-  const targets = yield* Effect.forEach(trainer.weightSync, WeightSync.targetOf)
-  if (targets.length === 0) return undefined
-  const { join } = yield* Path.Path
-  const sync = yield* WeightSync.make({
-    targets,
-    folder: join(trainer.savePath, "adapters"),
-    writeAdapter: model.write,
-    readAdapter: yield* ServeModel.readAdapter(model)
-  })
-  return sync.publish
-})
 
 /** Runs until the steps are done. */
 export const run = Effect.fn("Train.run")(
@@ -60,7 +45,7 @@ export const run = Effect.fn("Train.run")(
     yield* Console.log(
       `service: ${trainer.atroposUrl}, run ${trainer.run}; checkpoints in ${resolve(trainer.savePath)}`
     )
-    const publish = yield* publisher(model, settings)
+    const publish = yield* Publisher.make(model, settings)
     const made = yield* Trainer.make({ settings, model: Model.trainable(model), ...(publish && { publish }) })
     const done = yield* made.step
     if (done > 0) yield* Console.log(`going on after step ${done} of ${trainer.trainingSteps}`)

@@ -6,6 +6,7 @@ import type { Model } from "@atropos/trainer/model/Model"
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
 import { Effect, Option, Path, Stream } from "effect"
+import * as Publisher from "../train/Publisher.ts"
 import { metricsFile } from "../Training.ts"
 import type { Curve, Solved } from "./Curve.ts"
 
@@ -50,7 +51,15 @@ const noCurve: Curve = { rewards: [], tokens: 0, sequences: 0 }
 /** Runs until the trainer's steps are done. */
 export const run = Effect.fn("Loop.run")(function* ({ model, onStep, remat, settings, stepsAhead }: Options) {
   const environment = yield* Environment.Environment
-  const { steps } = yield* ClosedLoop.make({ model, settings, stepsAhead, graph: { remat }, owner: "atropos up" })
+  const publish = yield* Publisher.make(model, settings)
+  const { steps } = yield* ClosedLoop.make({
+    model,
+    settings,
+    stepsAhead,
+    graph: { remat },
+    owner: "atropos up",
+    ...(publish && { publish })
+  })
   const before = yield* evaluate(environment)
   const { join } = yield* Path.Path
   const record = yield* MetricsFile.open(join(settings.trainer.savePath, metricsFile))

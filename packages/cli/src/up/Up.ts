@@ -26,6 +26,7 @@ import * as Curve from "./Curve.ts"
 import * as Loop from "./Loop.ts"
 import type * as Recipe from "./Recipe.ts"
 import * as RunFolder from "./RunFolder.ts"
+import * as ServedPolicy from "./ServedPolicy.ts"
 
 export interface UpOptions {
   readonly settings: RunSettings
@@ -138,13 +139,14 @@ export const run = Effect.fn("Up.run")(
       onSome: (given) => fromScratch(given, trainer.trainer)
     })
     yield* Console.log(
-      `${settings.word}, batches of ${trainer.trainer.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops\n`
+      `${settings.word}, batches of ${trainer.trainer.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops`
     )
     const progress = yield* Progress.make({ unit: "steps", total: trainingSteps, done: chosen.done })
     const environment = settings.chosen.environment
       .fromEncoded({ ...settings.given, total_steps: trainingSteps })
       .pipe(
         Layer.provide([Dataset.layer, MathVerifier.layer(), NodeHttpClient.layerUndici]),
+        Layer.merge(ServedPolicy.layer(model, options.host)),
         Layer.provideMerge(ServeModel.layerInProcess(model, { device: device.kind }))
       )
     const outcome = yield* Loop.run({
@@ -153,7 +155,9 @@ export const run = Effect.fn("Up.run")(
       stepsAhead,
       remat: Option.isNone(recipe),
       onStep: (metrics, curve) => progress.update(metrics.step, stepDetail(metrics, Curve.recent(curve.rewards)))
-    }).pipe(Effect.provide([TrajectoryClientInProcess.layer({ run: chosen.name }), environment]))
+    }).pipe(
+      Effect.provide([TrajectoryClientInProcess.layer({ run: chosen.name }), environment, NodeHttpClient.layerUndici])
+    )
     return {
       ...outcome,
       run: chosen,

@@ -1,0 +1,20 @@
+/** Where new weights go: the servers that `weight_sync` names. */
+import type { Model } from "@atropos/trainer/model/Model"
+import * as ServeModel from "@atropos/trainer/policy/ServeModel"
+import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
+import * as WeightSync from "@atropos/trainer/WeightSync"
+import { Effect, Path } from "effect"
+
+/** Hands weights on to all of them; undefined where none is named. */
+export const make = Effect.fn("Publisher.make")(function* (model: Model, { trainer }: TrainerSettings) {
+  const targets = yield* Effect.forEach(trainer.weightSync, WeightSync.targetOf)
+  if (targets.length === 0) return undefined
+  const { join } = yield* Path.Path
+  const sync = yield* WeightSync.make({
+    targets,
+    folder: join(trainer.savePath, "adapters"),
+    writeAdapter: model.write,
+    readAdapter: yield* ServeModel.readAdapter(model)
+  })
+  return sync.publish
+})

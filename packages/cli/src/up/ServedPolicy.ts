@@ -1,0 +1,26 @@
+/** The policy of `up` over HTTP: what is being trained can be talked to. */
+import type { Model } from "@atropos/trainer/model/Model"
+import * as PolicyAuth from "@atropos/trainer/policy/PolicyAuth"
+import * as PolicyServer from "@atropos/trainer/policy/PolicyServer"
+import * as ServeModel from "@atropos/trainer/policy/ServeModel"
+import { Console, Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+
+/** Where environments look for an inference server by default. */
+const usualPort = 9004
+
+/** Serves the model of the engine in the context, on another port where the usual one is taken, and says where. */
+export const layer = (model: Model, host: string) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const options = { ...ServeModel.served(model), host, tokens: yield* PolicyAuth.configured }
+      const server = PolicyServer.layer({ ...options, port: usualPort }).pipe(
+        Layer.catchTag("PolicyListenError", () => PolicyServer.layer({ ...options, port: 0 }))
+      )
+      return Layer.effectDiscard(
+        Effect.flatMap(HttpServer.HttpServer, ({ address }) =>
+          Console.log(`policy at ${HttpServer.formatAddress(address)}/v1 (OpenAI API)\n`)
+        )
+      ).pipe(Layer.provide(server))
+    })
+  )
