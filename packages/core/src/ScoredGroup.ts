@@ -7,7 +7,7 @@
  */
 import type { Message } from "./Message.ts"
 
-/** Free-form switches for trainers, kept untouched (`set_advantage_to_zero`, `temperature`, `sft`, `group_size`, …). */
+/** Free-form switches for trainers, kept untouched (`set_advantage_to_zero`, `finish_reason`, `temperature`, `sft`, `group_size`, …). */
 export type Overrides = { readonly [key: string]: unknown }
 
 export interface ScoredGroup {
