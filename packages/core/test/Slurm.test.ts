@@ -179,6 +179,7 @@ describe("ServerSettings.resolve", () => {
 
   it("has the original's names and defaults", () => {
     assert.deepStrictEqual(ServerSettings.server.encode(ServerSettings.server.complete({})), {
+      adapter_prefix: null,
       server_type: "openai",
       base_url: "",
       api_key: "",

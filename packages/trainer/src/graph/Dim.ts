@@ -63,7 +63,8 @@ const format = ({ over, terms }: Fraction): Dim => {
   if (terms.size === 0) return 0
   const divisor = [...terms.values()].reduce(commonDivisor, over)
   const denominator = over / divisor
-  if (terms.size === 1 && terms.has("")) return terms.get("")! / over
+  // A number that is not whole stays a fraction, which is exact.
+  if (terms.size === 1 && terms.has("") && denominator === 1) return terms.get("")! / divisor
   const sum = [...terms]
     .toSorted(constantLast)
     .map(([symbols, coefficient]) => {
