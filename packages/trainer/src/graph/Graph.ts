@@ -5,7 +5,7 @@
  * operators (https://onnx.ai/onnx/operators, opset 21) under the names of array libraries; `node` and `multi` add any other.
  * Negative axes count from the end.
  */
-import { type Dim, dimAdd, dimDiv, dimMul, dimSub } from "./Dim.ts"
+import { type Dim, dimAdd, dimDiv, dimMul, dimSub, dimSymbols } from "./Dim.ts"
 import { Elementwise } from "./Elementwise.ts"
 import { axisOf, broadcast, sameShape, type Shape, showShape, withDim } from "./Shape.ts"
 import type { Value } from "./Value.ts"
@@ -19,7 +19,7 @@ export class Graph extends Elementwise {
   dimDiv(dim: Dim, count: number): Dim {
     const quotient = dimDiv(dim, count)
     this.require(
-      typeof quotient === "string" || Number.isInteger(quotient),
+      typeof quotient === "number" || dimSymbols(quotient).length > 0,
       "dimDiv",
       [],
       `${dim}/${count} is not whole`
