@@ -58,8 +58,7 @@ const fromScratch = Effect.fn("Up.fromScratch")(function* (
   recipe: Recipe.Recipe,
   { seed, seqLen }: TrainerSettings["trainer"]
 ) {
-  const maxPositions = Math.max(recipe.longest, seqLen)
-  const model = TinyModel.make({ characters: recipe.characters, seed, maxPositions })
+  const model = TinyModel.make({ characters: recipe.characters, seed, maxPositions: seqLen })
   const { encode } = model.tokenizer
   const { batchSize, learningRate, steps } = recipe.warmStart
   const progress = yield* Progress.make({ unit: "warm-up steps", total: steps, done: 0 })
@@ -129,9 +128,11 @@ export const run = Effect.fn("Up.run")(
         ? `going on with ${chosen.name} after ${chosen.done} of ${trainingSteps} steps (--fresh starts over)`
         : `run ${chosen.name}, checkpoints in ${chosen.folder}`
     )
+    const longest = Option.match(recipe, { onNone: () => 0, onSome: (given) => given.longest })
+    const seqLen = Math.max(options.trainer.trainer.seqLen, longest)
     const trainer: TrainerSettings = {
       ...options.trainer,
-      trainer: { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder }
+      trainer: { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
     }
     const started = yield* Clock.currentTimeMillis
     const model = yield* Option.match(recipe, {
