@@ -51,12 +51,16 @@ const train = Effect.fnUntraced(function* (folder: string, steps: number, batch:
   const { vocabSize } = model.config
   const { device } = yield* Executor
   const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
-  const plan = MemoryPlan.choose({ shape: model.config, tokens: batch * length, rowLength: length }, device.kind)
+  const { prepack, ...plan } = MemoryPlan.choose(
+    { shape: model.config, tokens: batch * length, rowLength: length },
+    device.kind
+  )
   const graph = { ...TrainGraph.defaults, ...plan }
   const learner = yield* Learner.make({
     policy: Model.policy(model),
     objective,
     graph,
+    prepack,
     snapshot: OptimizerThread.fresh(model.initial),
     reference: () => model.initial.slice(),
     optimizer: adam

@@ -21,6 +21,8 @@ export interface Options {
   readonly policy: TrainGraph.Policy
   readonly objective: Objective
   readonly graph: TrainGraph.TrainGraphOptions
+  /** Frozen weights are rearranged (`LoadOptions.prepack`). */
+  readonly prepack?: boolean
   /** Where training starts; its memory is taken. */
   readonly snapshot: OptimizerThread.Snapshot
   /** Parameters of the reference policy, for objectives that have one and batches that do not bring its logprobs. */
@@ -63,7 +65,7 @@ export const make = Effect.fn("Learner.make")(function* (
   const trainGraph = TrainGraph.build(policy, objective, options.graph)
   const { metrics } = trainGraph
   const train = yield* Effect.mapError(
-    executor.load(Onnx.toOnnx(trainGraph.graph)),
+    executor.load(Onnx.toOnnx(trainGraph.graph), { prepack: options.prepack ?? false }),
     failed("the training graph cannot be loaded")
   )
   const logprobs: Program | undefined = objective.needsReference

@@ -112,7 +112,8 @@ export const make = Effect.fn("Trainer.make")(function* (
   const { device } = yield* Executor
   const tokens = Math.max(trainer.tokenBudget, trainer.seqLen)
   const plan = model.shape && MemoryPlan.choose({ shape: model.shape, tokens, rowLength: trainer.seqLen }, device.kind)
-  const graph = { ...TrainGraph.defaults, ...plan, ...options.graph }
+  const { prepack = false, ...planned } = plan ?? {}
+  const graph = { ...TrainGraph.defaults, ...planned, ...options.graph }
   if (trainer.seqLen > model.maxPositions) {
     return yield* wrong(
       `seq_len ${trainer.seqLen} is more than the ${model.maxPositions} positions of ${model.name}: ` +
@@ -139,6 +140,7 @@ export const make = Effect.fn("Trainer.make")(function* (
     policy: model.policy,
     objective,
     graph,
+    prepack,
     snapshot: resumed?.snapshot ?? OptimizerThread.fresh(model.initial),
     reference: (current) => TrainGraph.withoutAdapter(layout, current) ?? model.initial.slice(),
     optimizer: {

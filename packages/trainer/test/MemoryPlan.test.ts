@@ -1,7 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as MemoryPlan from "../src/MemoryPlan.ts"
 
-const shape = { vocabSize: 16_384, hiddenSize: 768, intermediateSize: 2304, layers: 12, heads: 12, headDim: 64 }
+const shape = {
+  vocabSize: 16_384,
+  hiddenSize: 768,
+  intermediateSize: 2304,
+  layers: 12,
+  heads: 12,
+  kvHeads: 4,
+  headDim: 64,
+  hasTiedHead: true
+}
 const workload: MemoryPlan.Workload = { shape, tokens: 1024, rowLength: 256 }
 const gigabyte = 2 ** 30
 
@@ -10,13 +19,23 @@ describe("MemoryPlan", () => {
     const tiny = { ...shape, vocabSize: 13, hiddenSize: 64, intermediateSize: 128, layers: 2, heads: 4, headDim: 16 }
     assert.deepStrictEqual(MemoryPlan.choose({ shape: tiny, tokens: 1536, rowLength: 32 }, "cpu", gigabyte), {
       remat: false,
-      chunks: 1
+      chunks: 1,
+      prepack: true
     })
   })
 
   it("computes cheap things again where memory is there, whole parts where it is not", () => {
     assert.strictEqual(MemoryPlan.choose(workload, "cpu", 16 * gigabyte).remat, "elements")
     assert.strictEqual(MemoryPlan.choose(workload, "cpu", 0.5 * gigabyte).remat, "parts")
+  })
+
+  it("rearranges weights for the CPU where there is room for a copy", () => {
+    const weights = MemoryPlan.weightBytes(shape)
+    assert.approximately(weights / 4e6, 95, 1)
+    const enough = 2 * (2 * weights + MemoryPlan.activationBytes(workload, "elements"))
+    assert.isTrue(MemoryPlan.choose(workload, "cpu", enough).prepack)
+    assert.isFalse(MemoryPlan.choose(workload, "cpu", enough - weights).prepack)
+    assert.isFalse(MemoryPlan.choose(workload, "webgpu", enough).prepack)
   })
 
   it("takes less memory the more is computed again", () => {
