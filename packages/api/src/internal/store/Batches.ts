@@ -5,6 +5,10 @@
  * run has had. The second makes the batch if that number still is the same; if another process was faster, the claim looks again.
  * So steps are handed out in order and without gaps, whichever process claims, and nobody waits with a lock in hand. A batch
  * that came back goes out before a new one is formed.
+ *
+ * A claim does not wait for the disk. Where Postgres or its machine goes down before it is there, or before any later write of
+ * the service is, it never was: its groups wait as before, its lease is lost, its step is handed out again. An ack is on disk when
+ * it is answered, and with it the claim that it ends.
  */
 import { Packing } from "@atropos/core"
 import { Clock, Duration, Effect, Option, Semaphore } from "effect"
@@ -132,8 +136,9 @@ export const make = Effect.fnUntraced(function* (
   ) => sql<FormedRow>`
     with numbered as (
       update run set batches = batches + 1 where id = ${runId} and batches = ${batches} and ended_at is null
-      -- A claim need not outlive a power cut: its groups then still wait. The ack that ends it is flushed, and so is all before it.
-      returning starting_step + batches - 1 as step, set_config('synchronous_commit', 'off', true)
+      returning starting_step + batches - 1 as step,
+        -- For this transaction: see above.
+        set_config('synchronous_commit', 'off', true)
     ), taken as materialized (
       select grp.id, env_id, sequences, tokens, scores, policy_step, created_at, place, octet_length(payload) as bytes
       from grp cross join numbered where grp.id = any(${ids}::bigint[])
