@@ -18,10 +18,12 @@ const Line = Schema.fromJsonString(
   })
 )
 
+const decodeLine = Schema.decodeUnknownEffect(Line)
+
 const metricsOf = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const text = yield* fs.readFileString(`${folder}/metrics.jsonl`)
-  return yield* Effect.forEach(text.trim().split("\n"), (line) => Schema.decodeUnknownEffect(Line)(line))
+  return yield* Effect.forEach(text.trim().split("\n"), (line) => decodeLine(line))
 })
 
 const firstLine = <E>(output: Stream.Stream<Uint8Array, E>, wanted: (line: string) => boolean) =>
@@ -32,6 +34,9 @@ const firstLine = <E>(output: Stream.Stream<Uint8Array, E>, wanted: (line: strin
     Stream.runHead,
     Effect.map(Option.getOrElse(() => assert.fail("the line did not come")))
   )
+
+/** The address a line tells. */
+const address = (line: string): string => line.replace(/.*?(http:\/\/127\.0\.0\.1:\d+).*/, "$1")
 
 const mean = (rewards: ReadonlyArray<number>): number =>
   rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
@@ -99,39 +104,22 @@ describe("atropos train", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* Bin.folder
-        const address = (line: string) => line.replace(/.*?(http:\/\/127\.0\.0\.1:\d+).*/, "$1")
         const api = yield* Bin.start(["api", "--port", "0"], { cwd })
         const service = address(yield* firstLine(api.stdout, (line) => line.includes("trajectory service at")))
         const policy = yield* Bin.start(["policy", "--model", model, "--port", "0"], { cwd })
         const server = address(yield* firstLine(policy.stdout, (line) => line.startsWith("policy ")))
         const serving = yield* Effect.forkChild(
           Bin.run(
-            [
-              ...["serve", "--env", longAnswers, "--env.rollout_server_url", service],
-              ...["--env.tokenizer_name", model, "--env.max_token_length", "8", "--env.total_steps", "2"],
-              ...["--env.ensure_scores_are_not_same", "False"],
-              ...["--openai.server_type", "vllm", "--openai.base_url", `${server}/v1`]
-            ],
+            ["serve", "--env", longAnswers, "--env.rollout_server_url", service]
+              .concat(["--env.tokenizer_name", model, "--env.max_token_length", "8", "--env.total_steps", "2"])
+              .concat(["--env.ensure_scores_are_not_same", "False"])
+              .concat(["--openai.server_type", "vllm", "--openai.base_url", `${server}/v1`]),
             { cwd }
           )
         )
-        const words = [
-          ...[
-            "train",
-            "--model",
-            model,
-            "--atropos-url",
-            service,
-            "--batch-size",
-            "8",
-            "--steps",
-            "2",
-            "--seq-len",
-            "64"
-          ],
-          ...["--checkpoint-interval", "1", "--threads", "1", "--device", "cpu", "--loss", "grpo", "--lr", "1e-3"],
-          ...["--weight-sync", JSON.stringify([`policy+${server}`])]
-        ]
+        const words = ["train", "--model", model, "--atropos-url", service, "--batch-size", "8", "--steps", "2"]
+          .concat(["--seq-len", "64", "--checkpoint-interval", "1", "--threads", "1", "--device", "cpu"])
+          .concat(["--loss", "grpo", "--lr", "1e-3", "--weight-sync", JSON.stringify([`policy+${server}`])])
         const { code, stderr, stdout } = yield* Bin.run(words, { cwd })
         assert.strictEqual(code, 0, stderr)
         assert.match(stdout, /steps +2\n/)
