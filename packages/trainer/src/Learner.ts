@@ -10,6 +10,7 @@
 import { Effect, type Scope } from "effect"
 import { Executor, type Program, type Resident } from "./exec/Executor.ts"
 import * as Onnx from "./graph/Onnx.ts"
+import * as Pieces from "./internal/Pieces.ts"
 import type { Objective } from "./loss/Objective.ts"
 import type { MicroBatch, Packed } from "./MicroBatch.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
@@ -62,15 +63,17 @@ export const make = Effect.fn("Learner.make")(function* (
 ): Effect.fn.Return<Learner, TrainerError, Executor | Scope.Scope> {
   const { objective, policy } = options
   const executor = yield* Executor
-  const trainGraph = TrainGraph.build(policy, objective, options.graph)
+  const trainGraph = yield* Pieces.yielding(() => TrainGraph.buildPieces(policy, objective, options.graph))
   const { metrics } = trainGraph
   const train = yield* Effect.mapError(
-    executor.load(Onnx.toOnnx(trainGraph.graph), { prepack: options.prepack ?? false }),
+    executor.load(yield* Pieces.yielding(() => Onnx.toOnnxPieces(trainGraph.graph)), {
+      prepack: options.prepack ?? false
+    }),
     failed("the training graph cannot be loaded")
   )
   const logprobs: Program | undefined = objective.needsReference
     ? yield* Effect.mapError(
-        executor.load(Onnx.toOnnx(TrainGraph.buildLogprobs(policy, options.graph))),
+        executor.load(yield* Pieces.yielding(() => Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, options.graph)))),
         failed("the reference graph cannot be loaded")
       )
     : undefined

@@ -11,10 +11,11 @@
  * Losses and gradients of micro-batches of one batch add up, and so do metrics (or are maximised: see `combine`), because the
  * denominators are in `token_weights`. Ids are not checked here: `MicroBatch.pack` does.
  */
-import { grad } from "./graph/Autodiff.ts"
+import { gradPieces } from "./graph/Autodiff.ts"
 import { Graph } from "./graph/Graph.ts"
 import type { DType } from "./graph/DType.ts"
 import type { Value } from "./graph/Value.ts"
+import { type Pieces, run } from "./internal/Pieces.ts"
 import * as LogprobHead from "./loss/LogprobHead.ts"
 import type { Metric, Objective, Tokens } from "./loss/Objective.ts"
 import type { Remat } from "./model/Decoder.ts"
@@ -148,11 +149,16 @@ const headOptions = (
 ): LogprobHead.HeadOptions => ({ chunks, entropy, gradient: headGradient ?? (isFrozen ? "forward" : "recompute") })
 
 /** The graph of a training step. */
-export const build = (policy: Policy, objective: Objective, options: TrainGraphOptions = defaults): TrainGraph => {
+export const build = (policy: Policy, objective: Objective, options: TrainGraphOptions = defaults): TrainGraph =>
+  run(buildPieces(policy, objective, options))
+
+/** The same in pieces. */
+export function* buildPieces(policy: Policy, objective: Objective, options: TrainGraphOptions): Pieces<TrainGraph> {
   const graph = new Graph(options.real)
   const inputs = commonInputs(graph, options.remat)
   const parameters = slices(graph, policy.layout)
   const { head, hidden } = policy.build(graph, (name) => parameters.get(name), inputs)
+  yield
   const isFrozen = ![...parameters.values()].includes(head)
   const candidates = candidatesOf(graph, objective, inputs.targetIds)
   const values = LogprobHead.logprobs(
@@ -197,7 +203,7 @@ export const build = (policy: Policy, objective: Objective, options: TrainGraphO
     0
   )
   const slots = policy.layout.slots
-  const gradients = grad(
+  const gradients = yield* gradPieces(
     graph,
     loss,
     slots.map(({ name }) => parameters.get(name)!)

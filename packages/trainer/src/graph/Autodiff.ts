@@ -7,11 +7,15 @@
 import type { Graph } from "./Graph.ts"
 import { isFloat } from "./DType.ts"
 import { GradientError } from "./GraphError.ts"
+import { type Pieces, run } from "../internal/Pieces.ts"
 import * as Recompute from "./Recompute.ts"
 import { zeros } from "./Rule.ts"
 import { rules } from "./Rules.ts"
 import type { CustomStep, Step } from "./Step.ts"
 import { showType, type Value } from "./Value.ts"
+
+/** Steps between two pieces. */
+const stepsAPiece = 500
 
 /**
  * Gradients of a scalar loss by each of `wrt`, of their shapes; zeros where the loss does not depend on one. No gradient passes
@@ -22,14 +26,23 @@ export const grad = (
   loss: Value,
   wrt: ReadonlyArray<Value>,
   stop: ReadonlySet<Value> = new Set()
-): ReadonlyArray<Value> => {
+): ReadonlyArray<Value> => run(gradPieces(g, loss, wrt, stop))
+
+/** The same in pieces. */
+export function* gradPieces(
+  g: Graph,
+  loss: Value,
+  wrt: ReadonlyArray<Value>,
+  stop: ReadonlySet<Value> = new Set()
+): Pieces<ReadonlyArray<Value>> {
   g.require(loss.shape.length === 0 && isFloat(loss.dtype), "grad", [loss], "the loss must be a real scalar")
   const steps = g.steps.slice()
   const active = activeValues(g, steps, wrt, stop)
   const recompute = Recompute.make(g)
   const kept = new Set(wrt)
   const gradients = new Map<Value, Value>([[loss, g.scalar(1, loss.dtype)]])
-  for (const step of steps.toReversed()) {
+  for (const [index, step] of steps.toReversed().entries()) {
+    if (index % stepsAPiece === 0) yield
     const dys = step.outputs.map((output) => gradients.get(output))
     const first = dys.find((dy) => dy !== undefined)
     if (first === undefined || !step.inputs.some((input) => input !== undefined && active.has(input))) continue

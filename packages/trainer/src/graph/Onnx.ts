@@ -10,9 +10,11 @@ import { byteSize, onnxCode } from "./DType.ts"
 import {
   type AttributeProtoSchema,
   ModelProtoSchema,
+  type NodeProtoSchema,
   type TensorProtoSchema,
   type ValueInfoProtoSchema
 } from "./gen/onnx_pb.ts"
+import { type Pieces, run } from "../internal/Pieces.ts"
 import type { Graph } from "./Graph.ts"
 import { InvalidGraph } from "./GraphError.ts"
 import { nodeOrder } from "./NodeOrder.ts"
@@ -33,37 +35,65 @@ const opset = 21n
 /** One mistake can show at every node: more than this many say no more. */
 const mostProblems = 8
 
+/** Nodes between two pieces. */
+const nodesAPiece = 1000
+
 /** The graph as bytes, and the files it refers to. */
-export const toOnnx = (graph: Graph): OnnxModel => {
+export const toOnnx = (graph: Graph): OnnxModel => run(toOnnxPieces(graph))
+
+/** The same in pieces: a message of protobuf may be written in parts, which its reader merges. */
+export function* toOnnxPieces(graph: Graph): Pieces<OnnxModel> {
   const nodes = nodeOrder(graph)
+  yield
   const used = new Set(nodes.flatMap(({ inputs }) => inputs))
   const initializers = graph.initializers.filter(({ value }) => used.has(value))
   validate(graph, nodes, initializers)
+  yield
   const folder = commonFolder(initializers)
-  const model = create(ModelProtoSchema, {
-    irVersion,
-    producerName: "atropos",
-    opsetImport: [
-      { domain: "", version: opset },
-      { domain: "com.microsoft", version: 1n }
-    ],
-    graph: {
-      name: "graph",
-      input: graph.inputs.map(valueInfo),
-      output: graph.outputs.map(valueInfo),
-      initializer: initializers.map((initializer) => tensor(initializer, folder)),
-      node: nodes.map(({ attributes, domain, inputs, op, outputs }) => ({
-        name: outputs[0]!.name,
-        opType: op,
-        domain,
-        input: inputs.map((value) => value?.name ?? ""),
-        output: outputs.map(({ name }) => name),
-        attribute: Object.entries(attributes).map(([name, value]) => ({ name, ...attribute(value) }))
-      }))
-    }
-  })
-  return { onnx: toBinary(ModelProtoSchema, model), external: { folder } }
+  const parts = [
+    bytes({
+      irVersion,
+      producerName: "atropos",
+      opsetImport: [
+        { domain: "", version: opset },
+        { domain: "com.microsoft", version: 1n }
+      ],
+      graph: {
+        name: "graph",
+        input: graph.inputs.map(valueInfo),
+        output: graph.outputs.map(valueInfo),
+        initializer: initializers.map((initializer) => tensor(initializer, folder))
+      }
+    })
+  ]
+  for (let at = 0; at < nodes.length; at += nodesAPiece) {
+    yield
+    parts.push(bytes({ graph: { node: nodes.slice(at, at + nodesAPiece).map(nodeProto) } }))
+  }
+  return { onnx: joined(parts), external: { folder } }
 }
+
+const bytes = (model: MessageInitShape<typeof ModelProtoSchema>): Uint8Array =>
+  toBinary(ModelProtoSchema, create(ModelProtoSchema, model))
+
+const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
+}
+
+const nodeProto = ({ attributes, domain, inputs, op, outputs }: Node): MessageInitShape<typeof NodeProtoSchema> => ({
+  name: outputs[0]!.name,
+  opType: op,
+  domain,
+  input: inputs.map((value) => value?.name ?? ""),
+  output: outputs.map(({ name }) => name),
+  attribute: Object.entries(attributes).map(([name, value]) => ({ name, ...attribute(value) }))
+})
 
 /** The folder that all constants in files lie in or below. */
 const commonFolder = (initializers: ReadonlyArray<Initializer>): string | undefined => {
@@ -87,13 +117,21 @@ const validate = (graph: Graph, nodes: ReadonlyArray<Node>, initializers: Readon
   graph.inputs.forEach(define)
   initializers.forEach(({ value }) => define(value))
   const bound = new Set<Dim>(graph.inputs.flatMap(({ shape }) => shape))
+  // There are few sizes, in many places.
+  const unknowns = new Map<Dim, ReadonlyArray<string>>()
+  const unknownIn = (size: Dim): ReadonlyArray<string> => {
+    if (typeof size === "number") return []
+    const found = unknowns.get(size) ?? dimSymbols(size).filter((symbol) => !bound.has(symbol))
+    unknowns.set(size, found)
+    return found
+  }
   for (const { inputs, op, outputs } of nodes) {
     for (const input of inputs) {
       if (input !== undefined && !defined.has(input.name)) problems.push(`${op} uses ${input.name} of another graph`)
     }
     outputs.forEach(define)
-    const unknown = outputs.flatMap(({ shape }) => shape.flatMap(dimSymbols)).filter((symbol) => !bound.has(symbol))
-    for (const symbol of new Set(unknown)) problems.push(`${op} has an axis of size ${symbol}, which no input has`)
+    for (const symbol of new Set(outputs.flatMap(({ shape }) => shape.flatMap(unknownIn))))
+      problems.push(`${op} has an axis of size ${symbol}, which no input has`)
   }
   if (graph.outputs.length === 0) problems.push("it has no output")
   if (problems.length > 0) throw new InvalidGraph({ problems: problems.slice(0, mostProblems) })

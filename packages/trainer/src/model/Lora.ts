@@ -4,6 +4,7 @@
  * s = alpha / r, or alpha / sqrt(r) when rank-stabilised (2312.03732). A starts uniform in ±1/sqrt(in) (PEFT's kaiming_uniform with
  * a = sqrt(5)), B at zero: before the first update the adapter changes nothing.
  */
+import { type Pieces, run } from "../internal/Pieces.ts"
 import { uniform } from "../policy/CounterRandom.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
 import * as Parameters from "./Parameters.ts"
@@ -54,13 +55,17 @@ export const layout = (
   )
 
 /** Values before the first update; equal seeds give equal ones. */
-export const initial = ({ size, slots }: Parameters.Layout, seed: number): Float32Array => {
+export const initial = (layout: Parameters.Layout, seed: number): Float32Array => run(initialPieces(layout, seed))
+
+/** The same in pieces: a million values take 75 ms. */
+export function* initialPieces({ size, slots }: Parameters.Layout, seed: number): Pieces<Float32Array> {
   const values = new Float32Array(size)
-  slots.forEach((slot, index) => {
-    if (!slot.name.endsWith(".lora_A.weight")) return
+  for (const [index, slot] of slots.entries()) {
+    if (!slot.name.endsWith(".lora_A.weight")) continue
+    yield
     const bound = 1 / Math.sqrt(slot.shape[1]!)
     const view = Parameters.view(values, slot)
     for (let at = 0; at < view.length; at++) view[at] = (2 * uniform(seed, index, at) - 1) * bound
-  })
+  }
   return values
 }

@@ -6,6 +6,7 @@
  */
 import { Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"
+import * as Pieces from "../internal/Pieces.ts"
 import * as HubModel from "./HubModel.ts"
 import * as Lora from "./Lora.ts"
 import type { Model } from "./Model.ts"
@@ -87,7 +88,7 @@ const adapted = Effect.fnUntraced(function* (base: Base, adapter: Lora.LoraSetti
     tokenizer: base.tokenizer,
     weights: ModelFolder.weights(base.config, base.entries),
     layout,
-    initial: Lora.initial(layout, seed),
+    initial: yield* Pieces.yielding(() => Lora.initialPieces(layout, seed)),
     adapter,
     write: (folder, parameters) => Peft.write(folder, { layout, adapter, parameters, base: base.name })
   }

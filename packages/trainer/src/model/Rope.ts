@@ -47,8 +47,10 @@ export const angles = (
   const lookUp = (name: string, ids: Value, count: number, step: number): Angles => {
     const table = (part: string, f: (radians: number) => number): Value => {
       const values = new (graph.real === "float64" ? Float64Array : Float32Array)(count * headDim)
-      for (let at = 0; at < values.length; at++) {
-        values[at] = f(step * Math.floor(at / headDim) * each[(at % headDim) % (headDim / 2)]!)
+      for (let row = 0; row < count; row++) {
+        const at = row * headDim
+        for (const [i, frequency] of each.entries()) values[at + i] = f(step * row * frequency)
+        values.copyWithin(at + headDim / 2, at, at + headDim / 2)
       }
       const initializer = graph.initializer(`rope.${name}.${part}`, graph.real, [count, headDim], values)
       return graph.reshape(graph.gather(initializer, ids), [rows, 1, width, headDim])

@@ -7,9 +7,10 @@
  * `entries` (L, 2, B, KV, T, D), and for large vocabularies `maxima` and `sums` (R, V / block) as `Sampler.Row` has them.
  */
 import { Graph } from "../graph/Graph.ts"
-import { type OnnxModel, toOnnx } from "../graph/Onnx.ts"
+import { type OnnxModel, toOnnxPieces } from "../graph/Onnx.ts"
 import type { Shape } from "../graph/Shape.ts"
 import type { Value } from "../graph/Value.ts"
+import { type Pieces, run } from "../internal/Pieces.ts"
 import type * as Decoder from "../model/Decoder.ts"
 import type { ModelConfig } from "../model/ModelConfig.ts"
 import type { Layout } from "../model/Parameters.ts"
@@ -54,7 +55,10 @@ const outputBlocks = (graph: Graph, logits: Value, inverseTemperatures: Value): 
 
 const elements = (shape: Shape): number => shape.reduce<number>((product, dim) => product * Number(dim), 1)
 
-export const make = (model: DecodableModel): DecodeModel => {
+export const make = (model: DecodableModel): DecodeModel => run(makePieces(model))
+
+/** The same in pieces. */
+export function* makePieces(model: DecodableModel): Pieces<DecodeModel> {
   const graph = new Graph()
   const { config, layout } = model
   const { headDim, kvHeads, layers, maxPositions, vocabSize: vocabulary } = config
@@ -80,9 +84,10 @@ export const make = (model: DecodableModel): DecodeModel => {
   graph.output("logits", logits)
   if (vocabulary > Sampler.smallVocabulary) outputBlocks(graph, logits, inverse)
   graph.output("entries", graph.concat(entries, 0))
+  yield
   const frozen = graph.initializers.reduce((sum, { value }) => sum + elements(value.shape), 0)
   return {
-    onnx: toOnnx(graph),
+    onnx: yield* toOnnxPieces(graph),
     parameters: frozen + layout.size,
     shape,
     vocabulary,

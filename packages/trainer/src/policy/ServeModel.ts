@@ -7,6 +7,7 @@
 import { type ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Layer, Path } from "effect"
 import type { DeviceKind } from "../exec/Executor.ts"
+import * as Pieces from "../internal/Pieces.ts"
 import * as Model from "../model/Model.ts"
 import * as Peft from "../model/Peft.ts"
 import type { ReadAdapter } from "./AdapterApi.ts"
@@ -30,13 +31,15 @@ export const layerEngine = (
 ): Layer.Layer<Engine.Engine | Tokenizer.Tokenizer, Engine.EngineFailed> =>
   Layer.mergeAll(
     Layer.unwrap(
-      Effect.sync(() =>
-        Engine.layer({
-          model: DecodeGraph.make(Model.decodable(model)),
-          initial: { policy: model.name, policyVersion: 0, parameters },
-          device,
-          settings
-        })
+      Effect.map(
+        Pieces.yielding(() => DecodeGraph.makePieces(Model.decodable(model))),
+        (decodable) =>
+          Engine.layer({
+            model: decodable,
+            initial: { policy: model.name, policyVersion: 0, parameters },
+            device,
+            settings
+          })
       )
     ),
     Layer.succeed(Tokenizer.Tokenizer, model.tokenizer)
