@@ -58,7 +58,7 @@ const fromScratch = Effect.fn("Up.fromScratch")(function* (
   recipe: Recipe.Recipe,
   { seed, seqLen }: TrainerSettings["trainer"]
 ) {
-  const model = TinyModel.make({ characters: recipe.characters, seed, maxPositions: seqLen })
+  const model = yield* TinyModel.makeYielding({ characters: recipe.characters, seed, maxPositions: seqLen })
   const { encode } = model.tokenizer
   const { batchSize, learningRate, steps } = recipe.warmStart
   const progress = yield* Progress.make({ unit: "warm-up steps", total: steps, done: 0 })
