@@ -4,6 +4,7 @@
  * Follows atroposlib/utils/advantages.py and best_of_n_selection.py of the original; variances are population variances.
  */
 import { Result, Schema } from "effect"
+import { masked } from "./Trajectory.ts"
 
 /** The rewards say nothing about which step was better. */
 export class ConstantRewards extends Schema.TaggedError<ConstantRewards>()("ConstantRewards", {
@@ -76,6 +77,63 @@ export const groupRelative = (
   return Float64Array.from(rewards_G, (reward) => (reward - mean) / scale)
 }
 
+/**
+ * Turn-level advantages of multi-turn rollouts (MT-GRPO, 2505.11821): the reward of turn k, standardised over the rollouts at that turn,
+ * plus `outcomeWeight` times the standardised outcome. A rollout that has ended counts 0 at the turns it does not have; what does not
+ * vary is divided by 1. (G, K_i) in, (G, K_i) out.
+ */
+export const turnLevel = (
+  rewards_G_K: ReadonlyArray<ReadonlyArray<number>>,
+  outcomes_G: ReadonlyArray<number>,
+  { outcomeWeight = 1 }: { readonly outcomeWeight?: number } = {}
+): Array<Array<number>> => {
+  const outcomes = standardized(outcomes_G)
+  const turns = Math.max(0, ...rewards_G_K.map((rewards) => rewards.length))
+  const byTurn = Array.from({ length: turns }, (_, turn) =>
+    standardized(rewards_G_K.map((rewards) => rewards[turn] ?? 0))
+  )
+  return rewards_G_K.map((rewards, rollout) =>
+    rewards.map((_, turn) => byTurn[turn]![rollout]! + outcomeWeight * (outcomes[rollout] ?? 0))
+  )
+}
+
+/** A sequence has another number of answers than it has advantages. */
+export class TurnMismatch extends Schema.TaggedError<TurnMismatch>()("TurnMismatch", {
+  answers: Schema.Natural,
+  advantages: Schema.Natural
+}) {
+  override get message() {
+    return `the sequence has ${this.answers} trained spans and ${this.advantages} advantages: there must be one for each answer`
+  }
+}
+
+/** Token-level advantages (T): each contiguous trained span of the mask has its turn's advantage, all else 0. */
+export const overTurns = (
+  mask: ArrayLike<number>,
+  advantages_K: ReadonlyArray<number>
+): Result.Result<Float32Array, TurnMismatch> => {
+  const advantages_T = new Float32Array(mask.length)
+  let answers = 0
+  for (let t = 0; t < mask.length; t++) {
+    if (mask[t] === masked) continue
+    if (t === 0 || mask[t - 1] === masked) answers++
+    advantages_T[t] = advantages_K[answers - 1] ?? 0
+  }
+  return answers === advantages_K.length
+    ? Result.succeed(advantages_T)
+    : Result.fail(new TurnMismatch({ answers, advantages: advantages_K.length }))
+}
+
+/**
+ * Advantages of alternative steps from one state: A_i = r_i + γ V(s'_i) - V(s). Not centred: `value` is what the state is worth, and
+ * an end of the episode has the value 0.
+ */
+export const stepwise = (
+  steps_G: ReadonlyArray<{ readonly reward: number; readonly nextValue: number }>,
+  value: number,
+  { discount = 1 }: { readonly discount?: number } = {}
+): Array<number> => steps_G.map(({ nextValue, reward }) => reward + discount * nextValue - value)
+
 /** Index of the best alternative: by primary score, ties by secondary, then the earliest. Undefined for no alternatives. */
 export const bestIndex = (
   primary: ReadonlyArray<number>,
@@ -94,6 +152,13 @@ export const bestIndex = (
   return primary.length === 0
     ? undefined
     : primary.reduce((best, _, index) => (isBetter(index, best) ? index : best), 0)
+}
+
+const standardized = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const { mean, variance } = stats(values) ?? { mean: 0, variance: 0 }
+  // Rounding leaves a constant a deviation of its last digits.
+  const deviation = values.every((value) => value === values[0]) ? 1 : Math.sqrt(variance)
+  return values.map((value) => (value - mean) / deviation)
 }
 
 const flatten = (nested: Nested): ReadonlyArray<number> =>

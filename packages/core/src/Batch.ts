@@ -13,4 +13,6 @@ export interface Batch {
   /** 1 at the first delivery. */
   readonly deliveries: number
   readonly groups: ReadonlyArray<ScoredGroup>
+  /** When this process got it, in milliseconds since the epoch, where somebody wrote that down. */
+  readonly claimedAt?: number
 }

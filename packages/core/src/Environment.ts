@@ -5,7 +5,7 @@
  * environment sees a name, settings and effects. `score` decides from the trajectories alone wherever it can, which is what makes
  * it testable by property (`Laws`). Replaces the original's `BaseEnv` (atroposlib/envs/base.py); `Rollout` runs it.
  */
-import { Context, Effect, Layer, type Option, type Schema, type Stream } from "effect"
+import { Context, Effect, Layer, type Option, type Schema, type Scope, type Stream } from "effect"
 import type { EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import * as EnvironmentSettings from "./EnvironmentSettings.ts"
 import * as ClosedEnvironment from "./internal/ClosedEnvironment.ts"
@@ -20,6 +20,8 @@ export interface RolloutGroup extends Pick<
   "refLogprobs" | "generationParams" | "groupOverrides" | "images" | "distillTokenIds" | "distillLogprobs"
 > {
   readonly trajectories: ReadonlyArray<Trajectory>
+  /** One per trajectory where the group was judged while it was made (alternatives of a turn, solved rows): `score` is not asked about it. */
+  readonly scores?: ReadonlyArray<Score>
 }
 
 /** What an item gave: one group (a plain array), or several, and items to be put back in the queue. */
@@ -35,30 +37,56 @@ export type Score =
 /** Held-out items, rolled out with evaluation limits and judged by the same `score`. */
 export interface EvaluationDefinition<Item, E, R> {
   readonly items: Stream.Stream<Item, E, R>
-  readonly collectTrajectories: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory>, E, R>
+  readonly collectTrajectories: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory> | RolloutGroup, E, R>
   /** Whether a score counts as solved. Default: above 0. */
   readonly isCorrect?: (score: number) => boolean
 }
 
 /** What `atropos validate` and property tests hold an environment to. */
-export interface Claims<Item> {
-  /** Completions that must get the best score of the range. */
-  readonly gold: (item: Item) => ReadonlyArray<string>
-  /** Completions that must get less. */
-  readonly wrong: (item: Item) => ReadonlyArray<string>
+export interface TestableClaims<Item> {
+  /** Completions, or whole episodes, that must get the best score of the range. */
+  readonly gold: (item: Item) => ReadonlyArray<string | Trajectory>
+  /** Completions, or whole episodes, that must get less. */
+  readonly wrong: (item: Item) => ReadonlyArray<string | Trajectory>
   readonly scoreRange: readonly [minimum: number, maximum: number]
+}
+
+/** Why nobody can say beforehand what is right and what is wrong: rows that are solved already, scores that somebody else gives. */
+export interface Untestable {
+  readonly untestable: string
+  /** Default: any finite number. */
+  readonly scoreRange?: readonly [minimum: number, maximum: number]
+}
+
+export type Claims<Item> = TestableClaims<Item> | Untestable
+
+/** What a judged group of a training item means for later ones. */
+export interface FollowUp<Item> {
+  /** Items to be put in the queue. */
+  readonly requeue?: ReadonlyArray<Item>
+  /** Why this group is not to be trained on: too easy for its level, say. It is counted and logged as unscorable. */
+  readonly leaveOut?: string
+}
+
+/** A group with a number for each of its trajectories. */
+export interface JudgedGroup extends RolloutGroup {
+  readonly values: ReadonlyArray<number>
 }
 
 export interface Definition<Item, E, R> {
   /** Items from `cursor` on, in an order that depends on settings (and `state`) alone; cursor = items already taken. */
   readonly items: (cursor: number) => Stream.Stream<Item, E, R>
   readonly collectTrajectories: (item: Item) => Effect.Effect<Rollouts<Item>, E, R>
-  /** One score per trajectory, in their order. */
-  readonly score: (
+  /** One score per trajectory, in their order. May be left out where every group brings its scores. */
+  readonly score?: (
     item: Item,
     group: ReadonlyArray<Trajectory>
   ) => Effect.Effect<ReadonlyArray<Score>, Unscorable | E, R>
+  /** Told of every group of a training item once it is judged, never of evaluations: where a curriculum learns and items are followed up. */
+  readonly afterScore?: (item: Item, group: JudgedGroup) => Effect.Effect<FollowUp<Item> | void, E, R>
   readonly evaluation?: EvaluationDefinition<Item, E, R>
+  /** Figures of its own, recorded beside those of its rollouts at every step: a curriculum's level, a judge's bias. */
+  readonly metrics?: Effect.Effect<{ readonly [name: string]: number }, never, R>
   /** State beside the cursor (a curriculum, say) that must survive a restart: JSON out, JSON in. Items under way count in it already. */
   readonly state?: {
     readonly save: Effect.Effect<unknown>
@@ -98,8 +126,8 @@ export interface EvaluationWork {
 /** An item with the environment's claims about it, for `validate`. */
 export interface ClaimedItem {
   readonly label: string
-  readonly gold: ReadonlyArray<string>
-  readonly wrong: ReadonlyArray<string>
+  readonly gold: ReadonlyArray<Trajectory>
+  readonly wrong: ReadonlyArray<Trajectory>
   /** Scores these trajectories as one group. */
   readonly score: (
     group: ReadonlyArray<Trajectory>
@@ -121,8 +149,11 @@ export interface EnvironmentShape {
   }>
   readonly claims: Option.Option<{
     readonly scoreRange: readonly [minimum: number, maximum: number]
+    /** Why its items have neither gold nor wrong answers, where they have none. */
+    readonly untestable?: string
     readonly items: Stream.Stream<ClaimedItem, EnvironmentError>
   }>
+  readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
 }
 
 export class Environment extends Context.Service<Environment, EnvironmentShape>()("@atropos/core/Environment") {}
@@ -144,14 +175,17 @@ export interface EnvironmentLayer<A, E, R> {
 export { field } from "./EnvironmentSettings.ts"
 export const settings = EnvironmentSettings.make
 
-/** An environment as a layer: `make` gets the settings and returns the definition, in whose effects it may use other services. */
+/**
+ * An environment as a layer: `make` gets the settings and returns the definition, in whose effects it may use other services. What `make`
+ * acquires (a process, a connection) lives as long as the layer.
+ */
 export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1>(
   name: string,
   settings: EnvironmentSettings.Settings<A>,
   // Errors of any kind, different ones in each place: they all become the cause of an `EnvironmentError`.
   make: (settings: A) => Effect.Effect<Definition<Item, unknown, R>, E1, R1>
-): EnvironmentLayer<A, E1, R | R1> => {
-  const build = (chosen: A): Layer.Layer<Environment, E1, R | R1> =>
+): EnvironmentLayer<A, E1, R | Exclude<R1, Scope.Scope>> => {
+  const build = (chosen: A): Layer.Layer<Environment, E1, R | Exclude<R1, Scope.Scope>> =>
     Layer.effect(
       Environment,
       Effect.gen(function* () {

@@ -32,7 +32,11 @@ export const commonFields = {
   ),
   evalLimitRatio: field(Schema.Finite, 0.5, "share of the workers left to training under LIMIT_TRAIN"),
   maxTokenLength: field(positive, 2048, "longest generation, tokens"),
-  inferenceWeight: field(Schema.Finite, 1, "share of the inference servers relative to other environments"),
+  inferenceWeight: field(
+    Schema.Finite,
+    1,
+    "weight among environments: share of the batches within one program, of the inference servers between programs"
+  ),
   batchSize: field(Schema.Int, -1, "sequences per batch where the service does not say; what it says wins"),
   maxBatchesOffpolicy: field(
     Schema.Int,
@@ -58,19 +62,19 @@ export const commonFields = {
   useWandb: field(
     Schema.Boolean,
     true,
-    "accepted, without effect so far: figures go to the log and to the trajectory service, not to Weights & Biases"
+    "figures go to Weights & Biases too, where there is a key in WANDB_API_KEY; given without a key: to a folder for wandb-sync"
   ),
-  wandbName: field(Schema.NullOr(Schema.String), null, "name announced to the service; null: the environment's own"),
+  wandbName: field(
+    Schema.NullOr(Schema.String),
+    null,
+    "name announced to the service, and the beginning of the name of the run in Weights & Biases; null: the environment's own"
+  ),
   numRolloutsToKeep: field(
     Schema.Int,
     32,
-    "accepted, without effect so far: groups in a table of rollouts; the service keeps rollouts for browsing"
+    "groups in the table train/rollouts, the newest; for sinks that take tables (Weights & Biases, TensorBoard)"
   ),
-  numRolloutsPerGroupForLogging: field(
-    Schema.Int,
-    1,
-    "accepted, without effect so far: rollouts of a group in that table; -1: all"
-  ),
+  numRolloutsPerGroupForLogging: field(Schema.Int, 1, "rollouts of a group in that table; -1: all"),
   minItemsSentBeforeLogging: field(
     Schema.Int,
     2,

@@ -84,24 +84,24 @@ export const inRange = Effect.fn("Laws.inRange")(function* <E, R>(
 /** Beside a wrong answer, every gold answer gets the top of the range and the wrong one less. */
 export const goldOnTop = Effect.fn("Laws.goldOnTop")(function* <E, R>(
   score: ScoreGroup<E, R>,
-  gold: ReadonlyArray<string>,
-  wrong: ReadonlyArray<string>,
+  gold: ReadonlyArray<string | Trajectory>,
+  wrong: ReadonlyArray<string | Trajectory>,
   [, maximum]: Range
 ) {
-  const group = [...gold, ...wrong].map((completion) => trajectoryOf(completion))
+  const group = [...gold, ...wrong].map((one) => (typeof one === "string" ? trajectoryOf(one) : one))
   const scores = yield* score(group)
   const low = gold.findIndex((_, index) => scores[index] !== maximum)
   if (low !== -1) {
     return yield* new LawBroken({
       law: "gold",
-      message: `the gold answer ${JSON.stringify(gold[low])} got ${scores[low]}; it must get ${maximum}`
+      message: `the gold answer ${JSON.stringify(group[low]!.completion)} got ${scores[low]}; it must get ${maximum}`
     })
   }
   const high = wrong.findIndex((_, index) => !(scores[gold.length + index]! < maximum))
   if (high === -1) return
   return yield* new LawBroken({
     law: "wrong",
-    message: `the wrong answer ${JSON.stringify(wrong[high])} got ${scores[gold.length + high]}; it must get less than ${maximum}`
+    message: `the wrong answer ${JSON.stringify(group[gold.length + high]!.completion)} got ${scores[gold.length + high]}; it must get less than ${maximum}`
   })
 })
 

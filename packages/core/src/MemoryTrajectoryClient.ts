@@ -222,7 +222,11 @@ export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Traje
           found.batch = { ...found.batch, leaseUntil: now + Duration.toMillis(lease) }
         })
       ),
-    recordMetrics: () => Effect.void
+    recordMetrics: () => Effect.void,
+    // Nobody can look.
+    servesViewers: Effect.succeed(false),
+    recordPieces: () => Effect.void,
+    recordReport: () => Effect.void
   }
 }
 

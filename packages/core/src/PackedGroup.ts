@@ -4,7 +4,7 @@
  * Layout, all little-endian; every part starts at a multiple of 8 bytes:
  *
  *     "ATPG" | version u32 = 1 | bytes of shape u32 | bytes of rest u32      16 bytes
- *     shape    JSON: { sequences, tokens, env_id, policy_versions, sections: [[name, type, length], …] }
+ *     shape    JSON: { sequences, tokens, env_id, policy_versions, traceparent?, sections: [[name, type, length], …] }
  *     rest     JSON: { messages, generation_params, overrides, group_overrides, images }, those that are given
  *     sections in the order told: "i32", "f32" or "f64" numbers
  *
@@ -110,6 +110,7 @@ export const encode = (group: ScoredGroup): Uint8Array => {
       tokens: tokens.reduce((sum, row) => sum + row.length, 0),
       env_id: group.envId ?? null,
       policy_versions: group.policyVersions ?? null,
+      traceparent: group.traceparent,
       sections: sections.map(([name, type, numbers]) => [name, type, numbers.length])
     })
   )
@@ -188,7 +189,8 @@ export const decode = (bytes: Uint8Array): Result.Result<ScoredGroup, PackedGrou
       ...(shape.env_id !== null && { envId: shape.env_id }),
       ...(distillTokenIds && { distillTokenIds }),
       ...(distillLogprobs && { distillLogprobs }),
-      ...(shape.policy_versions && { policyVersions: shape.policy_versions })
+      ...(shape.policy_versions && { policyVersions: shape.policy_versions }),
+      ...(shape.traceparent && { traceparent: shape.traceparent })
     })
   })
 
@@ -201,3 +203,15 @@ export const envelope = (bytes: Uint8Array): Result.Result<Envelope, PackedGroup
     if (scores === undefined) return yield* failed("scores", "this section is missing")
     return { sequences, tokens, scores, envId: env_id, policyVersions: policy_versions }
   })
+
+/** The chats as they were sent, null where there are none; nothing else is looked at, and nothing is checked. */
+export const messages = (bytes: Uint8Array): Result.Result<unknown, PackedGroupError> =>
+  Result.flatMap(open(bytes), ({ rest }) =>
+    Result.try({
+      try: (): unknown => {
+        const parsed: unknown = JSON.parse(decoder.decode(rest))
+        return typeof parsed === "object" && parsed !== null && "messages" in parsed ? parsed.messages : null
+      },
+      catch: (cause) => new PackedGroupError({ field: "rest", message: String(cause) })
+    })
+  )

@@ -21,8 +21,11 @@ export interface Figures {
   readonly failures: number
   readonly retries: number
   readonly latencyMean: number
+  /** The population's, as the original. */
+  readonly latencyStd: number
   readonly latencyMax: number
   readonly latencyP95: number
+  readonly latencyP99: number
   /** Tokens generated per second of wall clock, from the first start to the last end in the buffer. */
   readonly tokensPerSecond: number
 }
@@ -63,14 +66,20 @@ const figuresOf = (attempts: ReadonlyArray<Attempt>): Figures => {
     tokens += generated
   }
   const sorted = latencies.subarray(0, count).sort()
+  const mean = count === 0 ? 0 : total / count
+  let squares = 0
+  for (const latency of sorted) squares += (latency - mean) ** 2
+  // Nearest rank: the smallest latency that at least this share does not exceed.
+  const quantile = (share: number): number => sorted[Math.max(0, Math.ceil(count * share) - 1)] ?? 0
   return {
     count,
     failures: attempts.length - count,
     retries,
-    latencyMean: count === 0 ? 0 : total / count,
+    latencyMean: mean,
+    latencyStd: count === 0 ? 0 : Math.sqrt(squares / count),
     latencyMax: sorted[count - 1] ?? 0,
-    // Nearest rank: the smallest latency that at least 95% do not exceed.
-    latencyP95: sorted[Math.max(0, Math.ceil(count * 0.95) - 1)] ?? 0,
+    latencyP95: quantile(0.95),
+    latencyP99: quantile(0.99),
     tokensPerSecond: to > from ? (tokens * 1000) / (to - from) : 0
   }
 }

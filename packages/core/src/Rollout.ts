@@ -32,17 +32,25 @@ export const run = (
   )
 
 /**
- * Runs several environments side by side, each with its own registration. One that fails is reported and the others go on; the
- * whole fails when all have failed.
+ * Runs several environments side by side, each with its own registration. Each fills of the batches what its weight is of the weights
+ * of all that run, and at least the share that it reserves. One that fails is reported and the others go on; the whole fails when all
+ * have failed.
  */
 export const runAll = Effect.fn("Rollout.runAll")(function* (
   environments: ReadonlyArray<EnvironmentShape>,
   options: Options = {}
 ) {
+  const running = new Set(environments)
+  const shareOf = (environment: EnvironmentShape) => (): number => {
+    let sum = 0
+    for (const { settings } of running) sum += settings.inferenceWeight
+    return sum > 0 ? environment.settings.inferenceWeight / sum : 1
+  }
   const exits = yield* Effect.forEach(
     uniqueNames(environments),
     ({ environment, name }) =>
-      Runner.run(environment, name, { ...defaults, ...options }).pipe(
+      Runner.run(environment, name, { ...defaults, ...options }, shareOf(environment)).pipe(
+        Effect.ensuring(Effect.sync(() => running.delete(environment))),
         Effect.tapCause((cause) =>
           Effect.logError("environment failed", { environment: name, reason: reasonOf(cause) })
         ),

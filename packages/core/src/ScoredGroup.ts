@@ -38,6 +38,8 @@ export interface ScoredGroup {
   readonly distillLogprobs?: ReadonlyArray<ReadonlyArray<Float32Array>>
   /** (G) trainer step whose weights sampled each sequence; not on the original's wire. */
   readonly policyVersions?: ReadonlyArray<number | null>
+  /** Where in its trace the group was sent (`Trace`); not on the original's wire. */
+  readonly traceparent?: string
 }
 
 /** Number of sequences, G. */

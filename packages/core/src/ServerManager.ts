@@ -18,7 +18,7 @@ import type {
   TrackedSession
 } from "./Inference.ts"
 import * as Adapters from "./inference/Adapters.ts"
-import type { Backend } from "./inference/Backend.ts"
+import type { Answer, Backend } from "./inference/Backend.ts"
 import * as Fleet from "./inference/Fleet.ts"
 import * as OpenAi from "./inference/OpenAi.ts"
 import * as Proxy from "./inference/Proxy.ts"
@@ -28,6 +28,7 @@ import * as Sglang from "./inference/Sglang.ts"
 import * as Transport from "./inference/Transport.ts"
 import * as Trl from "./inference/Trl.ts"
 import * as Vllm from "./inference/Vllm.ts"
+import { layerPlatform } from "./internal/platform.ts"
 import * as Reasoning from "./Reasoning.ts"
 import * as ServerSettings from "./ServerSettings.ts"
 import type { SlurmError } from "./Slurm.ts"
@@ -46,6 +47,8 @@ export interface ServerManagerShape {
   readonly complete: (request: TextRequest) => Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
   /** n answers to a chat without token tracking (judges, evaluation). */
   readonly answer: (request: ChatRequest) => Effect.Effect<ReadonlyArray<Choice>, InferenceError>
+  /** The same, with the token counts that the server bills. */
+  readonly ask: (request: ChatRequest) => Effect.Effect<Answer, InferenceError>
   /** n completions of token ids, as sampled. */
   readonly tokens: (request: TokensRequest) => Effect.Effect<ReadonlyArray<TokenChoice>, InferenceError>
   /** Top-k logprobs of every position of a prompt (teacher distillation). */
@@ -56,6 +59,8 @@ export interface ServerManagerShape {
   }) => Effect.Effect<TrackedSession, InferenceError, Scope.Scope>
   /** Number of servers; what `max_num_workers_per_node` is multiplied by. */
   readonly serverCount: number
+  /** What turns chats into prompts here, and counts tokens; absent where the servers alone do. */
+  readonly tokenizer?: TokenizerShape
   /** Name of the model the first server serves. */
   readonly modelName: string
   readonly metrics: Effect.Effect<ReadonlyArray<ServerMetrics>>
@@ -119,7 +124,7 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
         })
       })
     })
-  ).pipe(Layer.provide(platform))
+  ).pipe(Layer.provide(layerPlatform))
 
 /** The tokenizer the servers' settings name, else the one that is present. One for all: a session may move between servers. */
 const tokenizerOf = Effect.fnUntraced(function* (
@@ -138,14 +143,6 @@ const tokenizerOf = Effect.fnUntraced(function* (
   }
   return Context.get(yield* Layer.build(layerNamed(name)), Tokenizer)
 })
-
-// Loaded when a manager is built, so that whoever only asks for help need not wait for it.
-const platform = Layer.unwrap(
-  Effect.map(
-    Effect.promise(() => import("@effect/platform-node/NodeServices")),
-    (NodeServices) => NodeServices.layer
-  )
-)
 
 /** A manager over back ends of one's own making, each with the default limits: a policy in this process, say. */
 export const layerBackends = (
@@ -218,6 +215,7 @@ const make = Effect.fn("ServerManager.make")(function* (
     answer: Effect.fn("ServerManager.answer")((request) =>
       Effect.map(everyone.chat(request), ({ choices }) => choices)
     ),
+    ask: Effect.fn("ServerManager.ask")((request) => everyone.chat(request)),
     tokens: everyone.tokens,
     promptLogprobs: everyone.promptLogprobs,
     tracked: ({ preserveThinkBlocks } = {}) =>
@@ -232,6 +230,7 @@ const make = Effect.fn("ServerManager.make")(function* (
             })
           }),
     serverCount: members.length,
+    ...(tokenizer !== undefined && { tokenizer }),
     modelName: everyone.modelName,
     metrics: fleet.metrics,
     setWeight: fleet.setWeight

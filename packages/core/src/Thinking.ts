@@ -50,8 +50,9 @@ const shorten = (content: string, tokenizer: TokenizerShape, maxTokens: number):
   return shortened === "" ? "" : `... ${shortened}`
 }
 
+const think = { opening: /<think>/gi, closing: /<\/think>/gi, inside: /<think>(.*?)<\/think>/is }
 const formats = [
-  { opening: /<think>/gi, closing: /<\/think>/gi, inside: /<think>(.*?)<\/think>/is },
+  think,
   {
     opening: /<\|start_of_scratchpad\|>/g,
     closing: /<\|end_of_scratchpad\|>/g,
@@ -78,4 +79,26 @@ export const inside = (text: string): string | undefined => {
     if (match !== null) return match[1]?.trim()
   }
   return undefined
+}
+
+/**
+ * What stands after the only think block, trimmed: exactly one `<think>` and after it exactly one `</think>`, in any case. Otherwise there is
+ * no answer where thinking is required, and the text is the answer where it is not.
+ */
+export const answer = (text: string, isRequired = true): string | undefined => {
+  const after = afterOnlyBlock(text)
+  return after === undefined && !isRequired ? text : after
+}
+
+const afterOnlyBlock = (text: string): string | undefined => {
+  const [opened, ...moreOpened] = text.matchAll(think.opening)
+  const [closed, ...moreClosed] = text.matchAll(think.closing)
+  if (opened === undefined || closed === undefined || moreOpened.length > 0 || moreClosed.length > 0) return undefined
+  return opened.index < closed.index ? text.slice(closed.index + closed[0].length).trim() : undefined
+}
+
+/** What stands in the only `<answer>` tag after the first think block, trimmed; undefined where there is none, or more than one. */
+export const taggedAnswer = (text: string): string | undefined => {
+  const found = Array.from(strip(text).matchAll(/<answer>([\s\S]*?)<\/answer>/gi))
+  return found.length === 1 ? found[0]![1]!.trim() : undefined
 }

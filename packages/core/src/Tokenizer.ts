@@ -30,6 +30,8 @@ export interface TokenizerShape {
   /** Hub id, folder or `"bytes"`. */
   readonly name: string
   readonly vocabularySize: number
+  /** Tokens as they stand in the vocabulary, with their ids. Absent where the name says all there is to know. */
+  readonly vocabulary?: () => ReadonlyMap<string, number>
   readonly bosTokenId: number | undefined
   readonly eosTokenId: number | undefined
   /** Special tokens written out in `text` become their ids; `addSpecialTokens` (default true) adds those that frame a text, such as a BOS. */
@@ -160,6 +162,7 @@ const fromLibrary = (
   return {
     name,
     vocabularySize,
+    vocabulary: () => tokenizer.get_vocab(),
     bosTokenId: tokenizer.bos_token_id,
     eosTokenId: tokenizer.eos_token_id,
     encode: (text, { addSpecialTokens = true } = {}) =>

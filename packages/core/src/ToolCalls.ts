@@ -64,19 +64,19 @@ export const writeCalls = (message: Message): string =>
     ...[textOf(message)].filter((content) => content !== ""),
     ...(message.tool_calls ?? []).map(({ function: { arguments: json, name } }) => {
       const value = Option.getOrElse(decodeJson(json), () => json)
-      return `${start}${writeJson({ name, arguments: value })}</tool_call>`
+      return writeCall({ name, arguments: value })
     })
   ].join("\n")
 
 const letters = (integer: number): string => Math.abs(integer).toString(36)
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
-const Call = Schema.Struct({ name: Schema.NonEmptyString, arguments: Schema.Unknown })
-const decodeCall = Schema.decodeUnknownOption(Call)
+const WrittenCall = Schema.Struct({ name: Schema.NonEmptyString, arguments: Schema.Unknown })
+const decodeCall = Schema.decodeUnknownOption(WrittenCall)
 
 /** All calls, or none where one of them is malformed. */
-const readCalls = (text: string): ReadonlyArray<typeof Call.Type> => {
-  const calls: Array<typeof Call.Type> = []
+const readCalls = (text: string): ReadonlyArray<Call> => {
+  const calls: Array<Call> = []
   let closed = 0
   for (const [, json = ""] of text.matchAll(block)) {
     closed++
@@ -84,6 +84,64 @@ const readCalls = (text: string): ReadonlyArray<typeof Call.Type> => {
     if (Option.isSome(call)) calls.push(call.value)
   }
   return calls.length === closed && text.split(start).length - 1 === closed ? calls : []
+}
+
+/** A call by its name and arguments. */
+export interface Call {
+  readonly name: string
+  readonly arguments: unknown
+}
+
+/** All calls of a completion that can be read, in order; what is malformed or not closed is passed over. */
+export const callsOf = (text: string): ReadonlyArray<Call> =>
+  Array.from(text.matchAll(block)).flatMap(([, json = ""]) =>
+    Option.toArray(Option.flatMap(decodeJson(escapeControls(json)), decodeCall))
+  )
+
+/** A call as a model writes it. */
+export const writeCall = ({ arguments: value, name }: Call): string =>
+  `${start}${writeJson({ name, arguments: value })}</tool_call>`
+
+/**
+ * Whether a call does what an expected one does: the same name, and every expected argument with an equal value. Further arguments
+ * are allowed, at the top only.
+ */
+export const fulfils = (expected: Call, given: Call): boolean => {
+  if (expected.name !== given.name) return false
+  if (!isRecord(expected.arguments)) return isSameJson(expected.arguments, given.arguments)
+  const there = given.arguments
+  return (
+    isRecord(there) &&
+    Object.entries(expected.arguments).every(
+      ([key, value]) => Object.hasOwn(there, key) && isSameJson(value, there[key])
+    )
+  )
+}
+
+/** Equal as JSON: objects in any order of their keys. */
+const isSameJson = (a: unknown, b: unknown): boolean => {
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((one, at) => isSameJson(one, b[at]))
+  if (!isRecord(a) || !isRecord(b)) return a === b
+  const keys = Object.keys(a)
+  return (
+    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && isSameJson(a[key], b[key]))
+  )
+}
+
+/** Whether the given calls can be paired with the expected ones, each with one of its own and none left over (augmenting paths). */
+export const matchOneToOne = (expected: ReadonlyArray<Call>, given: ReadonlyArray<Call>): boolean => {
+  if (expected.length !== given.length) return false
+  const takenBy = new Map<number, number>()
+  const place = (index: number, tried: Set<number>): boolean =>
+    given.some((call, at) => {
+      if (tried.has(at) || !fulfils(expected[index]!, call)) return false
+      tried.add(at)
+      const other = takenBy.get(at)
+      if (other !== undefined && !place(other, tried)) return false
+      takenBy.set(at, index)
+      return true
+    })
+  return expected.every((_, index) => place(index, new Set()))
 }
 
 /** JSON as Python writes it (a blank after colon and comma): what models saw in training and chat templates write. */

@@ -65,10 +65,6 @@ export class HealthGroup extends HttpApiGroup.make("health")
 /** Training runs. */
 export class RunsGroup extends HttpApiGroup.make("runs")
   .add(
-    HttpApiEndpoint.get("list", "/runs", {
-      success: Schema.Struct({ runs: Schema.Array(Wire.Run) }),
-      error: common
-    }),
     HttpApiEndpoint.post("create", "/runs", { payload: Wire.RunSpec, success: Wire.Run, error: common })
       .annotate(Roles, trainers)
       .annotateMerge(describe("Registers a run; where it is registered already, answers with it unchanged.")),
@@ -98,11 +94,6 @@ export class RunsGroup extends HttpApiGroup.make("runs")
 /** The environments of a run, their view of its queue, and their saved state. */
 export class EnvironmentsGroup extends HttpApiGroup.make("environments")
   .add(
-    HttpApiEndpoint.get("list", "/runs/:run/environments", {
-      params: run,
-      success: Schema.Struct({ environments: Schema.Array(Wire.EnvironmentRow) }),
-      error: common
-    }),
     HttpApiEndpoint.post("register", "/runs/:run/environments", {
       params: run,
       payload: Wire.EnvironmentSpec,
@@ -126,6 +117,14 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
       success: HttpApiSchema.StreamSse({ data: Wire.EnvironmentStatus }),
       error: common
     }).annotateMerge(describe("The status now and whenever it changes, as server-sent events named `status`.")),
+    HttpApiEndpoint.post("report", "/runs/:run/environments/:envId/report", {
+      params: environment,
+      payload: Wire.EnvironmentReport,
+      success: HttpApiSchema.NoContent,
+      error: common
+    })
+      .annotate(Roles, environments)
+      .annotateMerge(describe("What the environment says of itself; the last report is kept.")),
     HttpApiEndpoint.get("loadState", "/runs/:run/state/:environment", {
       params: { run: Wire.Name, environment: Wire.Name },
       success: Wire.SavedState,
@@ -142,7 +141,7 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
   .middleware(Authorization)
   .prefix("/v1") {}
 
-/** Scored groups in, and back out for browsing. */
+/** Scored groups in. */
 export class GroupsGroup extends HttpApiGroup.make("groups")
   .add(
     HttpApiEndpoint.post("submit", "/runs/:run/groups", {
@@ -150,25 +149,19 @@ export class GroupsGroup extends HttpApiGroup.make("groups")
       payload: [Schema.Unknown, packed],
       success: Schema.Struct({ outcomes: Schema.Array(Wire.SubmitOutcome) }),
       error: [...common, wire.QueueFull]
-    })
-      .annotate(Roles, environments)
-      .annotateMerge(
-        describe(
-          "Stores groups durably, all or none: JSON `{ key, group }` or an array of them, or a packed list. A key is stored once."
-        )
-      ),
-    HttpApiEndpoint.get("browse", "/runs/:run/rollouts", {
+    }).annotateMerge(
+      describe(
+        "Stores groups durably, all or none: JSON `{ key, group }` or an array of them, or a packed list. A key is stored once."
+      )
+    ),
+    HttpApiEndpoint.post("recordPieces", "/runs/:run/pieces", {
       params: run,
-      query: Wire.RolloutQuery,
-      success: Wire.RolloutPage,
+      payload: Wire.Pieces,
+      success: HttpApiSchema.NoContent,
       error: common
-    }),
-    HttpApiEndpoint.get("rollout", "/runs/:run/rollouts/:id", {
-      params: batch,
-      success: [Wire.Rollout, packed],
-      error: common
-    })
+    }).annotateMerge(describe("Text of token ids, for people who look at tokens; what is known already stays."))
   )
+  .annotateEndpoints(Roles, environments)
   .middleware(RequestErrors)
   .middleware(Authorization)
   .prefix("/v1") {}
@@ -206,7 +199,7 @@ export class BatchesGroup extends HttpApiGroup.make("batches")
   .middleware(Authorization)
   .prefix("/v1") {}
 
-/** Metrics of steps, in and out. */
+/** Metrics of steps in. */
 export class MetricsGroup extends HttpApiGroup.make("metrics")
   .add(
     HttpApiEndpoint.post("record", "/runs/:run/metrics", {
@@ -214,25 +207,89 @@ export class MetricsGroup extends HttpApiGroup.make("metrics")
       payload: Wire.Metrics,
       success: HttpApiSchema.NoContent,
       error: common
-    }).annotate(Roles, ["environment", "trainer"]),
-    HttpApiEndpoint.get("list", "/runs/:run/metrics", {
-      params: run,
-      query: Wire.MetricsQuery,
-      success: Schema.Struct({ metrics: Schema.Array(Wire.MetricsRow) }),
-      error: common
-    })
+    }).annotate(Roles, ["environment", "trainer"])
   )
   .middleware(RequestErrors)
   .middleware(Authorization)
   .prefix("/v1") {}
 
+/**
+ * What people look at: runs, rollouts, metrics, environments, batches, those of ended runs too. The viewer needs nothing else but a
+ * run's summary, so that whatever can answer these can be viewed.
+ */
+export class ReadingGroup extends HttpApiGroup.make("reading")
+  .add(
+    HttpApiEndpoint.get("runs", "/runs", {
+      success: Schema.Struct({ runs: Schema.Array(Wire.RunRow) }),
+      error: common
+    }),
+    HttpApiEndpoint.get("rollouts", "/runs/:run/rollouts", {
+      params: run,
+      query: Wire.RolloutQuery,
+      success: Wire.RolloutPage,
+      error: common
+    }).annotateMerge(
+      describe(
+        "Stored groups, newest first. `text`: words that must all occur in a group's messages, as beginnings of words; quotes keep " +
+          "a phrase of whole words together."
+      )
+    ),
+    HttpApiEndpoint.get("rollout", "/runs/:run/rollouts/:id", {
+      params: batch,
+      success: [Wire.Rollout, packed],
+      error: common
+    }),
+    HttpApiEndpoint.get("pieces", "/runs/:run/pieces", {
+      params: run,
+      query: Wire.PiecesQuery,
+      success: Wire.Pieces,
+      error: common
+    }).annotateMerge(describe("Text of token ids, as environments told it; unknown ids are left out.")),
+    HttpApiEndpoint.get("metrics", "/runs/:run/metrics", {
+      params: run,
+      query: Wire.MetricsQuery,
+      success: Wire.MetricsPage,
+      error: common
+    }),
+    HttpApiEndpoint.get("metricsEvents", "/runs/:run/metrics/events", {
+      params: run,
+      query: Wire.MetricsEventsQuery,
+      success: HttpApiSchema.StreamSse({ data: Schema.Array(Wire.MetricsRow) }),
+      error: common
+    }).annotateMerge(
+      describe(
+        "Rows of metrics as they come, as server-sent events named `metrics`, each an array of rows under the id of its last one. " +
+          "They begin after the row of `after` or of the header Last-Event-ID, else with what comes from now on."
+      )
+    ),
+    HttpApiEndpoint.get("environments", "/runs/:run/environments", {
+      params: run,
+      success: Schema.Struct({ environments: Schema.Array(Wire.EnvironmentRow) }),
+      error: common
+    }),
+    HttpApiEndpoint.get("batches", "/runs/:run/batches", {
+      params: run,
+      success: Schema.Struct({ batches: Schema.Array(Wire.BatchRow) }),
+      error: common
+    }).annotateMerge(describe("The newest 100 batches, newest first."))
+  )
+  .middleware(RequestErrors)
+  .middleware(Authorization)
+  .prefix("/v1") {}
+
+const title = { title: "Atropos trajectory service", version: "1.0.0" }
+
 /** All of them. */
 export class TrajectoryApi extends HttpApi.make("atropos")
-  .add(HealthGroup, RunsGroup, EnvironmentsGroup, GroupsGroup, BatchesGroup, MetricsGroup)
+  .add(HealthGroup, ReadingGroup, RunsGroup, EnvironmentsGroup, GroupsGroup, BatchesGroup, MetricsGroup)
   .annotateMerge(
     OpenApi.annotations({
-      title: "Atropos trajectory service",
-      version: "1.0.0",
+      ...title,
       description: "Runs, environments, scored groups in, training batches out. See docs/protocol.md."
     })
   ) {}
+
+/** Those that a viewer of stored rollouts needs. */
+export class ReadingApi extends HttpApi.make("atropos")
+  .add(ReadingGroup)
+  .annotateMerge(OpenApi.annotations({ ...title, description: "Stored rollouts. See docs/protocol.md." })) {}

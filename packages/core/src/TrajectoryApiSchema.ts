@@ -49,8 +49,7 @@ export const RunSpec = wire({
   wandbProject: text
 })
 
-/** A run as the service knows it. */
-export const Run = wire({
+const run = {
   name: Schema.String,
   batchSize: Schema.Int,
   maxTokenLength: Schema.Int,
@@ -63,7 +62,13 @@ export const Run = wire({
   registered: Schema.Boolean,
   started: Schema.Boolean,
   currentStep: Schema.Int
-})
+}
+
+/** A run as the service knows it. */
+export const Run = wire(run)
+
+/** A run in a list; one that was reset, and whose name nobody has taken since, has `ended` and can only be read. */
+export const RunRow = wire({ ...run, ended: Schema.Boolean })
 
 /** What an environment announces. */
 export const EnvironmentSpec = wire({
@@ -88,7 +93,35 @@ export const Registration = Schema.Union([
   wire({ status: Schema.Literal("waiting") })
 ])
 
-/** A registered environment. */
+/** An inference server as an environment sees it: latencies in seconds, null before the first answer. */
+const server = wire({
+  server: text,
+  split: Schema.Literals(["train", "eval"]),
+  healthy: Schema.Boolean,
+  inFlight: Schema.Natural,
+  latencyMean: Schema.NullOr(Schema.Finite),
+  latencyP95: Schema.NullOr(Schema.Finite),
+  tokensPerSecond: Schema.NullOr(Schema.Finite),
+  failures: Schema.Natural
+})
+
+const report = {
+  /** Items being rolled out. */
+  running: Schema.Natural,
+  /** Groups the service has not answered for. */
+  unsent: Schema.Natural,
+  /** Items finished in the last minute. */
+  itemsPerMinute: Schema.Finite,
+  /** Rollouts that failed since the environment started. */
+  failures: Schema.Natural,
+  lastError: Schema.NullOr(wire({ at: Schema.Finite, message: text })),
+  servers: Schema.Array(server).check(Schema.isMaxLength(1024))
+}
+
+/** What an environment says of itself every few seconds. */
+export const EnvironmentReport = wire(report)
+
+/** A registered environment, with what it last said of itself and what the service has had of it. */
 export const EnvironmentRow = wire({
   envId: Schema.Int,
   name: Schema.String,
@@ -98,7 +131,13 @@ export const EnvironmentRow = wire({
   maxTokenLength: Schema.Int,
   minBatchAllocation: Schema.NullOr(Schema.Finite),
   connected: Schema.Boolean,
-  lastSeen: Schema.Finite
+  lastSeen: Schema.Finite,
+  /** Null before the first; `at` is when it came. */
+  report: Schema.NullOr(wire({ at: Schema.Finite, ...report })),
+  /** Its part of the sequences of the last 20 batches; null without any. */
+  share: Schema.NullOr(Schema.Finite),
+  /** Sequences that came in the last minute. */
+  rolloutsPerMinute: Schema.Finite
 })
 
 /** How full the queue is, as one environment sees it. */
@@ -175,8 +214,9 @@ export const LeaseExtension = wire({
 /** An environment's cursor and its own state. */
 export const SavedState = wire({ step: Schema.Int, value: Schema.Unknown })
 
-/** One stored group without its numbers. */
-export const RolloutRow = wire({
+const rowId = (what: string) => Schema.String.check(Schema.isPattern(/^\d{1,18}$/, { message: `an id of ${what}` }))
+
+const rollout = {
   id: Schema.String,
   environment: Schema.NullOr(Schema.String),
   envId: Schema.NullOr(Schema.Int),
@@ -186,33 +226,76 @@ export const RolloutRow = wire({
   sequences: Schema.Int,
   tokens: Schema.Int,
   scores: Schema.Array(Schema.Finite),
-  policyStep: Schema.NullOr(Schema.Int)
-})
+  policyStep: Schema.NullOr(Schema.Int),
+  /** The beginning of the last user message; null without messages, and until the group is indexed. */
+  preview: Schema.NullOr(Schema.String)
+}
+
+/** One stored group without its numbers. */
+export const RolloutRow = wire(rollout)
 
 /** A page of rollouts, newest first; `next` is the `before` of the page after. */
-export const RolloutPage = Schema.Struct({ rows: Schema.Array(RolloutRow), next: Schema.NullOr(Schema.String) })
-
-/** A stored group with everything in it. */
-export const Rollout = wire({
-  id: Schema.String,
-  envId: Schema.NullOr(Schema.Int),
-  createdAt: Schema.Finite,
-  sequences: Schema.Int,
-  tokens: Schema.Int,
-  scores: Schema.Array(Schema.Finite),
-  policyStep: Schema.NullOr(Schema.Int),
-  group: Schema.Unknown
+export const RolloutPage = wire({
+  rows: Schema.Array(RolloutRow),
+  next: Schema.NullOr(Schema.String),
+  /** Groups that match all filters; told on the first page, null on others. */
+  total: Schema.NullOr(Schema.Int),
+  /** Groups of the run whose text is not searched yet; told on the first page, null on others. */
+  unindexed: Schema.NullOr(Schema.Int)
 })
 
-/** Which rollouts. */
+/** A stored group with everything in it: the original's object of 14 keys and `policy_versions`. */
+export const Rollout = wire({ ...rollout, group: Schema.Unknown })
+
+/** Which rollouts. The score is the mean of a group's scores; the step is that of its batch. */
 export const RolloutQuery = wire({
   environment: Schema.optionalKey(Schema.String),
   stepFrom: Schema.optionalKey(Schema.Int),
   stepTo: Schema.optionalKey(Schema.Int),
   scoreFrom: Schema.optionalKey(Schema.Finite),
   scoreTo: Schema.optionalKey(Schema.Finite),
-  before: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^\d{1,19}$/, { message: "an id of a rollout" }))),
+  text: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1000))),
+  before: Schema.optionalKey(rowId("a rollout")),
   limit: Schema.optionalKey(positive(1000))
+})
+
+const largestTokenId = 2 ** 31 - 1
+
+const isTokenId = (text: string): boolean => /^\d{1,10}$/.test(text) && Number(text) <= largestTokenId
+
+/** Text of token ids. */
+export const Pieces = Schema.Struct({
+  pieces: Schema.Record(Schema.String, Schema.String.check(Schema.isMaxLength(1024))).check(
+    Schema.isMaxProperties(20_000),
+    Schema.makeFilter((pieces) => {
+      const odd = Object.keys(pieces).find((key) => !isTokenId(key))
+      return odd === undefined || `the keys should be token ids, not ${JSON.stringify(odd.slice(0, 100))}`
+    })
+  )
+})
+
+/** Which pieces; all where no ids are given. */
+export const PiecesQuery = wire({
+  ids: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isPattern(/^\d{1,10}(,\d{1,10}){0,9999}$/, { message: "token ids, separated by commas" })
+    )
+  )
+})
+
+/** A batch without its groups; `free` waits for a claimer. Newest first in lists. */
+export const BatchRow = wire({
+  id: Schema.String,
+  step: Schema.Int,
+  sequences: Schema.Int,
+  groups: Schema.Int,
+  state: Schema.Literals(["leased", "free", "acked"]),
+  /** Who claimed it last. */
+  leaseOwner: Schema.NullOr(Schema.String),
+  leaseUntil: Schema.NullOr(Schema.Finite),
+  deliveries: Schema.Int,
+  createdAt: Schema.Finite,
+  ackedAt: Schema.NullOr(Schema.Finite)
 })
 
 const metricValues = Schema.Record(Schema.String.check(Schema.isMaxLength(256)), Schema.Finite).check(
@@ -224,18 +307,26 @@ export const Metrics = wire({ source: Name, step: Schema.Int, values: metricValu
 
 /** Metrics as kept, `at` milliseconds since the epoch. */
 export const MetricsRow = wire({
+  id: Schema.String,
   source: Schema.String,
   step: Schema.Int,
   at: Schema.Finite,
   values: Schema.Record(Schema.String, Schema.Finite)
 })
 
+/** A page of metrics, oldest first; `next` is the `after` of the page after, null at the end. */
+export const MetricsPage = wire({ metrics: Schema.Array(MetricsRow), next: Schema.NullOr(Schema.String) })
+
 /** Which metrics. */
 export const MetricsQuery = wire({
+  after: Schema.optionalKey(rowId("a row of metrics")),
   source: Schema.optionalKey(Schema.String),
   fromStep: Schema.optionalKey(Schema.Int),
   limit: Schema.optionalKey(positive(10_000))
 })
+
+/** From where on metrics are told as they come: after a row, or from now on. */
+export const MetricsEventsQuery = wire({ after: Schema.optionalKey(rowId("a row of metrics")) })
 
 /** Whether the service can work. */
 export const Health = Schema.Struct({

@@ -80,6 +80,33 @@ export type SubmitOutcome =
   | { readonly status: "received" | "duplicate" }
   | { readonly status: "buffered"; readonly bufferSize: number }
 
+/** An inference server as an environment sees it; latencies in seconds, null before the first answer. */
+export interface ServerReport {
+  readonly server: string
+  readonly split: "train" | "eval"
+  readonly healthy: boolean
+  readonly inFlight: number
+  readonly latencyMean: number | null
+  readonly latencyP95: number | null
+  readonly tokensPerSecond: number | null
+  readonly failures: number
+}
+
+/** What an environment says of itself every few seconds, for people who look. */
+export interface EnvironmentReport {
+  /** Items being rolled out. */
+  readonly running: number
+  /** Groups the service has not answered for. */
+  readonly unsent: number
+  /** Items finished in the last minute. */
+  readonly itemsPerMinute: number
+  /** Rollouts that failed since the environment started. */
+  readonly failures: number
+  /** `at` in milliseconds since the epoch. */
+  readonly lastError: { readonly at: number; readonly message: string } | null
+  readonly servers: ReadonlyArray<ServerReport>
+}
+
 /** An environment's cursor and its own state, kept by the service under the environment's name. */
 export interface SavedState {
   readonly step: number
@@ -123,6 +150,11 @@ export interface TrajectoryClientShape {
     readonly step: number
     readonly values: { readonly [name: string]: number }
   }) => Effect.Effect<void, TrajectoryError>
+  /** Whether the service keeps what people look at: chats that no trainer asked for, the text of tokens, reports. */
+  readonly servesViewers: Effect.Effect<boolean, TrajectoryError>
+  /** The text of token ids; at most 20,000 at once. What is known already stays. */
+  readonly recordPieces: (pieces: ReadonlyMap<number, string>) => Effect.Effect<void, TrajectoryError>
+  readonly recordReport: (envId: number, report: EnvironmentReport) => Effect.Effect<void, TrajectoryError>
 }
 
 export class TrajectoryClient extends Context.Service<TrajectoryClient, TrajectoryClientShape>()(

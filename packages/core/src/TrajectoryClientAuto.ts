@@ -68,7 +68,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
     ack: (batch) => use((service) => service.ack(batch)),
     nack: (batch) => use((service) => service.nack(batch)),
     extend: (batch, lease) => use((service) => service.extend(batch, lease)),
-    recordMetrics: (metrics) => use((service) => service.recordMetrics(metrics))
+    recordMetrics: (metrics) => use((service) => service.recordMetrics(metrics)),
+    servesViewers: use((service) => service.servesViewers),
+    recordPieces: (pieces) => use((service) => service.recordPieces(pieces)),
+    recordReport: (envId, report) => use((service) => service.recordReport(envId, report))
   } satisfies TrajectoryClientShape
 })
 

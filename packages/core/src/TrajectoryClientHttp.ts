@@ -50,7 +50,9 @@ const bodyOf = {
   lease: encodeJson(Wire.Lease),
   extension: encodeJson(Wire.LeaseExtension),
   state: encodeJson(Wire.SavedState),
-  metrics: encodeJson(Wire.Metrics)
+  metrics: encodeJson(Wire.Metrics),
+  pieces: encodeJson(Wire.Pieces),
+  report: encodeJson(Wire.EnvironmentReport)
 }
 
 const packSubmission = (envId: number, groups: ReadonlyArray<KeyedGroup>): HttpBody.HttpBody =>
@@ -218,6 +220,17 @@ const make = Effect.fnUntraced(function* (options: Options) {
     recordMetrics: (metrics) =>
       bodyOf.metrics(metrics).pipe(
         Effect.flatMap((body) => http.send(setBody(post(`${path}/metrics`), body))),
+        Effect.asVoid
+      ),
+    servesViewers: Effect.succeed(true),
+    recordPieces: (pieces) =>
+      bodyOf.pieces({ pieces: Object.fromEntries(pieces) }).pipe(
+        Effect.flatMap((body) => http.send(setBody(post(`${path}/pieces`), body))),
+        Effect.asVoid
+      ),
+    recordReport: (envId, report) =>
+      bodyOf.report(report).pipe(
+        Effect.flatMap((body) => http.send(setBody(post(`${path}/environments/${envId}/report`), body))),
         Effect.asVoid
       )
   } satisfies TrajectoryClientShape

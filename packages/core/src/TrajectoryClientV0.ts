@@ -286,7 +286,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
     ack: () => Effect.void,
     nack: () => Effect.fail(unsupported("giving a batch back")),
     extend: () => Effect.void,
-    recordMetrics: () => Effect.fail(unsupported("recording metrics"))
+    recordMetrics: () => Effect.fail(unsupported("recording metrics")),
+    servesViewers: Effect.succeed(false),
+    recordPieces: () => Effect.fail(unsupported("keeping the text of tokens")),
+    recordReport: () => Effect.fail(unsupported("keeping reports"))
   } satisfies TrajectoryClientShape
 })
 

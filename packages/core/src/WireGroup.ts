@@ -231,6 +231,8 @@ export interface Received {
   readonly tokens: number
   readonly scores: ReadonlyArray<number>
   readonly envId: number | null
+  /** There are chats. */
+  readonly hasMessages: boolean
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
@@ -286,19 +288,21 @@ const withBytes = (checked: Checked, bytes: Uint8Array): Result.Result<Received,
     sequences: checked.sequences,
     tokens: checked.tokens,
     scores: checked.values.scores,
-    envId: checked.values.env_id
+    envId: checked.values.env_id,
+    hasMessages: (checked.values.messages?.length ?? 0) > 0
   }))
 
 const isWithin = ({ lengths }: ScanGroup.Scanned, limits: Limits | undefined): boolean =>
   limits === undefined ||
   (lengths.length <= limits.maxSequences && lengths.every((length) => length <= limits.maxTokensPerSequence))
 
-const fromScan = (bytes: Uint8Array, { envId, lengths, scores, spans }: ScanGroup.Scanned): Received => ({
+const fromScan = (bytes: Uint8Array, { envId, hasMessages, lengths, scores, spans }: ScanGroup.Scanned): Received => ({
   json: join(bytes, spans, asItCame),
   sequences: lengths.length,
   tokens: lengths.reduce((sum, length) => sum + length, 0),
   scores,
-  envId
+  envId,
+  hasMessages
 })
 
 /** Reads the body of a submission of one group. */

@@ -59,4 +59,58 @@ describe("Advantage", () => {
       assert.closeTo(advantages.reduce((sum, one) => sum + one, 0) / scale, 0, 1e-6)
     }
   )
+
+  it("standardises turn rewards over the rollouts at the same turn and adds the outcome's share", () => {
+    // Turn 0: 1, 0 is mean 0.5, deviation 0.5; turn 1: 1 and a rollout that has ended, 0; outcomes 2, 0.
+    const advantages = Advantage.turnLevel([[1, 1], [0]], [2, 0], { outcomeWeight: 0.5 })
+    assert.deepStrictEqual(advantages, [[1.5, 1.5], [-1.5]])
+    // What does not vary says nothing, and rounding makes no deviation of it.
+    assert.deepStrictEqual(
+      Advantage.turnLevel([[0.1], [0.1], [0.1]], [1, 1, 1])
+        .flat()
+        .map((one) => Math.abs(one) < 1e-15),
+      [true, true, true]
+    )
+    assert.deepStrictEqual(Advantage.turnLevel([], []), [])
+  })
+
+  it.prop(
+    "turn-level advantages keep the shape, and those of turns that all rollouts have sum to zero",
+    [Schema.Array(Schema.Tuple([Schema.Natural, Schema.Array(Schema.Natural)])).check(Schema.isMinLength(1))],
+    ([rollouts]) => {
+      const rewards = rollouts.map(([, turns]) => turns)
+      const advantages = Advantage.turnLevel(
+        rewards,
+        rollouts.map(([outcome]) => outcome)
+      )
+      assert.deepStrictEqual(
+        advantages.map((one) => one.length),
+        rewards.map((one) => one.length)
+      )
+      for (let turn = 0; rewards.every((turns) => turns.length > turn); turn++) {
+        assert.closeTo(
+          advantages.reduce((sum, turns) => sum + turns[turn]!, 0),
+          0,
+          1e-6
+        )
+      }
+    }
+  )
+
+  it("gives each answer's tokens the advantage of its turn, and everything else none", () => {
+    const mask = [-100, 5, 6, -100, -100, 7, -100]
+    assert.deepStrictEqual(Result.getOrThrow(Advantage.overTurns(mask, [1, -2])), Float32Array.of(0, 1, 1, 0, 0, -2, 0))
+    assert.deepStrictEqual(Result.getOrThrow(Advantage.overTurns([3, -100], [4])), Float32Array.of(4, 0))
+    const { message } = Result.getOrThrow(Result.flip(Advantage.overTurns(mask, [1])))
+    assert.match(message, /2 trained spans and 1 advantages/)
+  })
+
+  it("compares alternatives of a step by their reward and by what the next state is worth", () => {
+    const steps = [
+      { reward: 1, nextValue: 0 },
+      { reward: 0, nextValue: 0.5 }
+    ]
+    assert.deepStrictEqual(Advantage.stepwise(steps, 0.25), [0.75, 0.25])
+    assert.deepStrictEqual(Advantage.stepwise(steps, 0.25, { discount: 0 }), [0.75, -0.25])
+  })
 })

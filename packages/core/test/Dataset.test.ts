@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, FileSystem, Layer, Path, type Scope, Schema, Stream } from "effect"
+import { ConfigProvider, Effect, FileSystem, Layer, Logger, Path, type Scope, Schema, Stream } from "effect"
 import { NodeServices } from "@effect/platform-node"
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -111,12 +111,6 @@ describe("Dataset, files", () => {
       says: "missing.json, row 1, field answer"
     },
     {
-      name: "broken.jsonl",
-      text: '{"question": "q", "answer": "a"}\n{"question',
-      row: 2,
-      says: "broken.jsonl, line 2: not JSON"
-    },
-    {
       name: "cut.json",
       text: '[{"question": "q", "answer": "a"}, {"question": "q"',
       row: 2,
@@ -144,6 +138,33 @@ describe("Dataset, files", () => {
       )
     )
   }
+
+  it.effect("skips lines that are not JSON, and tells each with its number", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = yield* written(
+          folder,
+          "broken.jsonl",
+          `${problems.map((row) => JSON.stringify(row)).join("\n{oh\n")}\n{"question`
+        )
+        const said: Array<string> = []
+        const logger = Logger.layer([Logger.make(({ message }) => void said.push(String(message)))])
+        assert.deepStrictEqual(yield* rowsOf(path, Problem).pipe(Effect.provide(logger)), problems)
+        assert.match(said[0] ?? "", /skipped: .*broken\.jsonl, line 2: not JSON/)
+        assert.match(said[1] ?? "", /skipped: .*broken\.jsonl, line 4: not JSON/)
+        assert.match(said[2] ?? "", /broken\.jsonl: 2 of 4 lines are no JSON and were skipped/)
+      })
+    )
+  )
+
+  it.effect("fails where no line is JSON", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = yield* written(folder, "words.jsonl", "one\ntwo\n")
+        assert.include((yield* Effect.flip(rowsOf(path, Problem))).message, "no line can be read")
+      })
+    )
+  )
 
   for (const name of ["absent.jsonl", "absent.csv", "absent.parquet"]) {
     it.effect(`says that ${name} cannot be read`, () =>

@@ -14,14 +14,15 @@ const built = <Item>(definition: Environment.Definition<Item, Error, never>) =>
     })
   )
 
+const definitionOf = (): Environment.Definition<string, Error, never> => ({
+  items: (cursor) => Stream.fromIterable(["a", "b", "c"].slice(cursor)),
+  collectTrajectories: () => Effect.succeed([trajectory(0), trajectory(1)]),
+  score: (_, group) => Effect.succeed(group.map((_, index) => index))
+})
+
 /** An environment over three items, with whatever `definition` says otherwise. */
 const letters = (definition: Partial<Environment.Definition<string, Error, never>>) =>
-  built({
-    items: (cursor) => Stream.fromIterable(["a", "b", "c"].slice(cursor)),
-    collectTrajectories: () => Effect.succeed([trajectory(0), trajectory(1)]),
-    score: (_, group) => Effect.succeed(group.map((_, index) => index)),
-    ...definition
-  })
+  built({ ...definitionOf(), ...definition })
 
 const cut = (first: number) => ({ ...trajectory(first), finishReason: "length" })
 const pair = (first: number) => ({ trajectories: [trajectory(first), trajectory(first)] })
@@ -76,6 +77,97 @@ describe("Environment", () => {
     })
   )
 
+  it.effect("does not ask for scores of groups that bring theirs, and needs no score where all do", () =>
+    Effect.gen(function* () {
+      const solved = { ...pair(1), scores: [{ score: 1, overrides: { sft: true } }, 0.5] }
+      const { score: _, ...rest } = {
+        ...definitionOf(),
+        collectTrajectories: () => Effect.succeed({ groups: [solved] })
+      }
+      const [group] = yield* groupsOf(yield* built(rest))
+      assert.deepStrictEqual(group!.scores, Float64Array.of(1, 0.5))
+      assert.deepStrictEqual(group!.overrides, [{ sft: true }, {}])
+      assert.notProperty(group, "values")
+      const without = yield* built({ ...rest, collectTrajectories: () => Effect.succeed([trajectory(1)]) })
+      assert.match((yield* Effect.flip(groupsOf(without))).message, /no score, so every group has to bring its scores/)
+    })
+  )
+
+  it.effect("tells afterScore of judged groups; what it leaves out is not sent, what it asks for is put back", () =>
+    Effect.gen(function* () {
+      const told: Array<readonly [item: string, values: ReadonlyArray<number>]> = []
+      const environment = yield* letters({
+        collectTrajectories: () => Effect.succeed({ groups: [pair(1), pair(2)], requeue: ["x"] }),
+        score: (_, group) => Effect.succeed(group[0]!.tokens[0] === 1 ? [1, 1] : [{ score: 0 }, { score: 1 }]),
+        afterScore: (item, { trajectories, values }) =>
+          Effect.sync(() => {
+            told.push([item, values])
+            if (trajectories[0]!.tokens[0] === 1) return { leaveOut: "too easy", requeue: ["y"] }
+          }),
+        evaluation: {
+          items: Stream.make("e"),
+          collectTrajectories: () => Effect.succeed([trajectory(2), trajectory(2)])
+        }
+      })
+      const { groups, requeued, unscorable } = yield* (yield* firstOf(environment)).rollOut
+      assert.deepStrictEqual(
+        groups.map(({ scores }) => Array.from(scores)),
+        [[0, 1]]
+      )
+      assert.deepStrictEqual(
+        unscorable.map(({ message }) => message),
+        ["too easy"]
+      )
+      assert.deepStrictEqual(
+        requeued.map(({ label }) => label),
+        ['"x"', '"y"']
+      )
+      assert.deepStrictEqual(told, [
+        ["a", [1, 1]],
+        ["a", [0, 1]]
+      ])
+      // Evaluations are judged too, but nobody learns from them.
+      yield* Stream.runForEach(Option.getOrThrow(environment.evaluation), ({ evaluate }) => evaluate)
+      assert.strictEqual(told.length, 2)
+    })
+  )
+
+  it.effect("evaluates groups that bring their scores", () =>
+    Effect.gen(function* () {
+      const environment = yield* letters({
+        evaluation: {
+          items: Stream.make("e"),
+          collectTrajectories: () => Effect.succeed({ trajectories: [trajectory(0)], scores: [0.25] })
+        }
+      })
+      const [first] = yield* Stream.runCollect(Option.getOrThrow(environment.evaluation))
+      const [evaluated] = yield* first!.evaluate
+      assert.deepInclude(evaluated, { score: 0.25, correct: true })
+    })
+  )
+
+  it.effect("makes claims of completions and of whole episodes, or says why it can make none", () =>
+    Effect.gen(function* () {
+      const claimed = yield* letters({
+        claims: { scoreRange: [0, 1], gold: (item) => [item, trajectory(7)], wrong: () => ["no"] }
+      })
+      const { items, scoreRange, untestable } = Option.getOrThrow(claimed.claims)
+      const [first] = yield* Stream.runCollect(items)
+      assert.deepStrictEqual(
+        first!.gold.map(({ completion }) => completion),
+        ["a", "right"]
+      )
+      assert.strictEqual(first!.gold[1]!.tokens[0], 7)
+      assert.deepStrictEqual([scoreRange, untestable], [[0, 1], undefined])
+      const { score: _, ...rest } = { ...definitionOf(), claims: { untestable: "its rows are solved already" } }
+      const solved = Option.getOrThrow((yield* built(rest)).claims)
+      assert.strictEqual(solved.untestable, "its rows are solved already")
+      const [row] = yield* Stream.runCollect(solved.items)
+      assert.deepStrictEqual([row!.gold, row!.wrong], [[], []])
+      assert.strictEqual((yield* Effect.flip(row!.score([trajectory(1)])))._tag, "Unscorable")
+    })
+  )
+
   it.effect("names itself in the errors of its items, rollouts and scores, whose cause stays", () =>
     Effect.gen(function* () {
       const mishap = new TypeError("no such file")
@@ -88,6 +180,27 @@ describe("Environment", () => {
         const error = yield* Effect.flip(groupsOf(yield* letters(place)))
         assert.deepStrictEqual([error.environment, error.message, error.cause], ["letters", "no such file", mishap])
       }
+    })
+  )
+
+  it.effect("says in words what a source failed with, whatever it was", () =>
+    Effect.gen(function* () {
+      const words = Effect.fnUntraced(function* (failure: unknown) {
+        const environment = yield* Environment.Environment.pipe(
+          Effect.provide(
+            Environment.layer("letters", Environment.settings({}), () =>
+              Effect.succeed({ ...definitionOf(), items: () => Stream.fail(failure) })
+            )(),
+            { local: true }
+          )
+        )
+        return (yield* Effect.flip(groupsOf(environment))).message
+      })
+      assert.strictEqual(yield* words({ message: "no rows are left" }), "no rows are left")
+      assert.strictEqual(yield* words({ code: 7, at: ["rows"] }), '{"code":7,"at":["rows"]}')
+      assert.strictEqual(yield* words("no rows"), "no rows")
+      assert.strictEqual(yield* words(new TypeError()), "TypeError")
+      assert.strictEqual(yield* words(undefined), "undefined")
     })
   )
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, FileSystem, Logger, Option, References, Schema, Stream, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
+import * as Curriculum from "../src/Curriculum.ts"
 import * as Environment from "../src/Environment.ts"
 import { InferenceError } from "../src/Inference.ts"
 import * as MemoryTrajectoryClient from "../src/MemoryTrajectoryClient.ts"
@@ -527,6 +528,42 @@ describe("Rollout", () => {
     }).pipe(Effect.provide(layerParts))
   )
 
+  it.effect("a curriculum rises with what its groups come to, and stays where it is over a restart", () =>
+    Effect.gen(function* () {
+      const client = MemoryTrajectoryClient.make({ batchSize: 4 })
+      const spoolDirectory = yield* folder
+      const levels: Array<number> = []
+      const learning = Effect.gen(function* () {
+        const curriculum = yield* Curriculum.make({ levels: 9, window: 2, minimum: 2 })
+        return yield* numbers({
+          items: (cursor) =>
+            Stream.iterate(cursor, (n) => n + 1).pipe(
+              Stream.mapEffect((n) => Effect.map(curriculum.level, (level) => 100 * level + (n % 100)))
+            ),
+          score: (item) => {
+            levels.push(Math.floor(item / 100))
+            return Effect.succeed([0.9, 1])
+          },
+          afterScore: (item, { values }) =>
+            curriculum.record({ level: Math.floor(item / 100), average: (values[0]! + values[1]!) / 2 }),
+          state: curriculum.state,
+          metrics: curriculum.metrics,
+          settings: { maxNumWorkers: 1, maxBatchesOffpolicy: 2 }
+        })
+      })
+      const first = yield* start(yield* learning, client, { spoolDirectory })
+      yield* pass(3)
+      yield* Fiber.interrupt(first)
+      // An item is made before the one under way is judged.
+      assert.deepStrictEqual(levels, [1, 1, 1, 2])
+      yield* drain(client)
+      const second = yield* start(yield* learning, client, { spoolDirectory })
+      yield* pass(3)
+      yield* Fiber.interrupt(second)
+      assert.deepStrictEqual(levels.slice(4), [2, 2, 3, 3])
+    }).pipe(Effect.provide(layerParts))
+  )
+
   it.effect("reports an environment that cannot read its items, and lets the others go on", () =>
     Effect.gen(function* () {
       const client = MemoryTrajectoryClient.make({ batchSize: 2 })
@@ -588,6 +625,7 @@ describe("Rollout", () => {
       }
       const environment = yield* numbers({
         score: (item) => Effect.succeed(item % 2 === 0 ? [1, 1] : [0, 1]),
+        metrics: Effect.succeed({ "curriculum/level": 3 }),
         settings: { totalSteps: 2, maxBatchesOffpolicy: 2 }
       })
       const running = yield* start(environment, client, { spoolDirectory: yield* folder })
@@ -601,7 +639,8 @@ describe("Rollout", () => {
         "train/items_sent_to_api": 4,
         "train/completion_lengths": 2,
         "train/completion_lengths_std": 0,
-        "train/completion_lengths_p95": 2
+        "train/completion_lengths_p95": 2,
+        "curriculum/level": 3
       })
       assert.strictEqual(first?.values["train/items_rejected/identical_scores"], first?.values["train/items_rejected"])
       yield* Fiber.interrupt(running)

@@ -55,10 +55,14 @@ export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backen
   const attempt = <A>(question: Question<A>, want: Want, state: Attempts): Effect.Effect<A, InferenceError> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
-        const member = yield* fleet.take(want, restore)
+        const member = yield* Effect.withSpan(fleet.take(want, restore), "Inference.wait")
         const startedAt = yield* Clock.currentTimeMillis
         const isRetry = state.count++ > 0
         return yield* restore(withinTime(question.ask(member), member)).pipe(
+          Effect.tap((answer) => Effect.annotateCurrentSpan("inference.tokens", question.tokens(answer))),
+          Effect.withSpan("Inference.request", {
+            attributes: { "inference.server": member.backend.server, "inference.attempt": state.count }
+          }),
           Effect.onExit((exit) => {
             const outcome = outcomeOf(exit, question.tokens)
             // Interrupted: nothing was learnt.

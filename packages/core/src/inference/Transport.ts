@@ -74,7 +74,8 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
       yield* isDown(status) ? Effect.fail(statusError({ server, url, status, body: text, now: 0 })) : Effect.void
     }),
     // Undici's fetch is what Node's own is made of; only their declarations differ.
-    fetch: ((input: string, init: object) => Undici.fetch(input, { ...init, dispatcher })) as typeof globalThis.fetch
+    fetch: ((input: string, init: object) =>
+      Undici.fetch(input, { ...init, dispatcher })) as unknown as typeof globalThis.fetch
   }
 })
 

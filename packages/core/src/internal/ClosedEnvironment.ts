@@ -4,16 +4,17 @@
  * Every error becomes an `EnvironmentError` that names the environment, but for `Unscorable`. Of an item's groups the ones that
  * cannot be judged are left out and the others kept.
  */
-import { type Context, Effect, Formatter, Option, Stream } from "effect"
+import { Context, Effect, Formatter, Option, Stream, Tracer } from "effect"
 import type { Definition, EnvironmentShape, RolloutGroup, Score, Work } from "../Environment.ts"
 import { EnvironmentError, Unscorable } from "../EnvironmentError.ts"
 import type { Common } from "../EnvironmentSettings.ts"
+import * as Laws from "../Laws.ts"
 import type { Overrides, ScoredGroup } from "../ScoredGroup.ts"
 import type { Trajectory } from "../Trajectory.ts"
 import { messageOf } from "./messageOf.ts"
 
 export const make = <Item, E, R>({
-  context,
+  context: built,
   definition,
   encodedSettings,
   name,
@@ -25,7 +26,9 @@ export const make = <Item, E, R>({
   readonly definition: Definition<Item, E, R>
   readonly context: Context.Context<R>
 }): EnvironmentShape => {
-  const { collectTrajectories, evaluation, items, label = Formatter.formatJson, score } = definition
+  // Without the span it was built in: rollouts have spans of their own. (No environment needs that one, so R is what it was.)
+  const context = Context.omit(Tracer.ParentSpan)(built) as Context.Context<R>
+  const { afterScore, collectTrajectories, evaluation, items, label = Formatter.formatJson, score } = definition
   const crossing = (cause: unknown): EnvironmentError =>
     cause instanceof EnvironmentError
       ? cause
@@ -34,7 +37,9 @@ export const make = <Item, E, R>({
           message: messageOf(cause),
           cause
         })
-  const inside = <B>(effect: Effect.Effect<B, Unscorable | E, R>): Effect.Effect<B, EnvironmentError | Unscorable> =>
+  const inside = <B>(
+    effect: Effect.Effect<B, Unscorable | EnvironmentError | E, R>
+  ): Effect.Effect<B, EnvironmentError | Unscorable> =>
     effect.pipe(
       Effect.provideContext(context),
       Effect.mapError((error) => (error instanceof Unscorable ? error : crossing(error)))
@@ -42,31 +47,38 @@ export const make = <Item, E, R>({
   const failing = <B>(stream: Stream.Stream<B, E, R>): Stream.Stream<B, EnvironmentError> =>
     stream.pipe(Stream.provideContext(context), Stream.mapError(crossing))
 
-  const scored = Effect.fn("Environment.score")(function* (item: Item, trajectories: ReadonlyArray<Trajectory>) {
-    const scores = yield* score(item, trajectories)
+  const scored = Effect.fn("Environment.score")(function* (item: Item, { scores: given, trajectories }: RolloutGroup) {
+    if (given === undefined && score === undefined) return yield* crossing(new Error(noScores))
+    const scores = given ?? (score === undefined ? [] : yield* score(item, trajectories))
     if (scores.length !== trajectories.length) {
       return yield* new Unscorable({ message: `${scores.length} scores for ${trajectories.length} trajectories` })
     }
     return scores
   })
-  const judged = (item: Item, group: RolloutGroup): Effect.Effect<ScoredGroup | Unscorable, E, R> =>
-    scored(item, group.trajectories).pipe(
-      Effect.map((scores) => toScoredGroup(group, scores)),
-      Effect.catchIf(isUnscorable, (error) => Effect.succeed(error))
-    )
+  const judged = Effect.fnUntraced(
+    function* (item: Item, group: RolloutGroup) {
+      const scores = yield* scored(item, group)
+      const { leaveOut, requeue = [] } =
+        (yield* afterScore?.(item, { ...group, values: scores.map(scoreValue) }) ?? Effect.void) ?? {}
+      const outcome = leaveOut === undefined ? toScoredGroup(group, scores) : new Unscorable({ message: leaveOut })
+      return { outcome, requeue }
+    },
+    Effect.catchIf(isUnscorable, (error) => Effect.succeed({ outcome: error, requeue: [] }))
+  )
   const toWork = (item: Item): Work => ({
     label: label(item),
     rollOut: inside(
       Effect.gen(function* () {
         const rollouts = yield* collectTrajectories(item)
         const parts = "groups" in rollouts ? rollouts : { groups: [{ trajectories: rollouts }] }
-        const outcomes = yield* Effect.forEach(
+        const all = yield* Effect.forEach(
           parts.groups.filter(({ trajectories }) => trajectories.length > 0),
           (group) => judged(item, group)
         )
+        const outcomes = all.map(({ outcome }) => outcome)
         const groups = outcomes.filter((outcome): outcome is ScoredGroup => !isUnscorable(outcome))
         const unscorable = outcomes.filter(isUnscorable)
-        const requeued = (parts.requeue ?? []).map(toWork)
+        const requeued = [...(parts.requeue ?? []), ...all.flatMap(({ requeue }) => requeue)].map(toWork)
         if (unscorable[0] !== undefined && groups.length === 0 && requeued.length === 0) return yield* unscorable[0]
         return { groups, unscorable, requeued }
       }).pipe(Effect.withSpan("Environment.rollOut", { attributes: { "environment.name": name } }))
@@ -97,9 +109,10 @@ export const make = <Item, E, R>({
             label: label(item),
             evaluate: inside(
               Effect.gen(function* () {
-                const trajectories = yield* collectTrajectories(item)
-                const scores = yield* scored(item, trajectories)
-                return trajectories.map((trajectory, index) => {
+                const rollouts = yield* collectTrajectories(item)
+                const group = "trajectories" in rollouts ? rollouts : { trajectories: rollouts }
+                const scores = yield* scored(item, group)
+                return group.trajectories.map((trajectory, index) => {
                   const value = scoreValue(scores[index]!)
                   return { trajectory, score: value, correct: isCorrect(value) }
                 })
@@ -112,20 +125,38 @@ export const make = <Item, E, R>({
       save,
       restore: (saved: unknown) => restore(saved).pipe(Effect.provideContext(context), Effect.mapError(crossing))
     })),
-    claims: Option.map(Option.fromUndefinedOr(definition.claims), ({ gold, scoreRange, wrong }) => ({
-      scoreRange,
-      items: failing(items(0)).pipe(
-        Stream.map((item) => ({
-          label: label(item),
-          gold: gold(item),
-          wrong: wrong(item),
-          score: (group: ReadonlyArray<Trajectory>) =>
-            inside(Effect.map(scored(item, group), (scores) => scores.map(scoreValue)))
-        }))
-      )
-    }))
+    claims: Option.map(Option.fromUndefinedOr(definition.claims), (claims) => {
+      const isTestable = "gold" in claims
+      return {
+        scoreRange: claims.scoreRange ?? anyScore,
+        ...(!isTestable && { untestable: claims.untestable }),
+        items: failing(items(0)).pipe(
+          // A claim may be an episode that has to be played: none is made that nobody asks for.
+          Stream.rechunk(1),
+          Stream.map((item) => ({
+            label: label(item),
+            gold: isTestable ? claims.gold(item).map(asTrajectory) : [],
+            wrong: isTestable ? claims.wrong(item).map(asTrajectory) : [],
+            score: (trajectories: ReadonlyArray<Trajectory>) =>
+              inside(
+                score === undefined
+                  ? Effect.fail(new Unscorable({ message: noScores }))
+                  : Effect.map(scored(item, { trajectories }), (scores) => scores.map(scoreValue))
+              )
+          }))
+        )
+      }
+    }),
+    metrics: Effect.provideContext(definition.metrics ?? Effect.succeed({}), context)
   }
 }
+
+const noScores = "its definition has no score, so every group has to bring its scores"
+
+const anyScore = [-Number.MAX_VALUE, Number.MAX_VALUE] as const
+
+const asTrajectory = (claimed: string | Trajectory): Trajectory =>
+  typeof claimed === "string" ? Laws.trajectoryOf(claimed) : claimed
 
 const isUnscorable = (outcome: unknown): outcome is Unscorable => outcome instanceof Unscorable
 
@@ -140,7 +171,8 @@ const scoreValue = (score: Score): number => (typeof score === "number" ? score 
 const cutOff: Overrides = { finish_reason: "length" }
 
 /** The wire's view of a group: lists that no trajectory has are absent, logprobs only where all have them. */
-const toScoredGroup = ({ trajectories, ...beside }: RolloutGroup, scores: ReadonlyArray<Score>): ScoredGroup => {
+const toScoredGroup = (group: RolloutGroup, scores: ReadonlyArray<Score>): ScoredGroup => {
+  const { scores: _, trajectories, ...beside } = group
   const details = scores.map((score) => (typeof score === "number" ? { score } : score))
   const overrides = trajectories.map(({ finishReason }, index) => {
     const own = details[index]!.overrides

@@ -1,7 +1,6 @@
 /**
- * Cuts a growing text into the JSON values it holds, each with the line or row it came from, without parsing the whole.
- *
- * `lines`: one value per line, empty lines skipped. `elements`: the elements of one array, or values one after another.
+ * Cuts a growing text into the JSON values it holds, the elements of one array or values one after another, each with the row it
+ * is, without parsing the whole.
  */
 
 /** One value's text, and where it stands (counted from 1). */
@@ -18,23 +17,6 @@ export interface Cutter {
 }
 
 const blank = /^\s*$/
-
-export const lines = (): Cutter => {
-  let rest = ""
-  let row = 0
-  const piece = (text: string): ReadonlyArray<Piece> => {
-    row++
-    return blank.test(text) ? [] : [{ text, row }]
-  }
-  return {
-    push: (text) => {
-      const found = (rest + text).split("\n")
-      rest = found.pop() ?? ""
-      return found.flatMap(piece)
-    },
-    end: () => (blank.test(rest) ? [] : piece(rest))
-  }
-}
 
 const quote = 0x22
 const comma = 0x2c

@@ -1,14 +1,17 @@
 /**
  * Rows of a local `.jsonl`, `.json`, `.csv` or `.parquet` file as a stream of undecoded values with their line or row number.
  *
+ * A line of JSON Lines that is not JSON (a file cut off, a broken download) is told with its number, skipped and counted; a file
+ * without a single good one is an error.
  * Text is read in pieces of 256 KiB and parsed row by row; parquet is read by a worker thread: no file blocks the event loop.
  * CSV takes the first line as names and gives strings.
  */
-import { Array as Arr, Effect, FileSystem, Option, Stream } from "effect"
+import { Array as Arr, Effect, FileSystem, Option, Predicate, Result, Stream } from "effect"
 import { createReadStream } from "node:fs"
 import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { DatasetError } from "../DatasetError.ts"
+import * as JsonLines from "../JsonLines.ts"
 import * as JsonPieces from "./JsonPieces.ts"
 import { messageOf } from "./messageOf.ts"
 
@@ -35,37 +38,85 @@ export const read = (source: string, path: string): Rows<FileSystem.FileSystem> 
 const unreadable = (source: string, path: string, cause: unknown): DatasetError =>
   new DatasetError({ source, message: `${path} cannot be read: ${messageOf(cause)}`, cause })
 
-const json =
-  (makeCutter: () => JsonPieces.Cutter, unit: "line" | "row") =>
-  (source: string, path: string): Rows<FileSystem.FileSystem> =>
-    Stream.unwrap(
-      Effect.gen(function* () {
-        const files = yield* FileSystem.FileSystem
-        const cutter = makeCutter()
-        return files.stream(path, { chunkSize: 256 * 1024 }).pipe(
-          Stream.mapError((cause) => unreadable(source, path, cause)),
-          Stream.decodeText,
-          Stream.map(cutter.push),
-          Stream.concat(Stream.suspend(() => Stream.succeed(cutter.end()))),
-          Stream.filter(Arr.isReadonlyArrayNonEmpty),
-          Stream.flattenArray,
-          Stream.mapArrayEffect(
-            Effect.forEach(({ row, text }) =>
-              Effect.try({
-                try: (): Row => ({ value: JSON.parse(text), row, unit }),
-                catch: (cause) =>
+const parse = (text: string): Result.Result<unknown, unknown> => Result.try((): unknown => JSON.parse(text))
+
+const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const cutter = JsonPieces.elements()
+      return files.stream(path, { chunkSize: 256 * 1024 }).pipe(
+        Stream.mapError((cause) => unreadable(source, path, cause)),
+        Stream.decodeText,
+        Stream.map(cutter.push),
+        Stream.concat(Stream.suspend(() => Stream.succeed(cutter.end()))),
+        Stream.filter(Arr.isReadonlyArrayNonEmpty),
+        Stream.flattenArray,
+        Stream.mapArrayEffect(
+          Effect.forEach(({ row, text }) =>
+            Result.match(parse(text), {
+              onSuccess: (value) => Effect.succeed<Row>({ value, row, unit: "row" }),
+              onFailure: (cause) =>
+                Effect.fail(
                   new DatasetError({
                     source,
                     row,
-                    message: `${path}, ${unit} ${row}: not JSON: ${messageOf(cause)}`,
+                    message: `${path}, row ${row}: not JSON: ${messageOf(cause)}`,
                     cause
                   })
-              })
-            )
+                )
+            })
           )
         )
+      )
+    })
+  )
+
+/** Faults of a file that are told one by one; the rest is counted. */
+const toldFaults = 5
+
+const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const failed = (error: JsonLines.JsonLinesError): DatasetError =>
+        new DatasetError({ source, message: error.message, cause: error })
+      yield* Effect.mapError(JsonLines.inspect(path, "JSON of a row"), failed)
+      let rows = 0
+      const faults: Array<string> = []
+      const rowOf = (line: JsonLines.Line): Row | undefined => {
+        const value = line._tag === "Text" ? parse(line.text) : Result.fail(line.problem)
+        if (Result.isSuccess(value)) {
+          rows++
+          return { value: value.success, row: line.number, unit: "line" }
+        }
+        const reason = line._tag === "Text" ? `not JSON: ${messageOf(value.failure)}` : line.problem
+        faults.push(`${path}, line ${line.number}: ${reason}`)
+        return undefined
+      }
+      const report = Effect.suspend(() => {
+        if (faults.length === 0) return Effect.void
+        if (rows === 0) return Effect.fail(new DatasetError({ source, message: `no line can be read: ${faults[0]}` }))
+        return Effect.logWarning(
+          `${path}: ${faults.length} of ${rows + faults.length} lines are no JSON and were skipped`
+        )
       })
-    )
+      let told = 0
+      const tell = Effect.suspend(() => {
+        const news = faults.slice(told, toldFaults)
+        told += news.length
+        return Effect.forEach(news, (fault) => Effect.logWarning(`skipped: ${fault}`), { discard: true })
+      })
+      return JsonLines.read(path).pipe(
+        Stream.mapError(failed),
+        Stream.mapArrayEffect((lines) => {
+          const found = Arr.map(lines, rowOf)
+          return Effect.as(tell, found)
+        }),
+        Stream.filter(Predicate.isNotUndefined),
+        Stream.concat(Stream.fromEffectDrain(report))
+      )
+    })
+  )
 
 /** What csv-parse yields with `info`, and its errors' place. */
 interface CsvRecord {
@@ -134,9 +185,9 @@ const parquet = (source: string, path: string): Rows<FileSystem.FileSystem> =>
   )
 
 const readers: { readonly [extension: string]: (source: string, path: string) => Rows<FileSystem.FileSystem> } = {
-  ".jsonl": json(JsonPieces.lines, "line"),
-  ".ndjson": json(JsonPieces.lines, "line"),
-  ".json": json(JsonPieces.elements, "row"),
+  ".jsonl": jsonLines,
+  ".ndjson": jsonLines,
+  ".json": json,
   ".csv": csv,
   ".parquet": parquet
 }

@@ -1,2 +1,8 @@
-/** The words of whatever was thrown. */
-export const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+/** The words of whatever was thrown or failed with: of an error or of anything else with a message, its message. */
+import { Formatter, Predicate } from "effect"
+
+export const messageOf = (cause: unknown): string => {
+  if (cause instanceof Error && cause.message === "") return cause.name
+  if (Predicate.hasProperty(cause, "message") && typeof cause.message === "string") return cause.message
+  return Predicate.isObject(cause) ? Formatter.formatJson(cause) : String(cause)
+}

@@ -1,6 +1,7 @@
 /**
  * Reads a parquet file in a thread of its own, since decompressing a row group can take seconds: answers every "next" with up to
- * 1000 rows, and with null after the last. 64-bit integers become numbers where they are exact.
+ * 1000 rows, and with null after the last. 64-bit integers become numbers where they are exact. Bytes of a column that does not
+ * say that it holds text become text where they are text (old files do not say), and stay bytes elsewhere (images).
  */
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from "hyparquet"
 import { compressors } from "hyparquet-compressors"
@@ -8,7 +9,19 @@ import { parentPort, workerData } from "node:worker_threads"
 
 const rowsPerMessage = 1000
 
+const utf8 = new TextDecoder("utf-8", { fatal: true })
+
+const textOrBytes = (bytes: Uint8Array): string | Uint8Array => {
+  if (bytes.includes(0)) return bytes
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return bytes
+  }
+}
+
 const plain = (value: unknown): unknown => {
+  if (value instanceof Uint8Array) return textOrBytes(value)
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : value
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
@@ -23,7 +36,7 @@ async function* slices(path: string): AsyncGenerator<ReadonlyArray<unknown>> {
   let rowStart = 0
   for (const group of metadata.row_groups) {
     const rowEnd = rowStart + Number(group.num_rows)
-    const rows = await parquetReadObjects({ file, metadata, compressors, rowStart, rowEnd })
+    const rows = await parquetReadObjects({ file, metadata, compressors, rowStart, rowEnd, utf8: false })
     for (let at = 0; at < rows.length; at += rowsPerMessage) {
       yield rows.slice(at, at + rowsPerMessage).map(plain)
     }

@@ -12,3 +12,18 @@ export const lengthPenalty = (
   const free = threshold * maxTokenLength
   return lengths.map((length) => (length <= free ? 1 : 1 - Math.min(1, (length - free) / (maxTokenLength - free))))
 }
+
+/**
+ * Scores by length alone, for groups whose answers are all right: 1 for the shortest, -1 for the longest, cos(π (l - min) / (max - min))
+ * between. Undefined where they differ by no more than `minimumSpread` of the shortest: then there is nothing to prefer. Source:
+ * math_server.py of the original.
+ */
+export const cosineLengths = (
+  lengths: ReadonlyArray<number>,
+  { minimumSpread = 0.1 }: { readonly minimumSpread?: number } = {}
+): ReadonlyArray<number> | undefined => {
+  const shortest = Math.min(...lengths)
+  const spread = Math.max(...lengths) - shortest
+  if (!(spread > minimumSpread * shortest)) return undefined
+  return lengths.map((length) => Math.cos((Math.PI * (length - shortest)) / spread))
+}

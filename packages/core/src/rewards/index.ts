@@ -3,7 +3,7 @@ export { accuracy, accuracyX, cascadingR1Math, r1 } from "./Accuracy.ts"
 export { chandasMeter, scan } from "./ChandasMeter.ts"
 export { cosineScaled, cosineSimilarity, Embedder, EmbeddingError, layerHuggingFace } from "./CosineScaled.ts"
 export { crosswordFormat, format, formatReasoning, splitReasoning } from "./Format.ts"
-export { lengthPenalty } from "./LengthPenalty.ts"
+export { cosineLengths, lengthPenalty } from "./LengthPenalty.ts"
 export { reasoningSteps } from "./ReasoningSteps.ts"
 export { create, names, type Registered, type RewardSpec, RewardSpecError } from "./Registry.ts"
 export { repetitionPenalty } from "./Repetition.ts"
@@ -17,3 +17,10 @@ export {
   scores,
   weighted
 } from "./Reward.ts"
+export {
+  fields as endpointFields,
+  make as endpoint,
+  type RewardEndpoint,
+  RewardEndpointError,
+  type Scored
+} from "./RewardEndpoint.ts"

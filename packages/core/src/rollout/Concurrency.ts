@@ -43,6 +43,8 @@ export const derivedBatchSize = (
 /** What the queue limit depends on. */
 export interface QueueState {
   readonly batchSize: number
+  /** Of the batches this environment is to fill, 0 to 1, where several of one program go by their weights; 1: it competes for them. */
+  readonly share?: number
   readonly groupSize: number
   readonly maxBatchesOffpolicy: number
   readonly minBatchAllocation: number | null
@@ -51,14 +53,20 @@ export interface QueueState {
 
 /** Groups that may be on their way to the queue, by the off-policy cap and the reserved share. */
 export const queueRoom = (state: QueueState): number => {
-  const { batchSize, groupSize, maxBatchesOffpolicy, minBatchAllocation, status } = state
-  const derived = derivedBatchSize(batchSize, status.unallocatedFraction, minBatchAllocation)
-  // Synchronous mode: one whole batch, so rounded up; else the original's floor.
-  const cap =
-    maxBatchesOffpolicy <= 0 ? Math.ceil(derived / groupSize) : Math.floor((maxBatchesOffpolicy * derived) / groupSize)
-  const shared = cap - status.queueSize
+  const { batchSize, groupSize, maxBatchesOffpolicy, minBatchAllocation, share = 1, status } = state
+  const derived =
+    share < 1 ? batchSize * share : derivedBatchSize(batchSize, status.unallocatedFraction, minBatchAllocation)
+  // Synchronous mode: one whole batch, so rounded up; shares too, or the sum of them may be no batch; else the original's floor.
+  const round = maxBatchesOffpolicy <= 0 || share < 1 ? Math.ceil : Math.floor
+  const shared = round((Math.max(1, maxBatchesOffpolicy) * derived) / groupSize) - queuedOf(status, share)
   return minBatchAllocation === null ? shared : Math.max(shared, reservedRoom(state, minBatchAllocation))
 }
+
+/** What counts against the limit: all that is queued, or what one's own share of the queue holds. */
+const queuedOf = (
+  { queueSize, selfQueueSize }: Pick<EnvironmentStatus, "queueSize" | "selfQueueSize">,
+  share: number
+): number => (share < 1 ? selfQueueSize : queueSize)
 
 /** Groups wanted so that the reserved share of every batch can be filled even when others overrun the queue. */
 const reservedRoom = (
@@ -82,14 +90,15 @@ export const policyRoom = (
   {
     batchSize,
     groupSize,
+    share = 1,
     status
-  }: Pick<QueueState, "batchSize" | "groupSize"> & {
-    readonly status: Pick<EnvironmentStatus, "currentStep" | "queueSize">
+  }: Pick<QueueState, "batchSize" | "groupSize" | "share"> & {
+    readonly status: Pick<EnvironmentStatus, "currentStep" | "queueSize" | "selfQueueSize">
   }
 ): number => {
   // A step counts when its batch is handed out: the step that trains now has been counted already.
   const steps = version + 1 + stepsAhead - status.currentStep
-  return Math.max(0, Math.ceil((steps * batchSize) / groupSize)) - status.queueSize
+  return Math.max(0, Math.ceil((steps * batchSize * share) / groupSize)) - queuedOf(status, share)
 }
 
 /**

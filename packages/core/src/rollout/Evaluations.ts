@@ -6,6 +6,7 @@
 import { Effect, FileSystem, Latch, Option, Path } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
 import { ServerManager } from "../ServerManager.ts"
+import * as Trace from "../Trace.ts"
 import * as Evaluate from "./Evaluate.ts"
 import { reasonOf } from "./reason.ts"
 
@@ -39,7 +40,7 @@ export const make = Effect.fn("Evaluations.make")(function* (options: Evaluation
   let isRunning = false
   let finished = 0
 
-  const evaluateAt = Effect.fn("Evaluations.evaluateAt")(
+  const evaluateAt = Effect.fnUntraced(
     function* (step: number) {
       yield* Effect.logInfo("evaluation started", { step })
       const evaluated = yield* Evaluate.evaluate(environment)
@@ -56,7 +57,13 @@ export const make = Effect.fn("Evaluations.make")(function* (options: Evaluation
       finished++
     },
     (effect, step) =>
-      Effect.catchCause(effect, (cause) => Effect.logError("evaluation failed", { step, reason: reasonOf(cause) })),
+      effect.pipe(
+        Effect.withSpan(Trace.roots.evaluation, {
+          root: true,
+          attributes: { "environment.name": environment.name, "trainer.step": step }
+        }),
+        Effect.catchCause((cause) => Effect.logError("evaluation failed", { step, reason: reasonOf(cause) }))
+      ),
     Effect.provideContext(context)
   )
 

@@ -6,7 +6,7 @@
  * token-level advantages are kept although their scores are equal.
  */
 import { Result } from "effect"
-import type { Message } from "../Message.ts"
+import type { ContentPart, Message } from "../Message.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import { trainedTokens } from "../Trajectory.ts"
 
@@ -26,7 +26,10 @@ export type DropReason = keyof typeof reasons
 export interface FilterOptions {
   readonly groupSize: number
   readonly ensureScoresAreNotSame: boolean
+  /** Trainers want chats: where a rollout has none, they are made from its tokens. */
   readonly includeMessages: boolean
+  /** Chats that are there are sent for people to look at, unless they are very large (`largestChats`). */
+  readonly keepMessages?: boolean
   /** Sequences of this many tokens or more are too long; 0 or less: no limit is known. */
   readonly maxTokenLength: number
   /** Synthesises the chat of a sequence from its tokens, where a tokenizer is at hand. */
@@ -46,6 +49,22 @@ export const filter = (group: ScoredGroup, options: FilterOptions): Result.Resul
   const limit = options.maxTokenLength
   if (limit > 0 && tokens.some((sequence) => sequence.length >= limit)) return Result.fail("too_long")
   return Result.succeed(withMessages(group, options))
+}
+
+/** Characters of chats, roughly: text, images written out, calls. */
+export const charactersOf = (chats: NonNullable<ScoredGroup["messages"]>): number =>
+  chats.reduce((sum, chat) => sum + chat.reduce((inside, message) => inside + messageCharacters(message), 0), 0)
+
+const messageCharacters = ({ content, reasoning_content, tool_calls }: Message): number =>
+  (typeof content === "string"
+    ? content.length
+    : (content ?? []).reduce((sum, part) => sum + partCharacters(part), 0)) +
+  (reasoning_content?.length ?? 0) +
+  (tool_calls ?? []).reduce((sum, call) => sum + call.function.arguments.length, 0)
+
+const partCharacters = ({ image_url, text }: ContentPart): number => {
+  const url = typeof image_url === "object" && image_url !== null && "url" in image_url ? image_url.url : image_url
+  return (text?.length ?? 0) + (typeof url === "string" ? url.length : 0)
 }
 
 /** Trained tokens of each sequence (G). */
@@ -75,10 +94,17 @@ const isAligned = (group: ScoredGroup): boolean => {
 const isFinite = ({ advantages, scores }: ScoredGroup): boolean =>
   scores.every(Number.isFinite) && (advantages ?? []).every((row) => row.every(Number.isFinite))
 
-const withMessages = (group: ScoredGroup, { decode, includeMessages }: FilterOptions): ScoredGroup => {
+/** Characters of a group's chats beyond which they are not sent for looking alone: images, mostly. */
+const largestChats = 4_000_000
+
+const withMessages = (
+  group: ScoredGroup,
+  { decode, includeMessages, keepMessages = false }: FilterOptions
+): ScoredGroup => {
   const { messages, ...rest } = group
-  if (!includeMessages) return rest
-  if (messages !== undefined && messages.some((chat) => chat.length > 0)) return group
+  const hasMessages = messages !== undefined && messages.some((chat) => chat.length > 0)
+  if (!includeMessages) return keepMessages && hasMessages && charactersOf(messages) <= largestChats ? group : rest
+  if (hasMessages) return group
   if (decode === undefined) return rest
   return {
     ...rest,

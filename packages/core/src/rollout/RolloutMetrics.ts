@@ -1,8 +1,9 @@
 /**
  * Figures of one environment's rollouts: collected while it runs, given out once per trainer step, and counted as Effect metrics.
  *
- * Names are the original's where it has the figure (atroposlib/envs/base.py, `wandb_log`, `perf_stats`). Completion lengths are
- * those of accepted groups alone, `_p95` is a percentile, and groups count as sent when the service has answered for them.
+ * Names are the original's where it has the figure (atroposlib/envs/base.py, `wandb_log`, `perf_stats`); `docs/metrics.md` lists them
+ * all. Completion lengths, scores and staleness are those of accepted groups alone, `_p95` is a percentile, and groups count as sent when
+ * the service has answered for them.
  */
 import { Effect, Metric } from "effect"
 import * as Evaluation from "../Evaluation.ts"
@@ -24,8 +25,10 @@ const unsentGauge = Metric.gauge("atropos.rollout.unsent", { description: "group
 export type ItemOutcome = "succeeded" | "failed" | "died" | "timeout" | "given_up" | "unscorable"
 
 export interface RolloutMetrics {
-  /** A group passed the filters. */
-  readonly kept: (group: ScoredGroup) => void
+  /** A group came out of a rollout, whatever the filters say of it. */
+  readonly rolledOut: (group: ScoredGroup, maxTokenLength: number) => void
+  /** A group passed the filters while the trainer, if there is one, was at `step`. */
+  readonly kept: (group: ScoredGroup, step?: number) => void
   readonly dropped: (reason: DropReason) => void
   readonly delivered: (isDuplicate: boolean) => void
   readonly item: (outcome: ItemOutcome, millis: number) => void
@@ -33,6 +36,8 @@ export interface RolloutMetrics {
   readonly sentSinceTaken: () => number
   /** The figures since the last `take`, and a fresh start. */
   readonly take: () => { readonly [name: string]: number }
+  /** Items that will not be tried again, over the whole run. */
+  readonly finished: () => number
   /** Over the whole run: groups sent and dropped by reason, items by outcome. */
   readonly totals: () => Totals
   /** Brings the Effect metrics up to date. */
@@ -57,10 +62,19 @@ export const make = (environment: string): RolloutMetrics => {
   let groupsSent = 0
   let duplicates = 0
   return {
-    kept: (group) => {
+    rolledOut: (group, maxTokenLength) => {
+      window.sequences += group.tokens.length
+      window.truncated += truncated(group, maxTokenLength)
+    },
+    kept: (group, step) => {
       window.kept++
+      if (group.scores.length > 1 && group.scores.every((score) => score === group.scores[0])) window.identical++
       for (const length of completionLengths(group)) window.lengths.push(length)
       for (const score of group.scores) window.scores.push(score)
+      if (step === undefined) return
+      for (const version of group.policyVersions ?? []) {
+        if (version !== null) window.staleness.add(Math.max(0, step - version))
+      }
     },
     dropped: (reason) => {
       count(window.dropped, reason)
@@ -88,6 +102,7 @@ export const make = (environment: string): RolloutMetrics => {
       window = emptyWindow()
       return figures
     },
+    finished: () => (items.succeeded ?? 0) + (items.unscorable ?? 0) + (items.given_up ?? 0),
     totals: () => ({ groupsSent, duplicates, dropped: { ...dropped }, items: { ...items } }),
     publish: Effect.fnUntraced(function* ({ running, unsent }) {
       const groups = [...unpublishedGroups]
@@ -108,9 +123,14 @@ export const make = (environment: string): RolloutMetrics => {
 
 interface Window {
   kept: number
+  /** Of those kept, with scores that are all equal. */
+  identical: number
   sent: number
+  sequences: number
+  truncated: number
   readonly lengths: Array<number>
   readonly scores: Array<number>
+  readonly staleness: Spread
   readonly dropped: Map<string, number>
   // Sums, not lists: while every group is dropped no step ends the window.
   readonly durations: Spread
@@ -120,9 +140,13 @@ interface Window {
 
 const emptyWindow = (): Window => ({
   kept: 0,
+  identical: 0,
   sent: 0,
+  sequences: 0,
+  truncated: 0,
   lengths: [],
   scores: [],
+  staleness: makeSpread(),
   dropped: new Map(),
   durations: makeSpread(),
   succeeded: makeSpread(),
@@ -139,12 +163,26 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
     "train/items_rejected": dropped,
     ...Object.fromEntries([...window.dropped].map(([reason, number]) => [`train/items_rejected/${reason}`, number]))
   }
-  if (groups > 0) figures["train/percent_identical"] = (window.dropped.get("identical_scores") ?? 0) / groups
-  if (window.scores.length > 0) figures["train/scores_mean"] = Evaluation.mean(window.scores)
+  if (groups > 0)
+    figures["train/percent_identical"] = (window.identical + (window.dropped.get("identical_scores") ?? 0)) / groups
+  if (window.sequences > 0) figures["train/truncated_fraction"] = window.truncated / window.sequences
+  if (window.scores.length > 0) {
+    const { max, min, std } = spreadOf(window.scores)
+    figures["train/scores_mean"] = Evaluation.mean(window.scores)
+    figures["train/scores_std"] = std
+    figures["train/scores_min"] = min
+    figures["train/scores_p10"] = Evaluation.quantile(window.scores, 0.1)
+    figures["train/scores_p50"] = Evaluation.quantile(window.scores, 0.5)
+    figures["train/scores_p90"] = Evaluation.quantile(window.scores, 0.9)
+    figures["train/scores_max"] = max
+  }
+  if (window.staleness.count() > 0) {
+    const { max, mean } = window.staleness.figures()
+    figures["train/staleness_mean"] = mean
+    figures["train/staleness_max"] = max
+  }
   if (window.lengths.length > 0) {
-    const spread = makeSpread()
-    for (const length of window.lengths) spread.add(length)
-    const { max, mean, min, std } = spread.figures()
+    const { max, mean, min, std } = spreadOf(window.lengths)
     figures["train/completion_lengths"] = mean
     figures["train/completion_lengths_std"] = std
     figures["train/completion_lengths_max"] = max
@@ -185,22 +223,42 @@ const makeSpread = (): Spread => {
   }
 }
 
+const spreadOf = (values: ReadonlyArray<number>): ReturnType<Spread["figures"]> => {
+  const spread = makeSpread()
+  for (const value of values) spread.add(value)
+  return spread.figures()
+}
+
+/** Sequences that ended at their token limit, or reach the run's. */
+const truncated = ({ overrides, tokens }: ScoredGroup, maxTokenLength: number): number => {
+  let count = 0
+  for (const [index, { length }] of tokens.entries()) {
+    if (overrides?.[index]?.["finish_reason"] === "length" || (maxTokenLength > 0 && length >= maxTokenLength)) count++
+  }
+  return count
+}
+
 /** Only of more than one value, as the original. */
 const perf = (figures: Record<string, number>, name: string, spread: Spread): void => {
   if (spread.count() < 2) return
   for (const [kind, value] of Object.entries(spread.figures())) figures[`train_perf/${name}_${kind}`] = value
 }
 
-/** The inference servers' figures, all servers of the list: `server/server_<i>_request_time_avg`, `…_eval_…`. */
+/** The inference servers' figures, all servers of the list: `server/server_<i>_request_time_avg`, `server/server_<i>_eval_…`. */
 export const serverFigures = (servers: ReadonlyArray<ServerMetrics>): { readonly [name: string]: number } => {
   const figures: Record<string, number> = {}
   const order = [...new Set(servers.map(({ server }) => server))]
   for (const metrics of servers) {
+    // As the original's watcher of inference nodes has it; what is a node is not known here.
+    figures[`server/server_health_0_${order.indexOf(metrics.server)}`] = metrics.healthy ? 1 : 0
     if (metrics.count === 0) continue
     const name = `server/server_${order.indexOf(metrics.server)}${metrics.split === "eval" ? "_eval" : ""}`
     figures[`${name}_request_time_avg`] = metrics.latencyMean
+    figures[`${name}_request_time_std`] = metrics.latencyStd
     figures[`${name}_request_time_max`] = metrics.latencyMax
     figures[`${name}_request_time_p95`] = metrics.latencyP95
+    // The original's word order.
+    figures[`${name}_request_time_99p`] = metrics.latencyP99
     figures[`${name}_average_num_attempts`] = 1 + metrics.retries / metrics.count
     figures[`${name}_tokens_per_second`] = metrics.tokensPerSecond
     figures[`${name}_failures`] = metrics.failures

@@ -10,6 +10,8 @@ export interface Options {
   readonly settings: EnvironmentSettings.Common
   readonly serverCount: number
   readonly onPolicy: OnPolicy | undefined
+  /** Of the batches, now: 1 where no other environment of the program competes. */
+  readonly share: () => number
   readonly batchSize: () => number
   readonly totalSteps: number
   readonly queue: QueueView
@@ -27,14 +29,20 @@ export interface Room {
 }
 
 export const make = (options: Options): Room => {
-  const { batchSize, isEvaluating, onChange, onPolicy, queue, serverCount, settings, submitter, totalSteps } = options
+  const { batchSize, isEvaluating, onChange, onPolicy, queue, serverCount, settings, share, submitter, totalSteps } =
+    options
   const { groupSize, maxBatchesOffpolicy, minBatchAllocation } = settings
   let policyVersion = 0
 
   const ofPolicy = (status: EnvironmentStatus): number =>
     onPolicy === undefined
       ? Number.POSITIVE_INFINITY
-      : Concurrency.policyRoom(policyVersion, onPolicy.stepsAhead, { batchSize: batchSize(), groupSize, status })
+      : Concurrency.policyRoom(policyVersion, onPolicy.stepsAhead, {
+          batchSize: batchSize(),
+          groupSize,
+          share: share(),
+          status
+        })
 
   return {
     left: (running) => {
@@ -43,7 +51,14 @@ export const make = (options: Options): Room => {
       const underWay = running + submitter.unsent() + queue.uncounted()
       const most = Math.min(
         ofPolicy(status),
-        Concurrency.queueRoom({ batchSize: batchSize(), groupSize, maxBatchesOffpolicy, minBatchAllocation, status }),
+        Concurrency.queueRoom({
+          batchSize: batchSize(),
+          groupSize,
+          maxBatchesOffpolicy,
+          minBatchAllocation,
+          share: share(),
+          status
+        }),
         Concurrency.groupsUntilEnd(totalSteps, batchSize(), groupSize, status)
       )
       if (most <= underWay) queue.doubt()

@@ -1,10 +1,11 @@
 /** Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module. */
-import { Context, Deferred, Effect, Exit, Fiber, Option, Path, Result, Scope, Stream } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Option, Path, Result, Scope } from "effect"
 import type { EnvironmentShape, RolledOut, Unscorable } from "../Environment.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
+import * as MetricsSink from "../MetricsSink.ts"
 import { ServerManager } from "../ServerManager.ts"
 import { Tokenizer } from "../Tokenizer.ts"
-import { type EnvironmentStatus, TrajectoryClient, type TrajectoryError } from "../TrajectoryClient.ts"
+import { type EnvironmentStatus, TrajectoryClient } from "../TrajectoryClient.ts"
 import { backoffMillis } from "./backoff.ts"
 import * as Checkpoint from "./Checkpoint.ts"
 import * as Concurrency from "./Concurrency.ts"
@@ -18,10 +19,15 @@ import { checkSettings, type Complete, RolloutError, type Summary } from "./Opti
 import { reasonOf } from "./reason.ts"
 import * as QueueView from "./QueueView.ts"
 import * as RolloutMetrics from "./RolloutMetrics.ts"
+import * as RolloutTable from "./RolloutTable.ts"
 import * as Room from "./Room.ts"
 import * as SavedGroups from "./SavedGroups.ts"
 import * as Spool from "./Spool.ts"
 import * as Submitter from "./Submitter.ts"
+import * as StateSaver from "./StateSaver.ts"
+import * as StatusFollower from "./StatusFollower.ts"
+import * as SubmitSpans from "./SubmitSpans.ts"
+import * as Viewers from "./Viewers.ts"
 import { within } from "./within.ts"
 import * as WorkerPool from "./WorkerPool.ts"
 
@@ -39,7 +45,7 @@ const minFailuresBeforeSlowdown = 8
 
 /** Runs an environment under a name until its steps or its items are through, or until interrupted. */
 export const run = Effect.fn("Runner.run")(
-  function* (environment: EnvironmentShape, name: string, options: Complete) {
+  function* (environment: EnvironmentShape, name: string, options: Complete, share: () => number = () => 1) {
     const client = yield* TrajectoryClient
     const servers = yield* ServerManager
     const weights = yield* Weights
@@ -87,6 +93,18 @@ export const run = Effect.fn("Runner.run")(
         ? undefined
         : yield* SavedGroups.open(settings.dataPathToSaveGroups).pipe(Effect.mapError(failing("state")))
     const metrics = RolloutMetrics.make(name)
+    const recorder = yield* Effect.flatMap(MetricsSink.orService(client), ({ open }) =>
+      open({
+        kind: "environment",
+        name: registeredName,
+        key: name,
+        isResumed: Option.isSome(resumedFrom),
+        prefix: `${registeredName}_`,
+        config: { ...environment.encodedSettings, model_name: servers.modelName },
+        announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
+      })
+    )
+    const table = RolloutTable.of(settings, recorder, tokenizer)
 
     const scope = yield* Effect.scope
     const workScope = yield* Scope.fork(scope)
@@ -98,16 +116,6 @@ export const run = Effect.fn("Runner.run")(
       onAsked: () => pool.wake()
     })
 
-    const record = (atStep: number, values: { readonly [name: string]: number }): Effect.Effect<void> =>
-      client
-        .recordMetrics({ source: connection.registration().name, step: atStep, values })
-        .pipe(
-          Effect.catch((error) =>
-            error.reason === "unsupported"
-              ? Effect.logDebug("the service takes no metrics")
-              : Effect.logWarning("metrics not recorded", { step: atStep, reason: error.message })
-          )
-        )
     const reconnect = (envId: number): Effect.Effect<void> =>
       connection
         .reconnect(envId)
@@ -124,33 +132,54 @@ export const run = Effect.fn("Runner.run")(
     for (const { index } of spool.recovered) cursor.hold(index)
     const spooledItems = new Set(spool.recovered.filter(({ closes }) => closes).map(({ index }) => index))
 
+    const spans = yield* SubmitSpans.make
+    const viewers = yield* Viewers.make({
+      client,
+      connection,
+      servers,
+      tokenizer: servers.tokenizer ?? Option.getOrUndefined(tokenizer),
+      running: () => pool.running(),
+      unsent: () => submitter.unsent(),
+      finished: metrics.finished
+    })
     const submitter = Submitter.make({
       spool,
       maxGroupsInMemory: options.maxGroupsInMemory,
-      submit: (groups) => Effect.suspend(() => client.submit(connection.registration().envId, groups)),
+      submit: (groups) =>
+        Effect.andThen(
+          viewers.prepare(groups),
+          spans.around(
+            groups,
+            Effect.suspend(() => client.submit(connection.registration().envId, groups))
+          )
+        ),
       reconnect: Effect.suspend(() => reconnect(connection.registration().envId)),
       onProgress: () => pool.wake(),
       isOnlyUnsent: (index, unsent) => cursor.holds(index) <= unsent,
-      onDelivered: ({ index }, outcome) => {
+      onDelivered: ({ index, key }, outcome) => {
+        spans.end(key, outcome.status)
         queue.answered()
         duplicatesInARow = outcome.status === "duplicate" ? duplicatesInARow + 1 : 0
         metrics.delivered(outcome.status === "duplicate")
         cursor.release(index)
       },
       onRejected: Effect.fnUntraced(function* (delivery, reason) {
+        spans.end(delivery.key, "rejected")
         metrics.dropped("rejected_by_service")
         yield* Effect.logError("group rejected by the service", { index: delivery.index, key: delivery.key, reason })
+        yield* viewers.failed(`group rejected by the service: ${reason}`)
         yield* deadLetters.group(delivery, reason)
         cursor.release(delivery.index)
       })
     })
 
-    const evaluations = yield* Evaluations.make({ environment, record, onChange: () => pool.wake() })
+    const evaluations = yield* Evaluations.make({ environment, record: recorder.figures, onChange: () => pool.wake() })
 
     const room = Room.make({
       settings,
       serverCount: servers.serverCount,
       onPolicy: options.onPolicy,
+      share,
       batchSize,
       totalSteps,
       queue,
@@ -163,6 +192,7 @@ export const run = Effect.fn("Runner.run")(
       groupSize: settings.groupSize,
       ensureScoresAreNotSame: settings.ensureScoresAreNotSame,
       includeMessages: settings.includeMessages,
+      keepMessages: viewers.wantChats,
       maxTokenLength: connection.maxTokenLength(),
       ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
     })
@@ -185,15 +215,18 @@ export const run = Effect.fn("Runner.run")(
       const limits = filterOptions()
       const kept: Array<ScoredGroup> = []
       for (const [position, group] of groups.entries()) {
+        metrics.rolledOut(group, limits.maxTokenLength)
         const verdict = GroupFilter.filter(group, limits)
         if (Result.isFailure(verdict)) {
           yield* drop(work.label, verdict.failure)
           continue
         }
-        metrics.kept(verdict.success)
+        metrics.kept(verdict.success, step)
+        table.add(group)
         kept.push(verdict.success)
         cursor.hold(index)
-        submitter.offer({ index, key: groupKey(lineage, path, position), group: verdict.success })
+        const key = groupKey(lineage, path, position)
+        submitter.offer({ index, key, group: yield* spans.begin(key, verdict.success) })
       }
       cursor.release(index)
       if (savedGroups === undefined) return
@@ -230,6 +263,7 @@ export const run = Effect.fn("Runner.run")(
           metrics.item(kind, millis)
           yield* Effect.logWarning("rollout failed", { item: work.label, kind, reason, attempt: failures })
           yield* Effect.logDebug("rollout failed because of", cause)
+          yield* viewers.failed(`${work.label}: ${reason}`)
           if (!isFinal) return
           metrics.item("given_up", millis)
           yield* deadLetters.item({ index, item: work.label, attempts: failures, reason })
@@ -242,9 +276,12 @@ export const run = Effect.fn("Runner.run")(
     const recordRollouts = Effect.fnUntraced(function* (atStep: number) {
       const least = settings.minItemsSentBeforeLogging
       if (least > 0 && metrics.sentSinceTaken() < least) return
-      const figures = { ...metrics.take(), ...RolloutMetrics.serverFigures(yield* servers.metrics) }
+      const own = yield* environment.metrics
+      const figures = { ...metrics.take(), ...own, ...RolloutMetrics.serverFigures(yield* servers.metrics) }
       yield* Effect.logInfo("rollouts", { step: atStep, ...figures })
-      yield* record(atStep, figures)
+      yield* recorder.figures(atStep, figures)
+      const rollouts = yield* table.take
+      if (Option.isSome(rollouts)) yield* recorder.table(atStep, rollouts.value)
     })
 
     const onStatus = Effect.fnUntraced(function* (next: EnvironmentStatus) {
@@ -261,56 +298,10 @@ export const run = Effect.fn("Runner.run")(
       pool.wake()
     })
 
-    const followStatus = Effect.gen(function* () {
-      let attempts = 0
-      for (;;) {
-        const { envId } = connection.registration()
-        const followed = yield* client.statusChanges(envId).pipe(
-          Stream.runForEach((next) => {
-            attempts = 0
-            return onStatus(next)
-          }),
-          Effect.raceFirst(connection.replaced(envId)),
-          Effect.result
-        )
-        if (connection.registration().envId !== envId) continue
-        attempts++
-        if (Result.isFailure(followed)) {
-          if (followed.failure.reason === "notFound") {
-            yield* reconnect(envId)
-            continue
-          }
-          if (attempts === 1) {
-            yield* Effect.logWarning("no status from the trajectory service", { reason: followed.failure.message })
-          }
-        }
-        yield* Effect.sleep(yield* backoffMillis(attempts, { cap: 10_000 }))
-      }
-    })
-
-    let savedVersion = cursor.version()
-    let isUnsaved = false
-    const saveIfChanged = Effect.suspend(() => {
-      const version = cursor.version()
-      if (version === savedVersion) return Effect.void
-      return save(step).pipe(
-        Effect.andThen(
-          Effect.sync(() => {
-            savedVersion = version
-            isUnsaved = false
-          })
-        ),
-        Effect.catch((error: TrajectoryError | Checkpoint.CheckpointError) => {
-          // Said once in an outage, and not every second.
-          const isNews = !isUnsaved
-          isUnsaved = true
-          return Effect.when(
-            Effect.logWarning("state not saved; trying again", { reason: error.message }),
-            Effect.succeed(isNews)
-          )
-        })
-      )
-    })
+    const saveIfChanged = StateSaver.make(
+      cursor,
+      Effect.suspend(() => save(step))
+    )
     const publish = Effect.suspend(() => metrics.publish({ running: pool.running(), unsent: submitter.unsent() }))
     const keepSaving = Effect.gen(function* () {
       for (;;) {
@@ -334,11 +325,14 @@ export const run = Effect.fn("Runner.run")(
       yield* Scope.close(workScope, Exit.void)
       yield* within(submitter.flush, farewellTimeout)
       yield* Fiber.interrupt(sending)
+      yield* spans.endAll
       const left = yield* submitter.persist
       if (left > 0)
         yield* Effect.logError("groups could not be kept; their items are rolled out again", { groups: left })
       yield* within(saveIfChanged, farewellTimeout)
       yield* within(recordRollouts(step), farewellTimeout)
+      yield* recorder.finish(exit)
+      yield* within(viewers.farewell, farewellTimeout)
       yield* publish
       const farewell = client.disconnectEnvironment(connection.registration().envId)
       const parted = yield* within(farewell, farewellTimeout)
@@ -347,14 +341,19 @@ export const run = Effect.fn("Runner.run")(
       }
     })
 
+    const followStatus = StatusFollower.run({ client, connection, reconnect, onStatus })
     if (options.evaluateAtStart && Option.isNone(resumedFrom)) evaluations.request(step)
     const sending = yield* Effect.forkIn(submitter.run, scope)
-    const attending = yield* Effect.all([evaluations.run, keepSaving, followStatus, room.follow, queue.run], {
-      concurrency: "unbounded",
-      discard: true
-    }).pipe(Effect.forkIn(scope))
+    const attending = yield* Effect.all(
+      [evaluations.run, keepSaving, followStatus, room.follow, queue.run, viewers.run],
+      {
+        concurrency: "unbounded",
+        discard: true
+      }
+    ).pipe(Effect.forkIn(scope))
     const work = Effect.gen(function* () {
-      yield* Effect.raceFirst(Deferred.await(finished), Effect.andThen(pool.run, submitter.flush))
+      const rollouts = Effect.annotateSpans(pool.run, "environment.name", name)
+      yield* Effect.raceFirst(Deferred.await(finished), Effect.andThen(rollouts, submitter.flush))
       if (options.evaluateAtEnd) evaluations.request(step)
       yield* evaluations.idle
     })

@@ -9,6 +9,7 @@ import { Clock, Effect, Latch, Result } from "effect"
 import { TrajectoryError, type SubmitOutcome } from "../TrajectoryClient.ts"
 import { backoffMillis } from "./backoff.ts"
 import type { Delivery } from "./Delivery.ts"
+import { charactersOf } from "./GroupFilter.ts"
 import type { Spool, SpoolError } from "./Spool.ts"
 
 export interface SubmitterOptions {
@@ -44,6 +45,8 @@ export interface Submitter {
 
 const maxGroupsPerRequest = 64
 const maxTokensPerRequest = 500_000
+/** In bytes of a request, a token with its mask and logprob is worth so many characters of a chat. */
+const charactersPerToken = 12
 const requestTimeout = "2 minutes"
 
 /** A submitter for one environment; `recovered` deliveries in the spool count as unsent from the start. */
@@ -218,7 +221,9 @@ const limit = (deliveries: ReadonlyArray<Delivery>, one: boolean): ReadonlyArray
   let tokens = 0
   let count = 0
   while (count < deliveries.length && count < maxGroupsPerRequest) {
-    for (const sequence of deliveries[count]!.group.tokens) tokens += sequence.length
+    const { group } = deliveries[count]!
+    for (const sequence of group.tokens) tokens += sequence.length
+    tokens += charactersOf(group.messages ?? []) / charactersPerToken
     if (count > 0 && tokens > maxTokensPerRequest) break
     count++
   }

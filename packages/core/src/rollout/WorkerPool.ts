@@ -9,6 +9,7 @@
 import { Cause, Clock, Effect, Exit, Latch, Pull, Result, type Scope, Stream } from "effect"
 import { EnvironmentError, type RolledOut, Unscorable, type Work } from "../Environment.ts"
 import { InferenceError } from "../Inference.ts"
+import * as Trace from "../Trace.ts"
 import { backoffMillis } from "./backoff.ts"
 import { reasonOf } from "./reason.ts"
 
@@ -183,7 +184,9 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
     // An outage of the inference servers is not the item's fault: it costs no attempt, only time.
     const failures = isOutage(error) ? task.failures : task.failures + 1
     const isFinal = failures >= maxAttempts
-    yield* onFailure({ ...task, failures }, toFailure(exit.cause, timeoutSeconds), millis, isFinal)
+    const failure = toFailure(exit.cause, timeoutSeconds)
+    yield* Effect.annotateCurrentSpan({ "item.failed": failure.kind, "item.reason": failure.reason })
+    yield* onFailure({ ...task, failures }, failure, millis, isFinal)
     if (!isFinal) yield* later({ ...task, failures, isRetry: true })
   })
 
@@ -194,6 +197,14 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
       return Effect.asVoid(
         Effect.forkIn(
           rollOut(task).pipe(
+            Effect.withSpan(Trace.roots.item, {
+              root: true,
+              attributes: {
+                "item.label": task.work.label.slice(0, 200),
+                "item.index": task.index,
+                "item.failures": task.failures
+              }
+            }),
             // What rolling out leaves to its callbacks must not fail unseen; the item stays unfinished, and is rolled out at the next start.
             Effect.catchDefect((defect) =>
               Effect.logError("the outcome of a rollout is lost", { item: task.work.label, defect })

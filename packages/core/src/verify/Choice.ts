@@ -16,6 +16,7 @@ export type Method =
   | "finalAnswer"
   | "theAnswer"
   | "answerColon"
+  | "announcedText"
   | "start"
   | "line"
   | "onlyLabel"
@@ -86,6 +87,28 @@ const announcements = (label: string): ReadonlyArray<readonly [method: Method, p
   ]
 }
 
+/** "The answer is a dog" is not about A. */
+const isArticle = ({ 0: whole, 1: label = "", index, input }: RegExpExecArray): boolean =>
+  /^[a-z]$/.test(label) && /^\s+\p{L}/u.test(input.slice(index + whole.length, index + whole.length + 20))
+
+const announced = /\b(?:answer|choice|option)[\s*]{0,4}(?:is|:)[\s:*"'(]{0,4}([^\n]{1,300})/gi
+
+/** The choice whose text the last "the answer is …" begins with; of two, the longer. */
+const announcedText = (
+  text: string,
+  labels: ReadonlyArray<string>,
+  texts: ReadonlyArray<string>
+): string | undefined => {
+  const given = words([...text.matchAll(announced)].at(-1)?.[1] ?? "")
+  const named = labels
+    .map((label, i) => ({ label, said: words(texts[i] ?? "") }))
+    .filter(
+      ({ said }) => said !== "" && given.startsWith(said) && !/^(?:[\p{L}\p{N}]|[.,]\d)/u.test(given.slice(said.length))
+    )
+    .toSorted((a, b) => b.said.length - a.said.length)
+  return named[0]?.said === named[1]?.said ? undefined : named[0]?.label
+}
+
 const maxText = 50_000
 
 const tag = /<answer>([^<]{0,2000})<\/answer>/i
@@ -104,7 +127,11 @@ export const extractLabel = (
     .toSorted((a, b) => b.length - a.length)
     .join("|")
   for (const [method, pattern] of announcements(anyLabel)) {
-    const found = [...text.matchAll(pattern)].flatMap((match) => match[1] ?? [])
+    if (method === "start") {
+      const named = announcedText(text, labels, texts)
+      if (named !== undefined) return { label: named, method: "announcedText" }
+    }
+    const found = [...text.matchAll(pattern)].flatMap((match) => (isArticle(match) ? [] : (match[1] ?? [])))
     const label = method === "line" && new Set(found).size > 1 ? undefined : findLabel(found.at(-1) ?? "", labels)
     if (label !== undefined) return { label, method }
   }

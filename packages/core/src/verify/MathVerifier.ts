@@ -6,12 +6,12 @@
  * replaced. Only a verifier that cannot be started at all is an error: a broken judge must not look like a bad policy.
  */
 import { availableParallelism } from "node:os"
-import { Worker } from "node:worker_threads"
-import { Context, Duration, Effect, Layer, Metric, Option, Pool, Schema } from "effect"
+import { Context, type Duration, Effect, Layer, Metric, Schema } from "effect"
 import { defaultRules, type Rules } from "./Compare.ts"
 import * as Extract from "./Extract.ts"
 import * as MathAnswer from "./MathAnswer.ts"
 import type { Question } from "./MathWorker.ts"
+import * as QuestionThreads from "./QuestionThreads.ts"
 
 /** The worker thread could not be started. */
 export class MathVerifierError extends Schema.TaggedError<MathVerifierError>()("MathVerifierError", {
@@ -65,88 +65,31 @@ const undecided = Metric.counter("atropos.math_verifier.undecided", {
   description: "Comparisons that passed their deadline or took their worker down, and were called not equal"
 })
 
-/**
- * The thread's file beside this one. tsc rewrites extensions in import statements only, not in URLs, so the extension is this
- * file's own: `.ts` where sources run under type stripping, `.js` in a build.
- */
-const workerUrl = new URL(`./MathWorker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url)
-
-/** Enough for any honest comparison; a hostile one that wants more takes only its thread down. */
-const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
-
-const startTimeout = Duration.seconds(30)
-
-/** Waits for the next message; fails with what ended the thread instead. */
-const nextMessage = (worker: Worker, send?: Question): Effect.Effect<unknown, MathVerifierError> =>
-  Effect.callback((resume) => {
-    const stop = () => worker.off("message", onMessage).off("error", onError).off("exit", onExit)
-    const end = (result: Effect.Effect<unknown, MathVerifierError>) => {
-      stop()
-      resume(result)
-    }
-    const onMessage = (message: unknown) => end(Effect.succeed(message))
-    const onError = (cause: unknown) =>
-      end(Effect.fail(new MathVerifierError({ message: "the verifier's worker thread failed", cause })))
-    const onExit = (code: number) =>
-      end(Effect.fail(new MathVerifierError({ message: `the verifier's worker thread exited with code ${code}` })))
-    worker.on("message", onMessage).on("error", onError).on("exit", onExit)
-    // A worker thread, not a window: there is no origin.
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin
-    if (send !== undefined) worker.postMessage(send)
-    return Effect.sync(stop)
-  })
-
-const start = Effect.acquireRelease(
-  Effect.try({
-    try: () => new Worker(workerUrl, { resourceLimits }),
-    catch: (cause) => new MathVerifierError({ message: `cannot start a worker thread from ${workerUrl.href}`, cause })
-  }),
-  (worker) =>
-    Effect.promise(() => {
-      // Errors after the last question have nobody else to hear them, and would end the process.
-      worker.on("error", () => undefined)
-      return worker.terminate()
-    })
-).pipe(
-  Effect.tap((worker) =>
-    nextMessage(worker).pipe(
-      Effect.timeoutOrElse({
-        duration: startTimeout,
-        orElse: () =>
-          Effect.fail(new MathVerifierError({ message: "the verifier's worker thread did not start in time" }))
-      })
-    )
-  )
-)
-
 /** The verifier with the given settings over the defaults: 2 seconds a comparison, one thread per core but one, at most four. */
 export const layer = (settings: Partial<Settings> = {}): Layer.Layer<MathVerifier> =>
   Layer.effect(
     MathVerifier,
     Effect.gen(function* () {
       const { deadline, workers, ...rules } = { ...defaultSettings, ...settings }
-      const pool = yield* Pool.makeWithTTL({ acquire: start, min: 0, max: workers, timeToLive: "1 minute" })
+      const ask = yield* QuestionThreads.make<Question, boolean>({
+        url: QuestionThreads.fileBeside(import.meta.url, "MathWorker"),
+        deadline,
+        workers
+      })
       const counts = { compared: 0, inWorker: 0, timedOut: 0, crashed: 0 }
-
-      const ask = (question: Question) =>
-        Pool.use(pool, (worker) =>
-          nextMessage(worker, question).pipe(
-            Effect.timeoutOption(deadline),
-            Effect.tap((answer) => (Option.isNone(answer) ? Pool.invalidate(pool, worker) : Effect.void)),
-            Effect.tapError(() => Pool.invalidate(pool, worker)),
-            Effect.onInterrupt(() => Pool.invalidate(pool, worker)),
-            Effect.result
-          )
-        )
 
       const compareInWorker = Effect.fn("MathVerifier.compareInWorker")(function* (question: Question) {
         counts.inWorker += 1
-        const answer = yield* ask(question)
-        if (answer._tag === "Success" && Option.isSome(answer.success)) return answer.success.value === true
-        const reason = answer._tag === "Success" ? "timedOut" : "crashed"
-        counts[reason] += 1
+        const outcome = yield* ask(question).pipe(
+          Effect.mapError(({ cause, message }) => new MathVerifierError({ message, cause }))
+        )
+        if (outcome._tag === "Answered") return outcome.answer
+        counts[outcome.reason] += 1
         yield* Metric.update(undecided, 1)
-        yield* Effect.logDebug("answer not decided", { reason, prediction: question.prediction.slice(0, 200) })
+        yield* Effect.logDebug("answer not decided", {
+          reason: outcome.reason,
+          prediction: question.prediction.slice(0, 200)
+        })
         return false
       })
 

@@ -506,8 +506,11 @@ describe("figures", () => {
           failures: 0,
           retries: 0,
           latencyMean: 30.5,
+          // 21, 22, …, 40: variance (20² - 1) / 12.
+          latencyStd: Math.sqrt(399 / 12),
           latencyMax: 40,
           latencyP95: 39,
+          latencyP99: 40,
           tokensPerSecond: 200 / 610
         }
       )

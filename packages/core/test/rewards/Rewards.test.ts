@@ -34,6 +34,16 @@ describe("Rewards", () => {
     }
   })
 
+  it("scores lengths from 1 for the shortest to -1 for the longest, where they differ enough", () => {
+    assert.deepStrictEqual(
+      Rewards.cosineLengths([10, 20, 15])?.map((score) => Math.round(score * 1e9) / 1e9),
+      [1, -1, 0]
+    )
+    assert.isUndefined(Rewards.cosineLengths([100, 105, 110]))
+    assert.isUndefined(Rewards.cosineLengths([7]))
+    assert.isUndefined(Rewards.cosineLengths([]))
+  })
+
   it("a combination honours the weights of its parts", () => {
     const parts = [Rewards.weighted(Rewards.accuracyX(), 2), Rewards.weighted(Rewards.format(), 0.5)]
     const completions = ["<think>so</think> 42", "<think>so</think> 41", "42"]

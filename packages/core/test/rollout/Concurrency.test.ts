@@ -11,7 +11,11 @@ const state = {
 }
 
 const policyRoom = (version: number, stepsAhead: number, currentStep: number, queueSize: number) =>
-  Concurrency.policyRoom(version, stepsAhead, { batchSize: 32, groupSize: 4, status: { currentStep, queueSize } })
+  Concurrency.policyRoom(version, stepsAhead, {
+    batchSize: 32,
+    groupSize: 4,
+    status: { currentStep, queueSize, selfQueueSize: queueSize }
+  })
 
 describe("Concurrency", () => {
   it("workers: as told, or per node and server; fewer during an evaluation", () => {
@@ -67,6 +71,16 @@ describe("Concurrency", () => {
     assert.strictEqual(Concurrency.queueRoom({ ...reserved, minBatchAllocation: null }), -6)
     // Own groups queued: 6 = 3 packs of 8, the reserve is there.
     assert.strictEqual(Concurrency.queueRoom({ ...reserved, status: { ...status, selfQueueSize: 6 } }), 0)
+  })
+
+  it("a share by weight: its part of the queue and of a step, whatever the others have queued", () => {
+    const status = { queueSize: 100, selfQueueSize: 2, maxGroupSize: 4, unallocatedFraction: 0.5 }
+    assert.strictEqual(Concurrency.queueRoom({ ...state, share: 0.25, status }), 4)
+    assert.strictEqual(Concurrency.queueRoom({ ...state, share: 0.25, minBatchAllocation: 0.5, status }), 11)
+    const step = { batchSize: 32, groupSize: 4, status: { currentStep: 0, queueSize: 100, selfQueueSize: 1 } }
+    assert.strictEqual(Concurrency.policyRoom(0, 0, { ...step, share: 0.5 }), 3)
+    // Thirds of eight groups are rounded up: together they are a whole batch.
+    assert.strictEqual(Concurrency.policyRoom(0, 0, { ...step, share: 1 / 3 }), 2)
   })
 
   it("the end: no group more than the steps need, as long as the queue is all ours", () => {

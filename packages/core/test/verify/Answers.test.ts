@@ -26,6 +26,11 @@ describe("ChoiceAnswer.extract", () => {
     ["Both A, and B are fine", undefined],
     ["A cat sat on Dad's mat", undefined],
     ["no idea", undefined],
+    ["The best answer is: Paris.", "B", "announcedText"],
+    ["The best answer is **Paris**, not Rome", "B", "announcedText"],
+    ["The answer is Parisian", undefined],
+    ["The best answer is a city", undefined],
+    ["The best answer is: a", "A", "answerColon"],
     ["", undefined]
   ]
   for (const [completion, label, method] of cases) {

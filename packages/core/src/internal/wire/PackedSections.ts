@@ -2,6 +2,7 @@
 import { Result, Schema } from "effect"
 import { failed, groupMagic, PackedGroupError, preludeBytes, readPrelude } from "./PackedFrame.ts"
 import * as Sections from "./Sections.ts"
+import { traceparentPattern } from "../../Trace.ts"
 
 const Section = Schema.Tuple([Schema.String, Schema.Literals(["i32", "f32", "f64"]), Schema.Natural])
 const Shape = Schema.Struct({
@@ -9,6 +10,9 @@ const Shape = Schema.Struct({
   tokens: Schema.Natural,
   env_id: Schema.NullOr(Schema.Int),
   policy_versions: Schema.NullOr(Schema.Array(Schema.NullOr(Schema.Int))),
+  traceparent: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(traceparentPattern, { message: "a W3C traceparent" }))
+  ),
   sections: Schema.Array(Section).check(Schema.isMaxLength(32))
 })
 

@@ -20,6 +20,8 @@ export interface Scanned {
   readonly lengths: ReadonlyArray<number>
   readonly scores: ReadonlyArray<number>
   readonly envId: number | null
+  /** There are chats. */
+  readonly hasMessages: boolean
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true })
@@ -99,5 +101,7 @@ export const scan = (bytes: Uint8Array, from: number): Scanned | undefined => {
   }
   const counted = GroupFields.perSequence.every((key) => counts[key] === undefined || counts[key] === lengths.length)
   const aligned = GroupFields.perToken.every((key) => rows[key]?.every((length, i) => length === lengths[i]) ?? true)
-  return counted && aligned ? { end: at + 1, spans, lengths, scores, envId } : undefined
+  return counted && aligned
+    ? { end: at + 1, spans, lengths, scores, envId, hasMessages: (counts["messages"] ?? 0) > 0 }
+    : undefined
 }

@@ -1,0 +1,139 @@
+/**
+ * A queue of items that come back until they are solved.
+ *
+ * A pure fold: `next` takes the item at the front and puts it at the back, `record` retires an item whose group did well enough, or
+ * (with `maxAttempts`) one that was tried often enough. As an item never leaves the queue while it is under way, a crash loses none;
+ * near the end of the queue an item may be under way twice. Items are numbers from 0 to `size` - 1. Follows the adaptive queue of the
+ * original's instruction_following_algorithm_environment.py. `make` wires the fold to an environment: `items` for its stream,
+ * `record` for its `afterScore`, `state` and `metrics` as they are.
+ */
+import { Effect, HashMap, HashSet, Option, Ref, Schema, Stream } from "effect"
+
+export interface Options {
+  readonly size: number
+  /** A group's average from which on its item is solved. */
+  readonly retireFrom: number
+  /** Groups after which an item is given up. Default: never. */
+  readonly maxAttempts?: number
+  /** Whether all come back once all are retired, as in the original. Default: no, the queue ends. */
+  readonly startsOver?: boolean
+}
+
+export interface State {
+  /** The item to look at next. */
+  readonly position: number
+  readonly solved: HashSet.HashSet<number>
+  readonly givenUp: HashSet.HashSet<number>
+  /** Judged groups of the items that are not retired. */
+  readonly attempts: HashMap.HashMap<number, number>
+}
+
+/** A state as JSON. */
+export const Saved = Schema.Struct({
+  position: Schema.Natural,
+  solved: Schema.Array(Schema.Natural),
+  givenUp: Schema.Array(Schema.Natural),
+  attempts: Schema.Array(Schema.Tuple([Schema.Natural, Schema.Natural]))
+})
+
+/** A judged group. */
+export interface Outcome {
+  readonly index: number
+  readonly average: number
+}
+
+export const start: State = {
+  position: 0,
+  solved: HashSet.empty(),
+  givenUp: HashSet.empty(),
+  attempts: HashMap.empty()
+}
+
+export const isRetired = ({ givenUp, solved }: State, index: number): boolean =>
+  HashSet.has(solved, index) || HashSet.has(givenUp, index)
+
+/** The next item and the queue without it in front; none where all are retired and the queue does not start over. */
+export const next = (state: State, options: Options): Option.Option<readonly [index: number, state: State]> => {
+  const { size, startsOver = false } = options
+  for (let step = 0; step < size; step++) {
+    const index = (state.position + step) % size
+    if (!isRetired(state, index)) return Option.some([index, { ...state, position: (index + 1) % size }])
+  }
+  return startsOver && size > 0 ? next(start, options) : Option.none()
+}
+
+/** The state after one more group. */
+export const record = (
+  state: State,
+  { average, index }: Outcome,
+  { maxAttempts = Number.POSITIVE_INFINITY, retireFrom }: Options
+): State => {
+  if (isRetired(state, index)) return state
+  const tried = Option.getOrElse(HashMap.get(state.attempts, index), () => 0) + 1
+  const without = HashMap.remove(state.attempts, index)
+  if (average >= retireFrom) return { ...state, attempts: without, solved: HashSet.add(state.solved, index) }
+  if (tried >= maxAttempts) return { ...state, attempts: without, givenUp: HashSet.add(state.givenUp, index) }
+  return { ...state, attempts: HashMap.set(state.attempts, index, tried) }
+}
+
+export const save = ({ attempts, givenUp, position, solved }: State): typeof Saved.Type => ({
+  position,
+  solved: Array.from(solved),
+  givenUp: Array.from(givenUp),
+  attempts: Array.from(attempts)
+})
+
+/** Items that there are no longer are left out. */
+export const load = (saved: typeof Saved.Type, { size }: Options): State => {
+  const present = (index: number) => index < size
+  return {
+    position: size === 0 ? 0 : saved.position % size,
+    solved: HashSet.fromIterable(saved.solved.filter(present)),
+    givenUp: HashSet.fromIterable(saved.givenUp.filter(present)),
+    attempts: HashMap.fromIterable(saved.attempts.filter(([index]) => present(index)))
+  }
+}
+
+export interface ItemQueue {
+  /** Items in the order of the queue, until all are retired: from its front where nothing was taken yet, else from its own place. */
+  readonly items: (cursor: number) => Stream.Stream<number>
+  readonly record: (outcome: Outcome) => Effect.Effect<void>
+  /** For a definition's `state`. */
+  readonly state: {
+    readonly save: Effect.Effect<unknown>
+    readonly restore: (saved: unknown) => Effect.Effect<void, Schema.SchemaError>
+  }
+  /** For a definition's `metrics`. */
+  readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
+}
+
+const decode = Schema.decodeUnknownEffect(Saved)
+
+const toFront = (state: State): State => ({ ...state, position: 0 })
+
+export const make = Effect.fn("ItemQueue.make")(function* (options: Options) {
+  const ref = yield* Ref.make(start)
+  const take = Ref.modify(ref, (state) =>
+    Option.match(next(state, options), {
+      onNone: (): readonly [number | undefined, State] => [undefined, state],
+      onSome: (taken) => taken
+    })
+  )
+  const taken = Stream.unfold(undefined, () =>
+    Effect.map(take, (index) => (index === undefined ? undefined : ([index, undefined] as const)))
+  )
+  const queue: ItemQueue = {
+    items: (cursor) => Stream.unwrap(Effect.as(cursor === 0 ? Ref.update(ref, toFront) : Effect.void, taken)),
+    record: (outcome) => Ref.update(ref, (state) => record(state, outcome, options)),
+    state: {
+      save: Effect.map(Ref.get(ref), save),
+      restore: (saved) => Effect.flatMap(decode(saved), (state) => Ref.set(ref, load(state, options)))
+    },
+    metrics: Effect.map(Ref.get(ref), ({ givenUp, solved }) => ({
+      "queue/solved": HashSet.size(solved),
+      "queue/given_up": HashSet.size(givenUp),
+      "queue/left": options.size - HashSet.size(solved) - HashSet.size(givenUp)
+    }))
+  }
+  return queue
+})

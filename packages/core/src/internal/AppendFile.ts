@@ -1,0 +1,42 @@
+/**
+ * A file that grows by whole records: one that could not be written whole is taken back, so that the next attempt leaves neither half a
+ * record nor one twice.
+ */
+import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
+
+export interface AppendFile {
+  /** Bytes in it. */
+  readonly size: () => number
+  readonly append: (bytes: Uint8Array) => Effect.Effect<void, PlatformError.PlatformError>
+}
+
+const newline = 0x0a
+
+/** Opens a file, making its folders; `lines`: a last line that a crash cut short is ended, so that the next one stands by itself. */
+export const open = Effect.fnUntraced(function* (
+  file: string,
+  { lines = false }: { readonly lines?: boolean } = {}
+): Effect.fn.Return<AppendFile, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* fs.makeDirectory(path.dirname(file), { recursive: true })
+  const opened = yield* fs.open(file, { flag: "a+" })
+  let size = Number((yield* opened.stat).size)
+  let isTorn = false
+
+  const append = Effect.fnUntraced(function* (bytes: Uint8Array) {
+    if (isTorn) yield* opened.truncate(size)
+    isTorn = true
+    yield* opened.writeAll(bytes)
+    isTorn = false
+    size += bytes.length
+  }, Effect.uninterruptible)
+
+  if (lines && size > 0) {
+    yield* opened.seek(BigInt(size - 1), "start")
+    const last = new Uint8Array(1)
+    yield* opened.read(last)
+    if (last[0] !== newline) yield* append(Uint8Array.of(newline))
+  }
+  return { size: () => size, append }
+})

@@ -1,0 +1,168 @@
+/**
+ * What lies between one source and one sink: entries that wait, attempts that are made again, and what is told of it.
+ *
+ * A failing sink costs its source nothing but memory, and of that a bounded amount: 10,000 entries or 32 MiB, the oldest go first.
+ * An outage is told when it begins and when it is over, and what was lost at the end.
+ */
+import { Deferred, type Duration, Effect, Exit, Latch, Metric, Result, Scope } from "effect"
+import { backoffMillis } from "../rollout/backoff.ts"
+import { reasonOf } from "../rollout/reason.ts"
+import { within } from "../rollout/within.ts"
+import type { Entry, Sink, SinkError, Source, Writer } from "./Sink.ts"
+
+const entriesCounter = Metric.counter("atropos.metrics.entries", {
+  description: "Entries of metrics by sink and outcome (written, dropped)",
+  incremental: true
+})
+const failuresCounter = Metric.counter("atropos.metrics.failures", {
+  description: "Attempts at a metrics sink that failed",
+  incremental: true
+})
+
+export interface Feed {
+  readonly push: (entry: Entry) => void
+  readonly finish: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>
+}
+
+const maxEntries = 10_000
+const maxBytes = 32 * 1024 * 1024
+
+/** About what an entry takes in memory. */
+const sizeOf = (entry: Entry): number => {
+  if (entry._tag === "Figures") return 64 * Object.keys(entry.values).length + 64
+  let size = 64
+  for (const row of entry.rows) for (const cell of row) size += typeof cell === "string" ? 2 * cell.length : 8
+  return size
+}
+
+/** 0 of a success, 255 of an interruption, else 1: what the original's client sends. */
+const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number =>
+  Exit.isSuccess(exit) ? 0 : Exit.hasInterrupts(exit) ? 255 : 1
+
+/** Connects a source to a sink until the scope closes. */
+export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flushWithin: Duration.Input) {
+  const scope = yield* Scope.make()
+  const arrival = Latch.makeUnsafe(false)
+  const ended = yield* Deferred.make<number>()
+  const drained = yield* Deferred.make<void>()
+  const counted = (outcome: string, number: number) =>
+    Metric.update(Metric.withAttributes(entriesCounter, { sink: sink.name, outcome }), number)
+  let waiting: Array<Entry> = []
+  let bytes = 0
+  let dropped = 0
+  /** Of those, not yet among the counters. */
+  let uncounted = 0
+  /** Entries that are being written. */
+  let inHand = 0
+  let isOver = false
+  let isOut = false
+
+  const about = { sink: sink.name, source: source.name }
+  const drop = (number: number): void => {
+    dropped += number
+    uncounted += number
+  }
+  const countDropped = Effect.suspend(() => {
+    const number = uncounted
+    uncounted = 0
+    return number === 0 ? Effect.void : counted("dropped", number)
+  })
+
+  /** Until it works, or never will. */
+  const persistently = <A>(effect: Effect.Effect<A, SinkError>): Effect.Effect<Result.Result<A, SinkError>> =>
+    Effect.gen(function* () {
+      for (let attempt = 1; ; attempt++) {
+        const result = yield* Effect.result(effect)
+        if (Result.isSuccess(result)) {
+          if (isOut) yield* Effect.logInfo("metrics sink is back", about)
+          isOut = false
+          return result
+        }
+        const { message, reason, retryAfterMillis = 0 } = result.failure
+        yield* Metric.update(Metric.withAttributes(failuresCounter, { sink: sink.name }), 1)
+        if (reason !== "passing") return result
+        if (!isOut) yield* Effect.logWarning("metrics sink fails; trying again", { ...about, reason: message })
+        isOut = true
+        yield* Effect.sleep(yield* backoffMillis(attempt, { atLeast: retryAfterMillis }))
+      }
+    })
+
+  const stop = (error: SinkError) =>
+    Effect.gen(function* () {
+      isOver = true
+      drop(waiting.length)
+      waiting = []
+      yield* Effect.logError("metrics sink stopped; the run goes on without it", { ...about, reason: error.message })
+    })
+
+  let refusals = 0
+  const write = Effect.fnUntraced(function* (writer: Writer) {
+    const entries = waiting.splice(0, sink.batch)
+    inHand = entries.length
+    for (const entry of entries) bytes -= sizeOf(entry)
+    const written = yield* persistently(writer.write(entries))
+    inHand = 0
+    yield* countDropped
+    if (Result.isSuccess(written)) return yield* counted("written", entries.length)
+    drop(entries.length)
+    if (written.failure.reason === "final") return yield* stop(written.failure)
+    if (refusals++ === 0) {
+      yield* Effect.logWarning("metrics refused by their sink", { ...about, reason: written.failure.message })
+    }
+  })
+
+  const work = Effect.gen(function* () {
+    const opened = yield* persistently(Effect.provideService(sink.open(source), Scope.Scope, scope))
+    if (Result.isFailure(opened)) return yield* stop(opened.failure)
+    const writer = opened.success
+    for (;;) {
+      if (isOver) return
+      arrival.closeUnsafe()
+      if (waiting.length > 0) {
+        yield* write(writer)
+        continue
+      }
+      if (yield* Deferred.isDone(ended)) break
+      yield* arrival.await
+    }
+    const finished = yield* persistently(writer.finish(yield* Deferred.await(ended)))
+    if (Result.isFailure(finished)) {
+      yield* Effect.logWarning("metrics not finished at their sink", { ...about, reason: finished.failure.message })
+    }
+  }).pipe(
+    Effect.catchCause((cause) =>
+      Effect.suspend(() => {
+        isOver = true
+        return Effect.logError("metrics sink failed; the run goes on without it", { ...about, reason: reasonOf(cause) })
+      })
+    ),
+    Effect.ensuring(Deferred.succeed(drained, undefined))
+  )
+  yield* Effect.forkIn(work, scope)
+
+  const feed: Feed = {
+    push: (entry) => {
+      if (isOver || Deferred.isDoneUnsafe(ended)) return drop(1)
+      waiting.push(entry)
+      bytes += sizeOf(entry)
+      while (waiting.length > maxEntries || (bytes > maxBytes && waiting.length > 1)) {
+        bytes -= sizeOf(waiting.shift()!)
+        drop(1)
+      }
+      arrival.openUnsafe()
+    },
+    finish: (exit) =>
+      Effect.gen(function* () {
+        if (!(yield* Deferred.succeed(ended, exitCodeOf(exit)))) return
+        arrival.openUnsafe()
+        yield* within(Deferred.await(drained), flushWithin)
+        drop(inHand + waiting.length)
+        isOver = true
+        yield* Scope.close(scope, exit)
+        yield* countDropped
+        if (dropped > 0) yield* Effect.logWarning("metrics lost", { ...about, entries: dropped })
+      })
+  }
+  yield* Effect.addFinalizer(feed.finish)
+  return feed
+})

@@ -1,0 +1,53 @@
+/**
+ * Figures as lines of JSON: `metrics.jsonl` of a trainer, `<name>.metrics.jsonl` of an environment, in one folder.
+ *
+ * A line has the step, the labels (a trainer's `policy_version` and `batch`) and the figures by name. Lines are appended: a run that goes
+ * on goes on in its file, and what a killed process had done since its last checkpoint stands there twice. Tables are not written: the
+ * service keeps rollouts, and `data_path_to_save_groups` writes them.
+ */
+import { Context, Effect, FileSystem, Path, type PlatformError } from "effect"
+import * as AppendFile from "../internal/AppendFile.ts"
+import { fileReason } from "../internal/fileReason.ts"
+import { type Entry, type Sink, SinkError, type Source } from "./Sink.ts"
+
+/** Letters, digits, dots and dashes as they are; all else as `_`. */
+export const fileName = (name: string): string => name.replaceAll(/[^\w.-]/g, "_")
+
+const nameOf = ({ kind, key }: Source): string =>
+  kind === "trainer" ? "metrics.jsonl" : `${fileName(key)}.metrics.jsonl`
+
+const lineOf = (entry: Entry): string =>
+  entry._tag === "Table" ? "" : `${JSON.stringify({ step: entry.step, ...entry.labels, ...entry.values })}\n`
+
+const encoder = new TextEncoder()
+
+const failing = (file: string) =>
+  Effect.mapError(
+    (cause: PlatformError.PlatformError) =>
+      new SinkError({ reason: "passing", message: `${file} cannot be written: ${fileReason(cause)}`, cause })
+  )
+
+/** Files in this folder. */
+export const make = Effect.fnUntraced(function* (folder: string) {
+  // Not the whole context: its scope is not that of what is opened.
+  const context = yield* Effect.map(
+    Effect.context<FileSystem.FileSystem | Path.Path>(),
+    Context.pick(FileSystem.FileSystem, Path.Path)
+  )
+  const path = yield* Path.Path
+  const sink: Sink = {
+    name: "file",
+    takesTables: false,
+    batch: 1000,
+    open: Effect.fnUntraced(function* (source) {
+      const name = path.join(folder, nameOf(source))
+      const file = yield* failing(name)(AppendFile.open(name, { lines: true }))
+      return {
+        write: (entries: ReadonlyArray<Entry>) =>
+          failing(name)(file.append(encoder.encode(entries.map(lineOf).join("")))),
+        finish: () => Effect.void
+      }
+    }, Effect.provideContext(context))
+  }
+  return sink
+})

@@ -1,0 +1,52 @@
+/**
+ * Figures as gauges of this process, `atropos.<name>` with the label `source`, for whoever reads its metrics: Prometheus
+ * (`PrometheusServer`, there `atropos_<name>`), OpenTelemetry (`OpenTelemetry`).
+ *
+ * A gauge has the newest value. Beside the figures there is `atropos.step`.
+ */
+import { Effect, Metric } from "effect"
+import type { Entry, Sink } from "./Sink.ts"
+
+/** By what Prometheus calls it: two names that are one there are one gauge, that of the first. */
+const gaugesByName = new Map<string, Metric.Gauge<number>>()
+
+const gauge = (name: string): Metric.Gauge<number> => {
+  const key = name.replaceAll(/[^a-zA-Z0-9]+/g, "_")
+  const known = gaugesByName.get(key)
+  if (known !== undefined) return known
+  // What OpenTelemetry may call a metric: letters, digits, dot, dash, slash, underscore.
+  const fresh = Metric.gauge(`atropos.${name.replaceAll(/[^\w./-]/g, "_")}`, { description: `Newest value of ${name}` })
+  gaugesByName.set(key, fresh)
+  return fresh
+}
+
+const step = Metric.gauge("atropos.step", { description: "Trainer's step of the newest figures" })
+
+/** Into the registry of the process. */
+export const sink: Sink = {
+  name: "gauges",
+  takesTables: false,
+  batch: 1000,
+  open: ({ name: source }) =>
+    Effect.sync(() => {
+      // Making a gauge costs more than updating it.
+      const gauges = new Map<string, ReturnType<typeof gauge>>()
+      const gaugeOf = (name: string) => {
+        const known = gauges.get(name)
+        if (known !== undefined) return known
+        const fresh = Metric.withAttributes(gauge(name), { source })
+        gauges.set(name, fresh)
+        return fresh
+      }
+      const ownStep = Metric.withAttributes(step, { source })
+      const update = Effect.fnUntraced(function* (entry: Entry) {
+        if (entry._tag === "Table") return
+        yield* Metric.update(ownStep, entry.step)
+        for (const [name, value] of Object.entries(entry.values)) yield* Metric.update(gaugeOf(name), value)
+      })
+      return {
+        write: (entries: ReadonlyArray<Entry>) => Effect.forEach(entries, update, { discard: true }),
+        finish: () => Effect.void
+      }
+    })
+}

@@ -1,0 +1,48 @@
+/**
+ * This process's metrics for Prometheus, as text at `http://<host>:<port>/metrics`: its counters, and the figures where `GaugeSink` is among the
+ * sinks.
+ *
+ * An address that cannot be listened on is told once and tried again every half minute: the run goes on.
+ */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Deferred, Effect, Layer, Result, Schedule, Scope } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { PrometheusMetrics } from "effect/observability"
+import { createServer } from "node:http"
+
+export interface Options {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+}
+
+/** Serves until the scope closes; `url` waits until it does. */
+export const start = Effect.fnUntraced(function* (options: Options) {
+  const scope = yield* Effect.scope
+  const listening = yield* Deferred.make<string>()
+  const server = Layer.effectDiscard(
+    Effect.flatMap(HttpServer.HttpServer, ({ address }) =>
+      Deferred.succeed(listening, `${HttpServer.formatAddress(address)}/metrics`)
+    )
+  ).pipe(
+    Layer.merge(HttpRouter.serve(PrometheusMetrics.layerHttp(), { disableLogger: true, disableListenLog: true })),
+    Layer.provide(NodeHttpServer.layer(createServer, options))
+  )
+  let isTold = false
+  const listen = Effect.gen(function* () {
+    const attempt = yield* Scope.fork(scope)
+    const result = yield* Effect.result(Layer.buildWithScope(server, attempt))
+    if (Result.isSuccess(result)) return true
+    if (!isTold) {
+      const { cause } = result.failure
+      yield* Effect.logWarning("metrics are not served; trying again", {
+        ...options,
+        reason: cause instanceof Error ? cause.message : String(cause)
+      })
+    }
+    isTold = true
+    return false
+  })
+  yield* Effect.forkIn(Effect.repeat(listen, { until: (isUp) => isUp, schedule: Schedule.spaced("30 seconds") }), scope)
+  return { url: Deferred.await(listening) }
+})

@@ -1,0 +1,93 @@
+/** Uploads a run while it is recorded: every so often, with growing pauses while the server is away, and once more at the end. */
+import { Clock, Deferred, type Duration, Effect, Latch, Result } from "effect"
+import { backoffMillis } from "../../rollout/backoff.ts"
+import type { Journal } from "./Journal.ts"
+import type { Uploader } from "./Uploader.ts"
+import type { Place } from "./WandbApi.ts"
+
+export interface Options {
+  readonly baseUrl: string
+  /** Between uploads. */
+  readonly every: Duration.Input
+  /** Tells people where the run can be looked at. */
+  readonly tell: (message: string) => Effect.Effect<void>
+}
+
+/** Without a sign of life for some minutes a run counts as crashed. */
+const heartbeatMillis = 30_000
+
+/** Uploads in the background until it is told to finish. */
+export const start = Effect.fnUntraced(function* (
+  journal: Journal,
+  uploader: Uploader,
+  { baseUrl, every, tell }: Options
+) {
+  const awake = Latch.makeUnsafe(false)
+  const done = yield* Deferred.make<void>()
+  let isEnding = false
+  let isOut = false
+  let isTold = false
+  let sentAt = yield* Clock.currentTimeMillis
+  const kept = { folder: journal.folder }
+
+  const round = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const before = uploader.progress().uploaded
+    const place = yield* isEnding ? uploader.complete : uploader.push
+    if (!isTold) yield* tell(`Weights & Biases: ${journal.run.name ?? place.run} at ${urlOf(baseUrl, place)}`)
+    isTold = true
+    if (uploader.progress().uploaded > before) sentAt = now
+    else if (now - sentAt >= heartbeatMillis && !isEnding) {
+      yield* uploader.heartbeat
+      sentAt = now
+    }
+  })
+
+  const loop = Effect.gen(function* () {
+    for (let attempt = 1; ;) {
+      const ending = isEnding
+      const result = yield* Effect.result(round)
+      if (Result.isSuccess(result)) {
+        if (isOut) yield* Effect.logInfo("Weights & Biases is back")
+        isOut = false
+        attempt = 1
+        if (ending) break
+        awake.closeUnsafe()
+        if (!isEnding) yield* Effect.timeoutOption(awake.await, every)
+        continue
+      }
+      const error = result.failure
+      if (error._tag === "WandbError" && error.reason === "final") {
+        yield* Effect.logError("nothing more is sent to Weights & Biases; `atropos wandb-sync` sends what is kept", {
+          reason: error.message,
+          ...kept
+        })
+        break
+      }
+      if (!isOut) yield* Effect.logWarning("Weights & Biases is away; trying again", { reason: error.message })
+      isOut = true
+      // Asked to finish meanwhile: once more at once.
+      if (isEnding && !ending) continue
+      const atLeast = (error._tag === "WandbError" ? error.retryAfterMillis : undefined) ?? 0
+      awake.closeUnsafe()
+      yield* Effect.timeoutOption(awake.await, yield* backoffMillis(attempt++, { atLeast, cap: 60_000 }))
+    }
+  }).pipe(Effect.ensuring(Deferred.succeed(done, undefined)))
+  yield* Effect.forkScoped(loop)
+
+  return {
+    finish: Effect.gen(function* () {
+      isEnding = true
+      awake.openUnsafe()
+      yield* Deferred.await(done)
+    }).pipe(
+      Effect.onInterrupt(() =>
+        Effect.logWarning("not all was sent to Weights & Biases in time; `atropos wandb-sync` sends the rest", kept)
+      )
+    )
+  }
+})
+
+/** Where a run can be looked at. */
+export const urlOf = (baseUrl: string, { entity, project, run }: Place): string =>
+  `${baseUrl.replace(/\/+$/, "").replace("//api.wandb.ai", "//wandb.ai")}/${entity}/${project}/runs/${run}`

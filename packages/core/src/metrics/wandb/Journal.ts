@@ -1,0 +1,233 @@
+/**
+ * A run of Weights & Biases in a folder: everything that was recorded, whether or not a server has it yet.
+ *
+ *     run.json          who it is: id, project, group, name, settings
+ *     records.jsonl     what was recorded, in order (`Rows`)
+ *     files/            tables, at the paths the server gets them under
+ *     uploaded.json     how much of it the server has
+ *
+ * One process at a time writes to a folder. Rows follow from the records alone, so a folder can be uploaded at any later time, by anybody,
+ * as often as it takes, and gives the same lines at the same offsets.
+ */
+import { Effect, FileSystem, Option, Path, type PlatformError, Result, Schema, type Scope, Stream } from "effect"
+import * as FolderLock from "../../FolderLock.ts"
+import * as AppendFile from "../../internal/AppendFile.ts"
+import { Part } from "./Rows.ts"
+
+/** What `run.json` says. */
+export const Run = Schema.Struct({
+  version: Schema.Literal(1),
+  id: Schema.String,
+  kind: Schema.Literals(["environment", "trainer"]),
+  key: Schema.String,
+  /** Before the names of its figures, whatever the service calls the source when it comes back. */
+  prefix: Schema.String,
+  project: Schema.String,
+  entity: Schema.NullOr(Schema.String),
+  group: Schema.NullOr(Schema.String),
+  name: Schema.NullOr(Schema.String),
+  host: Schema.String,
+  /** Milliseconds since the epoch. */
+  startedAt: Schema.Finite,
+  /** The id was given: the server may have lines of it that this folder has not. */
+  isAttached: Schema.Boolean,
+  config: Schema.Record(Schema.String, Schema.Unknown)
+})
+export type Run = typeof Run.Type
+
+/** What `uploaded.json` says. */
+export const Uploaded = Schema.Struct({
+  /** Where the run is; null before the first contact. */
+  place: Schema.NullOr(Schema.Struct({ entity: Schema.String, project: Schema.String, run: Schema.String })),
+  /** Lines the server had of it before this folder's. */
+  base: Schema.Natural,
+  /** Step of the last of those: this folder's rows up to it are of work that was done again, and not sent. */
+  after: Schema.NullOr(Schema.Finite),
+  /** This folder's rows that the server has. */
+  rows: Schema.Natural,
+  /** The server knows how it ended. */
+  isComplete: Schema.Boolean
+})
+export type Uploaded = typeof Uploaded.Type
+
+/** A folder is not what it should be. */
+export class JournalError extends Schema.TaggedError<JournalError>()("JournalError", {
+  message: Schema.String,
+  /** Somebody else writes to it. */
+  isHeld: Schema.Boolean,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+const nothing: Uploaded = { place: null, base: 0, after: null, rows: 0, isComplete: false }
+
+const json = {
+  run: Schema.fromJsonString(Run),
+  uploaded: Schema.fromJsonString(Uploaded),
+  part: Schema.fromJsonString(Part)
+}
+const decode = {
+  run: Schema.decodeUnknownEffect(json.run),
+  uploaded: Schema.decodeUnknownEffect(json.uploaded),
+  part: Schema.decodeUnknownOption(json.part)
+}
+const encode = {
+  run: Schema.encodeEffect(json.run),
+  uploaded: Schema.encodeEffect(json.uploaded),
+  part: Schema.encodeSync(json.part)
+}
+
+export interface Journal {
+  readonly folder: string
+  readonly run: Run
+  readonly uploaded: () => Uploaded
+  readonly saveUploaded: (next: Uploaded) => Effect.Effect<void, PlatformError.PlatformError>
+  /** Appends all of these, files first, or none. */
+  readonly append: (
+    parts: ReadonlyArray<Part>,
+    files?: ReadonlyArray<{ readonly name: string; readonly bytes: Uint8Array }>
+  ) => Effect.Effect<void, PlatformError.PlatformError>
+  /** Parts from a position on, some megabytes at most, and the position after them. */
+  readonly read: (
+    position: number
+  ) => Effect.Effect<{ readonly parts: ReadonlyArray<Part>; readonly next: number }, PlatformError.PlatformError>
+  readonly file: (name: string) => Effect.Effect<Uint8Array, PlatformError.PlatformError>
+  /** Bytes of records. */
+  readonly size: () => number
+}
+
+const runFile = "run.json"
+const searchDepth = 4
+const newline = 0x0a
+const bytesPerRead = 4 * 1024 * 1024
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+type Files = FileSystem.FileSystem | Path.Path
+
+const strange = (file: string) => (cause: { readonly message: string }) =>
+  new JournalError({
+    message: `${file} is not what a run of Weights & Biases is kept in: ${cause.message}`,
+    isHeld: false,
+    cause
+  })
+
+/** What a folder says it is; none where it has no run. */
+export const readRun = Effect.fnUntraced(function* (
+  folder: string
+): Effect.fn.Return<Option.Option<Run>, JournalError, Files> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const file = path.join(folder, runFile)
+  if (!(yield* Effect.orElseSucceed(fs.exists(file), () => false))) return Option.none()
+  return yield* fs.readFileString(file).pipe(Effect.flatMap(decode.run), Effect.mapError(strange(file)), Effect.asSome)
+})
+
+const open = Effect.fnUntraced(function* (
+  folder: string,
+  run: Run
+): Effect.fn.Return<Journal, JournalError | PlatformError.PlatformError, Files | Scope.Scope> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* Effect.mapError(
+    FolderLock.hold(folder),
+    (cause) => new JournalError({ message: cause.message, isHeld: cause.isHeld, cause })
+  )
+  const records = path.join(folder, "records.jsonl")
+  const uploadedFile = path.join(folder, "uploaded.json")
+  const log = yield* AppendFile.open(records, { lines: true })
+  let uploaded = (yield* fs.exists(uploadedFile))
+    ? yield* fs
+        .readFileString(uploadedFile)
+        .pipe(Effect.flatMap(decode.uploaded), Effect.mapError(strange(uploadedFile)))
+    : nothing
+
+  return {
+    folder,
+    run,
+    uploaded: () => uploaded,
+    saveUploaded: Effect.fnUntraced(function* (next) {
+      yield* fs.writeFileString(`${uploadedFile}.new`, yield* Effect.orDie(encode.uploaded(next)))
+      yield* fs.rename(`${uploadedFile}.new`, uploadedFile)
+      uploaded = next
+    }),
+    append: Effect.fnUntraced(function* (parts, files = []) {
+      for (const { bytes, name } of files) {
+        const file = path.join(folder, "files", name)
+        yield* fs.makeDirectory(path.dirname(file), { recursive: true })
+        yield* fs.writeFile(file, bytes)
+      }
+      yield* log.append(encoder.encode(parts.map((part) => `${encode.part(part)}\n`).join("")))
+    }),
+    read: Effect.fnUntraced(function* (position) {
+      const rest = log.size() - position
+      if (rest <= 0) return { parts: [], next: position }
+      let bytes = new Uint8Array()
+      let end = 0
+      // More for a line that is longer than what is read at once.
+      for (let length = bytesPerRead; end === 0; length *= 2) {
+        const chunks = yield* fs
+          .stream(records, { offset: position, bytesToRead: Math.min(length, rest) })
+          .pipe(Stream.runCollect)
+        bytes = Buffer.concat(chunks)
+        end = bytes.lastIndexOf(newline) + 1
+        if (length >= rest) break
+      }
+      const lines = decoder.decode(bytes.subarray(0, end)).split("\n")
+      // A line that a crash cut short counts as not recorded.
+      const parts = lines.flatMap((line) => (line === "" ? [] : Option.toArray(decode.part(line))))
+      return { parts, next: position + end }
+    }),
+    file: (name) => fs.readFile(path.join(folder, "files", name)),
+    size: log.size
+  }
+})
+
+/** Opens the folder of a run that is there. */
+export const reopen = Effect.fn("Journal.reopen")(function* (folder: string) {
+  const run = yield* readRun(folder)
+  if (Option.isNone(run)) {
+    return yield* new JournalError({
+      message: `${folder} has no ${runFile}: no run of Weights & Biases`,
+      isHeld: false
+    })
+  }
+  return yield* open(folder, run.value)
+})
+
+/** Makes the folder of a new run, or opens it where it is there already. */
+export const create = Effect.fn("Journal.create")(function* (folder: string, run: Run) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* fs.makeDirectory(folder, { recursive: true })
+  const file = path.join(folder, runFile)
+  yield* fs.writeFileString(`${file}.new`, `${yield* Effect.orDie(encode.run(run))}\n`)
+  yield* fs.rename(`${file}.new`, file)
+  return yield* open(folder, run)
+})
+
+/** Folders of runs in a folder, itself among them; newest last. What looks like one and cannot be read is told, and left out. */
+export const find = Effect.fn("Journal.find")(function* (
+  folder: string,
+  onStrange: (error: JournalError) => Effect.Effect<void>
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const found: Array<{ readonly folder: string; readonly run: Run }> = []
+  const visit = (at: string, depth: number): Effect.Effect<void, PlatformError.PlatformError, Files> =>
+    Effect.gen(function* () {
+      const read = yield* Effect.result(readRun(at))
+      if (Result.isFailure(read)) return yield* onStrange(read.failure)
+      if (Option.isSome(read.success)) {
+        found.push({ folder: at, run: read.success.value })
+        return
+      }
+      if (depth === 0) return
+      for (const name of (yield* fs.readDirectory(at)).toSorted()) {
+        const inner = path.join(at, name)
+        const { type } = yield* fs.stat(inner)
+        if (type === "Directory") yield* visit(inner, depth - 1)
+      }
+    })
+  if (yield* fs.exists(folder)) yield* visit(folder, searchDepth)
+  return found.toSorted((a, b) => a.run.startedAt - b.run.startedAt)
+})

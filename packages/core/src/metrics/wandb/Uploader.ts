@@ -1,0 +1,142 @@
+/**
+ * Brings a journal's rows to a server: closed rows in order, each at its offset, tables before the rows that speak of them, the summary with
+ * every request.
+ *
+ * What the server has is written down after each answer. A request whose answer was lost is sent again as it was, so no row is lost and none
+ * comes twice. Nothing here waits or tries again: whoever calls `push` does.
+ */
+import { Effect, type PlatformError } from "effect"
+import type { Journal } from "./Journal.ts"
+import * as Rows from "./Rows.ts"
+import { type Place, type WandbApi, WandbError } from "./WandbApi.ts"
+
+export interface Uploader {
+  /** Makes the run known, and sends all rows that are closed. */
+  readonly push: Effect.Effect<Place, WandbError | PlatformError.PlatformError>
+  /** The same, and where the last thing recorded was an end, tells it. */
+  readonly complete: Effect.Effect<Place, WandbError | PlatformError.PlatformError>
+  /** Tells a server that nothing has happened, but that the run lives. */
+  readonly heartbeat: Effect.Effect<void, WandbError>
+  /** Whether the last thing recorded, as far as it was looked at, is an end. */
+  readonly hasEnded: () => boolean
+  /** Rows the server has, and rows recorded as far as they have been looked at. */
+  readonly progress: () => { readonly uploaded: number; readonly rows: number }
+}
+
+const maxRowsPerRequest = 1000
+const maxBytesPerRequest = 1024 * 1024
+
+/** Wrong for a run is wrong for good. */
+const asFinal = (error: WandbError): WandbError =>
+  error.reason === "refused" ? new WandbError({ reason: "final", message: error.message, cause: error }) : error
+
+/** An uploader of a journal that this process holds. */
+export const make = (journal: Journal, api: WandbApi): Uploader => {
+  const { run } = journal
+  const rows = Rows.make()
+  const seconds = (at: number): number => Math.max(0, (at - run.startedAt) / 1000)
+  let position = 0
+  /** Rows that were sent before this process began to read. */
+  let toSkip = journal.uploaded().rows
+  let seen = 0
+  let waiting: Array<{ readonly line: string; readonly summary: string; readonly files: ReadonlyArray<string> }> = []
+  const summary: Record<string, unknown> = {}
+  /** Tables the server has, while the rows that speak of them are not there. */
+  const sent = new Set<string>()
+
+  const take = (row: Rows.Row): void => {
+    const { after } = journal.uploaded()
+    if (after !== null && row.step <= after) return
+    const values = { ...row.values, _step: row.step, _timestamp: row.at / 1000, _runtime: seconds(row.at) }
+    Object.assign(summary, values, { _wandb: { runtime: Math.floor(seconds(row.at)) } })
+    seen++
+    if (toSkip > 0) toSkip--
+    else waiting.push({ line: JSON.stringify(values), summary: JSON.stringify(summary), files: row.files })
+  }
+
+  const connect = Effect.gen(function* () {
+    const known = journal.uploaded()
+    if (known.place !== null) return known.place
+    const { isNew, lines, ...place } = yield* Effect.mapError(api.upsertRun({ ...run, jobType: run.kind }), asFinal)
+    const isContinued = run.isAttached && !isNew && lines > 0
+    const after = isContinued ? ((yield* api.lastStep(place)) ?? null) : null
+    yield* journal.saveUploaded({ ...known, place, base: isContinued ? lines : 0, after })
+    return place
+  })
+
+  const sendFile = (place: Place, name: string) =>
+    Effect.flatMap(journal.file(name), (bytes) => api.upload(place, name, bytes)).pipe(
+      Effect.andThen(Effect.sync(() => void sent.add(name))),
+      Effect.catchIf(
+        (error) => error._tag === "WandbError" && error.reason === "refused",
+        (error) => Effect.logWarning("table not uploaded", { name, reason: error.message })
+      )
+    )
+
+  const sendWaiting = Effect.fnUntraced(function* (place: Place) {
+    while (waiting.length > 0) {
+      let bytes = 0
+      let count = 0
+      while (count < waiting.length && count < maxRowsPerRequest) {
+        bytes += waiting[count]!.line.length
+        if (count > 0 && bytes > maxBytesPerRequest) break
+        count++
+      }
+      const batch = waiting.slice(0, count)
+      const files = batch.flatMap(({ files }) => files)
+      yield* Effect.forEach(
+        files.filter((name) => !sent.has(name)),
+        (name) => sendFile(place, name),
+        { concurrency: 4, discard: true }
+      )
+      const uploaded = files.filter((name) => sent.has(name))
+      const known = journal.uploaded()
+      yield* Effect.mapError(
+        api.stream(place, {
+          files: {
+            "wandb-history.jsonl": { offset: known.base + known.rows, content: batch.map(({ line }) => line) },
+            "wandb-summary.json": { offset: 0, content: [batch.at(-1)!.summary] }
+          },
+          ...(uploaded.length > 0 && { uploaded })
+        }),
+        asFinal
+      )
+      yield* journal.saveUploaded({ ...known, rows: known.rows + count })
+      waiting = waiting.slice(count)
+      for (const name of files) sent.delete(name)
+    }
+  })
+
+  const push = Effect.gen(function* () {
+    const place = yield* connect
+    for (;;) {
+      yield* sendWaiting(place)
+      const { next, parts } = yield* journal.read(position)
+      if (next === position) return place
+      position = next
+      for (const part of parts) {
+        const row = rows.add(part)
+        if (row !== undefined) take(row)
+      }
+    }
+  })
+
+  return {
+    push,
+    complete: Effect.gen(function* () {
+      const place = yield* push
+      const exit = rows.exit()
+      const known = journal.uploaded()
+      if (exit === undefined || known.isComplete) return place
+      yield* Effect.mapError(api.stream(place, { complete: true, exitcode: exit }), asFinal)
+      yield* journal.saveUploaded({ ...known, isComplete: true })
+      return place
+    }),
+    heartbeat: Effect.suspend(() => {
+      const { place } = journal.uploaded()
+      return place === null ? Effect.void : api.stream(place, {})
+    }),
+    hasEnded: () => rows.exit() !== undefined,
+    progress: () => ({ uploaded: journal.uploaded().rows, rows: seen + (rows.isOpen() ? 1 : 0) })
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * Scores from a reward model behind HTTP: batched over all groups that are scored at the same time, retried, with limits of its own.
+ *
+ * Two dialects. `rewards`: POST `{ query, prompts, messages }` to the address itself, lists of one entry per text, answered by
+ * `{ "rewards": [number, …] }` (OpenRLHF's remote reward model; `query` is prompt and answer, `messages` the chat). `vllm`: POST
+ * `{ model, input }` to vLLM's `/pooling`, answered by `{ "data": [{ "index", "data" }] }`, the last number of each taken. An answer with
+ * another number of rewards, or with one that is not finite, fails; so does what is refused (4xx). What passes (no connection, 429, 5xx,
+ * a timeout) is tried again.
+ */
+import { Cause, Effect, Exit, Redacted, Request, RequestResolver, Schedule, Schema, Semaphore } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { field } from "../EnvironmentSettings.ts"
+import { rootMessage } from "../inference/Transport.ts"
+import { messageOf } from "../internal/messageOf.ts"
+import type { Message } from "../Message.ts"
+import * as NotConfigured from "../NotConfigured.ts"
+
+export class RewardEndpointError extends Schema.TaggedError<RewardEndpointError>()("RewardEndpointError", {
+  url: Schema.String,
+  message: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+const positive = Schema.Int.check(Schema.isGreaterThan(0))
+
+/** Settings to be spread into those of an environment. */
+export const fields = {
+  rewardUrl: field(Schema.String, "", "address of the reward model; for vLLM that of its /pooling"),
+  rewardDialect: field(
+    Schema.Literals(["rewards", "vllm"]),
+    "rewards",
+    'what the address speaks: {query, prompts, messages} answered by {"rewards": [...]}, or vLLM\'s /pooling'
+  ),
+  rewardModel: field(Schema.String, "default", "model asked for, where the dialect names one"),
+  rewardApiKey: field(Schema.String, "", "bearer key of the reward model; empty: none"),
+  rewardBatchSize: field(positive, 32, "texts per request to the reward model"),
+  rewardRequestsAtOnce: field(positive, 4, "requests to the reward model at once"),
+  rewardTimeout: field(Schema.Finite.check(Schema.isGreaterThan(0)), 120, "seconds a request to it may take"),
+  rewardAttempts: field(positive, 5, "times a request to it is tried, first time included")
+} as const
+
+export type Options = { readonly [Name in keyof typeof fields]: (typeof fields)[Name]["Type"] }
+
+/** What is scored: the chat, and the same as text. */
+export interface Scored {
+  readonly prompt: string
+  readonly completion: string
+  readonly messages: ReadonlyArray<Message>
+}
+
+export interface RewardEndpoint {
+  /** The reward of one text; texts asked about at the same time share a request. */
+  readonly reward: (scored: Scored) => Effect.Effect<number, RewardEndpointError>
+}
+
+interface RewardOf extends Request.Request<number, RewardEndpointError> {
+  readonly _tag: "RewardOf"
+  readonly scored: Scored
+}
+const RewardOf = Request.tagged<RewardOf>("RewardOf")
+
+const Rewards = Schema.fromJsonString(Schema.Struct({ rewards: Schema.Array(Schema.Finite) }))
+const Pooled = Schema.Union([Schema.Finite, Schema.Array(Schema.Finite), Schema.Array(Schema.Array(Schema.Finite))])
+const Pooling = Schema.fromJsonString(
+  Schema.Struct({ data: Schema.Array(Schema.Struct({ index: Schema.Natural, data: Pooled })) })
+)
+
+/** How a dialect asks and what it answers. */
+interface Dialect {
+  readonly body: (texts: ReadonlyArray<Scored>, model: string) => unknown
+  readonly read: (answer: string) => Effect.Effect<ReadonlyArray<number | undefined>, Schema.SchemaError>
+}
+
+const wholeText = ({ completion, prompt }: Scored): string => `${prompt}${completion}`
+
+const lastNumber = (pooled: typeof Pooled.Type): number | undefined => {
+  const last = typeof pooled === "number" ? pooled : pooled.at(-1)
+  return typeof last === "object" ? last.at(-1) : last
+}
+
+const decodeRewards = Schema.decodeUnknownEffect(Rewards)
+const decodePooling = Schema.decodeUnknownEffect(Pooling)
+
+const dialects: { readonly [name in Options["rewardDialect"]]: Dialect } = {
+  rewards: {
+    body: (texts) => ({
+      query: texts.map(wholeText),
+      prompts: texts.map(({ prompt }) => prompt),
+      messages: texts.map(({ messages }) => messages)
+    }),
+    read: (answer) => Effect.map(decodeRewards(answer), ({ rewards }) => rewards)
+  },
+  vllm: {
+    body: (texts, model) => ({ model, input: texts.map(wholeText) }),
+    read: (answer) =>
+      Effect.map(decodePooling(answer), ({ data }) =>
+        data.toSorted((a, b) => a.index - b.index).map(({ data: pooled }) => lastNumber(pooled))
+      )
+  }
+}
+
+const collectFor = "5 millis"
+
+/** Fails where no address is given. */
+export const make = Effect.fn("RewardEndpoint.make")(function* (options: Options) {
+  const { rewardDialect, rewardModel, rewardTimeout, rewardUrl: url } = options
+  if (url === "") {
+    return yield* NotConfigured.make(
+      "reward model",
+      "--env.reward_url http://host:port/path (see --env.reward_dialect)"
+    )
+  }
+  const { body, read } = dialects[rewardDialect]
+  const lock = yield* Semaphore.make(options.rewardRequestsAtOnce)
+  const failing = (cause: unknown) =>
+    new RewardEndpointError({
+      url,
+      message: `the reward model at ${url}: ${cause instanceof Error ? rootMessage(cause) : messageOf(cause)}`,
+      cause
+    })
+  const client = (yield* HttpClient.HttpClient).pipe(
+    HttpClient.mapRequest((request) =>
+      options.rewardApiKey === ""
+        ? request
+        : HttpClientRequest.bearerToken(request, Redacted.make(options.rewardApiKey))
+    ),
+    HttpClient.transformResponse((response) =>
+      Effect.timeoutOrElse(response, {
+        duration: rewardTimeout * 1000,
+        orElse: () => Effect.fail(new Cause.TimeoutError(`no answer within ${rewardTimeout} seconds`))
+      })
+    ),
+    HttpClient.retryTransient({
+      times: options.rewardAttempts - 1,
+      schedule: Schedule.jittered(Schedule.exponential("250 millis"))
+    })
+  )
+
+  const ask = Effect.fn("RewardEndpoint.ask")(
+    function* (texts: ReadonlyArray<Scored>) {
+      const request = yield* HttpClientRequest.bodyJson(HttpClientRequest.post(url), body(texts, rewardModel))
+      const response = yield* client.execute(request)
+      const answer = yield* response.text
+      if (response.status >= 300) {
+        return yield* Effect.fail({ message: `answered ${response.status}: ${answer.slice(0, 200)}` })
+      }
+      const rewards = yield* read(answer)
+      if (rewards.length === texts.length) return rewards
+      return yield* Effect.fail({ message: `${rewards.length} rewards for ${texts.length} texts` })
+    },
+    lock.withPermits(1),
+    Effect.mapError(failing)
+  )
+  const resolver = RequestResolver.make<RewardOf>((entries) =>
+    Effect.map(ask(entries.map(({ request }) => request.scored)), (rewards) => {
+      entries.forEach((entry, index) => {
+        const reward = rewards[index]
+        entry.completeUnsafe(
+          reward === undefined ? Exit.fail(failing({ message: "an empty reward" })) : Exit.succeed(reward)
+        )
+      })
+    })
+  ).pipe(RequestResolver.setDelay(collectFor), RequestResolver.batchN(options.rewardBatchSize))
+  const endpoint: RewardEndpoint = { reward: (scored) => Effect.request(RewardOf({ scored }), resolver) }
+  return endpoint
+})

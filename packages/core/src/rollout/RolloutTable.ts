@@ -1,0 +1,83 @@
+/**
+ * The table `train/rollouts`: texts and scores of the newest groups, as the original's (`create_rollout_table`): of the last
+ * `num_rollouts_to_keep` accepted groups the first `num_rollouts_per_group_for_logging` sequences each (-1: all).
+ *
+ * A text is the sequence decoded, as the trainer gets it; the chat where no tokenizer is at hand. Texts are made when the table is taken.
+ */
+import { Effect, Option } from "effect"
+import type { Common } from "../EnvironmentSettings.ts"
+import { type Message, text } from "../Message.ts"
+import type { Recorder } from "../MetricsSink.ts"
+import type { ScoredGroup } from "../ScoredGroup.ts"
+import type { TokenizerShape } from "../Tokenizer.ts"
+
+export interface RolloutTable {
+  readonly add: (group: ScoredGroup) => void
+  /** The rows since the last `take`, oldest first; none without any. */
+  readonly take: Effect.Effect<Option.Option<Rows>>
+}
+
+export interface Rows {
+  readonly name: string
+  readonly columns: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<readonly [text: string, score: number]>
+}
+
+export interface Options {
+  readonly groups: number
+  readonly perGroup: number
+  readonly decode: ((tokens: Int32Array) => string) | undefined
+}
+
+export const make = ({ decode, groups, perGroup }: Options): RolloutTable => {
+  let kept: Array<ScoredGroup> = []
+
+  const textOf = ({ messages, tokens }: ScoredGroup, index: number): string => {
+    if (decode !== undefined) return decode(tokens[index]!)
+    return (messages?.[index] ?? []).map(toText).join("\n")
+  }
+
+  return {
+    add: (group) => {
+      if (groups <= 0 || perGroup === 0) return
+      kept.push(group)
+      if (kept.length > groups) kept.shift()
+    },
+    take: Effect.suspend(() => {
+      const taken = kept
+      kept = []
+      if (taken.length === 0) return Effect.succeedNone
+      const cells = taken.flatMap((group) => {
+        const most = perGroup < 0 ? group.tokens.length : Math.min(perGroup, group.tokens.length)
+        return Array.from({ length: most }, (_, index) => ({ group, index }))
+      })
+      return Effect.map(
+        Effect.forEach(cells, ({ group, index }) =>
+          // Decoding a long sequence takes a while: others get in between.
+          Effect.as(Effect.yieldNow, [textOf(group, index), group.scores[index]!] as const)
+        ),
+        (rows) => Option.some({ name: "train/rollouts", columns: ["text", "score"], rows })
+      )
+    })
+  }
+}
+
+/** As an environment's settings say, for a recorder that may want no tables at all. */
+export const of = (
+  { numRolloutsPerGroupForLogging, numRolloutsToKeep }: Common,
+  { wantsTables }: Pick<Recorder, "wantsTables">,
+  tokenizer: Option.Option<Pick<TokenizerShape, "decode">>
+): RolloutTable =>
+  make({
+    groups: wantsTables ? numRolloutsToKeep : 0,
+    perGroup: numRolloutsPerGroupForLogging,
+    decode: Option.match(tokenizer, {
+      onNone: () => undefined,
+      onSome:
+        ({ decode }) =>
+        (tokens) =>
+          decode(tokens)
+    })
+  })
+
+const toText = (message: Message): string => `${message.role}: ${text(message)}`

@@ -1,0 +1,194 @@
+/**
+ * Interpreters of this machine's Python, each a process in a jail (`Jail`): for programs that need native packages, on Linux.
+ *
+ * A runner is a process for one run. Its lines to the judge go through this process, which counts what crosses. Output is cut at its
+ * limit and the process with it. Ending a jail ends everything in it.
+ */
+import type { Socket } from "node:net"
+import type { Writable } from "node:stream"
+import { Deferred, Duration, Effect, Pool, Queue, type Scope } from "effect"
+import { type Ended, type Interpreters, type Judge, maxTrafficBytes, type Runner, SandboxError } from "./Interpreter.ts"
+import * as Jail from "./Jail.ts"
+import { inLines, whyEnded } from "./Lines.ts"
+import { script } from "./PythonHarness.ts"
+
+export interface Options {
+  readonly workers: number
+  readonly memoryBytes: number
+  /** Path of the interpreter. */
+  readonly python: string
+  /** Folders that it needs beside the system's: those of a virtual environment, say. */
+  readonly visible: ReadonlyArray<string>
+}
+
+const fileBytes = 32 * 2 ** 20
+const idle = Duration.minutes(2)
+const startTimeout = Duration.seconds(30)
+
+/** Control in and out, peer in and out; the script says that it is there before it waits for a job. */
+const descriptors = ["3", "4", "5", "6"] as const
+const sayReady = '\nsender(4)("ready")\n'
+
+/** A process in a jail, with its lines. */
+interface Inmate {
+  readonly stdin: Writable
+  readonly control: Writable
+  readonly peer: Writable
+  /** Lines it says to us. */
+  readonly said: Queue.Queue<string>
+  readonly ended: Effect.Effect<Ended>
+  /** Ends it, for this reason. */
+  readonly end: (ended: Ended) => void
+  /** Who is told what it does, from now on. */
+  readonly tell: (listeners: Listeners) => void
+}
+
+interface Listeners {
+  readonly output?: (descriptor: 1 | 2, bytes: Uint8Array) => void
+  readonly peer?: (bytes: Uint8Array) => void
+  readonly ended?: (ended: Ended) => void
+}
+
+interface BubblewrapRunner extends Runner {
+  readonly inmate: Inmate
+  readonly keepOutput: (limit: number) => NonNullable<Listeners["output"]>
+}
+
+interface BubblewrapJudge extends Judge {
+  readonly inmate: Inmate
+}
+
+/** Starts none before it is needed. */
+export const make = Effect.fn("Bubblewrap.make")(function* (options: Options) {
+  const pool = { min: 0, max: options.workers, timeToLive: idle }
+  return {
+    runners: yield* Pool.makeWithTTL({ acquire: Effect.map(start(options, "runner"), toRunner), ...pool }),
+    judges: yield* Pool.makeWithTTL({ acquire: Effect.map(start(options, "judge"), toJudge), ...pool }),
+    scope: yield* Effect.scope,
+    keepsRunners: false,
+    begin
+  } satisfies Interpreters<BubblewrapRunner, BubblewrapJudge>
+})
+
+const begin: Interpreters<BubblewrapRunner, BubblewrapJudge>["begin"] = (
+  { inmate, keepOutput },
+  { outputBytes, serve, source, stdin },
+  judging
+) => {
+  const output = keepOutput(outputBytes)
+  if (judging === undefined) {
+    inmate.tell({ output })
+  } else {
+    const { job, judge } = judging
+    const toJudge = (line: string) => judge.inmate.peer.write(`${job.number} ${line}\n`)
+    const lines = inLines(toJudge)
+    let trafficBytes = 0
+    const peer = (bytes: Uint8Array) => {
+      trafficBytes += bytes.length
+      if (trafficBytes > maxTrafficBytes) inmate.end({ ending: "outputLimit" })
+      else lines(bytes)
+    }
+    inmate.tell({ output, peer, ended: (ended) => toJudge(`!${whyEnded(ended)}`) })
+    judge.inmate.tell({ peer: (bytes) => inmate.peer.write(bytes) })
+    judge.inmate.control.write(`${JSON.stringify(job)}\n`)
+  }
+  inmate.stdin.end(stdin)
+  inmate.control.write(`${JSON.stringify({ source, serve })}\n`)
+}
+
+const toRunner = (inmate: Inmate): BubblewrapRunner => {
+  const kept = { 1: { chunks: [] as Array<Uint8Array>, length: 0 }, 2: { chunks: [] as Array<Uint8Array>, length: 0 } }
+  const textOf = (descriptor: 1 | 2) => new TextDecoder().decode(Buffer.concat(kept[descriptor].chunks))
+  return {
+    inmate,
+    ready: Effect.void,
+    ended: inmate.ended,
+    output: () => ({ stdout: textOf(1), stderr: textOf(2) }),
+    stop: () => inmate.end({ ending: "stopped" }),
+    keepOutput: (limit) => (descriptor, bytes) => {
+      const one = kept[descriptor]
+      const fitting = bytes.subarray(0, limit - one.length)
+      one.chunks.push(fitting)
+      one.length += fitting.length
+      if (fitting.length < bytes.length) inmate.end({ ending: "outputLimit" })
+    }
+  }
+}
+
+const toJudge = (inmate: Inmate): BubblewrapJudge => ({
+  inmate,
+  // It waits for the next job as soon as it has answered, if it is there at all.
+  ready: Effect.raceFirst(
+    Effect.flatMap(inmate.ended, (ended) => Effect.fail(new SandboxError({ message: whyEnded(ended) }))),
+    Effect.void
+  ),
+  answer: Effect.raceFirst(Queue.take(inmate.said), Effect.as(inmate.ended, undefined)),
+  abandon: (number, why) => inmate.peer.write(`${number} !${why}\n`)
+})
+
+/** A process that waits for its job. */
+const start = Effect.fnUntraced(function* (
+  { memoryBytes, python, visible }: Options,
+  role: "judge" | "runner"
+): Effect.fn.Return<Inmate, SandboxError, Scope.Scope> {
+  const said = yield* Queue.unbounded<string>()
+  const ended = yield* Deferred.make<Ended>()
+  let listeners: Listeners = {}
+  let complaint = ""
+  const finish = (how: Ended): void => {
+    if (Deferred.doneUnsafe(ended, Effect.succeed(how))) listeners.ended?.(how)
+  }
+
+  const source = script(role, descriptors, sayReady)
+  const command = [python, "-s", "-P", "-B", "-X", "utf8", "-c", source]
+  const child = yield* Jail.scoped({ command, visible, memoryBytes, fileBytes, extraPipes: descriptors.length })
+  // Sockets, whatever the types say: each can be read and written.
+  const [stdin, stdout, stderr, control, controlOut, peer, peerOut] = child.stdio as unknown as ReadonlyArray<Socket>
+  for (const pipe of [stdin, stdout, stderr, control, controlOut, peer, peerOut]) {
+    // A pipe breaks when the process ends, which is told below.
+    pipe?.on("error", () => undefined)
+  }
+  const hear = (descriptor: 1 | 2) => (bytes: Uint8Array) => {
+    if (complaint.length < 1000) complaint += new TextDecoder().decode(bytes)
+    listeners.output?.(descriptor, bytes)
+  }
+  stdout?.on("data", hear(1))
+  stderr?.on("data", hear(2))
+  controlOut?.on(
+    "data",
+    inLines((line) => Queue.offerUnsafe(said, line))
+  )
+  peerOut?.on("data", (bytes: Uint8Array) => listeners.peer?.(bytes))
+  child
+    .on("error", (error) => finish({ ending: "lost", why: error.message, outOfMemory: false }))
+    .on("close", (code, signal) =>
+      finish(code === null ? { ending: "crashed", why: `ended by ${signal}` } : { ending: "exited", exitCode: code })
+    )
+
+  const failed = (why: string) =>
+    new SandboxError({ message: `${python} did not start in bubblewrap: ${complaint.trim() || why}` })
+  yield* Effect.raceFirst(
+    Queue.take(said),
+    Effect.flatMap(Deferred.await(ended), (how) => Effect.fail(failed(whyEnded(how))))
+  ).pipe(
+    Effect.timeoutOrElse({
+      duration: startTimeout,
+      orElse: () => Effect.fail(failed(`it said nothing within ${Duration.format(startTimeout)}`))
+    })
+  )
+  if (stdin === undefined || control === undefined || peer === undefined) return yield* failed("its pipes are missing")
+  return {
+    stdin,
+    control,
+    peer,
+    said,
+    ended: Deferred.await(ended),
+    end: (how) => {
+      finish(how)
+      Jail.kill(child)
+    },
+    tell: (to) => {
+      listeners = to
+    }
+  }
+})

@@ -1,0 +1,193 @@
+/**
+ * The Python that runs a program, and the Python that judges one; each in an interpreter of its own (`PythonLink` between them).
+ *
+ * The runner takes one job, `{source, serve}`, from its control line. A program alone runs as `__main__` to its end. A program
+ * that is tested runs as a module, tells the names it defines, and then does what the judge asks until the judge is done.
+ * The judge takes any number of jobs, `{number, token, setup, tests, entry}`, and answers `{token, tests}` or `{token, broken}`.
+ * Names that setup or builtins define are never the program's: it cannot slip the tests a `sorted` of its own. Modules are
+ * imported anew. A frame for the judge has its job's number in front: what an earlier program left behind is not read.
+ */
+import { pythonLink } from "./PythonLink.ts"
+
+const runner = String.raw`
+class RunnerLink(Link):
+    def do(self, what, target, *rest):
+        value = scope[target] if isinstance(target, str) else self.kept[target]
+        if what == "call":
+            return value(*rest[0], **rest[1])
+        if what == "get":
+            return getattr(value, rest[0])
+        if what == "set":
+            return setattr(value, *rest)
+        if what == "item":
+            return value[rest[0]]
+        return {"len": len, "iter": iter, "str": str}[what](value)
+
+def main(control_in, control_out, peer_in, peer_out):
+    global scope
+    job = read_json(lines(control_in)())
+    program = type(sys)("program" if job["serve"] else "__main__")
+    sys.modules[program.__name__] = program
+    scope = program.__dict__
+    sys.argv = ["program.py"]
+    if job["serve"]:
+        serve(job["source"], RunnerLink(lines(peer_in), sender(peer_out)))
+    else:
+        alone(job["source"])
+
+def serve(source, link):
+    try:
+        exec(compile(source, "program.py", "exec"), scope)
+    except BaseException as error:
+        link.say([2, *told(error)])
+        return
+    known = [[name, value.__name__ if type(value) is type(sys) else None] for name, value in scope.items()]
+    link.say([1, known])
+    try:
+        while True:
+            link.answer(*link.hear()[1:])
+    except Gone:
+        pass
+
+def alone(source):
+    try:
+        exec(compile(source, "program.py", "exec"), scope)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__.tb_next)
+        sys.exit(1)
+`
+
+const judge = String.raw`
+import ast, importlib
+
+class Asserts(ast.NodeTransformer):
+    "Counts every assertion; a failed one does not stop those after it. One that asserts a constant is left as it is."
+    def __init__(self):
+        self.count = 0
+    def visit_Assert(self, node):
+        if isinstance(node.test, ast.Constant):
+            return node
+        self.count += 1
+        counted = ast.parse(
+            "try:\n pass\nexcept Exception as __error__:\n __failed__(%d, __error__)\nelse:\n __passed__()" % node.lineno
+        ).body[0]
+        counted.body[0] = node
+        return counted
+
+class Silence:
+    def write(self, text):
+        return len(text)
+    def flush(self):
+        pass
+
+def described(error):
+    text = str(error)[:300]
+    return "%s: %s" % (type(error).__name__, text) if text else type(error).__name__
+
+class Test:
+    def __init__(self, source):
+        asserts = Asserts()
+        tree = asserts.visit(ast.parse(source, "tests"))
+        self.count, self.code = asserts.count, compile(tree, "tests", "exec")
+        self.texts = source.splitlines()
+        self.passed, self.failed, self.error = 0, 0, None
+
+    def fail(self, line, error):
+        self.failed += 1
+        if self.error is None:
+            self.error = "%s at: %s" % (described(error), self.texts[line - 1].strip()[:200])
+
+    def run(self, scope):
+        def passed():
+            self.passed += 1
+        scope.update(__passed__=passed, __failed__=self.fail)
+        try:
+            exec(self.code, scope)
+        except BaseException as error:
+            trace = error.__traceback__
+            while trace.tb_next is not None and trace.tb_next.tb_frame.f_code.co_filename == "tests":
+                trace = trace.tb_next
+            self.fail(trace.tb_lineno, error)
+
+    def result(self):
+        "A test without an assertion of its own is one: that it runs to its end."
+        total = max(self.count, self.passed + self.failed, 1)
+        whole = self.error is None
+        return [total if whole else min(self.passed, total - 1), total, self.error]
+
+def bind(scope, known, entry):
+    if entry is not None:
+        scope.pop(entry, None)
+    for name, module in known:
+        if not isinstance(name, str) or name in scope or hasattr(builtins, name) or name.startswith("__"):
+            continue
+        if module is None:
+            scope[name] = Remote(link, name, name)
+        elif module in sys.stdlib_module_names:
+            scope[name] = importlib.import_module(module)
+
+def judged(job):
+    "The results, whatever the program does; or why the tests themselves cannot be run."
+    scope = {"__name__": "tests"}
+    try:
+        exec(compile(job["setup"], "setup", "exec"), scope)
+        tests = [Test(source) for source in job["tests"]]
+    except Exception as error:
+        return {"broken": "%s: %s" % (type(error).__name__, error)}
+    gone = None
+    try:
+        kind, *heard = link.hear()
+        if kind == 1:
+            bind(scope, heard[0], job["entry"])
+        else:
+            gone = revived(*heard)
+    except BaseException as error:
+        gone = error
+    for test in tests:
+        if gone is None:
+            test.run(scope)
+            gone = link.gone
+        if gone is not None:
+            test.error = described(gone)
+    return {"tests": [test.result() for test in tests]}
+
+class JudgeLink(Link):
+    gone = None
+    def hear(self):
+        try:
+            return super().hear()
+        except Gone as error:
+            self.gone = error
+            raise
+
+def main(control_in, control_out, peer_in, peer_out):
+    global link
+    jobs, frames = lines(control_in), lines(peer_in)
+    write = sender(control_out)
+    sys.stdout = sys.stderr = Silence()
+    while True:
+        job = read_json(jobs())
+        def receive():
+            while True:
+                number, _, frame = frames().partition(" ")
+                if int(number) == job["number"]:
+                    if frame.startswith("!"):
+                        raise Gone(frame[1:])
+                    return frame
+        link = JudgeLink(receive, sender(peer_out))
+        write(write_json({"token": job["token"], **judged(job)}))
+`
+
+/** Where an interpreter finds its lines: an expression each for control in, control out, peer in, peer out. */
+type Lines = readonly [string, string, string, string]
+
+/** The whole script of an interpreter, with what its system needs beforehand. */
+export const script = (role: "runner" | "judge", descriptors: Lines, prelude = ""): string =>
+  `${pythonLink}${role === "runner" ? runner : judge}${prelude}
+try:
+    main(${descriptors.join(", ")})
+except Gone:
+    pass
+`

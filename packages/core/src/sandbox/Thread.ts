@@ -1,0 +1,53 @@
+/**
+ * A worker thread as a scoped resource with a queue of what it says; it is terminated when the scope closes, whatever it is doing.
+ */
+import { Worker, type WorkerOptions } from "node:worker_threads"
+import { Cause, Effect, Queue, type Scope } from "effect"
+import { SandboxError } from "./Interpreter.ts"
+
+/** The thread is no more. */
+export interface ThreadGone {
+  readonly _tag: "ThreadGone"
+  readonly outOfMemory: boolean
+  readonly why: string
+}
+
+export interface Thread<In, Out> {
+  readonly post: (message: In, transfer?: WorkerOptions["transferList"]) => void
+  /** The next thing it says. */
+  readonly next: Effect.Effect<Out, ThreadGone>
+}
+
+/**
+ * Starts the thread of a file beside this one. tsc rewrites extensions in import statements only, not in URLs, so the extension is
+ * this file's own: `.ts` where sources run under type stripping, `.js` in a build.
+ */
+export const start = <In, Out>(
+  name: string,
+  options: WorkerOptions
+): Effect.Effect<Thread<In, Out>, SandboxError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const url = new URL(`./${name}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url)
+    const said = yield* Queue.unbounded<Out, ThreadGone>()
+    const worker = yield* Effect.acquireRelease(
+      Effect.try({
+        try: () => new Worker(url, options),
+        catch: (cause) => new SandboxError({ message: `cannot start a thread from ${url.href}`, cause })
+      }),
+      (started) => Effect.promise(() => started.terminate())
+    )
+    const gone = (why: string, outOfMemory = false) =>
+      Queue.failCauseUnsafe(said, Cause.fail({ _tag: "ThreadGone", why, outOfMemory }))
+    worker
+      .on("message", (message: Out) => Queue.offerUnsafe(said, message))
+      .on("error", (error: Error & { readonly code?: string }) =>
+        gone(error.message, error.code === "ERR_WORKER_OUT_OF_MEMORY")
+      )
+      .on("exit", (code) => gone(`exited with code ${code}`))
+    return {
+      // A worker thread, not a window: there is no origin.
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin
+      post: (message, transfer) => worker.postMessage(message, transfer),
+      next: Queue.take(said)
+    }
+  })

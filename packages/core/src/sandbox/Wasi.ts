@@ -1,0 +1,169 @@
+/**
+ * Interpreters of Python for WASI: nothing to install, the same on every system, no native packages.
+ *
+ * Compiled once and shared by all threads. A program sees an in-memory file system with the standard library and nothing of this
+ * machine: there are no processes, sockets or foreign functions in its world at all. What was tried against it: docs/sandbox.md.
+ */
+import { MessageChannel, type ResourceLimits } from "node:worker_threads"
+import { Duration, Effect, Pool, type Scope } from "effect"
+import * as Bell from "./Bell.ts"
+import { type Ended, type Interpreters, type Judge, type Runner, SandboxError } from "./Interpreter.ts"
+import { script } from "./PythonHarness.ts"
+import * as SharedOutput from "./SharedOutput.ts"
+import * as Thread from "./Thread.ts"
+import * as WasiPython from "./WasiPython.ts"
+import type { FromThread, Peer, ThreadData, ToThread } from "./WasiThread.ts"
+
+export interface Options {
+  /** Programs that run at once; as many judges may be at work beside them. */
+  readonly workers: number
+  /** Memory of one interpreter. */
+  readonly memoryBytes: number
+  /** The most a run may print to one of stdout and stderr. */
+  readonly outputBytes: number
+}
+
+const maxFileBytes = 32 * 2 ** 20
+const idle = Duration.minutes(2)
+const startTimeout = Duration.minutes(1)
+
+/** JavaScript's side of a run: bookkeeping of files and messages, for the interpreter's memory is apart. */
+const resourceLimits: ResourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 }
+
+const openControl = 'os.open("/dev/control", os.O_RDWR)'
+
+const descriptors = [`control := ${openControl}`, "control", 'peer := os.open("/dev/peer", os.O_RDWR)', "peer"] as const
+
+/**
+ * This Python has no `sleep` of its own; `exit` and `quit` come with `site`, which takes longer than all else. `typing` is what most
+ * programs import, and is there before they come.
+ */
+const prelude = `
+import _sitebuiltins, time, typing
+builtins.exit, builtins.quit = _sitebuiltins.Quitter("exit", "Ctrl-D"), _sitebuiltins.Quitter("quit", "Ctrl-D")
+def sleep(seconds, descriptor=os.open("/dev/sleep", os.O_WRONLY)):
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+    os.write(descriptor, repr(float(seconds)).encode())
+time.sleep = sleep
+`
+
+const scriptPath = (role: "judge" | "runner"): string => `/${role}.pyc`
+const scripts = {
+  [scriptPath("judge")]: script("judge", descriptors, prelude),
+  [scriptPath("runner")]: script("runner", descriptors, prelude)
+}
+
+interface WasiRunner extends Runner, Line {}
+interface WasiJudge extends Judge, Line {}
+interface Line {
+  readonly bell: Bell.Bell
+  readonly post: (message: ToThread, transfer?: ReadonlyArray<Peer["port"]>) => void
+}
+
+/** The interpreters, started when first needed and ended when idle. */
+export const make = Effect.fn("Wasi.make")(function* ({ memoryBytes, outputBytes, workers }: Options) {
+  const compiled = yield* remembered(WasiPython.load(memoryBytes))
+  const outputSize = SharedOutput.bytesFor(outputBytes)
+
+  const startThread = Effect.fn("Wasi.startThread")(function* (
+    role: ThreadData["role"],
+    script: string,
+    files: ReadonlyMap<string, Uint8Array>
+  ) {
+    const module = yield* compiled
+    const bell = Bell.make()
+    const output = new SharedArrayBuffer(outputSize)
+    const data: ThreadData = { role, module, script, files, maxFileBytes, bell, output }
+    const thread = yield* Thread.start<ToThread, FromThread>("WasiThread", { workerData: data, resourceLimits })
+    const post: Line["post"] = (message, transfer = []) => {
+      thread.post(message, Array.from(transfer))
+      Bell.ring(bell)
+    }
+    return { thread, bell, post, output: SharedOutput.over(output) }
+  })
+
+  const unpack = Effect.scoped(
+    Effect.gen(function* () {
+      const source = new TextEncoder().encode(WasiPython.unpacker(scripts, openControl))
+      const { output, thread } = yield* startThread("unpacker", "/unpack.py", new Map([["/unpack.py", source]]))
+      const said = yield* first(thread)
+      if (said.type === "answer") return yield* WasiPython.unpacked(said.text)
+      return yield* notStarted(SharedOutput.read(output, 2))
+    })
+  )
+  const library = yield* remembered(unpack)
+  const start = (role: "judge" | "runner") =>
+    Effect.flatMap(library, (files) => startThread(role, scriptPath(role), files)).pipe(
+      Effect.tap(({ thread }) => ready(thread))
+    )
+
+  const startRunner: Effect.Effect<WasiRunner, SandboxError, Scope.Scope> = Effect.map(
+    start("runner"),
+    ({ bell, output, post, thread }) => ({
+      bell,
+      post: (message, transfer) => {
+        if (message.type === "run") SharedOutput.clear(output)
+        post(message, transfer)
+      },
+      ready: ready(thread),
+      ended: thread.next.pipe(
+        Effect.map((said): Ended => (said.type === "ended" ? said.ended : { ending: "crashed", why: said.type })),
+        Effect.catch(({ outOfMemory, why }) => Effect.succeed<Ended>({ ending: "lost", why, outOfMemory }))
+      ),
+      output: () => ({ stdout: SharedOutput.read(output, 1), stderr: SharedOutput.read(output, 2) }),
+      stop: () => post({ type: "stop" })
+    })
+  )
+
+  const startJudge: Effect.Effect<WasiJudge, SandboxError, Scope.Scope> = Effect.map(
+    start("judge"),
+    ({ bell, post, thread }) => ({
+      bell,
+      post,
+      ready: ready(thread),
+      answer: thread.next.pipe(
+        Effect.map((said) => (said.type === "answer" ? said.text : undefined)),
+        Effect.orElseSucceed(() => undefined)
+      ),
+      abandon: (number, why) => post({ type: "abandon", number, why })
+    })
+  )
+
+  const pool = { min: 0, max: workers, timeToLive: idle }
+  return {
+    runners: yield* Pool.makeWithTTL({ acquire: startRunner, ...pool }),
+    judges: yield* Pool.makeWithTTL({ acquire: startJudge, ...pool }),
+    scope: yield* Effect.scope,
+    keepsRunners: true,
+    begin: (runner, job, judging) => {
+      if (judging === undefined) return runner.post({ type: "run", job, peer: undefined })
+      const { port1, port2 } = new MessageChannel()
+      judging.judge.post({ type: "judge", job: judging.job, peer: { port: port2, bell: runner.bell } }, [port2])
+      runner.post({ type: "run", job, peer: { port: port1, bell: judging.judge.bell } }, [port1])
+    }
+  } satisfies Interpreters<WasiRunner, WasiJudge>
+})
+
+const notStarted = (why: string) => new SandboxError({ message: `Python for WASI did not start: ${why}` })
+
+/** What a thread says first, or after a run. */
+const first = ({ next }: Thread.Thread<ToThread, FromThread>): Effect.Effect<FromThread, SandboxError> =>
+  next.pipe(
+    Effect.mapError(({ why }) => notStarted(why)),
+    Effect.timeoutOrElse({
+      duration: startTimeout,
+      orElse: () => Effect.fail(notStarted(`it said nothing within ${Duration.format(startTimeout)}`))
+    })
+  )
+
+const ready = (thread: Thread.Thread<ToThread, FromThread>): Effect.Effect<void, SandboxError> =>
+  Effect.flatMap(first(thread), (said) =>
+    said.type === "ready" ? Effect.void : Effect.fail(notStarted(JSON.stringify(said)))
+  )
+
+/** Done once; what failed is tried again when it is next asked for. */
+const remembered = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.cachedInvalidateWithTTL(effect, Duration.infinity), ([result, forget]) =>
+    Effect.tapCause(result, () => forget)
+  )

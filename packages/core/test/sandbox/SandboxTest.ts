@@ -1,0 +1,261 @@
+/** What every sandbox for Python has to do, whatever it is made of. */
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer } from "effect"
+import * as Sandbox from "../../src/Sandbox.ts"
+import { hostile, tests as hostileTests } from "./Hostile.ts"
+
+const good = "def double(x):\n    return 2 * x"
+
+/** Whether every test held. */
+const holds = ({ tests }: Sandbox.Tested): boolean => tests.every(({ passed, total }) => passed === total)
+
+const run = (source: string, limits?: Sandbox.RunLimits, stdin?: string) =>
+  Effect.flatMap(Sandbox.Sandbox, (sandbox) => sandbox.run({ source, ...(stdin !== undefined && { stdin }) }, limits))
+
+const test = (source: string, tests: Sandbox.Tests | ReadonlyArray<string>, limits?: Sandbox.RunLimits) =>
+  Effect.flatMap(Sandbox.Sandbox, (sandbox) => sandbox.test({ source }, "tests" in tests ? tests : { tests }, limits))
+
+/** The layer is to have two workers and at least 20 seconds for a run: machines that run tests are busy. */
+export const suite = (name: string, sandbox: Layer.Layer<Sandbox.Sandbox>) =>
+  layer(sandbox, { excludeTestServices: true, timeout: "2 minutes" })(name, (it) => {
+    it.effect("gives a program its input and takes down what it prints and how it exits", () =>
+      Effect.gen(function* () {
+        const spoken = yield* run("import sys\nprint('Grüße,', input())\nsys.stderr.write('oh')", {}, "Welt\n")
+        assert.deepInclude(spoken, { ending: "finished", exitCode: 0, stdout: "Grüße, Welt\n", stderr: "oh" })
+        const left = yield* run("import sys\nprint('so')\nsys.exit(3)")
+        assert.deepInclude(left, { ending: "failed", exitCode: 3, stdout: "so\n" })
+        const failed = yield* run("def f():\n    return 1 / 0\nf()")
+        assert.deepInclude(failed, { ending: "failed", exitCode: 1 })
+        assert.match(failed.stderr, /line 3, in <module>[^]*line 2, in f[^]*ZeroDivisionError: division by zero/)
+      })
+    )
+
+    it.effect("runs a program as the main one, with what is usually there", () =>
+      Effect.gen(function* () {
+        const { stdout } = yield* run(
+          "import sys, time\nfrom dataclasses import dataclass\n@dataclass\nclass Point:\n    x: int\n" +
+            "time.sleep(0.01)\nprint(__name__, sys.argv, Point(3))\nif __name__ == '__main__':\n    exit(0)"
+        )
+        assert.strictEqual(stdout, "__main__ ['program.py'] Point(x=3)\n")
+      })
+    )
+
+    it.effect("ends a run at its limits of time and of output, and keeps what was printed", () =>
+      Effect.gen(function* () {
+        const late = yield* run("print('begun', flush=True)\nwhile True:\n    pass", { timeMillis: 500 })
+        assert.deepInclude(late, { ending: "timeLimit", stdout: "begun\n" })
+        const loud = yield* run("while True:\n    print('loud')", { outputBytes: 1000 })
+        assert.strictEqual(loud.ending, "outputLimit")
+        assert.strictEqual(loud.stdout.length, 1000)
+        const large = yield* run("kept = []\nwhile True:\n    kept.append(bytearray(1 << 20))")
+        assert.deepInclude(large, { ending: "memoryLimit" })
+      })
+    )
+
+    it.effect("bounds what a run writes to files, wherever it may write", () =>
+      Effect.gen(function* () {
+        const { stdout } = yield* run(
+          "import os\nwritten = 0\nfor folder in ('/', '/tmp', '/dev', '/dev/shm', '/usr', '/lib', '/etc', '/proc', '/sys', '/bin'):\n" +
+            "    for n in range(100):\n        try:\n            with open(os.path.join(folder, 'f%d' % n), 'wb') as file:\n" +
+            "                written += file.write(b'x' * (1 << 20))\n        except OSError:\n            break\nprint(written >> 20)"
+        )
+        assert.isAtMost(Number(stdout), 32)
+        assert.isAtLeast(Number(stdout), 16)
+      })
+    )
+
+    it.effect("gives every run a world of its own", () =>
+      Effect.gen(function* () {
+        const leave =
+          "import builtins, json, os\nbuiltins.left = json.left = 1\n" +
+          "for folder in ('/', '/tmp', '/lib', '/dev'):\n    try:\n        open(folder + '/left', 'w').write('x')\n    except OSError:\n        pass"
+        yield* Effect.replicateEffect(run(leave), 3)
+        const look =
+          "import builtins, json, os\nprint(hasattr(builtins, 'left'), hasattr(json, 'left'), " +
+          "any(os.path.exists(folder + '/left') for folder in ('/', '/tmp', '/lib', '/dev')))"
+        const seen = yield* Effect.replicateEffect(run(look), 3)
+        assert.deepStrictEqual(
+          seen.map(({ stdout }) => stdout),
+          Array.from({ length: 3 }, () => "False False False\n")
+        )
+      })
+    )
+
+    it.effect("does the same at every run", () =>
+      Effect.gen(function* () {
+        const outputs = yield* Effect.replicateEffect(run("print({'a', 'b', 'c', 'd', 'e'}, hash('word'))"), 3)
+        assert.strictEqual(new Set(outputs.map(({ stdout }) => stdout)).size, 1)
+      })
+    )
+
+    it.effect("runs several programs at once, each with its own result", () =>
+      Effect.gen(function* () {
+        const numbers = Array.from({ length: 8 }, (_, index) => index)
+        const outcomes = yield* Effect.forEach(
+          numbers,
+          (n) =>
+            Effect.zip(run(`print(${n} * 11)`), test(good, [`assert double(${n}) == ${2 * n}`]), { concurrent: true }),
+          { concurrency: "unbounded" }
+        )
+        for (const [n, [printed, tested]] of outcomes.entries()) {
+          assert.strictEqual(printed.stdout, `${n * 11}\n`)
+          assert.isTrue(holds(tested))
+        }
+      })
+    )
+
+    it.effect("counts the assertions that hold, those after a failed one too", () =>
+      Effect.gen(function* () {
+        const { outcome, tests } = yield* test("def half(x):\n    return x // 2", [
+          "assert half(4) == 2\nassert half(5) == 2.5\nassert half(6) == 3\nassert True",
+          "for x in (2, 4, 5):\n    assert half(x) * 2 == x, 'not a half'",
+          "half(2)",
+          "half('two')\nassert half(2) == 1",
+          "assert half(2) == 1"
+        ])
+        assert.strictEqual(outcome.ending, "finished")
+        assert.deepStrictEqual(tests, [
+          { passed: 2, total: 3, error: "AssertionError at: assert half(5) == 2.5" },
+          { passed: 2, total: 3, error: "AssertionError: not a half at: assert half(x) * 2 == x, 'not a half'" },
+          { passed: 1, total: 1 },
+          {
+            passed: 0,
+            total: 1,
+            error: "TypeError: unsupported operand type(s) for //: 'str' and 'int' at: half('two')"
+          },
+          { passed: 1, total: 1 }
+        ])
+      })
+    )
+
+    it.effect("carries plain values of every kind there and back", () =>
+      Effect.gen(function* () {
+        const values = [
+          "None",
+          "True",
+          "-7",
+          "10 ** 400",
+          "-(1 << 53)",
+          "0.1",
+          "float('inf')",
+          "'a\\n\\u2603\\ud800'",
+          "b'\\xff\\x00'",
+          "bytearray(b'xy')",
+          "3 + 4j",
+          "[1, [2, ()]]",
+          "(1,)",
+          "{1: 'a', (2, 3): [4], None: {}}",
+          "{1, 'b', frozenset({2})}",
+          "range(2, 9, 3)",
+          "Decimal('1.10')",
+          "Fraction(2, 3)",
+          "deque([1, 2])",
+          "date(2024, 2, 29)",
+          "datetime(2024, 2, 29, 1, 2, 3, 4)",
+          "timedelta(1, 2, 3)"
+        ]
+        const { tests } = yield* test("def echo(value):\n    return value", {
+          setup:
+            "from decimal import Decimal\nfrom fractions import Fraction\nfrom collections import deque\n" +
+            "from datetime import date, datetime, timedelta",
+          tests: values.map(
+            (value) => `value = ${value}\nassert echo(value) == value and type(echo(value)) is type(value)`
+          )
+        })
+        assert.deepStrictEqual(
+          tests.map(({ error }, index) => [values[index], error]),
+          values.map((value) => [value, undefined])
+        )
+      })
+    )
+
+    it.effect("lets tests hand out functions, use objects and expect exceptions", () =>
+      Effect.gen(function* () {
+        const tested = yield* test(
+          "import math\nclass Stack:\n    def __init__(self):\n        self.kept = []\n    def push(self, x):\n        self.kept.append(x)\n" +
+            "    def pop(self):\n        return self.kept.pop()\n    def __len__(self):\n        return len(self.kept)\n" +
+            "class Empty(IndexError):\n    pass\n" +
+            "def apply(f, xs, key=None):\n    return [f(x) if key is None else key(f(x)) for x in xs]\n" +
+            "def compose(f, g):\n    return lambda x: f(g(x))\ndef count(n):\n    for i in range(n):\n        yield i\n" +
+            "def fail():\n    raise Empty('nothing there')",
+          [
+            "stack = Stack()\nstack.push(1)\nstack.push([2])\nassert len(stack) == 2\nassert stack.pop() == [2]\nassert stack.kept == [1]",
+            "assert apply(lambda x: x + 1, [1, 2]) == [2, 3]\nassert apply(abs, [-1], key=str) == ['1']",
+            "def inner(x):\n    return apply(lambda y: y * x, [1])[0]\nassert apply(inner, [5, 6]) == [5, 6]",
+            "assert compose(lambda x: x * 2, lambda x: x + 1)(3) == 8",
+            "assert list(count(3)) == [0, 1, 2]\nassert next(count(1)) == 0",
+            "try:\n    Stack().pop()\n    assert False\nexcept IndexError as error:\n    assert 'empty' in str(error)",
+            "try:\n    fail()\n    assert False\nexcept IndexError as error:\n    assert str(error) == 'nothing there'",
+            "assert math.isclose(math.pi, 3.14159265, rel_tol=1e-6)"
+          ]
+        )
+        assert.deepStrictEqual(
+          tested.tests.map(({ error }) => error),
+          Array.from({ length: 8 }, () => undefined)
+        )
+      })
+    )
+
+    it.effect("asks for the entry even where the setup has a function of that name, and keeps the setup's others", () =>
+      Effect.gen(function* () {
+        const setup = "def double(x):\n    return 2 * x\ndef helper(x):\n    return x + 1"
+        const cheating = "def helper(x):\n    return 0\ndef double(x):\n    return 0"
+        const asked = yield* test(cheating, {
+          setup,
+          tests: ["assert double(1) == 2", "assert helper(1) == 2"],
+          entry: "double"
+        })
+        assert.deepStrictEqual(
+          asked.tests.map(({ passed }) => passed),
+          [0, 1]
+        )
+        const missing = yield* test("", { setup, tests: ["assert double(1) == 2"], entry: "double" })
+        assert.match(missing.tests[0]!.error ?? "", /NameError/)
+      })
+    )
+
+    it.effect("says so where the tests are at fault", () =>
+      Effect.gen(function* () {
+        const unread = yield* Effect.flip(test(good, ["assert double(1) =="]))
+        assert.deepInclude(unread, { _tag: "BrokenTests" })
+        assert.match(unread.message, /SyntaxError/)
+        const unset = yield* Effect.flip(test(good, { setup: "import nothing_like_it", tests: [] }))
+        assert.match(unset.message, /No module named 'nothing_like_it'/)
+      })
+    )
+
+    it.effect(
+      "gives no pass to any program that tries something else than the task, and goes on as before",
+      () =>
+        Effect.gen(function* () {
+          const results = yield* Effect.forEach(
+            hostile,
+            ({ kind, source }) =>
+              Effect.map(test(source, hostileTests, { timeMillis: 500 }), (tested) => ({ kind, tested })),
+            { concurrency: 2 }
+          )
+          const passing = results.filter(({ tested }) => tested.tests.some(({ passed, total }) => passed === total))
+          assert.deepStrictEqual(
+            passing.map(({ kind }) => kind),
+            []
+          )
+          const after = yield* Effect.forEach([1, 2, 3, 4], () => test(good, hostileTests), {
+            concurrency: "unbounded"
+          })
+          assert.isTrue(after.every(holds))
+        }),
+      // Some of them are only stopped by the clock.
+      120_000
+    )
+
+    it.effect("is as good as new after a run was interrupted", () =>
+      Effect.gen(function* () {
+        const endless = run("while True:\n    pass")
+        yield* Effect.forEach([1, 2, 3], () => Effect.timeoutOption(endless, "300 millis"), {
+          concurrency: "unbounded"
+        })
+        const after = yield* Effect.forEach([1, 2], () => test(good, hostileTests), { concurrency: "unbounded" })
+        assert.isTrue(after.every(holds))
+      })
+    )
+  })
