@@ -4,10 +4,8 @@
  * Harder than it looks for a model trained from scratch: the digits come most significant first, so the carry has to be foreseen.
  * Reward 1 for the exact sum, else 0. With two digits there are 8,100 pairs, a tenth of them held out.
  */
-import { Environment, ServerManager } from "@atropos/core"
+import { Environment, ExactAnswer, SeededRandom, ServerManager } from "@atropos/core"
 import { Effect, Schema } from "effect"
-import * as ExactAnswer from "./ExactAnswer.ts"
-import { seeded, type SeededRandom } from "./SeededRandom.ts"
 
 export const settings = Environment.settings({
   seed: Environment.field(Schema.Int, 0, "seed of the numbers: same seed, same sums"),
@@ -21,7 +19,7 @@ export const characters = "0123456789+="
 
 const draw =
   (digits: number) =>
-  (random: SeededRandom): ExactAnswer.Question => {
+  (random: SeededRandom.SeededRandom): ExactAnswer.Question => {
     const smallest = digits === 1 ? 0 : 10 ** (digits - 1)
     const [left, right] = [random.between(smallest, 10 ** digits - 1), random.between(smallest, 10 ** digits - 1)]
     return { prompt: `${left}+${right}=`, answer: String(left + right) }
@@ -40,8 +38,8 @@ export const demonstration = ({
   readonly seed: number
   readonly index: number
 }): ExactAnswer.Demonstration => {
-  const { prompt } = ExactAnswer.questionAt(draw(digits), { seed, index, heldOut: false })
-  const random = seeded(seed + 1, index)
+  const { prompt } = ExactAnswer.questionAt(draw(digits), seed, index)
+  const random = SeededRandom.seeded(seed + 1, index)
   const [left = 0, right = 0] = prompt.slice(0, -1).split("+").map(Number)
   let completion = ""
   for (let place = 0; place < digits; place++) {

@@ -5,9 +5,9 @@
  * an addition, subtraction or multiplication on a running total that stays a natural number. Reward 1 if the last number of the
  * answer (boxed, or after "answer is", or simply the last) equals the total, else 0.
  */
-import { Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
+import { Environment, Message, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
-import { seeded, type SeededRandom } from "./SeededRandom.ts"
+import { names, steps, things } from "./stories/Steps.ts"
 
 /** One word problem. */
 export interface Story {
@@ -47,7 +47,7 @@ export const story = ({
   readonly difficulty: number
   readonly largestNumber: number
 }): Story => {
-  const random = seeded(seed, index)
+  const random = SeededRandom.seeded(seed, index)
   const name = random.pick(names)
   const thing = random.pick(things)
   let total = random.between(2, largestNumber)
@@ -116,36 +116,3 @@ export const layer = Environment.layer("arithmetic-stories", settings, (chosen) 
     }
   })
 )
-
-interface Step {
-  readonly sentence: string
-  readonly total: number
-}
-type StepMaker = ((random: SeededRandom, total: number, name: string, thing: string, largest: number) => Step) & {
-  readonly takesAway?: boolean
-}
-
-const takingAway = (make: StepMaker): StepMaker => Object.assign(make, { takesAway: true })
-
-const steps: ReadonlyArray<StepMaker> = [
-  (random, total, name, thing, largest) => {
-    const more = random.between(1, largest)
-    return { sentence: `${name} finds ${more} more ${thing}.`, total: total + more }
-  },
-  (random, total, name, thing, largest) => {
-    const bags = random.between(2, 5)
-    const each = random.between(1, largest)
-    return { sentence: `${name} buys ${bags} bags with ${each} ${thing} in each.`, total: total + bags * each }
-  },
-  takingAway((random, total, name, thing) => {
-    const fewer = random.between(1, total)
-    return { sentence: `${name} gives away ${fewer} ${thing}.`, total: total - fewer }
-  }),
-  (_random, total, name, thing) => ({
-    sentence: `A friend then gives ${name} as many ${thing} as ${name} has.`,
-    total: total * 2
-  })
-]
-
-const names = ["Mia", "Noah", "Ava", "Liam", "Zoe", "Omar", "Ines", "Kai", "Lena", "Ravi"]
-const things = ["apples", "marbles", "stickers", "coins", "shells", "pencils", "cards", "beads"]

@@ -6,7 +6,16 @@
  * 10 tokens count for the group's mean and are not learnt from.
  * Data: Cobbe et al. 2021, https://arxiv.org/abs/2110.14168 (MIT). Behaviour: gsm8k_server.py of the original.
  */
-import { Dataset, Environment, MathVerifier, Message, Rewards, ServerManager, Trajectory } from "@atropos/core"
+import {
+  Dataset,
+  Environment,
+  MathVerifier,
+  Message,
+  Rewards,
+  ServerManager,
+  SingleTurn,
+  type Trajectory
+} from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
 
 /** A row of the published data set; `answer` is a worked solution that ends in `#### <number>`. */
@@ -14,8 +23,6 @@ export class Problem extends Schema.Class<Problem>("@atropos/envs/Gsm8k/Problem"
   question: Schema.NonEmptyString,
   answer: Schema.NonEmptyString
 }) {}
-
-const fewestTokens = 10
 
 export const settings = Environment.settings({
   groupSize: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 8, "rollouts per item"),
@@ -66,9 +73,7 @@ export const layer = Environment.layer("gsm8k", settings, (chosen) =>
           group.map(({ tokens }) => tokens.length),
           { maxTokenLength }
         )
-        return scores.map((score, index) =>
-          isTooShort(group[index]!) ? { score, overrides: { set_advantage_to_zero: true } } : score
-        )
+        return scores.map((score, index) => SingleTurn.learntFrom(score, group[index]!))
       }),
       evaluation: {
         items: Stream.unwrap(Effect.map(dataset.rows(testSplit, Problem), Stream.fromIterable)),
@@ -93,10 +98,6 @@ export const layer = Environment.layer("gsm8k", settings, (chosen) =>
 
 /** Whether the part after the thinking has a box at all; an answer in words gets no credit, as the prompt says. */
 const isBoxed = (completion: string): boolean => completion.lastIndexOf("\\boxed") > completion.lastIndexOf("</think>")
-
-/** Texts without tokens (no tokenizer known) cannot be too short. */
-const isTooShort = (trajectory: Trajectory.Trajectory): boolean =>
-  trajectory.tokens.length > 0 && Trajectory.trainedTokens(trajectory) < fewestTokens
 
 const instructions = (maxTokens: number): string =>
   `You reason carefully before you answer. Put your reasoning between <think> and </think>, as long as it needs to be, then write

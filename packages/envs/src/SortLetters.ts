@@ -5,10 +5,8 @@
  * answer, else 0. 10,000 words by default, a tenth of them held out; the limits of the
  * settings leave enough of both.
  */
-import { Environment, ServerManager } from "@atropos/core"
+import { Environment, ExactAnswer, SeededRandom, ServerManager } from "@atropos/core"
 import { Effect, Schema } from "effect"
-import * as ExactAnswer from "./ExactAnswer.ts"
-import { seeded, type SeededRandom } from "./SeededRandom.ts"
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz"
 
@@ -35,7 +33,7 @@ export const characters = ({ alphabetSize }: Pick<WordOptions, "alphabetSize">):
 
 const draw =
   ({ alphabetSize, letters }: WordOptions) =>
-  (random: SeededRandom): ExactAnswer.Question => {
+  (random: SeededRandom.SeededRandom): ExactAnswer.Question => {
     const word = Array.from({ length: letters }, () => alphabet[random.between(0, alphabetSize - 1)]!)
     return { prompt: `${word.join("")}=`, answer: word.toSorted().join("") }
   }
@@ -44,8 +42,8 @@ const draw =
 export const demonstration = (
   options: WordOptions & { readonly seed: number; readonly index: number }
 ): ExactAnswer.Demonstration => {
-  const { prompt } = ExactAnswer.questionAt(draw(options), { ...options, heldOut: false })
-  const random = seeded(options.seed + 1, options.index)
+  const { prompt } = ExactAnswer.questionAt(draw(options), options.seed, options.index)
+  const random = SeededRandom.seeded(options.seed + 1, options.index)
   const left = Array.from(prompt.slice(0, -1))
   let completion = ""
   while (left.length > 0) completion += left.splice(random.between(0, left.length - 1), 1)[0]!

@@ -1,28 +1,265 @@
-/** The built-in environments, by name. */
+/** The built-in environments, by name: one line to import and export each, one entry of the registry. */
 import * as Addition from "./Addition.ts"
 import * as ArithmeticStories from "./ArithmeticStories.ts"
+import * as Blackjack from "./Blackjack.ts"
+import * as Dataset from "./Dataset.ts"
+import * as Distill from "./Distill.ts"
+import * as Fundamentals from "./Fundamentals.ts"
 import * as Gsm8k from "./Gsm8k.ts"
+import * as Instructions from "./Instructions.ts"
+import * as JsonSchema from "./JsonSchema.ts"
+import * as LetterCounting from "./LetterCounting.ts"
+import * as Mathematics from "./Mathematics.ts"
+import * as Mcp from "./Mcp.ts"
+import * as Mcqa from "./Mcqa.ts"
+import * as Ocr from "./Ocr.ts"
+import * as Preference from "./Preference.ts"
+import * as PythonTests from "./PythonTests.ts"
+import * as RewardModel from "./RewardModel.ts"
+import * as Scenes from "./Scenes.ts"
+import * as SftLoader from "./SftLoader.ts"
 import * as SortLetters from "./SortLetters.ts"
+import * as Taxi from "./Taxi.ts"
+import * as ToolCalling from "./ToolCalling.ts"
+import * as ToolUse from "./ToolUse.ts"
+import * as VqaDataset from "./VqaDataset.ts"
+import * as Wordle from "./Wordle.ts"
 
-export type { Demonstration } from "./ExactAnswer.ts"
-export { Addition, ArithmeticStories, Gsm8k, SortLetters }
+export type { Demonstration } from "@atropos/core/ExactAnswer"
+export { Addition }
+export { ArithmeticStories }
+export { Blackjack }
+export { Dataset }
+export { Distill }
+export { Fundamentals }
+export { Gsm8k }
+export { Instructions }
+export { JsonSchema }
+export { LetterCounting }
+export { Mathematics }
+export { Mcp }
+export { Mcqa }
+export { Ocr }
+export { Preference }
+export { PythonTests }
+export { RewardModel }
+export { Scenes }
+export { SftLoader }
+export { SortLetters }
+export { Taxi }
+export { ToolCalling }
+export { ToolUse }
+export { VqaDataset }
+export { Wordle }
+
+export type Family =
+  | "characters" // texts of single characters, for models trained from scratch
+  | "data sets"
+  | "format and instructions"
+  | "games"
+  | "preferences" // judged by another model
+  | "tools"
+  | "code"
+  | "pictures"
+  | "markets"
+  | "data as environment" // what is trained on is there already
+
+/** What an environment needs beside the policy. */
+export type Need =
+  | "download" // rows from the Hugging Face hub, unless a local file is named
+  | "sandbox" // runs what the model writes
+  | "judge" // --judge.*
+  | "teacher" // --teacher.*
+  | "reward-model" // an HTTP endpoint that scores
+  | "images" // a policy that sees
+  | "network" // other hosts, while it runs
+
+/** What is said of an environment; `layer` makes it. */
+export interface RegistryEntry {
+  readonly layer: unknown
+  readonly description: string
+  readonly family: Family
+  readonly needs: ReadonlyArray<Need>
+  /** Licence of the rows or texts it trains on; "generated" where it makes them, "yours" where the user brings them. */
+  readonly dataLicence: string
+}
 
 /** What `atropos envs` shows and `--env NAME` runs. */
 export const registry = {
+  "tool-use": {
+    layer: ToolUse.layer,
+    description: "calculator, Python in the sandbox and search, really run, over several turns",
+    family: "tools",
+    needs: ["sandbox"],
+    dataLicence: "generated"
+  },
+  "python-tests": {
+    layer: PythonTests.layer,
+    description: "Python functions that their tests, run in the sandbox, decide about: an own bank, HumanEval, MBPP",
+    family: "code",
+    needs: ["sandbox"],
+    dataLicence: "MIT"
+  },
+  mcp: {
+    layer: Mcp.layer,
+    description: "questions answered with the tools of an MCP server, over several turns",
+    family: "tools",
+    needs: [],
+    dataLicence: "generated"
+  },
+  "tool-calling": {
+    layer: ToolCalling.layer,
+    description: "the calls a request asks for, matched one to one; simple and parallel",
+    family: "tools",
+    needs: [],
+    dataLicence: "generated"
+  },
+  fundamentals: {
+    layer: Fundamentals.layer,
+    description: "direction and size of a company figure's next change, from a report",
+    family: "markets",
+    needs: [],
+    dataLicence: "generated"
+  },
+  ocr: {
+    layer: Ocr.layer,
+    description: "amounts on receipts and words on signs, in rendered pictures",
+    family: "pictures",
+    needs: ["images"],
+    dataLicence: "generated"
+  },
+  scenes: {
+    layer: Scenes.layer,
+    description: "pictures of simple shapes: how many, which colour, where",
+    family: "pictures",
+    needs: ["images"],
+    dataLicence: "generated"
+  },
+  "vqa-dataset": {
+    layer: VqaDataset.layer,
+    description: "questions about pictures, from any data set with an image column",
+    family: "pictures",
+    needs: ["images", "download"],
+    dataLicence: "yours"
+  },
+  blackjack: {
+    layer: Blackjack.layer,
+    description: "blackjack by Gymnasium's rules: whole hands, or alternatives of every decision",
+    family: "games",
+    needs: [],
+    dataLicence: "generated"
+  },
+  taxi: {
+    layer: Taxi.layer,
+    description: "Gymnasium's taxi: fetch a passenger and bring them where they want to go",
+    family: "games",
+    needs: [],
+    dataLicence: "generated"
+  },
+  wordle: {
+    layer: Wordle.layer,
+    description: "a hidden word of five letters in six guesses",
+    family: "games",
+    needs: [],
+    dataLicence: "generated"
+  },
   addition: {
     layer: Addition.layer,
-    description: "sums of two numbers as characters; for models trained from scratch, no download"
+    description: "sums of two numbers as characters; for models trained from scratch",
+    family: "characters",
+    needs: [],
+    dataLicence: "generated"
   },
   "arithmetic-stories": {
     layer: ArithmeticStories.layer,
-    description: "word problems generated from templates; a seed and a difficulty, no download"
+    description: "word problems generated from templates, with a seed and a difficulty",
+    family: "data sets",
+    needs: [],
+    dataLicence: "generated"
   },
   gsm8k: {
     layer: Gsm8k.layer,
-    description: "grade-school math word problems (openai/gsm8k), symbolic check of the boxed answer"
+    description: "grade-school math word problems (openai/gsm8k), symbolic check of the boxed answer",
+    family: "data sets",
+    needs: ["download"],
+    dataLicence: "MIT"
+  },
+  dataset: {
+    layer: Dataset.layer,
+    description: "any data set by configuration: columns, prompt, rewards by name with weights",
+    family: "data sets",
+    needs: ["download"],
+    dataLicence: "yours; by default GSM8K: MIT"
+  },
+  math: {
+    layer: Mathematics.layer,
+    description:
+      "mathematics with a symbolic check, generated or rows; solutions judged, corrected and compared in turn",
+    family: "data sets",
+    needs: [],
+    dataLicence: "generated, or yours; DeepMath-103K: MIT"
+  },
+  mcqa: {
+    layer: Mcqa.layer,
+    description: "multiple choice: a generated bank of seven kinds, or rows of any data set; also as characters",
+    family: "data sets",
+    needs: [],
+    dataLicence: "generated, or yours"
+  },
+  instructions: {
+    layer: Instructions.layer,
+    description: "verifiable instructions, generated or rows of RLVR-IFeval; items come back until they are solved",
+    family: "format and instructions",
+    needs: [],
+    dataLicence: "generated; RLVR-IFeval: ODC-BY"
+  },
+  "json-schema": {
+    layer: JsonSchema.layer,
+    description: "JSON that is valid against a given schema and says what it is told; generated, or rows with schemas",
+    family: "format and instructions",
+    needs: [],
+    dataLicence: "generated, or yours"
+  },
+  "letter-counting": {
+    layer: LetterCounting.layer,
+    description: "letters of words and long strings counted, in ten tiers with a curriculum; also as characters",
+    family: "format and instructions",
+    needs: [],
+    dataLicence: "generated"
+  },
+  preference: {
+    layer: Preference.layer,
+    description: "a judge compares answers pairwise, in both orders; its position bias is measured",
+    family: "preferences",
+    needs: ["download", "judge"],
+    dataLicence: "MIT"
+  },
+  "reward-model": {
+    layer: RewardModel.layer,
+    description: "answers scored by a reward model behind HTTP, in batches",
+    family: "preferences",
+    needs: ["download", "reward-model"],
+    dataLicence: "MIT"
+  },
+  "sft-loader": {
+    layer: SftLoader.layer,
+    description: "rows of any data set as groups that are solved already, for the sft loss",
+    family: "data as environment",
+    needs: ["download"],
+    dataLicence: "MIT"
+  },
+  distill: {
+    layer: Distill.layer,
+    description: "the policy's answers with a teacher's likeliest tokens, for the distill loss",
+    family: "data as environment",
+    needs: ["download", "teacher"],
+    dataLicence: "MIT"
   },
   "sort-letters": {
     layer: SortLetters.layer,
-    description: "letters of a word in order; for models trained from scratch, no download: the quick start"
+    description: "letters of a word in order; for models trained from scratch: the quick start",
+    family: "characters",
+    needs: [],
+    dataLicence: "generated"
   }
-} as const
+} as const satisfies { readonly [name: string]: RegistryEntry }

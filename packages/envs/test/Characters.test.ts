@@ -1,8 +1,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Environment, ServerManager, Tokenizer } from "@atropos/core"
+import { Environment, ItemSource, ServerManager, Tokenizer } from "@atropos/core"
 import { Addition, SortLetters } from "@atropos/envs"
 import { Effect, Layer, Option, Schema, Stream } from "effect"
-import * as ExactAnswer from "../src/ExactAnswer.ts"
 
 const scripted = (script: ReadonlyArray<string>) =>
   Layer.mergeAll(ServerManager.layerScripted(script), Tokenizer.layerBytes)
@@ -24,7 +23,7 @@ describe.each([
         const environment = yield* Environment.Environment
         const all = yield* labels(environment, 0, 200)
         assert.deepStrictEqual(all.slice(150), yield* labels(environment, 150, 50))
-        assert.isTrue(all.every((prompt) => !ExactAnswer.isHeldOut(prompt)))
+        assert.isTrue(all.every((prompt) => !ItemSource.isHeldOut(prompt)))
       })
     )
 
@@ -36,7 +35,7 @@ describe.each([
           Stream.runCollect
         )
         assert.isAtLeast(prompts.length, 100)
-        assert.isTrue(prompts.every(ExactAnswer.isHeldOut))
+        assert.isTrue(prompts.every(ItemSource.isHeldOut))
       })
     )
 
@@ -45,22 +44,12 @@ describe.each([
         const claims = Option.getOrThrow((yield* Environment.Environment).claims)
         const items = yield* claims.items.pipe(Stream.take(20), Stream.runCollect)
         for (const { gold, score, wrong } of items) {
-          const scores = (completions: ReadonlyArray<string>) =>
-            score(
-              completions.map((completion) => ({
-                messages: [],
-                completion,
-                finishReason: "stop",
-                tokens: new Int32Array(0),
-                mask: new Int32Array(0)
-              }))
-            )
           assert.deepStrictEqual(
-            yield* scores(gold),
+            yield* score(gold),
             gold.map(() => 1)
           )
           assert.deepStrictEqual(
-            yield* scores(wrong),
+            yield* score(wrong),
             wrong.map(() => 0)
           )
         }
@@ -75,7 +64,7 @@ describe("Addition", () => {
     Effect.gen(function* () {
       const claims = Option.getOrThrow((yield* Environment.Environment).claims)
       const [item] = yield* claims.items.pipe(Stream.take(1), Stream.runCollect)
-      const [completion = ""] = item!.gold
+      const [{ completion } = { completion: "" }] = item!.gold
       const empty = { messages: [], tokens: new Int32Array(0), mask: new Int32Array(0), completion }
       const scores = yield* item!.score([
         { ...empty, finishReason: "stop" },
@@ -95,7 +84,7 @@ describe("Addition", () => {
       // Each column is off by a carry too many or too few: at most 1 there, or 10 where it runs over.
       const columns = Array.from({ length: given.digits }, (_, place) => 10 ** place)
       assert.isAtMost(Math.abs(difference), 11 * columns.reduce((sum, column) => sum + column, 0))
-      assert.isFalse(ExactAnswer.isHeldOut(prompt))
+      assert.isFalse(ItemSource.isHeldOut(prompt))
     }
   )
 })
@@ -127,7 +116,7 @@ describe("SortLetters", () => {
 
   it.prop("one prompt in ten is held out", [Schema.Natural], ([seed]) => {
     const prompts = Array.from({ length: 400 }, (_, index) => `${seed}/${index}`)
-    const share = prompts.filter(ExactAnswer.isHeldOut).length / prompts.length
+    const share = prompts.filter(ItemSource.isHeldOut).length / prompts.length
     assert.isTrue(share > 0.03 && share < 0.2, `${share}`)
   })
 })

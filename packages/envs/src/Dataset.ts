@@ -1,0 +1,131 @@
+/**
+ * Any data set by configuration: which rows, which columns are prompt and answer, which rewards with which weights.
+ *
+ * A row is asked in one turn, as it is or through a template. Rewards are those of `Rewards`, by name, with weights and parameters; the
+ * score of an answer is their weighted sum, divided by the sum of the weights unless told otherwise. Without further settings it is GSM8K
+ * and the accuracy of the boxed answer. Behaviour: dataset_env.py of the original, which returned its groups unscored, whose sums ignored
+ * the weights, and which scored zero where a reward failed.
+ */
+import {
+  Environment,
+  ItemSource,
+  MathAnswer,
+  MathVerifier,
+  Message,
+  NotConfigured,
+  Rewards,
+  ServerManager,
+  SingleTurn,
+  type Trajectory
+} from "@atropos/core"
+import { Context, Effect, Layer, Schema } from "effect"
+import * as Row from "./dataset/Row.ts"
+
+const RewardSpec = Schema.Union([
+  Schema.NonEmptyString,
+  Schema.Struct({
+    type: Schema.NonEmptyString,
+    weight: Schema.optionalKey(Schema.Finite),
+    params: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
+  })
+])
+
+const text = Schema.NullOr(Schema.NonEmptyString)
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  source: Environment.field(Schema.NonEmptyString, "openai/gsm8k/main/train", "rows: a data set of the hub, or a file"),
+  testSource: ItemSource.testSource,
+  promptField: Environment.field(Schema.NonEmptyString, "question", "column of the prompt: a text or a chat"),
+  answerField: Environment.field(text, "answer", "column of the reference answer; null: rewards need none"),
+  answerAfter: Environment.field(text, null, "mark in the answer column whose last occurrence the answer follows"),
+  systemPrompt: Environment.field(
+    text,
+    "Reason step by step, then give the final answer as \\boxed{answer}.",
+    "system prompt; null: none"
+  ),
+  promptTemplate: Environment.field(
+    text,
+    null,
+    "the user's message, with {column} for the value of a column; null: the prompt column as it is"
+  ),
+  rewardFunctions: Environment.field(
+    Schema.NonEmptyArray(RewardSpec),
+    ["accuracy"],
+    `rewards by name, or as {type, weight, params}; there are ${Rewards.names.join(", ")}`
+  ),
+  normalization: Environment.field(
+    Schema.Literals(["none", "sum", "minmax"]),
+    "sum",
+    "the sum of rewards as it is, divided by the sum of weights, or stretched to 0..1 over a group"
+  ),
+  correctAbove: Environment.field(Schema.Finite, 0, "score above which an evaluation item counts as solved"),
+  embeddingModel: Environment.field(
+    Schema.NonEmptyString,
+    "sentence-transformers/all-MiniLM-L6-v2",
+    "model of the reward cosine_scaled, fetched where that is used"
+  )
+})
+
+/** Rewards that compare with a reference answer. */
+const needsAnswer: ReadonlySet<string> = new Set(["accuracy", "accuracy_x", "cascading_r1_math", "cosine_scaled", "r1"])
+
+/** Rewards whose top is known: a right answer in a box. */
+const isAccuracy = (rewards: ReadonlyArray<Rewards.Registered>): boolean =>
+  rewards.length === 1 && rewards[0]?.name === "accuracy" && rewards[0].weight > 0
+
+export const layer = Environment.layer("dataset", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { normalization, rewardFunctions } = chosen
+    const servers = yield* ServerManager.ServerManager
+    const verifier = yield* MathVerifier.MathVerifier
+    const rewards = yield* Effect.forEach(rewardFunctions, (spec) => Rewards.create(spec))
+    const comparing = rewards.find(({ name }) => needsAnswer.has(name))
+    if (chosen.answerField === null && comparing !== undefined) {
+      return yield* NotConfigured.make(
+        `reference answer for the reward ${comparing.name}`,
+        "its column, --env.answer_field"
+      )
+    }
+    const embedder = rewards.some(({ name }) => name === "cosine_scaled")
+      ? yield* Layer.build(Rewards.layerHuggingFace(chosen.embeddingModel))
+      : // That reward alone asks for one.
+        (Context.empty() as Context.Context<Rewards.Embedder>)
+    const services = Context.add(embedder, MathVerifier.MathVerifier, verifier)
+
+    const { heldOut, items } = yield* ItemSource.shuffledRowsAs(
+      { ...chosen, columns: Row.columnsOf(chosen) },
+      Row.make(chosen)
+    )
+    const asking = SingleTurn.make(servers, chosen, ({ messages }: Row.Item) => ({ messages }))
+    const totalWeight = rewards.reduce((sum, { weight }) => sum + weight, 0)
+
+    return {
+      items,
+      collectTrajectories: asking.train,
+      score: ({ solution }: Row.Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Rewards.combine(
+          rewards,
+          group.map(({ completion }) => completion),
+          solution === undefined ? {} : { solution },
+          normalization
+        ).pipe(Effect.provideContext(services)),
+      evaluation: {
+        items: heldOut,
+        collectTrajectories: asking.evaluate,
+        isCorrect: (score: number) => score > chosen.correctAbove
+      },
+      label: ({ messages }: Row.Item) => Message.text(messages.at(-1)!),
+      claims:
+        isAccuracy(rewards) && normalization !== "minmax"
+          ? {
+              scoreRange: [0, normalization === "sum" ? 1 : totalWeight] as const,
+              gold: ({ solution = "" }: Row.Item) => [
+                `<think>So.</think>\\boxed{${MathAnswer.extractReference(solution)}}`
+              ],
+              wrong: () => ["I do not know.", "\\boxed{}", "<think>\\boxed{1}</think>"]
+            }
+          : { untestable: "what earns the most depends on the rewards that are configured" }
+    }
+  })
+)

@@ -1,0 +1,98 @@
+/**
+ * Distillation: the policy answers prompts, and a teacher's likeliest tokens at every position of its answers go with them, for the
+ * trainer's `distill` loss (on sampled sequences: Agarwal et al., arXiv 2306.13649).
+ *
+ * Teacher and policy must have one vocabulary, which is checked at the start. The score is the mean of the teacher's logprobs of the
+ * sampled tokens, in nats: the loss does not look at it, people do, as it rises while the policy learns. A token that the teacher does
+ * not list counts as much as the last one it lists. Behaviour: teacher_distillation_env.py of the original. Default prompts: GSM8K, MIT.
+ */
+import {
+  Columns,
+  Environment,
+  ItemSource,
+  Message,
+  ServerManager,
+  SingleTurn,
+  Teacher,
+  Tokenizer,
+  Trajectory
+} from "@atropos/core"
+import { Effect, Schema } from "effect"
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  promptStyle: SingleTurn.promptStyle,
+  ensureScoresAreNotSame: Environment.field(Schema.Boolean, false, "drop groups whose scores are all equal"),
+  source: Environment.field(Schema.NonEmptyString, "openai/gsm8k/main/train", "prompts: hub data set or file"),
+  testSource: Environment.field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "evaluation prompts; null: a tenth of source"
+  ),
+  promptColumn: Environment.field(Schema.NonEmptyString, "question", "column of the prompt"),
+  systemPrompt: Environment.field(Schema.String, "", "system prompt of policy and teacher; empty: none"),
+  teacherTopK: Environment.field(
+    Schema.Int,
+    16,
+    "the teacher's likeliest tokens per position; below 0: none, and nothing to learn from (vLLM gives 20 unless told otherwise)"
+  )
+})
+
+interface Item {
+  readonly prompt: string
+}
+
+/** Mean of the teacher's logprobs (nats) of the trained tokens of a sequence. */
+export const teacherLogprob = (
+  { mask, tokens }: Pick<Trajectory.Trajectory, "mask" | "tokens">,
+  topTokenIds: ReadonlyArray<Int32Array>,
+  topLogprobs: ReadonlyArray<Float32Array>
+): number => {
+  let sum = 0
+  let count = 0
+  for (let t = 0; t < tokens.length; t++) {
+    const logprobs = topLogprobs[t]
+    if (mask[t] === Trajectory.masked || logprobs === undefined || logprobs.length === 0) continue
+    const at = topTokenIds[t]!.indexOf(tokens[t]!)
+    sum += at === -1 ? logprobs.reduce((least, logprob) => Math.min(least, logprob)) : logprobs[at]!
+    count++
+  }
+  return count === 0 ? 0 : sum / count
+}
+
+export const layer = Environment.layer("distill", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { maxTokenLength, promptColumn, promptStyle, seed, systemPrompt, teacherTopK } = chosen
+    const servers = yield* ServerManager.ServerManager
+    const teacher = yield* Teacher.required
+    yield* Teacher.check(teacher, yield* Tokenizer.Tokenizer)
+    const { heldOut, items } = yield* ItemSource.shuffledRows({
+      ...chosen,
+      columns: { prompt: { setting: "prompt_column", column: promptColumn, kind: Columns.text } }
+    })
+    const asking = SingleTurn.make(servers, chosen, ({ prompt }: Item) =>
+      promptStyle === "compact"
+        ? { text: prompt, longestAnswer: maxTokenLength - 1, samplingSeed: seed }
+        : { messages: [...(systemPrompt === "" ? [] : [Message.system(systemPrompt)]), Message.user(prompt)] }
+    )
+    const taught = Effect.fn("Distill.taught")(function* (trajectories: ReadonlyArray<Trajectory.Trajectory>) {
+      const group = yield* Teacher.attach(teacher, { trajectories }, teacherTopK)
+      const { distillLogprobs = [], distillTokenIds = [] } = group
+      const scores = trajectories.map((trajectory, index) =>
+        teacherLogprob(trajectory, distillTokenIds[index] ?? [], distillLogprobs[index] ?? [])
+      )
+      return { ...group, scores }
+    })
+    return {
+      items,
+      collectTrajectories: (item: Item) =>
+        Effect.map(Effect.flatMap(asking.train(item), taught), (group) => ({ groups: [group] })),
+      evaluation: {
+        items: heldOut,
+        collectTrajectories: (item: Item) => Effect.flatMap(asking.evaluate(item), taught)
+      },
+      label: ({ prompt }: Item) => prompt,
+      claims: { untestable: "its scores are the teacher's logprobs of what was sampled" }
+    }
+  })
+)

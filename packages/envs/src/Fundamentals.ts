@@ -1,0 +1,114 @@
+/**
+ * Fundamentals: whether a figure of a company will be maintained, raised or reduced, and by how much, from a report.
+ *
+ * The last line of an answer is `The revenue guidance will be: raised and the magnitude will be: 5%`. Score -1 for a wrong direction
+ * or another form; for the right one 0.5 and up to 0.5 more for the magnitude: 1 for the very number, 0.9, 0.7, 0.5, 0.3 of it within
+ * 1, 5, 10 and 20 points, none beyond. Both parts count; the original graded the magnitude and then lost it.
+ * Reports are generated, or rows of a data set in the shape of NousResearch/company-fundamentals-prediction-lite.
+ * Behaviour: fundamental_prediction_environment.py of the original.
+ */
+import {
+  Columns,
+  Dataset,
+  Environment,
+  ItemSource,
+  Message,
+  ServerManager,
+  SingleTurn,
+  type Trajectory
+} from "@atropos/core"
+import { Effect, Result, Schema } from "effect"
+import * as Prediction from "./markets/Prediction.ts"
+import * as Statements from "./markets/Statements.ts"
+
+const column = (name: string, what: string) => Environment.field(Schema.NonEmptyString, name, `column of the ${what}`)
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  source: Environment.field(
+    Schema.NonEmptyString,
+    "generated",
+    'rows: hub data set or file; "generated": reports of made-up companies'
+  ),
+  contextColumn: column("context", "report"),
+  metricColumn: column("fundamental_metric", "figure's name"),
+  answerColumn: column("answer", "direction: maintained, raised or reduced"),
+  magnitudeColumn: column("magnitude", "change, percent"),
+  evaluationItems: Environment.field(
+    Schema.Int.check(Schema.isGreaterThan(0)),
+    64,
+    "held-out generated reports per evaluation"
+  )
+})
+
+const percentOf = (text: string): number => Math.abs(Number(text.replace("%", "").trim()))
+
+const text = (setting: string, column: string) => ({ setting, column, kind: Columns.text })
+
+/** A row as a report, or what is wrong with it. */
+const reportOf = (row: {
+  readonly context: string
+  readonly metric: string
+  readonly answer: string
+  readonly magnitude: string
+}): Result.Result<Statements.Report, string> => {
+  const direction = Statements.directions.find((one) => one === row.answer.trim().toLowerCase())
+  const magnitude = percentOf(row.magnitude)
+  if (direction === undefined) return Result.fail(`the answer is ${row.answer}, not maintained, raised or reduced`)
+  if (!Number.isFinite(magnitude)) return Result.fail(`the magnitude ${row.magnitude} is no number of percent`)
+  return Result.succeed({ context: row.context, metric: row.metric, direction, magnitude })
+}
+
+const sentenceOf = (metric: string, direction: string, magnitude: number): string =>
+  `The ${metric} will be: ${direction} and the magnitude will be: ${magnitude}%`
+
+export const layer = Environment.layer("fundamentals", settings, (chosen) =>
+  Effect.gen(function* () {
+    const servers = yield* ServerManager.ServerManager
+    const dataset = yield* Dataset.Dataset
+    const columns = {
+      context: text("context_column", chosen.contextColumn),
+      metric: text("metric_column", chosen.metricColumn),
+      answer: text("answer_column", chosen.answerColumn),
+      magnitude: text("magnitude_column", chosen.magnitudeColumn)
+    } as const
+    const source =
+      chosen.source === "generated"
+        ? ItemSource.drawn({ ...chosen, draw: Statements.draw, key: ({ context }) => context })
+        : yield* ItemSource.shuffledRowsAs({ ...chosen, testSource: null, columns }, reportOf).pipe(
+            Effect.provideService(Dataset.Dataset, dataset)
+          )
+    const asking = SingleTurn.make(servers, chosen, ({ context, metric }: Statements.Report) => ({
+      messages: [Message.system(instructions), Message.user(question(context, metric))]
+    }))
+    return {
+      items: source.items,
+      collectTrajectories: asking.train,
+      score: (report: Statements.Report, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Effect.succeed(group.map((one) => SingleTurn.learntFrom(Prediction.scoreOf(report, one.completion), one))),
+      evaluation: { items: source.heldOut, collectTrajectories: asking.evaluate },
+      label: ({ direction, magnitude, metric }: Statements.Report) => `${metric} ${direction} by ${magnitude}%`,
+      claims: {
+        scoreRange: [-1, 1] as const,
+        gold: ({ direction, magnitude, metric }: Statements.Report) => [
+          sentenceOf(metric, direction, magnitude),
+          `<think>${sentenceOf(metric, "raised", 99)}</think>So:\n${sentenceOf(metric, direction, magnitude)}.`
+        ],
+        wrong: ({ direction, magnitude, metric }: Statements.Report) => [
+          direction,
+          sentenceOf(metric, direction === "raised" ? "reduced" : "raised", magnitude),
+          sentenceOf(metric, direction, magnitude + 2),
+          Statements.directions.map((one) => sentenceOf(metric, one, magnitude)).join("\n")
+        ]
+      }
+    }
+  })
+)
+
+const instructions = `You analyse reports on companies. Think between <think> and </think> where it helps, then predict. Your answer ends with one
+sentence of exactly the form that is asked for.`
+
+const question = (context: string, metric: string): string => `${context}
+
+Will the ${metric} be maintained, raised or reduced in the next quarter, and by how many percent? End with this sentence:
+"The ${metric} will be: <maintained, raised or reduced> and the magnitude will be: <number>%"`

@@ -1,0 +1,133 @@
+/**
+ * Instructions that can be verified: "answer in at least 40 words", "no commas", "two sections", checked by program.
+ *
+ * Score 1 if what follows the only think block meets all constraints, else 0 (or the share of them that is met); words strung together
+ * for their number get 0, as do copies of the prompt and answers that were cut off. Prompts are generated, or rows in the shape of RLVR-IFeval. Items come
+ * back until they are solved: a group that averages above `max_average` retires its item and is not trained on.
+ * Constraints: Zhou et al. 2023, https://arxiv.org/abs/2311.07911. Behaviour: instruction_following_algorithm_environment.py of the
+ * original, six of whose checkers could not be met.
+ */
+import {
+  Environment,
+  Evaluation,
+  ItemQueue,
+  ItemSource,
+  Message,
+  ServerManager,
+  SingleTurn,
+  Thinking,
+  type Trajectory
+} from "@atropos/core"
+import { Effect, Schema, Stream } from "effect"
+import * as Checkers from "./instructions/Checkers.ts"
+import { isCopy, isFiller } from "./instructions/Filler.ts"
+import * as Pool from "./instructions/Pool.ts"
+
+const positive = Schema.Int.check(Schema.isGreaterThan(0))
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  ...ItemSource.fields("allenai/RLVR-IFeval/train"),
+  thinking: SingleTurn.thinking,
+  promptField: Environment.field(Schema.NonEmptyString, "messages", "column of the prompt: a text or a chat"),
+  groundTruthField: Environment.field(
+    Schema.NonEmptyString,
+    "ground_truth",
+    "column of the constraints: JSON with func_name and arguments, or a list of such"
+  ),
+  scoring: Environment.field(
+    Schema.Literals(["all", "share"]),
+    "all",
+    "all: 1 where every constraint is met; share: the share of them"
+  ),
+  refuseFiller: Environment.field(
+    Schema.Boolean,
+    true,
+    "whether words strung together for their number, and copies of the prompt, get 0"
+  ),
+  adaptive: Environment.field(
+    Schema.Boolean,
+    true,
+    "whether items come back until they are solved; false: each in its turn"
+  ),
+  maxAverage: Environment.field(
+    Schema.Finite,
+    0.75,
+    "average above which a group is not trained on, and under adaptive its item is solved"
+  ),
+  poolSize: Environment.field(positive, 2000, "generated items that come back, under adaptive"),
+  maxConstraints: Environment.field(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 })),
+    3,
+    "most constraints of a generated prompt"
+  )
+})
+
+interface Item extends Pool.Item {
+  /** Place in the pool. */
+  readonly index: number
+}
+
+const unplaced = (item: Pool.Item): Item => ({ ...item, index: -1 })
+
+const thinkFirst = Message.system(
+  "Think between <think> and </think> first, then write your answer. Only what follows </think> is looked at; what is asked of an answer must hold for the whole of it."
+)
+
+export const layer = Environment.layer("instructions", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { adaptive, maxAverage, refuseFiller, scoring, source, thinking } = chosen
+    const servers = yield* ServerManager.ServerManager
+    const checkers = yield* Checkers.load
+    const pool =
+      source === ItemSource.generated ? Pool.generated(checkers, chosen) : yield* Pool.ofRows(checkers, chosen)
+    const { at, heldOut, size } = pool
+    // Above, not from: the smallest number above it.
+    const queue = yield* ItemQueue.make({ size, retireFrom: maxAverage + Number.EPSILON, startsOver: true })
+
+    const asking = SingleTurn.make(servers, chosen, ({ prompt }: Item) => ({
+      messages: [...(thinking ? [thinkFirst] : []), Message.user(prompt)]
+    }))
+    const score = (item: Item, { completion, finishReason }: Trajectory.Trajectory): number => {
+      const { constraints } = item
+      const answer = Thinking.answer(completion, thinking) ?? ""
+      if (finishReason === "length" || (refuseFiller && (isFiller(answer) || isCopy(answer, item)))) return 0
+      const met = constraints.filter((constraint) => constraint.isMet(answer)).length
+      return scoring === "share" ? met / constraints.length : met === constraints.length ? 1 : 0
+    }
+    const asAnswer = (text: string): string => (thinking ? `<think>I check each point.</think>\n${text}` : text)
+
+    return {
+      items: (cursor: number) =>
+        adaptive
+          ? Stream.map(queue.items(cursor), (index): Item => ({ ...at(index), index }))
+          : Stream.map(pool.items(cursor), unplaced),
+      collectTrajectories: asking.train,
+      score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Effect.sync(() => group.map((trajectory) => SingleTurn.learntFrom(score(item, trajectory), trajectory))),
+      afterScore: ({ index }: Item, { values }: Environment.JudgedGroup) => {
+        const average = Evaluation.mean(values)
+        // A group without a difference is dropped as such.
+        const isLeftOut = average > maxAverage && values.some((value) => value !== values[0])
+        const followUp = isLeftOut ? { leaveOut: `too easy: its average is ${average}` } : {}
+        return Effect.as(adaptive ? queue.record({ index, average }) : Effect.void, followUp)
+      },
+      ...(adaptive && { state: queue.state, metrics: queue.metrics }),
+      evaluation: { items: Stream.map(heldOut, unplaced), collectTrajectories: asking.evaluate },
+      label: ({ constraints, prompt }: Item) => `${prompt} [${constraints.map(({ name }) => name).join(", ")}]`,
+      claims:
+        source === ItemSource.generated
+          ? {
+              scoreRange: [0, 1] as const,
+              gold: ({ sample = "" }: Item) => [asAnswer(sample)],
+              wrong: ({ sample = "" }: Item) => [
+                "",
+                asAnswer("?"),
+                asAnswer("I do not know."),
+                ...(thinking ? [sample] : [])
+              ]
+            }
+          : { untestable: "rows say what is asked of an answer, and give none", scoreRange: [0, 1] as const }
+    }
+  })
+)

@@ -1,0 +1,116 @@
+/**
+ * JSON that fits a schema: the answer must be one JSON value, valid against the schema it is given.
+ *
+ * Score 1 if what follows the only think block is JSON (a code fence around it is passed over), valid, and says what the prompt tells;
+ * else 0. Schemas are generated, or rows of a data set, of draft-06 to 2020-12; they are used in threads with a deadline, so that neither a
+ * schema nor an answer can stall anything. A schema of a row that cannot be compiled makes its group unscorable. After
+ * pydantic_schema_following_environment.py of the original, which ran model code from the data.
+ */
+import {
+  Columns,
+  Environment,
+  ItemSource,
+  Message,
+  ServerManager,
+  SingleTurn,
+  Thinking,
+  type Trajectory
+} from "@atropos/core"
+import { Effect, Equal, Result, Schema } from "effect"
+import * as Bank from "./json-schema/Bank.ts"
+import * as SchemaVerifier from "./json-schema/SchemaVerifier.ts"
+
+const text = Schema.NullOr(Schema.NonEmptyString)
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  ...ItemSource.fields("epfl-dlab/JSONSchemaBench/Github_medium/train"),
+  thinking: SingleTurn.thinking,
+  schemaField: Environment.field(Schema.NonEmptyString, "json_schema", "column of the schema: JSON text or an object"),
+  requestField: Environment.field(text, null, "column of what is asked for; null: any value that fits")
+})
+
+interface Item extends Pick<Bank.Task, "request" | "schema" | "told"> {
+  readonly sample?: string
+  readonly spoiled?: ReadonlyArray<string>
+}
+
+const anyValue = "Write a JSON value that fits the schema."
+const thinkFirst = "Think between <think> and </think> first. "
+
+const promptOf = ({ request, schema }: Item, thinking: boolean): string =>
+  `${request}\n\nThe JSON schema:\n\n${schema}\n\n${thinking ? thinkFirst : ""}Answer with the JSON value and nothing else.`
+
+const fence = /^```(?:json)?\s*\n([^]*)\n\s*```$/i
+
+/** The JSON value of an answer, as a text: without the fence around it. */
+const valueOf = (answer: string): string => fence.exec(answer.trim())?.[1] ?? answer.trim()
+
+const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
+
+/** Whether a valid answer says all that was told, and is more than the schema once more. */
+const says = ({ schema, told }: Item, answer: string): boolean => {
+  const record = Result.getOrUndefined(decode(answer))
+  if (record !== undefined && Equal.equals(record, Result.getOrUndefined(decode(schema)))) return false
+  return Object.entries(told).every(([name, value]) => Equal.equals(record?.[name], value))
+}
+
+export const layer = Environment.layer("json-schema", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { requestField, schemaField, source, thinking } = chosen
+    const servers = yield* ServerManager.ServerManager
+    const judge = yield* SchemaVerifier.make()
+    const columns = {
+      schema: { setting: "schema_field", column: schemaField, kind: Columns.anything },
+      ...(requestField !== null && {
+        request: { setting: "request_field", column: requestField, kind: Columns.text }
+      })
+    }
+    const { heldOut, items } =
+      source === ItemSource.generated
+        ? ItemSource.drawn({
+            ...chosen,
+            draw: (random): Item => Bank.draw(random),
+            key: ({ request, schema }) => request + schema
+          })
+        : yield* ItemSource.shuffledRowsAs({ ...chosen, columns }, ({ request = anyValue, schema }) =>
+            Result.map(SchemaVerifier.schemaText(schema), (written): Item => ({ request, schema: written, told: {} }))
+          )
+    const asking = SingleTurn.make(servers, chosen, (item: Item) => ({
+      messages: [Message.user(promptOf(item, thinking))]
+    }))
+
+    const scoreOne = Effect.fnUntraced(function* (item: Item, trajectory: Trajectory.Trajectory) {
+      const answer = Thinking.answer(trajectory.completion, thinking)
+      if (answer === undefined || trajectory.finishReason === "length") return 0
+      const value = valueOf(answer)
+      const verdict = yield* judge(item.schema, value)
+      if (verdict._tag === "unusable") {
+        return yield* new Environment.Unscorable({ message: `the schema cannot be used: ${verdict.problem}` })
+      }
+      return verdict._tag === "valid" && says(item, value) ? 1 : 0
+    })
+    const asAnswer = (value: string): string => (thinking ? `<think>I go by the schema.</think>\n${value}` : value)
+
+    return {
+      items,
+      collectTrajectories: asking.train,
+      score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Effect.forEach(
+          group,
+          (trajectory) => Effect.map(scoreOne(item, trajectory), (score) => SingleTurn.learntFrom(score, trajectory)),
+          { concurrency: "unbounded" }
+        ),
+      evaluation: { items: heldOut, collectTrajectories: asking.evaluate },
+      label: (item: Item) => promptOf(item, thinking),
+      claims:
+        source === ItemSource.generated
+          ? {
+              scoreRange: [0, 1] as const,
+              gold: ({ sample = "" }: Item) => [asAnswer(sample), asAnswer(`\`\`\`json\n${sample}\n\`\`\``)],
+              wrong: ({ schema, spoiled = [] }: Item) => ["", asAnswer(""), asAnswer(schema), ...spoiled.map(asAnswer)]
+            }
+          : { untestable: "rows have schemas, and no values that fit", scoreRange: [0, 1] as const }
+    }
+  })
+)

@@ -1,0 +1,100 @@
+/**
+ * Mathematics with follow-up items: problems are solved, solutions judged, mistakes corrected, right solutions compared.
+ *
+ * *normal*: attempts score 1 or -1 by a symbolic check of the final answer; that of a generated problem must also have the form asked
+ * for, as its formula said again has the same value. Where all are right, two that differ become an *rlaif* item (the policy prefers one,
+ * in both orders; a group of two), and in a share of such groups the scores follow the length: cos(π · (length - shortest) / spread). Where
+ * some are right, in a share of groups one right and one wrong solution become *judge* items: verdicts score 1 or -1, a right verdict on a
+ * wrong solution the share of new attempts that it helps to get right; those attempts, where mixed, become a *selfcorrect* item that is
+ * already scored. Answers that were cut off score -1 and are left alone by the trainer. Problems are generated, or rows of a data set.
+ * Behaviour: math_server.py of the original.
+ */
+import {
+  Columns,
+  Environment,
+  ItemSource,
+  MathAnswer,
+  MathVerifier,
+  ServerManager,
+  SingleTurn,
+  type Trajectory
+} from "@atropos/core"
+import { Effect, Result, Schema } from "effect"
+import * as Bank from "./math/Bank.ts"
+import * as Items from "./math/Items.ts"
+import type { Problem } from "./math/Problem.ts"
+import * as Rolling from "./math/Rolling.ts"
+import * as Scoring from "./math/Scoring.ts"
+
+const positive = Schema.Int.check(Schema.isGreaterThan(0))
+const share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  ...ItemSource.fields("zwhe99/DeepMath-103K/train"),
+  problemField: Environment.field(Schema.NonEmptyString, "question", "column of the problem"),
+  answerField: Environment.field(
+    Schema.NonEmptyString,
+    "final_answer",
+    "column of the answer, or of a solution with it in a box or after ####"
+  ),
+  areas: Environment.field(
+    Schema.NonEmptyArray(Schema.Literals(Bank.areaNames)),
+    Bank.areaNames,
+    `areas of generated problems: some of ${Bank.areaNames.join(", ")}`
+  ),
+  followUps: Environment.field(Schema.Boolean, true, "whether judge, selfcorrect and rlaif items follow"),
+  shareJudged: Environment.field(share, 0.3, "share of mixed groups of which a right and a wrong solution are judged"),
+  shareLengthPenalty: Environment.field(
+    share,
+    0.1,
+    "share of groups that are all right whose scores follow the length"
+  ),
+  maskTooLong: Environment.field(Schema.Boolean, true, "whether the trainer leaves answers alone that were cut off"),
+  votes: Environment.field(positive, 3, "verdicts per order where two right solutions are compared")
+})
+
+const asNormal = (problem: Problem): Items.Item => ({ ...problem, kind: "normal" })
+
+export const layer = Environment.layer("math", settings, (chosen) =>
+  Effect.gen(function* () {
+    const servers = yield* ServerManager.ServerManager
+    const verifier = yield* MathVerifier.MathVerifier
+    const draw = Bank.draw(chosen.areas)
+    const { heldOut, items } =
+      chosen.source === ItemSource.generated
+        ? ItemSource.drawn({ ...chosen, draw: (random) => asNormal(draw(random)), key: Items.label })
+        : yield* ItemSource.shuffledRowsAs(
+            {
+              ...chosen,
+              columns: {
+                problem: { setting: "problem_field", column: chosen.problemField, kind: Columns.text },
+                answer: { setting: "answer_field", column: chosen.answerField, kind: Columns.text }
+              } as const
+            },
+            ({ answer, problem }) => Result.succeed(asNormal({ problem, answer: MathAnswer.extractReference(answer) }))
+          )
+    const { grade, metrics, rollOut } = Rolling.make(servers, verifier, chosen)
+    const asking = SingleTurn.make(servers, chosen, (item: Items.Item) => ({ messages: Items.solve(item) }))
+
+    return {
+      items,
+      collectTrajectories: (item: Items.Item) =>
+        Effect.map(rollOut(item), ({ groups, requeue }) => ({ groups, requeue: chosen.followUps ? requeue : [] })),
+      score: (item: Items.Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Effect.map(grade(item, group), (isRight) => Scoring.scores(isRight, group, chosen)),
+      evaluation: { items: heldOut, collectTrajectories: asking.evaluate },
+      metrics,
+      label: Items.label,
+      claims: {
+        scoreRange: [-1, 1] as const,
+        gold: ({ answer }: Items.Item) => [`<think>So.</think>The answer is \\boxed{${answer}}.`],
+        wrong: ({ answer }: Items.Item) => [
+          `<think>So.</think>The answer is \\boxed{${answer} + 1}.`,
+          `<think>\\boxed{${answer}}</think>I do not know.`,
+          ""
+        ]
+      }
+    }
+  })
+)

@@ -1,0 +1,142 @@
+/**
+ * Questions to be answered with the tools of an MCP server: any one over stdio or HTTP, or the small warehouse that comes with this.
+ *
+ * The model calls tools over several turns and gives its answer in an `<answer>` tag: 1 for the right one, else 0. Every turn has its own
+ * advantage beside: what share of its calls succeeded (`ToolEpisode`). Turns, calls, tokens and time are bounded. Without rows of
+ * its own the environment asks about the warehouse; with `source`, rows of questions and answers about whatever the server knows.
+ */
+import {
+  Columns,
+  Dataset,
+  Environment,
+  Episode,
+  ItemSource,
+  Message,
+  ServerManager,
+  SingleTurn,
+  TextAnswer,
+  Thinking,
+  Toolbox,
+  ToolEpisode,
+  type Trajectory
+} from "@atropos/core"
+import { Effect, Result, Schema } from "effect"
+import { fileURLToPath } from "node:url"
+import * as McpTools from "./tools/McpTools.ts"
+import * as Warehouse from "./tools/Warehouse.ts"
+
+const positive = Schema.Int.check(Schema.isGreaterThan(0))
+const names = Schema.Array(Schema.NonEmptyString)
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  command: Environment.field(
+    Schema.String,
+    "warehouse",
+    'program of the MCP server; "warehouse": the one that comes with this'
+  ),
+  args: Environment.field(names, [], "its arguments"),
+  url: Environment.field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "address of an MCP server over HTTP, instead of a program"
+  ),
+  tools: Environment.field(names, [], "tools of the server that are offered; none named: all"),
+  source: Environment.field(
+    Schema.NonEmptyString,
+    "generated",
+    'rows with questions and answers: hub data set or file; "generated": about the warehouse'
+  ),
+  questionColumn: Environment.field(Schema.NonEmptyString, "question", "column of the question"),
+  answerColumn: Environment.field(Schema.NonEmptyString, "answer", "column of the answer"),
+  maxTurns: Environment.field(positive, 6, "answers per episode"),
+  maxCalls: Environment.field(positive, 12, "tool calls per episode"),
+  maxSeconds: Environment.field(positive, 120, "time per episode"),
+  maxAnswerTokens: Environment.field(positive, 512, "longest answer of a turn, tokens"),
+  outcomeWeight: Environment.field(Schema.Finite, 1, "weight of the outcome beside the turn in token-level advantages"),
+  evaluationItems: Environment.field(positive, 32, "generated questions per evaluation")
+})
+
+const warehouse = (seed: number): McpTools.Server => {
+  const isSource = import.meta.url.endsWith(".ts")
+  const file = new URL(isSource ? "tools/warehouseServer.ts" : "tools/warehouseServer.js", import.meta.url)
+  const conditions = isSource ? ["--conditions=atropos-src"] : []
+  return { command: process.execPath, args: [...conditions, fileURLToPath(file), String(seed)] }
+}
+
+interface Item extends Warehouse.Question {
+  readonly samplingSeed: number
+}
+
+/** The tools answered, the model did: whether its last answer is the right one. */
+export const isRight = (
+  { answer }: Pick<Item, "answer">,
+  trajectory: Pick<Trajectory.Trajectory, "messages">
+): boolean => {
+  const given = Thinking.taggedAnswer(Episode.answersOf(trajectory).at(-1) ?? "")
+  return given !== undefined && TextAnswer.equivalent(answer, given)
+}
+
+const tagged = (answer: string): string => `<answer>${answer}</answer>`
+
+export const layer = Environment.layer("mcp", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { groupSize, maxAnswerTokens, maxTokenLength, outcomeWeight, seed } = chosen
+    const servers = yield* ServerManager.ServerManager
+    const dataset = yield* Dataset.Dataset
+    const server: McpTools.Server =
+      chosen.url !== null
+        ? { url: chosen.url }
+        : chosen.command === "warehouse"
+          ? warehouse(seed)
+          : { command: chosen.command, args: chosen.args }
+    const toolbox = Toolbox.make(yield* McpTools.make(server, chosen.tools))
+    const stock = Warehouse.make(seed)
+    const columns = {
+      question: { setting: "question_column", column: chosen.questionColumn, kind: Columns.text },
+      answer: { setting: "answer_column", column: chosen.answerColumn, kind: Columns.text }
+    } as const
+    const source =
+      chosen.source === "generated"
+        ? ItemSource.drawn<Item>({
+            ...chosen,
+            draw: (random, samplingSeed) => ({ ...Warehouse.ask(stock, random), samplingSeed }),
+            key: ({ question }) => question
+          })
+        : yield* ItemSource.shuffledRowsAs({ ...chosen, testSource: null, columns }, (row) =>
+            Result.succeed<Item>({ ...row, samplingSeed: seed })
+          ).pipe(Effect.provideService(Dataset.Dataset, dataset))
+    const episodes = ({ question, samplingSeed }: Item, count: number, split: "train" | "eval") =>
+      ToolEpisode.playGroup(toolbox, [Message.system(instructions), Message.user(question)], {
+        count,
+        limits: { turns: chosen.maxTurns, calls: chosen.maxCalls, seconds: chosen.maxSeconds, tokens: maxTokenLength },
+        maxTokens: maxAnswerTokens,
+        seed: samplingSeed,
+        split,
+        temperature: split === "train" ? chosen.temperature : chosen.evalTemperature
+      }).pipe(Effect.provideService(ServerManager.ServerManager, servers))
+    return {
+      items: source.items,
+      collectTrajectories: (item: Item) => episodes(item, groupSize, "train"),
+      score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) => {
+        const outcomes = group.map((trajectory) => (isRight(item, trajectory) ? 1 : 0))
+        return Effect.succeed(ToolEpisode.scored(group, outcomes, { outcomeWeight }))
+      },
+      evaluation: { items: source.heldOut, collectTrajectories: (item: Item) => episodes(item, 1, "eval") },
+      label: ({ question }: Item) => question,
+      claims: {
+        scoreRange: [0, 1] as const,
+        gold: ({ answer }: Item) => [tagged(answer), `<think>I asked.</think>It is ${tagged(`${answer}.`)}`],
+        wrong: ({ answer }: Item) => [
+          answer,
+          tagged(`${answer}1`),
+          tagged(answer) + tagged("7"),
+          `<think>${tagged(answer)}</think>`
+        ]
+      }
+    }
+  })
+)
+
+const instructions = `You answer questions with the help of tools. Call as many as you need, one after another or several at once; read what they
+answer. When you know the answer, give it like this: <answer>42</answer>`

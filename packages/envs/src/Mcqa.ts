@@ -1,0 +1,139 @@
+/**
+ * Multiple choice: a question with lettered answers, from a generated bank or from the rows of a data set (MMLU and its kin).
+ *
+ * Score 1 if the answer after the only think block announces the right choice ("The best answer is: B", or its text), else -1, also
+ * where it was cut off. When all of a group are right, short ones score higher: 1 up to half of `max_token_length`, then linearly down
+ * to 0. `prompt_style: compact` is for models trained from scratch on characters: `7+4?A9B11C12=` is answered by `B`; scores 1 and 0.
+ * Behaviour: mcqa_thinking_env.py of the original.
+ */
+import {
+  Columns,
+  Environment,
+  type ExactAnswer,
+  ItemSource,
+  Message,
+  Rewards,
+  SeededRandom,
+  ServerManager,
+  SingleTurn,
+  type Trajectory
+} from "@atropos/core"
+import { Effect, Schema } from "effect"
+import * as Bank from "./mcqa/Bank.ts"
+import * as Form from "./mcqa/Form.ts"
+import { letterOf, type Question } from "./mcqa/Question.ts"
+import { fromRow } from "./mcqa/Row.ts"
+
+export const { characters } = Form
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  ...ItemSource.fields("cais/mmlu/all/auxiliary_train"),
+  thinking: SingleTurn.thinking,
+  promptStyle: SingleTurn.promptStyle,
+  questionField: Environment.field(Schema.NonEmptyString, "question", "column of the question"),
+  choicesField: Environment.field(Schema.NonEmptyString, "choices", "column of the choices, a list of texts"),
+  answerField: Environment.field(
+    Schema.NonEmptyString,
+    "answer",
+    "column of the answer: number of the choice from 0, its letter, or its text"
+  ),
+  kinds: Environment.field(
+    Schema.NonEmptyArray(Schema.Literals(Bank.kindNames)),
+    Bank.kindNames,
+    `kinds of generated questions: some of ${Bank.kindNames.join(", ")}`
+  ),
+  choices: Environment.field(
+    Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: Bank.mostChoices })),
+    4,
+    "choices of a generated question"
+  ),
+  largestNumber: Environment.field(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 })),
+    100,
+    "largest number in generated sums and comparisons"
+  )
+})
+
+interface Item extends Question {
+  readonly samplingSeed: number
+}
+
+interface BankSettings {
+  readonly kinds: ReadonlyArray<Bank.Kind>
+  readonly choices: number
+  readonly largestNumber: number
+  readonly seed: number
+}
+
+const drawing = (chosen: BankSettings): ItemSource.Drawing<Item> => {
+  const draw = Bank.draw({ ...chosen, largest: chosen.largestNumber })
+  return { seed: chosen.seed, draw: (random, samplingSeed) => ({ ...draw(random), samplingSeed }), key: Form.key }
+}
+
+/**
+ * A compact question with a choice, the right one with probability `accuracy`, else any: teaches the form and where to look, and leaves
+ * the rest to the reward.
+ */
+export const demonstration = (
+  given: BankSettings & { readonly index: number; readonly accuracy: number }
+): ExactAnswer.Demonstration => {
+  const item = ItemSource.drawAt(drawing(given), given.index, false)
+  const random = SeededRandom.seeded(given.seed + 1, given.index)
+  const chosen = random.chance(given.accuracy) ? item.gold : random.between(0, item.choices.length - 1)
+  return { prompt: Form.compactPrompt(item), completion: letterOf(chosen) }
+}
+
+export const layer = Environment.layer("mcqa", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { answerField, choicesField, maxTokenLength, questionField, source, thinking } = chosen
+    const isCompact = chosen.promptStyle === "compact"
+    const servers = yield* ServerManager.ServerManager
+    const columns = {
+      question: { setting: "question_field", column: questionField, kind: Columns.text },
+      choices: { setting: "choices_field", column: choicesField, kind: Columns.texts },
+      answer: { setting: "answer_field", column: answerField, kind: Columns.anything }
+    } as const
+    const { heldOut, items } =
+      source === ItemSource.generated
+        ? ItemSource.drawn({ ...drawing(chosen), evaluationItems: chosen.evaluationItems })
+        : yield* ItemSource.shuffledRowsAs({ ...chosen, columns }, fromRow)
+
+    const asking = SingleTurn.make(servers, chosen, (item: Item) =>
+      isCompact
+        ? { text: Form.compactPrompt(item), longestAnswer: 1, samplingSeed: item.samplingSeed }
+        : { messages: [Message.user(Form.chatPrompt(item, thinking))] }
+    )
+    const isRight = (item: Item, { completion, finishReason }: Trajectory.Trajectory): boolean =>
+      finishReason !== "length" && Form.isRight(item, completion, thinking)
+    const scoreChats = (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
+      Rewards.lengthPenalty(
+        group.map((trajectory) => (isRight(item, trajectory) ? 1 : -1)),
+        group.map(({ tokens }) => tokens.length),
+        { maxTokenLength }
+      ).map((score, index) => SingleTurn.learntFrom(score, group[index]!))
+
+    return {
+      items,
+      collectTrajectories: asking.train,
+      score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Effect.sync((): ReadonlyArray<Environment.Score> =>
+          isCompact
+            ? group.map((trajectory) => (SingleTurn.isExactly(letterOf(item.gold), trajectory) ? 1 : 0))
+            : scoreChats(item, group)
+        ),
+      evaluation: { items: heldOut, collectTrajectories: asking.evaluate },
+      label: (item: Item) => (isCompact ? Form.compactPrompt(item) : Form.chatPrompt(item, thinking)),
+      claims: {
+        scoreRange: isCompact ? ([0, 1] as const) : ([-1, 1] as const),
+        gold: ({ gold }: Item) => [isCompact ? letterOf(gold) : Form.chatCompletion(gold, thinking)],
+        wrong: ({ choices, gold }: Item) => {
+          const other = (gold + 1) % choices.length
+          return isCompact
+            ? [letterOf(other), `${letterOf(gold)}${letterOf(other)}`, ""]
+            : [Form.chatCompletion(other, thinking), letterOf(gold), "I do not know."]
+        }
+      }
+    }
+  })
+)

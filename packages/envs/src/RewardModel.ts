@@ -1,0 +1,85 @@
+/**
+ * Reward model: answers to the prompts of a data set, scored by a model behind HTTP.
+ *
+ * The score is the endpoint's number, unchanged (`Rewards.endpoint`: batched over groups, retried, with limits). The text it reads is the
+ * prompt in the policy's chat template and the answer; the chat goes with it where the dialect has a place for it. An answer that was cut
+ * off is scored like any other and left alone by the trainer. Evaluation: the mean reward of held-out prompts. Default prompts:
+ * UltraFeedback, MIT.
+ */
+import {
+  Columns,
+  Environment,
+  ItemSource,
+  Message,
+  Rewards,
+  ServerManager,
+  SingleTurn,
+  Tokenizer,
+  type Trajectory
+} from "@atropos/core"
+import { Effect, Option, Schema } from "effect"
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  ...Rewards.endpointFields,
+  source: Environment.field(
+    Schema.NonEmptyString,
+    "HuggingFaceH4/ultrafeedback_binarized/train_prefs",
+    "training prompts: hub data set or file"
+  ),
+  testSource: Environment.field(
+    Schema.NullOr(Schema.NonEmptyString),
+    "HuggingFaceH4/ultrafeedback_binarized/test_prefs",
+    "evaluation prompts; null: a tenth of source"
+  ),
+  promptColumn: Environment.field(Schema.NonEmptyString, "prompt", "column of the request"),
+  systemPrompt: Environment.field(Schema.String, "", "system prompt of the policy; empty: none")
+})
+
+interface Item {
+  readonly prompt: string
+}
+
+export const layer = Environment.layer("reward-model", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { promptColumn, systemPrompt } = chosen
+    const servers = yield* ServerManager.ServerManager
+    const tokenizer = yield* Effect.serviceOption(Tokenizer.Tokenizer)
+    const { reward } = yield* Rewards.endpoint(chosen)
+    const { heldOut, items } = yield* ItemSource.shuffledRows({
+      ...chosen,
+      columns: { prompt: { setting: "prompt_column", column: promptColumn, kind: Columns.text } }
+    })
+    const chat = ({ prompt }: Item) => [
+      ...(systemPrompt === "" ? [] : [Message.system(systemPrompt)]),
+      Message.user(prompt)
+    ]
+    const rendered = Option.match(tokenizer, {
+      onNone: () => (item: Item) => `${item.prompt}\n`,
+      onSome:
+        ({ applyChatTemplate }) =>
+        (item: Item) =>
+          applyChatTemplate(chat(item), { addGenerationPrompt: true })
+    })
+    const asking = SingleTurn.make(servers, chosen, (item: Item) => ({ messages: chat(item) }))
+
+    return {
+      items,
+      collectTrajectories: asking.train,
+      score: Effect.fn("RewardModel.score")(function* (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) {
+        const prompt = rendered(item)
+        const scores = yield* Effect.forEach(
+          group,
+          ({ completion }) => reward({ prompt, completion, messages: [...chat(item), Message.assistant(completion)] }),
+          { concurrency: "unbounded" }
+        )
+        return scores.map((score, index): Environment.Score =>
+          group[index]!.finishReason === "length" ? { score, overrides: { set_advantage_to_zero: true } } : score
+        )
+      }),
+      evaluation: { items: heldOut, collectTrajectories: asking.evaluate },
+      label: ({ prompt }: Item) => prompt,
+      claims: { untestable: "scores are the reward model's own" }
+    }
+  })
+)

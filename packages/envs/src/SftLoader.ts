@@ -1,0 +1,136 @@
+/**
+ * SFT loader: rows of a data set as groups that are solved already, for the trainer's `sft` loss.
+ *
+ * Every row is a group of one sequence with score 1 and the override `sft` (of the group and of its sequence); nothing is sampled and
+ * no inference server is asked. Formats: `completion` (a text, all of it trained), `prefix_completion` (a prompt and what follows it,
+ * which alone is trained), `oai_format` (a list of messages) and `sharegpt_format` (a list of from and value). Texts end with the
+ * tokenizer's end of sequence, so that the model learns to stop. A row that cannot be tokenised is unscorable and says why. Behaviour:
+ * sft_loader_server.py of the original, whose advantages were one number instead of one per token.
+ */
+import { ChatMask, Columns, Dataset, Environment, Message, Tokenizer, Trajectory } from "@atropos/core"
+import { Effect, Option, Schema, Stream } from "effect"
+
+export const settings = Environment.settings({
+  groupSize: Environment.field(Schema.Literals([1]), 1, "a row is a group of its own"),
+  ensureScoresAreNotSame: Environment.field(
+    Schema.Boolean,
+    false,
+    "drop groups whose scores are all equal: all are, here"
+  ),
+  source: Environment.field(Schema.NonEmptyString, "openai/gsm8k/main/train", "rows: hub data set or file"),
+  format: Environment.field(
+    Schema.Literals(["completion", "prefix_completion", "oai_format", "sharegpt_format"]),
+    "prefix_completion",
+    "a text, a prompt and its continuation, a list of messages, or ShareGPT's list of from and value"
+  ),
+  column: Environment.field(Schema.NonEmptyString, "answer", "column of the text, the continuation or the messages"),
+  prefixColumn: Environment.field(Schema.NonEmptyString, "question", "column of the prompt, for prefix_completion"),
+  train: Environment.field(
+    Schema.Literals(["assistants", "last"]),
+    "assistants",
+    "turns of a chat to train on: all of the assistant's, or the last message"
+  ),
+  epochs: Environment.field(Schema.Int, -1, "times every row is sent; -1: without end"),
+  seed: Environment.field(Schema.Int, 42, "seed of the order of the rows"),
+  tokenizerName: Environment.field(
+    Schema.String,
+    "bytes",
+    "the policy's tokenizer: hub id or folder; bytes: byte-level"
+  )
+})
+
+interface Row {
+  readonly text?: string
+  readonly prefix?: string
+  readonly chat?: ReadonlyArray<Message.Message>
+}
+
+const asJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const asMessages = Schema.decodeUnknownOption(Schema.Array(Message.Message).check(Schema.isMinLength(1)))
+const asTurns = Schema.decodeUnknownOption(
+  Schema.Array(
+    Schema.Struct({ from: Schema.Literals(["system", "human", "gpt", "tool"]), value: Schema.String })
+  ).check(Schema.isMinLength(1))
+)
+/** Lists may be JSON texts, as in CSV. */
+const listOf = (value: unknown): unknown =>
+  typeof value === "string" ? Option.getOrElse(asJson(value), () => value) : value
+const roles = { system: "system", human: "user", gpt: "assistant", tool: "tool" } as const
+
+const chats: { readonly [format: string]: Columns.Kind<ReadonlyArray<Message.Message>> } = {
+  oai_format: {
+    expected: "a list of messages, each with role and content",
+    read: (value) => Option.getOrUndefined(asMessages(listOf(value)))
+  },
+  sharegpt_format: {
+    expected: "a list of turns, each with from (system, human, gpt, tool) and value",
+    read: (value) =>
+      Option.map(asTurns(listOf(value)), (turns) =>
+        turns.map(({ from, value: content }) => ({ role: roles[from], content }))
+      ).pipe(Option.getOrUndefined)
+  }
+}
+
+/** The tokens of a prompt and of what follows it, which is trained; an end of sequence closes them. */
+export const textTrajectory = (
+  tokenizer: Tokenizer.TokenizerShape,
+  prefix: string,
+  text: string
+): Trajectory.Trajectory => {
+  const end = tokenizer.eosTokenId
+  const framed = prefix === "" ? [] : tokenizer.encode(prefix)
+  // Some tokenizers end every text; this one goes on.
+  const before = end !== undefined && framed.at(-1) === end ? framed.slice(0, -1) : framed
+  const after = tokenizer.encode(text, { addSpecialTokens: prefix === "" })
+  const tokens = Int32Array.from([...before, ...after, ...(end === undefined || after.at(-1) === end ? [] : [end])])
+  const messages = [...(prefix === "" ? [] : [Message.user(prefix)]), Message.assistant(text)]
+  const mask = tokens.slice().fill(Trajectory.masked, 0, before.length)
+  return { messages, completion: text, finishReason: "stop", tokens, mask }
+}
+
+export const layer = Environment.layer("sft-loader", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { column, epochs, format, prefixColumn, seed, source, train } = chosen
+    const tokenizer = yield* Tokenizer.Tokenizer
+    const kind = chats[format]
+    const rows: ReadonlyArray<Row> = yield* Columns.rows(source, {
+      ...(kind === undefined
+        ? { text: { setting: "column", column, kind: Columns.text } }
+        : { chat: { setting: "column", column, kind } }),
+      ...(format === "prefix_completion" && {
+        prefix: { setting: "prefix_column", column: prefixColumn, kind: Columns.text }
+      })
+    })
+    const solved = Effect.fn("SftLoader.solved")(function* ({ chat = [], prefix = "", text }: Row) {
+      if (text !== undefined) return textTrajectory(tokenizer, prefix, text)
+      const { mask, tokens } = yield* Effect.mapError(
+        Effect.fromResult(ChatMask.tokenize(tokenizer, chat, { train })),
+        ({ message }) => new Environment.Unscorable({ message })
+      )
+      if (Trajectory.trainedTokens({ mask }) === 0) {
+        return yield* new Environment.Unscorable({ message: "the chat has no turn to train on" })
+      }
+      const completion = chat.slice(-1).map(Message.text).join("")
+      return { messages: chat, completion, finishReason: "stop", tokens, mask }
+    })
+
+    return {
+      items: (cursor: number) =>
+        Dataset.shuffle(rows, { seed })(cursor).pipe(
+          Stream.take(epochs < 0 ? Number.MAX_SAFE_INTEGER : Math.max(0, epochs * rows.length - cursor))
+        ),
+      collectTrajectories: (row: Row) =>
+        Effect.map(solved(row), (trajectory) => ({
+          groups: [
+            {
+              trajectories: [trajectory],
+              scores: [{ score: 1, overrides: { sft: true } }],
+              groupOverrides: { sft: true, group_size: 1 }
+            }
+          ]
+        })),
+      label: ({ chat, prefix, text }: Row) => (prefix ?? text ?? JSON.stringify(chat)).slice(0, 100),
+      claims: { untestable: "its rows are solved already: nothing is scored", scoreRange: [1, 1] as const }
+    }
+  })
+)

@@ -1,0 +1,138 @@
+/**
+ * Tool calling, one turn: the calls that a request asks for, no more and no fewer.
+ *
+ * Score 1 if the calls of the answer can be paired one to one with the expected ones (same name, every expected argument equal,
+ * further arguments allowed), behind exactly one think block where `thinking` is on; else -1. Calls that cannot be read count for
+ * nothing. When all of a group are right, short ones score higher. Requests are generated (one call, or several in parallel), or rows
+ * of a data set in the shape of NousResearch/XLAM-Atropos: a column of messages from `system`, `human` and `gpt`.
+ * Behaviour: tool_calling_server.py of the original.
+ */
+import {
+  Columns,
+  Dataset,
+  Environment,
+  ItemSource,
+  Message,
+  Rewards,
+  ServerManager,
+  SingleTurn,
+  Thinking,
+  ToolCalls,
+  type Trajectory
+} from "@atropos/core"
+import { Effect, Result, Schema } from "effect"
+import * as Requests from "./tools/Requests.ts"
+
+const positive = Schema.Int.check(Schema.isGreaterThan(0))
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  source: Environment.field(
+    Schema.NonEmptyString,
+    "generated",
+    'rows: hub data set or file; "generated": requests with six tools'
+  ),
+  conversationsColumn: Environment.field(Schema.NonEmptyString, "conversations", "column of the messages"),
+  mostCalls: Environment.field(
+    positive.check(Schema.isLessThanOrEqualTo(6)),
+    3,
+    "calls of a generated request at most"
+  ),
+  thinking: Environment.field(Schema.Boolean, true, "whether an answer needs exactly one think block first"),
+  evaluationItems: Environment.field(positive, 64, "held-out generated requests per evaluation")
+})
+
+export interface Item {
+  /** What comes before the answer: system and user. */
+  readonly prompt: ReadonlyArray<Message.Message>
+  readonly expected: ReadonlyArray<ToolCalls.Call>
+}
+
+/** Whether an answer makes the expected calls. */
+export const isRight = (expected: ReadonlyArray<ToolCalls.Call>, completion: string, thinking: boolean): boolean => {
+  const answer = thinking ? Thinking.answer(completion) : Thinking.strip(completion)
+  return answer !== undefined && expected.length > 0 && ToolCalls.matchOneToOne(expected, ToolCalls.callsOf(answer))
+}
+
+const instructions = (
+  tools: string,
+  thinking: boolean
+): string => `You are an assistant with tools. These are their signatures:
+<tools>
+${tools}
+</tools>
+${thinking ? "Think first, between <think> and </think>. Then call" : "Call"} every tool that the request needs, each like this and nothing else:
+<tool_call>{"name": "tool_name", "arguments": {"argument": "value"}}</tool_call>`
+
+const Turns = Schema.Array(Schema.Struct({ from: Schema.String, value: Schema.String }))
+const decodeTurns = Schema.decodeUnknownResult(Turns)
+
+/** A row's conversation up to its first answer, and the calls of that answer. */
+export const itemOf = (conversations: unknown, thinking: boolean): Result.Result<Item, string> => {
+  const turns = decodeTurns(conversations)
+  if (Result.isFailure(turns)) return Result.fail("the messages are no list of { from, value }")
+  const said = (who: string): string | undefined => turns.success.find(({ from }) => from === who)?.value
+  const [system, human, gpt] = [said("system"), said("human"), said("gpt")]
+  const expected = gpt === undefined ? [] : ToolCalls.callsOf(gpt)
+  if (human === undefined) return Result.fail("there is no message from human")
+  if (expected.length === 0) return Result.fail("the message from gpt has no tool call")
+  const think = thinking ? ["Think first, between <think> and </think>."] : []
+  const told = [...think, ...(system === undefined ? [] : [system])].join("\n\n")
+  return Result.succeed({
+    prompt: [...(told === "" ? [] : [Message.system(told)]), Message.user(human)],
+    expected
+  })
+}
+
+export const layer = Environment.layer("tool-calling", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { maxTokenLength, mostCalls, thinking } = chosen
+    const servers = yield* ServerManager.ServerManager
+    const dataset = yield* Dataset.Dataset
+    const columns = {
+      turns: { setting: "conversations_column", column: chosen.conversationsColumn, kind: Columns.anything }
+    } as const
+    const source =
+      chosen.source === "generated"
+        ? ItemSource.drawn<Item>({
+            ...chosen,
+            draw: (random) => {
+              const { expected, request, tools } = Requests.draw(random, mostCalls)
+              const told = instructions(Requests.toPrompt(tools), thinking)
+              return { prompt: [Message.system(told), Message.user(request)], expected }
+            },
+            key: ({ prompt }) => prompt.map(Message.text).join()
+          })
+        : yield* ItemSource.shuffledRowsAs({ ...chosen, testSource: null, columns }, ({ turns }) =>
+            itemOf(turns, thinking)
+          ).pipe(Effect.provideService(Dataset.Dataset, dataset))
+    const asking = SingleTurn.make(servers, chosen, ({ prompt }: Item) => ({ messages: prompt }))
+    const answerOf = (calls: ReadonlyArray<ToolCalls.Call>): string =>
+      (thinking ? "<think>Which tools are needed?</think>\n" : "") + calls.map(ToolCalls.writeCall).join("\n")
+    return {
+      items: source.items,
+      collectTrajectories: asking.train,
+      score: ({ expected }: Item, group: ReadonlyArray<Trajectory.Trajectory>) => {
+        const scores = Rewards.lengthPenalty(
+          group.map(({ completion }) => (isRight(expected, completion, thinking) ? 1 : -1)),
+          group.map(({ tokens }) => tokens.length),
+          { maxTokenLength }
+        )
+        return Effect.succeed(scores.map((score, index) => SingleTurn.learntFrom(score, group[index]!)))
+      },
+      evaluation: { items: source.heldOut, collectTrajectories: asking.evaluate },
+      label: ({ prompt }: Item) => Message.text(prompt.at(-1)!),
+      claims: {
+        scoreRange: [-1, 1] as const,
+        gold: ({ expected }: Item) => [answerOf(expected), answerOf(expected.toReversed())],
+        wrong: ({ expected }: Item) => [
+          "I will do that.",
+          answerOf([...expected, expected[0]!]),
+          answerOf(expected.slice(1)),
+          answerOf(expected.map((call) => ({ ...call, name: `${call.name}s` }))),
+          `${answerOf([])}<think>${answerOf(expected)}`
+        ]
+      }
+    }
+  })
+)

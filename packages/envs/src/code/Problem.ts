@@ -1,0 +1,102 @@
+/**
+ * A programming problem, from rows as HumanEval or MBPP have them, or written here (`Bank`).
+ *
+ * HumanEval (Chen et al. 2021, https://arxiv.org/abs/2107.03374): `prompt`, `canonical_solution`, `test`, `entry_point`. MBPP (Austin et
+ * al. 2021, https://arxiv.org/abs/2108.07732): `text` or `prompt`, `code`, `test_list`, and `test_setup_code` or `test_imports`.
+ */
+import { Thinking } from "@atropos/core"
+import { Schema } from "effect"
+
+export interface Problem {
+  /** What is asked for, in words or as the head of the function. */
+  readonly question: string
+  /** Python the reply may rely on: imports, helpers, the head. */
+  readonly preamble: string
+  /** Run before the tests, beside them. */
+  readonly setup: string
+  readonly tests: ReadonlyArray<string>
+  /** The function the tests ask for; without it, whatever they ask for. */
+  readonly entry?: string
+  /** A whole program that passes. */
+  readonly solution: string
+}
+
+const HumanEval = Schema.Struct({
+  prompt: Schema.NonEmptyString,
+  canonical_solution: Schema.NonEmptyString,
+  test: Schema.NonEmptyString,
+  entry_point: Schema.NonEmptyString
+})
+
+const Mbpp = Schema.Struct({
+  text: Schema.optionalKey(Schema.String),
+  prompt: Schema.optionalKey(Schema.String),
+  code: Schema.NonEmptyString,
+  test_list: Schema.NonEmptyArray(Schema.NonEmptyString),
+  test_setup_code: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  test_imports: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
+})
+
+/** A row of one of the two. */
+export const Row = Schema.Union([HumanEval, Mbpp])
+
+export const fromRow = (row: typeof Row.Type): Problem => {
+  if ("entry_point" in row) {
+    const { canonical_solution: solution, entry_point: entry, prompt, test } = row
+    return {
+      question: prompt,
+      preamble: prompt,
+      setup: prompt,
+      tests: [`${test}\ncheck(${entry})\n`],
+      entry,
+      solution: `${prompt}${solution}`
+    }
+  }
+  const { code, prompt, test_imports: imports, test_list: tests, test_setup_code: setup, text } = row
+  return {
+    question: text ?? prompt ?? "",
+    preamble: "",
+    setup: [setup ?? "", ...(imports ?? [])].join("\n"),
+    tests,
+    solution: code
+  }
+}
+
+/** The program with the value of its last `return` changed, its truth too: wrong, but only just. Empty where it returns nothing. */
+export const withChangedReturn = (program: string): string => {
+  const start = program.search(/\breturn[ (](?![^]*\breturn[ (])/)
+  if (start === -1) return ""
+  const from = start + "return".length
+  const to = endOfStatement(program, from)
+  const changed = `return (lambda value: None if value else "changed")((${program.slice(from, to).trim()}\n))`
+  return program.slice(0, start) + changed + program.slice(to)
+}
+
+/** Where a statement ends: at the first line break outside of brackets and texts. */
+const endOfStatement = (program: string, from: number): number => {
+  const parts = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[([{]|[)\]}]|\n/g
+  parts.lastIndex = from
+  let depth = 0
+  for (let found = parts.exec(program); found !== null; found = parts.exec(program)) {
+    if ("([{".includes(found[0])) depth++
+    else if (")]}".includes(found[0])) depth--
+    else if (found[0] === "\n" && depth <= 0) return found.index
+  }
+  return program.length
+}
+
+const fenced = /```[ \t]*([\w+-]*)[^\n]*\n([^]*?)(?:\n[ \t]*```|$)/g
+
+/**
+ * The program of a reply, after its thinking: its last block of Python, else its last block of no language; without a block, a reply that defines a function
+ * is the program itself.
+ */
+export const programOf = (reply: string): string | undefined => {
+  const answer = Thinking.strip(reply)
+  const blocks = Array.from(answer.matchAll(fenced), ([, language = "", code = ""]) => ({ language, code }))
+  const found =
+    blocks.findLast(({ language }) => /^(?:python|py)3?$/i.test(language)) ??
+    blocks.findLast(({ language }) => language === "")
+  if (found !== undefined) return found.code
+  return blocks.length === 0 && /^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+/m.test(answer) ? answer : undefined
+}

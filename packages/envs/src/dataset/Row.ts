@@ -1,0 +1,56 @@
+/** What a row of a configured data set asks, and what its answer is. */
+import { Columns, type ItemSource, Message } from "@atropos/core"
+import { Result } from "effect"
+import * as Template from "./Template.ts"
+
+export interface Item {
+  readonly messages: ReadonlyArray<Message.Message>
+  /** Absent where rewards need none. */
+  readonly solution?: string
+}
+
+export interface Mapping {
+  readonly promptField: string
+  readonly answerField: string | null
+  readonly answerAfter: string | null
+  readonly systemPrompt: string | null
+  readonly promptTemplate: string | null
+}
+
+type Wanted = Record<string, Columns.Column<unknown>>
+
+/** The columns that are read: prompt and answer under these names, those of the template under their own. */
+export const columnsOf = ({ answerField, promptField, promptTemplate }: Mapping): Wanted => ({
+  ...(promptTemplate === null
+    ? { prompt: { setting: "prompt_field", column: promptField, kind: Columns.chat } }
+    : Object.fromEntries(
+        Template.columnsOf(promptTemplate).map((column) => [
+          templated(column),
+          { setting: "prompt_template", column, kind: Columns.anything }
+        ])
+      )),
+  ...(answerField !== null && { answer: { setting: "answer_field", column: answerField, kind: Columns.text } })
+})
+
+const templated = (column: string): string => `template:${column}`
+
+const withSystem = (messages: ReadonlyArray<Message.Message>, prompt: string | null): ReadonlyArray<Message.Message> =>
+  prompt === null || messages.some(({ role }) => role === "system") ? messages : [Message.system(prompt), ...messages]
+
+/** The item of a row, or why there is none. */
+export const make =
+  ({ answerAfter, promptTemplate, systemPrompt }: Mapping): ItemSource.Make<Wanted, Item> =>
+  (picked) => {
+    const messages =
+      promptTemplate === null
+        ? // Read as a chat, see above.
+          (picked["prompt"] as ReadonlyArray<Message.Message>)
+        : [Message.user(Template.fill(promptTemplate, (column) => picked[templated(column)]))]
+    const item = { messages: withSystem(messages, systemPrompt) }
+    const answer = picked["answer"]
+    if (typeof answer !== "string") return Result.succeed(item)
+    const at = answerAfter === null ? 0 : answer.lastIndexOf(answerAfter)
+    return at === -1
+      ? Result.fail(`the answer has no ${JSON.stringify(answerAfter)} (answer_after)`)
+      : Result.succeed({ ...item, solution: answer.slice(at + (answerAfter ?? "").length).trim() })
+  }

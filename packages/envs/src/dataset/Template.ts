@@ -1,0 +1,22 @@
+/**
+ * Prompts made from columns: `Question: {question}`, where `{question}` is the row's column of that name, or a path into one.
+ *
+ * `{{` and `}}` are braces. A column that holds no text (a list of choices, say) is written as JSON.
+ */
+import { Columns } from "@atropos/core"
+
+const piece = /\{\{|\}\}|\{([^{}]+)\}/g
+
+/** The columns a template names. */
+export const columnsOf = (template: string): ReadonlyArray<string> =>
+  Array.from(
+    new Set(Array.from(template.matchAll(piece)).flatMap(([, column]) => (column === undefined ? [] : [column])))
+  )
+
+/** The template with the values of columns in it. */
+export const fill = (template: string, valueOf: (column: string) => unknown): string =>
+  template.replaceAll(piece, (whole, column: string | undefined) => {
+    if (column === undefined) return whole.charAt(0)
+    const value = valueOf(column)
+    return Columns.text.read(value) ?? JSON.stringify(value) ?? ""
+  })

@@ -1,0 +1,46 @@
+/**
+ * Wordle: guess a hidden word of five letters within six guesses, told of every letter whether it is right, elsewhere or absent.
+ *
+ * Pure. A letter that occurs once in the hidden word is marked once, right places first. `value` is what the guesses so far have told,
+ * in bits: the logarithm of how many words they rule out. It looks at the marks alone, never at the hidden word.
+ */
+import { words } from "./words.ts"
+
+export const length = 5
+export const maxGuesses = 6
+
+/** g: right place, y: elsewhere in the word, x: not (or not once more) in it. */
+export type Marks = string
+
+export const mark = (guess: string, hidden: string): Marks => {
+  const left = Array.from(hidden)
+  const marks = Array.from(guess, (letter, at) => {
+    if (hidden[at] !== letter) return "x"
+    left[at] = ""
+    return "g"
+  })
+  return marks
+    .map((one, at) => {
+      const elsewhere = one === "x" ? left.indexOf(guess[at]!) : -1
+      if (elsewhere === -1) return one
+      left[elsewhere] = ""
+      return "y"
+    })
+    .join("")
+}
+
+export interface Guess {
+  readonly word: string
+  readonly marks: Marks
+}
+
+/** The words that every guess so far allows. */
+export const candidates = (guesses: ReadonlyArray<Guess>): ReadonlyArray<string> =>
+  words.filter((word) => guesses.every((guess) => mark(guess.word, word) === guess.marks))
+
+const isWord: ReadonlySet<string> = new Set(words)
+export const isKnown = (word: string): boolean => isWord.has(word)
+
+/** Share of all that can be known that is known, 0 (nothing) to 1 (one word is left). */
+export const known = (guesses: ReadonlyArray<Guess>): number =>
+  1 - Math.log2(Math.max(1, candidates(guesses).length)) / Math.log2(words.length)

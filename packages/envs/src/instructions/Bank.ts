@@ -1,0 +1,91 @@
+/**
+ * Generated prompts: a task with one or several constraints that can be met together.
+ *
+ * That they can is shown by a sample answer: what can be drawn by itself is, an answer is written from it, and the length that is asked
+ * for is the one it has. But for choices, every prompt asks for so many words: what only forbids or divides could be met by next to nothing.
+ */
+import type { SeededRandom } from "@atropos/core"
+import { Result } from "effect"
+import * as Checkers from "./Checkers.ts"
+import * as Combination from "./Combination.ts"
+import type { Constraint } from "./Constraint.ts"
+import * as Counting from "./Counting.ts"
+import * as Draft from "./Draft.ts"
+import * as Features from "./Features.ts"
+import * as Format from "./Format.ts"
+import * as Length from "./Length.ts"
+import * as stock from "./stock.ts"
+
+type Random = SeededRandom.SeededRandom
+
+export interface Task {
+  readonly prompt: string
+  readonly constraints: ReadonlyArray<Constraint>
+  /** An answer that meets all constraints. */
+  readonly sample: string
+}
+
+const task = (request: string, constraints: ReadonlyArray<Constraint>, sample: string): Task => ({
+  prompt: `${request}\n\n${constraints.map(({ instruction }) => `- ${instruction}`).join("\n")}`,
+  constraints,
+  sample
+})
+
+const contradicts = (features: ReadonlyArray<Features.Feature>): boolean => {
+  const names = new Set(features.map(({ constraint }) => constraint.name))
+  return Features.conflicts.some(([one, other]) => names.has(one) && names.has(other))
+}
+
+const combine = (random: Random, most: number): Task => {
+  const slots = random.sample([...Object.keys(Features.slots), "sentences"], random.between(0, most - 1))
+  const chosen = slots.flatMap((slot) => {
+    const draws = Features.slots[slot]
+    return draws === undefined ? [] : [random.pick(draws)(random)]
+  })
+  if (contradicts(chosen)) return combine(random, most)
+  const draft = chosen.reduce((before, { add }) => add(before), Draft.empty)
+  const sample = Draft.write(draft, random.between(2, 14))
+  const constraints = [
+    Features.wordsOf(random, sample),
+    ...(slots.includes("sentences") ? [Features.sentencesOf(random, sample)] : []),
+    ...chosen.map(({ constraint }) => constraint)
+  ]
+  return task(random.pick(stock.tasks), random.shuffle(constraints), sample)
+}
+
+const atLeast = (N: number): Constraint => Length.wordCount.make({ N, quantifier: "at least" })
+
+/** Constraints on the answer as a whole, which go with no others. */
+const alone = (checkers: Checkers.Checkers): ReadonlyArray<(random: Random) => Task> => [
+  (random) => {
+    const sample = JSON.stringify({ answer: random.sample(stock.sentences, 6) })
+    return task(random.pick(stock.tasks), [Format.json.make({}), atLeast(random.between(10, 20))], sample)
+  },
+  (random) => {
+    const [question, options] = random.pick(stock.choices)
+    return task(question, [Format.choice.make({ options })], random.pick(options))
+  },
+  (random) => {
+    const request = random.pick(stock.tasks)
+    const sample = [request, ...random.sample(stock.sentences, 6)].join(" ")
+    const repeated = Combination.repeatPrompt.make({ original_prompt: request })
+    const constraints = [repeated, atLeast(Counting.words(request).length + random.between(10, 20))]
+    return { prompt: constraints.map(({ instruction }) => instruction).join("\n\n"), constraints, sample }
+  },
+  (random) => {
+    const [language, sample] = random.pick(stock.languages)
+    const constraint = Checkers.decode(checkers, { func_name: "validate_response_language", language })
+    const wordCount = Counting.words(sample).length
+    // Some languages put no spaces between words.
+    const length = wordCount < 10 ? [] : [atLeast(wordCount - random.between(0, 3))]
+    return task(random.pick(stock.tasks), [Result.getOrThrow(constraint), ...length], sample)
+  }
+]
+
+const shareAlone = 0.15
+
+/** Draws tasks with up to `most` constraints. */
+export const draw =
+  (checkers: Checkers.Checkers, most: number) =>
+  (random: Random): Task =>
+    random.chance(shareAlone) ? random.pick(alone(checkers))(random) : combine(random, most)

@@ -1,0 +1,56 @@
+/**
+ * A verifiable constraint on an answer, and the checkers constraints are made by.
+ *
+ * A checker is a pure function of a text and its arguments: linear in the text, total on any text. An answer without a letter or a
+ * digit meets no constraint, so that saying nothing earns nothing. Names and arguments are those of RLVR-IFeval, whose
+ * `ground_truth` is decoded by them; after Zhou et al. 2023, https://arxiv.org/abs/2311.07911.
+ */
+import { Result, Schema } from "effect"
+
+export interface Constraint {
+  /** The checker's name. */
+  readonly name: string
+  /** The constraint as a prompt says it. */
+  readonly instruction: string
+  readonly isMet: (text: string) => boolean
+}
+
+export interface Checker<A> {
+  readonly name: string
+  /** A constraint with these arguments. */
+  readonly make: (args: A) => Constraint
+  /** From arguments as rows have them, or what is wrong with them. */
+  readonly decode: (args: { readonly [name: string]: unknown }) => Result.Result<Constraint, string>
+}
+
+interface Parts<A> {
+  readonly instruction: (args: A) => string
+  readonly isMet: (text: string, args: A) => boolean
+}
+
+export const checker = <const Fields extends { readonly [name: string]: Schema.Codec<unknown, unknown> }>(
+  name: string,
+  fields: Fields,
+  { instruction, isMet }: Parts<Schema.Struct.Type<Fields>>
+): Checker<Schema.Struct.Type<Fields>> => {
+  const decode = Schema.decodeUnknownResult(Schema.Struct(fields))
+  const make = (args: Schema.Struct.Type<Fields>): Constraint => ({
+    name,
+    instruction: instruction(args),
+    isMet: (text) => saysSomething(text) && isMet(text, args)
+  })
+  return {
+    name,
+    make,
+    decode: (args) =>
+      Result.mapBoth(decode(args), {
+        onSuccess: make,
+        onFailure: ({ message }) => `${name}: ${message.replaceAll(/\s*\n\s*/g, " ")}`
+      })
+  }
+}
+
+const letterOrDigit = /[\p{L}\p{N}]/u
+
+/** Whether there is a letter or a digit. */
+export const saysSomething = (text: string): boolean => letterOrDigit.test(text)

@@ -1,0 +1,42 @@
+/** What the checkers count: words, sentences, paragraphs, and how a count is held against a number. */
+import { Schema } from "effect"
+import { saysSomething } from "./Constraint.ts"
+
+/** `1 word`, `2 words`. */
+export const plural = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`
+
+export const Count = Schema.Natural
+export const Quantifier = Schema.Literals(["at least", "around", "at most"])
+export type Quantifier = typeof Quantifier.Type
+
+/** Rounds halves to the even neighbour, as the data set's own checkers do. */
+const roundHalfToEven = (value: number): number => {
+  const floor = Math.floor(value)
+  const rest = value - floor
+  return rest === 0.5 ? floor + (floor % 2) : Math.round(value)
+}
+
+/** A tenth of the number, at least 1: how far "around" reaches for words. */
+export const tenth = (n: number): number => Math.max(1, roundHalfToEven(n * 0.1))
+
+export const holds = (count: number, quantifier: Quantifier, n: number, tolerance: number): boolean =>
+  quantifier === "at least" ? count >= n : quantifier === "at most" ? count <= n : Math.abs(count - n) <= tolerance
+
+/** Words between white space. */
+export const words = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter((word) => word !== "")
+
+const sentenceEnd = /(?<![\p{L}\p{N}_]\.[\p{L}\p{N}_]\.)(?<!\p{Lu}\p{Ll}\.)(?<=[.?!]["'”’)\]*]{0,3})\s/u
+
+/** Parts that end in `.`, `?` or `!` before white space ("e.g." and "Dr." do not end one) and say something. */
+export const sentences = (text: string): ReadonlyArray<string> => text.split(sentenceEnd).filter(saysSomething)
+
+/** Parts between blank lines that say something. */
+export const paragraphs = (text: string): ReadonlyArray<string> =>
+  text
+    .split(/\n[^\S\n]*\n/)
+    .map((part) => part.trim())
+    .filter(saysSomething)
+
+/** How often `word` (or a phrase) stands in the text as a word of its own, whatever its case. */
+export const occurrences = (text: string, word: string): number =>
+  text.match(new RegExp(`(?<![\\p{L}\\p{N}_])${RegExp.escape(word)}(?![\\p{L}\\p{N}_])`, "giu"))?.length ?? 0

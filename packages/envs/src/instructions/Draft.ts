@@ -1,0 +1,73 @@
+/**
+ * A sample answer that meets chosen constraints, written from what each of them wants. It is what shows that a generated prompt can be
+ * met at all; nothing else comes of it.
+ */
+import { sentences } from "./stock.ts"
+
+/** How the text is divided. */
+export type Layout =
+  | { readonly of: "text" }
+  | { readonly of: "divided"; readonly parts: number }
+  | { readonly of: "paragraphs"; readonly parts: number; readonly at: number; readonly first: string }
+  | { readonly of: "bullets"; readonly parts: number }
+  | { readonly of: "sections"; readonly parts: number; readonly splitter: string }
+  | { readonly of: "two" }
+
+export interface Draft {
+  readonly layout: Layout
+  /** Sentences that must be there. */
+  readonly wanted: ReadonlyArray<string>
+  /** Lines after the first part, and after the last. */
+  readonly afterFirst: ReadonlyArray<string>
+  readonly afterLast: ReadonlyArray<string>
+  /** What is done to the whole. */
+  readonly finish: (text: string) => string
+}
+
+export const empty: Draft = {
+  layout: { of: "text" },
+  wanted: [],
+  afterFirst: [],
+  afterLast: [],
+  finish: (text) => text
+}
+
+const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
+
+const partsOf = (layout: Layout): ReadonlyArray<string> => {
+  switch (layout.of) {
+    case "text":
+      return [sentence(0)]
+    case "two":
+      return [sentence(0), sentence(1)]
+    case "divided":
+      return Array.from({ length: layout.parts }, (_, part) => sentence(part))
+    case "paragraphs":
+      return Array.from({ length: layout.parts }, (_, part) =>
+        part + 1 === layout.at ? `${capital(layout.first)} it begins.` : sentence(part)
+      )
+    case "bullets":
+      return ["Here is a list.", ...Array.from({ length: layout.parts }, (_, part) => `- ${sentence(part)}`)]
+    case "sections":
+      return Array.from({ length: layout.parts }, (_, part) => `${layout.splitter} ${part + 1}\n${sentence(part)}`)
+  }
+}
+
+const sentence = (number: number): string => sentences[number % sentences.length]!
+
+const between: { readonly [of in Layout["of"]]: string } = {
+  text: " ",
+  two: "\n******\n",
+  divided: "\n* * *\n",
+  paragraphs: "\n\n",
+  bullets: "\n",
+  sections: "\n"
+}
+
+/** The answer, with so many more sentences than it needs. */
+export const write = ({ afterFirst, afterLast, finish, layout, wanted }: Draft, more = 0): string => {
+  const [first = "", ...rest] = partsOf(layout)
+  const fillers = Array.from({ length: more }, (_, number) => sentence(rest.length + 2 + number))
+  const opening = [[first, ...wanted, ...fillers].join(" "), ...afterFirst].join("\n")
+  return finish([[opening, ...rest].join(between[layout.of]), ...afterLast].join("\n"))
+}

@@ -1,0 +1,39 @@
+/** How the answer begins and ends, and what punctuation it may have. */
+import { Schema } from "effect"
+import { checker, saysSomething } from "./Constraint.ts"
+
+/** The phrase, and something before it: the phrase alone is no answer. */
+export const endPhrase = checker(
+  "validate_end",
+  { end_phrase: Schema.NonEmptyString },
+  {
+    instruction: ({ end_phrase: phrase }) =>
+      `End your answer with exactly these words, and nothing after them: ${JSON.stringify(phrase.trim())}`,
+    isMet: (text, { end_phrase: phrase }) => {
+      const [given, wanted] = [text.trim(), phrase.trim()]
+      return given.endsWith(wanted) && saysSomething(given.slice(0, given.length - wanted.length))
+    }
+  }
+)
+
+export const quotation = checker(
+  "validate_quotation",
+  {},
+  {
+    instruction: () => "Put your whole answer between double quotation marks.",
+    isMet: (text) => {
+      const given = text.trim()
+      return given.length > 2 && given.startsWith('"') && given.endsWith('"')
+    }
+  }
+)
+
+/** Other scripts' commas are commas. */
+export const noCommas = checker(
+  "validate_no_commas",
+  {},
+  {
+    instruction: () => "Do not use any commas.",
+    isMet: (text) => !/[,，、،﹐﹑､]/u.test(text)
+  }
+)

@@ -1,0 +1,183 @@
+/**
+ * Constraints to combine, each with what it adds to a sample answer. Those of one slot exclude each other; what else cannot go together
+ * is told by `conflicts`.
+ */
+import type { SeededRandom } from "@atropos/core"
+import * as Case from "./Case.ts"
+import * as Combination from "./Combination.ts"
+import type { Constraint } from "./Constraint.ts"
+import * as Content from "./Content.ts"
+import * as Counting from "./Counting.ts"
+import * as Draft from "./Draft.ts"
+import * as Edges from "./Edges.ts"
+import * as Format from "./Format.ts"
+import * as Keywords from "./Keywords.ts"
+import * as Length from "./Length.ts"
+import * as stock from "./stock.ts"
+
+type Random = SeededRandom.SeededRandom
+
+export interface Feature {
+  readonly constraint: Constraint
+  readonly add: (draft: Draft.Draft) => Draft.Draft
+}
+
+type Draw = (random: Random) => Feature
+
+const feature = (constraint: Constraint, change: Partial<Draft.Draft>): Feature => ({
+  constraint,
+  add: (draft) => ({ ...draft, ...change })
+})
+
+const adding = (
+  constraint: Constraint,
+  list: "wanted" | "afterFirst" | "afterLast",
+  texts: ReadonlyArray<string>
+): Feature => ({
+  constraint,
+  add: (draft) => ({ ...draft, [list]: [...draft[list], ...texts] })
+})
+
+const finishing = (constraint: Constraint, change: (text: string) => string): Feature => ({
+  constraint,
+  add: (draft) => ({ ...draft, finish: (text) => change(draft.finish(text)) })
+})
+
+const times = (count: number, text: (number: number) => string): ReadonlyArray<string> =>
+  Array.from({ length: count }, (_, index) => text(index + 1))
+
+const quantifiers = ["at least", "around", "at most"] as const
+
+/** All but the length, by slot. */
+export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
+  layout: [
+    (random) => {
+      const N = random.between(2, 5)
+      return feature(Length.dividedParagraphs.make({ N }), { layout: { of: "divided", parts: N } })
+    },
+    (random) => {
+      const N = random.between(2, 5)
+      const i = random.between(1, N)
+      const first = random.pick(stock.firstWords)
+      const layout = { of: "paragraphs", parts: N, at: i, first } as const
+      return feature(Length.firstWord.make({ N, i, first_word: first }), { layout })
+    },
+    (random) => {
+      const N = random.between(2, 6)
+      return feature(Format.bullets.make({ N }), { layout: { of: "bullets", parts: N } })
+    },
+    (random) => {
+      const N = random.between(2, 5)
+      const splitter = random.pick(stock.splitters)
+      return feature(Format.sections.make({ N, section_splitter: splitter }), {
+        layout: { of: "sections", parts: N, splitter }
+      })
+    },
+    () => feature(Combination.twoResponses.make({}), { layout: { of: "two" } })
+  ],
+  words: [
+    (random) => {
+      const [first, ...more] = random.sample(stock.keywords, random.between(1, 3))
+      const words = [first!, ...more] as const
+      return adding(
+        Keywords.keywords.make({ keyword_list: words }),
+        "wanted",
+        words.map((word) => `We think of the ${word}.`)
+      )
+    },
+    (random) => {
+      const word = random.pick(stock.keywords)
+      const N = random.between(1, 4)
+      return adding(
+        Keywords.keywordFrequency.make({ word, N }),
+        "wanted",
+        times(N, () => `Here is the ${word}.`)
+      )
+    },
+    (random) => {
+      const [first, ...more] = random.sample(stock.avoided, random.between(1, 4))
+      return feature(Keywords.forbiddenWords.make({ forbidden_words: [first!, ...more] }), {})
+    },
+    (random) => {
+      const [letter, word] = random.pick(stock.rareLetters)
+      const N = random.between(1, 4)
+      return adding(
+        Keywords.letterFrequency.make({ letter, N }),
+        "wanted",
+        times(N, () => `We saw a ${word}.`)
+      )
+    }
+  ],
+  marks: [
+    () => adding(Format.title.make({}), "afterFirst", ["<<A day by the water>>"]),
+    (random) => {
+      const N = random.between(1, 4)
+      return adding(
+        Content.placeholders.make({ N }),
+        "wanted",
+        times(N, (number) => `Ask for [detail ${number}].`)
+      )
+    },
+    (random) => {
+      const N = random.between(1, 4)
+      return adding(
+        Format.highlights.make({ N }),
+        "wanted",
+        times(N, (number) => `Note *point ${number}* well.`)
+      )
+    }
+  ],
+  ending: [
+    (random) => {
+      const marker = random.pick(["P.S.", "P.P.S"])
+      return adding(Content.postscript.make({ postscript_marker: marker }), "afterLast", [
+        `${marker} Bring a warm coat.`
+      ])
+    },
+    (random) => {
+      const end = random.pick(stock.ends)
+      return adding(Edges.endPhrase.make({ end_phrase: end }), "afterLast", [end])
+    },
+    () => finishing(Edges.quotation.make({}), (text) => `"${text}"`)
+  ],
+  case: [
+    () => finishing(Case.uppercase.make({}), (text) => text.toUpperCase()),
+    () => finishing(Case.lowercase.make({}), (text) => text.toLowerCase()),
+    (random) => {
+      const N = random.between(1, 4)
+      const quantifier = random.pick(quantifiers)
+      const words = random.sample(stock.capitals, N)
+      return adding(
+        Case.capitalWords.make({ N, quantifier }),
+        "wanted",
+        words.map((word) => `A sign says ${word}.`)
+      )
+    }
+  ],
+  commas: [() => feature(Edges.noCommas.make({}), {})]
+}
+
+/** As many words as a text has that meets all else, or at least nearly as many. */
+export const wordsOf = (random: Random, text: string): Constraint => {
+  const count = Counting.words(text).length
+  return random.chance(0.5)
+    ? Length.wordCount.make({ N: count, quantifier: "around" })
+    : Length.wordCount.make({ N: Math.max(1, count - random.between(0, 5)), quantifier: "at least" })
+}
+
+/** As many sentences as a text has that meets all else, or a few more or fewer. */
+export const sentencesOf = (random: Random, text: string): Constraint => {
+  const count = Counting.sentences(text).length
+  const quantifier = random.pick(quantifiers)
+  const off = random.between(0, 2)
+  const N = quantifier === "at least" ? count - off : quantifier === "at most" ? count + off : count
+  return Length.sentenceCount.make({ N: Math.max(1, N), quantifier })
+}
+
+/** Pairs that contradict each other by the case of letters. */
+export const conflicts: ReadonlyArray<readonly [one: string, other: string]> = [
+  ["validate_uppercase", "validate_end"],
+  ["validate_lowercase", "validate_end"],
+  ["validate_lowercase", "verify_postscript"],
+  ["validate_uppercase", "verify_letter_frequency"]
+]

@@ -1,0 +1,103 @@
+/** What parts the answer has, and whether it is a choice or JSON as a whole. */
+import { Result, Schema } from "effect"
+import { checker, saysSomething } from "./Constraint.ts"
+import * as Counting from "./Counting.ts"
+
+const divider = /^\s*(?:[*+-]\s*){3,}$/
+const bullet = /^\s*[*+-]\s+(.*)$/
+
+/** Lines that begin with `*`, `-` or `+` and say something. A divider is none. */
+export const bullets = checker(
+  "verify_bullet_points",
+  { N: Counting.Count },
+  {
+    instruction: ({ N }) =>
+      `Give exactly ${Counting.plural(N, "bullet point")}, each a line of its own that begins with "* " or "- ".`,
+    isMet: (text, { N }) =>
+      text.split("\n").filter((line) => !divider.test(line) && saysSomething(bullet.exec(line)?.[1] ?? "")).length === N
+  }
+)
+
+const titled = /<<([^<>\n]+)>>/g
+
+export const title = checker(
+  "validate_title",
+  {},
+  {
+    instruction: () => "Give your answer a title in double angular brackets, as in <<a quiet place>>.",
+    isMet: (text) => Array.from(text.matchAll(titled)).some(([, inside = ""]) => saysSomething(inside))
+  }
+)
+
+const plain = (text: string): string =>
+  text
+    .trim()
+    .replaceAll(/^["'“]|["'”]$/g, "")
+    .replace(/[.!]$/, "")
+    .trim()
+    .toLowerCase()
+
+/** The whole answer is one of the options, whatever its case, quotes around it and a full stop. */
+export const choice = checker(
+  "validate_choice",
+  { options: Schema.NonEmptyArray(Schema.NonEmptyString) },
+  {
+    instruction: ({ options }) =>
+      `Answer with one of these and nothing else: ${options.map((option) => JSON.stringify(option)).join(", ")}.`,
+    isMet: (text, { options }) => options.some((option) => plain(option) === plain(text))
+  }
+)
+
+/** `*part*` or `**part**` on one line, without white space inside of the asterisks. */
+const highlighted = /\*(?!\s)([^*\n]+)(?<!\s)\*/g
+
+export const highlights = checker(
+  "validate_highlighted_sections",
+  { N: Counting.Count },
+  {
+    instruction: ({ N }) =>
+      `Highlight at least ${Counting.plural(N, "part")} of your answer with asterisks, *like this*.`,
+    isMet: (text, { N }) =>
+      Array.from(text.matchAll(highlighted)).filter(([, inside = ""]) => saysSomething(inside)).length >= N
+  }
+)
+
+/** Lines that begin (markup aside) with the splitter and a number or letter, each with something under or beside it. */
+export const sections = checker(
+  "validate_sections",
+  { N: Counting.Count, section_splitter: Schema.NonEmptyString },
+  {
+    instruction: ({ N, section_splitter: splitter }) =>
+      `Write exactly ${Counting.plural(N, "section")} and begin each on a line of its own with ${JSON.stringify(`${splitter.trim()} X`)}, where X is its number.`,
+    isMet: (text, { N, section_splitter: splitter }) => {
+      const [, ...bodies] = text.split(sectionMark(splitter.trim()))
+      return bodies.length === N && bodies.every(saysSomething)
+    }
+  }
+)
+
+/** A splitter without letters, `###` say, needs no number. */
+const sectionMark = (splitter: string): RegExp =>
+  new RegExp(
+    /\p{L}$/u.test(splitter)
+      ? `^[^\\p{L}\\p{N}\\n]{0,8}${RegExp.escape(splitter)}[^\\S\\n]{0,8}(?:\\d{1,4}|[ivxlc]{1,6}|[a-z])(?![\\p{L}\\p{N}])`
+      : `^[^\\S\\n]{0,8}${RegExp.escape(splitter)}`,
+    "gimu"
+  )
+
+/** An object or a list with something in it; a bare number or word is hardly JSON. */
+export const json = checker(
+  "validate_json_format",
+  {},
+  {
+    instruction: () => "Your whole answer must be JSON: an object or a list, with nothing before or after it.",
+    isMet: (text) =>
+      Result.match(
+        Result.try(() => JSON.parse(text.trim()) as unknown),
+        {
+          onFailure: () => false,
+          onSuccess: (value) => typeof value === "object" && value !== null && Object.keys(value).length > 0
+        }
+      )
+  }
+)

@@ -1,0 +1,54 @@
+/** Words and letters that must be there, so many times, or not at all. */
+import { Schema } from "effect"
+import { checker } from "./Constraint.ts"
+import * as Counting from "./Counting.ts"
+
+const Words = Schema.NonEmptyArray(Schema.NonEmptyString)
+
+const list = (words: ReadonlyArray<string>): string => words.map((word) => JSON.stringify(word)).join(", ")
+
+const contains = (text: string, word: string): boolean => text.toLowerCase().includes(word.toLowerCase())
+
+export const keywords = checker(
+  "verify_keywords",
+  { keyword_list: Words },
+  {
+    instruction: ({ keyword_list: wanted }) => `Use each of these words in your answer: ${list(wanted)}.`,
+    isMet: (text, { keyword_list: wanted }) => wanted.every((word) => contains(text, word))
+  }
+)
+
+export const keywordFrequency = checker(
+  "verify_keyword_frequency",
+  { word: Schema.NonEmptyString, N: Counting.Count },
+  {
+    instruction: ({ N, word }) =>
+      `The word ${JSON.stringify(word)} must occur exactly ${Counting.plural(N, "time")} in your answer.`,
+    isMet: (text, { N, word }) => Counting.occurrences(text, word) === N
+  }
+)
+
+export const forbiddenWords = checker(
+  "validate_forbidden_words",
+  { forbidden_words: Words },
+  {
+    instruction: ({ forbidden_words: refused }) =>
+      `Do not use any of these words, not even as a part of another word: ${list(refused)}.`,
+    isMet: (text, { forbidden_words: refused }) => !refused.some((word) => contains(text, word))
+  }
+)
+
+const Letter = Schema.String.check(
+  Schema.makeFilter((text: string) => Array.from(text).length === 1 || "must be one character")
+)
+
+/** Case counts. */
+export const letterFrequency = checker(
+  "verify_letter_frequency",
+  { letter: Letter, N: Counting.Count },
+  {
+    instruction: ({ N, letter }) =>
+      `The letter ${JSON.stringify(letter)}, written just so, must occur exactly ${Counting.plural(N, "time")} in your answer.`,
+    isMet: (text, { N, letter }) => text.split(letter).length - 1 === N
+  }
+)

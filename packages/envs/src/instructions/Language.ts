@@ -1,0 +1,64 @@
+/**
+ * The language an answer is written in, told by the trigrams of its letters (franc).
+ *
+ * A short text is ambiguous: below 100 letters a language counts that comes within 5% of the most likely one, beyond that it must be
+ * the most likely. Longer paragraphs are also looked at one by one, so that half an answer in another language is seen.
+ */
+import { Schema } from "effect"
+import { checker } from "./Constraint.ts"
+import * as Counting from "./Counting.ts"
+
+/** ISO 639-1, as rows have it, and the ISO 639-3 codes that franc gives for it. */
+const codes: ReadonlyMap<string, string> = new Map(
+  (
+    "ar:arb bg:bul bn:ben cs:ces de:deu el:ell en:eng es:spa fr:fra gu:guj hi:hin hr:hrv hu:hun id:ind it:ita ja:jpn kn:kan ko:kor ml:mal " +
+    "mr:mar ne:npi nl:nld pa:pan pl:pol pt:por ro:ron ru:rus so:som sw:swh sv:swe ta:tam te:tel th:tha tl:tgl tr:tur uk:ukr ur:urd vi:vie " +
+    "zh:cmn zh-cn:cmn zh-tw:cmn"
+  )
+    .split(" ")
+    .map((pair) => pair.split(":") as [string, string])
+)
+
+const known = Array.from(new Set(codes.values()))
+const names = new Intl.DisplayNames("en", { type: "language" })
+
+const Language = Schema.String.check(
+  Schema.makeFilter(
+    (code: string) =>
+      codes.has(code.toLowerCase()) ||
+      `no language that can be told: ${JSON.stringify(code)}; there are ${Array.from(codes.keys()).join(", ")}`
+  )
+)
+
+type Ranking = (
+  text: string,
+  options: { only: Array<string>; minLength: number }
+) => ReadonlyArray<readonly [string, number]>
+
+const shortText = 100
+const closeness = 0.95
+const letter = /\p{L}/gu
+
+/** `rank`: franc's `francAll`, which is loaded only where it is needed. */
+export const language = (rank: Ranking) => {
+  const isIn = (text: string, code: string): boolean => {
+    const likely = rank(text, { only: known, minLength: 3 })
+    const [best] = likely
+    if (best?.[0] === code) return true
+    const score = likely.find(([one]) => one === code)?.[1] ?? 0
+    return (text.match(letter)?.length ?? 0) < shortText && score >= closeness
+  }
+  return checker(
+    "validate_response_language",
+    { language: Language },
+    {
+      instruction: ({ language: code }) =>
+        `Write your whole answer in ${names.of(code) ?? code} and in no other language.`,
+      isMet: (text, { language: code }) => {
+        const wanted = codes.get(code.toLowerCase()) ?? code
+        const long = Counting.paragraphs(text).filter((part) => part.length >= 2 * shortText)
+        return [text, ...long].every((part) => isIn(part, wanted))
+      }
+    }
+  )
+}

@@ -1,0 +1,61 @@
+/** How many words, sentences and paragraphs there are. */
+import { Schema } from "effect"
+import { checker, saysSomething } from "./Constraint.ts"
+import * as Counting from "./Counting.ts"
+
+export const wordCount = checker(
+  "validate_word_constraint",
+  { N: Counting.Count, quantifier: Counting.Quantifier },
+  {
+    instruction: ({ N, quantifier }) => `Answer in ${quantifier} ${Counting.plural(N, "word")}.`,
+    isMet: (text, { N, quantifier }) => Counting.holds(Counting.words(text).length, quantifier, N, Counting.tenth(N))
+  }
+)
+
+/** "Around" is one more or less. */
+export const sentenceCount = checker(
+  "verify_sentence_constraint",
+  { N: Counting.Count, quantifier: Counting.Quantifier },
+  {
+    instruction: ({ N, quantifier }) => `Answer in ${quantifier} ${Counting.plural(N, "sentence")}.`,
+    isMet: (text, { N, quantifier }) => Counting.holds(Counting.sentences(text).length, quantifier, N, 1)
+  }
+)
+
+const divider = "* * *"
+
+/** A paragraph that says nothing is none, and fails. */
+export const dividedParagraphs = checker(
+  "verify_paragraph_count",
+  { N: Counting.Count },
+  {
+    instruction: ({ N }) =>
+      `Write exactly ${Counting.plural(N, "paragraph")}, with the divider ${divider} between them.`,
+    isMet: (text, { N }) => {
+      const parts = text.split(divider)
+      return parts.length === N && parts.every(saysSomething)
+    }
+  }
+)
+
+const firstWordOf = (paragraph: string): string =>
+  (Counting.words(paragraph)[0] ?? "").replace(/^[^\p{L}\p{N}]+/u, "").replace(/[^\p{L}\p{N}]+$/u, "")
+
+/** Paragraphs between blank lines, the `i`-th of which begins with a word, whatever its case and the punctuation around it. */
+export const firstWord = checker(
+  "validate_paragraphs",
+  { N: Counting.Count, first_word: Schema.NonEmptyString, i: Schema.Int.check(Schema.isGreaterThan(0)) },
+  {
+    instruction: ({ N, first_word: wanted, i }) =>
+      `Write exactly ${Counting.plural(N, "paragraph")}, with blank lines between them; paragraph ${i} must begin with the word ${JSON.stringify(wanted)}.`,
+    isMet: (text, { N, first_word: wanted, i }) => {
+      const paragraphs = Counting.paragraphs(text)
+      const paragraph = paragraphs[i - 1]
+      return (
+        paragraphs.length === N &&
+        paragraph !== undefined &&
+        firstWordOf(paragraph).toLowerCase() === wanted.trim().toLowerCase()
+      )
+    }
+  }
+)

@@ -1,0 +1,30 @@
+/** Rows in the shape of RLVR-IFeval: chats, and as JSON the checker and its arguments. */
+import { Columns, Message } from "@atropos/core"
+import { Option, Result, Schema } from "effect"
+import * as Checkers from "./Checkers.ts"
+import type { Constraint } from "./Constraint.ts"
+
+/** A text, or a chat of which the user's first message counts. */
+export const prompt: Columns.Kind<string> = {
+  expected: "a text, or a list of messages with a user's",
+  read: (value) => {
+    const asked = Columns.chat.read(value)?.find(({ role }) => role === "user")
+    return asked === undefined ? undefined : Columns.text.read(Message.text(asked))
+  }
+}
+
+const GroundTruth = Schema.Record(Schema.String, Schema.Unknown)
+const decodeGroundTruth = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Union([GroundTruth, Schema.NonEmptyArray(GroundTruth)]))
+)
+
+/** The constraints of a row, or why there are none. */
+export const constraintsOf = (
+  checkers: Checkers.Checkers,
+  groundTruth: string
+): Result.Result<ReadonlyArray<Constraint>, string> => {
+  const decoded = Option.getOrUndefined(decodeGroundTruth(groundTruth))
+  return decoded === undefined
+    ? Result.fail(`the ground truth is not a JSON object with func_name: ${groundTruth.slice(0, 60)}`)
+    : Result.all([decoded].flat().map((one) => Checkers.decode(checkers, one)))
+}

@@ -1,0 +1,237 @@
+/**
+ * Fields that generated schemas are made of: a piece of schema, values that fit it and values that do not.
+ *
+ * A told field has a value that the prompt tells; a free one may be anything that fits, which takes reading the schema.
+ */
+import type { SeededRandom } from "@atropos/core"
+
+export type Random = SeededRandom.SeededRandom
+export type Json = string | number | boolean | null | ReadonlyArray<Json> | { readonly [key: string]: Json }
+
+export interface Field {
+  readonly name: string
+  readonly schema: { readonly [keyword: string]: Json }
+  readonly fits: Json
+  /** Values that do not fit. */
+  readonly misfits: ReadonlyArray<Json>
+  /** What the prompt tells, where it tells the value. */
+  readonly told?: string
+}
+
+type Draw = (random: Random) => Field
+
+const names = ["Mia", "Noah", "Ava", "Liam", "Zoe", "Omar", "Ines", "Kai", "Lena", "Ravi"]
+const cities = ["Lyon", "Porto", "Oslo", "Kyoto", "Quito", "Accra", "Perth", "Turin"]
+const goods = ["lamp", "chair", "kettle", "ladder", "mirror", "basket"]
+const tags = ["red", "small", "new", "sale", "wood", "glass", "spare", "heavy"]
+
+const told = (
+  name: string,
+  schema: Field["schema"],
+  fits: Json,
+  misfits: ReadonlyArray<Json>,
+  text: string
+): Field => ({
+  name,
+  schema,
+  fits,
+  misfits,
+  told: text
+})
+
+/** Told by the prompt. */
+export const toldFields: ReadonlyArray<Draw> = [
+  (random) => {
+    const name = random.pick(names)
+    return told(
+      "name",
+      { type: "string", minLength: 1 },
+      name,
+      [7, "", names.find((one) => one !== name)!],
+      `The name is ${name}.`
+    )
+  },
+  (random) => {
+    const age = random.between(18, 90)
+    return told(
+      "age",
+      { type: "integer", minimum: 0, maximum: 130 },
+      age,
+      [String(age), age + 0.5, age + 1],
+      `The age is ${age}.`
+    )
+  },
+  (random) => {
+    const city = random.pick(cities)
+    return told("city", { enum: cities }, city, ["Atlantis", city.toLowerCase()], `The city is ${city}.`)
+  },
+  (random) => {
+    const cents = random.between(100, 99_999)
+    return told(
+      "price",
+      { type: "number", exclusiveMinimum: 0 },
+      cents / 100,
+      [-cents / 100, `${cents / 100}`],
+      `The price is ${cents / 100} euros.`
+    )
+  },
+  (random) => {
+    const isMember = random.chance(0.5)
+    return told(
+      "member",
+      { type: "boolean" },
+      isMember,
+      [String(isMember), isMember ? 1 : 0, !isMember],
+      isMember ? "It is a member." : "It is not a member."
+    )
+  },
+  (random) => {
+    const list = random.sample(goods, random.between(2, 4))
+    return told(
+      "items",
+      { type: "array", items: { enum: goods }, uniqueItems: true, minItems: 1 },
+      list,
+      [[...list, list[0]!], [], list.join(", ")],
+      `The items, in this order, are ${list.join(", ")}.`
+    )
+  },
+  (random) => {
+    const [year, month, day] = [random.between(1990, 2024), random.between(1, 12), random.between(1, 28)]
+    const date = [year, String(month).padStart(2, "0"), String(day).padStart(2, "0")].join("-")
+    return told(
+      "since",
+      { type: "string", format: "date" },
+      date,
+      [`${day}.${month}.${year}`, "2024-13-01"],
+      `The date since when is ${date}.`
+    )
+  }
+]
+
+/** Anything that fits. */
+export const freeFields: ReadonlyArray<Draw> = [
+  (random) => {
+    const digits = random.between(3, 6)
+    const number = "1234567".slice(0, digits)
+    return {
+      name: "id",
+      schema: { type: "string", pattern: `^[A-Z]{2}-[0-9]{${digits}}$` },
+      fits: `AB-${number}`,
+      misfits: [`ab-${number}`, `AB-${number}0`, "AB"]
+    }
+  },
+  (random) => {
+    const least = random.between(2, 4)
+    return {
+      name: "tags",
+      schema: {
+        type: "array",
+        items: { type: "string", pattern: "^[a-z]+$" },
+        minItems: least,
+        maxItems: least + 2,
+        uniqueItems: true
+      },
+      fits: tags.slice(0, least),
+      misfits: [
+        tags.slice(0, least - 1),
+        tags.slice(0, least + 3),
+        Array.from({ length: least }, () => "red"),
+        tags.map((tag) => tag.toUpperCase()).slice(0, least)
+      ]
+    }
+  },
+  (random) => {
+    const low = random.between(1, 50)
+    const step = random.pick([2, 3, 5])
+    const fits = (Math.floor(low / step) + 1) * step
+    return {
+      name: "rating",
+      schema: { type: "integer", exclusiveMinimum: low, maximum: low + 2 * step, multipleOf: step },
+      fits,
+      misfits: [fits + 1, low, fits + 3 * step, String(fits)]
+    }
+  },
+  () => ({
+    name: "email",
+    schema: { type: "string", format: "email" },
+    fits: "mia@example.org",
+    misfits: ["mia", "mia@", 3]
+  }),
+  () => ({
+    name: "website",
+    schema: { type: "string", format: "uri", pattern: "^https://" },
+    fits: "https://example.org/a",
+    misfits: ["http://example.org", "https:// example", null]
+  }),
+  () => ({
+    name: "size",
+    schema: {
+      type: "object",
+      properties: { width: { type: "number", exclusiveMinimum: 0 }, height: { type: "number", exclusiveMinimum: 0 } },
+      required: ["width", "height"],
+      additionalProperties: false
+    },
+    fits: { width: 2, height: 3.5 },
+    misfits: [{ width: 2 }, { width: 2, height: 0 }, { width: 2, height: 3, depth: 1 }, [2, 3]]
+  }),
+  (random) => {
+    const version = random.between(2, 9)
+    return { name: "version", schema: { const: version }, fits: version, misfits: [version + 1, String(version)] }
+  },
+  () => ({
+    name: "status",
+    schema: { oneOf: [{ type: "null" }, { enum: ["open", "closed"] }] },
+    fits: "open",
+    misfits: ["opened", false, ""]
+  }),
+  (random) => {
+    const least = random.between(10, 30)
+    return {
+      name: "note",
+      schema: { type: "string", minLength: least, maxLength: least + 20 },
+      fits: "a note that is long enough, and not too long".slice(0, least + 5),
+      misfits: ["short", "x".repeat(least + 21)]
+    }
+  },
+  () => ({
+    name: "position",
+    schema: {
+      type: "array",
+      prefixItems: [
+        { type: "number", minimum: -90, maximum: 90 },
+        { type: "number", minimum: -180, maximum: 180 }
+      ],
+      items: false,
+      minItems: 2
+    },
+    fits: [45.5, 7],
+    misfits: [[45.5], [100, 7], [1, 2, 3], ["45.5", "7"]]
+  }),
+  () => ({
+    name: "history",
+    schema: { type: "array", items: { $ref: "#/$defs/event" }, minItems: 1 },
+    fits: [
+      { kind: "made", year: 2001 },
+      { kind: "sold", year: 2020, buyer: "Ava" }
+    ],
+    misfits: [[], [{ kind: "made" }], [{ kind: "sold", year: 2020 }], [{ kind: "lost", year: 2020 }]]
+  })
+]
+
+/** What fields refer to. */
+export const definitions: { readonly [name: string]: { readonly [keyword: string]: Json } } = {
+  event: {
+    type: "object",
+    properties: {
+      kind: { enum: ["made", "sold"] },
+      year: { type: "integer", minimum: 1900 },
+      buyer: { type: "string" }
+    },
+    required: ["kind", "year"],
+    if: { properties: { kind: { const: "sold" } } },
+    // A condition has this name in the language of schemas.
+    // oxlint-disable-next-line unicorn/no-thenable
+    then: { required: ["buyer"] },
+    additionalProperties: false
+  }
+}

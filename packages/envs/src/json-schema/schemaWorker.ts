@@ -1,0 +1,99 @@
+/**
+ * The thread in which answers are held against JSON schemas; not a module to import.
+ *
+ * Takes one question at a time; posts `"ready"` once a schema can be compiled. A schema with a pattern that backtracks without end, or one
+ * that refers to itself, may hang or end it: the other side has a deadline and starts another.
+ */
+import { parentPort } from "node:worker_threads"
+import { Ajv } from "ajv"
+import { Ajv2020 } from "ajv/dist/2020.js"
+import addFormats from "ajv-formats"
+// Not all of effect: a thread should start fast.
+import * as Result from "effect/Result"
+
+/** A schema and an answer, both JSON texts. */
+export interface Question {
+  readonly schema: string
+  readonly answer: string
+}
+
+/** `unusable`: the schema cannot be compiled. */
+export type Verdict =
+  | { readonly _tag: "valid" }
+  | { readonly _tag: "invalid"; readonly problem: string }
+  | { readonly _tag: "unusable"; readonly problem: string }
+
+type Validator = Ajv | Ajv2020
+type Validate = ReturnType<Validator["compile"]>
+
+// Schemas of all kinds have keywords of their own; what is not known is passed over.
+const options = { strict: false, addUsedSchema: false, logger: false } as const
+const withFormats = (validator: Validator): Validator => addFormats.default(validator)
+const modern = withFormats(new Ajv2020(options))
+const draft07 = withFormats(new Ajv(options))
+
+const dialects: ReadonlyArray<readonly [name: RegExp, validator: Validator]> = [
+  [/draft-0[67]\/schema/, draft07],
+  [/draft\/20(?:19-09|20-12)\/schema/, modern]
+]
+
+const validatorFor = (schema: object): Validator => {
+  const dialect = "$schema" in schema ? schema.$schema : undefined
+  if (dialect === undefined) return modern
+  const written = typeof dialect === "string" ? dialect : JSON.stringify(dialect)
+  const known = dialects.find(([name]) => name.test(written))
+  if (known === undefined)
+    throw new Error(`the dialect ${written} is not known: draft-06, draft-07, 2019-09 or 2020-12`)
+  return known[1]
+}
+
+const compile = (text: string): Result.Result<Validate, string> =>
+  Result.try({
+    try: () => {
+      // An object: the other side has looked.
+      const schema = JSON.parse(text) as object
+      const validator = validatorFor(schema)
+      const validate = validator.compile(schema)
+      // The library would keep every schema it ever saw.
+      validator.removeSchema(schema)
+      return validate
+    },
+    catch: (cause) => (cause instanceof Error ? cause.message : String(cause))
+  })
+
+const remembered = new Map<string, Result.Result<Validate, string>>()
+const mostRemembered = 64
+
+const validateFor = (text: string): Result.Result<Validate, string> => {
+  const before = remembered.get(text)
+  if (before !== undefined) return before
+  const compiled = compile(text)
+  const [oldest] = remembered.keys()
+  if (remembered.size >= mostRemembered && oldest !== undefined) remembered.delete(oldest)
+  remembered.set(text, compiled)
+  return compiled
+}
+
+const judge = ({ answer, schema }: Question): Verdict => {
+  const validate = validateFor(schema)
+  if (Result.isFailure(validate)) return { _tag: "unusable", problem: validate.failure }
+  const parsed = Result.try(() => JSON.parse(answer) as unknown)
+  if (Result.isFailure(parsed)) return { _tag: "invalid", problem: "not JSON" }
+  const outcome = Result.try(() => validate.success(parsed.success) === true)
+  if (Result.isFailure(outcome)) return { _tag: "invalid", problem: "cannot be followed to its end" }
+  const [first] = validate.success.errors ?? []
+  return outcome.success
+    ? { _tag: "valid" }
+    : { _tag: "invalid", problem: `${first?.instancePath ?? ""} ${first?.message ?? ""}`.trim() }
+}
+
+/** To the thread that started this one, which has no origin. */
+// oxlint-disable-next-line unicorn/require-post-message-target-origin
+const post = (message: Verdict | "ready") => parentPort?.postMessage(message)
+
+// The first schema compiles those of the dialects, which takes a while.
+for (const dialect of ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]) {
+  judge({ schema: JSON.stringify({ $schema: dialect, type: "object" }), answer: "{}" })
+}
+parentPort?.on("message", (question: Question) => post(judge(question)))
+post("ready")

@@ -1,0 +1,39 @@
+/** Items of letter counting by tier, seed and index, and what a model of the compact task is shown first. */
+import { type ExactAnswer, ItemSource, SeededRandom } from "@atropos/core"
+import { compactPrompt } from "./Form.ts"
+import * as Tiers from "./Tiers.ts"
+
+export interface Item extends Tiers.Question {
+  readonly tier: number
+  readonly samplingSeed: number
+}
+
+interface Place {
+  readonly seed: number
+  readonly index: number
+  readonly tier: number
+}
+
+/** Item number `index` of a tier and a seed, to train on or held out. */
+export const itemAt = ({ index, seed, tier }: Place, heldOut: boolean): Item => {
+  const draw = (random: SeededRandom.SeededRandom, samplingSeed: number): Item => ({
+    ...Tiers.draw(tier, random),
+    tier,
+    samplingSeed
+  })
+  return ItemSource.drawAt({ seed, draw, key: compactPrompt }, index, heldOut)
+}
+
+/** The characters a model of the compact task has to know. */
+export const characters = "abcdefghijklmnopqrstuvwxyz0123456789:=,"
+
+/**
+ * A compact question of a tier with its answer, each count right with probability `accuracy` and drawn anew else: teaches the form and
+ * where to look, and leaves the rest to the reward.
+ */
+export const demonstration = (place: Place & { readonly accuracy: number }): ExactAnswer.Demonstration => {
+  const item = itemAt(place, false)
+  const random = SeededRandom.seeded(place.seed + 1, place.index)
+  const told = Tiers.count(item).map((count) => (random.chance(place.accuracy) ? count : random.between(0, 3)))
+  return { prompt: compactPrompt(item), completion: told.join(",") }
+}

@@ -1,0 +1,86 @@
+/**
+ * Ten tiers of letter counting: a text, and the letters to be counted in it.
+ *
+ * Tiers 1 to 5 take dictionary words, the others strings of random letters; with a tier's probability several letters are asked for at
+ * once. A share of the letters asked for, drawn anew between 30% and 90%, occurs in the text. Source: letter_counting_environment.py
+ * of the original.
+ */
+import type { SeededRandom } from "@atropos/core"
+import { words } from "./words.ts"
+
+type Random = SeededRandom.SeededRandom
+type Range = readonly [least: number, most: number]
+
+export interface Tier {
+  /** Letters of the text. */
+  readonly length: Range
+  /** How often more than one letter is asked for. */
+  readonly severalLetters: number
+  /** How many letters are asked for where it is more than one; there are 26. */
+  readonly letters: Range
+  readonly text: "word" | "random"
+}
+
+const tier = (length: Range, severalLetters: number, letters: Range, text: Tier["text"]): Tier => ({
+  length,
+  severalLetters,
+  letters,
+  text
+})
+
+/** By number, from 1. */
+export const tiers: ReadonlyArray<Tier> = [
+  tier([3, 8], 0, [1, 1], "word"),
+  tier([5, 12], 0.5, [1, 2], "word"),
+  tier([8, 18], 0.6, [2, 3], "word"),
+  tier([10, 25], 0.8, [3, 5], "word"),
+  tier([15, 35], 0.9, [5, 8], "word"),
+  tier([40, 80], 1, [8, 12], "random"),
+  tier([80, 150], 1, [12, 20], "random"),
+  tier([150, 250], 1, [18, 30], "random"),
+  tier([250, 400], 1, [25, 40], "random"),
+  tier([400, 500], 1, [35, 50], "random")
+]
+
+const alphabet = Array.from("abcdefghijklmnopqrstuvwxyz")
+
+export interface Question {
+  readonly text: string
+  /** In the order they are asked for. */
+  readonly letters: ReadonlyArray<string>
+}
+
+const randomText = (random: Random, [least, most]: Range): string =>
+  Array.from({ length: random.between(least, most) }, () => random.pick(alphabet)).join("")
+
+const textOf = (random: Random, { length, text }: Tier): string => {
+  const fitting = text === "word" ? words.filter((word) => word.length >= length[0] && word.length <= length[1]) : []
+  return fitting.length === 0 ? randomText(random, length) : random.pick(fitting)
+}
+
+/** Letters to ask for: each one that occurs with the probability `present`, while there are both kinds. */
+const lettersOf = (random: Random, text: string, count: number): ReadonlyArray<string> => {
+  const present = random.between(30, 90) / 100
+  const occurring = random.shuffle(alphabet.filter((letter) => text.includes(letter)))
+  const absent = random.shuffle(alphabet.filter((letter) => !text.includes(letter)))
+  return Array.from({ length: Math.min(count, alphabet.length) }, () => {
+    const isPresent = absent.length === 0 || (occurring.length > 0 && random.chance(present))
+    // As many as the alphabet has are drawn at most: one of the two is never empty.
+    return (isPresent ? occurring : absent).pop()!
+  })
+}
+
+/** A question of tier `number`, 1 to 10. */
+export const draw = (number: number, random: Random): Question => {
+  const chosen = tiers[number - 1] ?? tiers[0]!
+  const text = textOf(random, chosen)
+  const [least, most] = chosen.letters
+  const count = random.chance(chosen.severalLetters) ? random.between(Math.max(2, least), most) : 1
+  return { text, letters: lettersOf(random, text, count) }
+}
+
+/** How often each letter occurs, whatever its case. */
+export const count = ({ letters, text }: Question): ReadonlyArray<number> => {
+  const lower = text.toLowerCase()
+  return letters.map((letter) => lower.split(letter).length - 1)
+}

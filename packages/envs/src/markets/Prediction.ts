@@ -1,0 +1,44 @@
+/** What an answer predicts of a figure, and what that is worth. Pure. */
+import { Thinking } from "@atropos/core"
+import type { Direction, Report } from "./Statements.ts"
+
+const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
+
+export interface Prediction {
+  readonly direction: Direction
+  readonly magnitude: number
+}
+
+/** The prediction of a completion: after the thinking, exactly one sentence of the form that was asked for. */
+export const predictionOf = (metric: string, completion: string): Prediction | undefined => {
+  const sentence = new RegExp(
+    `The ${escape(metric)} will be:\\s{0,9}(maintained|raised|reduced)\\s{1,9}and the magnitude will be:\\s{0,9}([-+]?\\d{1,6}(?:\\.\\d{1,6})?)\\s?%`,
+    "gi"
+  )
+  const found = Array.from(Thinking.strip(completion).matchAll(sentence))
+  const [, direction, magnitude] = found.length === 1 ? found[0]! : []
+  return direction === undefined || magnitude === undefined
+    ? undefined
+    : {
+        // The pattern has no others.
+        direction: direction.toLowerCase() as Direction,
+        magnitude: Math.abs(Number(magnitude))
+      }
+}
+
+const grades = [
+  [0, 1],
+  [1, 0.9],
+  [5, 0.7],
+  [10, 0.5],
+  [20, 0.3]
+] as const
+
+/** What a magnitude is worth by its distance from the real one, 0 to 1. */
+export const gradeOf = (difference: number): number =>
+  grades.find(([atMost]) => Math.abs(difference) <= atMost + 1e-9)?.[1] ?? 0
+
+export const scoreOf = ({ direction, magnitude, metric }: Report, completion: string): number => {
+  const predicted = predictionOf(metric, completion)
+  return predicted?.direction === direction ? 0.5 + 0.5 * gradeOf(predicted.magnitude - magnitude) : -1
+}

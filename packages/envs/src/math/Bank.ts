@@ -1,0 +1,20 @@
+/** Generated problems, all kinds equally often. */
+import * as Algebra from "./Algebra.ts"
+import * as Calculus from "./Calculus.ts"
+import * as Numbers from "./Numbers.ts"
+import type { Draw, Problem, Random } from "./Problem.ts"
+
+export const areas = {
+  algebra: Object.values(Algebra),
+  numbers: Object.values(Numbers),
+  calculus: Object.values(Calculus)
+} as const satisfies { readonly [area: string]: ReadonlyArray<Draw> }
+
+export const areaNames = ["algebra", "numbers", "calculus"] as const satisfies ReadonlyArray<keyof typeof areas>
+export type Area = (typeof areaNames)[number]
+
+/** Draws problems of some areas. */
+export const draw = (wanted: ReadonlyArray<Area>) => {
+  const kinds: ReadonlyArray<Draw> = wanted.flatMap((area) => areas[area])
+  return (random: Random): Problem => random.pick(kinds)(random)
+}

@@ -1,0 +1,32 @@
+/**
+ * The form an answer must have beside its value, so that saying the problem's formula again is no answer: `\frac{1}{2} + \frac{1}{3}` is
+ * not the fraction that was asked for, and `(x+1)(x+2)` is not expanded.
+ */
+import { MathAnswer } from "@atropos/core"
+
+/** A number or fraction, with a unit perhaps; a sum without brackets; a multiple of the root of something square-free. */
+export type Form = "number" | "expanded" | "radical"
+
+const fraction = String.raw`\\[dt]?frac(?:\{-?\d+\}|\d)(?:\{-?\d+\}|\d)`
+const unit = String.raw`(?:[a-z]+(?:\^\{?\d\}?)?)?`
+
+const forms: { readonly [form in Form]: RegExp } = {
+  number: new RegExp(String.raw`^(?:[a-z]=)?[-+]?(?:\d+(?:\.\d+)?|\d+\/\d+|\d*${fraction})${unit}$`, "i"),
+  expanded: /^(?:f'?\(x\)=|[a-z]'?=)?[^()[\]]*$/,
+  radical: /^\d+(?:\\cdot|\*)?\\sqrt(?:\{(?:2|3|5|6|7|10|11)\}|[2-7])$/
+}
+
+/** Without spacing, signs of currency and percent, and words' wrappings. */
+const bare = (answer: string): string =>
+  answer
+    .replaceAll(/\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}/g, "$1")
+    .replaceAll(/\\(?:left|right|displaystyle)(?![a-z])|\\[,;:! ]|\{,\}|[\s$€%]|\\(?=[$%])/g, "")
+    .replaceAll("−", "-")
+    .replaceAll(/(?<=\d),(?=\d{3}(?!\d))/g, "")
+
+/** Whether the final answer of a completion has the form. */
+export const has = (form: Form | undefined, completion: string): boolean => {
+  if (form === undefined) return true
+  const answer = MathAnswer.extract(completion, MathAnswer.accuracyOptions)
+  return answer !== undefined && forms[form].test(bare(answer))
+}

@@ -1,0 +1,79 @@
+/**
+ * What there is to do about a problem: solve it, judge a solution, send corrected attempts, compare two right solutions.
+ *
+ * Prompts stand here. Material that a model wrote stands between marks that depend on it, so that none can pretend to end.
+ */
+import { Message, SeededRandom, type Environment, type Trajectory } from "@atropos/core"
+import type { Problem } from "./Problem.ts"
+
+export interface Normal extends Problem {
+  readonly kind: "normal"
+}
+
+/** A solution whose verdict is known. */
+export interface Judge extends Problem {
+  readonly kind: "judge"
+  readonly solution: string
+  readonly isRight: boolean
+}
+
+/** Attempts after a verdict, made and scored already. */
+export interface SelfCorrect extends Problem {
+  readonly kind: "selfcorrect"
+  readonly trajectories: ReadonlyArray<Trajectory.Trajectory>
+  readonly scores: ReadonlyArray<Environment.Score>
+}
+
+/** Two right solutions that differ. */
+export interface Rlaif extends Problem {
+  readonly kind: "rlaif"
+  readonly pair: readonly [Trajectory.Trajectory, Trajectory.Trajectory]
+}
+
+export type Item = Normal | Judge | SelfCorrect | Rlaif
+
+export const label = ({ kind, problem }: Item): string => (kind === "normal" ? problem : `${kind}: ${problem}`)
+
+const instructions = Message.system(
+  "You reason carefully. Put your reasoning between <think> and </think>, as long as it needs to be, then write for the reader."
+)
+
+const marked = (name: string, text: string): string => {
+  const mark = SeededRandom.hashOf(`${name}\n${text}`).toString(36)
+  return `--- ${name} ${mark} ---\n${text}\n--- end of ${name} ${mark} ---`
+}
+
+export const solve = ({ problem }: Problem): ReadonlyArray<Message.Message> => [
+  instructions,
+  Message.user(
+    `${problem}\n\nEnd with the final answer as \\boxed{answer}. An answer that is not boxed gets no credit.`
+  )
+]
+
+export const judge = ({ problem, solution }: Judge): ReadonlyArray<Message.Message> => [
+  instructions,
+  Message.user(
+    `Is this solution right? Check it step by step, and say how the problem is solved correctly.
+
+${marked("problem", problem)}
+
+${marked("solution", solution)}
+
+End with \\boxed{True} if the solution's final answer is right, and with \\boxed{False} if it is wrong.`
+  )
+]
+
+export const retry = ({ problem, solution }: Judge, verdict: string): ReadonlyArray<Message.Message> => [
+  instructions,
+  Message.user(
+    `A solution of a problem was checked. Use the check to solve the problem correctly.
+
+${marked("problem", problem)}
+
+${marked("solution", solution)}
+
+${marked("check", verdict)}
+
+End with the final answer as \\boxed{answer}.`
+  )
+]

@@ -1,0 +1,140 @@
+/**
+ * How each kind of item is rolled out. Every group brings its scores, as follow-up items come of the same judgement.
+ *
+ * A right verdict on a wrong solution is worth what it helps: the problem is tried again with the verdict as a hint, and the verdict's
+ * score is the share of tries that are right. Tries with mixed results become an item of their own, already scored.
+ */
+import { Environment, type MathVerifier, PairwiseJudge, type ServerManager, type Trajectory } from "@atropos/core"
+import { Effect } from "effect"
+import * as Form from "./Form.ts"
+import * as Items from "./Items.ts"
+import { type Problem, problemOf } from "./Problem.ts"
+import * as Scoring from "./Scoring.ts"
+
+export interface Options extends Scoring.Rules {
+  readonly groupSize: number
+  readonly maxTokenLength: number
+  readonly temperature: number
+  /** Verdicts per order where two right solutions are compared. */
+  readonly votes: number
+}
+
+type Group = ReadonlyArray<Trajectory.Trajectory>
+
+/** What an item gave. */
+interface Rolled {
+  readonly groups: ReadonlyArray<Environment.RolloutGroup>
+  readonly requeue: ReadonlyArray<Items.Item>
+}
+
+type RollingError = ServerManager.InferenceError | MathVerifier.MathVerifierError | Environment.Unscorable
+
+/** What a verdict is worth, and the item that follows from it. */
+interface Outcome {
+  readonly score: Environment.Score
+  readonly mixed: ReadonlyArray<Items.Item>
+}
+
+export const make = (
+  servers: ServerManager.ServerManagerShape,
+  verifier: MathVerifier.MathVerifier["Service"],
+  options: Options
+) => {
+  const { groupSize, maxTokenLength, temperature } = options
+  const ask = (messages: ServerManager.ChatRequest["messages"]) =>
+    servers.chat({ messages, n: groupSize, maxTokens: maxTokenLength, temperature, topP: 0.95 })
+
+  const grade = ({ answer, form }: Problem, group: Group) =>
+    Effect.forEach(
+      group,
+      (trajectory) =>
+        Scoring.isCut(trajectory) || !Form.has(form, trajectory.completion)
+          ? Effect.succeed(false)
+          : verifier.grade(`\\boxed{${answer}}`, trajectory.completion),
+      { concurrency: "unbounded" }
+    )
+
+  const normal = Effect.fn("Math.normal")(function* (item: Items.Normal) {
+    const trajectories = yield* ask(Items.solve(item))
+    const isRight = yield* grade(item, trajectories)
+    return {
+      groups: [{ trajectories, scores: Scoring.scores(isRight, trajectories, options) }],
+      requeue: Scoring.followUps(item, isRight, trajectories, options)
+    }
+  })
+
+  /** The tries after one verdict: the share that is right, and their item where they differ. */
+  const tries = Effect.fn("Math.tries")(function* (item: Items.Judge, verdict: Trajectory.Trajectory) {
+    const trajectories = yield* ask(Items.retry(item, Scoring.shown(verdict)))
+    const isRight = yield* grade(item, trajectories)
+    const rightOnes = isRight.filter(Boolean).length
+    const scores = trajectories.map((trajectory, index) => Scoring.scoreOf(isRight[index]!, trajectory, options, 0))
+    const mixed: Outcome["mixed"] =
+      rightOnes > 0 && rightOnes < isRight.length
+        ? [{ ...problemOf(item), kind: "selfcorrect", trajectories, scores }]
+        : []
+    return { score: rightOnes / isRight.length, mixed }
+  })
+
+  const judge = Effect.fn("Math.judge")(function* (item: Items.Judge) {
+    const trajectories = yield* ask(Items.judge(item))
+    const isRight = trajectories.map((trajectory) => Scoring.verdictOf(trajectory) === item.isRight)
+    if (item.isRight)
+      return {
+        groups: [{ trajectories, scores: Scoring.scores(isRight, trajectories, options) }],
+        requeue: []
+      }
+    const outcomes = yield* Effect.forEach(
+      trajectories,
+      (trajectory, index): Effect.Effect<Outcome, RollingError> =>
+        isRight[index]
+          ? tries(item, trajectory)
+          : Effect.succeed({ score: Scoring.scoreOf(false, trajectory, options), mixed: [] }),
+      { concurrency: 4 }
+    )
+    return {
+      groups: [{ trajectories, scores: outcomes.map(({ score }) => score) }],
+      requeue: outcomes.flatMap(({ mixed }) => mixed)
+    }
+  })
+
+  // The policy itself is the judge here, as in the original.
+  const preference = PairwiseJudge.make(
+    { ask: servers.answer, metrics: Effect.succeed({}) },
+    {
+      criteria: "correct reasoning first, then clarity, then conciseness; both final answers are right",
+      votes: options.votes,
+      judgeTemperature: temperature,
+      judgeMaxTokens: maxTokenLength
+    }
+  )
+
+  const rlaif = Effect.fn("Math.rlaif")(function* ({ pair, problem }: Items.Rlaif) {
+    const shares = yield* preference.shares(
+      problem,
+      pair.map((trajectory) => ({ ...trajectory, completion: Scoring.shown(trajectory) }))
+    )
+    const [first = 0.5] = shares
+    if (first === 0.5)
+      return yield* new Environment.Unscorable({ message: "neither of two right solutions is preferred" })
+    const scores = first > 0.5 ? [1, -1] : [-1, 1]
+    return { groups: [{ trajectories: pair, scores, groupOverrides: { group_size: pair.length } }], requeue: [] }
+  })
+
+  return {
+    grade,
+    rollOut: (item: Items.Item): Effect.Effect<Rolled, RollingError> => {
+      switch (item.kind) {
+        case "normal":
+          return normal(item)
+        case "judge":
+          return judge(item)
+        case "rlaif":
+          return rlaif(item)
+        case "selfcorrect":
+          return Effect.succeed({ groups: [{ trajectories: item.trajectories, scores: item.scores }], requeue: [] })
+      }
+    },
+    metrics: preference.metrics
+  }
+}

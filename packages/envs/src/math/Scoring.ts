@@ -1,0 +1,126 @@
+/**
+ * Scores of attempts and verdicts, and what follows from a group of attempts. Pure: what is left to chance in the original is drawn by a
+ * lot that depends on the group alone, whatever its order.
+ */
+import {
+  type Environment,
+  MathAnswer,
+  SeededRandom,
+  SingleTurn,
+  TextAnswer,
+  Thinking,
+  type Trajectory
+} from "@atropos/core"
+import type { Item, Normal } from "./Items.ts"
+import { problemOf } from "./Problem.ts"
+
+type Group = ReadonlyArray<Trajectory.Trajectory>
+
+export interface Rules {
+  /** Share of groups that are all right whose scores follow the length of the answers. */
+  readonly shareLengthPenalty: number
+  /** Share of mixed groups of which solutions are judged. */
+  readonly shareJudged: number
+  /** Whether the trainer leaves answers alone that were cut off. */
+  readonly maskTooLong: boolean
+}
+
+/** Right solutions below this similarity are worth comparing. */
+const mostAlike = 0.975
+/** Lengths must differ by this share of the shortest for the length to count. */
+const leastSpread = 0.1
+
+/** Random choices for a group: the same in any order. */
+const lot = (group: Group, purpose: number): SeededRandom.SeededRandom =>
+  SeededRandom.seeded(
+    group.reduce((sum, { completion }) => (sum + SeededRandom.hashOf(completion)) | 0, 0),
+    purpose
+  )
+
+export const isCut = ({ finishReason }: Trajectory.Trajectory): boolean => finishReason === "length"
+
+/** The part of an answer that others are shown. */
+export const shown = ({ completion }: Trajectory.Trajectory): string => Thinking.strip(completion).trim()
+
+const masked = { set_advantage_to_zero: true }
+
+/** 1 for a right answer, -1 for a wrong one, `cut` for one that was cut off; masked where the rules say so, or where it is very short. */
+export const scoreOf = (
+  isRight: boolean,
+  trajectory: Trajectory.Trajectory,
+  { maskTooLong }: Rules,
+  cut = -1
+): Environment.Score => {
+  if (!isCut(trajectory)) return SingleTurn.learntFrom(isRight ? 1 : -1, trajectory)
+  return maskTooLong ? { score: cut, overrides: masked } : cut
+}
+
+/** cos(π · (length - shortest) / (longest - shortest)): 1 for the shortest, -1 for the longest. Undefined where all are about as long. */
+const byLength = (group: Group): ReadonlyArray<number> | undefined => {
+  const lengths = group.map(({ tokens }) => tokens.length)
+  const shortest = Math.min(...lengths)
+  const spread = Math.max(...lengths) - shortest
+  return spread > leastSpread * shortest
+    ? lengths.map((length) => Math.cos((Math.PI * (length - shortest)) / spread))
+    : undefined
+}
+
+/** The scores of a group; where all are right, by lot those of its lengths. */
+export const scores = (
+  isRight: ReadonlyArray<boolean>,
+  group: Group,
+  rules: Rules
+): ReadonlyArray<Environment.Score> => {
+  const isAllRight = isRight.every(Boolean) && !group.some(isCut)
+  const lengthened = isAllRight && lot(group, 0).chance(rules.shareLengthPenalty) ? byLength(group) : undefined
+  return lengthened ?? group.map((trajectory, index) => scoreOf(isRight[index]!, trajectory, rules))
+}
+
+/** The two least similar of several texts, if they differ enough. */
+const leastAlike = (texts: ReadonlyArray<string>): readonly [number, number] | undefined => {
+  let least = mostAlike
+  let pair: readonly [number, number] | undefined
+  for (const [i, one] of texts.entries()) {
+    for (let j = i + 1; j < texts.length; j++) {
+      const similarity = TextAnswer.tokenF1(one, texts[j]!)
+      if (similarity < least) {
+        least = similarity
+        pair = [i, j]
+      }
+    }
+  }
+  return pair
+}
+
+/** Items that follow from a group of attempts: solutions to judge where some are right, two to compare where all are. */
+export const followUps = (
+  item: Normal,
+  isRight: ReadonlyArray<boolean>,
+  group: Group,
+  rules: Rules
+): ReadonlyArray<Item> => {
+  const whole = group.filter((trajectory) => !isCut(trajectory))
+  if (isRight.every(Boolean)) {
+    const pair = leastAlike(whole.map(shown))
+    return pair === undefined ? [] : [{ ...problemOf(item), kind: "rlaif", pair: [whole[pair[0]]!, whole[pair[1]]!] }]
+  }
+  const right = group.find((trajectory, index) => isRight[index] && !isCut(trajectory))
+  const wrong = group.find((trajectory, index) => !isRight[index] && !isCut(trajectory))
+  if (right === undefined || wrong === undefined || !lot(group, 1).chance(rules.shareJudged)) return []
+  return [right, wrong].map((trajectory) => ({
+    ...problemOf(item),
+    kind: "judge",
+    solution: shown(trajectory),
+    isRight: trajectory === right
+  }))
+}
+
+/** What a verdict says, if it says one thing. */
+export const verdictOf = (trajectory: Trajectory.Trajectory): boolean | undefined => {
+  if (isCut(trajectory)) return undefined
+  const said = MathAnswer.extract(trajectory.completion, MathAnswer.accuracyOptions)
+    ?.replaceAll(/\\text\w*\{(\w+)\}/g, "$1")
+    .trim()
+    .toLowerCase()
+  return said === "true" ? true : said === "false" ? false : undefined
+}

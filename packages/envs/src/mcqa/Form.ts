@@ -1,0 +1,38 @@
+/** How a multiple-choice question is put and answered: in a chat, or in a few characters. */
+import { ChoiceAnswer, Thinking } from "@atropos/core"
+import { letterOf, type Question } from "./Question.ts"
+
+/** The characters a model of the compact task has to know. */
+export const characters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEF+-*,.:@<?="
+
+/** `7+4?A9B11C12=`, answered by `B`. */
+export const compactPrompt = ({ choices, compact }: Question): string =>
+  `${compact}?${choices.map((choice, position) => `${letterOf(position)}${choice}`).join("")}=`
+
+/** What stays the same when the choices are put in another order. */
+export const key = ({ choices, compact }: Question): string => `${compact}?${choices.toSorted().join("/")}`
+
+const thinkFirst = "Think step by step between <think> and </think>, then answer. "
+
+export const chatPrompt = ({ question, texts }: Question, thinking: boolean): string =>
+  `${question}
+
+${texts.map((text, position) => `${letterOf(position)}. ${text}`).join("\n")}
+
+${thinking ? thinkFirst : ""}Your answer must have this sentence, with the letter of your choice for X: The best answer is: X`
+
+/** A letter by itself is not the sentence that was asked for. */
+const weak: ReadonlySet<ChoiceAnswer.Method> = new Set(["start", "line", "onlyLabel"])
+
+/**
+ * Whether the choice is announced by its letter or text and is the right one; with `thinking`, after the only think block. Without, a
+ * think block is passed over where there is one.
+ */
+export const isRight = ({ gold, texts }: Question, completion: string, thinking: boolean): boolean => {
+  const answer = Thinking.answer(completion, thinking)
+  const choice = answer === undefined ? undefined : ChoiceAnswer.extract(answer, texts)
+  return choice !== undefined && !weak.has(choice.method) && choice.label === letterOf(gold)
+}
+
+export const chatCompletion = (position: number, thinking: boolean): string =>
+  `${thinking ? "<think>I compare the choices one by one.</think>" : ""}The best answer is: ${letterOf(position)}`

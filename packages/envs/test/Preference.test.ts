@@ -1,0 +1,110 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Dataset, Environment, Judge, Laws, Message, ServerManager, Tokenizer } from "@atropos/core"
+import { Preference } from "@atropos/envs"
+import { Effect, Layer, Option, Stream } from "effect"
+
+const rows = [
+  {
+    prompt: "Say something long.",
+    chosen: [{ content: "?" }, { content: "a long answer, as asked" }],
+    rejected: [{}, { content: "no" }]
+  },
+  {
+    prompt: "Say it again.",
+    chosen: [{ content: "?" }, { content: "something, once more" }],
+    rejected: [{}, { content: "it" }]
+  }
+]
+
+/** Holds the longer answer for the better one. */
+const byLength: ServerManager.Script = (request) => {
+  const words = "messages" in request ? Message.text(request.messages.at(-1)!) : ""
+  const length = (name: string) =>
+    new RegExp(`--- ${name} (\\w+) ---\\n([^]*?)\\n--- end of ${name} \\1 ---`).exec(words)?.[2]?.length ?? 0
+  const [a, b] = [length("answer A"), length("answer B")]
+  return a === b ? "[[tie]]" : a > b ? "[[A]]" : "[[B]]"
+}
+
+const parts = (
+  answers: ServerManager.Script,
+  judge: ReturnType<typeof Judge.layerScripted> = Judge.layerScripted(byLength)
+) =>
+  Layer.mergeAll(
+    ServerManager.layerScripted(answers),
+    Tokenizer.layerBytes,
+    Dataset.layerMemory({ rows, "no answers": [{ prompt: "hello" }] }),
+    judge
+  )
+
+const preference = (given: Parameters<typeof Preference.layer>[0] = {}) =>
+  Preference.layer({ source: "rows", testSource: null, groupSize: 3, seed: 1, ...given })
+
+describe("Preference", () => {
+  it.effect("scores answers against each other, and reports how the judge judged", () =>
+    Effect.gen(function* () {
+      const environment = yield* Environment.Environment
+      const [group] = yield* environment.groups.pipe(Stream.take(1), Stream.runCollect)
+      assert.deepStrictEqual(Array.from(group!.scores), [0.25, 1, 0.25])
+      assert.strictEqual(group!.messages![0]![0]!.content, "Be kind.")
+      assert.deepInclude(yield* environment.metrics, {
+        "judge/position_bias": 0,
+        "judge/order_agreement": 1,
+        "judge/asked": 6
+      })
+    }).pipe(
+      Effect.provide(Layer.provide(preference({ systemPrompt: "Be kind." }), parts(["one", "a longer one", "two"])))
+    )
+  )
+
+  it.effect("evaluates against the row's good answer", () =>
+    Effect.gen(function* () {
+      const { evaluation } = yield* Environment.Environment
+      const evaluate = (index: number) =>
+        Effect.flatMap(Stream.runCollect(Option.getOrThrow(evaluation)), (items) => items[index]!.evaluate)
+      const [longer] = yield* evaluate(0)
+      assert.deepInclude(longer, { score: 1, correct: true })
+      const [shorter] = yield* evaluate(1)
+      assert.deepInclude(shorter, { score: 0, correct: false })
+    }).pipe(
+      Effect.provide(
+        Layer.provide(preference({ testSource: "rows" }), parts(["an answer that is longer than any other", "short"]))
+      )
+    )
+  )
+
+  it.effect("claims that a good answer beats a worse one, and follows the laws of scoring", () =>
+    Effect.gen(function* () {
+      const { items, scoreRange } = Option.getOrThrow((yield* Environment.Environment).claims)
+      const [first] = yield* Stream.runCollect(Stream.take(items, 1))
+      const { gold, score, wrong } = first!
+      yield* Laws.goldOnTop(score, gold, wrong, scoreRange)
+      const group = ["x", "yy", "", "zzz"].map((text) => Laws.trajectoryOf(text))
+      yield* Laws.permutation(score, group, [2, 0, 3, 1])
+      yield* Laws.determinism(score, group)
+      yield* Laws.inRange(score, group, scoreRange)
+    }).pipe(Effect.provide(Layer.provide(preference(), parts(["?"]))))
+  )
+
+  it.effect("claims nothing without columns of answers, and has nothing to evaluate", () =>
+    Effect.gen(function* () {
+      const { claims, evaluation } = yield* Environment.Environment
+      assert.match(Option.getOrThrow(claims).untestable ?? "", /name/)
+      assert.isTrue(Option.isNone(evaluation))
+    }).pipe(
+      Effect.provide(
+        Layer.provide(preference({ source: "no answers", chosenColumn: null, rejectedColumn: null }), parts(["?"]))
+      )
+    )
+  )
+
+  it.effect("says what is missing: the judge by its flag, a column by its name and the columns there are", () =>
+    Effect.gen(function* () {
+      const alone = yield* Effect.flip(Layer.build(Layer.provide(preference(), parts(["?"], Judge.layerNone))))
+      assert.match(String(alone), /needs a judge.*--judge\.base_url/)
+      const misnamed = yield* Effect.flip(
+        Layer.build(Layer.provide(preference({ promptColumn: "question" }), parts(["?"])))
+      )
+      assert.match(String(misnamed), /no column "question" \(prompt_column\); there are prompt, chosen, rejected/)
+    })
+  )
+})

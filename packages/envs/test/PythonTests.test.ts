@@ -1,0 +1,155 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Dataset, Laws, Message, Sandbox, ServerManager, Tokenizer } from "@atropos/core"
+import { PythonTests } from "@atropos/envs"
+import { Effect, Layer } from "effect"
+import { bank } from "../src/code/Bank.ts"
+import * as Problem from "../src/code/Problem.ts"
+import { claimed, firstScores, heldOutLabels, labels } from "./TestItems.ts"
+
+/** As HumanEval has them. */
+const humanEval = [
+  {
+    task_id: "Own/0",
+    prompt:
+      'from typing import List\n\n\ndef helper(x: int) -> int:\n    return x + 1\n\n\ndef shift(xs: List[int]) -> List[int]:\n    """Every number and one."""\n',
+    canonical_solution: "    return [helper(x) for x in xs]\n",
+    test: "METADATA = {}\n\ndef check(candidate):\n    assert candidate([1, 2]) == [helper(1), 3]\n    assert candidate([]) == []\n    assert True\n",
+    entry_point: "shift"
+  }
+]
+/** As MBPP has them, in full and sanitized. */
+const mbpp = [
+  {
+    text: "Write a function to find the area of a circle.",
+    code: "def area(r):\n    return PI * r ** 2\nPI = 3.5",
+    test_list: ["assert area(2) == 14.0", "assert math.isclose(area(0.1), 0.035)"],
+    test_setup_code: "import math"
+  },
+  {
+    prompt: "Write a function to double.",
+    code: "def double(x):\n    return 2 * x",
+    test_list: ["assert double(2) == 4", "assert double('a') == 'aa'", "assert double([]) == []"],
+    test_imports: ["import math"]
+  }
+]
+
+const environment = (settings: Parameters<typeof PythonTests.layer>[0], script: ServerManager.Script = ["?"]) =>
+  PythonTests.layer(settings).pipe(
+    Layer.provide(ServerManager.layerScripted(script)),
+    Layer.provide([
+      Tokenizer.layerBytes,
+      Dataset.layerMemory({
+        humanEval,
+        mbpp,
+        double: [mbpp[1]],
+        broken: [{ ...mbpp[1], test_list: ["assert double(2 =="] }]
+      })
+    ])
+  )
+
+const fenced = (code: string) => `Here it is:\n\n\`\`\`python\n${code}\n\`\`\`\nThat is all.`
+
+const sandbox = Sandbox.layerWasi({ workers: 2, timeMillis: 30_000 })
+
+layer(sandbox, { excludeTestServices: true })("PythonTests", (it) => {
+  for (const [name, settings, count] of [
+    ["its own bank", {}, bank.length],
+    ["rows as of HumanEval", { source: "humanEval" }, 1],
+    ["rows as of MBPP", { source: "mbpp" }, 2]
+  ] as const) {
+    it.effect(
+      `passes every solution of ${name}, and none that is changed at its last return`,
+      () =>
+        Effect.gen(function* () {
+          const items = yield* claimed(count)
+          assert.strictEqual(new Set(items.map(({ label }) => label)).size, count)
+          yield* Effect.forEach(items, ({ gold, score, wrong }) => Laws.goldOnTop(score, gold, wrong, [0, 1]), {
+            concurrency: 2
+          })
+        }).pipe(Effect.provide(environment({ seconds: 30, testSource: "humanEval", ...settings }))),
+      // Sixty programs: seconds on a machine that has nothing else to do.
+      120_000
+    )
+  }
+
+  const replies = [
+    fenced("def double(x):\n    return 2 * x"),
+    fenced("def double(x):\n    return x + x if x else 0"),
+    fenced("def double(x):\n    return 2 * x if isinstance(x, int) else None"),
+    fenced("def double(x):\n    while True:\n        pass"),
+    "two times x"
+  ]
+  const own = { source: "double", groupSize: replies.length, ensureScoresAreNotSame: false }
+
+  it.effect("scores all or nothing", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* firstScores, [1, 0, 0, 0, 0])
+    }).pipe(Effect.provide(environment({ ...own, seconds: 3 }, replies)))
+  )
+
+  it.effect("scores the share of the assertions that hold", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* firstScores, [1, 2 / 3, 1 / 3, 0, 0])
+    }).pipe(Effect.provide(environment({ ...own, seconds: 3, score: "share" }, replies)))
+  )
+
+  it.effect("holds a tenth of the problems out, and asks for the others in an order of the seed", () =>
+    Effect.gen(function* () {
+      const heldOut = yield* heldOutLabels
+      const trained = yield* labels(0, bank.length - heldOut.length)
+      assert.isAbove(heldOut.length, 0)
+      assert.strictEqual(new Set([...heldOut, ...trained]).size, bank.length)
+      assert.deepStrictEqual(yield* labels(3, 2), trained.slice(3, 5))
+    }).pipe(Effect.provide(environment({})))
+  )
+
+  it.effect("does not judge by tests that do not parse", () =>
+    Effect.gen(function* () {
+      const [item] = yield* claimed(1)
+      const error = yield* Effect.flip(Laws.goldOnTop(item!.score, item!.gold, item!.wrong, [0, 1]))
+      assert.match(error.message, /the tests cannot be run: SyntaxError/)
+    }).pipe(Effect.provide(environment({ source: "broken" })))
+  )
+
+  it.effect("asks with the head of the function, or shows a test where only that says what it is called", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const script: ServerManager.Script = (request) => {
+        if ("messages" in request) asked.push(...request.messages.map(Message.text))
+        return "?"
+      }
+      yield* Effect.provide(firstScores, environment({ source: "humanEval", ensureScoresAreNotSame: false }, script))
+      assert.match(asked[1]!, /^Complete this function\.\n\n```python\nfrom typing[^]*one\."""\n```$/)
+      asked.length = 0
+      yield* Effect.provide(firstScores, environment({ source: "double", ensureScoresAreNotSame: false }, script))
+      assert.strictEqual(
+        asked[1],
+        "Write a function to double.\n\nIt is tested like this:\n\n```python\nassert double(2) == 4\n```"
+      )
+    })
+  )
+})
+
+describe("Problem.programOf", () => {
+  const cases: ReadonlyArray<readonly [string, string, string | undefined]> = [
+    ["takes the last block of Python", "```python\na = 1\n```\nor\n```py\na = 2\n```", "a = 2"],
+    ["prefers Python to other languages", "```python\na = 1\n```\n```bash\nls\n```", "a = 1"],
+    ["takes a block of no language", "```\na = 1\n```", "a = 1"],
+    ["takes a block that was cut off", "```python\na = 1\nb = 2", "a = 1\nb = 2"],
+    ["does not look into the thinking", "<think>```python\na = 1\n```</think>no", undefined],
+    ["takes a reply that is a program", "def f():\n    return 1", "def f():\n    return 1"],
+    ["takes no other language for Python", "```javascript\nlet a\n```", undefined],
+    ["takes no words for a program", "The answer is 7.", undefined]
+  ]
+  it.each(cases)("%s", (_, reply, program) => assert.strictEqual(Problem.programOf(reply), program))
+})
+
+describe("Problem.withChangedReturn", () => {
+  it("changes the last return alone, over all its lines", () => {
+    assert.strictEqual(
+      Problem.withChangedReturn("def f(x):\n    if x:\n        return 1\n    return g(\n        ')')\nx = 1\n"),
+      "def f(x):\n    if x:\n        return 1\n" +
+        "    return (lambda value: None if value else \"changed\")((g(\n        ')')\n))\nx = 1\n"
+    )
+  })
+})

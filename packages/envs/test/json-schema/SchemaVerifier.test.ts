@@ -1,0 +1,135 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Context, Effect, Layer, Result } from "effect"
+import * as SchemaVerifier from "../../src/json-schema/SchemaVerifier.ts"
+
+class Verifier extends Context.Service<Verifier, Effect.Success<ReturnType<typeof SchemaVerifier.make>>>()(
+  "test/Verifier"
+) {}
+
+const layerWith = (options: Partial<SchemaVerifier.Options>) => Layer.effect(Verifier, SchemaVerifier.make(options))
+
+const judge = (schema: unknown, answer: string) =>
+  Effect.flatMap(Verifier, (judging) => judging(JSON.stringify(schema), answer))
+const tagOf = (schema: unknown, answer: string) => Effect.map(judge(schema, answer), ({ _tag }) => _tag)
+
+const event = { type: "object", properties: { at: { type: "string", format: "date-time" } }, required: ["at"] }
+
+layer(layerWith({ workers: 1 }), { excludeTestServices: true })("SchemaVerifier", (it) => {
+  it.effect("tells valid answers from others, and why", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* tagOf(event, '{"at": "2024-05-06T07:08:09Z"}'), "valid")
+      assert.deepStrictEqual(yield* judge(event, '{"at": "yesterday"}'), {
+        _tag: "invalid",
+        problem: '/at must match format "date-time"'
+      })
+      assert.deepStrictEqual(yield* judge(event, "{at: 1}"), { _tag: "invalid", problem: "not JSON" })
+      assert.strictEqual(yield* tagOf(event, '{"at": "2024-05-06T07:08:09Z"} and so on'), "invalid")
+    })
+  )
+
+  it.effect("knows the dialects a schema names, and says which it does not know", () =>
+    Effect.gen(function* () {
+      const draft07 = {
+        $schema: "http://json-schema.org/draft-07/schema#",
+        items: [{ type: "number" }],
+        additionalItems: false
+      }
+      assert.strictEqual(yield* tagOf(draft07, "[1]"), "valid")
+      assert.strictEqual(yield* tagOf(draft07, "[1, 2]"), "invalid")
+      const modern = {
+        $schema: "https://json-schema.org/draft/2020-12/schema",
+        prefixItems: [{ type: "number" }],
+        items: false
+      }
+      assert.strictEqual(yield* tagOf(modern, "[1]"), "valid")
+      assert.strictEqual(yield* tagOf(modern, "[1, 2]"), "invalid")
+      const old = yield* judge({ $schema: "http://json-schema.org/draft-03/schema#" }, "1")
+      assert.match(old._tag === "unusable" ? old.problem : "", /draft-03.*is not known/)
+    })
+  )
+
+  it.effect("calls schemas unusable that cannot be compiled or lead outside", () =>
+    Effect.gen(function* () {
+      const problemOf = (schema: unknown) =>
+        Effect.map(judge(schema, "1"), (verdict) => (verdict._tag === "unusable" ? verdict.problem : verdict._tag))
+      assert.match(yield* problemOf({ type: "strin" }), /schema is invalid/)
+      assert.match(yield* problemOf({ pattern: "(" }), /regular expression|regex/i)
+      assert.match(yield* problemOf({ $ref: "http://example.org/schema.json" }), /can't resolve reference/)
+      assert.match(yield* problemOf({ $ref: "#/$defs/none" }), /can't resolve reference/)
+    })
+  )
+
+  it.effect("passes unknown keywords and formats over", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* tagOf({ type: "string", "x-order": 1, format: "never-heard-of" }, '"a"'), "valid")
+    })
+  )
+
+  it.effect("follows references of a schema to itself", () =>
+    Effect.gen(function* () {
+      const tree = {
+        $defs: {
+          node: { type: "object", properties: { next: { $ref: "#/$defs/node" } }, additionalProperties: false }
+        },
+        $ref: "#/$defs/node"
+      }
+      assert.strictEqual(yield* tagOf(tree, '{"next": {"next": {}}}'), "valid")
+      assert.strictEqual(yield* tagOf(tree, '{"next": {"last": {}}}'), "invalid")
+    })
+  )
+
+  it.effect("treats property names of any kind as names", () =>
+    Effect.gen(function* () {
+      const odd = { properties: { 'a"]; process.exit(1); //': { type: "string" }, __proto__: { type: "string" } } }
+      assert.strictEqual(yield* tagOf(odd, '{"a\\"]; process.exit(1); //": 1}'), "invalid")
+      assert.strictEqual(yield* tagOf(odd, '{"__proto__": {"polluted": 1}, "constructor": 1}'), "valid")
+      assert.isUndefined((Object.prototype as { readonly polluted?: unknown }).polluted)
+    })
+  )
+
+  it.effect("refuses answers that are too long without a thread", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* judge({}, `"${"x".repeat(70_000)}"`), { _tag: "invalid", problem: "too long" })
+    })
+  )
+})
+
+layer(layerWith({ workers: 1, deadline: "200 millis" }), { excludeTestServices: true })("a hostile schema", (it) => {
+  it.effect("costs its deadline and nothing else", () =>
+    Effect.gen(function* () {
+      const hostile: ReadonlyArray<readonly [schema: unknown, answer: string, problem: string]> = [
+        [{ pattern: "^(a+)+$" }, `"${"a".repeat(60)}!"`, "timedOut"],
+        [{ type: "array" }, "[".repeat(60_000), "not JSON"],
+        [{ $defs: { a: { allOf: [{ $ref: "#/$defs/a" }] } }, $ref: "#/$defs/a" }, "{}", "cannot be followed to its end"]
+      ]
+      for (const [schema, answer, problem] of hostile) {
+        assert.deepStrictEqual(yield* judge(schema, answer), { _tag: "invalid", problem })
+      }
+      assert.strictEqual(yield* tagOf({ type: "number" }, "1"), "valid")
+    })
+  )
+})
+
+const problemOf = (schema: unknown) =>
+  Result.match(SchemaVerifier.schemaText(schema), { onFailure: (problem) => problem, onSuccess: () => "none" })
+const nested = (depth: number): unknown => (depth === 0 ? {} : { properties: { a: nested(depth - 1) } })
+
+describe("schemaText", () => {
+  it("takes texts and objects", () => {
+    assert.strictEqual(Result.getOrThrow(SchemaVerifier.schemaText('{"type": "object"}')), '{"type": "object"}')
+    assert.strictEqual(Result.getOrThrow(SchemaVerifier.schemaText({ type: "object" })), '{"type":"object"}')
+  })
+
+  it("says what is wrong with others", () => {
+    assert.strictEqual(problemOf("{type: object}"), "the schema is not JSON")
+    assert.strictEqual(problemOf("[]"), "the schema is not a JSON object")
+    assert.strictEqual(problemOf("true"), "the schema is not a JSON object")
+    assert.strictEqual(
+      problemOf({ title: "x".repeat(40_000) }),
+      "the schema has 40012 characters; at most 32768 are taken"
+    )
+    assert.strictEqual(problemOf(nested(20)), "the schema is more than 32 levels deep")
+    assert.strictEqual(problemOf(nested(15)), "none")
+    assert.strictEqual(problemOf("[".repeat(30_000)), "the schema is not JSON")
+  })
+})
