@@ -5,8 +5,8 @@
  * somebody else's large submission.
  */
 import { WireGroup } from "@atropos/core"
-import { Effect, Result, type Scope, Semaphore } from "effect"
-import { Worker } from "node:worker_threads"
+import { Effect, Result, type Scope } from "effect"
+import * as Thread from "./internal/Thread.ts"
 import { BodyTooLarge, Limits } from "./RequestBody.ts"
 import type { Submission } from "./TrajectoryStore.ts"
 
@@ -40,11 +40,21 @@ const atOnceBytes = 4 * 1024 * 1024
 
 export const make: Effect.Effect<GroupReader, never, Scope.Scope> = Effect.gen(function* () {
   const limits = yield* Limits
-  const readElsewhere = yield* makeThread
+  const ask: (task: Task, transfer: ReadonlyArray<ArrayBuffer>) => Effect.Effect<Reply> =
+    yield* Thread.make<Reply>("groupWorker")
+  const readElsewhere = (kind: Kind, body: Uint8Array) =>
+    // The body is this request's own memory: it moves to the thread without a copy.
+    Effect.flatMap(
+      ask({ kind, body, limits }, body.buffer instanceof ArrayBuffer ? [body.buffer] : []),
+      (reply): Effect.Effect<ReadonlyArray<WireGroup.Received>, WireGroup.WireError> =>
+        "groups" in reply
+          ? Effect.succeed(reply.groups)
+          : Effect.fail(new WireGroup.WireError({ reason: reply.reason, details: reply.details }))
+    )
   return {
     read: (kind, body) => {
       const groups =
-        body.length <= atOnceBytes ? Effect.fromResult(readHere(kind, body, limits)) : readElsewhere(kind, body, limits)
+        body.length <= atOnceBytes ? Effect.fromResult(readHere(kind, body, limits)) : readElsewhere(kind, body)
       return Effect.flatMap(groups, (received) => {
         const index = received.findIndex(({ json }) => json.length > limits.maxGroupBytes)
         return index < 0
@@ -65,7 +75,7 @@ export const readHere = (
 
 const maxEnvId = 0x7fff_ffff
 
-const toSubmission = ({ envId, json, scores, sequences, tokens }: WireGroup.Received): Submission => ({
+const toSubmission = ({ envId, hasMessages, json, scores, sequences, tokens }: WireGroup.Received): Submission => ({
   key: null,
   sequences,
   tokens,
@@ -73,67 +83,6 @@ const toSubmission = ({ envId, json, scores, sequences, tokens }: WireGroup.Rece
   // No environment has such an id: the group is queued as one of nobody's, its payload keeps what was sent.
   envId: envId !== null && envId >= 0 && envId <= maxEnvId ? envId : null,
   policyStep: null,
+  hasMessages,
   payload: { format: "json", bytes: json }
-})
-
-const start = (): Worker => {
-  const source = new URL(
-    import.meta.url.endsWith(".ts") ? "internal/groupWorker.ts" : "internal/groupWorker.js",
-    import.meta.url
-  )
-  // A thread that runs sources must also resolve the other packages to sources.
-  const execArgv = source.pathname.endsWith(".ts")
-    ? [...process.execArgv, "--conditions=atropos-src"]
-    : process.execArgv
-  const started = new Worker(source, { execArgv })
-  started.unref()
-  return started
-}
-
-/** One thread, started by the first large body, ended with the scope. */
-const makeThread = Effect.gen(function* () {
-  const turn = yield* Semaphore.make(1)
-  let worker: Worker | undefined
-  yield* Effect.addFinalizer(() =>
-    Effect.suspend(() => {
-      const running = worker
-      return running === undefined ? Effect.void : Effect.promise(() => running.terminate())
-    })
-  )
-  const ask = (task: Task): Effect.Effect<Reply> =>
-    Effect.callback((resume) => {
-      const thread = (worker ??= start())
-      const onMessage = (reply: Reply) => {
-        cleanUp()
-        resume(Effect.succeed(reply))
-      }
-      const onError = (cause: Error) => {
-        cleanUp()
-        worker = undefined
-        resume(Effect.die(cause))
-      }
-      const cleanUp = () => {
-        thread.off("message", onMessage)
-        thread.off("error", onError)
-      }
-      thread.on("message", onMessage)
-      thread.on("error", onError)
-      // The body is this request's own memory: it moves to the thread without a copy.
-      thread.postMessage(task, task.body.buffer instanceof ArrayBuffer ? [task.body.buffer] : [])
-    })
-  return (
-    kind: Kind,
-    body: Uint8Array,
-    limits: Limits
-  ): Effect.Effect<ReadonlyArray<WireGroup.Received>, WireGroup.WireError> =>
-    ask({ kind, body, limits }).pipe(
-      // An answer must go to the body it belongs to: once asked, it is waited for.
-      Effect.uninterruptible,
-      turn.withPermits(1),
-      Effect.flatMap((reply) =>
-        "groups" in reply
-          ? Effect.succeed(reply.groups)
-          : Effect.fail(new WireGroup.WireError({ reason: reply.reason, details: reply.details }))
-      )
-    )
 })

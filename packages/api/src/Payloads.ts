@@ -35,3 +35,19 @@ export const policyStep = (versions: ReadonlyArray<number | null> | null | undef
   const known = (versions ?? []).filter((version) => version !== null)
   return known.length === 0 ? null : known.reduce((oldest, version) => Math.min(oldest, version))
 }
+
+/** The object of 14 keys with `policy_versions` at its end: what people look at. */
+export const toViewedJson = (payload: Payload): Effect.Effect<ReadonlyArray<Uint8Array>> =>
+  Effect.gen(function* () {
+    const pieces = yield* toJson(payload)
+    const versions =
+      payload.format === "packed" ? Result.getOrThrow(PackedGroup.envelope(payload.bytes)).policyVersions : null
+    const last = pieces.at(-1)
+    if (last === undefined) return pieces
+    // The object ends with its closing brace.
+    return [
+      ...pieces.slice(0, -1),
+      last.subarray(0, -1),
+      new TextEncoder().encode(`,"policy_versions":${JSON.stringify(versions)}}`)
+    ]
+  })

@@ -7,38 +7,52 @@
  *     PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerConfig))
  */
 import type * as PgClient from "@effect/sql-pg/PgClient"
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Database } from "./Database.ts"
 import * as Batches from "./internal/store/Batches.ts"
+import * as Browse from "./internal/store/Browse.ts"
 import * as Changes from "./internal/store/Changes.ts"
 import * as Janitor from "./internal/store/Janitor.ts"
 import * as PayloadCache from "./internal/store/PayloadCache.ts"
+import * as Reading from "./internal/store/Reading.ts"
 import * as Records from "./internal/store/Records.ts"
+import * as RunNames from "./internal/store/RunNames.ts"
 import * as Runs from "./internal/store/Runs.ts"
 import { StoreSettings } from "./internal/store/Settings.ts"
 import * as Submit from "./internal/store/Submit.ts"
 import * as Summary from "./internal/store/Summary.ts"
+import * as TextIndex from "./internal/store/TextIndex.ts"
 import * as Views from "./internal/store/Views.ts"
+import { RolloutReader } from "./RolloutReader.ts"
 import { TrajectoryStore } from "./TrajectoryStore.ts"
 
 export { defaults as defaultSettings, StoreSettings as Settings } from "./internal/store/Settings.ts"
 
-/** The store in the database of `Database`. */
-export const layer: Layer.Layer<TrajectoryStore, never, Database | PgClient.PgClient | SqlClient.SqlClient> =
-  Layer.effect(
-    TrajectoryStore,
-    Effect.gen(function* () {
-      const settings = yield* StoreSettings
-      const views = yield* Views.make(settings)
-      const changes = yield* Changes.make(views)
-      const cache = PayloadCache.make(settings.cacheBytes)
-      const { flushLastSeen, ...runs } = yield* Runs.make(views, changes, cache)
-      const { submit } = yield* Submit.make(settings, views, changes, cache)
-      const batches = yield* Batches.make(views, changes, cache)
-      const records = yield* Records.make
-      const summary = yield* Summary.make(views)
-      yield* Janitor.make(settings, changes, { ...runs, flushLastSeen })
-      return TrajectoryStore.of({ ...runs, ...batches, ...records, submit, summary, changes: changes.stream })
-    })
-  )
+/** The store in the database of `Database`, and the reader of what it keeps. */
+export const layer: Layer.Layer<
+  TrajectoryStore | RolloutReader,
+  never,
+  Database | PgClient.PgClient | SqlClient.SqlClient
+> = Layer.effectContext(
+  Effect.gen(function* () {
+    const settings = yield* StoreSettings
+    const views = yield* Views.make(settings)
+    const changes = yield* Changes.make(views)
+    const cache = PayloadCache.make(settings.cacheBytes)
+    const { flushLastSeen, ...runs } = yield* Runs.make(views, changes, cache)
+    const { submit } = yield* Submit.make(settings, views, changes, cache)
+    const batches = yield* Batches.make(views, changes, cache)
+    const records = yield* Records.make(changes)
+    const summary = yield* Summary.make(views)
+    yield* Janitor.make(settings, changes, { ...runs, flushLastSeen })
+    const names = yield* RunNames.make
+    const index = yield* TextIndex.make(changes)
+    const browse = yield* Browse.make(names, index)
+    const reading = yield* Reading.make(names, changes, runs)
+    return Context.make(
+      TrajectoryStore,
+      TrajectoryStore.of({ ...runs, ...batches, ...records, submit, summary, changes: changes.stream })
+    ).pipe(Context.add(RolloutReader, { ...browse, ...reading }))
+  })
+)

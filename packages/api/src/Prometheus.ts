@@ -5,8 +5,9 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
+import { type MetricsRow, RolloutReader } from "./RolloutReader.ts"
 import { EventLoopDelay } from "./ServiceMetrics.ts"
-import { type MetricsRow, type QueueSummary, type Run, TrajectoryStore } from "./TrajectoryStore.ts"
+import { type QueueSummary, type Run, type StoreError, TrajectoryStore } from "./TrajectoryStore.ts"
 
 interface Family {
   readonly name: string
@@ -107,7 +108,14 @@ const reportedRows = 2000
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const store = yield* TrajectoryStore
+    const reader = yield* RolloutReader
     const delay = yield* EventLoopDelay
+    const reported = (run: Run): Effect.Effect<ReadonlyArray<MetricsRow>, StoreError> =>
+      reader.metrics(run.name, { fromStep: run.currentStep - recentSteps, limit: reportedRows }).pipe(
+        Effect.map(({ metrics }) => metrics),
+        // Reset between the two looks.
+        Effect.catchTags({ UnknownRun: () => Effect.succeed([]) })
+      )
     yield* router.add(
       "GET",
       "/metrics",
@@ -117,7 +125,7 @@ export const layer = HttpRouter.use(
           Effect.all({
             run: Effect.succeed(run),
             summary: store.summary(run.name),
-            reported: store.metrics(run.name, { fromStep: run.currentStep - recentSteps, limit: reportedRows })
+            reported: reported(run)
           })
         )
         const text = renderAll(states, delay, yield* PrometheusMetrics.format())

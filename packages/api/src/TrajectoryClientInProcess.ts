@@ -53,6 +53,7 @@ const toSubmission = (
         scores: Array.from(group.scores),
         envId,
         policyStep: Payloads.policyStep(group.policyVersions),
+        hasMessages: (group.messages?.length ?? 0) > 0,
         payload: { format: "packed", bytes: PackedGroup.encode(checked.success) }
       })
 }
@@ -111,7 +112,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
     ack: (batch) => Effect.mapError(store.ack(batch), failure),
     nack: (batch) => Effect.mapError(store.nack(batch), failure),
     extend: (batch, lease) => Effect.mapError(store.extendLease(batch, lease), failure),
-    recordMetrics: (metrics) => Effect.mapError(store.recordMetrics(run, metrics), failure)
+    recordMetrics: (metrics) => Effect.mapError(store.recordMetrics(run, metrics), failure),
+    servesViewers: Effect.succeed(true),
+    recordPieces: (pieces) => Effect.mapError(store.recordPieces(run, pieces), failure),
+    recordReport: (envId, report) => Effect.mapError(store.recordReport(run, envId, report), failure)
   } satisfies TrajectoryClient.TrajectoryClientShape
 })
 

@@ -1,6 +1,7 @@
 /**
  * The whole trajectory service as a layer: the original's endpoints at the root, the versioned ones under `/v1`, `/metrics` for
- * Prometheus. `layer` mounts into anybody's `HttpRouter` (under a prefix, with `router.prefixed`); `serve` listens by itself.
+ * Prometheus, the viewer at `/ui` (browsers that ask for `/` are sent there). `layer` mounts into anybody's `HttpRouter` (under a
+ * prefix, with `router.prefixed`); `serve` listens by itself.
  *
  * Both need a store and `Auth`, so that whoever embeds the service chooses the database and the tokens.
  */
@@ -11,9 +12,11 @@ import type * as Cors from "./Cors.ts"
 import * as Server from "./HttpServer.ts"
 import * as Prometheus from "./Prometheus.ts"
 import * as ServiceMetrics from "./ServiceMetrics.ts"
+import type { RolloutReader } from "./RolloutReader.ts"
 import type { TrajectoryStore } from "./TrajectoryStore.ts"
 import * as V0 from "./v0/V0.ts"
 import * as V1 from "./v1/index.ts"
+import * as ViewerPage from "./ViewerPage.ts"
 
 export interface Options {
   /** How long a batch handed out by the original's `/batch` may take to be written out. */
@@ -23,9 +26,12 @@ export interface Options {
 /** The routes, for a router of the caller's. */
 export const layer = (
   options: Options = {}
-): Layer.Layer<never, never, HttpRouter.HttpRouter | TrajectoryStore | Auth.Auth> => {
-  const open = Layer.mergeAll(V0.layer(options), Prometheus.layer).pipe(Layer.provide(Auth.middleware.layer))
-  return Layer.mergeAll(open, V1.layer).pipe(
+): Layer.Layer<never, never, HttpRouter.HttpRouter | TrajectoryStore | RolloutReader | Auth.Auth> => {
+  const open = Layer.mergeAll(V0.layer(options), Prometheus.layer).pipe(
+    Layer.provide(Auth.middleware.layer),
+    Layer.provide(ViewerPage.forBrowsers.layer)
+  )
+  return Layer.mergeAll(open, V1.layer, ViewerPage.layer).pipe(
     Layer.provide(ServiceMetrics.timing.layer),
     Layer.provide(ServiceMetrics.layerEventLoopDelay)
   )
@@ -35,7 +41,7 @@ export const layer = (
 export const layerAt = (
   prefix: `/${string}`,
   options: Options = {}
-): Layer.Layer<never, never, HttpRouter.HttpRouter | TrajectoryStore | Auth.Auth> =>
+): Layer.Layer<never, never, HttpRouter.HttpRouter | TrajectoryStore | RolloutReader | Auth.Auth> =>
   layer(options).pipe(
     Layer.provide(
       Layer.effect(
@@ -58,7 +64,11 @@ export interface ServeOptions extends Options {
 /** Listens until the scope closes; refuses to serve other machines without tokens unless told that this is meant. */
 export const serve = (
   options: ServeOptions
-): Layer.Layer<HttpServer.HttpServer, Auth.AuthConfigError | Server.ListenError, TrajectoryStore | Auth.Auth> =>
+): Layer.Layer<
+  HttpServer.HttpServer,
+  Auth.AuthConfigError | Server.ListenError,
+  TrajectoryStore | RolloutReader | Auth.Auth
+> =>
   Layer.unwrap(
     Effect.as(
       Auth.requireSafeBinding({ host: options.host, allowInsecure: options.allowInsecure ?? false }),

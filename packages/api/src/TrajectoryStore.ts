@@ -1,5 +1,6 @@
 /**
- * The durable state of the trajectory service: runs, environments, groups, batches, saved state, metrics.
+ * The durable state of the trajectory service: runs, environments, groups, batches, saved state, metrics. What people look at is read
+ * through `RolloutReader`.
  *
  * Guarantees: an answered `submit` survives a crash of any process; a key is stored once; a group is in at most one batch; the
  * batches of a run number `startingStep`, `startingStep + 1`, … without gaps; a batch is handed to one claimer at a time, and
@@ -57,6 +58,8 @@ export interface Submission extends Envelope {
   /** UUID for idempotency; null: none (the original's clients). */
   readonly key: string | null
   readonly payload: Payload
+  /** Whether there are chats in the payload; where it is not told, somebody looks. */
+  readonly hasMessages?: boolean
 }
 
 /** A run as stored. `registered` is false for a run that only has early data (parked until a trainer registers). */
@@ -115,33 +118,6 @@ export interface QueueSummary {
   readonly formedBatches: number
   readonly leasedBatches: number
   readonly stuck: ReadonlyArray<StuckGroups>
-}
-
-/** One stored group for browsing, queued or consumed. */
-export interface RolloutRow extends Envelope {
-  readonly id: string
-  readonly environment: string | null
-  readonly step: number | null
-  readonly state: "buffered" | "queued" | "formed" | "leased" | "consumed"
-  readonly createdAt: number
-}
-
-export interface RolloutFilter {
-  readonly environment?: string
-  readonly stepFrom?: number
-  readonly stepTo?: number
-  readonly scoreFrom?: number
-  readonly scoreTo?: number
-  /** Groups with an id below this one (newest first); from the previous page's `next`. */
-  readonly before?: string
-  readonly limit: number
-}
-
-export interface MetricsRow {
-  readonly source: string
-  readonly step: number
-  readonly at: number
-  readonly values: { readonly [name: string]: number }
 }
 
 export interface TrajectoryStoreShape {
@@ -209,17 +185,18 @@ export interface TrajectoryStoreShape {
     state: TrajectoryClient.SavedState
   ) => Effect.Effect<void, StoreError>
 
-  readonly rollouts: (
+  readonly recordMetrics: (
     run: string,
-    filter: RolloutFilter
-  ) => Effect.Effect<{ readonly rows: ReadonlyArray<RolloutRow>; readonly next: string | null }, StoreError>
-  readonly rollout: (run: string, id: string) => Effect.Effect<Option.Option<StoredGroup>, StoreError>
-
-  readonly recordMetrics: (run: string, metrics: Omit<MetricsRow, "at">) => Effect.Effect<void, StoreError>
-  readonly metrics: (
+    metrics: { readonly source: string; readonly step: number; readonly values: { readonly [name: string]: number } }
+  ) => Effect.Effect<void, StoreError>
+  /** Keeps the text of token ids; what is known already stays. */
+  readonly recordPieces: (run: string, pieces: ReadonlyMap<number, string>) => Effect.Effect<void, StoreError>
+  /** Keeps what an environment says of itself, in place of what it said before. */
+  readonly recordReport: (
     run: string,
-    filter: { readonly source?: string; readonly fromStep?: number; readonly limit: number }
-  ) => Effect.Effect<ReadonlyArray<MetricsRow>, StoreError>
+    envId: number,
+    report: TrajectoryClient.EnvironmentReport
+  ) => Effect.Effect<void, StoreError | UnknownEnvironment>
 }
 
 export class TrajectoryStore extends Context.Service<TrajectoryStore, TrajectoryStoreShape>()(

@@ -5,6 +5,8 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as Database from "../src/Database.ts"
 import * as PgTrajectoryStore from "../src/PgTrajectoryStore.ts"
+import { RolloutReader } from "../src/RolloutReader.ts"
+import * as RolloutText from "../src/RolloutText.ts"
 import * as TrajectoryStore from "../src/TrajectoryStore.ts"
 import * as TestPostgres from "./TestPostgres.ts"
 import { environment, spec, submission } from "./TrajectoryStoreTest.ts"
@@ -41,13 +43,14 @@ layer(
 )("PgTrajectoryStore with narrow bounds", (it) => {
   const started = Effect.fnUntraced(function* (run: string) {
     const store = yield* TrajectoryStore.TrajectoryStore
+    const reader = yield* RolloutReader
     yield* store.registerRun(spec(run))
     yield* store.start(run)
-    return store
+    return { store, reader }
   })
   it.effect("refuses submissions while the queue is full, and says when to come back", () =>
     Effect.gen(function* () {
-      const store = yield* started("full")
+      const { store } = yield* started("full")
       yield* store.submit(
         "full",
         Array.from({ length: 4 }, (_, i) => submission(8, null, `${i}`))
@@ -62,7 +65,7 @@ layer(
 
   it.effect("keeps consumed groups up to a size, then drops the oldest, and still knows their keys", () =>
     Effect.gen(function* () {
-      const store = yield* started("kept")
+      const { reader, store } = yield* started("kept")
       const sent = Array.from({ length: 4 }, (_, i) => large(`${i}`))
       for (const one of sent) {
         yield* store.submit("kept", [one])
@@ -70,7 +73,7 @@ layer(
         assert.isTrue(Buffer.from(batch.groups[0]!.payload.bytes).equals(one.payload.bytes))
         yield* store.ack(batch)
       }
-      const steps = Effect.map(store.rollouts("kept", { limit: 10 }), ({ rows }) => rows.map(({ step }) => step))
+      const steps = Effect.map(reader.rollouts("kept", { limit: 10 }), ({ rows }) => rows.map(({ step }) => step))
       assert.deepStrictEqual(yield* steps, [6, 5, 4, 3])
       // Upkeep works in the database's time: let the clock go on until it has been round.
       const kept = yield* TestClock.adjust("5 seconds").pipe(
@@ -85,12 +88,51 @@ layer(
     })
   )
 
+  it.effect("drops the text of groups with them", () =>
+    Effect.gen(function* () {
+      const { reader, store } = yield* started("texts")
+      const sql = yield* SqlClient.SqlClient
+      const chat = (text: string) => ({
+        ...large(text),
+        payload: {
+          format: "json" as const,
+          bytes: new TextEncoder().encode(
+            JSON.stringify({
+              messages: [
+                [{ role: "user", content: `${text} ${crypto.getRandomValues(new Uint8Array(9000)).join(" ")}` }]
+              ]
+            })
+          )
+        }
+      })
+      const search = (text: string) =>
+        Effect.map(reader.rollouts("texts", { limit: 10, text: RolloutText.parse(text)! }), ({ total }) => total)
+      for (const text of ["first", "second", "third"]) {
+        yield* store.submit("texts", [chat(text)])
+        yield* TestClock.adjust("1 second").pipe(
+          Effect.andThen(reader.rollouts("texts", { limit: 1 })),
+          Effect.repeat({ until: ({ unindexed }) => unindexed === 0 })
+        )
+        assert.strictEqual(yield* search(text), 1)
+        yield* store.ack(Option.getOrThrow(yield* store.claim("texts", { owner: "trainer", lease: "1 minute" })))
+      }
+      yield* TestClock.adjust("5 seconds").pipe(
+        Effect.andThen(search("first")),
+        Effect.repeat({ until: (found) => found === 0 })
+      )
+      const [left] = yield* sql<{ texts: number; groups: number }>`
+        select (select count(*)::int from grp_text) as texts, (select count(*)::int from grp where encoding < 2) as groups`
+      assert.strictEqual(left!.texts, left!.groups)
+      assert.strictEqual(yield* search("third"), 1)
+    })
+  )
+
   it.effect("removes what waited when its run was reset, but for the latest", () =>
     Effect.gen(function* () {
-      const store = yield* started("left")
+      const { reader, store } = yield* started("left")
       yield* store.registerEnvironment("left", environment("odd", { groupSize: 4 }))
       yield* store.submit("left", [submission(4, null, "a"), submission(4, null, "b"), submission(4, null, "c")])
-      const { rows } = yield* store.rollouts("left", { limit: 10 })
+      const { rows } = yield* reader.rollouts("left", { limit: 10 })
       // One that came later and never left the buffer has not been in the queue.
       assert.deepStrictEqual(yield* store.submit("left", [submission(3, 0, "buffered")]), [
         { status: "buffered", bufferSize: 3 }
@@ -104,7 +146,7 @@ layer(
       assert.strictEqual(String(left[0]!.id), rows[0]!.id)
       assert.strictEqual(Option.getOrThrow(yield* store.latest("left")).id, rows[0]!.id)
       yield* store.registerRun(spec("left"))
-      assert.deepStrictEqual((yield* store.rollouts("left", { limit: 10 })).rows, [])
+      assert.deepStrictEqual((yield* reader.rollouts("left", { limit: 10 })).rows, [])
     })
   )
 })

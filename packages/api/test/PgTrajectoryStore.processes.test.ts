@@ -7,6 +7,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import * as Database from "../src/Database.ts"
 import * as PgTrajectoryStore from "../src/PgTrajectoryStore.ts"
+import { RolloutReader } from "../src/RolloutReader.ts"
 import * as TrajectoryStore from "../src/TrajectoryStore.ts"
 import * as TestPostgres from "./TestPostgres.ts"
 import { submission, textOf } from "./TrajectoryStoreTest.ts"
@@ -70,7 +71,7 @@ const storeAt = (place: string) =>
     )
   )
 
-const withStore = <A, E>(place: string, effect: Effect.Effect<A, E, TrajectoryStore.TrajectoryStore>) =>
+const withStore = <A, E>(place: string, effect: Effect.Effect<A, E, TrajectoryStore.TrajectoryStore | RolloutReader>) =>
   Effect.provide(effect, storeAt(place), { local: true })
 
 const folder = FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped({ prefix: "atropos-test-" })).pipe(
@@ -86,10 +87,10 @@ const places = [
 
 /** Ids of all that is stored, in queue or in a batch. */
 const storedIds = Effect.gen(function* () {
-  const store = yield* TrajectoryStore.TrajectoryStore
+  const reader = yield* RolloutReader
   const ids: Array<string> = []
   for (let before: string | null | undefined; before !== null;) {
-    const page = yield* store.rollouts("run", { limit: 1000, ...(before !== undefined && { before }) })
+    const page = yield* reader.rollouts("run", { limit: 1000, ...(before !== undefined && { before }) })
     ids.push(...page.rows.map(({ id }) => id))
     before = page.next
   }

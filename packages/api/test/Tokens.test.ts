@@ -54,7 +54,12 @@ const endpoints: ReadonlyArray<readonly [path: string, options: Call, ReadonlyAr
   ["/v1/runs/r/batches/1/nack", { json: {} }, ["trainer"]],
   ["/v1/runs/r/batches/1/extend", { json: {} }, ["trainer"]],
   ["/v1/runs/r/metrics", { json: {} }, ["environment", "trainer"]],
-  ["/v1/runs/r/metrics", {}, ["environment", "trainer", "reader"]]
+  ["/v1/runs/r/metrics", {}, ["environment", "trainer", "reader"]],
+  ["/v1/runs/r/metrics/events", {}, ["environment", "trainer", "reader"]],
+  ["/v1/runs/r/batches", {}, ["environment", "trainer", "reader"]],
+  ["/v1/runs/r/pieces", {}, ["environment", "trainer", "reader"]],
+  ["/v1/runs/r/pieces", { json: {} }, ["environment"]],
+  ["/v1/runs/r/environments/0/report", { json: {} }, ["environment"]]
 ]
 
 const services = serviceLayer(setting).pipe(Layer.provideMerge(TestStore.layer))

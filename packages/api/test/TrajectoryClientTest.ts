@@ -35,6 +35,26 @@ const environment = {
   minBatchAllocation: null
 }
 
+const report = {
+  running: 1,
+  unsent: 0,
+  itemsPerMinute: 0.5,
+  failures: 0,
+  lastError: null,
+  servers: [
+    {
+      server: "http://a",
+      split: "eval" as const,
+      healthy: false,
+      inFlight: 0,
+      latencyMean: null,
+      latencyP95: null,
+      tokensPerSecond: null,
+      failures: 3
+    }
+  ]
+}
+
 const claimed = { owner: "trainer", wait: 0, lease: "1 minute" } as const
 const keyed = (group: Parameters<Client["submit"]>[1][number]["group"]) => ({ key: crypto.randomUUID(), group })
 
@@ -184,6 +204,8 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
             yield* Effect.flip(client.loadState("add_0")),
             yield* Effect.flip(client.saveState("add_0", { step: 1, value: {} })),
             yield* Effect.flip(client.recordMetrics({ source: "trainer", step: 1, values: {} })),
+            yield* Effect.flip(client.recordPieces(new Map([[1, "a"]]))),
+            yield* Effect.flip(client.recordReport(0, report)),
             yield* Effect.flip(client.nack({ id: "0", leaseToken: "" })),
             yield* Effect.flip(client.registerRun(spec("another")))
           ]
@@ -191,6 +213,7 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
             assert.strictEqual(reason, "unsupported")
             assert.include(message, "versioned endpoints")
           }
+          assert.isFalse(yield* client.servesViewers)
           yield* client.ack({ id: "0", leaseToken: "" })
           yield* client.extend({ id: "0", leaseToken: "" }, "1 minute")
         })
@@ -318,6 +341,22 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
         const client = yield* kind.client(run("metrics"))
         yield* started(client, run("metrics"))
         yield* client.recordMetrics({ source: "trainer", step: 1, values: { loss: 0.5, "reward.mean": 1 } })
+      })
+    )
+
+    it.effect("keeps the text of tokens and reports, for people who look", () =>
+      Effect.gen(function* () {
+        const client = yield* kind.client(run("viewed"))
+        const envId = yield* started(client, run("viewed"))
+        assert.isTrue(yield* client.servesViewers)
+        yield* client.recordPieces(
+          new Map([
+            [7, " the"],
+            [0, ""]
+          ])
+        )
+        yield* client.recordReport(envId, report)
+        assert.strictEqual((yield* Effect.flip(client.recordReport(99, report))).reason, "notFound")
       })
     )
 

@@ -4,6 +4,7 @@ import { assert, layer as layerOf } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { randomUUID } from "node:crypto"
+import * as RolloutReader from "../src/RolloutReader.ts"
 import * as TrajectoryStore from "../src/TrajectoryStore.ts"
 
 export const spec = (name: string, batchSize = 8): TrajectoryClient.RunSpec => ({
@@ -51,7 +52,10 @@ export const textOf = (group: TrajectoryStore.StoredGroup): string =>
 
 const trainer = { owner: "trainer", lease: "60 seconds" } as const
 
-export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.TrajectoryStore, E>) =>
+export const suite = <E>(
+  name: string,
+  layer: Layer.Layer<TrajectoryStore.TrajectoryStore | RolloutReader.RolloutReader, E>
+) =>
   layerOf(layer, { timeout: "60 seconds" })(name, (it) => {
     let runs = 0
     /** A started run of its own for every test. */
@@ -60,7 +64,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
       const run = `run-${runs++}`
       yield* store.registerRun(spec(run, batchSize))
       yield* store.start(run)
-      return { store, run }
+      return { store, run, reader: yield* RolloutReader.RolloutReader }
     })
     const claimed = Effect.fnUntraced(function* (store: TrajectoryStore.TrajectoryStoreShape, run: string) {
       return Option.getOrUndefined(yield* store.claim(run, trainer))
@@ -378,7 +382,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
 
     it.effect("reset ends a run: its name starts anew, what was consumed stays", () =>
       Effect.gen(function* () {
-        const { run, store } = yield* started()
+        const { reader, run, store } = yield* started()
         yield* store.registerEnvironment(run, environment("x"))
         yield* store.submit(
           run,
@@ -398,7 +402,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         yield* store.submit(run, [submission(4, null, "c")])
         const next = (yield* claimed(store, run))!
         assert.deepStrictEqual([next.step, next.groups.map(textOf)], [3, ["c"]])
-        const { rows } = yield* store.rollouts(run, { limit: 10 })
+        const { rows } = yield* reader.rollouts(run, { limit: 10 })
         assert.deepStrictEqual(
           rows.map(({ state, step }) => [state, step]),
           [
@@ -411,7 +415,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
 
     it.effect("browses groups by page, environment, step and score", () =>
       Effect.gen(function* () {
-        const { run, store } = yield* started(4)
+        const { reader, run, store } = yield* started(4)
         yield* store.registerEnvironment(run, environment("x"))
         yield* store.submit(
           run,
@@ -424,8 +428,8 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         const batch = (yield* claimed(store, run))!
         yield* store.ack(batch)
         yield* store.claim(run, trainer)
-        const first = yield* store.rollouts(run, { limit: 4 })
-        const second = yield* store.rollouts(run, { limit: 4, before: first.next! })
+        const first = yield* reader.rollouts(run, { limit: 4 })
+        const second = yield* reader.rollouts(run, { limit: 4, before: first.next! })
         assert.deepStrictEqual(
           [...first.rows, ...second.rows].map(({ environment, state, step }) => [environment, state, step]),
           [
@@ -439,22 +443,22 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
           ]
         )
         assert.isNull(second.next)
-        const count = (filter: Partial<TrajectoryStore.RolloutFilter>) =>
-          Effect.map(store.rollouts(run, { limit: 10, ...filter }), ({ rows }) => rows.length)
+        const count = (filter: Partial<RolloutReader.RolloutFilter>) =>
+          Effect.map(reader.rollouts(run, { limit: 10, ...filter }), ({ rows }) => rows.length)
         assert.strictEqual(yield* count({ environment: "x_0" }), 4)
         assert.strictEqual(yield* count({ stepFrom: 4 }), 1)
         assert.strictEqual(yield* count({ stepTo: 4 }), 2)
         assert.strictEqual(yield* count({ scoreFrom: 2, scoreTo: 3 }), 2)
         const row = first.rows[1]!
-        assert.strictEqual(textOf(Option.getOrThrow(yield* store.rollout(run, row.id))), "5")
-        assert.isTrue(Option.isNone(yield* store.rollout(run, "999999")))
+        assert.strictEqual(textOf(Option.getOrThrow(yield* reader.rollout(run, row.id))), "5")
+        assert.isTrue(Option.isNone(yield* reader.rollout(run, "999999")))
         assert.strictEqual(textOf(Option.getOrThrow(yield* store.latest(run))), "5")
       })
     )
 
     it.effect("keeps an environment's state and a run's metrics", () =>
       Effect.gen(function* () {
-        const { run, store } = yield* started()
+        const { reader, run, store } = yield* started()
         assert.isTrue(Option.isNone(yield* store.loadState(run, "x")))
         for (const step of [1, 2])
           yield* store.saveState(run, "x", { step, value: { cursor: step, deep: [null, "ü"] } })
@@ -465,12 +469,12 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
         for (const step of [1, 2, 3]) {
           yield* store.recordMetrics(run, { source: step === 2 ? "env" : "trainer", step, values: { loss: step / 10 } })
         }
-        const metrics = yield* store.metrics(run, { source: "trainer", fromStep: 2, limit: 10 })
+        const { metrics } = yield* reader.metrics(run, { source: "trainer", fromStep: 2, limit: 10 })
         assert.deepStrictEqual(
           metrics.map(({ source, step, values }) => ({ source, step, values })),
           [{ source: "trainer", step: 3, values: { loss: 0.3 } }]
         )
-        assert.strictEqual((yield* store.metrics(run, { limit: 2 })).length, 2)
+        assert.strictEqual((yield* reader.metrics(run, { limit: 2 })).metrics.length, 2)
       })
     )
 
@@ -488,7 +492,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
 
     it.effect("carries payloads byte for byte, small and large, packed and JSON", () =>
       Effect.gen(function* () {
-        const { run, store } = yield* started(1)
+        const { reader, run, store } = yield* started(1)
         const sizes = [0, 1, 511, 512, 100_000, 3_000_000]
         const payloads = sizes.map((size, i) => ({
           format: i % 2 === 0 ? ("packed" as const) : ("json" as const),
@@ -502,7 +506,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<TrajectoryStore.Trajec
           const { groups } = (yield* claimed(store, run))!
           assert.strictEqual(groups[0]!.payload.format, payload.format)
           assert.isTrue(Buffer.from(groups[0]!.payload.bytes).equals(payload.bytes))
-          const stored = Option.getOrThrow(yield* store.rollout(run, groups[0]!.id))
+          const stored = Option.getOrThrow(yield* reader.rollout(run, groups[0]!.id))
           assert.isTrue(Buffer.from(stored.payload.bytes).equals(payload.bytes))
         }
       })

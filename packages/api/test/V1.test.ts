@@ -3,6 +3,7 @@ import { PackedGroup, ScoredGroup, TrajectoryApiSchema, WireGroup } from "@atrop
 import { Effect, Fiber, Layer, Result, Schedule, Stream } from "effect"
 import { HttpBody, HttpClient } from "effect/http"
 import { gzipSync, zstdCompressSync } from "node:zlib"
+import * as PrometheusText from "../../core/test/metrics/PrometheusText.ts"
 import * as RequestBody from "../src/RequestBody.ts"
 import * as SampleGroups from "./SampleGroups.ts"
 import { call, layer as serviceLayer, ServiceUrl } from "./TestService.ts"
@@ -396,6 +397,15 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
         /atropos_http_request_seconds_bucket\{method="POST",route="\/v1\/runs\/:run\/groups",status="2xx",le="[\d.]+"\}/
       )
       assert.match(text, /atropos_event_loop_delay_seconds\{quantile="0.99"\} [\d.e-]+/)
+      // Whatever else a run and a figure are called, Prometheus can read it.
+      yield* call("/v1/runs/metered/metrics", {
+        json: { source: "trainer", step: 3, values: { 'odd "name"\\\n': -1e-300, huge: 1e300 } }
+      })
+      const samples = PrometheusText.parse((yield* call("/metrics")).text)
+      assert.deepInclude(
+        samples.map(({ labels, value }) => ({ name: labels["name"], value })),
+        { name: 'odd "name"\\\n', value: -1e-300 }
+      )
     })
   )
 
@@ -424,7 +434,11 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
         "/v1/runs/{run}/batches/{id}/ack",
         "/v1/runs/{run}/batches/{id}/nack",
         "/v1/runs/{run}/batches/{id}/extend",
-        "/v1/runs/{run}/metrics"
+        "/v1/runs/{run}/metrics",
+        "/v1/runs/{run}/metrics/events",
+        "/v1/runs/{run}/pieces",
+        "/v1/runs/{run}/batches",
+        "/v1/runs/{run}/environments/{envId}/report"
       ])
       const docs = yield* call("/v1/docs")
       assert.strictEqual(docs.status, 200)

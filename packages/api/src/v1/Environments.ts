@@ -16,11 +16,6 @@ export const layer = HttpApiBuilder.group(
       store.status(run, envId).pipe(Effect.catchTags(StoreFailures.ofEnvironment))
 
     return handlers.handleAll({
-      list: ({ params }) =>
-        StoreFailures.knownRun(store, params.run).pipe(
-          Effect.andThen(store.environments(params.run).pipe(Effect.catchTags(StoreFailures.plain))),
-          Effect.map((environments) => ({ environments }))
-        ),
       // A run nobody has registered yet is one to wait for: environments often start before their trainer.
       register: ({ params, payload }) =>
         store.registerEnvironment(params.run, payload).pipe(
@@ -44,6 +39,8 @@ export const layer = HttpApiBuilder.group(
             StatusChanges.ofEnvironment(store, params.run, params.envId)
           )
         ),
+      report: ({ params, payload }) =>
+        store.recordReport(params.run, params.envId, payload).pipe(Effect.catchTags(StoreFailures.ofEnvironment)),
       loadState: ({ params }) =>
         store.loadState(params.run, params.environment).pipe(
           Effect.catchTags(StoreFailures.plain),

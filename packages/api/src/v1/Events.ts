@@ -8,12 +8,18 @@ const signOfLife = ": alive\n\n"
 export const response = <A, I, E>(
   name: string,
   schema: Schema.Codec<A, I>,
-  values: Stream.Stream<A, E>
+  values: Stream.Stream<A, E>,
+  /** What a listener names to go on after this value. */
+  idOf?: (value: A) => string | undefined
 ): HttpServerResponse.HttpServerResponse => {
   const encode = Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))
   const events = values.pipe(
-    Stream.mapEffect((value) => Effect.orDie(encode(value))),
-    Stream.map((json) => `event: ${name}\ndata: ${json}\n\n`),
+    Stream.mapEffect((value) =>
+      Effect.map(Effect.orDie(encode(value)), (json) => {
+        const id = idOf?.(value)
+        return `${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${json}\n\n`
+      })
+    ),
     Stream.catchCause((cause) => Stream.fromEffectDrain(Effect.logWarning("event stream ended", cause)))
   )
   const body = Stream.merge(

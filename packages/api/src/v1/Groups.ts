@@ -1,18 +1,13 @@
-/** Handlers: scored groups in, and back out for browsing. */
-import { Effect, Option } from "effect"
-import { HttpServerResponse } from "effect/http"
+/** Handlers: scored groups in, and the text of their tokens. */
+import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema as Wire } from "@atropos/core"
-import * as Payloads from "../Payloads.ts"
+import { TrajectoryApi } from "@atropos/core"
 import * as RequestBody from "../RequestBody.ts"
 import * as ServiceMetrics from "../ServiceMetrics.ts"
 import { TrajectoryStore } from "../TrajectoryStore.ts"
-import * as BatchAnswer from "./BatchAnswer.ts"
 import * as StoreFailures from "./StoreFailures.ts"
 import * as SubmissionBody from "./SubmissionBody.ts"
 import * as SubmissionForm from "./SubmissionForm.ts"
-
-const defaultPage = 50
 
 export const layer = HttpApiBuilder.group(
   TrajectoryApi.TrajectoryApi,
@@ -44,41 +39,17 @@ export const layer = HttpApiBuilder.group(
         })
       )
       .handleAll({
-        browse: ({ params, query }) =>
+        recordPieces: ({ params, payload }) =>
           Effect.andThen(
             knownRun(params.run),
             Effect.catchTags(
-              store.rollouts(params.run, { ...query, limit: query.limit ?? defaultPage }),
+              store.recordPieces(
+                params.run,
+                new Map(Object.entries(payload.pieces).map(([id, text]) => [Number(id), text]))
+              ),
               StoreFailures.plain
             )
-          ),
-        rollout: Effect.fnUntraced(function* ({ params, request }) {
-          yield* knownRun(params.run)
-          const found = yield* Effect.catchTags(store.rollout(params.run, params.id), StoreFailures.plain)
-          if (Option.isNone(found)) {
-            return yield* new ApiError.NotFound({ message: `run ${params.run} has no rollout ${params.id}` })
-          }
-          const { payload, ...row } = found.value
-          if (BatchAnswer.acceptsPacked(request.headers["accept"])) {
-            return HttpServerResponse.uint8Array(yield* Payloads.toPacked(payload), {
-              contentType: Wire.packedContentType
-            })
-          }
-          const head = JSON.stringify({
-            id: row.id,
-            env_id: row.envId,
-            created_at: row.createdAt,
-            sequences: row.sequences,
-            tokens: row.tokens,
-            scores: row.scores,
-            policy_step: row.policyStep
-          })
-          const group = yield* Payloads.toJson(payload)
-          return HttpServerResponse.uint8Array(
-            Buffer.concat([Buffer.from(`${head.slice(0, -1)},"group":`), ...group, Buffer.from("}")]),
-            { contentType: "application/json" }
           )
-        })
       })
   })
 )

@@ -1,11 +1,9 @@
-/** Handlers: metrics of steps, in and out. */
+/** Handlers: metrics of steps in. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi } from "@atropos/core"
 import { TrajectoryStore } from "../TrajectoryStore.ts"
 import * as StoreFailures from "./StoreFailures.ts"
-
-const defaultRows = 1000
 
 export const layer = HttpApiBuilder.group(
   TrajectoryApi.TrajectoryApi,
@@ -17,16 +15,6 @@ export const layer = HttpApiBuilder.group(
         Effect.andThen(
           StoreFailures.knownRun(store, params.run),
           Effect.catchTags(store.recordMetrics(params.run, payload), StoreFailures.plain)
-        ),
-      list: ({ params, query }) =>
-        StoreFailures.knownRun(store, params.run).pipe(
-          Effect.andThen(
-            Effect.catchTags(
-              store.metrics(params.run, { ...query, limit: query.limit ?? defaultRows }),
-              StoreFailures.plain
-            )
-          ),
-          Effect.map((metrics) => ({ metrics }))
         )
     })
   })

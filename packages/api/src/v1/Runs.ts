@@ -13,11 +13,6 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const store = yield* TrajectoryStore
     return handlers.handleAll({
-      list: () =>
-        store.runs.pipe(
-          Effect.map((runs) => ({ runs })),
-          Effect.catchTags(StoreFailures.plain)
-        ),
       create: ({ payload }) => store.registerRun(payload).pipe(Effect.catchTags(StoreFailures.plain)),
       get: ({ params }) => StoreFailures.knownRun(store, params.run),
       reset: ({ params }) =>

@@ -26,6 +26,11 @@ const LeaseLost = ({ batch }: Store.LeaseLost) =>
 /** Handlers of `Effect.catchTags`, by what a method of the store may fail with. */
 export const plain = { StoreError }
 export const ofRun = { StoreError, UnknownRun }
+export const ofReading = {
+  StoreError,
+  UnknownRun: ({ run }: Store.UnknownRun) =>
+    Effect.fail(new ApiError.NotFound({ message: `there is no run named ${run}` }))
+}
 export const ofEnvironment = { StoreError, UnknownEnvironment }
 export const ofSubmission = { StoreError, QueueFull }
 export const ofLease = { StoreError, LeaseLost }

@@ -46,6 +46,7 @@ const toSubmission = (
         scores: Array.from(group.scores),
         envId: group.envId ?? null,
         policyStep: Payloads.policyStep(group.policyVersions),
+        hasMessages: (group.messages?.length ?? 0) > 0,
         payload: { format: "packed", bytes }
       })
 

@@ -7,6 +7,7 @@ import { HttpRouter, HttpServer, type HttpServerRequest, HttpServerResponse } fr
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { TrajectoryApi } from "@atropos/core"
 import type { Auth } from "../Auth.ts"
+import type { RolloutReader } from "../RolloutReader.ts"
 import type { TrajectoryStore } from "../TrajectoryStore.ts"
 import * as Batches from "./Batches.ts"
 import * as Environments from "./Environments.ts"
@@ -14,11 +15,29 @@ import * as Groups from "./Groups.ts"
 import * as Health from "./Health.ts"
 import * as Metrics from "./Metrics.ts"
 import * as Middleware from "./Middleware.ts"
+import * as Reading from "./Reading.ts"
 import * as Runs from "./Runs.ts"
 
-const endpoints = HttpApiBuilder.layer(TrajectoryApi.TrajectoryApi, { openapiPath: "/v1/openapi.json" }).pipe(
-  Layer.provide([Health.layer, Runs.layer, Environments.layer, Groups.layer, Batches.layer, Metrics.layer]),
-  Layer.provide([Middleware.authorization, Middleware.requestErrors])
+const openapiPath = "/v1/openapi.json"
+
+const checks = Layer.merge(Middleware.authorization, Middleware.requestErrors)
+
+const endpoints = HttpApiBuilder.layer(TrajectoryApi.TrajectoryApi, { openapiPath }).pipe(
+  Layer.provide([
+    Health.layer,
+    Reading.layer,
+    Runs.layer,
+    Environments.layer,
+    Groups.layer,
+    Batches.layer,
+    Metrics.layer
+  ]),
+  Layer.provide(checks)
+)
+
+const readingEndpoints = HttpApiBuilder.layer(TrajectoryApi.ReadingApi, { openapiPath }).pipe(
+  Layer.provide(Reading.layer),
+  Layer.provide(checks)
 )
 
 const docs = HttpApiScalar.layer(TrajectoryApi.TrajectoryApi, {
@@ -40,8 +59,14 @@ const unknownPaths = HttpRouter.addAll(
 )
 
 /** No endpoint touches files: the definition's routes get the platform services that do nothing. */
-export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Auth | TrajectoryStore> = Layer.mergeAll(
-  endpoints,
-  docs,
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Auth | TrajectoryStore | RolloutReader> =
+  Layer.mergeAll(endpoints, docs, unknownPaths).pipe(
+    Layer.provide(Middleware.bodyLimit.layer),
+    Layer.provide(HttpServer.layerServices)
+  )
+
+/** Those alone that read through `RolloutReader`. */
+export const layerReading: Layer.Layer<never, never, HttpRouter.HttpRouter | Auth | RolloutReader> = Layer.mergeAll(
+  readingEndpoints,
   unknownPaths
 ).pipe(Layer.provide(Middleware.bodyLimit.layer), Layer.provide(HttpServer.layerServices))

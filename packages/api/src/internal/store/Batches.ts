@@ -144,9 +144,9 @@ export const make = Effect.fnUntraced(function* (
       from grp cross join numbered where grp.id = any(${ids}::bigint[])
     ), made as (
       insert into batch (
-        run_id, step, sequences, bytes, lease_token, lease_owner, lease_until, deliveries, created_at
+        run_id, step, sequences, bytes, groups, lease_token, lease_owner, lease_until, deliveries, created_at
       )
-      select ${runId}, step, ${batch_size}, (select sum(bytes) from taken), ${SecureRandom.uuidV7Unsafe()}::uuid, ${owner},
+      select ${runId}, step, ${batch_size}, (select sum(bytes) from taken), (select count(*) from taken), ${SecureRandom.uuidV7Unsafe()}::uuid, ${owner},
         ${until}, 1, ${now}
       from numbered
       returning id, step, lease_token

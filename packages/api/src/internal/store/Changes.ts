@@ -14,10 +14,18 @@ export interface Changes {
   readonly changed: (run: string) => void
   /** This process has changed how much waits, or who has which batch, and nothing else of the run. */
   readonly counted: (run: string) => void
+  /** This process has recorded metrics of the run. */
+  readonly measured: (run: string) => void
+  /** How often any run was changed by this process: whether it stands still tells who has time. */
+  readonly count: () => number
+  /** Of a run, or of what `metricsOf` names. */
   readonly stream: (run: string) => Stream.Stream<void>
 }
 
 const channel = "atropos"
+
+/** What listeners to a run's metrics listen to; no name of a run has a slash. */
+export const metricsOf = (run: string): string => `${run}/metrics`
 
 export const make = Effect.fnUntraced(function* (
   views: Views
@@ -27,6 +35,7 @@ export const make = Effect.fnUntraced(function* (
   const self = SecureRandom.uuidV7Unsafe()
   const topics = new Map<string, PubSub.PubSub<void>>()
   const untold = new Set<string>()
+  let count = 0
   const wake = yield* Queue.sliding<void>(1)
 
   const publish = (run: string): void => {
@@ -35,6 +44,7 @@ export const make = Effect.fnUntraced(function* (
   }
 
   const tellAll = (run: string): void => {
+    count++
     publish(run)
     if (database.kind === "pglite") return
     untold.add(run)
@@ -100,5 +110,5 @@ export const make = Effect.fnUntraced(function* (
       Effect.forkScoped
     )
   }
-  return { changed, counted, stream }
+  return { changed, counted, count: () => count, measured: (run) => tellAll(metricsOf(run)), stream }
 })

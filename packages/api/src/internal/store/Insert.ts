@@ -60,6 +60,10 @@ const columns = (items: ReadonlyArray<Item>) => ({
     "int2",
     items.map(({ stored }) => stored.encoding)
   ),
+  messages: Rows.array(
+    "bool",
+    items.map(({ submission }) => submission.hasMessages ?? null)
+  ),
   payloads: Rows.array(
     "bytea",
     items.map(({ stored }) => stored.bytes)
@@ -83,15 +87,17 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
         select nextval('grp_order') as id, i.*
         from unnest(
           ${given.env}::int[], ${given.sequences}::int[], ${given.tokens}::bigint[], ${given.scores}::text[],
-          ${given.means}::float8[], ${given.policySteps}::bigint[], ${given.keys}::uuid[], ${given.encodings}::smallint[]
+          ${given.means}::float8[], ${given.policySteps}::bigint[], ${given.keys}::uuid[], ${given.encodings}::smallint[],
+          ${given.messages}::bool[]
         ) with ordinality
-          as i (env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, position)
+          as i (env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, has_messages, position)
       ), stored as (
         insert into grp (
-          id, run_id, env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, place, encoding, payload,
-          created_at
+          id, run_id, env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, place, encoding,
+          has_messages, payload, created_at
         )
         select id, ${runId}, env_id, sequences, tokens, scores::float8[], score_mean, policy_step, submit_key, id, encoding,
+          has_messages,
           -- Taken last: payloads in what is materialized and sorted would be copied three times, and spill to disk.
           (${given.payloads}::bytea[])[position::int], ${now}
         from (
@@ -185,15 +191,16 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
     const [inserted] = yield* sql<{ count: number; is_current: boolean }>`
       with stored as (
         insert into grp (
-          id, run_id, env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, payload, created_at
+          id, run_id, env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, has_messages,
+          payload, created_at
         )
         select id, ${runId}, env_id, sequences, tokens, scores::float8[], score_mean, policy_step, submit_key, encoding,
-          payload, ${now}
+          has_messages, payload, ${now}
         from unnest(
           ${ids}::bigint[], ${given.env}::int[], ${given.sequences}::int[], ${given.tokens}::bigint[],
           ${given.scores}::text[], ${given.means}::float8[], ${given.policySteps}::bigint[], ${given.keys}::uuid[],
-          ${given.encodings}::smallint[], ${given.payloads}::bytea[]
-        ) as i (id, env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, payload)
+          ${given.encodings}::smallint[], ${given.messages}::bool[], ${given.payloads}::bytea[]
+        ) as i (id, env_id, sequences, tokens, scores, score_mean, policy_step, submit_key, encoding, has_messages, payload)
         where exists (select from run where run.id = ${runId} and ended_at is null)
         returning 1
       )

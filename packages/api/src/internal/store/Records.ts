@@ -1,24 +1,22 @@
-/** What is kept beside the queue: environments' saved state, metrics, and stored groups for browsing. */
+/** What is kept beside the queue: environments' saved state and reports, metrics, the text of tokens, the latest example. */
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import type { MetricsRow, RolloutRow, TrajectoryStoreShape } from "../../TrajectoryStore.ts"
+import { type TrajectoryStoreShape, UnknownEnvironment } from "../../TrajectoryStore.ts"
+import type { Changes } from "./Changes.ts"
 import * as Failure from "./Failure.ts"
 import * as Rows from "./Rows.ts"
 
+/** First key of the advisory locks that order metrics; the second is the run's id. */
+const metricsLock = 4_190_771
+
 export type Records = Pick<
   TrajectoryStoreShape,
-  "loadState" | "saveState" | "recordMetrics" | "metrics" | "rollouts" | "rollout" | "latest"
+  "loadState" | "saveState" | "recordMetrics" | "recordPieces" | "recordReport" | "latest"
 >
 
-interface BrowseRow extends Rows.EnvelopeRow {
-  readonly environment: string | null
-  readonly step: bigint | null
-  readonly state: RolloutRow["state"]
-}
-
-const isId = (id: string) => /^\d{1,18}$/.test(id)
-
-export const make = Effect.gen(function* () {
+export const make = Effect.fnUntraced(function* (
+  changes: Changes
+): Effect.fn.Return<Records, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
   const loadState: Records["loadState"] = Effect.fn("PgTrajectoryStore.loadState")(function* (run, environmentName) {
@@ -45,76 +43,41 @@ export const make = Effect.gen(function* () {
     { source, step, values }
   ) {
     const now = new Date(yield* Clock.currentTimeMillis)
+    // One after the other within a run: who reads after a row must not miss one with a lower id that is committed later.
     yield* sql`
+        with target as materialized (
+          select id, pg_advisory_xact_lock(${metricsLock}, id) from run where name = ${run} and ended_at is null
+        )
         insert into metric (run_id, source, step, recorded_at, readings)
-        select id, ${source}, ${step}, ${now}, ${JSON.stringify(values)}::json
-        from run where name = ${run} and ended_at is null`
+        select id, ${source}, ${step}, ${now}, ${JSON.stringify(values)}::json from target`
+    changes.measured(run)
   }, Failure.orStoreError)
 
-  const metrics: Records["metrics"] = Effect.fn("PgTrajectoryStore.metrics")(function* (
+  const recordPieces: Records["recordPieces"] = Effect.fn("PgTrajectoryStore.recordPieces")(function* (run, pieces) {
+    if (pieces.size === 0) return
+    const ids = Rows.array("int4", [...pieces.keys()])
+    const texts = Rows.array("text", [...pieces.values()].map(storable))
+    yield* sql`
+      insert into piece (run_id, token_id, text)
+      select run.id, i.token_id, i.text from run, unnest(${ids}::int[], ${texts}::text[]) as i (token_id, text)
+      where run.name = ${run} and ended_at is null
+      order by token_id on conflict do nothing`
+  }, Failure.orStoreError)
+
+  const recordReport: Records["recordReport"] = Effect.fn("PgTrajectoryStore.recordReport")(function* (
     run,
-    { fromStep, limit, source }
+    envId,
+    report
   ) {
-    const rows = yield* sql<{ source: string; step: bigint; recorded_at: Date; readings: MetricsRow["values"] }>`
-      select source, step, recorded_at, readings from metric
-      where run_id in (select id from run where name = ${run} and ended_at is null)
-        and (${source ?? null}::text is null or source = ${source ?? null})
-        and (${fromStep ?? null}::bigint is null or step >= ${fromStep ?? null})
-      order by id limit ${limit}`
-    return rows.map(({ readings, recorded_at, source, step }) => ({
-      source,
-      step: Number(step),
-      at: recorded_at.getTime(),
-      values: readings
-    }))
-  }, Failure.orStoreError)
-
-  const rollouts: Records["rollouts"] = Effect.fn("PgTrajectoryStore.rollouts")(function* (run, filter) {
-    const { before, environment, limit, scoreFrom, scoreTo, stepFrom, stepTo } = filter
-    if (before !== undefined && !isId(before)) return { rows: [], next: null }
-    const hasStep = stepFrom !== undefined || stepTo !== undefined
-    const rows = yield* sql<BrowseRow>`
-      select grp.id, grp.env_id, grp.sequences, grp.tokens, grp.scores, grp.policy_step, grp.created_at,
-        env.name as environment, batch.step,
-        case
-          when batch.acked_at is not null then 'consumed'
-          when batch.lease_until is not null then 'leased'
-          when batch.id is not null then 'formed'
-          when grp.place is null then 'buffered'
-          else 'queued'
-        end as state
-      from grp
-        join run on run.id = grp.run_id
-        left join batch on batch.id = grp.batch_id
-        left join env on env.run_id = grp.run_id and env.env_id = grp.env_id
-      where ${sql.and([
-        sql`run.name = ${run}`,
-        sql`(run.ended_at is null or grp.batch_id is not null)`,
-        ...(before === undefined ? [] : [sql`grp.id < ${before}::bigint`]),
-        ...(environment === undefined ? [] : [sql`env.name = ${environment}`]),
-        ...(hasStep ? [sql`batch.step is not null`] : []),
-        ...(stepFrom === undefined ? [] : [sql`batch.step >= ${stepFrom}`]),
-        ...(stepTo === undefined ? [] : [sql`batch.step <= ${stepTo}`]),
-        ...(scoreFrom === undefined ? [] : [sql`grp.score_mean >= ${scoreFrom}::float8`]),
-        ...(scoreTo === undefined ? [] : [sql`grp.score_mean <= ${scoreTo}::float8`])
-      ])}
-      order by grp.id desc limit ${limit + 1}`
-    const page = rows.slice(0, limit).map((row): RolloutRow => ({
-      ...Rows.toEnvelope(row),
-      environment: row.environment,
-      step: row.step === null ? null : Number(row.step),
-      state: row.state
-    }))
-    return { rows: page, next: rows.length > limit ? (page.at(-1)?.id ?? null) : null }
-  }, Failure.orStoreError)
-
-  const rollout: Records["rollout"] = Effect.fn("PgTrajectoryStore.rollout")(function* (run, id) {
-    if (!isId(id)) return Option.none()
-    const [row] = yield* sql<Rows.GroupRow>`
-      select grp.id, env_id, sequences, tokens, scores, policy_step, grp.created_at, encoding, payload
-      from grp join run on run.id = grp.run_id
-      where grp.id = ${id}::bigint and run.name = ${run} and (run.ended_at is null or grp.batch_id is not null)`
-    return row === undefined ? Option.none() : Option.some(yield* Rows.toStoredGroup(row))
+    const now = new Date(yield* Clock.currentTimeMillis)
+    const kept = yield* sql`
+      insert into env_report (run_id, env_id, reported_at, report)
+      select run_id, env_id, ${now}, ${JSON.stringify(report)}::json
+      from env join run on run.id = env.run_id
+      where run.name = ${run} and ended_at is null and env_id = ${Rows.toEnvColumn(envId)}
+      on conflict (run_id, env_id) do update set reported_at = excluded.reported_at, report = excluded.report
+      returning env_id`
+    if (kept.length === 0) return yield* new UnknownEnvironment({ run, envId })
   }, Failure.orStoreError)
 
   const latest: Records["latest"] = Effect.fn("PgTrajectoryStore.latest")(function* (run) {
@@ -128,5 +91,8 @@ export const make = Effect.gen(function* () {
     return row === undefined ? Option.none() : Option.some(yield* Rows.toStoredGroup(row))
   }, Failure.orStoreError)
 
-  return { loadState, saveState, recordMetrics, metrics, rollouts, rollout, latest } satisfies Records
+  return { loadState, saveState, recordMetrics, recordPieces, recordReport, latest } satisfies Records
 })
+
+/** Postgres has no NUL in a text. */
+const storable = (text: string): string => text.replaceAll("\0", "\u2400")

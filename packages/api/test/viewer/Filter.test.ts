@@ -1,0 +1,55 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as Filter from "../../viewer/src/groups/list/Filter.ts"
+
+const bound = Schema.NullOr(Schema.Finite)
+const step = Schema.NullOr(Schema.Int)
+const Filters = Schema.Struct({
+  environment: Schema.NullOr(Schema.NonEmptyString),
+  stepFrom: step,
+  stepTo: step,
+  scoreFrom: bound,
+  scoreTo: bound,
+  text: Schema.String
+})
+
+const address = (filter: Filter.Filter): URLSearchParams => {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(Filter.toSearch(filter))) {
+    if (value !== null) search.set(name, String(value))
+  }
+  return new URLSearchParams(search.toString())
+}
+
+describe("Filter", () => {
+  it.prop("comes back from the address as it was", [Filters], ([filter]) => {
+    // -0 is 0 in an address; lone halves of surrogate pairs cannot stand in one.
+    const known = JSON.parse(JSON.stringify({ ...filter, text: filter.text.toWellFormed() })) as Filter.Filter
+    if (filter.environment?.isWellFormed() === false) return
+    assert.deepStrictEqual(Filter.fromSearch(address(known)), {
+      ...known,
+      text: known.text.slice(0, Filter.longestText)
+    })
+  })
+
+  it("takes parameters that make no sense as not given", () => {
+    const search = new URLSearchParams("step_from=x&step_to=&score_from=NaN&score_to=1e999&environment=")
+    assert.deepStrictEqual(Filter.fromSearch(search), Filter.none)
+  })
+
+  it("asks the service for what is given only, steps as whole numbers", () => {
+    const filter = Filter.fromSearch(new URLSearchParams("step_from=2.9&score_to=-0.5&text=%20a%20b%20"))
+    assert.deepStrictEqual(Filter.toQuery(filter), { step_from: 2, score_to: -0.5, text: "a b" })
+    assert.deepStrictEqual(Filter.toQuery(Filter.none), {})
+  })
+
+  it("counts kinds of filters, not fields", () => {
+    assert.strictEqual(Filter.active({ ...Filter.none, stepFrom: 1, stepTo: 2, text: " " }), 1)
+    assert.strictEqual(Filter.active({ ...Filter.none, scoreTo: 0, environment: "a", text: "b" }), 3)
+  })
+
+  it("says of a range that runs backwards what is wrong with it", () => {
+    assert.strictEqual(Filter.problemOf({ ...Filter.none, stepFrom: 3, stepTo: 2 }), "Steps run from 3 down to 2.")
+    assert.isNull(Filter.problemOf({ ...Filter.none, scoreFrom: 1, scoreTo: 1 }))
+  })
+})

@@ -1,0 +1,138 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as Group from "../../viewer/src/groups/Group.ts"
+
+const chat = (...turns: ReadonlyArray<string>) =>
+  turns.map((content, index) => ({ role: index % 2 === 0 ? "user" : "assistant", content }))
+
+const wire = (fields: object) => ({
+  tokens: [[1], [2], [3]],
+  masks: [[-100], [2], [3]],
+  scores: [0, 1, 0.5],
+  messages: null,
+  ...fields
+})
+
+const read = (fields: object): Group.Group => {
+  const group = Group.read(wire(fields))
+  assert.isNotNull(group)
+  return group
+}
+
+describe("Group.read", () => {
+  it("takes a field of another form as absent, and keeps the rest", () => {
+    const group = read({
+      tokens: [[1, 2], "x", null],
+      masks: 7,
+      messages: "no",
+      overrides: [null, { finish_reason: "length" }]
+    })
+    assert.deepStrictEqual(
+      group.rollouts.map(({ finishReason, messages, score, tokens }) => ({ finishReason, messages, score, tokens })),
+      [
+        { finishReason: null, messages: null, score: 0, tokens: [1, 2] },
+        { finishReason: "length", messages: null, score: 1, tokens: [] },
+        { finishReason: null, messages: null, score: 0.5, tokens: [] }
+      ]
+    )
+  })
+
+  it("has nothing to show of what is no group", () => {
+    for (const value of [null, 3, "group", [], {}, { tokens: [] }]) assert.isNull(Group.read(value))
+  })
+
+  it("gives every rollout its score relative to the group's, as a trainer without other settings does", () => {
+    // mean 0.5, std sqrt(1/6)
+    const advantages = read({}).rollouts.map(({ advantage }) => advantage ?? Number.NaN)
+    assert.closeTo(advantages[1]!, 0.5 / Math.sqrt(1 / 6), 1e-6)
+    assert.closeTo(
+      advantages.reduce((sum, advantage) => sum + advantage),
+      0,
+      1e-6
+    )
+    assert.deepStrictEqual(
+      read({ scores: [2, 2, 2] }).rollouts.map(({ advantage }) => advantage),
+      [0, 0, 0]
+    )
+    assert.strictEqual(read({ overrides: [{}, { set_advantage_to_zero: true }, {}] }).rollouts[1]!.advantage, 0)
+  })
+
+  it("gives pictures to the rollouts where there is one entry for each, else to the group", () => {
+    const png = "iVBORw0KGgoAAAA="
+    assert.deepStrictEqual(
+      read({ images: [png, [png, png], null] }).rollouts.map(({ images }) => images.length),
+      [1, 2, 0]
+    )
+    const shared = read({ images: png })
+    assert.strictEqual(shared.images.length, 1)
+    assert.deepStrictEqual(
+      shared.rollouts.map(({ images }) => images.length),
+      [0, 0, 0]
+    )
+  })
+})
+
+describe("Group.ordered", () => {
+  it.prop("puts better scores first, ties in the group's order", [Schema.Array(Schema.Int)], ([scores]) => {
+    if (scores.length === 0) return
+    const rollouts = Group.ordered(read({ tokens: scores.map(() => [1]), scores }))
+    assert.deepStrictEqual(
+      rollouts.map(({ index }) => index).toSorted((a, b) => a - b),
+      [...scores.keys()]
+    )
+    for (const [place, { index, score }] of rollouts.entries()) {
+      const next = rollouts[place + 1]
+      if (next === undefined) continue
+      assert.isAtLeast(score!, next.score!)
+      if (score === next.score) assert.isBelow(index, next.index)
+    }
+  })
+
+  it("puts rollouts without a score last", () => {
+    assert.deepStrictEqual(
+      Group.ordered(read({ scores: [-5] })).map(({ index }) => index),
+      [0, 1, 2]
+    )
+  })
+})
+
+describe("Group.sharedMessages", () => {
+  const shared = (...chats: ReadonlyArray<unknown>) =>
+    Group.sharedMessages(read({ tokens: chats.map(() => [1]), scores: chats.map(() => 0), messages: chats }))
+
+  it("is what all rollouts begin with", () => {
+    assert.strictEqual(shared(chat("q", "a", "b", "c"), chat("q", "a", "b", "d")), 3)
+    assert.strictEqual(shared(chat("q", "a"), chat("p", "a")), 0)
+  })
+
+  it("leaves every rollout a message of its own", () => {
+    assert.strictEqual(shared(chat("q", "a"), chat("q", "a")), 1)
+    assert.strictEqual(shared(chat("q"), chat("q", "a")), 0)
+    assert.strictEqual(shared(chat("q", "a"), null), 0)
+  })
+
+  it("is what stands before the first answer where there is one rollout", () => {
+    assert.strictEqual(shared(chat("q", "a", "b", "c")), 1)
+  })
+})
+
+describe("Group.jsonOfRollout", () => {
+  it("keeps of every field with an entry per sequence that entry, and the others whole", () => {
+    const group = wire({
+      group_overrides: { a: 1 },
+      env_id: 4,
+      images: ["x"],
+      overrides: [{ b: 0 }, { b: 1 }, { b: 2 }]
+    })
+    assert.deepStrictEqual(Group.jsonOfRollout(group, 1), {
+      tokens: [[2]],
+      masks: [[2]],
+      scores: [1],
+      messages: null,
+      group_overrides: { a: 1 },
+      env_id: 4,
+      images: ["x"],
+      overrides: [{ b: 1 }]
+    })
+  })
+})

@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as Headline from "../../viewer/src/run/Headline.ts"
+import * as MetricTable from "../../viewer/src/run/MetricTable.ts"
+
+const steps = (rewards: ReadonlyArray<number>) =>
+  MetricTable.make(
+    rewards.map((reward, index) => ({
+      source: "trainer",
+      step: index + 1,
+      at: index * 4000,
+      values: { "reward/mean": reward, "train/step_time": 3, "train/tokens_per_second": 1000 }
+    }))
+  )
+
+const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
+
+describe("Headline", () => {
+  const Rewards = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: -100, maximum: 100 }))).check(
+    Schema.isBetweenLength(2, 60)
+  )
+  it.prop("compares the last steps with as many before them, and with as many at the start", [Rewards], ([rewards]) => {
+    const { reward } = Headline.of(steps(rewards), 0)
+    const window = Math.min(10, Math.floor(rewards.length / 2))
+    assert.closeTo(reward!.now, mean(rewards.slice(-window)), 1e-9)
+    assert.closeTo(reward!.before, mean(rewards.slice(-2 * window, -window)), 1e-9)
+    assert.closeTo(reward!.start, mean(rewards.slice(0, window)), 1e-9)
+  })
+
+  it("tells how far a run is and how long it will take", () => {
+    const { elapsed, remaining, step, stepTime, tokensPerSecond } = Headline.of(steps([0, 1, 0, 1]), 10)
+    assert.deepStrictEqual([step, elapsed, stepTime, tokensPerSecond, remaining], [4, 12, 3, 1000, 18])
+    assert.isNull(Headline.of(steps([0, 1]), 2).remaining)
+    assert.isNull(Headline.of(steps([0, 1]), -1).totalSteps)
+  })
+
+  it("takes the environment's scores where the trainer records none", () => {
+    const table = MetricTable.make([{ source: "sorting", step: 3, at: 5, values: { "train/scores_mean": 0.5 } }])
+    assert.deepStrictEqual(Headline.of(table, 0).reward, { now: 0.5, before: 0.5, start: 0.5 })
+    assert.strictEqual(Headline.of(table, 0).step, 3)
+  })
+
+  it("tells the latest evaluation", () => {
+    const table = MetricTable.make([
+      { source: "sorting", step: 1, at: 5, values: { "eval/percent_correct": 0.2, "eval/mean_score": 9 } },
+      { source: "sorting", step: 4, at: 6, values: { "eval/percent_correct": 0.4, "eval/mean_score": 9 } }
+    ])
+    assert.deepStrictEqual(Headline.of(table, 0).evaluation, { name: "eval/percent_correct", value: 0.4, step: 4 })
+  })
+
+  it("knows nothing of an empty run", () => {
+    assert.deepStrictEqual(new Set(Object.values(Headline.of(MetricTable.make(), 0))), new Set([null]))
+  })
+})

@@ -1,0 +1,123 @@
+import { assert, describe, it } from "@effect/vitest"
+import { gzipSync } from "node:zlib"
+import * as InlineSource from "../../viewer/src/source/InlineSource.ts"
+import { SourceError } from "../../viewer/src/source/Source.ts"
+import type { RolloutRow, StaticData } from "../../viewer/src/source/Wire.ts"
+
+const row = (id: number, fields: Partial<RolloutRow> = {}): RolloutRow => ({
+  id: String(id),
+  environment: id % 2 === 0 ? "even" : "odd",
+  env_id: 0,
+  step: id,
+  state: "consumed",
+  created_at: 0,
+  sequences: 2,
+  tokens: 4,
+  scores: [0, id / 10],
+  policy_step: null,
+  preview: null,
+  ...fields
+})
+
+const group = (content: string) => ({ tokens: [[1]], scores: [0], messages: [[{ role: "user", content }]] })
+
+const data: StaticData = {
+  title: "Saved",
+  runs: [
+    {
+      name: "a",
+      rows: [5, 4, 3, 2, 1].map((id) => row(id, id === 1 ? { step: null } : {})),
+      groups: { 5: group("Five apples, says Liam."), 4: group("four pears"), 3: group("LIAM says nothing") },
+      pieces: { 7: "x" },
+      metrics: [1, 2, 3].map((id) => ({
+        id: String(id),
+        source: id === 2 ? "even" : "trainer",
+        step: id,
+        at: 0,
+        values: { loss: id }
+      }))
+    },
+    { name: "b", rows: [], groups: {} }
+  ]
+}
+
+const packed = (value: unknown) => gzipSync(JSON.stringify(value)).toString("base64")
+
+const ids = async (query: Parameters<ReturnType<typeof InlineSource.make>["browse"]>[1]) => {
+  const { rows } = await InlineSource.make(data).browse("a", query)
+  return rows.map(({ id }) => id).join("")
+}
+
+const kind = (asked: Promise<unknown>) =>
+  asked.then(
+    () => "came",
+    (cause: unknown) => (cause instanceof SourceError ? cause.kind : "other")
+  )
+
+describe("InlineSource", () => {
+  it("reads what a page carries", async () => {
+    const source = await InlineSource.open(packed(data))
+    assert.isFalse(source.isLive)
+    assert.strictEqual(source.title, "Saved")
+    assert.deepStrictEqual(
+      (await source.runs()).map(({ current_step, name }) => [name, current_step]),
+      [
+        ["a", 5],
+        ["b", 0]
+      ]
+    )
+    assert.deepStrictEqual(await source.pieces("a", [7]), { 7: "x" })
+    assert.deepStrictEqual((await source.rollout("a", "4")).group, group("four pears"))
+    assert.deepStrictEqual(await source.environmentNames("a"), ["odd", "even"])
+  })
+
+  it("says of a page that was cut short what is wrong", async () => {
+    for (const text of [packed(data).slice(0, 80), "%%%", packed("no runs").slice(4)]) {
+      const problem = await InlineSource.open(text).then(
+        () => null,
+        (cause: unknown) => cause
+      )
+      assert.instanceOf(problem, SourceError)
+      assert.include(problem.message, "cannot be read")
+    }
+  })
+
+  it("pages through the rows, and tells the total on the first page only", async () => {
+    const source = InlineSource.make(data)
+    const first = await source.browse("a", { limit: 2 })
+    assert.deepStrictEqual([first.rows.map(({ id }) => id), first.next, first.total], [["5", "4"], "4", 5])
+    const second = await source.browse("a", { limit: 2, before: first.next! })
+    assert.deepStrictEqual([second.rows.map(({ id }) => id), second.next, second.total], [["3", "2"], "2", null])
+    const last = await source.browse("a", { limit: 2, before: second.next! })
+    assert.deepStrictEqual([last.rows.map(({ id }) => id), last.next], [["1"], null])
+  })
+
+  it("filters as the service does: bounds are included, the score is the mean, no step is in no range", async () => {
+    assert.strictEqual(await ids({ environment: "even" }), "42")
+    assert.strictEqual(await ids({ step_to: 3 }), "32")
+    assert.strictEqual(await ids({ score_from: 0.15, score_to: 0.2 }), "43")
+  })
+
+  it("finds words by their beginnings and phrases by whole words", async () => {
+    assert.strictEqual(await ids({ text: "liam say" }), "53")
+    assert.strictEqual(await ids({ text: '"says liam"' }), "5")
+    assert.strictEqual(await ids({ text: '"says lia"' }), "")
+    assert.strictEqual(await ids({ text: "iam" }), "")
+    assert.strictEqual(await ids({ text: "user" }), "")
+  })
+
+  it("gives metrics after a row, of a source, from a step on", async () => {
+    const source = InlineSource.make(data)
+    const steps = async (query: object) => (await source.metrics("a", query)).metrics.map(({ step }) => step)
+    assert.deepStrictEqual(await steps({}), [1, 2, 3])
+    assert.deepStrictEqual(await steps({ after: "1", source: "trainer" }), [3])
+    assert.deepStrictEqual(await steps({ from_step: 3 }), [3])
+  })
+
+  it("has no service's things, nor runs and groups it was not given", async () => {
+    const source = InlineSource.make(data)
+    assert.strictEqual(await kind(source.batches("a")), "static")
+    assert.strictEqual(await kind(source.browse("c", {})), "not-found")
+    assert.strictEqual(await kind(source.rollout("a", "9")), "not-found")
+  })
+})

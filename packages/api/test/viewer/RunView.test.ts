@@ -1,0 +1,126 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as PageView from "../../viewer/src/run/PageView.ts"
+import * as quantity from "../../viewer/src/run/quantity.ts"
+import * as scales from "../../viewer/src/run/scales.ts"
+import * as shares from "../../viewer/src/service/shares.ts"
+
+const search = (parameters: { readonly [name: string]: string | number | null }) =>
+  new URLSearchParams(
+    Object.entries(parameters).flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]]))
+  )
+
+describe("PageView", () => {
+  const View = Schema.Struct({
+    others: Schema.Array(Schema.String.check(Schema.isPattern(/^[\w.-]{1,12}$/))),
+    axis: Schema.Literals(["step", "time"]),
+    smoothing: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 99 })),
+    isLogX: Schema.Boolean,
+    isLogY: Schema.Boolean,
+    range: Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: -1000, maximum: 1000 })))
+  })
+  it.prop("comes back from the address as it went in", [View], ([{ range, smoothing, ...rest }]) => {
+    const view: PageView.PageView = {
+      ...rest,
+      smoothing: smoothing / 100,
+      range: range === null ? null : [range, range + 7.5]
+    }
+    assert.deepStrictEqual(PageView.read(search(PageView.write(view))), view)
+  })
+
+  it("takes what makes no sense as if it were not there", () => {
+    const view = PageView.read(new URLSearchParams("x=sideways&smooth=7&from=9&to=3&log=z&with=,,b"))
+    assert.deepStrictEqual(view, {
+      others: ["b"],
+      axis: "step",
+      smoothing: PageView.greatestSmoothing,
+      isLogX: false,
+      isLogY: false,
+      range: null
+    })
+  })
+})
+
+describe("quantity", () => {
+  it("writes values with their units", () => {
+    const written = [
+      quantity.quantity(0.1234, "share"),
+      quantity.quantity(0.035, "seconds"),
+      quantity.quantity(23_456, "perSecond"),
+      quantity.quantity(1.25e-9, "nats"),
+      quantity.duration(75),
+      quantity.duration(7260),
+      quantity.duration(3 * 86_400),
+      quantity.change(0.123),
+      quantity.change(-2),
+      quantity.change(0)
+    ]
+    assert.deepStrictEqual(written, [
+      "12.3%",
+      "35 ms",
+      "23.5k/s",
+      "1.25e-9",
+      "1 min 15 s",
+      "2 h 1 min",
+      "3 d",
+      "+0.12",
+      "−2",
+      "±0"
+    ])
+  })
+})
+
+const environment = (env_id: number, weight: number, connected: boolean) => ({ env_id, weight, connected })
+
+describe("shares", () => {
+  it("divides the batches among those that are connected, by weight", () => {
+    const all = [environment(0, 2, true), environment(1, 1, true), environment(2, 5, false)]
+    assert.deepStrictEqual(
+      all.map((environment) => shares.dueShare(environment, all)),
+      [2 / 3, 1 / 3, null]
+    )
+    assert.isNull(shares.dueShare(environment(0, 0, true), [environment(0, 0, true)]))
+  })
+
+  it("tells a lease that ran out from one that lasts", () => {
+    const batches = [
+      { state: "leased", lease_until: 99 },
+      { state: "leased", lease_until: 101 },
+      { state: "acked", lease_until: 50 },
+      { state: "free", lease_until: null }
+    ] as const
+    assert.deepStrictEqual(
+      [...shares.countStates(batches, 100)],
+      [
+        ["expired", 1],
+        ["leased", 1],
+        ["acked", 1],
+        ["free", 1]
+      ]
+    )
+  })
+})
+
+describe("scales", () => {
+  const value = Schema.Finite.check(Schema.isBetween({ minimum: -1e9, maximum: 1e9 }))
+  it.prop(
+    "hold all values, have a length, and end at zero where no value is beyond",
+    [value, value],
+    ([one, other]) => {
+      const [min, max] = [Math.min(one, other), Math.max(one, other)]
+      const [low, high] = scales.rangeOfY(min, max)
+      assert.isTrue(low <= min && high >= max && low < high)
+      assert.isTrue(min < 0 || low >= 0)
+      assert.isTrue(max > 0 || high <= 0 || (min === 0 && max === 0))
+    }
+  )
+
+  it("label ticks in units that fit", () => {
+    assert.deepStrictEqual(scales.ticksX([0, 5000, 10_000], "step"), ["0", "5000", "10k"])
+    assert.deepStrictEqual(scales.ticksX([0, 5400, 10_800], "time"), ["0 h", "1.5 h", "3 h"])
+    assert.deepStrictEqual(scales.ticksX([0, 90, 180], "time"), ["0 min", "1.5 min", "3 min"])
+    assert.deepStrictEqual(scales.ticksY([0, 0.1 + 0.2, null], "number"), ["0", "0.3", ""])
+    assert.deepStrictEqual(scales.ticksY([-0.002, 0.0005], "nats"), ["-2e-3", "5e-4"])
+    assert.deepStrictEqual(scales.ticksY([0, 0.25], "share"), ["0%", "25%"])
+  })
+})

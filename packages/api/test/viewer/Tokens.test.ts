@@ -1,0 +1,155 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as Group from "../../viewer/src/groups/Group.ts"
+import * as heat from "../../viewer/src/groups/tokens/heat.ts"
+import { columnsOf, inLine, layOut, lineOf } from "../../viewer/src/groups/tokens/lines.ts"
+import * as TokenModel from "../../viewer/src/groups/tokens/TokenModel.ts"
+
+const model = (fields: object, pieces = {}) => {
+  const group = Group.read({ tokens: [[5, 6, 7]], masks: [[-100, 6, 7]], scores: [1], ...fields })
+  assert.isNotNull(group)
+  return TokenModel.make(group.rollouts[0]!, pieces)
+}
+
+const trained = ({ length, token }: TokenModel.TokenModel) =>
+  Array.from({ length }, (_, index) => token(index).isTrained)
+
+describe("TokenModel", () => {
+  it("reads masks as the trainer does: -100, or zeros and ones that are not the tokens", () => {
+    assert.deepStrictEqual(trained(model({})), [false, true, true])
+    assert.deepStrictEqual(trained(model({ masks: [[0, 1, 0]] })), [false, true, false])
+    assert.deepStrictEqual(trained(model({ tokens: [[0, 1, 0]], masks: [[0, 1, 0]] })), [true, true, true])
+    assert.deepStrictEqual(trained(model({ masks: [[-100]] })), [false, false, false])
+  })
+
+  it("knows no logprob of tokens that were not sampled", () => {
+    const { meanLogprob, token } = model({ inference_logprobs: [[1, -0.5, 0.0001]] })
+    assert.deepStrictEqual(
+      [0, 1, 2].map((index) => token(index).logprob),
+      [null, -0.5, 0.0001]
+    )
+    assert.closeTo(meanLogprob!, (-0.5 + 0.0001) / 2, 1e-9)
+    assert.isNull(model({}).meanLogprob)
+  })
+
+  it("takes advantages per token where they are given, else the rollout's where trained", () => {
+    const scores = {
+      tokens: [
+        [5, 6],
+        [5, 6]
+      ],
+      masks: [
+        [-100, 6],
+        [5, 6]
+      ],
+      scores: [1, 0]
+    }
+    assert.deepStrictEqual(
+      [0, 1].map((index) => model(scores).token(index).advantage?.toFixed(3)),
+      [undefined, "1.000"]
+    )
+    const own = model({ advantages: [[0.5, -2, 0]] })
+    assert.deepStrictEqual(
+      [0, 1, 2].map((index) => own.token(index).advantage),
+      [0.5, -2, 0]
+    )
+    assert.strictEqual(own.largestAdvantage, 2)
+  })
+
+  it("names the teacher's candidates, likeliest first", () => {
+    const { token } = model(
+      { distill_token_ids: [[[5, 9], [6], []]], distill_logprobs: [[[-3, -0.1], [0], []]] },
+      { 9: "x" }
+    )
+    assert.deepStrictEqual(token(0).candidates, [
+      { id: 9, text: "x", logprob: -0.1 },
+      { id: 5, text: null, logprob: -3 }
+    ])
+    assert.deepStrictEqual(token(2).candidates, [])
+  })
+
+  it("makes the text of runs of tokens, and says where nobody told it", () => {
+    const group = Group.read({ tokens: [[5, 6, 7]], masks: [[-100, 6, 7]], scores: [1] })!
+    assert.deepStrictEqual(TokenModel.runsOf(group.rollouts[0]!, { 6: "a" }), [
+      { isTrained: false, text: "⟨5⟩", unknown: true },
+      { isTrained: true, text: "a⟨7⟩", unknown: false }
+    ])
+  })
+})
+
+describe("TokenModel.label", () => {
+  it("shows every character, those that print nothing too", () => {
+    assert.strictEqual(TokenModel.visible(" a\n\t\r"), " a↵⇥␍")
+    assert.strictEqual(TokenModel.visible("\u202e\u0000"), "⟨202E⟩⟨0000⟩")
+    assert.strictEqual(TokenModel.visible(""), "∅")
+    assert.strictEqual(TokenModel.label({ id: 7, text: null }), "#7")
+    assert.strictEqual(TokenModel.label({ id: 7, text: "x".repeat(1000) }).length, 48)
+  })
+})
+
+const widths = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 30 })))
+const columns = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 40 }))
+
+describe("lines", () => {
+  it.prop(
+    "hold every token once, in order, within the width",
+    [widths, columns, widths],
+    ([widths, columns, feeds]) => {
+      const endsLine = (index: number) => feeds.includes(index)
+      const lines = layOut(widths.length, columns, (index) => widths[index]!, endsLine)
+      assert.deepStrictEqual(
+        lines.flatMap(({ from, to }) => Array.from({ length: to - from }, (_, at) => from + at)),
+        [...widths.keys()]
+      )
+      for (const [at, { from, to }] of lines.entries()) {
+        const width = widths.slice(from, to).reduce((sum, width) => sum + width, 0)
+        assert.isTrue(width <= columns || to - from === 1)
+        for (let index = from; index < to; index++) {
+          assert.strictEqual(lineOf(lines, index), at)
+          assert.isTrue(!endsLine(index) || index === to - 1)
+        }
+      }
+    }
+  )
+
+  it.prop(
+    "take the cursor to the line above or below, and stop at the ends",
+    [widths, columns],
+    ([widths, columns]) => {
+      const lines = layOut(
+        widths.length,
+        columns,
+        (index) => widths[index]!,
+        () => false
+      )
+      for (const index of widths.keys()) {
+        const below = inLine(lines, index, 1)
+        assert.strictEqual(lineOf(lines, below), Math.min(lines.length - 1, lineOf(lines, index) + 1))
+        assert.strictEqual(lineOf(lines, inLine(lines, index, -1)), Math.max(0, lineOf(lines, index) - 1))
+      }
+    }
+  )
+
+  it("counts two columns for wide characters", () => {
+    assert.strictEqual(columnsOf("abc↵"), 4)
+    assert.strictEqual(columnsOf("日本"), 4)
+    assert.strictEqual(columnsOf("a😀"), 3)
+  })
+})
+
+describe("heat", () => {
+  const logprob = Schema.Finite.check(Schema.isBetween({ minimum: -1e6, maximum: 0 }))
+  it.prop("is stronger the unlikelier a token was, within bounds", [logprob, logprob], ([a, b]) => {
+    const of = (logprob: number) => heat.strength({ ...model({}).token(0), logprob }, "logprob", 1) ?? Number.NaN
+    for (const value of [of(a), of(b)]) assert.isTrue(value >= -1 && value <= 0)
+    if (a < b) assert.isAtMost(of(a), of(b))
+  })
+
+  it("offers the colourings that say something", () => {
+    assert.deepStrictEqual(heat.available(model({})), ["advantage", "mask"])
+    assert.deepStrictEqual(
+      heat.available(model({ inference_logprobs: [[1, -1, -1]], ref_logprobs: [[1, -1, -1]], scores: [0] })),
+      ["logprob", "reference", "mask"]
+    )
+  })
+})

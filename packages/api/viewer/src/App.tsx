@@ -1,0 +1,31 @@
+/** The pages and their addresses. */
+import { Route, Router, Switch } from "wouter"
+import { GroupPage } from "./groups/GroupPage.tsx"
+import { GroupsPage } from "./groups/GroupsPage.tsx"
+import { Layout } from "./layout/Layout.tsx"
+import { NotFound } from "./layout/NotFound.tsx"
+import { useHashLocation } from "./route/useHash.ts"
+import { RunPage } from "./run/RunPage.tsx"
+import { ServicePage } from "./service/ServicePage.tsx"
+import type { Source } from "./source/Source.ts"
+import { SourceProvider } from "./state/SourceContext.tsx"
+import { RunProvider } from "./state/useRun.tsx"
+
+export const App = ({ source }: { readonly source: Source }) => (
+  // oxlint-disable-next-line react/hooks -- wouter takes its location as a hook
+  <Router hook={useHashLocation}>
+    <SourceProvider source={source}>
+      <RunProvider>
+        <Layout>
+          <Switch>
+            <Route path="/" component={RunPage} />
+            <Route path="/groups" component={GroupsPage} />
+            <Route path="/groups/:run/:id" component={GroupPage} />
+            <Route path="/service" component={ServicePage} />
+            <Route component={NotFound} />
+          </Switch>
+        </Layout>
+      </RunProvider>
+    </SourceProvider>
+  </Router>
+)

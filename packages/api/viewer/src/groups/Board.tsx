@@ -1,0 +1,131 @@
+/**
+ * The rollouts of a group side by side, best first, under the prompt they share. Columns out of view are not drawn.
+ */
+import { useVirtualizer } from "@tanstack/react-virtual"
+import { type ReactNode, useEffect, useLayoutEffect, useMemo, useState } from "react"
+import { useHeight, useWidth } from "../ui/useSize.ts"
+import { useShortcuts } from "../ui/useShortcuts.tsx"
+import { type Group, type Rollout, sharedMessages } from "./Group.ts"
+import { Messages } from "./message/MessageView.tsx"
+import { Pictures } from "./message/Picture.tsx"
+import { RolloutHead } from "./RolloutHead.tsx"
+import { TokenText } from "./tokens/TokenText.tsx"
+
+interface Props {
+  readonly run: string
+  readonly id: string
+  readonly raw: unknown
+  readonly group: Group
+  /** In the order shown. */
+  readonly rollouts: ReadonlyArray<Rollout>
+  /** Place of the rollout that is looked at; null: none in particular. */
+  readonly current: number | null
+}
+
+const gap = 12
+const narrowest = 330
+const widest = 880
+
+/** Columns share the width while each can be read; on a phone one fills it, and the next one shows its edge. */
+const columnWidth = (width: number, count: number): number =>
+  count === 1
+    ? Math.min(width - 2 * gap, widest)
+    : Math.min(widest, Math.max(Math.min(narrowest, width - 4 * gap), Math.floor((width - gap) / count) - gap))
+
+export const Board = ({ current, group, id, raw, rollouts, run }: Props) => {
+  const [scroller, setScroller] = useState<HTMLDivElement | null>(null)
+  const width = useWidth(scroller)
+  const shared = useMemo(() => sharedMessages(group), [group])
+  const column = columnWidth(width, rollouts.length)
+  const virtualizer = useVirtualizer({
+    horizontal: true,
+    count: width === 0 ? 0 : rollouts.length,
+    getScrollElement: () => scroller,
+    estimateSize: () => column,
+    gap,
+    paddingStart: gap,
+    paddingEnd: gap,
+    overscan: 2
+  })
+  useLayoutEffect(() => virtualizer.measure(), [virtualizer, column])
+  useEffect(() => {
+    if (current !== null && width > 0) virtualizer.scrollToIndex(current, { align: "auto" })
+  }, [virtualizer, current, width])
+
+  const scroll = (top: number) => scroller?.scrollBy({ top })
+  const page = (scroller?.clientHeight ?? 0) - 80
+  useShortcuts("Rollouts", [
+    { keys: ["ArrowDown"], label: "scroll down", run: () => scroll(60) },
+    { keys: ["ArrowUp"], label: "scroll up", run: () => scroll(-60) },
+    { keys: ["PageDown", " "], label: "a page down", run: () => scroll(page) },
+    { keys: ["PageUp"], label: "a page up", run: () => scroll(-page) }
+  ])
+
+  const items = virtualizer.getVirtualItems()
+  const prompt = rollouts[0]?.messages?.slice(0, shared) ?? []
+  return (
+    <div className="board" ref={setScroller} tabIndex={0} role="region" aria-label="Rollouts side by side">
+      {width > 0 && (prompt.length > 0 || group.images.length > 0) && (
+        <section className="prompt" style={{ width }} aria-label="Prompt of all rollouts">
+          <Clamped>
+            <Messages messages={prompt} of={prompt} />
+            <Pictures images={group.images} />
+          </Clamped>
+        </section>
+      )}
+      <div
+        role="list"
+        className="columns"
+        style={{ width: virtualizer.getTotalSize(), paddingLeft: items[0]?.start ?? 0, gap }}
+      >
+        {items.map(({ index }) => {
+          const rollout = rollouts[index]!
+          return (
+            <div
+              role="listitem"
+              aria-setsize={rollouts.length}
+              aria-posinset={index + 1}
+              className={index === current ? "rollout is-current" : "rollout"}
+              style={{ width: column }}
+              key={rollout.index}
+            >
+              <RolloutHead run={run} id={id} raw={raw} rollout={rollout} />
+              <div className="rollout-body">
+                <Pictures images={rollout.images} />
+                {rollout.messages === null ? (
+                  <TokenText run={run} group={id} rollout={rollout} />
+                ) : (
+                  <Messages messages={rollout.messages.slice(shared)} of={rollout.messages} />
+                )}
+              </div>
+            </div>
+          )
+        })}
+      </div>
+    </div>
+  )
+}
+
+/** Pixels of a prompt that are always shown, and how many more are not worth a button. */
+const promptHeight = 240
+const promptSlack = 48
+
+/** A long prompt shows its beginning: the answers are what differs. */
+const Clamped = ({ children }: { readonly children: ReactNode }) => {
+  const [content, setContent] = useState<HTMLDivElement | null>(null)
+  const isLong = useHeight(content) > promptHeight + promptSlack
+  const [isWhole, setIsWhole] = useState(false)
+  const isCut = isLong && !isWhole
+  return (
+    <>
+      <div className={isCut ? "clamped is-cut" : "clamped"} style={isCut ? { maxHeight: promptHeight } : undefined}>
+        <div ref={setContent}>{children}</div>
+      </div>
+      {isLong && (
+        <button type="button" className="small quiet" aria-expanded={isWhole} onClick={() => setIsWhole(!isWhole)}>
+          {isWhole ? "Show less of the prompt" : "Show the whole prompt"}
+        </button>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,159 @@
+/**
+ * A group as the viewer shows it, read from the original's object of 14 keys (and `policy_versions`).
+ *
+ * What others wrote is taken as far as it makes sense: a field of another form counts as absent, so that one odd field never hides
+ * the rest. G sequences; arrays per token may be shorter than the tokens.
+ */
+import { type Image, imagesOf } from "./message/Image.ts"
+import { type Message, read as readMessage } from "./message/Message.ts"
+
+type Numbers = ReadonlyArray<number>
+type Fields = { readonly [key: string]: unknown }
+
+/** One sequence of the group. */
+export interface Rollout {
+  /** Its place in the group, from 0. */
+  readonly index: number
+  readonly score: number | null
+  /** The score relative to the group's, (s - mean) / std, 0 where the group says so; what a trainer without other settings uses. */
+  readonly advantage: number | null
+  readonly tokens: Numbers
+  readonly mask: Numbers
+  /** Nats under the sampling policy; above 0.5 where the token was not sampled. */
+  readonly logprobs: Numbers | null
+  readonly refLogprobs: Numbers | null
+  /** Advantages the environment gave per token. */
+  readonly advantages: Numbers | null
+  /** The teacher's candidates for each position. */
+  readonly teacher: { readonly ids: ReadonlyArray<Numbers>; readonly logprobs: ReadonlyArray<Numbers> } | null
+  /** Null where it came without a chat. */
+  readonly messages: ReadonlyArray<Message> | null
+  readonly images: ReadonlyArray<Image>
+  /** Trainer step whose weights sampled it. */
+  readonly policyVersion: number | null
+  readonly overrides: Fields
+  /** `stop`, `length`, … */
+  readonly finishReason: string | null
+}
+
+export interface Group {
+  readonly rollouts: ReadonlyArray<Rollout>
+  /** Pictures that belong to the item rather than to one rollout. */
+  readonly images: ReadonlyArray<Image>
+  readonly generationParams: Fields
+  readonly groupOverrides: Fields
+  readonly mean: number | null
+  readonly std: number | null
+}
+
+/** Reads a group; null where it is no object with sequences. */
+export const read = (value: unknown): Group | null => {
+  if (!isFields(value)) return null
+  const tokens = rows(value["tokens"])
+  const scores = numbers(value["scores"]) ?? []
+  const chats = list(value["messages"])
+  const size = Math.max(tokens.length, scores.length, chats.length)
+  if (size === 0) return null
+  const { mean, std } = spread(scores)
+  const masks = rows(value["masks"])
+  const logprobs = rows(value["inference_logprobs"])
+  const refLogprobs = rows(value["ref_logprobs"])
+  const advantages = rows(value["advantages"])
+  const images = list(value["images"])
+  const imagesAreOfRollouts = images.length === size
+  const overrides = list(value["overrides"])
+  const rollouts = Array.from({ length: size }, (_, index): Rollout => {
+    const own = fields(overrides[index])
+    const score = scores[index] ?? null
+    const chat = list(chats[index])
+    const teacherIds = list(list(value["distill_token_ids"])[index])
+    return {
+      index,
+      score,
+      advantage:
+        own["set_advantage_to_zero"] === true
+          ? 0
+          : score === null || mean === null
+            ? null
+            : relative(score, scores.length, mean, std ?? 0),
+      tokens: tokens[index] ?? [],
+      mask: masks[index] ?? [],
+      logprobs: logprobs[index] ?? null,
+      refLogprobs: refLogprobs[index] ?? null,
+      advantages: advantages[index] ?? null,
+      teacher:
+        teacherIds.length === 0
+          ? null
+          : { ids: rows(teacherIds), logprobs: rows(list(value["distill_logprobs"])[index]) },
+      messages: chat.length === 0 ? null : chat.map(readMessage),
+      images: imagesAreOfRollouts ? imagesOf(images[index]) : [],
+      policyVersion: number(list(value["policy_versions"])[index]),
+      overrides: own,
+      finishReason: typeof own["finish_reason"] === "string" ? own["finish_reason"] : null
+    }
+  })
+  return {
+    rollouts,
+    images: imagesAreOfRollouts ? [] : imagesOf(value["images"]),
+    generationParams: fields(value["generation_params"]),
+    groupOverrides: fields(value["group_overrides"]),
+    mean,
+    std
+  }
+}
+
+/** Best score first, ties in the group's order; rollouts without a score last. */
+export const ordered = (group: Group): ReadonlyArray<Rollout> =>
+  group.rollouts.toSorted((a, b) => (b.score ?? -Infinity) - (a.score ?? -Infinity) || a.index - b.index)
+
+/**
+ * How many leading messages all rollouts have in common: the item's prompt. At least one message is left to each rollout; of a
+ * single rollout everything before its first answer is the prompt.
+ */
+export const sharedMessages = ({ rollouts }: Group): number => {
+  const chats = rollouts.map(({ messages }) => messages ?? [])
+  const [first = []] = chats
+  if (chats.length === 1)
+    return Math.max(
+      0,
+      first.findIndex(({ role }) => role === "assistant")
+    )
+  const most = Math.min(...chats.map((messages) => messages.length)) - 1
+  const texts = first.slice(0, Math.max(0, most)).map(({ raw }) => JSON.stringify(raw))
+  const end = texts.findIndex((text, place) => chats.some((messages) => JSON.stringify(messages[place]?.raw) !== text))
+  return end === -1 ? texts.length : end
+}
+
+/** The group's object cut down to one rollout: of every field with an entry per sequence, that entry. */
+export const jsonOfRollout = (group: unknown, index: number): unknown => {
+  if (!isFields(group)) return group
+  const size = Math.max(list(group["tokens"]).length, list(group["scores"]).length)
+  return Object.fromEntries(
+    Object.entries(group).map(([key, value]) => [
+      key,
+      Array.isArray(value) && value.length === size ? [value[index] as unknown] : value
+    ])
+  )
+}
+
+/** A group of one keeps its score; scores that are all but equal say nothing. */
+const relative = (score: number, size: number, mean: number, std: number): number =>
+  size === 1 ? score : std <= 1e-6 * Math.abs(score) ? 0 : (score - mean) / (std + 1e-8)
+
+const spread = (scores: Numbers): { readonly mean: number | null; readonly std: number | null } => {
+  if (scores.length === 0) return { mean: null, std: null }
+  const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length
+  return { mean, std: Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length) }
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+const fields = (value: unknown): Fields => (isFields(value) ? value : {})
+const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null)
+
+/** The array itself where it holds numbers: sequences can be long. */
+const numbers = (value: unknown): Numbers | null =>
+  Array.isArray(value) && value.every((entry) => typeof entry === "number") ? value : null
+
+const rows = (value: unknown): ReadonlyArray<Numbers> => list(value).map((row) => numbers(row) ?? [])

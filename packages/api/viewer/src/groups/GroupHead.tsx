@@ -1,0 +1,85 @@
+/** Which group it is, the way back to the list and to its neighbours in it, and what is known of the group as a whole. */
+import { Link, useLocation } from "wouter"
+import { groupPath, groupsPath } from "../route/Location.ts"
+import type * as Wire from "../source/Wire.ts"
+import { Ago } from "../ui/Ago.tsx"
+import { count, number, plural } from "../ui/format.ts"
+import { Icon } from "../ui/Icon.tsx"
+import { useShortcuts } from "../ui/useShortcuts.tsx"
+import type { Group } from "./Group.ts"
+import * as Remembered from "./list/Remembered.ts"
+import { Settings } from "./Settings.tsx"
+
+export const GroupHead = ({
+  group,
+  id,
+  run,
+  stored
+}: {
+  readonly run: string
+  readonly id: string
+  readonly stored: Wire.Rollout | null
+  readonly group: Group | null
+}) => {
+  const [, navigate] = useLocation()
+  const { newer, older } = Remembered.neighbours(run, id)
+  const list = Remembered.addressOf(run) ?? groupsPath(run)
+  const to = (other: string | null) => other !== null && navigate(groupPath(run, other))
+  useShortcuts("Group", [
+    { keys: ["Escape", "u"], label: "back to the list", run: () => navigate(list) },
+    { keys: ["n", "]"], label: "next group of the list", run: () => to(older) },
+    { keys: ["p", "["], label: "previous group of the list", run: () => to(newer) }
+  ])
+  return (
+    <div className="group-title">
+      <Link className="button quiet small" href={list}>
+        <Icon name="left" />
+        Groups
+      </Link>
+      <h1>
+        Group <span className="number">{id}</span>
+      </h1>
+      {(newer !== null || older !== null) && (
+        <div className="neighbours">
+          <button
+            type="button"
+            className="quiet small icon-button"
+            aria-label="Previous group"
+            title="Previous (p)"
+            disabled={newer === null}
+            onClick={() => to(newer)}
+          >
+            <Icon name="left" />
+          </button>
+          <button
+            type="button"
+            className="quiet small icon-button"
+            aria-label="Next group"
+            title="Next (n)"
+            disabled={older === null}
+            onClick={() => to(older)}
+          >
+            <Icon name="right" />
+          </button>
+        </div>
+      )}
+      {stored !== null && (
+        <p className="group-facts number">
+          {stored.environment !== null && <span>{stored.environment}</span>}
+          {stored.step !== null && <span>step {stored.step}</span>}
+          {stored.policy_step !== null && <span>policy {stored.policy_step}</span>}
+          <span>{stored.state}</span>
+          <span>{plural(stored.sequences, "rollout")}</span>
+          <span>{count(stored.tokens)} tokens</span>
+          {group?.mean !== null && group?.mean !== undefined && (
+            <span>
+              mean {number(group.mean, 3)} ± {number(group.std ?? 0, 3)}
+            </span>
+          )}
+          {group !== null && <Settings of={[group.generationParams, group.groupOverrides]} />}
+          <Ago at={stored.created_at} />
+        </p>
+      )}
+    </div>
+  )
+}

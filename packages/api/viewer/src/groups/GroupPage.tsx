@@ -1,0 +1,153 @@
+/** One group: its rollouts side by side, or one of them token by token. The address says which (`?rollout=2&view=tokens&token=40`). */
+import { useMemo, useState } from "react"
+import type { RouteComponentProps } from "wouter"
+import { decode } from "../route/Location.ts"
+import { useSearch, useSetSearch } from "../route/useHash.ts"
+import { useRemote } from "../state/useRemote.ts"
+import { CopyButton, useCopied } from "../ui/copy.tsx"
+import { Empty, Failure, Loading } from "../ui/Note.tsx"
+import { useTitle } from "../ui/useTitle.ts"
+import { useShortcuts } from "../ui/useShortcuts.tsx"
+import { Board } from "./Board.tsx"
+import { GroupHead } from "./GroupHead.tsx"
+import { type Group, jsonOfRollout, ordered, read } from "./Group.ts"
+import * as Filter from "./list/Filter.ts"
+import { Reading } from "./message/Reading.ts"
+import { RolloutPicker } from "./RolloutPicker.tsx"
+import { TokenPage } from "./tokens/TokenPage.tsx"
+
+export const GroupPage = ({ params }: RouteComponentProps<{ readonly run: string; readonly id: string }>) => {
+  const run = decode(params.run)
+  const id = decode(params.id)
+  useTitle(`Group ${id}`, run)
+  const remote = useRemote(`${run}/${id}`, (source, signal) => source.rollout(run, id, signal))
+  const stored = remote.isStale ? null : remote.value
+  const group = useMemo(() => (stored === null ? null : read(stored.group)), [stored])
+  return (
+    <div className="group">
+      <GroupHead run={run} id={id} stored={stored} group={group} />
+      {remote.error !== null ? (
+        <Failure error={remote.error} onRetry={remote.reload} />
+      ) : stored === null ? (
+        <Loading what="group" />
+      ) : group === null ? (
+        <Empty title="This group has no sequences">
+          <CopyButton label="Copy what is stored" text={() => JSON.stringify(stored)} />
+        </Empty>
+      ) : (
+        <Rollouts key={`${run}/${id}`} run={run} id={id} group={group} raw={stored.group} />
+      )}
+    </div>
+  )
+}
+
+const Rollouts = ({
+  group,
+  id,
+  raw,
+  run
+}: {
+  readonly run: string
+  readonly id: string
+  readonly group: Group
+  readonly raw: unknown
+}) => {
+  const search = useSearch()
+  const setSearch = useSetSearch()
+  const rollouts = useMemo(() => ordered(group), [group])
+  const named = Filter.number(search.get("rollout"))
+  const place = rollouts.findIndex(({ index }) => index === named)
+  const isTokens = search.get("view") === "tokens"
+  const current = rollouts[Math.max(0, place)]!
+  const [reading, setReading] = useState({ isSource: false, unfolds: false })
+  const [copied, copyText] = useCopied()
+
+  const choose = (place: number) => {
+    const rollout = rollouts[Math.min(rollouts.length - 1, Math.max(0, place))]
+    if (rollout !== undefined) setSearch({ rollout: rollout.index, token: null }, { replace: true })
+  }
+  const showTokens = (shows: boolean) =>
+    setSearch(shows ? { view: "tokens", rollout: current.index } : { view: null, token: null })
+  const toggleSource = () => setReading((reading) => ({ ...reading, isSource: !reading.isSource }))
+  const toggleReasoning = () => setReading((reading) => ({ ...reading, unfolds: !reading.unfolds }))
+
+  useShortcuts("Rollouts", [
+    {
+      keys: isTokens ? ["j"] : ["j", "ArrowRight"],
+      label: "next rollout",
+      run: () => choose(place === -1 && !isTokens ? 0 : Math.max(0, place) + 1)
+    },
+    {
+      keys: isTokens ? ["k"] : ["k", "ArrowLeft"],
+      label: "previous rollout",
+      run: () => choose(Math.max(0, place) - 1)
+    },
+    { keys: ["t"], label: "token view, and back", run: () => showTokens(!isTokens) },
+    {
+      keys: ["c"],
+      label: "copy the rollout as JSON",
+      run: () => copyText(JSON.stringify(jsonOfRollout(raw, current.index)))
+    }
+  ])
+  useShortcuts(
+    "Rollouts",
+    [
+      { keys: ["o"], label: "unfold all reasoning, and back", run: toggleReasoning },
+      { keys: ["s"], label: "text as written, and back", run: toggleSource }
+    ],
+    !isTokens
+  )
+
+  return (
+    <>
+      <div className="group-bar">
+        <div className="segmented" role="group" aria-label="View">
+          <button type="button" className="small" aria-pressed={!isTokens} onClick={() => showTokens(false)}>
+            Messages
+          </button>
+          <button type="button" className="small" aria-pressed={isTokens} onClick={() => showTokens(true)}>
+            Tokens
+          </button>
+        </div>
+        {!isTokens && (
+          <>
+            <button type="button" className="small" aria-pressed={reading.unfolds} onClick={toggleReasoning}>
+              Reasoning
+            </button>
+            <button type="button" className="small" aria-pressed={reading.isSource} onClick={toggleSource}>
+              As written
+            </button>
+          </>
+        )}
+        {rollouts.length > 1 && (
+          <RolloutPicker
+            rollouts={rollouts}
+            current={place === -1 && !isTokens ? null : current.index}
+            onChoose={choose}
+          />
+        )}
+        <div className="group-tools">
+          <span role="status" className="muted">
+            {copied === "copied" ? "Rollout copied" : copied === "refused" ? "The browser refused to copy" : ""}
+          </span>
+          <CopyButton icon="link" label="Copy link" text={() => window.location.href} />
+          <CopyButton label="Copy JSON" text={() => JSON.stringify(raw)} />
+        </div>
+      </div>
+      {isTokens ? (
+        <TokenPage
+          key={current.index}
+          run={run}
+          group={id}
+          rollout={current}
+          token={Filter.number(search.get("token"))}
+          onToken={(token) => setSearch({ token, rollout: current.index }, { replace: true })}
+        />
+      ) : (
+        <Reading.Provider value={reading}>
+          <Board run={run} id={id} raw={raw} group={group} rollouts={rollouts} current={place === -1 ? null : place} />
+        </Reading.Provider>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,105 @@
+/** The groups of a run: filters, search, and a list that takes you to each. */
+import { useEffect, useMemo, useRef } from "react"
+import { format } from "../route/Location.ts"
+import { useSearch, useSetSearch } from "../route/useHash.ts"
+import { useRemote } from "../state/useRemote.ts"
+import { useRun } from "../state/useRun.tsx"
+import { count, plural } from "../ui/format.ts"
+import { Empty, Failure, Loading } from "../ui/Note.tsx"
+import { useTitle } from "../ui/useTitle.ts"
+import { useShortcuts } from "../ui/useShortcuts.tsx"
+import * as Filter from "./list/Filter.ts"
+import { FilterForm } from "./list/FilterForm.tsx"
+import { GroupList } from "./list/GroupList.tsx"
+import * as Remembered from "./list/Remembered.ts"
+import { useRollouts } from "./list/useRollouts.ts"
+
+export const GroupsPage = () => {
+  const run = useRun()
+  const search = useSearch()
+  const setSearch = useSetSearch()
+  const filter = useMemo(() => Filter.fromSearch(search), [search])
+  const query = useMemo(() => Filter.toQuery(filter), [filter])
+  const rollouts = useRollouts(run, query)
+  const names = useRemote(run, (source, signal) => source.environmentNames(run, signal))
+  const environments = useMemo(
+    () =>
+      [...new Set([...(names.value ?? []), ...rollouts.rows.flatMap(({ environment }) => environment ?? [])])].sort(),
+    [names.value, rollouts.rows]
+  )
+  useTitle("Groups", run)
+  const searchField = useRef<HTMLInputElement>(null)
+  const change = (filter: Filter.Filter) => setSearch({ run, ...Filter.toSearch(filter) }, { replace: true })
+
+  useEffect(() => Remembered.keepAddress(format("/groups", { run, ...Filter.toSearch(filter) })), [run, filter])
+  useShortcuts("Groups", [
+    { keys: ["/"], label: "search", run: () => searchField.current?.focus() },
+    { keys: ["r"], label: "load newer groups", run: rollouts.reload }
+  ])
+
+  return (
+    <div className="groups">
+      <div className="groups-top">
+        <h1>Groups</h1>
+        <p className="groups-count" role="status">
+          {rollouts.total !== null && `${count(rollouts.total)}${Filter.active(filter) > 0 ? " match" : ""}`}
+          {rollouts.unindexed > 0 &&
+            query.text !== undefined &&
+            ` (${plural(rollouts.unindexed, "group")} not read yet)`}
+        </p>
+        {rollouts.fresh > 0 && (
+          <button type="button" className="small fresh" onClick={rollouts.reload}>
+            {`${rollouts.fresh}${rollouts.freshIsMore ? " or more" : ""} new`}
+          </button>
+        )}
+        <FilterForm filter={filter} environments={environments} searchField={searchField} onChange={change} />
+      </div>
+      <List rollouts={rollouts} filter={filter} run={run} onClear={() => change(Filter.none)} />
+    </div>
+  )
+}
+
+const List = ({
+  filter,
+  onClear,
+  rollouts,
+  run
+}: {
+  readonly rollouts: ReturnType<typeof useRollouts>
+  readonly filter: Filter.Filter
+  readonly run: string
+  readonly onClear: () => void
+}) => {
+  const { error, isLoading, isStale, rows, total, want } = rollouts
+  if (error !== null) return <Failure error={error} onRetry={rollouts.reload} />
+  if (isLoading) return <Loading what="groups" />
+  if (rows.length === 0 && !isStale) {
+    return Filter.active(filter) > 0 ? (
+      <Empty title="No group matches">
+        <p>
+          {Filter.problemOf(filter) ??
+            "Each word must begin a word in the group’s messages; scores are means of a group, steps those of its batch."}
+        </p>
+        <button type="button" onClick={onClear}>
+          Clear the filters
+        </button>
+      </Empty>
+    ) : (
+      <Empty title="No groups yet">
+        <p>
+          Groups appear here as environments hand them in. An environment waits until a trainer has asked for a batch.
+        </p>
+      </Empty>
+    )
+  }
+  return (
+    <GroupList
+      run={run}
+      listKey={JSON.stringify([run, filter, rollouts.round])}
+      rows={rows}
+      total={total ?? rows.length}
+      isStale={isStale}
+      onWant={want}
+    />
+  )
+}

@@ -1,0 +1,64 @@
+/** The numbers of a rollout, and what can be done with it. */
+import { Link } from "wouter"
+import { groupPath } from "../route/Location.ts"
+import { CopyButton } from "../ui/copy.tsx"
+import { count, number } from "../ui/format.ts"
+import { Icon } from "../ui/Icon.tsx"
+import { jsonOfRollout, type Rollout } from "./Group.ts"
+import { Settings } from "./Settings.tsx"
+
+interface Props {
+  readonly run: string
+  readonly id: string
+  /** The group as it came. */
+  readonly raw: unknown
+  readonly rollout: Rollout
+}
+
+export const RolloutHead = ({ id, raw, rollout, run }: Props) => {
+  const { advantage, finishReason, index, policyVersion, score, tokens } = rollout
+  const { finish_reason: _, truncated: __, ...others } = rollout.overrides
+  const isCut = finishReason === "length" || rollout.overrides["truncated"] === true
+  return (
+    <header className="rollout-head">
+      <h2 className="number" title="score">
+        <span className="sr-only">score </span>
+        {score === null ? "no score" : number(score)}
+        {isCut && <span className="cut">cut off</span>}
+      </h2>
+      <p className="rollout-facts number">
+        <span>rollout {index}</span>
+        {advantage !== null && (
+          <span title="(score − mean) / standard deviation of the group">
+            adv <Signed value={advantage} />
+          </span>
+        )}
+        <span>{count(tokens.length)} tok</span>
+        {policyVersion !== null && <span title="step of the weights that sampled it">policy {policyVersion}</span>}
+        {!isCut && finishReason !== null && finishReason !== "stop" && <span>{finishReason}</span>}
+        <Settings of={[others]} />
+      </p>
+      <div className="rollout-tools">
+        <Link
+          className="button quiet small icon-button"
+          href={groupPath(run, id, { rollout: index, view: "tokens" })}
+          aria-label={`Tokens of rollout ${index}`}
+          title="Tokens (t)"
+        >
+          <Icon name="tokens" />
+        </Link>
+        <CopyButton
+          label={`Copy rollout ${index} as JSON`}
+          isIconOnly
+          text={() => JSON.stringify(jsonOfRollout(raw, index))}
+        />
+      </div>
+    </header>
+  )
+}
+
+export const Signed = ({ value }: { readonly value: number }) => (
+  <span className={value > 0 ? "positive" : value < 0 ? "negative" : undefined}>
+    {`${value > 0 ? "+" : ""}${number(value, 3)}`}
+  </span>
+)

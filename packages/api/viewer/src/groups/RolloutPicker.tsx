@@ -1,0 +1,36 @@
+/** All rollouts of a group, best first, each one click away. */
+import { useEffect, useRef } from "react"
+import { number } from "../ui/format.ts"
+import type { Rollout } from "./Group.ts"
+
+export const RolloutPicker = ({
+  current,
+  onChoose,
+  rollouts
+}: {
+  readonly rollouts: ReadonlyArray<Rollout>
+  /** Index of the rollout that is looked at. */
+  readonly current: number | null
+  readonly onChoose: (place: number) => void
+}) => {
+  const ref = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    ref.current?.querySelector('[aria-pressed="true"]')?.scrollIntoView({ block: "nearest", inline: "nearest" })
+  }, [current])
+  return (
+    <div className="picker" role="group" aria-label="Rollouts, best first" ref={ref}>
+      {rollouts.map(({ index, score }, place) => (
+        <button
+          type="button"
+          key={index}
+          className="small number"
+          aria-pressed={index === current}
+          aria-label={`Rollout ${index}, score ${score ?? "none"}`}
+          onClick={() => onChoose(place)}
+        >
+          {score === null ? "–" : number(score, 3)}
+        </button>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,179 @@
+/** The filters of the groups list. They take effect as they are given. */
+import { type RefObject, useEffect, useId, useRef, useState } from "react"
+import { Icon } from "../../ui/Icon.tsx"
+import * as Filter from "./Filter.ts"
+
+interface Props {
+  readonly filter: Filter.Filter
+  readonly environments: ReadonlyArray<string>
+  readonly searchField: RefObject<HTMLInputElement | null>
+  readonly onChange: (filter: Filter.Filter) => void
+}
+
+/** A search starts when somebody pauses. */
+const pauseMillis = 180
+
+export const FilterForm = ({ environments, filter, onChange, searchField }: Props) => {
+  const [isOpen, setIsOpen] = useState(false)
+  const count = Filter.active({ ...filter, text: "" })
+  const change = (part: Partial<Filter.Filter>) => onChange({ ...filter, ...part })
+  const problem = Filter.problemOf(filter)
+  const all =
+    filter.environment === null || environments.includes(filter.environment)
+      ? environments
+      : [...environments, filter.environment]
+  return (
+    <form className="filters" role="search" aria-label="Groups" onSubmit={(event) => event.preventDefault()}>
+      <SearchField field={searchField} text={filter.text} onChange={(text) => change({ text })} />
+      <button type="button" className="filters-toggle" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+        <Icon name="filter" />
+        Filters{count > 0 && <span className="badge">{count}</span>}
+      </button>
+      <div className={isOpen ? "filters-more is-open" : "filters-more"}>
+        <label>
+          <span>Environment</span>
+          <select
+            value={filter.environment ?? ""}
+            onChange={({ target }) => change({ environment: target.value || null })}
+          >
+            <option value="">all</option>
+            {all.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+        <Range
+          name="Step"
+          from={filter.stepFrom}
+          to={filter.stepTo}
+          onChange={(stepFrom, stepTo) => change({ stepFrom, stepTo })}
+        />
+        <Range
+          name="Mean score"
+          from={filter.scoreFrom}
+          to={filter.scoreTo}
+          onChange={(scoreFrom, scoreTo) => change({ scoreFrom, scoreTo })}
+        />
+        {Filter.active(filter) > 0 && (
+          <button type="button" className="quiet" onClick={() => onChange(Filter.none)}>
+            <Icon name="close" />
+            Clear
+          </button>
+        )}
+      </div>
+      {problem !== null && (
+        <p className="filters-problem" role="alert">
+          {problem}
+        </p>
+      )}
+    </form>
+  )
+}
+
+const SearchField = ({
+  field,
+  onChange,
+  text
+}: {
+  readonly text: string
+  readonly field: RefObject<HTMLInputElement | null>
+  readonly onChange: (text: string) => void
+}) => {
+  const [typed, setTyped] = useState(text)
+  const told = useRef(text)
+  useEffect(() => {
+    // The address changed by other means: back, a link, “clear”.
+    if (text !== told.current) {
+      told.current = text
+      setTyped(text)
+    }
+  }, [text])
+  useEffect(() => {
+    if (typed === told.current) return
+    const timer = setTimeout(() => {
+      told.current = typed
+      onChange(typed)
+    }, pauseMillis)
+    return () => clearTimeout(timer)
+    // `onChange` is new on every render.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [typed])
+  return (
+    <label className="search">
+      <span className="sr-only">Search in messages</span>
+      <Icon name="search" />
+      <input
+        ref={field}
+        type="search"
+        value={typed}
+        maxLength={Filter.longestText}
+        placeholder="Search in messages: words, “a phrase”"
+        aria-keyshortcuts="/"
+        onChange={({ target }) => setTyped(target.value)}
+        onKeyDown={({ key, currentTarget }) => key === "Escape" && currentTarget.blur()}
+      />
+    </label>
+  )
+}
+
+const Range = ({
+  from,
+  name,
+  onChange,
+  to
+}: {
+  readonly name: string
+  readonly from: number | null
+  readonly to: number | null
+  readonly onChange: (from: number | null, to: number | null) => void
+}) => (
+  <fieldset className="range">
+    <legend>{name}</legend>
+    <NumberField label={`${name} from`} placeholder="from" value={from} onChange={(value) => onChange(value, to)} />
+    <span aria-hidden="true">–</span>
+    <NumberField label={`${name} to`} placeholder="to" value={to} onChange={(value) => onChange(from, value)} />
+  </fieldset>
+)
+
+const NumberField = ({
+  label,
+  onChange,
+  placeholder,
+  value
+}: {
+  readonly label: string
+  readonly placeholder: string
+  readonly value: number | null
+  readonly onChange: (value: number | null) => void
+}) => {
+  const id = useId()
+  const [typed, setTyped] = useState(value === null ? "" : String(value))
+  const isWrong = typed.trim() !== "" && Filter.number(typed) === null
+  const [told, setTold] = useState(value)
+  if (told !== value) {
+    setTold(value)
+    if (Filter.number(typed) !== value) setTyped(value === null ? "" : String(value))
+  }
+  return (
+    <>
+      <label className="sr-only" htmlFor={id}>
+        {label}
+      </label>
+      <input
+        id={id}
+        className="number"
+        inputMode="decimal"
+        autoComplete="off"
+        placeholder={placeholder}
+        value={typed}
+        aria-invalid={isWrong}
+        title={isWrong ? "a number, as 0.5 or 12" : undefined}
+        onChange={({ target }) => {
+          setTyped(target.value)
+          const given = Filter.number(target.value)
+          if (given !== null || target.value.trim() === "") onChange(given)
+        }}
+      />
+    </>
+  )
+}

@@ -1,0 +1,114 @@
+/**
+ * The rows of a run that match a filter, page after page as they are wanted.
+ *
+ * While a new filter's first page is on its way the old rows stay (`isStale`). What was loaded is remembered while the viewer is
+ * open, so that coming back from a group finds the list as it was. Groups that come in later are counted, not put between.
+ */
+import { useCallback, useEffect, useState } from "react"
+import { SourceError } from "../../source/Source.ts"
+import type * as Wire from "../../source/Wire.ts"
+import { useSession, useSource } from "../../state/SourceContext.tsx"
+import * as Remembered from "./Remembered.ts"
+import { freshLimit, useFresh } from "./useFresh.ts"
+
+const firstPage = 200
+const largestPage = 1000
+
+export interface Rollouts {
+  readonly rows: ReadonlyArray<Wire.RolloutRow>
+  /** How many match; null while unknown. */
+  readonly total: number | null
+  /** Groups of the run whose text is not searched yet. */
+  readonly unindexed: number
+  readonly error: SourceError | null
+  readonly isLoading: boolean
+  readonly isStale: boolean
+  /** Newer groups that match, of which there may be more than are counted. */
+  readonly fresh: number
+  readonly freshIsMore: boolean
+  /** Counts the times it was loaded anew. */
+  readonly round: number
+  /** Says how many rows are wanted. */
+  readonly want: (rows: number) => void
+  readonly reload: () => void
+}
+
+export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => {
+  const source = useSource()
+  const { epoch, reportUnauthorized } = useSession()
+  const list = JSON.stringify([epoch, run, query])
+  const [pages, setPages] = useState(() => Remembered.find(list))
+  const [round, setRound] = useState(pages?.round ?? 0)
+  const [error, setError] = useState<{ readonly key: string; readonly error: SourceError } | null>(null)
+  const [wanted, setWanted] = useState({ key: "", rows: firstPage })
+  const [fresh, setFresh] = useState({ key: "", count: 0 })
+
+  const key = `${round}:${list}`
+  const isCurrent = pages !== null && pages.list === list && pages.round === round
+  const loaded = isCurrent ? pages.rows.length : 0
+  const next = isCurrent ? pages.next : null
+  const rowsWanted = wanted.key === key ? wanted.rows : firstPage
+  const needsPage = !isCurrent || (next !== null && rowsWanted > loaded)
+  const hasFailed = error?.key === key
+
+  useEffect(() => {
+    if (!needsPage || hasFailed) return
+    const abort = new AbortController()
+    const more = Math.min(largestPage, Math.max(firstPage, rowsWanted - loaded + firstPage))
+    const page = next === null ? { limit: firstPage } : { limit: more, before: next }
+    source.browse(run, { ...query, ...page }, abort.signal).then(
+      ({ next, rows, total, unindexed }) => {
+        if (abort.signal.aborted) return
+        setPages((pages) => {
+          const all: Remembered.Pages =
+            loaded === 0 || pages === null
+              ? { list, round, rows, next, total, unindexed: unindexed ?? 0 }
+              : { ...pages, rows: [...pages.rows, ...rows], next }
+          Remembered.keep(all)
+          return all
+        })
+      },
+      (cause: unknown) => {
+        if (abort.signal.aborted) return
+        const error = cause instanceof SourceError ? cause : new SourceError("failed", String(cause))
+        if (error.kind === "unauthorized") reportUnauthorized()
+        setError({ key, error })
+      }
+    )
+    return () => abort.abort()
+    // How many rows are wanted only sizes the page: a scroll must not abort the one on its way.
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [source, key, loaded, needsPage, hasFailed])
+
+  useFresh(run, query, isCurrent ? key : null, (rows) => {
+    if (pages === null) return
+    const newest = BigInt(pages.rows[0]?.id ?? "0")
+    const count = rows.filter(({ id }) => BigInt(id) > newest).length
+    setFresh({ key, count })
+    if (pages.rows.length === 0 && count > 0) return setRound((round) => round + 1)
+    const now = new Map(rows.map((row) => [row.id, row]))
+    const renewed = { ...pages, rows: pages.rows.map((row) => renew(row, now.get(row.id))) }
+    if (renewed.rows.some((row, at) => row !== pages.rows[at])) {
+      Remembered.keep(renewed)
+      setPages(renewed)
+    }
+  })
+
+  return {
+    rows: pages?.rows ?? [],
+    total: pages?.total ?? null,
+    unindexed: pages?.unindexed ?? 0,
+    error: hasFailed ? error.error : null,
+    isLoading: pages === null && !hasFailed,
+    isStale: pages !== null && !isCurrent && !hasFailed,
+    fresh: fresh.key === key ? fresh.count : 0,
+    freshIsMore: fresh.count === freshLimit,
+    round,
+    want: useCallback((rows: number) => setWanted({ key, rows }), [key]),
+    reload: useCallback(() => setRound((round) => round + 1), [])
+  }
+}
+
+/** The same row where nothing became of it, so that it is not drawn again. */
+const renew = (row: Wire.RolloutRow, now: Wire.RolloutRow | undefined): Wire.RolloutRow =>
+  now === undefined || (now.state === row.state && now.step === row.step && now.preview === row.preview) ? row : now

@@ -1,0 +1,67 @@
+/** Text with its markdown, formulas and code. Long text is shown piece by piece: laying out a megabyte at once would stop the page. */
+import { memo, useMemo, useState } from "react"
+import { count } from "../../ui/format.ts"
+import { chunks } from "./chunks.ts"
+import { toHtml } from "./markdown.ts"
+import { sanitise } from "./sanitise.ts"
+
+const chunkSize = 16_000
+/** Pieces shown at first, and by a click. */
+const firstChunks = 1
+const moreChunks = 4
+
+export const Markdown = memo(({ text }: { readonly text: string }) => {
+  const [shown, setShown] = useState(firstChunks)
+  const pieces = useMemo(() => chunks(text, chunkSize), [text])
+  const rest = pieces.slice(shown).reduce((sum, { length }) => sum + length, 0)
+  return (
+    <>
+      {pieces.slice(0, shown).map((piece, place) => (
+        // oxlint-disable-next-line react/no-array-index-key -- pieces of a text never move
+        <Chunk key={place} text={piece} />
+      ))}
+      {rest > 0 && (
+        <button type="button" className="small" onClick={() => setShown(shown + moreChunks)}>
+          {`Show more of ${count(rest)} characters`}
+        </button>
+      )}
+    </>
+  )
+})
+
+const Chunk = memo(({ text }: { readonly text: string }) => {
+  const html = useMemo(() => toHtml(text), [text])
+  const safe = useMemo(() => (html === null ? null : sanitise(html)), [html])
+  // What is set here went through the sanitiser.
+  // oxlint-disable-next-line react/no-danger
+  return safe === null ? (
+    <PlainText text={text} />
+  ) : (
+    <div className="prose" dangerouslySetInnerHTML={{ __html: safe }} />
+  )
+})
+
+const firstCharacters = 8000
+const moreCharacters = 100_000
+
+/** Text as it stands. In a box of its own it may scroll, and can then be reached by keyboard. */
+export const PlainText = memo(({ isBoxed = false, text }: { readonly text: string; readonly isBoxed?: boolean }) => {
+  const [shown, setShown] = useState(firstCharacters)
+  const rest = text.length - shown
+  return (
+    <>
+      <div
+        className={isBoxed ? "plain is-boxed" : "plain"}
+        tabIndex={isBoxed ? 0 : undefined}
+        data-scrolls={isBoxed || undefined}
+      >
+        {rest > 0 ? text.slice(0, shown) : text}
+      </div>
+      {rest > 0 && (
+        <button type="button" className="small" onClick={() => setShown(shown + moreCharacters)}>
+          {`Show more of ${count(rest)} characters`}
+        </button>
+      )}
+    </>
+  )
+})

@@ -1,0 +1,105 @@
+/**
+ * A chat message as the viewer lays it out. Roles, keys and parts may be anyone's: what is not known is shown as JSON.
+ */
+import { type Image, imageOf } from "./Image.ts"
+import { type Segment, split } from "./segments.ts"
+
+/** A call the model asked for. `input` is its arguments: parsed where they are JSON, else the text as it stands. */
+export interface ToolCall {
+  readonly id: string | null
+  readonly name: string
+  readonly input: unknown
+}
+
+export type Part =
+  | Segment
+  | { readonly kind: "image"; readonly image: Image }
+  | { readonly kind: "json"; readonly title: string; readonly value: unknown }
+
+export interface Message {
+  readonly role: string
+  /** Name of the speaker or of the tool. */
+  readonly name: string | null
+  /** The call a tool answers. */
+  readonly callId: string | null
+  readonly reward: number | null
+  readonly parts: ReadonlyArray<Part>
+  readonly toolCalls: ReadonlyArray<ToolCall>
+  /** As it came. */
+  readonly raw: unknown
+}
+
+type Fields = { readonly [key: string]: unknown }
+
+export const read = (raw: unknown): Message => {
+  const message: Fields = isFields(raw) ? raw : { content: raw }
+  const reasoning = message["reasoning_content"] ?? message["reasoning"]
+  const role = string(message["role"]) ?? "unknown"
+  return {
+    role,
+    name: string(message["name"]),
+    callId: string(message["tool_call_id"]),
+    reward: typeof message["reward"] === "number" ? message["reward"] : null,
+    parts: [
+      ...(typeof reasoning === "string" && reasoning.trim() !== ""
+        ? [{ kind: "reasoning" as const, text: reasoning, isOpen: false }]
+        : []),
+      ...partsOf(message["content"], role)
+    ],
+    toolCalls: (Array.isArray(message["tool_calls"]) ? message["tool_calls"] : []).map(toolCallOf),
+    raw
+  }
+}
+
+const partsOf = (content: unknown, role: string): ReadonlyArray<Part> => {
+  if (content === null || content === undefined || content === "") return []
+  // Only a model's answer is read for marks: a prompt that explains them must stay as it is.
+  if (typeof content === "string") return role === "assistant" ? split(content) : splitResults(content, role)
+  if (Array.isArray(content)) return content.flatMap((part) => partOf(part, role))
+  return [{ kind: "json", title: "content", value: content }]
+}
+
+const partOf = (part: unknown, role: string): ReadonlyArray<Part> => {
+  if (typeof part === "string") return partsOf(part, role)
+  if (!isFields(part)) return [{ kind: "json", title: "part", value: part }]
+  const type = string(part["type"]) ?? "part"
+  if (typeof part["text"] === "string" && (type === "text" || type.endsWith("_text")))
+    return partsOf(part["text"], role)
+  if (type === "thinking" || type === "reasoning") {
+    const text = string(part["thinking"]) ?? string(part["reasoning"]) ?? string(part["text"])
+    if (text !== null) return [{ kind: "reasoning", text, isOpen: false }]
+  }
+  if (type.includes("image")) {
+    const image = imageOf(part)
+    if (image !== null) return [{ kind: "image", image }]
+  }
+  return [{ kind: "json", title: type, value: part }]
+}
+
+/** Tool results may come as text in their own marks, by role `tool` or `user`. */
+const splitResults = (content: string, role: string): ReadonlyArray<Part> =>
+  role === "system" ? [{ kind: "text", text: content }] : split(content, ["tool_response"])
+
+const toolCallOf = (value: unknown): ToolCall => {
+  const call = isFields(value) ? value : {}
+  const target = isFields(call["function"]) ? call["function"] : call
+  const input = target["arguments"] ?? target["input"] ?? (isFields(value) ? null : value)
+  return {
+    id: string(call["id"]),
+    name: string(target["name"]) ?? "unnamed",
+    input: typeof input === "string" ? parsed(input) : input
+  }
+}
+
+/** JSON's value, else the text. */
+export const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return text
+  }
+}
+
+const string = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null)
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)

@@ -1,0 +1,63 @@
+/**
+ * A text taken apart at the marks models write: reasoning, tool calls and tool results.
+ *
+ *     "<think>9 + 9</think>It is 18."  ->  [reasoning "9 + 9", text "It is 18."]
+ *
+ * An opening mark without an end runs to the end of the text (`isOpen`: the answer was cut off); a `</think>` without a beginning
+ * closes what a chat template opened. Nothing is dropped but the marks and the blank space around them. Case does not matter.
+ */
+
+export type Segment =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "reasoning"; readonly text: string; readonly isOpen: boolean }
+  | { readonly kind: "tool_call"; readonly text: string; readonly isOpen: boolean }
+  | { readonly kind: "tool_response"; readonly text: string; readonly isOpen: boolean }
+
+type Mark = Exclude<Segment["kind"], "text">
+
+const marks: ReadonlyArray<{ readonly kind: Mark; readonly open: string; readonly close: string }> = [
+  { kind: "reasoning", open: "<think>", close: "</think>" },
+  { kind: "reasoning", open: "<thinking>", close: "</thinking>" },
+  { kind: "reasoning", open: "<|start_of_scratchpad|>", close: "<|end_of_scratchpad|>" },
+  { kind: "tool_call", open: "<tool_call>", close: "</tool_call>" },
+  { kind: "tool_response", open: "<tool_response>", close: "</tool_response>" }
+]
+
+/** Takes a text apart at the marks of `kinds`. */
+export const split = (
+  text: string,
+  kinds: ReadonlyArray<Mark> = ["reasoning", "tool_call", "tool_response"]
+): ReadonlyArray<Segment> => {
+  const wanted = marks.filter(({ kind }) => kinds.includes(kind))
+  const lower = text.toLowerCase()
+  const segments: Array<Segment> = []
+  let at = 0
+  const [orphan] = wanted
+    .filter(({ kind }) => kind === "reasoning")
+    .map((mark) => ({ ...mark, end: lower.indexOf(mark.close) }))
+    .filter(({ end, open }) => end !== -1 && !lower.slice(0, end).includes(open))
+  if (orphan !== undefined) {
+    push(segments, { kind: orphan.kind, text: text.slice(0, orphan.end), isOpen: false })
+    at = orphan.end + orphan.close.length
+  }
+  for (;;) {
+    const [next] = wanted
+      .map((mark) => ({ ...mark, start: lower.indexOf(mark.open, at) }))
+      .filter(({ start }) => start !== -1)
+      .sort((a, b) => a.start - b.start)
+    if (next === undefined) break
+    push(segments, { kind: "text", text: text.slice(at, next.start) })
+    const inside = next.start + next.open.length
+    const end = lower.indexOf(next.close, inside)
+    push(segments, { kind: next.kind, text: text.slice(inside, end === -1 ? undefined : end), isOpen: end === -1 })
+    at = end === -1 ? text.length : end + next.close.length
+  }
+  push(segments, { kind: "text", text: text.slice(at) })
+  return segments
+}
+
+/** Blank text between marks is their spacing. */
+const push = (segments: Array<Segment>, segment: Segment): void => {
+  const text = segment.text.replaceAll(/^\s*\n|\s+$/g, "")
+  if (text.trim() !== "") segments.push({ ...segment, text })
+}

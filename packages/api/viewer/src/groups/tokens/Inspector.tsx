@@ -1,0 +1,68 @@
+/** Everything known about one token, exactly. */
+import { number } from "../../ui/format.ts"
+import type { Rollout } from "../Group.ts"
+import { percent } from "./heat.ts"
+import { label, type Token, type TokenModel } from "./TokenModel.ts"
+
+interface Props {
+  readonly token: Token
+  readonly model: TokenModel
+  readonly rollout: Rollout
+}
+
+/** As exact as single precision is. */
+const exact = (value: number): string => number(value, 7)
+
+export const Inspector = ({ model, rollout, token }: Props) => {
+  const { advantage, candidates, id, index, isTrained, logprob, refLogprob, text } = token
+  return (
+    <aside className="inspector" aria-label="Token" aria-live="polite">
+      <p className="inspector-token mono">{label(token)}</p>
+      <dl className="number">
+        <Fact name="Position" value={`${index} of ${model.length}`} />
+        <Fact name="Id" value={String(id)} />
+        <Fact name="Text" value={text === null ? "not told" : JSON.stringify(text)} />
+        <Fact name="Mask" value={isTrained ? "trained" : "not trained"} />
+        <Fact name="Logprob" value={logprob === null ? "not sampled" : exact(logprob)} />
+        {logprob !== null && <Fact name="Probability" value={percent(logprob)} />}
+        {refLogprob !== null && <Fact name="Reference" value={exact(refLogprob)} />}
+        {refLogprob !== null && logprob !== null && <Fact name="Log ratio" value={exact(logprob - refLogprob)} />}
+        <Fact
+          name="Advantage"
+          value={
+            advantage === null
+              ? "none"
+              : `${exact(advantage)} ${model.hasTokenAdvantages ? "(its own)" : "(of the rollout)"}`
+          }
+        />
+        <Fact name="Policy" value={rollout.policyVersion === null ? "not told" : `step ${rollout.policyVersion}`} />
+      </dl>
+      {candidates.length > 0 && (
+        <table className="number">
+          <caption>Teacher’s candidates</caption>
+          <thead>
+            <tr>
+              <th scope="col">Token</th>
+              <th scope="col">Logprob</th>
+            </tr>
+          </thead>
+          <tbody>
+            {candidates.slice(0, 20).map((candidate) => (
+              <tr key={candidate.id} className={candidate.id === id ? "is-taken" : undefined}>
+                <td className="mono">{label(candidate)}</td>
+                <td>{exact(candidate.logprob)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </aside>
+  )
+}
+
+const Fact = ({ name, value }: { readonly name: string; readonly value: string }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{value}</dd>
+  </div>
+)

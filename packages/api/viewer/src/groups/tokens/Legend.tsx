@@ -1,0 +1,34 @@
+/** What the colours of tokens mean. */
+import { number } from "../../ui/format.ts"
+import type { Colouring } from "./heat.ts"
+import type { TokenModel } from "./TokenModel.ts"
+
+export const Legend = ({ colouring, model }: { readonly colouring: Colouring; readonly model: TokenModel }) => {
+  switch (colouring) {
+    case "logprob":
+      return (
+        <p className="legend">
+          certain <span className="ramp ramp-heat" /> unlikely (1 in 150)
+        </p>
+      )
+    case "advantage":
+      return (
+        <p className="legend number">
+          {`−${number(model.largestAdvantage, 3)}`} <span className="ramp ramp-signed" />
+          {` +${number(model.largestAdvantage, 3)}`}
+        </p>
+      )
+    case "reference":
+      return (
+        <p className="legend">
+          rarer than the reference <span className="ramp ramp-signed" /> likelier
+        </p>
+      )
+    case "mask":
+      return (
+        <p className="legend">
+          <span className="swatch" /> trained
+        </p>
+      )
+  }
+}

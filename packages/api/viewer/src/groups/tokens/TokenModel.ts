@@ -1,0 +1,146 @@
+/**
+ * The tokens of a rollout with everything known about each: text, mask, logprobs, advantage.
+ *
+ * Values are looked up, not stored per token: a sequence may have a hundred thousand of them.
+ */
+import type { Rollout } from "../Group.ts"
+import type { Pieces } from "../../source/Wire.ts"
+
+export interface Candidate {
+  readonly id: number
+  readonly text: string | null
+  readonly logprob: number
+}
+
+export interface Token {
+  readonly index: number
+  readonly id: number
+  /** Null where nobody told the text of this id. */
+  readonly text: string | null
+  readonly isTrained: boolean
+  /** Nats; null where the token was not sampled. */
+  readonly logprob: number | null
+  readonly refLogprob: number | null
+  readonly advantage: number | null
+  /** The teacher's candidates, likeliest first. */
+  readonly candidates: ReadonlyArray<Candidate>
+}
+
+export interface TokenModel {
+  readonly length: number
+  readonly token: (index: number) => Token
+  /** Number of trained tokens. */
+  readonly trained: number
+  /** Mean logprob of the trained tokens that were sampled. */
+  readonly meanLogprob: number | null
+  readonly hasLogprobs: boolean
+  readonly hasReference: boolean
+  /** Whether advantages differ from token to token. */
+  readonly hasTokenAdvantages: boolean
+  /** The largest advantage of any token, either way. */
+  readonly largestAdvantage: number
+}
+
+/** What stands for "not sampled" among logprobs is 1; rounding may put true ones a little above 0. */
+const unknownAbove = 0.5
+
+export const make = (rollout: Rollout, pieces: Pieces): TokenModel => {
+  const { advantage, advantages, logprobs, refLogprobs, teacher, tokens } = rollout
+  const isTrained = trainedOf(rollout)
+  const logprobAt = (index: number) => known(logprobs?.[index])
+  const token = (index: number): Token => {
+    const id = tokens[index] ?? 0
+    const candidates = (teacher?.ids[index] ?? []).map((id, place): Candidate => {
+      const logprob = teacher?.logprobs[index]?.[place] ?? Number.NEGATIVE_INFINITY
+      return { id, text: pieces[id] ?? null, logprob }
+    })
+    return {
+      index,
+      id,
+      text: pieces[id] ?? null,
+      isTrained: isTrained(index),
+      logprob: logprobAt(index),
+      refLogprob: known(refLogprobs?.[index]),
+      advantage: advantages?.[index] ?? (isTrained(index) ? advantage : null),
+      candidates: candidates.sort((a, b) => b.logprob - a.logprob)
+    }
+  }
+  let trained = 0
+  let sampled = 0
+  let sum = 0
+  for (let index = 0; index < tokens.length; index++) {
+    if (!isTrained(index)) continue
+    trained++
+    const logprob = logprobAt(index)
+    if (logprob === null) continue
+    sampled++
+    sum += logprob
+  }
+  return {
+    length: tokens.length,
+    token,
+    trained,
+    meanLogprob: sampled === 0 ? null : sum / sampled,
+    hasLogprobs: logprobs?.some((value) => value <= unknownAbove) ?? false,
+    hasReference: refLogprobs?.some((value) => value <= unknownAbove) ?? false,
+    hasTokenAdvantages: advantages !== null && advantages.length > 0,
+    largestAdvantage: (advantages ?? [advantage ?? 0]).reduce((most, value) => Math.max(most, Math.abs(value)), 0)
+  }
+}
+
+const known = (logprob: number | undefined): number | null =>
+  logprob === undefined || logprob > unknownAbove ? null : logprob
+
+/**
+ * A mask holds the token where trained and -100 elsewhere; one of zeros and ones that is not the tokens themselves is taken as what
+ * it says, as the trainer takes it.
+ */
+const trainedOf = ({ mask, tokens }: Rollout): ((index: number) => boolean) => {
+  const isBinary =
+    mask.every((label) => label === 0 || label === 1) && mask.some((label, index) => label !== tokens[index])
+  const untrained = isBinary ? 0 : -100
+  return (index) => index < mask.length && mask[index] !== untrained
+}
+
+/** Tokens in a row that are all trained or all not, as text; `unknown` where nobody told the text of any of them. */
+export interface Run {
+  readonly isTrained: boolean
+  readonly text: string
+  readonly unknown: boolean
+}
+
+export const runsOf = (rollout: Rollout, pieces: Pieces): ReadonlyArray<Run> => {
+  const isTrained = trainedOf(rollout)
+  const runs: Array<{ isTrained: boolean; texts: Array<string>; unknown: boolean }> = []
+  rollout.tokens.forEach((id, index) => {
+    let run = runs.at(-1)
+    if (run === undefined || run.isTrained !== isTrained(index)) {
+      run = { isTrained: isTrained(index), texts: [], unknown: true }
+      runs.push(run)
+    }
+    const text = pieces[id]
+    run.texts.push(text ?? `⟨${id}⟩`)
+    if (text !== undefined) run.unknown = false
+  })
+  return runs.map(({ isTrained, texts, unknown }) => ({ isTrained, text: texts.join(""), unknown }))
+}
+
+/** What a token's text looks like where every character must be seen: `↵`, `⇥`, and code points that print nothing or turn the line around. */
+export const visible = (text: string): string =>
+  text === ""
+    ? "∅"
+    : text
+        .replaceAll("\n", "↵")
+        .replaceAll("\r", "␍")
+        .replaceAll("\t", "⇥")
+        .replaceAll(
+          /[\p{Cc}\p{Cf}\u2028\u2029]/gu,
+          (char) => `⟨${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`
+        )
+
+/** What stands for a token: its text made visible, cut where it is longer than a word can be; `#id` without text. */
+export const label = ({ id, text }: Pick<Token, "id" | "text">): string => {
+  if (text === null) return `#${id}`
+  const shown = visible(text)
+  return shown.length > 48 ? `${shown.slice(0, 47)}…` : shown
+}

@@ -1,0 +1,56 @@
+/** A rollout token by token: coloured text, and the exact values of the one that is pointed at. */
+import { useMemo, useState } from "react"
+import { Failure, Loading } from "../../ui/Note.tsx"
+import { count, number } from "../../ui/format.ts"
+import type { Rollout } from "../Group.ts"
+import { available, type Colouring, names } from "./heat.ts"
+import { Inspector } from "./Inspector.tsx"
+import { Legend } from "./Legend.tsx"
+import { TokenGrid } from "./TokenGrid.tsx"
+import * as TokenModel from "./TokenModel.ts"
+import { usePieces } from "./usePieces.ts"
+
+interface Props {
+  readonly run: string
+  readonly group: string
+  readonly rollout: Rollout
+  /** The token the address names. */
+  readonly token: number | null
+  readonly onToken: (token: number) => void
+}
+
+export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
+  const pieces = usePieces(run, group, rollout)
+  const model = useMemo(() => TokenModel.make(rollout, pieces.value ?? {}), [rollout, pieces.value])
+  const choices = useMemo(() => available(model), [model])
+  const [chosen, setChosen] = useState<Colouring>("logprob")
+  const [hovered, setHovered] = useState<number | null>(null)
+  const colouring = choices.includes(chosen) ? chosen : (choices[0] ?? "mask")
+  if (pieces.error !== null) return <Failure error={pieces.error} onRetry={pieces.reload} />
+  if (pieces.isLoading) return <Loading what="tokens" />
+  if (model.length === 0) return <p className="note muted">This rollout has no tokens.</p>
+  const cursor = Math.min(token ?? 0, model.length - 1)
+  return (
+    <div className="tokens">
+      <div className="tokens-bar">
+        <label>
+          Colour
+          <select value={colouring} onChange={({ target }) => setChosen(target.value as Colouring)}>
+            {choices.map((choice) => (
+              <option key={choice} value={choice}>
+                {names[choice]}
+              </option>
+            ))}
+          </select>
+        </label>
+        <Legend colouring={colouring} model={model} />
+        <p className="muted number">
+          {`${count(model.length)} tokens, ${count(model.trained)} trained`}
+          {model.meanLogprob !== null && `, mean logprob ${number(model.meanLogprob, 3)}`}
+        </p>
+      </div>
+      <TokenGrid model={model} colouring={colouring} cursor={cursor} onCursor={onToken} onHover={setHovered} />
+      <Inspector model={model} token={model.token(hovered ?? cursor)} rollout={rollout} />
+    </div>
+  )
+}

@@ -1,0 +1,40 @@
+/** A rollout without messages, as the text of its tokens: what was given and what was trained on, in turns. */
+import { useMemo } from "react"
+import { Loading } from "../../ui/Note.tsx"
+import type { Rollout } from "../Group.ts"
+import { Markdown } from "../message/Markdown.tsx"
+import { runsOf } from "./TokenModel.ts"
+import { usePieces } from "./usePieces.ts"
+
+export const TokenText = ({
+  group,
+  rollout,
+  run
+}: {
+  readonly run: string
+  readonly group: string
+  readonly rollout: Rollout
+}) => {
+  const { error, value } = usePieces(run, group, rollout)
+  const runs = useMemo(() => (value === null ? [] : runsOf(rollout, value)), [rollout, value])
+  if (error !== null) return <p className="muted">The text of the tokens could not be loaded: {error.message}</p>
+  if (value === null) return <Loading what="text" />
+  if (rollout.tokens.length === 0) return <p className="muted">This rollout has neither messages nor tokens.</p>
+  if (runs.every(({ unknown }) => unknown)) {
+    return (
+      <p className="muted">
+        This group came without messages, and nobody told the text of its tokens. Environments send messages with
+        include_messages; the token view shows the ids.
+      </p>
+    )
+  }
+  return runs.map(({ isTrained, text }, place) => (
+    // oxlint-disable-next-line react/no-array-index-key -- they never move
+    <article key={place} className={isTrained ? "message role-assistant" : "message role-user"}>
+      <p className="message-head">
+        <span className="role">{isTrained ? "trained" : "given"}</span>
+      </p>
+      <Markdown text={text} />
+    </article>
+  ))
+}

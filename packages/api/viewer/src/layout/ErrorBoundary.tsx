@@ -1,0 +1,28 @@
+/** A page that breaks says so in its place; the rest of the viewer lives on. */
+import { Component, type ReactNode } from "react"
+
+interface Props {
+  readonly children: ReactNode
+}
+
+export class ErrorBoundary extends Component<Props, { readonly error: unknown }> {
+  override state: { readonly error: unknown } = { error: null }
+
+  static getDerivedStateFromError(error: unknown) {
+    return { error }
+  }
+
+  override render() {
+    if (this.state.error === null) return this.props.children
+    return (
+      <div className="note danger" role="alert">
+        <h2>This page broke</h2>
+        <p>This is a mistake in the viewer, not in your run. Going to another page works; this is what it said:</p>
+        <pre>{this.state.error instanceof Error ? this.state.error.message : "unknown"}</pre>
+        <button type="button" onClick={() => this.setState({ error: null })}>
+          Try again
+        </button>
+      </div>
+    )
+  }
+}

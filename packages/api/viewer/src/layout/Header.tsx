@@ -1,0 +1,83 @@
+/** Brand, run chooser, pages, theme and help. */
+import { Link, useLocation } from "wouter"
+import { groupsPath, runPath, servicePath } from "../route/Location.ts"
+import { useSource } from "../state/SourceContext.tsx"
+import { useRuns } from "../state/useRun.tsx"
+import { type Theme, useTheme } from "../state/useTheme.ts"
+import { Icon, type IconName } from "../ui/Icon.tsx"
+
+export const Header = ({ onHelp }: { readonly onHelp: () => void }) => {
+  const source = useSource()
+  const { run } = useRuns()
+  const [path] = useLocation()
+  return (
+    <header className="header">
+      <Link className="brand" href={runPath(run)} aria-label="Atropos">
+        <Icon name="brand" />
+        <span>Atropos</span>
+      </Link>
+      <RunChooser />
+      <nav aria-label="Pages">
+        <PageLink href={runPath(run)} label="Run" isHere={path === "/"} />
+        <PageLink href={groupsPath(run)} label="Groups" isHere={path.startsWith("/groups")} />
+        {source.isLive && <PageLink href={servicePath(run)} label="Service" isHere={path === "/service"} />}
+      </nav>
+      <div className="header-tools">
+        <ThemeSwitch />
+        <button
+          type="button"
+          className="quiet icon-button"
+          aria-label="Help: keyboard"
+          title="Keyboard (?)"
+          onClick={onHelp}
+        >
+          <Icon name="help" />
+        </button>
+      </div>
+    </header>
+  )
+}
+
+const PageLink = (props: { readonly href: string; readonly label: string; readonly isHere: boolean }) => (
+  <Link href={props.href} aria-current={props.isHere ? "page" : undefined}>
+    {props.label}
+  </Link>
+)
+
+const RunChooser = () => {
+  const { run, runs } = useRuns()
+  const [path, navigate] = useLocation()
+  const names = runs.value?.map(({ name }) => name) ?? []
+  const shown = run === null || names.includes(run) ? names : [run, ...names]
+  if (shown.length === 0) return null
+  const choose = (name: string) =>
+    navigate(path === "/service" ? servicePath(name) : path.startsWith("/groups") ? groupsPath(name) : runPath(name))
+  return (
+    <label className="run-chooser">
+      <span className="sr-only">Run</span>
+      <select value={run ?? ""} onChange={(event) => choose(event.target.value)}>
+        {shown.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+const themes: { readonly [T in Theme]: { readonly icon: IconName; readonly next: Theme; readonly label: string } } = {
+  system: { icon: "system", next: "light", label: "Theme: as the system" },
+  light: { icon: "sun", next: "dark", label: "Theme: light" },
+  dark: { icon: "moon", next: "system", label: "Theme: dark" }
+}
+
+const ThemeSwitch = () => {
+  const [theme, setTheme] = useTheme()
+  const { icon, label, next } = themes[theme]
+  return (
+    <button type="button" className="quiet icon-button" aria-label={label} title={label} onClick={() => setTheme(next)}>
+      <Icon name={icon} />
+    </button>
+  )
+}

@@ -1,0 +1,41 @@
+/** Asks for the service's token, once, whichever request was refused. */
+import { type FormEvent, useState } from "react"
+import { useSession } from "../state/SourceContext.tsx"
+import * as token from "../source/token.ts"
+import { Modal } from "../ui/Modal.tsx"
+
+export const TokenPrompt = () => {
+  const { dismissToken, submitToken } = useSession()
+  const [value, setValue] = useState("")
+  const wasRefused = token.read() !== null
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (value.trim() !== "") submitToken(value.trim())
+  }
+  return (
+    <Modal title="This service asks for a token" onClose={dismissToken}>
+      <form className="dialog-form" onSubmit={submit}>
+        <p className="muted">
+          {wasRefused ? "The service does not know the token it was given. " : ""}A token with the role “reader” is
+          enough. It is kept until this tab is closed.
+        </p>
+        <label className="dialog-form">
+          Token
+          <input
+            type="password"
+            name="token"
+            autoComplete="current-password"
+            spellCheck={false}
+            value={value}
+            onChange={(event) => setValue(event.target.value)}
+          />
+        </label>
+        <div>
+          <button type="submit" className="primary" disabled={value.trim() === ""}>
+            Continue
+          </button>
+        </div>
+      </form>
+    </Modal>
+  )
+}

@@ -1,0 +1,43 @@
+/** Starts the viewer on the rollouts saved in the page, else on the service that sent it. */
+import { StrictMode } from "react"
+import { createRoot } from "react-dom/client"
+import { App } from "./App.tsx"
+import { ErrorBoundary } from "./layout/ErrorBoundary.tsx"
+import { Opening } from "./layout/Opening.tsx"
+import { navigate } from "./route/useHash.ts"
+import * as HttpSource from "./source/HttpSource.ts"
+import type { Source } from "./source/Source.ts"
+import * as InlineSource from "./source/InlineSource.ts"
+import "./styles/index.css"
+
+const embedded = document.getElementById("atropos-data")?.textContent?.trim() ?? ""
+const isFile = window.location.protocol === "file:"
+
+/** A page from disk that nobody filled has no service to ask either. */
+const open = async (): Promise<Source> =>
+  embedded !== ""
+    ? InlineSource.open(embedded)
+    : isFile
+      ? InlineSource.make({ title: "", runs: [] })
+      : HttpSource.make("")
+
+/** A saved page opens where it has something to show: at its groups, unless it carries curves. */
+const arrive = async (source: Source): Promise<Source> => {
+  if (source.isLive || window.location.hash !== "") return source
+  const runs = await source.runs()
+  const pages = await Promise.all(runs.map(({ name }) => source.metrics(name, { limit: 1 })))
+  if (runs.length > 0 && pages.every(({ metrics }) => metrics.length === 0)) navigate("/groups", { replace: true })
+  return source
+}
+
+const source = open().then(arrive)
+const element = document.getElementById("app")
+if (element === null) throw new Error("the page has no #app")
+
+createRoot(element).render(
+  <StrictMode>
+    <ErrorBoundary>
+      <Opening source={source}>{(source) => <App source={source} />}</Opening>
+    </ErrorBoundary>
+  </StrictMode>
+)

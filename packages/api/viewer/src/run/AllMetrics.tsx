@@ -1,0 +1,69 @@
+/** Every metric by its own name, grouped by prefix: charts are made for the groups that are open. */
+import { useMemo, useState } from "react"
+import * as Catalog from "./Catalog.ts"
+import * as format from "../ui/format.ts"
+import { ChartFigure, type ChartFigureProps } from "./ChartFigure.tsx"
+
+interface AllMetricsProps extends Omit<ChartFigureProps, "chart"> {
+  readonly names: ReadonlyArray<string>
+}
+
+export const AllMetrics = ({ names, ...props }: AllMetricsProps) => {
+  const [search, setSearch] = useState("")
+  const groups = useMemo(() => Catalog.byPrefix(names, search.trim()), [names, search])
+  const found = groups.reduce((sum, { charts }) => sum + charts.length, 0)
+  return (
+    <section className="chart-section">
+      <div className="section-head">
+        <h2>All metrics</h2>
+        <input
+          type="search"
+          aria-label="Search metrics"
+          placeholder="Search metrics"
+          value={search}
+          onChange={(event) => setSearch(event.target.value)}
+        />
+        <span className="muted" role="status">
+          {format.plural(found, "metric")}
+        </span>
+      </div>
+      {groups.map(({ charts, prefix }) => (
+        <Group key={prefix} title={prefix} isSearched={search.trim() !== ""} charts={charts} {...props} />
+      ))}
+    </section>
+  )
+}
+
+interface GroupProps extends Omit<ChartFigureProps, "chart"> {
+  readonly title: string
+  /** What is searched for is shown at once, unless it is half of everything. */
+  readonly isSearched: boolean
+  readonly charts: ReadonlyArray<Catalog.Chart>
+}
+
+const shownAtOnce = 12
+
+const Group = ({ charts, isSearched, title, ...props }: GroupProps) => {
+  const [chosen, setChosen] = useState<boolean | null>(null)
+  const isOpen = chosen ?? (isSearched && charts.length <= shownAtOnce)
+  return (
+    <details className="metric-group" open={isOpen}>
+      <summary
+        onClick={(event) => {
+          event.preventDefault()
+          setChosen(!isOpen)
+        }}
+      >
+        <h3>{title === "" ? "without prefix" : title}</h3>
+        <span className="muted number">{charts.length}</span>
+      </summary>
+      {isOpen && (
+        <div className="charts">
+          {charts.map((chart) => (
+            <ChartFigure key={chart.id} chart={chart} {...props} />
+          ))}
+        </div>
+      )}
+    </details>
+  )
+}

@@ -1,0 +1,262 @@
+/**
+ * Which charts there are, and of which metrics (docs/metrics.md): plain values.
+ *
+ * A chart shows one line per trace, source and run that has the metric; charts of which nothing is recorded are not shown.
+ * Every metric can be looked at by its name below them.
+ */
+import type { MetricTable } from "./MetricTable.ts"
+
+/** How values are written: shares as percent, rates and durations with their unit. */
+export type Unit = "number" | "share" | "seconds" | "perSecond" | "nats" | "tokens"
+
+/** What is drawn around a line to tell how far values lie apart, or how sure their mean is. */
+export type Spread =
+  | { readonly kind: "range"; readonly low: string; readonly high: string; readonly label: string }
+  | { readonly kind: "standardError"; readonly metric: string; readonly label: string }
+
+/** One line of a chart. */
+export interface Trace {
+  readonly label: string
+  readonly metric: string
+  /** The values are divided by those of this metric, step by step. */
+  readonly per?: string
+  readonly spread?: Spread
+}
+
+export interface Chart {
+  readonly id: string
+  readonly title: string
+  /** What it tells, in a sentence. */
+  readonly help: string
+  readonly unit: Unit
+  /** `stacked`: the traces are parts of a whole; `points`: few measurements, each shown, none smoothed. */
+  readonly kind: "lines" | "stacked" | "points"
+  readonly traces: ReadonlyArray<Trace>
+  /** Metrics of the queue are not recorded: they are watched while the page is open. */
+  readonly isWatched?: boolean
+}
+
+export interface Section {
+  readonly title: string
+  readonly charts: ReadonlyArray<Chart>
+}
+
+const lines = (id: string, title: string, unit: Unit, help: string, traces: ReadonlyArray<Trace>): Chart => ({
+  id,
+  title,
+  unit,
+  help,
+  kind: "lines",
+  traces
+})
+
+const trace = (label: string, metric: string, more: Omit<Trace, "label" | "metric"> = {}): Trace => ({
+  label,
+  metric,
+  ...more
+})
+
+const reward: Section = {
+  title: "Reward",
+  charts: [
+    lines("reward", "Reward", "number", "Mean score of the sequences of a batch.", [trace("batch", "reward/mean")]),
+    lines("scores", "Reward by environment", "number", "Mean score of the groups an environment sent.", [
+      trace("mean", "train/scores_mean", {
+        spread: {
+          kind: "range",
+          low: "train/scores_p10",
+          high: "train/scores_p90",
+          label: "shaded: 10th to 90th percentile"
+        }
+      })
+    ]),
+    lines(
+      "identical",
+      "Groups with identical scores",
+      "share",
+      "Groups whose scores are all equal: there is nothing to learn from them.",
+      [
+        trace("rolled out", "train/percent_identical"),
+        trace("trained on", "batch/zero_variance_groups", { per: "batch/groups" })
+      ]
+    )
+  ]
+}
+
+const learning: Section = {
+  title: "Learning",
+  charts: [
+    lines("loss", "Loss", "number", "The policy's loss; near zero where a batch is learned from once.", [
+      trace("loss", "train/loss")
+    ]),
+    lines("kl", "KL from the reference", "nats", "Estimated divergence from the reference model, per token.", [
+      trace("KL", "grpo/kl")
+    ]),
+    lines("clip", "Clip fraction", "share", "Tokens at which the ratio of new to old policy was clipped.", [
+      trace("clipped", "grpo/clipped_fraction")
+    ]),
+    lines("gradient", "Gradient norm", "number", "Norm of the gradient before clipping.", [
+      trace("norm", "train/grad_norm")
+    ]),
+    lines("entropy", "Entropy", "nats", "Of the policy's next token; a sudden fall means that it stops exploring.", [
+      trace("entropy", "grpo/entropy")
+    ]),
+    lines(
+      "mismatch",
+      "Logprob mismatch",
+      "nats",
+      "Trainer's minus inference engine's logprobs of the same tokens: should stay near zero.",
+      [
+        trace("absolute", "alignment/diff_abs_mean"),
+        trace("signed", "alignment/diff_mean"),
+        trace("KL", "alignment/kl")
+      ]
+    ),
+    lines("rate", "Learning rate", "number", "Of each update of the weights.", [trace("rate", "train/lr")])
+  ]
+}
+
+const rollouts: Section = {
+  title: "Rollouts",
+  charts: [
+    lines("lengths", "Completion length", "tokens", "Of the completions in groups that were sent.", [
+      trace("mean", "train/completion_lengths"),
+      trace("p95", "train/completion_lengths_p95"),
+      trace("max", "train/completion_lengths_max")
+    ]),
+    lines("truncation", "Truncation", "share", "Completions that ended at the token limit.", [
+      trace("rolled out", "train/truncated_fraction"),
+      trace("trained on", "batch/truncated_fraction")
+    ]),
+    lines(
+      "staleness",
+      "Staleness",
+      "number",
+      "Updates of the weights between sampling a sequence and training on it.",
+      [trace("mean", "staleness/mean"), trace("max", "staleness/max")]
+    ),
+    {
+      ...lines("queue", "Queue", "number", "Groups that wait to be trained on, watched since this page was opened.", [
+        trace("queued groups", "queue/groups"),
+        trace("buffered groups", "queue/buffered"),
+        trace("formed batches", "queue/batches")
+      ]),
+      isWatched: true
+    }
+  ]
+}
+
+const speed: Section = {
+  title: "Speed",
+  charts: [
+    lines("tokens", "Tokens trained a second", "perSecond", "Tokens computed a second of the step, waiting excluded.", [
+      trace("tokens", "train/tokens_per_second")
+    ]),
+    lines(
+      "groups",
+      "Groups trained a second",
+      "perSecond",
+      "Groups of a batch by the time of its step, waiting included.",
+      [trace("groups", "batch/groups", { per: "train/step_time" })]
+    ),
+    {
+      ...lines("parts", "Where a step's time goes", "seconds", "Parts of a step; waiting is for rollouts.", [
+        trace("waiting", "train/data_fetch_time"),
+        trace("preparing", "train/prepare_time"),
+        trace("computing", "train/compute_time"),
+        trace("updating", "train/update_time"),
+        trace("publishing", "train/sync_time"),
+        trace("saving", "train/save_time")
+      ]),
+      kind: "stacked"
+    }
+  ]
+}
+
+/** What evaluations record beside their scores. */
+const counts = new Set(["eval/items", "eval/failed_items", "eval/seconds"])
+const bounds = /_(stderr|ci_low|ci_high)$/
+
+/** `eval/percent_correct` as `Percent correct`. */
+const titleOf = (metric: string): string => {
+  const words = metric.replace(/^eval\//, "").replaceAll(/[_/]+/g, " ")
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** By its name: rates of success and fractions are shares. */
+export const unitOf = (metric: string): Unit =>
+  /percent|fraction|pass@|accuracy|_rate$/.test(metric) ? "share" : "number"
+
+/** A chart for each score that was evaluated, with its 95% confidence interval where that is known. */
+const evaluation = (names: ReadonlyArray<string>): Section => ({
+  title: "Evaluation",
+  charts: names
+    .filter((name) => name.startsWith("eval/") && !counts.has(name) && !bounds.test(name))
+    .map((name) => {
+      const spread = spreadOf(name, names)
+      return {
+        id: name,
+        title: titleOf(name),
+        help: "Of held-out items.",
+        unit: unitOf(name),
+        kind: "points",
+        traces: [trace("mean", name, spread === undefined ? {} : { spread })]
+      }
+    })
+})
+
+const spreadOf = (name: string, names: ReadonlyArray<string>): Spread | undefined => {
+  const label = "bars: 95% confidence"
+  if (names.includes(`${name}_ci_low`) && names.includes(`${name}_ci_high`)) {
+    return { kind: "range", low: `${name}_ci_low`, high: `${name}_ci_high`, label }
+  }
+  return names.includes(`${name}_stderr`) ? { kind: "standardError", metric: `${name}_stderr`, label } : undefined
+}
+
+/** Runs with their metrics; the queue's are told apart, as they are known only since the page was opened. */
+interface Tables {
+  readonly table: MetricTable
+  readonly watched: MetricTable
+}
+
+/** The sections of charts for what is recorded of the runs; charts of which there is nothing are left out. */
+export const sections = (runs: ReadonlyArray<Tables>): ReadonlyArray<Section> => {
+  const names = namesOf(runs)
+  const recorded = new Set(names)
+  // One state of the queue is no curve.
+  const watched = new Set(runs.flatMap(({ watched }) => (isCurve(watched) ? watched.names() : [])))
+  return [reward, evaluation(names), learning, rollouts, speed]
+    .map(({ charts, title }) => ({
+      title,
+      charts: charts.filter(({ isWatched, traces }) => {
+        const known = isWatched === true ? watched : recorded
+        return traces.some(({ metric, per }) => known.has(metric) && (per === undefined || known.has(per)))
+      })
+    }))
+    .filter(({ charts }) => charts.length > 0)
+}
+
+/** Whether there is more than one step. */
+export const isCurve = (table: MetricTable): boolean => {
+  const steps = table.steps()
+  return steps !== null && steps.last > steps.first
+}
+
+/** Metrics by what stands before the last slash of their names: `server/server_0_failures` under `server`. */
+export const byPrefix = (
+  names: ReadonlyArray<string>,
+  search: string
+): ReadonlyArray<{ readonly prefix: string; readonly charts: ReadonlyArray<Chart> }> => {
+  const words = search.toLowerCase().split(/\s+/)
+  const found = names.filter((name) => words.every((word) => name.toLowerCase().includes(word)))
+  return Object.entries(Object.groupBy(found, (name) => name.slice(0, Math.max(0, name.lastIndexOf("/")))))
+    .map(([prefix, names = []]) => ({ prefix, charts: names.map(single) }))
+    .sort((left, right) => left.prefix.localeCompare(right.prefix))
+}
+
+const single = (name: string): Chart =>
+  lines(`metric:${name}`, name, unitOf(name), "", [trace(name.slice(name.lastIndexOf("/") + 1), name)])
+
+/** What is recorded of any of the runs, sorted. */
+export const namesOf = (runs: ReadonlyArray<Tables>): ReadonlyArray<string> =>
+  [...new Set(runs.flatMap(({ table }) => table.names()))].sort()

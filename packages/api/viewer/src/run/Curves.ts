@@ -1,0 +1,182 @@
+/**
+ * The curves of a chart: which there are (`layout`), what they are called and drawn with, and where they run (`draw`). Pure.
+ *
+ * Runs are told apart first, then sources, then traces: the first of these of which there are several has the colours; curves of
+ * one colour have dashes. `layout` is cheap and changes seldom; `draw` goes through all points that are new since the last time.
+ */
+import type { Chart, Trace } from "./Catalog.ts"
+import * as Line from "./Line.ts"
+import type { MetricTable, Points } from "./MetricTable.ts"
+import { remembered } from "./Remembered.ts"
+
+export interface RunData {
+  readonly name: string
+  /** Place among the runs that are compared: its colour everywhere. */
+  readonly tone: number
+  readonly table: MetricTable
+  /** The queue as seen while the page is open, from the source `queue`. */
+  readonly watched: MetricTable
+}
+
+export type Axis = "step" | "time"
+
+export interface View {
+  readonly axis: Axis
+  /** 0: none, below 1. */
+  readonly smoothing: number
+}
+
+/** A curve without its points. */
+export interface Entry {
+  readonly key: string
+  /** As short as tells it apart from the others of its chart. */
+  readonly label: string
+  readonly run: RunData
+  readonly source: string
+  readonly trace: Trace
+  /** Whether the spread of the trace is recorded too. */
+  readonly hasSpread: boolean
+  /** Number of its colour, from 0. */
+  readonly tone: number
+  /** Number of its dashes, from 0: a whole line. */
+  readonly dash: number
+}
+
+export interface Curve {
+  readonly entry: Entry
+  /** Its values, smoothed. */
+  readonly line: Line.Line
+  /** Its values as recorded, where they are smoothed. */
+  readonly raw: Line.Line | null
+  readonly band: Line.Band | null
+  /** Where it is drawn: on top of the curves below it in a stacked chart, else where its values are. */
+  readonly drawn: Line.Line
+}
+
+const tableOf = (chart: Chart, run: RunData): MetricTable => (chart.isWatched === true ? run.watched : run.table)
+
+/** The curves there are now, without those of which nothing is recorded. */
+export const layout = (chart: Chart, runs: ReadonlyArray<RunData>): ReadonlyArray<Entry> => {
+  const found = runs.flatMap((run) => {
+    const table = tableOf(chart, run)
+    return chart.traces.flatMap((trace) =>
+      table
+        .sourcesOf(trace.metric)
+        .filter((source) => trace.per === undefined || table.sourcesOf(trace.per).includes(source))
+        .map((source) => ({ run, source, trace }))
+    )
+  })
+  const severalRuns = runs.length > 1
+  const environments = found.filter(({ source }) => !unnamed.has(source))
+  const severalSources = isSeveral(environments.map(({ source }) => source))
+  const severalTraces = isSeveral(found.map(({ trace }) => trace))
+  const tones = new Map<string, number>()
+  const dashes = new Map<number, number>()
+  return found.map(({ run, source, trace }) => {
+    const named = severalSources && !unnamed.has(source)
+    const names = [
+      ...(severalRuns ? [run.name] : []),
+      ...(named ? [source] : []),
+      ...(severalTraces ? [trace.label] : [])
+    ]
+    const tone = severalRuns ? run.tone : numbered(tones, severalSources ? source : trace.label)
+    const dash = dashes.get(tone) ?? 0
+    dashes.set(tone, dash + 1)
+    return {
+      key: [run.name, source, trace.label].join("\n"),
+      label: names.length === 0 ? trace.label : names.join(" · "),
+      run,
+      source,
+      trace,
+      hasSpread: spreadNames(trace).some((name) => tableOf(chart, run).sourcesOf(name).includes(source)),
+      tone,
+      dash
+    }
+  })
+}
+
+const spreadNames = ({ spread }: Trace): ReadonlyArray<string> =>
+  spread === undefined ? [] : spread.kind === "range" ? [spread.low] : [spread.metric]
+
+const isSeveral = (values: Iterable<unknown>): boolean => new Set(values).size > 1
+
+/** Sources that say nothing beside the title of the chart. */
+const unnamed: ReadonlySet<string> = new Set(["trainer", "queue"])
+
+const numbered = (numbers: Map<string, number>, name: string): number => {
+  const known = numbers.get(name)
+  if (known !== undefined) return known
+  numbers.set(name, numbers.size)
+  return numbers.size - 1
+}
+
+/** Whether two layouts look the same and draw from the same tables. */
+export const isSameLayout = (left: ReadonlyArray<Entry>, right: ReadonlyArray<Entry>): boolean =>
+  left.length === right.length &&
+  left.every((entry, index) => {
+    const other = right[index]!
+    return (
+      entry.run.table === other.run.table &&
+      entry.trace === other.trace &&
+      (["key", "label", "tone", "dash", "hasSpread"] as const).every((field) => entry[field] === other[field])
+    )
+  })
+
+/** The curves of the entries, by their points now. */
+export const draw = (chart: Chart, entries: ReadonlyArray<Entry>, view: View): ReadonlyArray<Curve> => {
+  const smoothing = chart.kind === "points" ? 0 : view.smoothing
+  const curves = entries.map((entry) => curveOf(chart, entry, view.axis, smoothing))
+  if (chart.kind !== "stacked") return curves
+  const edges = Line.stack(curves.map(({ line }) => line))
+  return curves.map((curve, index) => ({ ...curve, raw: null, band: null, drawn: edges[index]! }))
+}
+
+const curveOf = (chart: Chart, entry: Entry, axis: Axis, smoothing: number): Curve => {
+  const { run, source, trace } = entry
+  const table = tableOf(chart, run)
+  const start = run.table.times()?.first ?? 0
+  const lineOf = (points: Points) => smoothed(axis === "step" ? stepLine(points) : timeLine(points, start), smoothing)
+  const recorded = table.points(source, trace.metric)
+  const points = trace.per === undefined ? recorded : ratio(recorded, table.points(source, trace.per))
+  const line = lineOf(points)
+  const spread = spreadOf(trace, points, table, source)
+  return {
+    entry,
+    line,
+    raw: smoothing > 0 ? (axis === "step" ? stepLine(points) : timeLine(points, start)) : null,
+    band: spread === null ? null : { low: lineOf(spread.low), high: lineOf(spread.high) },
+    drawn: line
+  }
+}
+
+const spreadOf = ({ spread }: Trace, points: Points, table: MetricTable, source: string) => {
+  if (spread === undefined) return null
+  if (spread.kind === "standardError") {
+    const error = table.points(source, spread.metric)
+    return error.steps.length === 0 ? null : interval(points, error)
+  }
+  const low = table.points(source, spread.low)
+  const high = table.points(source, spread.high)
+  return low.steps.length === 0 || high.steps.length === 0 ? null : { low, high }
+}
+
+const stepLine = remembered(Line.byStep)
+const timeLine = remembered(Line.byTime)
+const ratio = remembered(Line.divide)
+const interval = remembered(Line.confidence)
+const smoothed = remembered((line: Line.Line, weight: number) =>
+  weight === 0 ? line : { xs: line.xs, ys: Line.smooth(line.ys, weight) }
+)
+
+/** The range of x over all that is recorded of the runs; null where nothing is. */
+export const domain = (runs: ReadonlyArray<RunData>, axis: Axis): readonly [number, number] | null => {
+  const ranges = runs.flatMap(({ table }) => {
+    const times = table.times()
+    const steps = table.steps()
+    if (times === null || steps === null) return []
+    return [axis === "step" ? ([steps.first, steps.last] as const) : ([0, (times.last - times.first) / 1000] as const)]
+  })
+  return ranges.length === 0
+    ? null
+    : [Math.min(...ranges.map(([from]) => from)), Math.max(...ranges.map(([, to]) => to))]
+}

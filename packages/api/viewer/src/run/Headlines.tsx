@@ -1,0 +1,170 @@
+/** The figures at the head of the page: of one run as tiles, of several as a table that compares them. */
+import type { ReactNode } from "react"
+import { type Column, DataTable } from "../service/DataTable.tsx"
+import type * as Wire from "../source/Wire.ts"
+import * as format from "../ui/format.ts"
+import * as Catalog from "./Catalog.ts"
+import { Swatch } from "./ChartFigure.tsx"
+import * as Headline from "./Headline.ts"
+import { change, duration, quantity } from "./quantity.ts"
+import type { RunMetrics, RunState } from "./RunMetrics.ts"
+import { useRunStates } from "./useRunMetrics.ts"
+
+interface HeadlinesProps {
+  readonly metrics: RunMetrics
+  readonly runs: ReadonlyArray<Wire.Run>
+  readonly colors: ReadonlyArray<string>
+}
+
+interface Row {
+  readonly run: RunState
+  readonly color: string
+  readonly headline: Headline.Headline
+}
+
+export const Headlines = ({ colors, metrics, runs }: HeadlinesProps) => {
+  const rows = useRunStates(metrics).map((run) => ({
+    run,
+    color: colors[run.tone % colors.length]!,
+    headline: Headline.of(run.table, runs.find(({ name }) => name === run.name)?.num_steps ?? 0)
+  }))
+  const [first] = rows
+  if (first === undefined) return null
+  return rows.length === 1 ? <Tiles {...first} /> : <Comparison rows={rows} />
+}
+
+const Tiles = ({ headline, run }: Row) => {
+  const { elapsed, evaluation, remaining, reward, step, stepTime, tokensPerSecond, totalSteps } = headline
+  return (
+    <dl className="tiles">
+      <Tile title="Step" value={step === null ? null : format.count(step)}>
+        {totalSteps !== null && <>of {format.count(totalSteps)} · </>}
+        <Liveness run={run} isDone={step !== null && totalSteps !== null && step >= totalSteps} />
+        {step !== null && totalSteps !== null && <progress aria-label="Steps done" value={step} max={totalSteps} />}
+      </Tile>
+      <Tile title="Reward" value={reward === null ? null : quantity(reward.now, "number")}>
+        {reward !== null && (
+          <>
+            <Change value={reward.now - reward.before} /> in {Headline.recentSteps} steps,{" "}
+            <Change value={reward.now - reward.start} /> in all
+          </>
+        )}
+      </Tile>
+      {evaluation !== null && (
+        <Tile title="Evaluation" value={quantity(evaluation.value, Catalog.unitOf(evaluation.name))}>
+          {evaluation.name.replace("eval/", "").replaceAll("_", " ")} at step {format.count(evaluation.step)}
+        </Tile>
+      )}
+      <Tile title="Speed" value={tokensPerSecond === null ? null : quantity(tokensPerSecond, "perSecond")}>
+        tokens trained{stepTime !== null && <>, {duration(stepTime)} a step</>}
+      </Tile>
+      <Tile title="Time" value={elapsed === null ? null : duration(elapsed)}>
+        since the first step{remaining !== null && <>, about {duration(remaining)} to go</>}
+      </Tile>
+    </dl>
+  )
+}
+
+const Tile = ({
+  children,
+  title,
+  value
+}: {
+  readonly title: string
+  readonly value: string | null
+  readonly children: ReactNode
+}) => (
+  <div className="tile">
+    <dt>{title}</dt>
+    <dd className="tile-value number">{value ?? "–"}</dd>
+    <dd className="tile-note">{value !== null && children}</dd>
+  </div>
+)
+
+const Change = ({ value }: { readonly value: number }) => (
+  <span className={value > 0 ? "rising" : value < 0 ? "falling" : undefined}>{change(value)}</span>
+)
+
+const words: { readonly [State in RunState["live"]]: string } = {
+  connecting: "connecting",
+  live: "live",
+  waiting: "interrupted, trying again",
+  static: "saved"
+}
+
+const Liveness = ({ isDone, run }: { readonly run: RunState; readonly isDone: boolean }) => {
+  if (run.phase === "failed") return <span className="falling">{run.error?.message ?? "failed"}</span>
+  if (run.phase === "loading") return <span>loading, {format.count(run.loaded)} rows so far</span>
+  return isDone ? <span>done</span> : <span className={`liveness ${run.live}`}>{words[run.live]}</span>
+}
+
+const Comparison = ({ rows }: { readonly rows: ReadonlyArray<Row> }) => (
+  <DataTable caption="Runs compared" columns={columns} rows={rows} rowKey={({ run }) => run.name} />
+)
+
+const figure = (
+  id: string,
+  title: string,
+  value: (headline: Headline.Headline) => number | null,
+  shown: (value: number) => ReactNode
+): Column<Row> => ({
+  id,
+  title,
+  isNumber: true,
+  value: ({ headline }) => value(headline),
+  cell: ({ headline }) => {
+    const found = value(headline)
+    return found === null ? "–" : shown(found)
+  }
+})
+
+const columns: ReadonlyArray<Column<Row>> = [
+  {
+    id: "run",
+    title: "Run",
+    value: ({ run }) => run.name,
+    cell: ({ color, run }) => (
+      <span className="run-name">
+        <Swatch color={color} />
+        {run.name}
+      </span>
+    )
+  },
+  {
+    id: "state",
+    title: "State",
+    value: ({ run }) => run.phase,
+    cell: ({ headline: { step, totalSteps }, run }) => (
+      <Liveness run={run} isDone={step !== null && totalSteps !== null && step >= totalSteps} />
+    )
+  },
+  figure("step", "Step", ({ step }) => step, format.count),
+  figure(
+    "reward",
+    "Reward",
+    ({ reward }) => reward?.now ?? null,
+    (value) => quantity(value, "number")
+  ),
+  figure(
+    "recent",
+    `In ${Headline.recentSteps} steps`,
+    ({ reward }) => (reward === null ? null : reward.now - reward.before),
+    (value) => <Change value={value} />
+  ),
+  {
+    id: "evaluation",
+    title: "Evaluation",
+    isNumber: true,
+    value: ({ headline: { evaluation } }) => evaluation?.value ?? null,
+    cell: ({ headline: { evaluation } }) =>
+      evaluation === null ? "–" : quantity(evaluation.value, Catalog.unitOf(evaluation.name))
+  },
+  figure(
+    "tokens",
+    "Tokens/s",
+    ({ tokensPerSecond }) => tokensPerSecond,
+    (value) => quantity(value, "perSecond")
+  ),
+  figure("pace", "A step", ({ stepTime }) => stepTime, duration),
+  figure("elapsed", "Time", ({ elapsed }) => elapsed, duration)
+]

@@ -1,0 +1,237 @@
+/**
+ * Lines to draw: points by ascending x, and what is done to them before they are drawn. Everything here is pure.
+ *
+ * `x` is a step, or seconds since the run's first row.
+ */
+import type { Points } from "./MetricTable.ts"
+
+export interface Line {
+  readonly xs: Float64Array
+  readonly ys: Float64Array
+}
+
+/** A line's lower and upper bound. */
+export interface Band {
+  readonly low: Line
+  readonly high: Line
+}
+
+export const empty: Line = { xs: new Float64Array(), ys: new Float64Array() }
+
+export const byStep = ({ steps, values }: Points): Line => ({ xs: steps, ys: values })
+
+/**
+ * By seconds since `start` (milliseconds since the epoch). Steps that a resumed run has not reached again are older than the steps
+ * before them: points are put in the order of time.
+ */
+export const byTime = ({ times, values }: Points, start: number): Line => {
+  const order = Uint32Array.from(times.keys())
+  if (times.some((time, index) => index > 0 && time < times[index - 1]!)) {
+    order.sort((left, right) => times[left]! - times[right]! || left - right)
+  }
+  return {
+    xs: Float64Array.from(order, (index) => (times[index]! - start) / 1000),
+    ys: Float64Array.from(order, (index) => values[index]!)
+  }
+}
+
+/**
+ * Exponential moving average without the bias of its start: the mean of the values so far, weighted by `weight ** age`. 0 leaves
+ * the values as they are. As TensorBoard's smoothing.
+ */
+export const smooth = (ys: Float64Array, weight: number): Float64Array => {
+  if (weight <= 0) return ys
+  const smoothed = new Float64Array(ys.length)
+  let sum = 0
+  let weights = 0
+  for (let index = 0; index < ys.length; index++) {
+    sum = sum * weight + ys[index]!
+    weights = weights * weight + 1
+    smoothed[index] = sum / weights
+  }
+  return smoothed
+}
+
+/** The part of the x axis that is drawn, and how fine. */
+export interface Window {
+  readonly from: number
+  readonly to: number
+  /** Equal parts of the axis, one for each pixel or two. */
+  readonly buckets: number
+  /** Whether the axis is logarithmic; `from` is above 0 then. */
+  readonly isLog: boolean
+}
+
+/**
+ * At most two points for each bucket of the window, its smallest and its largest value in the order in which they came: drawn, the
+ * line looks as if all points were. One point on either side of the window stays, so that the line reaches the edges.
+ *
+ * The two stand at the beginning and in the middle of their bucket, so that lines of one chart share their `xs`; lines that are
+ * sparse enough keep their points where they are.
+ */
+export const thin = ({ xs, ys }: Line, { buckets, from, isLog, to }: Window): Line => {
+  const start = lowerBound(xs, from)
+  const end = upperBound(xs, to)
+  if (end - start <= 2 * buckets) {
+    const [first, last] = [Math.max(0, start - 1), Math.min(xs.length, end + 1)]
+    return { xs: xs.subarray(first, last), ys: ys.subarray(first, last) }
+  }
+  const [low, high] = isLog ? [Math.log(from), Math.log(to)] : [from, to]
+  const width = (high - low) / buckets
+  const bucketOf = (x: number) => Math.min(buckets - 1, Math.floor(((isLog ? Math.log(x) : x) - low) / width))
+  const placeOf = (halves: number) => (isLog ? Math.exp(low + (halves / 2) * width) : low + (halves / 2) * width)
+  const thinXs = new Float64Array(2 * buckets + 2)
+  const thinYs = new Float64Array(2 * buckets + 2)
+  let length = 0
+  const keep = (x: number, y: number) => {
+    thinXs[length] = x
+    thinYs[length] = y
+    length++
+  }
+  if (start > 0) keep(xs[start - 1]!, ys[start - 1]!)
+  let index = start
+  while (index < end) {
+    const bucket = bucketOf(xs[index]!)
+    let least = index
+    let most = index
+    for (index++; index < end && bucketOf(xs[index]!) === bucket; index++) {
+      if (ys[index]! < ys[least]!) least = index
+      if (ys[index]! > ys[most]!) most = index
+    }
+    keep(placeOf(2 * bucket), ys[Math.min(least, most)]!)
+    if (least !== most) keep(placeOf(2 * bucket + 1), ys[Math.max(least, most)]!)
+  }
+  if (end < xs.length) keep(xs[end]!, ys[end]!)
+  return { xs: thinXs.subarray(0, length), ys: thinYs.subarray(0, length) }
+}
+
+/** The lines over all their `xs`: `undefined` where a line has no point. Of points with the same x the last counts. */
+export const align = (
+  lines: ReadonlyArray<Line>
+): { readonly xs: Float64Array; readonly ys: ReadonlyArray<Array<number | undefined>> } => {
+  const all = new Float64Array(lines.reduce((sum, { xs }) => sum + xs.length, 0))
+  let length = 0
+  for (const { xs } of lines) {
+    all.set(xs, length)
+    length += xs.length
+  }
+  all.sort()
+  const xs = all.filter((x, index) => index === 0 || x !== all[index - 1])
+  return {
+    xs,
+    ys: lines.map((line) => {
+      const ys = Array<number | undefined>(xs.length).fill(undefined)
+      let at = 0
+      for (let index = 0; index < line.xs.length; index++) {
+        while (xs[at]! < line.xs[index]!) at++
+        ys[at] = line.ys[index]!
+      }
+      return ys
+    })
+  }
+}
+
+/** The index of the point nearest to `x`; undefined where there is none. Of two as near, the earlier. */
+export const nearest = ({ xs }: Line, x: number): number | undefined => {
+  if (xs.length === 0) return undefined
+  const after = Math.min(xs.length - 1, lowerBound(xs, x))
+  const before = Math.max(0, after - 1)
+  return x - xs[before]! <= xs[after]! - x ? before : after
+}
+
+/** Sums up to each line, over the points that all of them have: the edges of a stacked chart. */
+export const stack = (lines: ReadonlyArray<Line>): ReadonlyArray<Line> => {
+  const [head, ...rest] = lines
+  if (head === undefined) return []
+  const xs = rest.reduce((xs, line) => {
+    let at = 0
+    return xs.filter((x) => {
+      while (line.xs[at]! < x) at++
+      return line.xs[at] === x
+    })
+  }, head.xs)
+  let below = new Float64Array(xs.length)
+  return lines.map((line) => {
+    let at = 0
+    below = below.map((sum, index) => {
+      while (line.xs[at]! < xs[index]!) at++
+      return sum + line.ys[at]!
+    })
+    return { xs, ys: below }
+  })
+}
+
+/** `top / bottom` wherever both have a point and the divisor is not 0. */
+export const divide = (top: Points, bottom: Points): Points => combine(top, bottom, (a, b) => a / b)
+
+/** A line's bounds from its standard error: the 95% confidence interval of a mean of many. */
+export const confidence = (mean: Points, standardError: Points): { readonly low: Points; readonly high: Points } => ({
+  low: combine(mean, standardError, (mean, error) => mean - normal95 * error),
+  high: combine(mean, standardError, (mean, error) => mean + normal95 * error)
+})
+
+/** The 97.5% quantile of the normal distribution. */
+const normal95 = 1.959964
+
+const combine = (left: Points, right: Points, by: (left: number, right: number) => number): Points => {
+  const steps: Array<number> = []
+  const times: Array<number> = []
+  const values: Array<number> = []
+  let at = 0
+  for (let index = 0; index < left.steps.length; index++) {
+    const step = left.steps[index]!
+    while (at < right.steps.length && right.steps[at]! < step) at++
+    if (right.steps[at] !== step) continue
+    const value = by(left.values[index]!, right.values[at]!)
+    if (!Number.isFinite(value)) continue
+    steps.push(step)
+    times.push(left.times[index]!)
+    values.push(value)
+  }
+  return { steps: Float64Array.from(steps), times: Float64Array.from(times), values: Float64Array.from(values) }
+}
+
+/** Last, smallest and largest value, with where they are; null without points. */
+export const summary = ({ xs, ys }: Line): Summary | null => {
+  if (ys.length === 0) return null
+  let least = 0
+  let most = 0
+  for (let index = 1; index < ys.length; index++) {
+    if (ys[index]! < ys[least]!) least = index
+    if (ys[index]! > ys[most]!) most = index
+  }
+  const at = (index: number) => ({ x: xs[index]!, y: ys[index]! })
+  return { first: at(0), last: at(ys.length - 1), min: at(least), max: at(most), count: ys.length }
+}
+
+export interface Summary {
+  readonly first: { readonly x: number; readonly y: number }
+  readonly last: { readonly x: number; readonly y: number }
+  readonly min: { readonly x: number; readonly y: number }
+  readonly max: { readonly x: number; readonly y: number }
+  readonly count: number
+}
+
+/** The first index whose value is not below `x`. */
+const lowerBound = (xs: Float64Array, x: number): number => {
+  let low = 0
+  let high = xs.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (xs[middle]! < x) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** The first index whose value is above `x`. */
+const upperBound = (xs: Float64Array, x: number): number => {
+  let low = 0
+  let high = xs.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (xs[middle]! <= x) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,195 @@
+/**
+ * The metrics of one run, by source, step and name, as they come in.
+ *
+ * Rows may come in any order and more than once. Per source, step and name the value that came last counts: a resumed run records
+ * some steps a second time, and figures of an evaluation come in a row of their own. Values that are not finite are left out.
+ * Kept as one array per name beside the steps of its source (`NaN` where a step lacks it): 10,000 steps of 40 names are 3 MB.
+ */
+export interface MetricsRow {
+  readonly source: string
+  readonly step: number
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly values: { readonly [name: string]: number }
+}
+
+/** The points of one metric of one source, by ascending step. */
+export interface Points {
+  readonly steps: Float64Array
+  /** Milliseconds since the epoch. */
+  readonly times: Float64Array
+  readonly values: Float64Array
+}
+
+export interface MetricTable {
+  readonly add: (rows: Iterable<MetricsRow>) => void
+  /** In the order in which they appeared. */
+  readonly sources: () => ReadonlyArray<string>
+  /** Names that at least one source has, sorted. */
+  readonly names: () => ReadonlyArray<string>
+  /** Sources that have the metric, in the order in which they appeared. */
+  readonly sourcesOf: (name: string) => ReadonlyArray<string>
+  /** The same object as before where nothing was added to the metric. */
+  readonly points: (source: string, name: string) => Points
+  /** Smallest and largest step of all sources; null without rows. */
+  readonly steps: () => { readonly first: number; readonly last: number } | null
+  /** Smallest and largest time of all rows; null without rows. */
+  readonly times: () => { readonly first: number; readonly last: number } | null
+  /** How often rows came in. */
+  readonly version: () => number
+}
+
+interface Column {
+  /** May be shorter than the steps: the rest is `NaN`. */
+  values: Array<number>
+  points: Points | null
+}
+
+interface SourceTable {
+  steps: Array<number>
+  times: Array<number>
+  readonly columns: Map<string, Column>
+}
+
+interface LateRow {
+  at: number
+  readonly values: Map<string, number>
+}
+
+export const make = (rows: Iterable<MetricsRow> = []): MetricTable => {
+  const sources = new Map<string, SourceTable>()
+  let first = Number.POSITIVE_INFINITY
+  let last = Number.NEGATIVE_INFINITY
+  let version = 0
+
+  const tableOf = (source: string): SourceTable => {
+    const known = sources.get(source)
+    if (known !== undefined) return known
+    const made: SourceTable = { steps: [], times: [], columns: new Map() }
+    sources.set(source, made)
+    return made
+  }
+
+  const table: MetricTable = {
+    add: (rows) => {
+      const late = new Map<SourceTable, Map<number, LateRow>>()
+      for (const row of rows) {
+        if (!Number.isFinite(row.step) || !Number.isFinite(row.at)) continue
+        first = Math.min(first, row.at)
+        last = Math.max(last, row.at)
+        const source = tableOf(row.source)
+        const index = indexOf(source.steps, row.step)
+        if (index !== undefined) write(source, index, row)
+        else setAside(late, source, row)
+      }
+      for (const [source, rows] of late) insert(source, rows)
+      version++
+    },
+    sources: () => [...sources.keys()],
+    names: () => [...new Set([...sources.values()].flatMap(({ columns }) => [...columns.keys()]))].sort(),
+    sourcesOf: (name) => [...sources].filter(([, { columns }]) => columns.has(name)).map(([source]) => source),
+    points: (source, name) => {
+      const found = sources.get(source)
+      const column = found?.columns.get(name)
+      if (found === undefined || column === undefined) return none
+      return (column.points ??= pointsOf(found, column))
+    },
+    steps: () => {
+      const own = [...sources.values()].map(({ steps }) => steps)
+      return own.length === 0
+        ? null
+        : { first: Math.min(...own.map((steps) => steps[0]!)), last: Math.max(...own.map((steps) => steps.at(-1)!)) }
+    },
+    times: () => (first <= last ? { first, last } : null),
+    version: () => version
+  }
+  table.add(rows)
+  return table
+}
+
+const none: Points = { steps: new Float64Array(), times: new Float64Array(), values: new Float64Array() }
+
+/** Where `step` is, or where it belongs if that is the end; undefined if it belongs between others. */
+const indexOf = (steps: ReadonlyArray<number>, step: number): number | undefined => {
+  if (steps.length === 0 || step > steps.at(-1)!) return steps.length
+  let low = 0
+  let high = steps.length - 1
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (steps[middle]! < step) low = middle + 1
+    else high = middle
+  }
+  return steps[low] === step ? low : undefined
+}
+
+const write = (source: SourceTable, index: number, { at, step, values }: MetricsRow): void => {
+  source.steps[index] = step
+  source.times[index] = at
+  for (const [name, value] of Object.entries(values)) {
+    if (!Number.isFinite(value)) continue
+    const column = columnOf(source, name)
+    while (column.values.length < index) column.values.push(Number.NaN)
+    column.values[index] = value
+    column.points = null
+  }
+}
+
+const columnOf = (source: SourceTable, name: string): Column => {
+  const known = source.columns.get(name)
+  if (known !== undefined) return known
+  const made: Column = { values: [], points: null }
+  source.columns.set(name, made)
+  return made
+}
+
+/** Keeps a row that belongs between others, so that all of them go in at once. */
+const setAside = (
+  late: Map<SourceTable, Map<number, LateRow>>,
+  source: SourceTable,
+  { at, step, values }: MetricsRow
+): void => {
+  const rows = late.get(source) ?? new Map<number, LateRow>()
+  late.set(source, rows)
+  const row = rows.get(step) ?? { at, values: new Map<string, number>() }
+  rows.set(step, row)
+  row.at = at
+  for (const [name, value] of Object.entries(values)) {
+    if (Number.isFinite(value)) row.values.set(name, value)
+  }
+}
+
+const insert = (source: SourceTable, late: ReadonlyMap<number, LateRow>): void => {
+  const { steps, times } = source
+  for (const row of late.values()) for (const name of row.values.keys()) columnOf(source, name)
+  const places: ReadonlyArray<number | LateRow> = [
+    ...steps.map((step, index) => ({ step, from: index as number | LateRow })),
+    ...[...late].map(([step, row]) => ({ step, from: row as number | LateRow }))
+  ]
+    .sort((left, right) => left.step - right.step)
+    .map(({ from }) => from)
+  source.steps = [...steps, ...late.keys()].sort((left, right) => left - right)
+  source.times = places.map((from) => (typeof from === "number" ? times[from]! : from.at))
+  for (const [name, column] of source.columns) {
+    const { values } = column
+    column.values = places.map((from) =>
+      typeof from === "number" ? (values[from] ?? Number.NaN) : (from.values.get(name) ?? Number.NaN)
+    )
+    column.points = null
+  }
+}
+
+const pointsOf = ({ steps, times }: SourceTable, { values }: Column): Points => {
+  let count = 0
+  for (const value of values) if (!Number.isNaN(value)) count++
+  const points = { steps: new Float64Array(count), times: new Float64Array(count), values: new Float64Array(count) }
+  let at = 0
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]!
+    if (Number.isNaN(value)) continue
+    points.steps[at] = steps[index]!
+    points.times[at] = times[index]!
+    points.values[at] = value
+    at++
+  }
+  return points
+}

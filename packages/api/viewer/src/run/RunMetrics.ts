@@ -1,0 +1,242 @@
+/**
+ * The metrics of the runs that are looked at, as they come: all that is recorded, page by page, then each new row.
+ *
+ * Listeners are told at most four times a second (once while runs are loading), on a frame of the browser, and not while the page is
+ * hidden: they read the tables then. A run that failed to load can be tried again; an interruption of its events is only told
+ * (`live`), they go on by themselves.
+ */
+import { type Source, SourceError, type Unwatch, type WatchState } from "../source/Source.ts"
+import * as Catalog from "./Catalog.ts"
+import type { RunData } from "./Curves.ts"
+import * as MetricTable from "./MetricTable.ts"
+
+export interface RunState extends RunData {
+  readonly phase: "loading" | "ready" | "failed"
+  /** Rows that have come while loading. */
+  readonly loaded: number
+  readonly error: SourceError | null
+  readonly live: WatchState | "static"
+}
+
+export interface RunMetrics {
+  /** Follows these runs and no others, in this order. */
+  readonly choose: (names: ReadonlyArray<string>) => void
+  readonly retry: (name: string) => void
+  /** Of every change. */
+  readonly subscribe: (listener: () => void) => () => void
+  /** In the order chosen; the same array until something changes, values of metrics included. */
+  readonly states: () => ReadonlyArray<RunState>
+  /** The same text as long as there are the same runs, sources and metrics. */
+  readonly shape: () => string
+  readonly close: () => void
+}
+
+/** So that the page stays responsive while a long run loads: reading 4,000 rows takes some 40 ms. */
+const pageRows = 4000
+const noticeMillis = 250
+const loadingNoticeMillis = 1000
+
+export interface Surroundings {
+  readonly source: Source
+  readonly onUnauthorized: () => void
+  /** Calls back when the browser is about to paint. */
+  readonly onFrame: (run: () => void) => void
+}
+
+export const make = ({ onFrame, onUnauthorized, source }: Surroundings): RunMetrics => {
+  const runs = new Map<string, FollowedRun>()
+  const listeners = new Set<() => void>()
+  let order: ReadonlyArray<string> = []
+  let snapshot: ReadonlyArray<RunState> | null = null
+  let shape: string | null = null
+  const pause = () =>
+    [...runs.values()].some((run) => run.state().phase === "loading") ? loadingNoticeMillis : noticeMillis
+  const notice = throttled({
+    run: () => {
+      snapshot = null
+      shape = null
+      for (const listener of listeners) listener()
+    },
+    pause,
+    onFrame
+  })
+  const open = (name: string) => runs.set(name, follow(source, name, notice, onUnauthorized))
+
+  return {
+    choose: (names) => {
+      if (names.join("\n") === order.join("\n")) return
+      order = names
+      for (const [name, run] of runs) {
+        if (names.includes(name)) continue
+        run.close()
+        runs.delete(name)
+      }
+      for (const name of names) if (!runs.has(name)) open(name)
+      notice.now()
+    },
+    retry: (name) => {
+      runs.get(name)?.close()
+      open(name)
+      notice.now()
+    },
+    subscribe: (listener) => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    states: () =>
+      (snapshot ??= order.flatMap((name, tone) => {
+        const run = runs.get(name)
+        return run === undefined ? [] : [{ ...run.state(), tone }]
+      })),
+    shape: () =>
+      (shape ??= order
+        .map((name) => {
+          const run = runs.get(name)?.state()
+          return run === undefined
+            ? name
+            : [name, run.phase, run.error?.message, shapeOf(run.table), Catalog.isCurve(run.watched)].join("\n")
+        })
+        .join("\n\n")),
+    close: () => {
+      notice.cancel()
+      for (const run of runs.values()) run.close()
+      runs.clear()
+      order = []
+      snapshot = null
+      shape = null
+    }
+  }
+}
+
+const shapeOf = (table: MetricTable.MetricTable): string =>
+  table
+    .names()
+    .map((name) => `${name} ${table.sourcesOf(name).join(" ")}`)
+    .join("\n")
+
+interface FollowedRun {
+  readonly state: () => Omit<RunState, "tone">
+  readonly close: () => void
+}
+
+const follow = (source: Source, name: string, notice: Notice, onUnauthorized: () => void): FollowedRun => {
+  const abort = new AbortController()
+  const table = MetricTable.make()
+  const watched = MetricTable.make()
+  const unwatch: Array<Unwatch> = []
+  let phase: RunState["phase"] = "loading"
+  let loaded = 0
+  let error: SourceError | null = null
+  let live: RunState["live"] = source.isLive ? "connecting" : "static"
+
+  const load = async (): Promise<string | null> => {
+    let after: string | null = null
+    for (;;) {
+      const { metrics, next } = await source.metrics(
+        name,
+        after === null ? { limit: pageRows } : { after, limit: pageRows },
+        abort.signal
+      )
+      table.add(metrics)
+      // The first rows are shown as soon as they are there.
+      if (loaded === 0) notice.soon()
+      else notice.request()
+      loaded += metrics.length
+      after = metrics.at(-1)?.id ?? after
+      if (next === null) return after
+      after = next
+    }
+  }
+
+  const watch = (after: string | null) => {
+    unwatch.push(
+      source.watchMetrics(name, after, {
+        onEvent: (rows) => {
+          table.add(rows)
+          notice.request()
+        },
+        onState: (state, problem) => {
+          if (problem?.kind === "unauthorized") onUnauthorized()
+          live = state
+          notice.request()
+        }
+      }),
+      source.watchSummary(name, {
+        onEvent: ({ buffered_groups, current_step, formed_batches, queued_groups }) => {
+          const values = {
+            "queue/groups": queued_groups,
+            "queue/buffered": buffered_groups,
+            "queue/batches": formed_batches
+          }
+          watched.add([{ source: "queue", step: current_step, at: Date.now(), values }])
+          notice.request()
+        }
+      })
+    )
+  }
+
+  load().then(
+    (after) => {
+      if (abort.signal.aborted) return
+      phase = "ready"
+      if (source.isLive) watch(after)
+      notice.soon()
+    },
+    (cause: unknown) => {
+      if (abort.signal.aborted) return
+      phase = "failed"
+      error = cause instanceof SourceError ? cause : new SourceError("failed", String(cause))
+      if (error.kind === "unauthorized") onUnauthorized()
+      notice.soon()
+    }
+  )
+
+  return {
+    state: () => ({ name, table, watched, phase, loaded, error, live }),
+    close: () => {
+      abort.abort()
+      for (const end of unwatch) end()
+    }
+  }
+}
+
+interface Throttled {
+  readonly run: () => void
+  /** Milliseconds from one call to the next at the least. */
+  readonly pause: () => number
+  readonly onFrame: Surroundings["onFrame"]
+}
+
+interface Notice {
+  /** On a frame after the pause, once for all requests until then. */
+  readonly request: () => void
+  /** On the next frame. */
+  readonly soon: () => void
+  readonly now: () => void
+  readonly cancel: () => void
+}
+
+const throttled = ({ onFrame, pause, run }: Throttled): Notice => {
+  let last = Number.NEGATIVE_INFINITY
+  let waiting: object | null = null
+  const now = () => {
+    waiting = null
+    last = performance.now()
+    run()
+  }
+  const onTurn = (turn: object) => () => {
+    if (waiting === turn) now()
+  }
+  return {
+    request: () => {
+      if (waiting !== null) return
+      const turn = (waiting = {})
+      setTimeout(() => onFrame(onTurn(turn)), Math.max(0, last + pause() - performance.now()))
+    },
+    soon: () => onFrame(onTurn((waiting = {}))),
+    now,
+    cancel: () => {
+      waiting = null
+    }
+  }
+}

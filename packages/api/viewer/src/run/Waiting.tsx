@@ -1,0 +1,61 @@
+/** What stands in the charts' place before the first step: what is missing until it, and how to bring it. */
+import { type ReactNode, useState } from "react"
+import { Link } from "wouter"
+import { usePolled } from "../service/usePolled.ts"
+import { servicePath } from "../route/Location.ts"
+import type * as Wire from "../source/Wire.ts"
+import { useLive } from "../state/useLive.ts"
+import * as format from "../ui/format.ts"
+import { Empty } from "../ui/Note.tsx"
+
+export const Waiting = ({ run }: { readonly run: Wire.Run }) => {
+  const environments = usePolled(`environments:${run.name}`, (source, signal) => source.environments(run.name, signal))
+  const [summary, setSummary] = useState<Wire.QueueSummary | null>(null)
+  useLive<Wire.QueueSummary>(run.name, (source, watcher) => source.watchSummary(run.name, watcher), setSummary)
+  const connected = environments.value?.filter(({ connected }) => connected).length ?? 0
+  const sequences = summary?.queued_sequences ?? 0
+  const batches = (summary?.formed_batches ?? 0) + (summary?.leased_batches ?? 0)
+  return (
+    <Empty title="Waiting for the first step">
+      <p>The curves of “{run.name}” begin when its trainer has learned from a first batch.</p>
+      <ul className="steps-to-go">
+        <Item isDone={run.registered}>
+          {run.registered ? (
+            "A trainer is registered."
+          ) : (
+            <>
+              No trainer is registered: start one (<code>npx atropos train</code>).
+            </>
+          )}
+        </Item>
+        <Item isDone={connected > 0}>
+          {connected > 0 ? (
+            `${format.plural(connected, "environment")} connected.`
+          ) : (
+            <>
+              No environment is connected: start one (<code>npx atropos serve --env …</code>).
+            </>
+          )}
+        </Item>
+        <Item isDone={batches > 0}>
+          {batches > 0
+            ? "A batch is ready; the trainer learns from it."
+            : `${format.count(sequences)} of ${format.plural(run.batch_size, "sequence")} of the first batch.`}
+        </Item>
+      </ul>
+      <p>
+        <Link href={servicePath(run.name)}>The service page</Link> shows environments, inference servers and the queue.
+      </p>
+    </Empty>
+  )
+}
+
+const Item = ({ children, isDone }: { readonly isDone: boolean; readonly children: ReactNode }) => (
+  <li className={isDone ? "done" : "open"}>
+    <span aria-hidden="true">{isDone ? "✓" : "○"}</span>
+    <span>
+      <span className="sr-only">{isDone ? "Done: " : "Missing: "}</span>
+      {children}
+    </span>
+  </li>
+)

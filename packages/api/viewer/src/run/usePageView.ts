@@ -1,0 +1,14 @@
+/** The view of the run page, kept in the address. */
+import { useMemo } from "react"
+import { useSearch, useSetSearch } from "../route/useHash.ts"
+import { type PageView, read, write } from "./PageView.ts"
+
+export const usePageView = (): readonly [PageView, (changes: Partial<PageView>) => void] => {
+  const search = useSearch()
+  const setSearch = useSetSearch()
+  const view = useMemo(() => read(search), [search])
+  // Steps and seconds have nothing in common: another axis shows everything.
+  const change = (changes: Partial<PageView>) =>
+    setSearch(write({ ...view, ...(changes.axis === undefined ? {} : { range: null }), ...changes }), { replace: true })
+  return [view, change]
+}

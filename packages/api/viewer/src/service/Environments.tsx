@@ -1,0 +1,132 @@
+/** The environments of a run: whether they are there, what they bring, what went wrong last. */
+import { compact } from "../run/quantity.ts"
+import type * as Wire from "../source/Wire.ts"
+import * as format from "../ui/format.ts"
+import { type Column, DataTable } from "./DataTable.tsx"
+import { dueShare } from "./shares.ts"
+
+interface EnvironmentsProps {
+  readonly environments: ReadonlyArray<Wire.EnvironmentRow>
+  readonly now: number
+}
+
+export const Environments = ({ environments, now }: EnvironmentsProps) => {
+  if (environments.length === 0) {
+    return (
+      <p className="muted">
+        None has registered yet. <code>npx atropos serve --env …</code> starts one.
+      </p>
+    )
+  }
+  return (
+    <>
+      <DataTable
+        caption="Environments"
+        columns={columnsOf(environments, now)}
+        rows={environments}
+        rowKey={({ env_id }) => String(env_id)}
+      />
+      <Errors environments={environments} now={now} />
+    </>
+  )
+}
+
+const columnsOf = (
+  all: ReadonlyArray<Wire.EnvironmentRow>,
+  now: number
+): ReadonlyArray<Column<Wire.EnvironmentRow>> => [
+  { id: "name", title: "Environment", value: ({ name }) => name },
+  {
+    id: "connected",
+    title: "State",
+    value: ({ connected }) => (connected ? "connected" : "gone"),
+    cell: ({ connected, last_seen }) => (
+      <span>
+        <State kind={connected ? "good" : "bad"}>{connected ? "connected" : "gone"}</State>{" "}
+        <span className="muted">{format.ago(last_seen, now)}</span>
+      </span>
+    )
+  },
+  { id: "weight", title: "Weight", isNumber: true, value: ({ weight }) => weight },
+  {
+    id: "share",
+    title: "Share of batches",
+    isNumber: true,
+    value: ({ share }) => share,
+    cell: (environment) => <Share share={environment.share} due={dueShare(environment, all)} />
+  },
+  {
+    id: "minimum",
+    title: "Minimum",
+    isNumber: true,
+    value: (row) => row.min_batch_allocation,
+    cell: ({ min_batch_allocation: minimum }) => (minimum === null ? "–" : percent(minimum))
+  },
+  {
+    id: "rollouts",
+    title: "Rollouts/min",
+    isNumber: true,
+    value: (row) => row.rollouts_per_minute,
+    cell: ({ rollouts_per_minute }) => compact(rollouts_per_minute)
+  },
+  {
+    id: "items",
+    title: "Items/min",
+    isNumber: true,
+    value: ({ report }) => report?.items_per_minute ?? null,
+    cell: ({ report }) => (report === null ? "–" : compact(report.items_per_minute))
+  },
+  { id: "running", title: "Running", isNumber: true, value: ({ report }) => report?.running ?? null },
+  { id: "unsent", title: "Unsent", isNumber: true, value: ({ report }) => report?.unsent ?? null },
+  {
+    id: "failures",
+    title: "Failures",
+    isNumber: true,
+    value: ({ report }) => report?.failures ?? null,
+    cell: ({ report }) =>
+      report === null ? (
+        "–"
+      ) : (
+        <span className={report.failures > 0 ? "bad" : undefined}>{format.count(report.failures)}</span>
+      )
+  }
+]
+
+/** A bar with a mark where it would be by the weight. */
+const Share = ({ due, share }: { readonly share: number | null; readonly due: number | null }) => (
+  <span className="share">
+    <span className="share-bar" aria-hidden="true">
+      <span className="share-fill" style={{ width: percent(share ?? 0) }} />
+      {due !== null && <span className="share-due" style={{ left: percent(due) }} />}
+    </span>
+    <span>
+      {share === null ? "–" : percent(share)}
+      {due !== null && <span className="muted"> of {percent(due)} due</span>}
+    </span>
+  </span>
+)
+
+export const State = ({ children, kind }: { readonly kind: "good" | "bad" | "idle"; readonly children: string }) => (
+  <span className={`standing ${kind}`}>{children}</span>
+)
+
+const Errors = ({ environments, now }: EnvironmentsProps) => {
+  const errors = environments.flatMap(({ name, report }) =>
+    report === null || report.last_error === null ? [] : [{ name, ...report.last_error }]
+  )
+  if (errors.length === 0) return null
+  return (
+    <ul className="last-errors" aria-label="Last errors">
+      {errors.map(({ at, message, name }) => (
+        <li key={name}>
+          <span>
+            <strong>{name}</strong> <span className="muted">{format.ago(at, now)}</span>
+          </span>
+          <span>{message}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const percent = (share: number): string => `${format.number(share * 100, 3)}%`

@@ -1,0 +1,99 @@
+/** How full the queue is, and what waits in it without being able to leave. */
+import { duration } from "../run/quantity.ts"
+import type * as Wire from "../source/Wire.ts"
+import * as format from "../ui/format.ts"
+import { type Column, DataTable } from "./DataTable.tsx"
+
+interface QueueProps {
+  readonly summary: Wire.QueueSummary
+  /** Sequences of a batch; null where unknown. */
+  readonly batchSize: number | null
+  readonly environments: ReadonlyArray<Wire.EnvironmentRow>
+}
+
+export const Queue = ({ batchSize, environments, summary }: QueueProps) => (
+  <>
+    <dl className="tiles">
+      <Figure title="Step" value={summary.current_step} note="batches formed so far" />
+      <Figure
+        title="Queued"
+        value={summary.queued_groups}
+        note={`${format.plural(summary.queued_sequences, "sequence")}${batchSize === null ? "" : `, ${format.count(batchSize)} make a batch`}`}
+      />
+      <Figure title="Buffered" value={summary.buffered_groups} note="groups that wait for others to fill up" />
+      <Figure title="Batches ready" value={summary.formed_batches} note="not claimed yet" />
+      <Figure title="Batches leased" value={summary.leased_batches} note="claimed, and not acknowledged yet" />
+      <Figure title="Size" value={bytes(summary.queued_bytes)} note="of what waits" />
+    </dl>
+    {summary.stuck.length > 0 && <Stuck stuck={summary.stuck} environments={environments} />}
+  </>
+)
+
+const Figure = ({
+  note,
+  title,
+  value
+}: {
+  readonly title: string
+  readonly value: number | string
+  readonly note: string
+}) => (
+  <div className="tile">
+    <dt>{title}</dt>
+    <dd className="tile-value number">{typeof value === "number" ? format.count(value) : value}</dd>
+    <dd className="tile-note">{note}</dd>
+  </div>
+)
+
+type StuckRow = Wire.QueueSummary["stuck"][number]
+
+const Stuck = ({
+  environments,
+  stuck
+}: {
+  readonly stuck: ReadonlyArray<StuckRow>
+  readonly environments: ReadonlyArray<Wire.EnvironmentRow>
+}) => (
+  <section className="stuck">
+    <h3>
+      {format.plural(
+        stuck.reduce((sum, { count }) => sum + count, 0),
+        "group"
+      )}{" "}
+      cannot leave the queue
+    </h3>
+    <DataTable
+      caption="Groups that cannot leave the queue"
+      columns={columnsOf(environments)}
+      rows={stuck}
+      rowKey={({ env_id, reason, sequences }) => `${env_id} ${sequences} ${reason}`}
+    />
+  </section>
+)
+
+const columnsOf = (environments: ReadonlyArray<Wire.EnvironmentRow>): ReadonlyArray<Column<StuckRow>> => [
+  {
+    id: "environment",
+    title: "Environment",
+    value: (row) =>
+      environments.find(({ env_id }) => env_id === row.env_id)?.name ??
+      (row.env_id === null ? "unknown" : `number ${row.env_id}`)
+  },
+  { id: "sequences", title: "Sequences a group", isNumber: true, value: ({ sequences }) => sequences },
+  { id: "count", title: "Groups", isNumber: true, value: ({ count }) => count },
+  {
+    id: "age",
+    title: "Oldest",
+    isNumber: true,
+    value: (row) => row.age_seconds,
+    cell: (row) => duration(Math.round(row.age_seconds))
+  },
+  { id: "reason", title: "Why", value: ({ reason }) => reason }
+]
+
+/** In powers of ten: `3.2 MB`. */
+const bytes = (size: number): string => {
+  const units = ["B", "kB", "MB", "GB", "TB"]
+  const power = size < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(size) / 3))
+  return `${format.number(size / 1000 ** power, 3)} ${units[power]}`
+}

@@ -1,0 +1,119 @@
+/** The service as one run sees it, live: queue, environments, inference servers, batches. */
+import { type ReactNode, useState } from "react"
+import type * as Wire from "../source/Wire.ts"
+import { useSource } from "../state/SourceContext.tsx"
+import { type Live, useLive } from "../state/useLive.ts"
+import type { Remote } from "../state/useRemote.ts"
+import { useRun, useRuns } from "../state/useRun.tsx"
+import { Empty, Failure, Loading } from "../ui/Note.tsx"
+import { Batches } from "./Batches.tsx"
+import { Environments } from "./Environments.tsx"
+import { Queue } from "./Queue.tsx"
+import { Servers } from "./Servers.tsx"
+import { useNow } from "./useNow.ts"
+import { usePolled } from "./usePolled.ts"
+import "./service.css"
+
+export const ServicePage = () => {
+  const { isLive } = useSource()
+  const run = useRun()
+  // Another run starts from nothing: no figures of the last one stay.
+  return isLive ? <Service key={run} run={run} /> : <Empty title="A saved page has no service" />
+}
+
+const none: ReadonlyArray<Wire.EnvironmentRow> = []
+
+const Service = ({ run }: { readonly run: string }) => {
+  const { runs } = useRuns()
+  const now = useNow()
+  const environments = usePolled(`environments:${run}`, (source, signal) => source.environments(run, signal))
+  const batches = usePolled(`batches:${run}`, (source, signal) => source.batches(run, signal))
+  const [summary, setSummary] = useState<Wire.QueueSummary | null>(null)
+  const live = useLive<Wire.QueueSummary>(run, (source, watcher) => source.watchSummary(run, watcher), setSummary)
+  const batchSize = runs.value?.find(({ name }) => name === run)?.batch_size ?? null
+  return (
+    <div className="page service-page">
+      <h1 className="sr-only">Service of {run}</h1>
+      <Part title="Queue" note={<Liveness live={live} />}>
+        {summary === null ? (
+          live.problem === null ? (
+            <Loading what="queue" />
+          ) : (
+            <Failure error={live.problem} />
+          )
+        ) : (
+          <Queue summary={summary} batchSize={batchSize} environments={environments.value ?? none} />
+        )}
+      </Part>
+      <Part title="Environments">
+        <Loaded remote={environments} what="environments">
+          {(value) => <Environments environments={value} now={now} />}
+        </Loaded>
+      </Part>
+      <Part title="Inference servers">
+        <Loaded remote={environments} what="servers">
+          {(value) => <Servers environments={value} />}
+        </Loaded>
+      </Part>
+      <Part title="Batches">
+        <Loaded remote={batches} what="batches">
+          {(value) => <Batches batches={value} now={now} />}
+        </Loaded>
+      </Part>
+    </div>
+  )
+}
+
+const Part = ({
+  children,
+  note,
+  title
+}: {
+  readonly title: string
+  readonly note?: ReactNode
+  readonly children: ReactNode
+}) => (
+  <section className="service-part">
+    <div className="section-head">
+      <h2>{title}</h2>
+      {note}
+    </div>
+    {children}
+  </section>
+)
+
+/** What came last stays on the page while the service cannot be reached, with a word about it. */
+const Loaded = <A,>({
+  children,
+  remote: { error, reload, value },
+  what
+}: {
+  readonly remote: Remote<A>
+  readonly what: string
+  readonly children: (value: A) => ReactNode
+}) => {
+  if (value === null) return error === null ? <Loading what={what} /> : <Failure error={error} onRetry={reload} />
+  return (
+    <>
+      {error !== null && (
+        <p className="bad" role="status">
+          These are the last figures that came: {error.message}
+        </p>
+      )}
+      {children(value)}
+    </>
+  )
+}
+
+const words: { readonly [State in Live["state"]]: string } = {
+  connecting: "connecting",
+  live: "live",
+  waiting: "interrupted, trying again",
+  static: ""
+}
+
+const Liveness = ({ live: { state } }: { readonly live: Live }) => (
+  <span className={`liveness muted ${state}`} role="status">
+    {words[state]}
+  </span>
+)

@@ -1,0 +1,11 @@
+/** The time, every second. */
+import { useEffect, useState } from "react"
+
+export const useNow = (): number => {
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000)
+    return () => clearInterval(timer)
+  }, [])
+  return now
+}

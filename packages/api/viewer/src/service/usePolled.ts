@@ -1,0 +1,30 @@
+/** A value of the source that is asked for again and again while the page is on the screen; the last one stays until the next. */
+import { useEffect } from "react"
+import type { Source } from "../source/Source.ts"
+import { type Remote, useRemote } from "../state/useRemote.ts"
+
+export const pollMillis = 2000
+
+export const usePolled = <A>(
+  key: string | null,
+  load: (source: Source, signal: AbortSignal) => Promise<A>
+): Remote<A> => {
+  const remote = useRemote(key, load)
+  const { isLoading, reload } = remote
+  useEffect(() => {
+    // The pause begins with the answer: a slow service is not asked twice at once.
+    if (key === null || isLoading) return
+    const timer = setTimeout(() => {
+      if (!document.hidden) reload()
+    }, pollMillis)
+    const show = () => {
+      if (!document.hidden) reload()
+    }
+    document.addEventListener("visibilitychange", show)
+    return () => {
+      clearTimeout(timer)
+      document.removeEventListener("visibilitychange", show)
+    }
+  }, [key, isLoading, reload])
+  return remote
+}

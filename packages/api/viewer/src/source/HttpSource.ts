@@ -1,0 +1,111 @@
+/**
+ * The trajectory service as a source. The page is served by it (`/ui`) or by `atropos view`: requests go to the page's own origin.
+ */
+import { follow } from "./events.ts"
+import { type Source, SourceError, type SourceErrorKind } from "./Source.ts"
+import * as token from "./token.ts"
+import type * as Wire from "./Wire.ts"
+
+/** More ids than this in one address are asked for in several requests. */
+const piecesPerRequest = 800
+
+const kinds: { readonly [status: number]: SourceErrorKind } = {
+  401: "unauthorized",
+  403: "forbidden",
+  404: "not-found",
+  503: "unreachable"
+}
+
+export const make = (base: string): Source => {
+  const request = async (path: string, query: object = {}, signal?: AbortSignal): Promise<Response> => {
+    const search = new URLSearchParams(
+      Object.entries(query).flatMap(([key, value]) =>
+        value === undefined || value === null || value === "" ? [] : [[key, String(value)]]
+      )
+    ).toString()
+    const bearer = token.read()
+    const init: RequestInit = bearer === null ? {} : { headers: { authorization: `Bearer ${bearer}` } }
+    if (signal !== undefined) init.signal = signal
+    const response = await fetch(`${base}/v1${path}${search === "" ? "" : `?${search}`}`, init).catch(
+      (cause: unknown) => {
+        throw signal?.aborted === true ? cause : new SourceError("unreachable", "The service does not answer.")
+      }
+    )
+    if (!response.ok) throw new SourceError(kinds[response.status] ?? "failed", await reasonOf(response))
+    return response
+  }
+
+  const json = async <A>(path: string, query?: object, signal?: AbortSignal): Promise<A> => {
+    const response = await request(path, query, signal)
+    // The service's answers have the form its definitions say; groups, which others wrote, are checked where they are read.
+    return (await response.json().catch((cause: unknown) => {
+      throw signal?.aborted === true ? cause : new SourceError("failed", "The service’s answer was cut short.")
+    })) as A
+  }
+
+  return {
+    isLive: true,
+    title: null,
+    runs: async (signal) => (await json<{ readonly runs: ReadonlyArray<Wire.Run> }>("/runs", {}, signal)).runs,
+    browse: (run, query, signal) => json(`${of(run)}/rollouts`, query, signal),
+    rollout: (run, id, signal) => json(`${of(run)}/rollouts/${encodeURIComponent(id)}`, {}, signal),
+    pieces: async (run, ids, signal) => {
+      const wanted = [...new Set(ids)]
+      const parts = Array.from({ length: Math.ceil(wanted.length / piecesPerRequest) }, (_, part) =>
+        wanted.slice(part * piecesPerRequest, (part + 1) * piecesPerRequest)
+      )
+      const answers = await Promise.all(
+        parts.map((part) =>
+          json<{ readonly pieces: Wire.Pieces }>(`${of(run)}/pieces`, { ids: part.join(",") }, signal)
+        )
+      )
+      return Object.assign({}, ...answers.map(({ pieces }) => pieces))
+    },
+    metrics: (run, query, signal) => json(`${of(run)}/metrics`, query, signal),
+    environments: async (run, signal) =>
+      (await json<{ readonly environments: ReadonlyArray<Wire.EnvironmentRow> }>(`${of(run)}/environments`, {}, signal))
+        .environments,
+    environmentNames: async (run, signal) =>
+      (
+        await json<{ readonly environments: ReadonlyArray<Wire.EnvironmentRow> }>(`${of(run)}/environments`, {}, signal)
+      ).environments.map(({ name }) => name),
+    batches: async (run, signal) =>
+      (await json<{ readonly batches: ReadonlyArray<Wire.BatchRow> }>(`${of(run)}/batches`, {}, signal)).batches,
+    summary: (run, signal) => json(`${of(run)}/summary`, {}, signal),
+    watchMetrics: (run, after, { onEvent, onState }) => {
+      let last = after
+      return follow({
+        open: (signal) => request(`${of(run)}/metrics/events`, { after: last }, signal),
+        onMessage: (event, data) => {
+          if (event !== "metrics") return
+          const rows = rowsOf(JSON.parse(data))
+          last = rows.at(-1)?.id ?? last
+          if (rows.length > 0) onEvent(rows)
+        },
+        onState: (state, problem) => onState?.(state, problem)
+      })
+    },
+    watchSummary: (run, { onEvent, onState }) =>
+      follow({
+        open: (signal) => request(`${of(run)}/events`, {}, signal),
+        onMessage: (event, data) => {
+          if (event === "summary") onEvent(JSON.parse(data) as Wire.QueueSummary)
+        },
+        onState: (state, problem) => onState?.(state, problem)
+      })
+  }
+}
+
+const of = (run: string): string => `/runs/${encodeURIComponent(run)}`
+
+/** One row or several. */
+const rowsOf = (data: Wire.MetricsRow | ReadonlyArray<Wire.MetricsRow>): ReadonlyArray<Wire.MetricsRow> =>
+  Array.isArray(data) ? data : [data as Wire.MetricsRow]
+
+/** The service's own words (`{ error, message }`), else the status. */
+const reasonOf = async (response: Response): Promise<string> => {
+  const body: unknown = await response.json().catch(() => null)
+  return typeof body === "object" && body !== null && "message" in body && typeof body.message === "string"
+    ? body.message
+    : `The service answered ${response.status} ${response.statusText}`.trim()
+}

@@ -1,0 +1,130 @@
+/**
+ * A saved page as a source: everything is in `#atropos-data`, as base64 of gzipped JSON (`StaticData`); no network is needed.
+ *
+ * Filters mean what they mean in the service.
+ */
+import * as RolloutText from "../../../src/RolloutText.ts"
+import { type Source, SourceError } from "./Source.ts"
+import type * as Wire from "./Wire.ts"
+
+/** Reads what a writer put into the page. */
+export const open = async (base64: string): Promise<Source> => {
+  try {
+    const json = await new Response(
+      new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream("gzip"))
+    ).text()
+    // Writers of saved pages are our own commands; groups are checked where they are read.
+    return make(JSON.parse(json) as Wire.StaticData)
+  } catch (cause) {
+    throw new SourceError(
+      "failed",
+      `The rollouts saved in this page cannot be read (${String(cause)}): was it cut short?`
+    )
+  }
+}
+
+type StaticRun = Wire.StaticData["runs"][number]
+
+export const make = (data: Wire.StaticData): Source => {
+  const runs = new Map(data.runs.map((run) => [run.name, run]))
+  const texts = new Map<string, RolloutText.GroupText>()
+
+  const find = (name: string): StaticRun => {
+    const run = runs.get(name)
+    if (run === undefined) throw new SourceError("not-found", `This page has no run “${name}”.`)
+    return run
+  }
+
+  const textOf = (run: StaticRun, id: string): RolloutText.GroupText => {
+    const key = `${run.name}/${id}`
+    const known = texts.get(key)
+    if (known !== undefined) return known
+    const group = run.groups[id]
+    const chats = typeof group === "object" && group !== null && "messages" in group ? group.messages : undefined
+    const text = RolloutText.ofMessages(chats)
+    texts.set(key, text)
+    return text
+  }
+
+  const filtered = (run: StaticRun, query: Wire.RolloutQuery): ReadonlyArray<Wire.RolloutRow> => {
+    const wanted = RolloutText.parse(query.text ?? "")
+    const { environment, score_from, score_to, step_from, step_to } = query
+    return run.rows.filter(
+      (row) =>
+        (environment === undefined || row.environment === environment) &&
+        isWithin(row.step, step_from, step_to) &&
+        isWithin(mean(row.scores), score_from, score_to) &&
+        (wanted === undefined || RolloutText.matches(wanted, textOf(run, row.id)))
+    )
+  }
+
+  return {
+    isLive: false,
+    title: data.title,
+    runs: async () =>
+      data.runs.map(({ name, rows }) => ({
+        name,
+        batch_size: 0,
+        max_token_length: 0,
+        starting_step: 0,
+        num_steps: -1,
+        registered: false,
+        started: false,
+        ended: true,
+        current_step: rows.reduce((step, row) => Math.max(step, row.step ?? 0), 0)
+      })),
+    browse: async (name, query) => {
+      const rows = filtered(find(name), query)
+      const start = query.before === undefined ? 0 : rows.findIndex((row) => row.id === query.before) + 1
+      const end = start + (query.limit ?? 100)
+      const page = rows.slice(start, end)
+      return {
+        rows: page,
+        next: end < rows.length ? (page.at(-1)?.id ?? null) : null,
+        total: query.before === undefined ? rows.length : null,
+        unindexed: query.before === undefined ? 0 : null
+      }
+    },
+    rollout: async (name, id) => {
+      const run = find(name)
+      const row = run.rows.find((row) => row.id === id)
+      if (row === undefined) throw new SourceError("not-found", `This page has no group ${id} of the run “${name}”.`)
+      return { ...row, group: run.groups[id] }
+    },
+    pieces: async (name) => find(name).pieces ?? {},
+    metrics: async (name, { after, from_step = -Infinity, source }) => {
+      const rows = find(name).metrics ?? []
+      const start = after === undefined ? 0 : rows.findIndex((row) => row.id === after) + 1
+      return {
+        metrics: rows
+          .slice(start)
+          .filter((row) => row.step >= from_step && (source === undefined || row.source === source)),
+        next: null
+      }
+    },
+    environments: () => absent("environments"),
+    environmentNames: async (name) => [...new Set(find(name).rows.flatMap(({ environment }) => environment ?? []))],
+    batches: () => absent("batches"),
+    summary: () => absent("queue"),
+    watchMetrics: () => () => {},
+    watchSummary: () => () => {}
+  }
+}
+
+const mean = (scores: ReadonlyArray<number>): number | null =>
+  scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length
+
+/** Whether a value lies between the bounds that are given; an unknown one does where there are none. */
+const isWithin = (value: number | null, from: number | undefined, to: number | undefined): boolean =>
+  (from === undefined || (value !== null && value >= from)) && (to === undefined || (value !== null && value <= to))
+
+/** A loop, since pages hold megabytes. */
+const bytesOf = (base64: string): Uint8Array<ArrayBuffer> => {
+  const text = atob(base64)
+  const bytes = new Uint8Array(text.length)
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at)
+  return bytes
+}
+
+const absent = (what: string): Promise<never> =>
+  Promise.reject(new SourceError("static", `A saved page has no ${what}.`))

@@ -1,0 +1,56 @@
+/**
+ * Where the viewer's rollouts and metrics come from: a trajectory service (`HttpSource`) or the page itself (`InlineSource`).
+ *
+ * Every method rejects with a `SourceError` and nothing else, except that an aborted request rejects with the signal's reason.
+ */
+import type * as Wire from "./Wire.ts"
+
+/** Why nothing came: `unauthorized` asks for a token, `static` means that a saved page has no such thing. */
+export type SourceErrorKind = "unauthorized" | "forbidden" | "not-found" | "unreachable" | "static" | "failed"
+
+export class SourceError extends Error {
+  readonly kind: SourceErrorKind
+  constructor(kind: SourceErrorKind, message: string) {
+    super(message)
+    this.name = "SourceError"
+    this.kind = kind
+  }
+}
+
+/** How a watch fares: `connecting` at first, `live` while events come, `waiting` between an interruption and the next try. */
+export type WatchState = "connecting" | "live" | "waiting"
+
+export interface Watcher<A> {
+  readonly onEvent: (event: A) => void
+  readonly onState?: (state: WatchState, problem: SourceError | null) => void
+}
+
+/** Ends a watch. */
+export type Unwatch = () => void
+
+export interface Source {
+  /** Whether there is a service behind it: else nothing changes, and environments, batches and summary do not exist. */
+  readonly isLive: boolean
+  /** What a saved page is about. */
+  readonly title: string | null
+  readonly runs: (signal?: AbortSignal) => Promise<ReadonlyArray<Wire.Run>>
+  readonly browse: (run: string, query: Wire.RolloutQuery, signal?: AbortSignal) => Promise<Wire.RolloutPage>
+  readonly rollout: (run: string, id: string, signal?: AbortSignal) => Promise<Wire.Rollout>
+  /** Text of the ids that are known; others are absent. */
+  readonly pieces: (run: string, ids: ReadonlyArray<number>, signal?: AbortSignal) => Promise<Wire.Pieces>
+  readonly metrics: (run: string, query: Wire.MetricsQuery, signal?: AbortSignal) => Promise<Wire.MetricsPage>
+  readonly environments: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.EnvironmentRow>>
+  /** Names to filter rollouts by. */
+  readonly environmentNames: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<string>>
+  /** Newest first, at most 100. */
+  readonly batches: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.BatchRow>>
+  readonly summary: (run: string, signal?: AbortSignal) => Promise<Wire.QueueSummary>
+  /** Metrics rows after the id `after` (null: from now on) as they come; picks up where it was after an interruption. */
+  readonly watchMetrics: (
+    run: string,
+    after: string | null,
+    watcher: Watcher<ReadonlyArray<Wire.MetricsRow>>
+  ) => Unwatch
+  /** The summary now and whenever it changes. */
+  readonly watchSummary: (run: string, watcher: Watcher<Wire.QueueSummary>) => Unwatch
+}

@@ -1,0 +1,49 @@
+/**
+ * The source all pages read from, and the service's question for a token: whoever gets `unauthorized` reports it here, one prompt
+ * is shown, and a new token makes every page ask again (`useSession().epoch`).
+ */
+import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react"
+import type { Source } from "../source/Source.ts"
+import * as token from "../source/token.ts"
+
+interface Session {
+  /** Counts the tokens given: what was loaded under an older one is loaded anew. */
+  readonly epoch: number
+  readonly needsToken: boolean
+  readonly reportUnauthorized: () => void
+  readonly submitToken: (token: string) => void
+  readonly dismissToken: () => void
+}
+
+const SourceContext = createContext<Source | null>(null)
+const SessionContext = createContext<Session | null>(null)
+
+export const SourceProvider = ({ children, source }: { readonly children: ReactNode; readonly source: Source }) => {
+  const [epoch, setEpoch] = useState(0)
+  const [needsToken, setNeedsToken] = useState(false)
+  const reportUnauthorized = useCallback(() => setNeedsToken(true), [])
+  const submitToken = useCallback((value: string) => {
+    token.write(value)
+    setNeedsToken(false)
+    setEpoch((epoch) => epoch + 1)
+  }, [])
+  const dismissToken = useCallback(() => setNeedsToken(false), [])
+  const session = useMemo(
+    () => ({ epoch, needsToken, reportUnauthorized, submitToken, dismissToken }),
+    [epoch, needsToken, reportUnauthorized, submitToken, dismissToken]
+  )
+  return (
+    <SourceContext.Provider value={source}>
+      <SessionContext.Provider value={session}>{children}</SessionContext.Provider>
+    </SourceContext.Provider>
+  )
+}
+
+export const useSource = (): Source => given(useContext(SourceContext))
+
+export const useSession = (): Session => given(useContext(SessionContext))
+
+const given = <A,>(value: A | null): A => {
+  if (value === null) throw new Error("a page of the viewer stands outside of its SourceProvider")
+  return value
+}

@@ -1,0 +1,37 @@
+/**
+ * Colours of `styles/tokens.css` as a canvas needs them, by name (`accent`, `series-1`); new ones when the theme changes.
+ *
+ *     const { border, muted } = useColors("border", "muted")
+ */
+import { useSyncExternalStore } from "react"
+
+const subscribe = (onChange: () => void): (() => void) => {
+  const dark = window.matchMedia("(prefers-color-scheme: dark)")
+  const observer = new MutationObserver(onChange)
+  observer.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] })
+  dark.addEventListener("change", onChange)
+  return () => {
+    observer.disconnect()
+    dark.removeEventListener("change", onChange)
+  }
+}
+
+/** `light-dark()` is resolved only where a colour is used: on an element. */
+const resolve = (names: ReadonlyArray<string>): string => {
+  const probe = document.createElement("span")
+  document.body.append(probe)
+  const colors = names.map((name) => {
+    probe.style.color = `var(--${name})`
+    return getComputedStyle(probe).color
+  })
+  probe.remove()
+  return colors.join("|")
+}
+
+export const useColors = <const Name extends string>(
+  ...names: ReadonlyArray<Name>
+): { readonly [N in Name]: string } => {
+  const colors = useSyncExternalStore(subscribe, () => resolve(names)).split("|")
+  // One colour per name, in their order.
+  return Object.fromEntries(names.map((name, index) => [name, colors[index]])) as { readonly [N in Name]: string }
+}
