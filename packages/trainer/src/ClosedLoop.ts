@@ -4,7 +4,8 @@
  *
  * Rollouts for a step wait for the weights of the step before it, or of `stepsAhead` steps earlier: at 0 every batch is sampled from
  * the weights that it trains, and the same seed gives the same run. Rollouts run for as long as `steps` is pulled from; ended early or
- * interrupted, it leaves a checkpoint and nothing leased. An environment that fails fails the stream; one that is through does not.
+ * interrupted, it leaves a checkpoint and nothing leased. An environment that fails fails the stream. One whose items run out ends it,
+ * with a warning, when there is no whole batch left to train on.
  */
 import { Environment, Rollout, type ServerManager, TrajectoryClient } from "@atropos/core"
 import { Effect, Fiber, FileSystem, type Path, type Scope, Stream, SubscriptionRef } from "effect"
@@ -38,20 +39,28 @@ export interface ClosedLoop {
 
 type Needs =
   | Engine.Engine
-  | Environment.Environment
   | Executor
   | FileSystem.FileSystem
   | Path.Path
   | ServerManager.ServerManager
   | TrajectoryClient.TrajectoryClient
 
-/** The engine has the trainer's weights, of its newest checkpoint where there is one, when this is done. */
-export const make = Effect.fn("ClosedLoop.make")(function* (
+/** The loop of the one environment in the context. */
+export const make = (
+  options: Options
+): Effect.Effect<ClosedLoop, TrainerError | Engine.EngineFailed, Needs | Environment.Environment | Scope.Scope> =>
+  Effect.flatMap(Environment.Environment, (environment) => makeOf([environment], options))
+
+/**
+ * The loop of several environments, which fill the batches by their weights and reserved shares. The engine has the trainer's weights, of
+ * its newest checkpoint where there is one, when this is done.
+ */
+export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
+  environments: ReadonlyArray<Environment.EnvironmentShape>,
   options: Options
 ): Effect.fn.Return<ClosedLoop, TrainerError | Engine.EngineFailed, Needs | Scope.Scope> {
   const { graph, model, owner = "closed loop", publish = () => Effect.void, settings, stepsAhead = 0 } = options
   const context = yield* Effect.context<Needs>()
-  const environment = yield* Environment.Environment
   const engine = yield* Engine.Engine
   const fs = yield* FileSystem.FileSystem
   const trainer = yield* Trainer.make({
@@ -69,17 +78,31 @@ export const make = Effect.fn("ClosedLoop.make")(function* (
     Effect.gen(function* () {
       // The service is in this process: what could not be sent to it belongs to no later run.
       const spoolDirectory = yield* Effect.orDie(fs.makeTempDirectoryScoped({ prefix: "atropos-spool-" }))
-      const rollouts = yield* Effect.forkScoped(
-        Rollout.run(environment, {
-          spoolDirectory,
-          onPolicy: { versions: SubscriptionRef.changes(consumed), stepsAhead }
-        })
+      let isOver = false
+      const rollouts = yield* Rollout.runAll(environments, {
+        spoolDirectory,
+        onPolicy: { versions: SubscriptionRef.changes(consumed), stepsAhead }
+      }).pipe(
+        Effect.tap(() => Effect.sync(() => (isOver = true))),
+        Effect.forkScoped
       )
       const failing = Effect.andThen(Fiber.join(rollouts), Effect.never)
-      const training = ServiceTraining.steps(trainer, { settings, owner })
+      const training = ServiceTraining.steps(trainer, { settings, owner, isOver: () => isOver })
       // Not merged: that would train ahead of whoever pulls.
       return Stream.transformPull(training, (pull) => Effect.succeed(Effect.raceFirst(pull, failing))).pipe(
-        Stream.tap(({ step }) => SubscriptionRef.set(consumed, step))
+        Stream.tap(({ step }) => SubscriptionRef.set(consumed, step)),
+        Stream.onEnd(
+          Effect.gen(function* () {
+            const { batchSize, trainingSteps } = settings.trainer
+            const done = yield* trainer.step
+            if (done >= trainingSteps) return
+            yield* Effect.logWarning("the items ran out", {
+              environments: environments.map(({ name }) => name).join(", "),
+              steps: `${done} of ${trainingSteps}`,
+              because: `what is left is no whole batch of ${batchSize}: lower training_steps, or give the environment more items`
+            })
+          })
+        )
       )
     })
   )

@@ -26,6 +26,8 @@ export interface Options {
   /** Whether a checkpoint holds this batch: then a predecessor's lease on it ends in an acknowledgement. */
   readonly isSettled: (batch: { readonly id: string; readonly step: number }) => boolean
   readonly prefetch: number
+  /** Whether nobody will submit any more: the stream then ends once no batch is left. Default: never. */
+  readonly isOver?: () => boolean
 }
 
 /** What acknowledges a batch. */
@@ -50,8 +52,9 @@ export const patiently = Schedule.min([Schedule.exponential("200 millis"), Sched
 const refused = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "service", message: `the trajectory service: ${cause.message}`, cause })
 
-/** How long a claim waits for a batch at the service before it asks again. */
+/** How long a claim waits for a batch at the service before it asks again: shorter where it may be over meanwhile. */
 const claimWait = Duration.seconds(30)
+const claimWaitOfEnding = Duration.seconds(1)
 
 export const make = Effect.fn("Deliveries.make")(function* (
   options: Options
@@ -143,34 +146,41 @@ export const make = Effect.fn("Deliveries.make")(function* (
   yield* sayAll
   yield* writeJournal
 
-  const claim = Effect.uninterruptibleMask((restore) =>
-    restore(client.claim({ owner: options.owner, wait: claimWait, lease })).pipe(
-      Effect.tap(
-        Option.match({
-          onNone: () => Effect.void,
-          onSome: (batch) =>
-            Effect.suspend(() => {
-              const { id, leaseToken, step } = batch
-              held.set(id, { id, leaseToken, step })
-              return writeJournal
-            })
-        })
+  const claim = (wait: Duration.Duration) =>
+    Effect.uninterruptibleMask((restore) =>
+      restore(client.claim({ owner: options.owner, wait, lease })).pipe(
+        Effect.tap(
+          Option.match({
+            onNone: () => Effect.void,
+            onSome: (batch) =>
+              Effect.suspend(() => {
+                const { id, leaseToken, step } = batch
+                held.set(id, { id, leaseToken, step })
+                return writeJournal
+              })
+          })
+        )
       )
+    ).pipe(
+      Effect.tapError((error) =>
+        isPassing(error)
+          ? Effect.logWarning("waiting for the trajectory service", { message: error.message })
+          : Effect.void
+      ),
+      Effect.retry(patiently),
+      Effect.mapError(refused)
     )
-  ).pipe(
-    Effect.tapError((error) =>
-      isPassing(error)
-        ? Effect.logWarning("waiting for the trajectory service", { message: error.message })
-        : Effect.void
-    ),
-    Effect.retry(patiently),
-    Effect.mapError(refused)
-  )
 
-  const claimOne: Effect.Effect<Batch.Batch, TrainerError> = Effect.flatMap(
-    claim,
-    Option.match({ onNone: () => claimOne, onSome: Effect.succeed })
-  )
+  const { isOver } = options
+  /** The next batch; undefined when there will be none. */
+  const claimOne = Effect.gen(function* () {
+    for (;;) {
+      const isLast = isOver?.() ?? false
+      const wait = isLast ? Duration.zero : isOver === undefined ? claimWait : claimWaitOfEnding
+      const claimed = yield* claim(wait)
+      if (isLast || Option.isSome(claimed)) return Option.getOrUndefined(claimed)
+    }
+  })
 
   let nextStep = Option.getOrUndefined(options.nextStep)
   let ordered = true
@@ -183,13 +193,13 @@ export const make = Effect.fn("Deliveries.make")(function* (
   /** The next batch in order. */
   const take = Effect.gen(function* () {
     let batch = yield* claimOne
-    if (isEarly(batch)) {
+    if (batch !== undefined && isEarly(batch)) {
       yield* Effect.logInfo("waiting for an earlier batch to be handed out again", {
         expected: nextStep,
         step: batch.step
       })
       const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(lease) + Duration.toMillis(pause) * 2
-      while (isEarly(batch)) {
+      while (batch !== undefined && isEarly(batch)) {
         if ((yield* Clock.currentTimeMillis) > deadline) {
           ordered = false
           yield* Effect.logWarning("an earlier batch did not come; is another trainer on this run?", {
@@ -204,11 +214,12 @@ export const make = Effect.fn("Deliveries.make")(function* (
         batch = yield* claimOne
       }
     }
+    if (batch === undefined) return undefined
     nextStep = Math.max(nextStep ?? 0, batch.step + 1)
-    return batch
+    return [{ ...batch, claimedAt: yield* Clock.currentTimeMillis }, undefined] as const
   })
 
-  const taken = Stream.fromEffectRepeat(take)
+  const taken = Stream.unfold(undefined, () => take)
   return {
     // One more is claimed before there is room for it.
     batches: options.prefetch === 0 ? taken : Stream.buffer(taken, { capacity: options.prefetch - 1 }),

@@ -2,22 +2,24 @@
  * Training from the trajectory service: registers the run, claims its batches, records each step's metrics, acknowledges what a
  * checkpoint holds.
  *
- * A run that is registered already stays as it is; the service's batch size then rules. Metrics that cannot be recorded are logged
- * and lost; all else follows `Trainer` and `Deliveries`. When the stream ends, however it does, nothing stays leased.
+ * A run that is registered already stays as it is; the service's batch size then rules. Metrics go to the `MetricsSink` of the context,
+ * or to the service alone; all else follows `Trainer` and `Deliveries`. When the stream ends, however it does, nothing stays leased.
  */
-import { TrajectoryClient } from "@atropos/core"
+import { MetricsSink, TrajectoryClient } from "@atropos/core"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
 import * as LeaseJournal from "./checkpoint/LeaseJournal.ts"
 import * as Deliveries from "./Deliveries.ts"
 import * as StepMetrics from "./StepMetrics.ts"
 import type { Trainer } from "./Trainer.ts"
 import { TrainerError } from "./TrainerError.ts"
-import type { TrainerSettings } from "./TrainerSettings.ts"
+import * as TrainerSettings from "./TrainerSettings.ts"
 
 export interface Options {
-  readonly settings: TrainerSettings
+  readonly settings: TrainerSettings.TrainerSettings
   /** Names this trainer to the service. */
   readonly owner: string
+  /** Whether nobody will submit any more (`isOver` of `Deliveries`). */
+  readonly isOver?: () => boolean
 }
 
 const unwritable = (cause: { readonly message: string }) =>
@@ -81,19 +83,24 @@ export const steps = (
         folder: savePath,
         prefetch,
         isSettled: trainer.isSettled,
+        ...(options.isOver && { isOver: options.isOver }),
         nextStep: yield* register(trainer, options)
+      })
+      const { open } = yield* MetricsSink.orService(client)
+      const recorder = yield* open({
+        kind: "trainer",
+        name: "trainer",
+        key: "trainer",
+        isResumed: (yield* trainer.step) > 0,
+        prefix: "",
+        config: TrainerSettings.encode(options.settings),
+        announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
       })
       return trainer
         .steps(deliveries.batches, deliveries.settle)
         .pipe(
           Stream.tap((metrics) =>
-            client
-              .recordMetrics({ source: "trainer", step: metrics.step, values: StepMetrics.values(metrics) })
-              .pipe(
-                Effect.catch(({ message, reason }) =>
-                  reason === "unsupported" ? Effect.void : Effect.logWarning("metrics not recorded", { message })
-                )
-              )
+            recorder.figures(metrics.step, StepMetrics.values(metrics), StepMetrics.labels(metrics))
           )
         )
     })

@@ -118,6 +118,12 @@ export const values = (metrics: StepMetrics): { readonly [name: string]: number 
   return found
 }
 
+/** What stands beside the step in files. */
+export const labels = ({ batchId, policyVersion }: StepMetrics): { readonly [name: string]: string | number } => ({
+  policy_version: policyVersion,
+  batch: batchId
+})
+
 const figure = (name: string, value: number | undefined, digits = 3): ReadonlyArray<string> =>
   value === undefined ? [] : [`${name} ${value.toFixed(digits)}`]
 

@@ -27,6 +27,7 @@ import * as BatchPreparation from "./internal/BatchPreparation.ts"
 import * as GroupOrder from "./internal/GroupOrder.ts"
 import * as TrainerProgress from "./internal/TrainerProgress.ts"
 import * as StepFigures from "./internal/StepFigures.ts"
+import * as StepTrace from "./internal/StepTrace.ts"
 import * as Learner from "./Learner.ts"
 import * as Preset from "./loss/Preset.ts"
 import * as MemoryPlan from "./MemoryPlan.ts"
@@ -91,13 +92,19 @@ const claimFolder = Effect.fnUntraced(function* (folder: string) {
 const unsaved = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "checkpoint", message: cause.message, cause })
 
-/** Seconds an effect takes, with its result. */
-const timed = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [seconds: number, A], E, R> =>
+/** Seconds a part of a step takes, with its result; a span. */
+const timed = <A, E, R>(
+  name: string,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<readonly [seconds: number, A], E, R> =>
   Effect.gen(function* () {
     const start = yield* Clock.currentTimeNanos
-    const result = yield* effect
+    const result = yield* Effect.withSpan(effect, `Trainer.${name}`)
     return [Number((yield* Clock.currentTimeNanos) - start) / 1e9, result]
   })
+
+/** Nothing to do, and no span of it. */
+const untimed: Effect.Effect<readonly [seconds: number, void]> = Effect.succeed([0, undefined])
 
 export const make = Effect.fn("Trainer.make")(function* (
   options: Options
@@ -161,7 +168,7 @@ export const make = Effect.fn("Trainer.make")(function* (
     )
   })
 
-  const save = Effect.fn("Trainer.save")(function* () {
+  const save = Effect.fnUntraced(function* () {
     const snapshot = yield* learner.snapshot
     const state = progress.state({
       model: model.name,
@@ -198,9 +205,10 @@ export const make = Effect.fn("Trainer.make")(function* (
   /** Computes and updates; the update and the account of it are one, whatever interrupts. */
   const learn = Effect.fnUntraced(function* (batch: Batch.Batch, packed: Packed, lr: number) {
     const isEmpty = packed.microBatches.length === 0
-    const [computeSeconds, computed] = yield* timed(learner.compute(packed))
+    const [computeSeconds, computed] = yield* timed("compute", learner.compute(packed))
     return yield* Effect.gen(function* () {
       const [updateSeconds, updated] = yield* timed(
+        "update",
         computed.isFinite && !isEmpty
           ? learner.update(lr)
           : Effect.as(learner.discard, { norm: isEmpty ? 0 : Number.NaN, isApplied: false })
@@ -211,7 +219,7 @@ export const make = Effect.fn("Trainer.make")(function* (
     }).pipe(Effect.uninterruptible)
   })
 
-  const train = Effect.fn("Trainer.step")(function* (
+  const train = Effect.fnUntraced(function* (
     given: Batch.Batch,
     waitSeconds: number,
     settle: (batches: ReadonlyArray<Handle>) => Effect.Effect<void>
@@ -219,6 +227,7 @@ export const make = Effect.fn("Trainer.make")(function* (
     const batch = { ...given, groups: GroupOrder.canonical(given.groups) }
     const lr = Schedule.learningRate(TrainerSettings.scheduleOf(trainer), progress.step)
     const [prepareSeconds, { counts, packed, staleness }] = yield* timed(
+      "prepare",
       Effect.sync(() => prepare(batch.groups, progress.policyVersion))
     )
     const learned = yield* learn(batch, packed, lr)
@@ -231,10 +240,10 @@ export const make = Effect.fn("Trainer.make")(function* (
       })
       if (progress.nonFiniteInARow >= trainer.maxNonFinite) return yield* stop(batch)
     }
-    const [publishSeconds] = yield* timed(learned.skipped === null ? publish() : Effect.void)
+    const [publishSeconds] = yield* learned.skipped === null ? timed("publish", publish()) : untimed
     const { checkpointInterval, trainingSteps } = trainer
     const isDue = progress.step >= trainingSteps || (checkpointInterval > 0 && progress.step % checkpointInterval === 0)
-    const [saveSeconds] = yield* timed(isDue ? saveAndSettle(settle) : Effect.void)
+    const [saveSeconds] = yield* isDue ? timed("save", saveAndSettle(settle)) : untimed
     return StepFigures.of({
       batch,
       progress,
@@ -267,7 +276,8 @@ export const make = Effect.fn("Trainer.make")(function* (
               const waited = Number((yield* Clock.currentTimeNanos) - since) / 1e9
               const known = progress.recognise(batch)
               if (known === "settled") yield* settle([batch])
-              const metrics = known === "new" ? [yield* train(batch, waited, settle)] : []
+              const metrics =
+                known === "new" ? [yield* StepTrace.around(batch, since, train(batch, waited, settle))] : []
               since = yield* Clock.currentTimeNanos
               return metrics
             })

@@ -105,10 +105,10 @@ export const trainerFields = {
   useWandb: field(
     Schema.Boolean,
     false,
-    "accepted, without effect so far: figures go to the log and to the trajectory service, not to Weights & Biases"
+    "figures go to Weights & Biases too; without a key in WANDB_API_KEY to a folder for wandb-sync"
   ),
-  wandbProject: field(Schema.String, "", "project announced to the environments"),
-  wandbGroup: field(Schema.String, "", "group announced to the environments")
+  wandbProject: field(Schema.String, "", "project in Weights & Biases, announced to the environments"),
+  wandbGroup: field(Schema.String, "", "group in Weights & Biases, announced to the environments")
 } as const
 
 export const loraFields = {

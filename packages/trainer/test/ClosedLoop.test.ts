@@ -2,7 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Environment, MemoryTrajectoryClient, ServerManager, TrajectoryClient } from "@atropos/core"
-import { Effect, FileSystem, Layer, Option, References, Stream } from "effect"
+import { Effect, FileSystem, Layer, Logger, Option, References, Stream } from "effect"
 import * as ClosedLoop from "../src/ClosedLoop.ts"
 import * as Ort from "../src/exec/Ort.ts"
 import * as TinyModel from "../src/model/TinyModel.ts"
@@ -12,13 +12,15 @@ import * as TrainerSettings from "../src/TrainerSettings.ts"
 const letters = "abcd"
 const model = TinyModel.make({ characters: letters, seed: 1, maxPositions: 8 })
 
-/** Items from the cursor on; after `last` items the source breaks. */
-const environment = (last: number) =>
+/** Items from the cursor on; after `last` items the source breaks, or does what it is told. */
+const environment = (last: number, atEnd: Effect.Effect<Option.Option<number>, unknown> = Effect.fail("no more")) =>
   Environment.layer("letters", Environment.settings({}), ({ groupSize }) =>
     Effect.map(ServerManager.ServerManager, (servers) => ({
       items: (cursor: number) =>
         Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(
-          Stream.mapEffect((index) => (index < last ? Effect.succeed(index) : Effect.fail("no more")))
+          Stream.mapEffect((index) => (index < last ? Effect.succeedSome(index) : atEnd)),
+          Stream.takeWhile(Option.isSome),
+          Stream.map(({ value }) => value)
         ),
       collectTrajectories: (index: number) =>
         servers.complete({ prompt: letters[index % 4]!, n: groupSize, maxTokens: 1, seed: index }),
@@ -27,8 +29,8 @@ const environment = (last: number) =>
     }))
   )({ groupSize: 8, ensureScoresAreNotSame: false })
 
-const parts = (last: number) =>
-  Layer.mergeAll(environment(last), MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
+const parts = (...items: Parameters<typeof environment>) =>
+  Layer.mergeAll(environment(...items), MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
     Layer.provideMerge(Layer.mergeAll(ServeModel.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
     Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
   )
@@ -68,6 +70,30 @@ describe("ClosedLoop", () => {
       assert.isTrue(Option.match(next, { onNone: () => true, onSome: ({ step }) => step === 2 }))
     }).pipe(Effect.scoped, Effect.provide(parts(Number.MAX_SAFE_INTEGER)))
   )
+
+  it.live("trains on every whole batch when the items run out, then ends and says so", () => {
+    const warnings: Array<unknown> = []
+    const logger = Logger.make(({ message }) => void warnings.push(message))
+    return Effect.gen(function* () {
+      const { steps, trainer } = yield* loop
+      // Seven groups of eight are three batches of sixteen and a half.
+      const metrics = yield* Stream.runCollect(steps)
+      assert.deepStrictEqual(
+        metrics.map(({ step }) => step),
+        [1, 2, 3]
+      )
+      assert.strictEqual(yield* trainer.step, 3)
+      assert.strictEqual(warnings.length, 1)
+      assert.match(JSON.stringify(warnings), /the items ran out.*3 of 6.*no whole batch of 16/)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "Warn")).pipe(
+          Layer.provideMerge(parts(7, Effect.succeedNone))
+        )
+      )
+    )
+  })
 
   it.live("fails when its environment does", () =>
     Effect.gen(function* () {
