@@ -1,8 +1,5 @@
-/** What the verbs that train have in common: the line of a progress bar, and where figures are kept. */
+/** What the verbs that train have in common: the line of a progress bar. */
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
-
-/** Beside the checkpoints of a run. */
-export const metricsFile = "metrics.jsonl"
 
 /** `reward` is what stands for the reward: of the step, or a mean over some. */
 export const stepDetail = ({ kl, loss, stalenessMean, tokensPerSecond }: StepMetrics, reward: number): string =>

@@ -172,7 +172,7 @@ describe("commands", () => {
 
   it.effect("lists environments as a table and as JSON", () =>
     Effect.gen(function* () {
-      assert.match((yield* atropos("envs")).stdout, /gsm8k +grade-school/)
+      assert.match((yield* atropos("envs")).stdout, /gsm8k +data sets +download +MIT +grade-school/)
       const { stdout } = yield* atropos("envs", Bin.myEnvironment, "--json")
       const described = JSON.parse(stdout.slice(stdout.indexOf("{")))
       assert.strictEqual(described.name, "repeat")

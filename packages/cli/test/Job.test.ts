@@ -155,6 +155,27 @@ describe("Job", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.effect("gives up when nothing comes that counts, naming why", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      const error = yield* Effect.flip(
+        run({
+          path,
+          count: 5_000,
+          target: 3,
+          roll: (item) =>
+            Effect.succeed(
+              item === 7
+                ? result(item)
+                : { lines: [], tally: { ...Tally.empty, dropped: { unscorable: 1 } }, counts: false }
+            )
+        })
+      )
+      assert.match(error.message, /^1000 items in a row gave no group: .* \(unscorable 10\d\d\)/)
+      assert.deepStrictEqual(yield* linesOf(path), [7])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.effect("leaves files of other settings alone and takes the next free name", () =>
     Effect.gen(function* () {
       const path = yield* folder

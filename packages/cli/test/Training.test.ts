@@ -3,7 +3,10 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Option, Schema, Stream } from "effect"
 import { fileURLToPath } from "node:url"
+import * as OtlpServer from "../../core/test/metrics/OtlpServer.ts"
+import * as WandbServer from "../../core/test/metrics/WandbServer.ts"
 import * as Bin from "./Bin.ts"
+import * as Telemetry from "./Telemetry.ts"
 
 const model = fileURLToPath(new URL("../../trainer/test/fixtures/models/qwen2", import.meta.url))
 
@@ -46,7 +49,7 @@ describe("atropos up", () => {
     "a model from scratch earns more and more; stopped by Ctrl-C and started again it takes the very same steps",
     () =>
       Effect.gen(function* () {
-        const words = ["up", "--steps", "30", "--port", "0", "--seed", "3"]
+        const words = ["up", "--steps", "30", "--port", "0", "--policy_port", "0", "--seed", "3"]
         const figures = (cwd: string) =>
           Effect.map(metricsOf(`${cwd}/.atropos/up/sort-letters-1`), (lines) =>
             lines.map((line) => [line.step, line["reward/mean"], line["train/loss"], line["staleness/max"]] as const)
@@ -100,27 +103,32 @@ describe("atropos up", () => {
 
 describe("atropos train", () => {
   it.live(
-    "learns from an environment in another process, over the service, and hands its adapters to the policy server",
+    "learns from an environment in another process, hands its adapters to the policy server, and is traced through all",
     () =>
       Effect.gen(function* () {
         const cwd = yield* Bin.folder
-        const api = yield* Bin.start(["api", "--port", "0"], { cwd })
+        const collector = yield* OtlpServer.make
+        const wandb = yield* WandbServer.make
+        const traced = ["--metrics.otlp_endpoint", collector.url]
+        const env = { WANDB_API_KEY: WandbServer.apiKey, WANDB_BASE_URL: wandb.url }
+        const api = yield* Bin.start(["api", "--port", "0", ...traced], { cwd })
         const service = address(yield* firstLine(api.stdout, (line) => line.includes("trajectory service at")))
-        const policy = yield* Bin.start(["policy", "--model", model, "--port", "0"], { cwd })
+        const policy = yield* Bin.start(["policy", "--model", model, "--port", "0", ...traced], { cwd })
         const server = address(yield* firstLine(policy.stdout, (line) => line.startsWith("policy ")))
         const serving = yield* Effect.forkChild(
           Bin.run(
             ["serve", "--env", longAnswers, "--env.rollout_server_url", service]
               .concat(["--env.tokenizer_name", model, "--env.max_token_length", "8", "--env.total_steps", "2"])
               .concat(["--env.ensure_scores_are_not_same", "False"])
-              .concat(["--openai.server_type", "vllm", "--openai.base_url", `${server}/v1`]),
-            { cwd }
+              .concat(["--openai.server_type", "vllm", "--openai.base_url", `${server}/v1`, ...traced]),
+            { cwd, env }
           )
         )
         const words = ["train", "--model", model, "--atropos-url", service, "--batch-size", "8", "--steps", "2"]
           .concat(["--seq-len", "64", "--checkpoint-interval", "1", "--threads", "1", "--device", "cpu"])
           .concat(["--loss", "grpo", "--lr", "1e-3", "--weight-sync", JSON.stringify([`policy+${server}`])])
-        const { code, stderr, stdout } = yield* Bin.run(words, { cwd })
+          .concat(["--use_wandb", "true", "--wandb_project", "toys", ...traced])
+        const { code, stderr, stdout } = yield* Bin.run(words, { cwd, env })
         assert.strictEqual(code, 0, stderr)
         assert.match(stdout, /steps +2\n/)
         const fs = yield* FileSystem.FileSystem
@@ -129,7 +137,13 @@ describe("atropos train", () => {
         assert.strictEqual((yield* metricsOf(folder)).length, 2)
         const models = yield* Effect.promise(() => fetch(`${server}/v1/models`).then((answer) => answer.text()))
         assert.match(models, /policy-[0-9a-f]+-v2/)
-        assert.strictEqual((yield* Fiber.join(serving)).code, 0)
+        const served = yield* Fiber.join(serving)
+        assert.strictEqual(served.code, 0)
+        assert.notInclude(stdout + stderr + served.stdout + served.stderr, WandbServer.apiKey)
+        // The others tell the rest as they end.
+        yield* Effect.all([api.kill(), policy.kill()], { concurrency: "unbounded" })
+        Telemetry.checkTraces(collector, WandbServer.apiKey)
+        Telemetry.checkWandb(wandb, 2)
       }).pipe(Effect.provide(NodeServices.layer)),
     90_000
   )

@@ -1,9 +1,11 @@
 /** What the verbs that run an environment have in common: `--env`, `--config`, and the flags of its settings and servers. */
-import { EnvironmentSettings, ServerSettings } from "@atropos/core"
+import { EnvironmentSettings, type MetricsSettings, ServerSettings } from "@atropos/core"
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Environments from "../config/Environments.ts"
 import * as Flags from "../config/Flags.ts"
+import * as Metrics from "../config/Metrics.ts"
+import * as OtherServers from "../config/OtherServers.ts"
 import * as RunSettings from "../config/RunSettings.ts"
 import * as Words from "../config/Words.ts"
 import { type Failure, UsageError } from "../Failure.ts"
@@ -17,9 +19,12 @@ export interface EnvironmentVerb<Own extends Command.Command.Config> {
   readonly examples: ReadonlyArray<Command.Command.Example>
   /** Settings that the verb puts above the environment's defaults and below file and flags. */
   readonly mode?: (environment: string) => { readonly [name: string]: unknown }
+  /** The same for its metrics. */
+  readonly metricsMode?: { readonly [name: string]: unknown }
   readonly handle: (
     settings: RunSettings.RunSettings,
-    own: Command.Command.Config.Infer<Own>
+    own: Command.Command.Config.Infer<Own>,
+    metrics: MetricsSettings.MetricsSettings
   ) => Effect.Effect<void, Failure, Command.Environment>
 }
 
@@ -34,6 +39,7 @@ export const make =
       const chosen = word === undefined ? undefined : yield* Environments.choose(word)
       const env = Flags.fromFields("env.", chosen?.environment.settings.fields ?? commonFields)
       const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
+      const others = OtherServers.flags(chosen)
       const manager = Flags.fromFields("", ServerSettings.managerFields)
       const command = Command.make(
         verb.name,
@@ -45,14 +51,18 @@ export const make =
             Flag.withMetavar("name|file")
           ),
           config: Flag.String("config").pipe(
-            Flag.withDescription("YAML file with env:, openai:, slurm: and testing:; flags win over it"),
+            Flag.withDescription(
+              "YAML file with env:, openai:, judge:, teacher:, slurm: and testing:; flags win over it"
+            ),
             Flag.withMetavar("file"),
             Flag.optional
           ),
           own: verb.own,
           settings: env.flags,
           openai: openai.flags,
-          manager: manager.flags
+          others: others.flags,
+          manager: manager.flags,
+          metrics: Metrics.flags
         },
         (input) =>
           Effect.gen(function* () {
@@ -63,17 +73,22 @@ export const make =
               {
                 config: input.config,
                 env: Flags.given(input.settings),
-                openai: Flags.given(input.openai),
+                servers: { openai: Flags.given(input.openai), ...OtherServers.given(input.others) },
                 manager: Flags.given(input.manager)
               },
-              verb.mode?.(chosen.environment.environmentName)
+              verb.mode?.(chosen.environment.environmentName),
+              Metrics.sections
             )
+            const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"], verb.metricsMode)
             // The parser's type for a generic nested config does not reduce; it is the same object.
-            yield* verb.handle(settings, input.own as Command.Command.Config.Infer<Own>)
+            yield* verb.handle(settings, input.own as Command.Command.Config.Infer<Own>, metrics)
           })
       ).pipe(Command.withExamples(verb.examples))
       return {
         command,
-        booleans: new Set([...env.booleans, ...openai.booleans, ...manager.booleans, ...(verb.ownBooleans ?? [])])
+        booleans: new Set(
+          [env, openai, others, manager, Metrics].flatMap(({ booleans }) => booleans).concat(verb.ownBooleans ?? [])
+        ),
+        spell: Metrics.spell
       }
     })

@@ -4,6 +4,7 @@ import { Console, Effect, Layer } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import * as Flags from "../config/Flags.ts"
+import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import type { MakeVerb } from "./Verb.ts"
 
@@ -17,13 +18,16 @@ const announce = Layer.effectDiscard(
     const url = HttpServer.formatAddress(address)
     const where = kind === "pglite" ? `embedded Postgres in ${location}` : `Postgres at ${location}`
     yield* Console.log(`trajectory service at ${url} (${where})`)
-    yield* Console.log(`documentation at ${url}/v1/docs, metrics at ${url}/metrics; Ctrl-C stops it, nothing is lost`)
+    yield* Console.log(
+      `watch it at ${url}/ui; documentation at ${url}/v1/docs, metrics at ${url}/metrics; Ctrl-C stops it, nothing is lost`
+    )
   })
 )
 
 export const make: MakeVerb = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", "reload"]),
+    spell: Metrics.spell,
     command: Command.make(
       name,
       {
@@ -42,14 +46,16 @@ export const make: MakeVerb = () =>
           Flag.withDescription("accepted as by run-api; there is nothing to reload"),
           Flag.withDefault(false),
           Flag.withHidden
-        )
+        ),
+        metrics: Metrics.telemetryFlags
       },
-      ({ allowInsecure, host, port }) =>
+      ({ allowInsecure, host, metrics, port }) =>
         announce.pipe(
           Layer.provide(TrajectoryService.serve({ host, port, allowInsecure })),
           Layer.provide([PgTrajectoryStore.layer, Auth.layerConfig]),
           Layer.provide(Database.layerConfig),
           Layer.launch,
+          Metrics.tracedBy(metrics, "atropos-api"),
           Effect.mapError(Services.toFailure)
         )
     ).pipe(

@@ -9,6 +9,7 @@ import * as Devices from "../doctor/Devices.ts"
 import type { Finding } from "../doctor/Finding.ts"
 import * as Machine from "../doctor/Machine.ts"
 import * as Network from "../doctor/Network.ts"
+import * as Sandboxes from "../doctor/Sandboxes.ts"
 import { CommandFailed, UsageError } from "../Failure.ts"
 import { Secrets } from "../Secrets.ts"
 import type { MakeVerb } from "./Verb.ts"
@@ -43,6 +44,7 @@ export const make: MakeVerb = () =>
               Network.database,
               Network.port(input.port),
               Network.inference(server),
+              Sandboxes.sandboxes,
               Machine.huggingFace,
               Machine.git,
               Machine.disk

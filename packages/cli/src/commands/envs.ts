@@ -1,4 +1,4 @@
-/** `atropos envs [NAME|FILE]`: the environments there are; with a name, all settings of one. */
+/** `atropos envs [NAME|FILE]`: the environments there are, by family, with what they need; with a name, all settings of one. */
 import { EnvironmentSettings } from "@atropos/core"
 import { Console, Effect, Option, SchemaAST } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -29,11 +29,18 @@ const settingsOf = ({ settings }: Environments.RunnableEnvironment): ReadonlyArr
     .sort((a, b) => Number(a.isCommon) - Number(b.isCommon))
 }
 
-const describe = (chosen: Environments.Chosen): unknown => ({
-  name: chosen.environment.environmentName,
-  description: chosen.description,
-  settings: settingsOf(chosen.environment)
+const describe = ({ about, description, environment }: Environments.Chosen): unknown => ({
+  name: environment.environmentName,
+  description,
+  ...(about && { family: about.family, needs: about.needs, data_licence: about.dataLicence }),
+  settings: settingsOf(environment)
 })
+
+const needsOf = ({ about }: Environments.Chosen): string =>
+  about === undefined || about.needs.length === 0 ? "nothing" : about.needs.join(", ")
+
+const order = ({ about, environment }: Environments.Chosen): string =>
+  `${about?.family ?? ""} ${environment.environmentName}`
 
 const name: string = "envs"
 
@@ -53,7 +60,12 @@ export const make: MakeVerb = () =>
         if (Option.isSome(environment)) {
           const chosen = yield* Environments.choose(environment.value)
           if (json) return yield* Console.log(JSON.stringify(describe(chosen), null, 2))
-          yield* Console.log(`${chosen.environment.environmentName}: ${chosen.description}\n`)
+          yield* Console.log(`${chosen.environment.environmentName}: ${chosen.description}`)
+          if (chosen.about !== undefined) {
+            const { dataLicence, family } = chosen.about
+            yield* Console.log(`family: ${family}; needs: ${needsOf(chosen)}; licence of its data: ${dataLicence}`)
+          }
+          yield* Console.log("")
           const rows = settingsOf(chosen.environment).map((setting) => [
             `--env.${setting.name}`,
             JSON.stringify(setting.default) ?? "",
@@ -61,27 +73,25 @@ export const make: MakeVerb = () =>
           ])
           return yield* Console.log(Table.columns(["setting", "default", "meaning"], rows))
         }
-        const all = Object.values(Environments.builtIn).map((entry): Environments.Chosen => ({
-          environment: entry.layer,
-          description: entry.description
-        }))
+        const all = Object.values(Environments.builtIn).map(Environments.ofEntry)
         if (json) return yield* Console.log(JSON.stringify(all.map(describe), null, 2))
-        const rows = all.map((chosen) => [
-          chosen.environment.environmentName,
-          chosen.description,
-          settingsOf(chosen.environment)
-            .filter(({ isCommon }) => !isCommon)
-            .map(({ name }) => name)
-            .join(", ")
-        ])
-        yield* Console.log(Table.columns(["name", "what it is", "settings of its own"], rows))
+        const rows = all
+          .toSorted((a, b) => order(a).localeCompare(order(b)))
+          .map((chosen) => [
+            chosen.environment.environmentName,
+            chosen.about?.family ?? "",
+            needsOf(chosen),
+            chosen.about?.dataLicence ?? "",
+            chosen.description
+          ])
+        yield* Console.log(Table.columns(["name", "family", "needs", "data licence", "what it is"], rows))
         yield* Console.log(
-          "\natropos envs NAME lists all settings; an environment of your own is run by its path: --env ./my-env.ts"
+          "\natropos envs NAME lists all settings; atropos init my-env writes a starter of your own, run by its path: --env ./my-env.ts"
         )
       })
     ).pipe(
       Command.withExamples([
-        { command: "atropos envs", description: "names and descriptions" },
+        { command: "atropos envs", description: "families, needs, licences" },
         { command: "atropos envs gsm8k", description: "all settings of one, with defaults" }
       ])
     )

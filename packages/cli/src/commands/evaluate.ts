@@ -1,6 +1,7 @@
 /** `atropos evaluate --env …`: the environment's evaluation, with per-sample results. */
 import { Console, Effect } from "effect"
 import { Flag } from "effect/cli"
+import * as Metrics from "../config/Metrics.ts"
 import * as RunSettings from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
 import * as Evaluate from "../evaluate/Evaluate.ts"
@@ -24,18 +25,22 @@ export const make = EnvironmentVerb.make({
     }
   ],
   mode: (environment) => ({ data_dir_to_save_evals: `data/${environment}-evaluation` }),
-  handle: (settings, { resume }) =>
+  metricsMode: { file: false },
+  handle: (settings, { resume }, metrics) =>
     Effect.gen(function* () {
       const name = settings.chosen.environment.environmentName
+      const folder = settings.common.dataDirToSaveEvals ?? `data/${name}-evaluation`
+      // The original's `evaluate` starts no run of Weights & Biases: here one that is asked for by name.
+      const sinks = Metrics.layerAlone(metrics, { folder, useWandb: { value: false, isGiven: false } })
       const result = yield* Evaluate.run({
-        folder: settings.common.dataDirToSaveEvals ?? `data/${name}-evaluation`,
+        folder,
         resume,
         config: {
           openai: [settings.servers].flat().map(RunSettings.withoutKey),
           slurm: settings.manager.slurm,
           testing: settings.manager.testing
         }
-      })
+      }).pipe(Effect.provide(sinks))
       for (const note of result.notes) yield* Console.error(note)
       const rows = Object.entries(result.metrics).flatMap(([metric, value]) => {
         if (metric.endsWith("_stderr")) return []
@@ -54,5 +59,5 @@ export const make = EnvironmentVerb.make({
           ...Summary.figures(result.tally)
         ])
       )
-    }).pipe(Services.provide(settings))
+    }).pipe(Services.provide(settings), Metrics.traced(metrics, "atropos-evaluate"))
 })

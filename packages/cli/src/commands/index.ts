@@ -29,6 +29,18 @@ export const verbs = {
     description: "Rollouts of an environment to a JSONL file, without a service",
     load: () => import("./process.ts")
   },
+  view: {
+    description: "Saved groups in a browser or in one HTML file; or where the viewer of a service is",
+    load: () => import("./view.ts")
+  },
+  "sft-gen": {
+    description: "A data set for fine-tuning: the best sequences of a service, of saved groups or of an environment",
+    load: () => import("./sft-gen.ts")
+  },
+  "dpo-gen": {
+    description: "A data set of preferences: pairs of better and worse sequences, from the same sources",
+    load: () => import("./dpo-gen.ts")
+  },
   evaluate: {
     description: "The evaluation of an environment, with per-sample results",
     load: () => import("./evaluate.ts")
@@ -36,6 +48,11 @@ export const verbs = {
   validate: {
     description: "An environment's own laws: gold answers score, wrong ones do not, nothing throws",
     load: () => import("./validate.ts")
+  },
+  init: { description: "A starter of an environment of your own, with its test", load: () => import("./init.ts") },
+  "wandb-sync": {
+    description: "Uploads runs of Weights & Biases that were kept in folders",
+    load: () => import("./wandbSync.ts")
   },
   envs: { description: "The environments there are, and their settings", load: () => import("./envs.ts") },
   doctor: { description: "What is wrong with this machine, and what to do about it", load: () => import("./doctor.ts") }

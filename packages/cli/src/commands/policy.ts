@@ -12,6 +12,7 @@ import { Console, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import * as Flags from "../config/Flags.ts"
+import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import type { MakeVerb } from "./Verb.ts"
 
@@ -77,6 +78,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
 export const make: MakeVerb = () =>
   Effect.succeed({
     booleans: new Set(["allow-insecure", ...lora.booleans]),
+    spell: Metrics.spell,
     command: Command.make(
       name,
       {
@@ -128,10 +130,12 @@ export const make: MakeVerb = () =>
           Flag.withDescription("completions that may wait; more are told to come back later [default: 1024]"),
           Flag.withDefault(1024)
         ),
-        lora: lora.flags
+        lora: lora.flags,
+        metrics: Metrics.telemetryFlags
       },
-      (options) =>
+      ({ metrics, ...options }) =>
         serve(options).pipe(
+          Metrics.tracedBy(metrics, "atropos-policy"),
           Effect.provide([NodeServices.layer, NodeHttpClient.layerUndici]),
           Effect.mapError(Services.toFailure)
         )

@@ -1,8 +1,10 @@
-/** `atropos process --env …`: rollouts to a JSONL file, without a service and without a trainer. */
+/** `atropos process --env …`: rollouts to a JSONL file and a page to look at them, without a service and without a trainer. */
 import { Console, Effect } from "effect"
 import { Flag } from "effect/cli"
+import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import * as Summary from "../job/Summary.ts"
+import * as Page from "../process/Page.ts"
 import * as Process from "../process/Process.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 
@@ -14,9 +16,13 @@ export const make = EnvironmentVerb.make({
     resume: Flag.Boolean("resume").pipe(
       Flag.withDescription("go on where the file ends; --no-resume: always a new file [default: true]"),
       Flag.withDefault(true)
+    ),
+    html: Flag.Boolean("html").pipe(
+      Flag.withDescription("write a page of the groups beside their file; --no-html: none [default: true]"),
+      Flag.withDefault(true)
     )
   },
-  ownBooleans: ["resume"],
+  ownBooleans: ["resume", "html"],
   examples: [
     {
       command:
@@ -33,10 +39,18 @@ export const make = EnvironmentVerb.make({
     include_messages: true,
     data_path_to_save_groups: defaultPath(environment)
   }),
-  handle: (settings, { resume }) =>
+  metricsMode: { file: false },
+  handle: (settings, { html, resume }, metrics) =>
     Effect.gen(function* () {
       const path = settings.common.dataPathToSaveGroups ?? defaultPath(settings.chosen.environment.environmentName)
-      const result = yield* Process.run({ path, resume })
+      const result = yield* Process.run({ path, resume }).pipe(
+        Effect.provide(
+          Metrics.layerAlone(metrics, {
+            folder: `${path.replace(/\.[^./\\]*$/, "")}-metrics`,
+            useWandb: { value: settings.common.useWandb, isGiven: "use_wandb" in settings.given }
+          })
+        )
+      )
       const { before, destination, repairedBytes, tally } = result
       for (const note of destination.notes) yield* Console.error(note)
       if (repairedBytes > 0) {
@@ -44,9 +58,12 @@ export const make = EnvironmentVerb.make({
           `${destination.path}: ${repairedBytes} bytes behind the checkpoint were cut off, their items rolled out again`
         )
       }
+      const { environmentName } = settings.chosen.environment
+      const page = html && tally.kept > 0 ? yield* Page.write(destination.path, environmentName) : undefined
       yield* Console.log(
         Summary.print([
           ["file", destination.path],
+          ...(page === undefined ? [] : [["page", page] as const]),
           ["groups", `${tally.kept} kept${before > 0 ? `, ${before} items from before` : ""}`],
           ["dropped", Summary.dropped(tally)],
           ...Summary.failures(result),
@@ -58,5 +75,5 @@ export const make = EnvironmentVerb.make({
           "the file was complete already: raise --env.total_steps to go on, or give --no-resume for a new file"
         )
       }
-    }).pipe(Services.provide(settings))
+    }).pipe(Services.provide(settings), Metrics.traced(metrics, "atropos-process"))
 })

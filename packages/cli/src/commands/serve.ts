@@ -1,7 +1,8 @@
 /** `atropos serve --env …`: an environment against a trajectory service, ours or the original's, until its steps are through. */
 import { Environment, Rollout, TrajectoryClient, TrajectoryClientAuto } from "@atropos/core"
-import { Config, Console, Effect, Option } from "effect"
+import { Config, Console, Effect, Layer, Option } from "effect"
 import { Flag } from "effect/cli"
+import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import { CommandFailed } from "../Failure.ts"
 import * as Summary from "../job/Summary.ts"
@@ -28,7 +29,7 @@ export const make = EnvironmentVerb.make({
       description: "to the service at http://localhost:8000; waits for it and for its trainer"
     }
   ],
-  handle: (settings, { run, spool }) =>
+  handle: (settings, { run, spool }, metrics) =>
     Effect.gen(function* () {
       const environment = yield* Environment.Environment
       const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
@@ -37,16 +38,20 @@ export const make = EnvironmentVerb.make({
         run,
         ...(Option.isSome(token) && { token: token.value })
       })
+      const sinks = Metrics.layer(metrics, {
+        folder: `.atropos/metrics/${run}`,
+        useWandb: { value: settings.common.useWandb, isGiven: "use_wandb" in settings.given }
+      })
       const summary = yield* Rollout.run(environment, { spoolDirectory: spool }).pipe(
-        Effect.provide(client),
         Effect.catchIf(isUnauthorized, ({ message }) =>
           Effect.fail(
             new CommandFailed({
               message: `${message}. Put a token of role environment into the variable ATROPOS_TOKEN`
             })
           )
-        )
+        ),
+        Effect.provide(Layer.provideMerge(sinks, client))
       )
       yield* Console.log(Summary.print(Summary.ofServing(summary)))
-    }).pipe(Services.provide(settings))
+    }).pipe(Services.provide(settings), Metrics.traced(metrics, "atropos-serve"))
 })

@@ -3,6 +3,7 @@ import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as ConfigFile from "../config/ConfigFile.ts"
+import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import * as TrainerRun from "../config/TrainerRun.ts"
 import * as Summary from "../job/Summary.ts"
@@ -19,25 +20,27 @@ const rewardOf = Option.match({
 
 export const make: MakeVerb = () =>
   Effect.succeed({
-    booleans: new Set(TrainerRun.booleans),
-    spell: TrainerRun.spell,
+    booleans: new Set([...TrainerRun.booleans, ...Metrics.booleans]),
+    spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(words)),
     command: Command.make(
       name,
       {
         config: Flag.String("config").pipe(
-          Flag.withDescription("YAML file with trainer:, lora: and loss:; flags win over it"),
+          Flag.withDescription("YAML file with trainer:, lora:, loss: and metrics:; flags win over it"),
           Flag.withMetavar("file"),
           Flag.optional
         ),
+        metrics: Metrics.flags,
         ...TrainerRun.flags
       },
       ({ config, ...given }) =>
         Effect.gen(function* () {
           const file = Option.isSome(config)
-            ? yield* ConfigFile.read(config.value, Option.none(), TrainerRun.sections)
+            ? yield* ConfigFile.read(config.value, Option.none(), { ...TrainerRun.sections, ...Metrics.sections })
             : ConfigFile.empty
           const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, given })
-          const { first, folder, last, steps } = yield* Train.run(settings)
+          const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
+          const { first, folder, last, steps } = yield* Train.run(settings, metrics)
           yield* Console.log("")
           yield* Console.log(
             Summary.print([

@@ -3,6 +3,8 @@ import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Environments from "../config/Environments.ts"
 import * as Flags from "../config/Flags.ts"
+import * as Metrics from "../config/Metrics.ts"
+import * as OtherServers from "../config/OtherServers.ts"
 import * as RunSettings from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
 import * as TrainerRun from "../config/TrainerRun.ts"
@@ -40,6 +42,7 @@ const report = ({ after, before, curve, run, seconds }: Up.UpResult) =>
       [
         "",
         "next:",
+        "  npx atropos api                                          its curves and rollouts in the browser, at /ui",
         "  npm start -- --env addition                              a harder task",
         "  npx atropos envs                                         environments there are",
         "  npx atropos process --env arithmetic-stories --testing   rollouts to a file, no service",
@@ -54,6 +57,7 @@ export const make: MakeVerb = (words) =>
     const word = Words.peek(words, "env") ?? usual
     const chosen = yield* Environments.choose(word)
     const env = Flags.fromFields("env.", chosen.environment.settings.fields)
+    const others = OtherServers.flags(chosen)
     const kitchen = Recipe.kitchens[chosen.environment.environmentName]
     const command = Command.make(
       name,
@@ -64,7 +68,7 @@ export const make: MakeVerb = (words) =>
           Flag.withDefault(usual)
         ),
         config: Flag.String("config").pipe(
-          Flag.withDescription("YAML file with env:, trainer:, lora: and loss:; flags win over it"),
+          Flag.withDescription("YAML file with env:, judge:, teacher:, trainer:, lora: and loss:; flags win over it"),
           Flag.withMetavar("file"),
           Flag.optional
         ),
@@ -73,6 +77,11 @@ export const make: MakeVerb = (words) =>
           Flag.withDefault("127.0.0.1")
         ),
         port: Flags.port("port the service listens on; another one if it is taken"),
+        policyPort: Flags.port(
+          "port the policy is served on, where environments look first; another one if it is taken, 0: any",
+          9004,
+          "policy_port"
+        ),
         stepsAhead: Flag.Int("steps_ahead").pipe(
           Flag.withDescription(
             "steps that sampling may be ahead of training; 0: on policy, and the same seed gives the same run [default: 0]"
@@ -88,22 +97,29 @@ export const make: MakeVerb = (words) =>
           Flag.withDefault(false)
         ),
         settings: env.flags,
+        others: others.flags,
         trainer: TrainerRun.flags.trainer,
         lora: TrainerRun.flags.lora,
-        loss: TrainerRun.flags.loss
+        loss: TrainerRun.flags.loss,
+        metrics: Metrics.flags
       },
       (input) =>
         Effect.gen(function* () {
-          const { config, fresh, host, port, stepsAhead } = input
+          const { config, fresh, host, policyPort, port, stepsAhead } = input
           const flagged = Flags.given(input.trainer)
           // One seed for all that is drawn, unless the environment is told another.
           const hasSeed = "seed" in chosen.environment.settings.fields
           const settings = yield* RunSettings.make(
             word,
             chosen,
-            { config, env: Flags.given(input.settings), openai: {}, manager: {} },
+            {
+              config,
+              env: Flags.given(input.settings),
+              servers: OtherServers.given(input.others),
+              manager: {}
+            },
             { ...kitchen?.env, ...("seed" in flagged && hasSeed && { seed: flagged["seed"] }) },
-            TrainerRun.sections
+            { ...TrainerRun.sections, ...Metrics.sections }
           )
           const trainer = yield* TrainerRun.make({
             mode: { trainer: kitchen?.trainer ?? {}, loss: kitchen?.loss ?? {} },
@@ -113,7 +129,18 @@ export const make: MakeVerb = (words) =>
           const wantsOwnModel = "model" in flagged || "model" in (settings.sections["trainer"] ?? {})
           const recipe =
             kitchen === undefined || wantsOwnModel ? Option.none() : Option.some(yield* kitchen.make(settings.given))
-          const result = yield* Up.run({ settings, trainer, recipe, stepsAhead, fresh, host, port })
+          const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"])
+          const result = yield* Up.run({
+            settings,
+            trainer,
+            metrics,
+            recipe,
+            stepsAhead,
+            fresh,
+            host,
+            port,
+            policyPort
+          })
           yield* report(result)
         }).pipe(Effect.mapError(Services.toFailure))
     ).pipe(
@@ -124,7 +151,7 @@ export const make: MakeVerb = (words) =>
     )
     return {
       command,
-      booleans: new Set([...env.booleans, ...TrainerRun.booleans, "fresh"]),
-      spell: TrainerRun.spell
+      booleans: new Set([...env.booleans, ...others.booleans, ...TrainerRun.booleans, ...Metrics.booleans, "fresh"]),
+      spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(words))
     }
   })

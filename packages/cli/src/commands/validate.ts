@@ -11,6 +11,10 @@ export const make = EnvironmentVerb.make({
   name: "validate",
   own: {
     items: Flag.Int("items").pipe(Flag.withDescription("items to check [default: 32]"), Flag.withDefault(32)),
+    texts: Flag.Int("texts").pipe(
+      Flag.withDescription("random texts to be scored, over all items [default: 1000]"),
+      Flag.withDefault(1000)
+    ),
     seed: Flag.Int("seed").pipe(
       Flag.withDescription("seed of the random texts and orders [default: 0]"),
       Flag.withDefault(0)
@@ -25,7 +29,7 @@ export const make = EnvironmentVerb.make({
   ],
   handle: (settings, options) =>
     Effect.gen(function* () {
-      const { items, unscorable, verdicts } = yield* Validate.run(options)
+      const { items, unscorable, untestable, verdicts } = yield* Validate.run(options)
       const rows = verdicts.map(({ checks, law, violations }) => [
         violations === 0 ? "ok" : "BROKEN",
         law,
@@ -35,6 +39,7 @@ export const make = EnvironmentVerb.make({
       for (const { first, law } of verdicts) {
         if (first !== undefined) yield* Console.log(`\n${law}:\n  ${first}`)
       }
+      if (untestable !== undefined) yield* Console.log(`\nno gold and no wrong answers: ${untestable}`)
       yield* Console.log(`\n${items} items${unscorable > 0 ? `, ${unscorable} checks unscorable` : ""}`)
       const broken = verdicts.filter(({ violations }) => violations > 0)
       if (broken.length > 0) {

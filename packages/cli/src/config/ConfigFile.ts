@@ -1,30 +1,40 @@
 /**
- * The YAML file of `--config`: `env:`, `openai:` (a map or a list) and the manager's switches (`slurm:`, `testing:`).
+ * The YAML file of `--config`: `env:`, servers (`openai:`, `judge:`, `teacher:`: each a map or a list) and the manager's switches
+ * (`slurm:`, `testing:`).
  *
  * A key that does not exist is an error that names file, line, key and the nearest key there is. Values are checked where all
  * sources have come together.
  */
-import { EnvironmentSettings, ServerSettings } from "@atropos/core"
+import { EnvironmentSettings, Judge, ServerSettings, Teacher } from "@atropos/core"
 import { Effect, FileSystem, Option, type Schema } from "effect"
 import { UsageError } from "../Failure.ts"
 import { hint } from "../Nearest.ts"
 
+/** Servers by what they are for: the policy, a judge, a teacher. */
+export const serverFields = {
+  openai: ServerSettings.server.fields,
+  judge: Judge.settings.fields,
+  teacher: Teacher.settings.fields
+} as const satisfies { readonly [section: string]: Schema.Struct.Fields }
+export type ServerSection = keyof typeof serverFields
+
 /** What a file said; nothing of it is checked but the keys. */
 export interface ConfigFile {
   readonly env: { readonly [name: string]: unknown }
-  readonly openai: unknown
+  /** What stands under the name of each kind of servers. */
+  readonly servers: { readonly [section in ServerSection]?: unknown }
   readonly manager: { readonly [name: string]: unknown }
   /** Further maps, by name: `trainer:`, `lora:`, `loss:` where a verb has a trainer. */
   readonly sections: { readonly [section: string]: { readonly [name: string]: unknown } }
 }
 
-export const empty: ConfigFile = { env: {}, openai: undefined, manager: {}, sections: {} }
+export const empty: ConfigFile = { env: {}, servers: {}, manager: {}, sections: {} }
 
 const wireNames = (fields: Schema.Struct.Fields): ReadonlyArray<string> =>
   Object.keys(fields).map(EnvironmentSettings.wireName)
 
 const managerKeys = wireNames(ServerSettings.managerFields)
-const commonKeys = ["env", "openai", ...managerKeys]
+const commonKeys = ["env", ...Object.keys(serverFields), ...managerKeys]
 
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -78,23 +88,30 @@ export const read = Effect.fn("ConfigFile.read")(function* (
     })
 
   yield* check(content, topKeys, [])
-  const { env, openai, ...rest } = content
+  const { env, ...rest } = content
   const sections: Record<string, Record<string, unknown>> = {}
   for (const [name, known] of Object.entries(further)) {
     if (content[name] === undefined || content[name] === null) continue
     sections[name] = yield* check(content[name], wireNames(known), [name])
   }
-  const manager = Object.fromEntries(Object.entries(rest).filter(([name]) => !(name in further)))
-  const serverKeys = wireNames(ServerSettings.serverFields)
-  if (Array.isArray(openai)) {
-    yield* Effect.forEach(openai, (entry, index) => check(entry, serverKeys, ["openai", index]))
-  } else if (openai !== undefined && openai !== null) yield* check(openai, serverKeys, ["openai"])
+  const manager = Object.fromEntries(
+    Object.entries(rest).filter(([name]) => !(name in further) && !(name in serverFields))
+  )
+  const servers: Record<string, unknown> = {}
+  for (const [section, fields] of Object.entries(serverFields)) {
+    const given = content[section] ?? undefined
+    if (given === undefined) continue
+    servers[section] = given
+    const keys = wireNames(fields)
+    if (Array.isArray(given)) yield* Effect.forEach(given, (entry, index) => check(entry, keys, [section, index]))
+    else yield* check(given, keys, [section])
+  }
   return {
     env:
       env === undefined || env === null
         ? {}
         : yield* check(env, Option.match(environment, { onNone: () => [], onSome: wireNames }), ["env"]),
-    openai: openai ?? undefined,
+    servers,
     manager,
     sections
   } satisfies ConfigFile

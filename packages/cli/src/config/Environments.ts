@@ -4,8 +4,17 @@
  * A file exports what `Environment.layer` made, as its default or as `layer`; `servers` may hold the inference servers it was
  * written for (one map or a list, snake_case).
  */
-import type { Dataset, Environment, MathVerifier, ServerManager, Tokenizer } from "@atropos/core"
-import { registry } from "@atropos/envs"
+import type {
+  Dataset,
+  Environment,
+  Judge,
+  MathVerifier,
+  Sandbox,
+  ServerManager,
+  Teacher,
+  Tokenizer
+} from "@atropos/core"
+import { registry, type RegistryEntry } from "@atropos/envs"
 import { Effect, FileSystem, Layer, Path, Predicate, type Schema } from "effect"
 import type { HttpClient } from "effect/http"
 import type { ChildProcessSpawner } from "effect/process"
@@ -18,6 +27,9 @@ export type EnvironmentServices =
   | Tokenizer.Tokenizer
   | Dataset.Dataset
   | MathVerifier.MathVerifier
+  | Judge.Judge
+  | Teacher.Teacher
+  | Sandbox.Sandbox
   | FileSystem.FileSystem
   | Path.Path
   | HttpClient.HttpClient
@@ -36,13 +48,22 @@ export interface RunnableEnvironment {
 export interface Chosen {
   readonly environment: RunnableEnvironment
   readonly description: string
+  /** Family, needs and licence of a built-in one; a file does not say. */
+  readonly about?: Pick<RegistryEntry, "family" | "needs" | "dataLicence">
   /** The inference servers the environment was written for, snake_case. */
   readonly servers?: unknown
 }
 
 export const builtIn: {
-  readonly [name: string]: { readonly layer: RunnableEnvironment; readonly description: string }
+  readonly [name: string]: RegistryEntry & { readonly layer: RunnableEnvironment }
 } = registry
+
+/** A built-in environment as one that was chosen. */
+export const ofEntry = (entry: (typeof builtIn)[string]): Chosen => ({
+  environment: entry.layer,
+  description: entry.description,
+  about: entry
+})
 
 const names = Object.keys(builtIn)
 
@@ -78,13 +99,14 @@ const fromFile = Effect.fn("Environments.fromFile")(function* (word: string) {
       message: `--env ${word}: the file must export what Environment.layer(…) returns, as default or as "layer"; it exports ${found}`
     })
   }
-  return { environment, description: `from ${word}`, servers: exported["servers"] } satisfies Chosen
+  const chosen: Chosen = { environment, description: `from ${word}`, servers: exported["servers"] }
+  return chosen
 })
 
 /** The environment a word means. */
 export const choose = Effect.fn("Environments.choose")(function* (word: string) {
   const known = builtIn[word]
-  if (known !== undefined) return { environment: known.layer, description: known.description } satisfies Chosen
+  if (known !== undefined) return ofEntry(known)
   if (isFile(word)) return yield* fromFile(word)
   return yield* new UsageError({
     message: `--env ${word}: there is no environment of that name${hint(word, names) || "."} There are: ${names.join(", ")}; a file is given by its path, ./${word}.ts`

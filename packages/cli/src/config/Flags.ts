@@ -140,12 +140,12 @@ export const given = (values: {
   )
 
 /** The flag `--port`; 0 is any free one. */
-export const port = (description: string): Flag.Flag<number> =>
-  Flag.Int("port").pipe(
+export const port = (description: string, usual = 8000, name = "port"): Flag.Flag<number> =>
+  Flag.Int(name).pipe(
     Flag.filter(
       (value) => value >= 0 && value <= 65_535,
       () => "a port from 0 to 65535"
     ),
-    Flag.withDescription(`${description} [default: 8000]`),
-    Flag.withDefault(8000)
+    Flag.withDescription(`${description} [default: ${usual}]`),
+    Flag.withDefault(usual)
   )

@@ -3,7 +3,7 @@
  *
  * A value out of range is an error that names the flag or the key it came from.
  */
-import { EnvironmentSettings, ServerSettings } from "@atropos/core"
+import { EnvironmentSettings, Judge, ServerSettings, Teacher } from "@atropos/core"
 import { Effect, Option, Schema, SchemaIssue } from "effect"
 import { UsageError } from "../Failure.ts"
 import { Secrets } from "../Secrets.ts"
@@ -18,7 +18,7 @@ type Values = { readonly [name: string]: unknown }
 export interface GivenFlags {
   readonly config: Option.Option<string>
   readonly env: Values
-  readonly openai: Values
+  readonly servers: { readonly [section in ConfigFile.ServerSection]?: Values }
   readonly manager: Values
 }
 
@@ -30,6 +30,9 @@ export interface RunSettings {
   readonly given: Values
   readonly common: EnvironmentSettings.Common
   readonly servers: ServerSettings.Server | ReadonlyArray<ServerSettings.Server>
+  /** Empty addresses: there is none. */
+  readonly judge: ReadonlyArray<Judge.Settings>
+  readonly teacher: ReadonlyArray<Teacher.Settings>
   readonly manager: ServerSettings.Manager
   /** What the file said beside the environment and its servers. */
   readonly sections: ConfigFile.ConfigFile["sections"]
@@ -79,22 +82,43 @@ export const make = Effect.fn("RunSettings.make")(function* (
       Effect.mapError((error) => explain(error, managerValues, (name) => (name in flags.manager ? `--${name}` : name)))
     )
 
-  const raw = yield* Effect.fromResult(
-    Servers.resolve({ environment: chosen.servers, file: file.openai, flags: flags.openai })
-  )
-  const decodeServer = (values: Values, where: string) =>
-    ServerSettings.server
-      .decode(values)
-      .pipe(
-        Effect.mapError((error) =>
-          explain(error, values, (name) => (name in flags.openai ? `--openai.${name}` : `${where}.${name}`))
+  const decode = Effect.fnUntraced(function* <A extends { readonly apiKey: string | null }>(
+    section: ConfigFile.ServerSection,
+    kind: EnvironmentSettings.Settings<A>,
+    environment?: unknown
+  ) {
+    const flagged = flags.servers[section] ?? {}
+    const raw = yield* Effect.fromResult(
+      Servers.resolve({ section, environment, file: file.servers[section], flags: flagged })
+    )
+    const one = (values: Values, where: string) =>
+      kind
+        .decode(values)
+        .pipe(
+          Effect.mapError((error) =>
+            explain(error, values, (name) => (name in flagged ? `--${section}.${name}` : `${where}.${name}`))
+          )
         )
-      )
-  const servers = isList(raw)
-    ? yield* Effect.forEach(raw, (values, index) => decodeServer(values, `openai[${index}]`))
-    : yield* decodeServer(raw, "openai")
-  yield* keepSecret([servers].flat().map(({ apiKey }) => apiKey))
-  return { chosen, word, given, common, servers, manager, sections: file.sections } satisfies RunSettings
+    const decoded = isList(raw)
+      ? yield* Effect.forEach(raw, (values, index) => one(values, `${section}[${index}]`))
+      : yield* one(raw, section)
+    yield* keepSecret([decoded].flat().map(({ apiKey }) => apiKey))
+    return decoded
+  })
+  const servers = yield* decode("openai", ServerSettings.server, chosen.servers)
+  const judge = [yield* decode("judge", Judge.settings)].flat()
+  const teacher = [yield* decode("teacher", Teacher.settings)].flat()
+  return {
+    chosen,
+    word,
+    given,
+    common,
+    servers,
+    judge,
+    teacher,
+    manager,
+    sections: file.sections
+  } satisfies RunSettings
 })
 
 const isList = (value: Values | ReadonlyArray<Values>): value is ReadonlyArray<Values> => Array.isArray(value)

@@ -12,6 +12,8 @@ import { UsageError } from "../Failure.ts"
 type Fields = { readonly [name: string]: unknown }
 
 export interface Sources {
+  /** Name of the section and of its flags: `openai`, `judge`, `teacher`. */
+  readonly section: string
   /** What the environment was written for: a map, a list, or nothing. */
   readonly environment: unknown
   readonly file: unknown
@@ -26,7 +28,8 @@ const entries = (value: unknown): ReadonlyArray<Fields> => (Array.isArray(value)
 export const resolve = ({
   environment,
   file,
-  flags
+  flags,
+  section
 }: Sources): Result.Result<Fields | ReadonlyArray<Fields>, UsageError> => {
   const flagged = Object.keys(flags)
   const inFile = entries(file)
@@ -34,7 +37,7 @@ export const resolve = ({
   const refuse = (where: string, count: number) =>
     Result.fail(
       new UsageError({
-        message: `--openai.${flagged[0]}: ${where} lists ${count} servers, and flags can only change a single one; edit the list, or list one server`
+        message: `--${section}.${flagged[0]}: ${where} lists ${count} servers, and flags can only change a single one; edit the list, or list one server`
       })
     )
   if (inFile.length >= 2)

@@ -1,5 +1,6 @@
 /** The services that a run of an environment needs, as its settings say, and the environment itself on top of them. */
-import { Dataset, Environment, MathVerifier, ServerManager, Tokenizer } from "@atropos/core"
+import { Dataset, Environment, Judge, MathVerifier, Sandbox, ServerManager, Teacher, Tokenizer } from "@atropos/core"
+import { messageOf } from "@atropos/core/internal/messageOf"
 import * as Reasoning from "@atropos/core/Reasoning"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"
@@ -15,29 +16,45 @@ export type Provided =
   | Tokenizer.Tokenizer
   | Dataset.Dataset
   | MathVerifier.MathVerifier
+  | Judge.Judge
+  | Teacher.Teacher
+  | Sandbox.Sandbox
   | HttpClient.HttpClient
 
 /** Where completions come from: the configured servers, or nowhere (`validate` asks none, and needs no tokenizer's download). */
 export type Inference = "servers" | "none"
 
-/** Servers, tokenizer, data sets and verifiers of some settings. */
-const services = ({ common, manager, servers }: RunSettings, inference: Inference) => {
+/** What an environment may ask for beside the policy and its tokenizer. */
+export const beside = ({ judge, manager, teacher }: RunSettings) => {
+  const { maxAttempts, maxNCompletions, serverWait } = manager
+  const asking = { maxAttempts, maxNCompletions, serverWait }
+  return Layer.mergeAll(
+    Dataset.layer,
+    MathVerifier.layer(),
+    Judge.layer(judge, asking),
+    Teacher.layer(teacher, asking),
+    Sandbox.layer(),
+    NodeHttpClient.layerUndici
+  )
+}
+
+/** The policy's servers, its tokenizer, and everything beside them. */
+const services = (settings: RunSettings, inference: Inference) => {
+  const { common, given, manager, servers } = settings
   const policy =
     inference === "none"
       ? ServerManager.layerScripted([""])
       : ServerManager.layer({ ...manager, servers, reasoning: Reasoning.fromSettings(common) })
-  return Layer.mergeAll(policy, Dataset.layer, MathVerifier.layer()).pipe(
-    Layer.provideMerge(inference === "none" ? Tokenizer.layerBytes : Tokenizer.layerNamed(common.tokenizerName)),
-    Layer.provideMerge(NodeHttpClient.layerUndici)
+  // A scripted policy knows no vocabulary: a download would serve nothing, unless it was asked for.
+  const needsNone = inference === "none" || (manager.testing && given["tokenizer_name"] === undefined)
+  return Layer.mergeAll(policy, beside(settings)).pipe(
+    Layer.provideMerge(needsNone ? Tokenizer.layerBytes : Tokenizer.layerNamed(common.tokenizerName))
   )
 }
 
 /** The environment with all it needs. */
 export const layer = (settings: RunSettings, inference: Inference = "servers") =>
   settings.chosen.environment.fromEncoded(settings.given).pipe(Layer.provideMerge(services(settings, inference)))
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error && error.message !== "" ? error.message : String(error)
 
 /** An error of whatever boundary as one of the command's. */
 export const toFailure = (error: unknown): Failure =>

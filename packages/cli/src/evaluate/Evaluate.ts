@@ -5,7 +5,7 @@
  * Resumable: a second run goes on where `samples.jsonl` ends, and tries failed items again. Rates are means over items, with the
  * standard error over items; failed items are left out and counted.
  */
-import { Environment, ServerManager, Trajectory } from "@atropos/core"
+import { Environment, MetricsSink, ServerManager, Trace, Trajectory } from "@atropos/core"
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
 import * as Destination from "../job/Destination.ts"
 import * as Job from "../job/Job.ts"
@@ -63,6 +63,14 @@ const intervals = (tally: Tally.Tally): { readonly [name: string]: readonly [num
     )
   )
 }
+
+const bounds = (tally: Tally.Tally): { readonly [name: string]: number } =>
+  Object.fromEntries(
+    Object.entries(intervals(tally)).flatMap(([name, [lower, upper]]) => [
+      [`${name}_ci_low`, lower],
+      [`${name}_ci_high`, upper]
+    ])
+  )
 
 export interface EvaluateOptions {
   readonly folder: string
@@ -122,7 +130,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
     file,
     from: destination.checkpoint,
     onProgress: (tally) => progress.update(tally.items, detail(tally))
-  })
+  }).pipe(Effect.withSpan(Trace.roots.evaluation, { root: true, attributes: { "environment.name": environment.name } }))
   const folder = path.dirname(destination.path)
   const figures = metrics(result.tally, result.failures)
   const stem = path.basename(destination.path, ".jsonl").replace(/^samples/, "")
@@ -138,8 +146,29 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
       intervals_95: intervals(result.tally)
     }
   })
+  yield* record(environment, servers.modelName, { ...figures, ...bounds(result.tally) })
   return { ...result, folder, notes: destination.notes, before, metrics: figures } satisfies Evaluated
 }, Effect.scoped)
+
+/** For the sinks of the context, if there are any. */
+const record = Effect.fnUntraced(function* (
+  { encodedSettings, name, settings }: Environment.EnvironmentShape,
+  modelName: string,
+  figures: { readonly [name: string]: number }
+) {
+  const sinks = yield* Effect.serviceOption(MetricsSink.MetricsSink)
+  if (Option.isNone(sinks)) return
+  const recorder = yield* sinks.value.open({
+    kind: "environment",
+    name,
+    key: settings.wandbName ?? name,
+    isResumed: false,
+    prefix: "",
+    config: { ...encodedSettings, model_name: modelName },
+    announced: Effect.succeed({ group: null, project: null })
+  })
+  yield* recorder.figures(0, figures)
+})
 
 const detail = (tally: Tally.Tally): string => {
   const rate = Tally.passRate(tally)

@@ -2,33 +2,43 @@
  * Items rolled out by a number of workers into a resumable file, until enough of them gave a result or there are no more.
  *
  * A failed or timed-out item is counted and another takes its place; it is tried again when the run is resumed. When nothing but
- * failures comes for a while, the run ends with the last of them: a dead server should not be asked for ever. What was finished
+ * failures comes for a while, the run ends with the last of them: a dead server should not be asked for ever. So it does after a
+ * thousand items that gave no result. What was finished
  * is in the file, also when the run is interrupted.
  */
 import * as Cursor from "@atropos/core/rollout/Cursor"
 import { Cause, Clock, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
-import { CommandFailed } from "../Failure.ts"
+import { CommandFailed, type Failure } from "../Failure.ts"
 import type * as ResumableFile from "./ResumableFile.ts"
 import * as Tally from "./Tally.ts"
 
 /** What an item came to. */
-export interface ItemResult {
-  readonly lines: ReadonlyArray<string>
+export interface ItemResult<Line = string> {
+  readonly lines: ReadonlyArray<Line>
   readonly tally: Tally.Tally
   /** Whether it counts towards the target; one that does not makes room for another item. */
   readonly counts: boolean
 }
 
-export interface JobOptions<Item, E, R> {
+/** Where lines go, with how far the work has come: a file, for the most part. */
+export interface Sink<Line> {
+  readonly path: string
+  readonly append: (
+    lines: ReadonlyArray<Line>,
+    state: Pick<ResumableFile.Checkpoint, "cursor" | "tally">
+  ) => Effect.Effect<void, Failure>
+}
+
+export interface JobOptions<Item, Line, E, R> {
   readonly items: (cursor: number) => Stream.Stream<Item, E>
   readonly label: (item: Item) => string
-  readonly roll: (item: Item, index: number) => Effect.Effect<ItemResult, E, R>
+  readonly roll: (item: Item, index: number) => Effect.Effect<ItemResult<Line>, E, R>
   readonly workers: number
   /** Seconds per item; 0 or less: no limit. */
   readonly timeoutSeconds: number
   /** Results wanted in all, those of earlier runs included; undefined: all items. */
   readonly target: number | undefined
-  readonly file: ResumableFile.ResumableFile
+  readonly file: Sink<Line>
   readonly from: Option.Option<Pick<ResumableFile.Checkpoint, "cursor" | "tally">>
   readonly onProgress: (tally: Tally.Tally) => Effect.Effect<void>
 }
@@ -42,7 +52,14 @@ export interface JobResult {
 
 /** Failures without a single result between them that end a run, beyond one round of all workers. */
 const patience = 8
+/** Items in a row without a result that end a run: an environment that leaves all it makes out would go on for ever. */
+const mostWithoutResult = 1_000
 const shownReasons = 5
+
+const shownCounts = (counts: Tally.Tally["dropped"]): string =>
+  Object.entries(counts)
+    .map(([reason, count]) => `${reason} ${count}`)
+    .join(", ") || "no reason given"
 
 const reasonOf = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
@@ -51,7 +68,7 @@ const reasonOf = (cause: Cause.Cause<unknown>): string => {
 }
 
 /** Runs a job to its end. */
-export const run = Effect.fn("Job.run")(function* <Item, E, R>(options: JobOptions<Item, E, R>) {
+export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: JobOptions<Item, Line, E, R>) {
   const {
     file,
     from,
@@ -70,7 +87,8 @@ export const run = Effect.fn("Job.run")(function* <Item, E, R>(options: JobOptio
   const reasons: Array<string> = []
   let failures = 0
   let failuresInARow = 0
-  let pending: Array<string> = []
+  let withoutResult = 0
+  let pending: Array<Line> = []
   let hasNews = false
 
   // One writer at a time takes all there is: under load many results share one write.
@@ -111,10 +129,11 @@ export const run = Effect.fn("Job.run")(function* <Item, E, R>(options: JobOptio
     return tickets.release(1)
   })
 
-  const settle = Effect.fnUntraced(function* (index: number, result: ItemResult) {
+  const settle = Effect.fnUntraced(function* (index: number, result: ItemResult<Line>) {
     const now = yield* Clock.currentTimeMillis
     failuresInARow = 0
     tally = { ...Tally.add(tally, result.tally), millis: millisBefore + now - started }
+    withoutResult = result.counts ? 0 : withoutResult + 1
     if (result.counts) tally = { ...tally, items: tally.items + 1 }
     pending.push(...result.lines)
     cursor.hold(index)
@@ -134,6 +153,11 @@ export const run = Effect.fn("Job.run")(function* <Item, E, R>(options: JobOptio
       const exit = yield* Effect.exit(timeoutSeconds > 0 ? Effect.timeout(rolling, timeoutSeconds * 1000) : rolling)
       if (Exit.isSuccess(exit)) {
         yield* settle(index, exit.value)
+        if (withoutResult >= mostWithoutResult) {
+          return yield* new CommandFailed({
+            message: `${withoutResult} items in a row gave no group: the environment left them out, put others back or could not judge them (${shownCounts(tally.dropped)}). What was finished is in ${file.path}`
+          })
+        }
         if (tally.items >= target) yield* finish
         else if (!exit.value.counts) yield* tickets.release(1)
         continue

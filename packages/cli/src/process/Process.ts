@@ -4,15 +4,16 @@
  * One line per group, in the wire's form. `total_steps` counts items that gave groups, dropped ones included, as in the original;
  * items put back by the environment are counted and not followed, also as there. Unlike there a failure concerns its item alone.
  */
-import { Environment, ScoredGroup, ServerManager, Tokenizer, WireGroup } from "@atropos/core"
+import { Environment, ServerManager, Trace, WireGroup } from "@atropos/core"
 import * as Concurrency from "@atropos/core/rollout/Concurrency"
-import * as GroupFilter from "@atropos/core/rollout/GroupFilter"
-import { Effect, Option, Result } from "effect"
+import { Effect, Option } from "effect"
 import * as Destination from "../job/Destination.ts"
 import * as Job from "../job/Job.ts"
 import * as ResumableFile from "../job/ResumableFile.ts"
 import * as Tally from "../job/Tally.ts"
 import * as Progress from "../Progress.ts"
+import * as ProcessMetrics from "./ProcessMetrics.ts"
+import * as Rolls from "./Rolls.ts"
 
 export interface ProcessOptions {
   readonly path: string
@@ -58,23 +59,10 @@ export const madeBy = (environment: Environment.EnvironmentShape, modelName: str
     model: modelName
   })
 
-const tallyOf = (group: ScoredGroup.ScoredGroup, kept: boolean): Tally.Tally => ({
-  ...Tally.ofGroup({
-    scores: group.scores,
-    passes: Tally.passesOf(group.scores),
-    trainedTokens: GroupFilter.completionLengths(group).reduce((sum, length) => sum + length, 0),
-    tokens: ScoredGroup.tokenCount(group)
-  }),
-  kept: kept ? 1 : 0
-})
-
-const droppedFor = (reason: string): Tally.Tally => ({ ...Tally.empty, dropped: { [reason]: 1 } })
-
 /** Rolls out, filters and writes until `total_steps` items gave groups. */
 export const run = Effect.fn("Process.run")(function* ({ path, resume }: ProcessOptions) {
   const environment = yield* Environment.Environment
   const servers = yield* ServerManager.ServerManager
-  const tokenizer = yield* Effect.serviceOption(Tokenizer.Tokenizer)
   const { settings } = environment
 
   const made = madeBy(environment, servers.modelName)
@@ -84,39 +72,17 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
   const target = settings.totalSteps < 0 ? undefined : settings.totalSteps
   const progress = yield* Progress.make({ unit: "groups", total: target ?? 0, done: before })
 
-  const filterOptions: GroupFilter.FilterOptions = {
-    groupSize: settings.groupSize,
-    ensureScoresAreNotSame: settings.ensureScoresAreNotSame,
-    includeMessages: settings.includeMessages,
-    // No run has announced a limit: like the original, long sequences are kept here.
-    maxTokenLength: 0,
-    ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
-  }
-  const roll = ({ rollOut }: Environment.Work): Effect.Effect<Job.ItemResult, Environment.EnvironmentError> =>
-    rollOut.pipe(
-      Effect.map(({ groups, requeued, unscorable }) => {
-        const lines: Array<string> = []
-        let tally: Tally.Tally = {
-          ...Tally.empty,
-          dropped: {
-            ...(requeued.length > 0 && { requeued: requeued.length }),
-            ...(unscorable.length > 0 && { unscorable: unscorable.length })
-          }
-        }
-        for (const group of groups) {
-          const result = GroupFilter.filter(group, filterOptions)
-          tally = Tally.add(tally, tallyOf(group, Result.isSuccess(result)))
-          if (Result.isSuccess(result)) lines.push(WireGroup.encode(result.success))
-          else tally = Tally.add(tally, droppedFor(result.failure))
-        }
-        return { lines, tally, counts: groups.length > 0 }
-      }),
-      Effect.catchTag("Unscorable", () => Effect.succeed({ lines: [], tally: droppedFor("unscorable"), counts: false }))
-    )
+  const rolls = yield* Rolls.make
+  const metrics = yield* ProcessMetrics.make(environment, { modelName: servers.modelName, before })
   const result = yield* Job.run({
     items: environment.work,
     label: ({ label }) => label,
-    roll,
+    roll: (work) =>
+      rolls(work).pipe(
+        Effect.tap(({ groups }) => metrics.rolled(groups)),
+        Effect.map(({ groups, ...rolled }) => ({ ...rolled, lines: groups.map(WireGroup.encode) })),
+        Effect.withSpan(Trace.roots.item, { root: true, attributes: { "item.label": work.label.slice(0, 200) } })
+      ),
     workers: Math.max(1, Concurrency.maximumWorkers(settings, servers.serverCount)),
     timeoutSeconds: settings.workerTimeout,
     target,

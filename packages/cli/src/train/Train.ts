@@ -3,10 +3,9 @@
  *
  * Goes on from the newest checkpoint in `save_path`. Interrupted, it saves one and gives back what it holds.
  */
-import { TrajectoryClientAuto } from "@atropos/core"
+import { type MetricsSettings, TrajectoryClientAuto } from "@atropos/core"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import { Executor } from "@atropos/trainer/exec/Executor"
-import * as MetricsFile from "@atropos/trainer/MetricsFile"
 import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as ServiceTraining from "@atropos/trainer/ServiceTraining"
@@ -14,9 +13,10 @@ import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 import * as Trainer from "@atropos/trainer/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Config, Console, Effect, Option, Path, Stream } from "effect"
+import { Config, Console, Effect, Layer, Option, Path, Stream } from "effect"
+import * as Metrics from "../config/Metrics.ts"
 import * as Progress from "../Progress.ts"
-import { metricsFile, stepDetail } from "../Training.ts"
+import { stepDetail } from "../Training.ts"
 import * as Publisher from "./Publisher.ts"
 
 export interface Trained {
@@ -28,10 +28,16 @@ export interface Trained {
 
 /** Runs until the steps are done. */
 export const run = Effect.fn("Train.run")(
-  function* (settings: TrainerSettings) {
+  function* (given: TrainerSettings, metrics: MetricsSettings.MetricsSettings) {
+    const place = {
+      folder: given.trainer.savePath,
+      useWandb: { value: given.trainer.useWandb, isGiven: given.trainer.useWandb }
+    }
+    const announced = yield* Metrics.announced(metrics, place, given.trainer)
+    const settings = { ...given, trainer: { ...given.trainer, ...announced } }
     const { lora, trainer } = settings
     const { device } = yield* Executor
-    const { join, resolve } = yield* Path.Path
+    const { resolve } = yield* Path.Path
     yield* Console.log(`device: ${device.kind}, ${device.detail}`)
     const model = yield* PretrainedModel.load(trainer.model, {
       trains: trainer.trains === "all" ? "all" : lora,
@@ -49,7 +55,6 @@ export const run = Effect.fn("Train.run")(
     const made = yield* Trainer.make({ settings, model: Model.trainable(model), ...(publish && { publish }) })
     const done = yield* made.step
     if (done > 0) yield* Console.log(`going on after step ${done} of ${trainer.trainingSteps}`)
-    const record = yield* MetricsFile.open(join(trainer.savePath, metricsFile))
     const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })
     const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
     const client = TrajectoryClientAuto.layer({
@@ -58,7 +63,6 @@ export const run = Effect.fn("Train.run")(
       ...(Option.isSome(token) && { token: token.value })
     })
     const outcome = yield* ServiceTraining.steps(made, { settings, owner: "atropos train" }).pipe(
-      Stream.tap(record),
       Stream.tap((metrics) => progress.update(metrics.step, stepDetail(metrics, metrics.rewardMean))),
       Stream.runFold(
         () => ({ steps: 0, first: Option.none<StepMetrics>(), last: Option.none<StepMetrics>() }),
@@ -68,11 +72,13 @@ export const run = Effect.fn("Train.run")(
           last: Option.some(metrics)
         })
       ),
-      Effect.provide(client)
+      Effect.provide(Layer.provideMerge(Metrics.layer(metrics, place), client))
     )
     return { ...outcome, folder: resolve(trainer.savePath) } satisfies Trained
   },
   Effect.scoped,
-  (effect, { trainer: { device, threads } }) =>
-    Effect.provide(effect, [OrtWorker.layer({ device, threads }), NodeHttpClient.layerUndici])
+  (effect, { trainer: { device, threads } }, metrics) =>
+    Effect.provide(effect, [OrtWorker.layer({ device, threads }), NodeHttpClient.layerUndici]).pipe(
+      Metrics.traced(metrics, "atropos-train")
+    )
 )

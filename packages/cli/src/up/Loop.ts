@@ -1,13 +1,11 @@
-/** The closed loop with a record of its steps, and the held-out items asked before and after. */
+/** The closed loop, and the held-out items asked before and after. */
 import { Environment, Evaluation } from "@atropos/core"
 import * as ClosedLoop from "@atropos/trainer/ClosedLoop"
-import * as MetricsFile from "@atropos/trainer/MetricsFile"
 import type { Model } from "@atropos/trainer/model/Model"
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
-import { Effect, Option, Path, Stream } from "effect"
+import { Effect, Option, Stream } from "effect"
 import * as Publisher from "../train/Publisher.ts"
-import { metricsFile } from "../Training.ts"
 import type { Curve, Solved } from "./Curve.ts"
 
 export interface Options {
@@ -61,10 +59,7 @@ export const run = Effect.fn("Loop.run")(function* ({ model, onStep, remat, sett
     ...(publish && { publish })
   })
   const before = yield* evaluate(environment)
-  const { join } = yield* Path.Path
-  const record = yield* MetricsFile.open(join(settings.trainer.savePath, metricsFile))
   const curve = yield* steps.pipe(
-    Stream.tap(record),
     Stream.runFoldEffect(
       () => noCurve,
       (sum, metrics) => {

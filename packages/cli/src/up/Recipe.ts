@@ -4,7 +4,7 @@
  *
  * What stands here lies below a file and flags.
  */
-import { Addition, type Demonstration, SortLetters } from "@atropos/envs"
+import { Addition, Blackjack, type Demonstration, LetterCounting, Mcqa, SortLetters } from "@atropos/envs"
 import { Effect } from "effect"
 
 type Values = { readonly [name: string]: unknown }
@@ -58,6 +58,46 @@ export const kitchens: { readonly [environment: string]: Kitchen } = {
     env,
     trainer: { ...trainer, training_steps: 400 },
     loss
+  },
+  blackjack: {
+    make: (given) =>
+      Effect.map(Blackjack.settings.decode(given), ({ seed }) => ({
+        characters: Blackjack.characters,
+        // Twelve decisions of seven characters; nearly all hands have one to three.
+        longest: 96,
+        demonstration: (index) => Blackjack.demonstration(seed, index),
+        warmStart: { steps: 100, batchSize: 64, learningRate: 2e-3 }
+      })),
+    env: { ...env, prompt_style: "compact" },
+    trainer: { ...trainer, batch_size: 512, training_steps: 300 },
+    // Without a bond to the start it settles for never taking a card before it has told the hands apart.
+    loss: { ...loss, kl: "k3", kl_coef: 0.02 }
+  },
+  "letter-counting": {
+    make: (given) =>
+      Effect.map(LetterCounting.settings.decode(given), ({ seed, startTier }) => ({
+        characters: LetterCounting.characters,
+        // A letter, a word of up to eight, two signs and the count.
+        longest: 16,
+        demonstration: (index) => LetterCounting.demonstration({ seed, index, tier: startTier, accuracy: 0.3 }),
+        warmStart: { steps: 800, batchSize: 64, learningRate: 2e-3 }
+      })),
+    // One tier: a vocabulary of characters and a small model get no further in minutes.
+    env: { ...env, prompt_style: "compact", start_tier: 1, max_tier: 1, skip_easy_and_hard: false },
+    trainer: { ...trainer, training_steps: 600 },
+    loss: { ...loss, kl: "k3", kl_coef: 0.005 }
+  },
+  mcqa: {
+    make: (given) =>
+      Effect.map(Mcqa.settings.decode(given), ({ choices, kinds, largestNumber, seed }) => ({
+        characters: Mcqa.characters,
+        longest: 32,
+        demonstration: (index) => Mcqa.demonstration({ choices, kinds, largestNumber, seed, index, accuracy: 0.5 }),
+        warmStart: { steps: 1500, batchSize: 64, learningRate: 2e-3 }
+      })),
+    env: { ...env, prompt_style: "compact", kinds: ["comparison"], choices: 3, largest_number: 9 },
+    trainer: { ...trainer, training_steps: 400 },
+    loss: { ...loss, kl: "k3", kl_coef: 0.005 }
   },
   addition: {
     make: (given) =>

@@ -6,15 +6,12 @@ import * as ServeModel from "@atropos/trainer/policy/ServeModel"
 import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 
-/** Where environments look for an inference server by default. */
-const usualPort = 9004
-
-/** Serves the model of the engine in the context, on another port where the usual one is taken, and says where. */
-export const layer = (model: Model, host: string) =>
+/** Serves the model of the engine in the context, on another port where the wanted one is taken, and says where. */
+export const layer = (model: Model, { host, port }: { readonly host: string; readonly port: number }) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const options = { ...ServeModel.served(model), host, tokens: yield* PolicyAuth.configured }
-      const server = PolicyServer.layer({ ...options, port: usualPort }).pipe(
+      const server = PolicyServer.layer({ ...options, port }).pipe(
         Layer.catchTag("PolicyListenError", () => PolicyServer.layer({ ...options, port: 0 }))
       )
       return Layer.effectDiscard(

@@ -6,9 +6,10 @@
  * `--model` names one. A run that was interrupted is gone on with by the next start with the same settings.
  */
 import { Auth, Database, PgTrajectoryStore, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"
+import type { MetricsSettings } from "@atropos/core"
+import * as Metrics from "../config/Metrics.ts"
 import type { RunSettings } from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
-import { Dataset, MathVerifier } from "@atropos/core"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import * as Model from "@atropos/trainer/model/Model"
@@ -31,9 +32,11 @@ import * as ServedPolicy from "./ServedPolicy.ts"
 export interface UpOptions {
   readonly settings: RunSettings
   readonly trainer: TrainerSettings
+  readonly metrics: MetricsSettings.MetricsSettings
   readonly recipe: Option.Option<Recipe.Recipe>
   readonly stepsAhead: number
   readonly fresh: boolean
+  readonly policyPort: number
   readonly host: string
   readonly port: number
 }
@@ -122,7 +125,7 @@ export const run = Effect.fn("Up.run")(
     yield* Console.log(
       `trajectory service at ${url} (${kind === "pglite" ? "embedded Postgres in" : "Postgres at"} ${location})`
     )
-    yield* Console.log(`its documentation at ${url}/v1/docs, its metrics at ${url}/metrics`)
+    yield* Console.log(`watch it at ${url}/ui; documentation at ${url}/v1/docs, metrics at ${url}/metrics`)
     yield* Console.log(
       chosen.done > 0
         ? `going on with ${chosen.name} after ${chosen.done} of ${trainingSteps} steps (--fresh starts over)`
@@ -130,9 +133,13 @@ export const run = Effect.fn("Up.run")(
     )
     const longest = Option.match(recipe, { onNone: () => 0, onSome: (given) => given.longest })
     const seqLen = Math.max(options.trainer.trainer.seqLen, longest)
+    // Asked for by word only: a first try should go nowhere by itself.
+    const useWandb = options.trainer.trainer.useWandb || settings.given["use_wandb"] === true
+    const place = { folder: chosen.folder, useWandb: { value: useWandb, isGiven: useWandb } }
+    const named = { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
     const trainer: TrainerSettings = {
       ...options.trainer,
-      trainer: { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
+      trainer: { ...named, ...(yield* Metrics.announced(options.metrics, place, named)) }
     }
     const started = yield* Clock.currentTimeMillis
     const model = yield* Option.match(recipe, {
@@ -146,8 +153,8 @@ export const run = Effect.fn("Up.run")(
     const environment = settings.chosen.environment
       .fromEncoded({ ...settings.given, total_steps: trainingSteps })
       .pipe(
-        Layer.provide([Dataset.layer, MathVerifier.layer(), NodeHttpClient.layerUndici]),
-        Layer.merge(ServedPolicy.layer(model, options.host)),
+        Layer.provide(Services.beside(settings)),
+        Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
         Layer.provideMerge(ServeModel.layerInProcess(model, { device: device.kind }))
       )
     const outcome = yield* Loop.run({
@@ -157,7 +164,14 @@ export const run = Effect.fn("Up.run")(
       remat: Option.isNone(recipe),
       onStep: (metrics, curve) => progress.update(metrics.step, stepDetail(metrics, Curve.recent(curve.rewards)))
     }).pipe(
-      Effect.provide([TrajectoryClientInProcess.layer({ run: chosen.name }), environment, NodeHttpClient.layerUndici])
+      Effect.provide([
+        Layer.provideMerge(
+          Metrics.layer(options.metrics, place),
+          TrajectoryClientInProcess.layer({ run: chosen.name })
+        ),
+        environment,
+        NodeHttpClient.layerUndici
+      ])
     )
     return {
       ...outcome,
@@ -170,5 +184,5 @@ export const run = Effect.fn("Up.run")(
     Effect.andThen(
       Console.log("starting the service (its database takes some seconds the first time)"),
       Effect.provide(effect, [service(options), executor(options)])
-    ).pipe(Effect.mapError(Services.toFailure))
+    ).pipe(Metrics.traced(options.metrics, "atropos-up"), Effect.mapError(Services.toFailure))
 )

@@ -1,18 +1,21 @@
 /**
  * An environment held to its own laws, on some of its items (`Laws` of core): gold answers get the top of the range and wrong ones
  * less, permuting a group permutes its scores, the same group gets the same scores, scores are finite and in range, the same
- * settings give the same items, and text of any kind neither fails nor takes over a second to score.
+ * settings give the same items, and text of any kind neither fails nor takes over a second to score. Where an episode has several turns,
+ * such text is scored as its last turn too.
  *
- * Needs `claims` in the environment's definition. Everything random is drawn from a seed, so that a violation is found again.
+ * Needs `claims` in the environment's definition; one that says why it can make none is held to everything but gold and wrong answers. Everything random is drawn from a seed, so that a violation is found again.
  * A score that never comes back cannot be interrupted where it computes without pause; one that waits ends after the limit.
  */
-import { Environment, Laws } from "@atropos/core"
-import { Cause, Duration, Effect, Exit, Option, Random, Stream } from "effect"
+import { Environment, Laws, type Trajectory } from "@atropos/core"
+import { Array, Cause, Duration, Effect, Exit, Option, Random, Stream } from "effect"
 import { CommandFailed, UsageError } from "../Failure.ts"
 import * as Hostile from "./Hostile.ts"
 
 export interface ValidateOptions {
   readonly items: number
+  /** Random texts to be scored, over all items. */
+  readonly texts: number
   readonly seed: number
 }
 
@@ -27,6 +30,8 @@ export interface Verdict {
 
 export interface Validated {
   readonly items: number
+  /** Why nothing is known of right and wrong answers, where nothing is. */
+  readonly untestable: string | undefined
   /** Checks that the environment declined to score. */
   readonly unscorable: number
   readonly verdicts: ReadonlyArray<Verdict>
@@ -46,7 +51,8 @@ const laws = {
 type LawName = keyof typeof laws
 
 const scoreLimit = Duration.seconds(1)
-const randomTextsPerItem = 8
+
+const isTooSlow = (took: Duration.Duration): boolean => Duration.isGreaterThan(took, scoreLimit)
 
 const reasonOf = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
@@ -56,16 +62,23 @@ const reasonOf = (cause: Cause.Cause<unknown>): string => {
 const short = (text: string): string =>
   text.length > 120 ? `${text.slice(0, 120)}… (${text.length} characters)` : text
 
+/** The episode with another last answer. */
+const endingWith = (episode: Trajectory.Trajectory, text: string): Trajectory.Trajectory => ({
+  ...episode,
+  completion: text,
+  messages: [...episode.messages.slice(0, -1), { role: "assistant", content: text }]
+})
+
 /** Checks every law on the first items. */
 export const run = Effect.fn("Validate.run")(
   function* (options: ValidateOptions) {
     const environment = yield* Environment.Environment
     if (Option.isNone(environment.claims)) {
       return yield* new UsageError({
-        message: `the environment ${environment.name} makes no claims to be held to: give its definition a "claims" with gold and wrong answers and the range of its scores`
+        message: `the environment ${environment.name} makes no claims to be held to: give its definition a "claims" with gold and wrong answers and the range of its scores, or { untestable: "why" } where nobody can know them`
       })
     }
-    const { items, scoreRange } = environment.claims.value
+    const { items, scoreRange, untestable } = environment.claims.value
     const verdicts = new Map<LawName, Verdict>()
     let unscorable = 0
     const note = (law: LawName, violation?: string): void => {
@@ -98,25 +111,30 @@ export const run = Effect.fn("Validate.run")(
       )
     )
 
+    /** Whether the environment gave scores at all. */
     const check = Effect.fnUntraced(function* (
       item: Environment.ClaimedItem,
       checked: ReadonlyArray<LawName>,
       law: Effect.Effect<void, Laws.LawBroken | Environment.EnvironmentError | Environment.Unscorable>
     ) {
       const exit = yield* Effect.exit(Effect.timeout(law, Duration.seconds(30)))
-      if (Exit.isSuccess(exit)) return checked.forEach((one) => note(one))
+      if (Exit.isSuccess(exit)) {
+        for (const one of checked) note(one)
+        return true
+      }
       const error = Cause.squash(exit.cause)
       if (error instanceof Environment.Unscorable) {
         unscorable++
-        return
+        return false
       }
       const isBroken = error instanceof Laws.LawBroken
       note(isBroken ? error.law : "robustness", `${short(item.label)}: ${reasonOf(exit.cause)}`)
+      return true
     })
 
     const hold = Effect.fnUntraced(function* (item: Environment.ClaimedItem) {
-      const texts = [...item.gold, ...item.wrong]
-      const group = texts.map((text) => Laws.trajectoryOf(text))
+      const group = [...item.gold, ...item.wrong]
+      if (group.length === 0) return
       const order = yield* Random.shuffle(group.map((_, index) => index))
       yield* check(item, ["gold", "wrong"], Laws.goldOnTop(item.score, item.gold, item.wrong, scoreRange))
       yield* check(item, ["permutation"], Laws.permutation(item.score, group, order))
@@ -124,25 +142,37 @@ export const run = Effect.fn("Validate.run")(
       yield* check(item, ["finiteness", "range"], Laws.inRange(item.score, group, scoreRange))
     })
 
-    const stress = Effect.fnUntraced(function* (item: Environment.ClaimedItem, text: string) {
-      const group = [text, ...item.gold].map((one) => Laws.trajectoryOf(one))
+    const stress = Effect.fnUntraced(function* (item: Environment.ClaimedItem, texts: ReadonlyArray<string>) {
+      const episode = item.gold.find(({ messages }) => messages.length > 1)
+      const group = texts.flatMap((text) => [
+        Laws.trajectoryOf(text),
+        ...(episode === undefined ? [] : [endingWith(episode, text)])
+      ])
       const scoring = Laws.inRange(item.score, group, scoreRange)
-      const [took] = yield* Effect.timed(check(item, ["robustness", "finiteness", "range"], scoring))
-      const isSlow = Duration.isGreaterThan(took, scoreLimit)
+      let [took, isScored] = yield* Effect.timed(check(item, ["robustness", "finiteness", "range"], scoring))
+      if (!isScored) return
+      // A machine that is busy elsewhere makes anything slow once.
+      for (let again = 0; again < 2 && isTooSlow(took); again++) [took] = yield* Effect.timed(Effect.exit(scoring))
+      const isSlow = isTooSlow(took)
       note(
         "speed",
-        isSlow ? `${short(item.label)}: ${Duration.format(took)} for ${JSON.stringify(short(text))}` : undefined
+        isSlow
+          ? `${short(item.label)}: ${Duration.format(took)} for ${texts.map((text) => JSON.stringify(short(text))).join(" and ")}`
+          : undefined
       )
     })
 
+    const pairsPerItem = Math.ceil(options.texts / taken.length / 2)
     for (const [index, item] of taken.entries()) {
       yield* hold(item)
-      // The fixed texts do not depend on the item: a few items see them all, the rest random ones.
-      const texts = [...(index < 2 ? Hostile.fixed : []), ...(yield* Hostile.random(randomTextsPerItem))]
-      for (const text of texts) yield* stress(item, text)
+      // Two at a time, as some scores compare. The fixed texts do not depend on the item: a few items see them all.
+      const fixed = index < 2 ? Hostile.fixed : []
+      const random = yield* Hostile.random(2 * pairsPerItem)
+      for (const texts of Array.chunksOf([...fixed, ...random], 2)) yield* stress(item, texts)
     }
     return {
       items: taken.length,
+      untestable,
       unscorable,
       verdicts: Object.keys(laws).flatMap((name) => verdicts.get(name as LawName) ?? [])
     } satisfies Validated

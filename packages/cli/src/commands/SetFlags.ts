@@ -1,0 +1,161 @@
+/** The flags of `sft-gen` and `dpo-gen`: where groups come from, what rows look like, where they go. */
+import { Argument, type Command, Flag } from "effect/cli"
+import type * as Builder from "../sets/Builder.ts"
+import * as Layout from "../sets/Layout.ts"
+
+export interface SetVerb {
+  readonly name: "sft-gen" | "dpo-gen"
+  readonly kind: Builder.Kind
+  /** Rows of a group at most. */
+  readonly most: { readonly flag: string; readonly description: string; readonly fallback: number }
+  readonly minimumDifference: number
+  readonly tasksPerStep: number
+  readonly examples: ReadonlyArray<Command.Command.Example>
+}
+
+/** The original's. */
+export const defaultTokenizer = "NousResearch/DeepHermes-3-Llama-3-8B-Preview"
+
+const whole = (name: string, description: string, fallback: number) =>
+  Flag.Int(name).pipe(
+    Flag.filter(
+      (value) => value >= 1,
+      () => "1 or more"
+    ),
+    Flag.withDescription(`${description} [default: ${fallback}]`),
+    Flag.withDefault(fallback)
+  )
+
+const isOn = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
+/** Flags and OUT. */
+export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
+  out: Argument.String("out").pipe(
+    Argument.withDescription("file to write, .jsonl or .parquet; -: standard output, rows as they come")
+  ),
+  from: Flag.String("from").pipe(
+    Flag.withDescription("JSON Lines file of saved groups; several: --from a.jsonl --from b.jsonl"),
+    Flag.withMetavar("file"),
+    Flag.atLeast(0)
+  ),
+  apiUrl: Flag.String("api-url").pipe(
+    Flag.withDescription("trajectory service to read from [default: http://localhost:8000]"),
+    Flag.withDefault("http://localhost:8000")
+  ),
+  run: Flag.String("run").pipe(
+    Flag.withDescription("run of the service [default: default]"),
+    Flag.withDefault("default")
+  ),
+  environment: Flag.String("environment").pipe(
+    Flag.withDescription("only groups of this environment of the run"),
+    Flag.optional
+  ),
+  stepFrom: Flag.Int("step-from").pipe(Flag.withDescription("only groups of batches from this step on"), Flag.optional),
+  stepTo: Flag.Int("step-to").pipe(Flag.withDescription("only groups of batches up to this step"), Flag.optional),
+  follow: Flag.Boolean("follow").pipe(
+    Flag.withDescription("wait for new groups of the service; --no-follow: what is there now [default: true]"),
+    Flag.withDefault(true)
+  ),
+  takeBatches: isOn(
+    "take-batches",
+    "from a service of the original: register as its trainer and take its batches (its groups cannot be read otherwise)"
+  ),
+  tasksPerStep: whole("tasks-per-step", "groups per batch, with --take-batches", tasksPerStep),
+  groupSize: whole("group-size", "sequences per group, with --take-batches", 2),
+  maxTokenLength: Flag.Int("max-token-len").pipe(
+    Flag.withDescription(
+      "leave out sequences of more tokens [default: no limit; 2048 is announced with --take-batches]"
+    ),
+    Flag.optional
+  ),
+  saveMessages: isOn("save-messages", "write messages instead of text"),
+  textFrom: Flag.Literals("text-from", ["tokens", "messages"]).pipe(
+    Flag.withDescription(
+      "text of the sampled tokens, or of the messages through the tokenizer's chat template [default: tokens]"
+    ),
+    Flag.withDefault("tokens")
+  ),
+  tokenizer: Flag.String("tokenizer").pipe(
+    Flag.withDescription(
+      `for text: hub id, folder or "bytes" [default: the environment's with --env, else ${defaultTokenizer}]`
+    ),
+    Flag.optional
+  ),
+  format: Flag.Literals("format", Layout.formats).pipe(
+    Flag.withDescription("columns as the original's, TRL's or Axolotl's [default: original]"),
+    Flag.withDefault("original")
+  ),
+  output: Flag.Literals("output", ["jsonl", "parquet"]).pipe(
+    Flag.withDescription("kind of file [default: by the ending of OUT, else jsonl]"),
+    Flag.optional
+  ),
+  most: whole(most.flag, most.description, most.fallback),
+  number: whole("num-seqs-to-save", "rows to write", 100),
+  allowNegativeScores: isOn("allow-negative-scores", "also scores of 0 and less"),
+  minimumDifference: Flag.Finite("minimum-score-diff-max-min").pipe(
+    Flag.withDescription(`least distance of scores, exclusive [default: ${minimumDifference}]`),
+    Flag.withDefault(minimumDifference)
+  ),
+  dedupe: isOn("dedupe", "write no row twice, whatever its scores"),
+  validationFraction: Flag.Finite("validation-fraction").pipe(
+    Flag.filter(
+      (value) => value >= 0 && value < 1,
+      () => "a number from 0 to below 1"
+    ),
+    Flag.withDescription(
+      "part of the prompts that goes to OUT-validation, the rest to OUT-train; 0: one file [default: 0]"
+    ),
+    Flag.withDefault(0)
+  ),
+  seed: Flag.Int("seed").pipe(
+    Flag.withDescription("seed of the split and of the choice of pairs [default: 0]"),
+    Flag.withDefault(0)
+  ),
+  append: isOn("append-to-previous", "add to OUT where it exists"),
+  resume: Flag.Boolean("resume").pipe(
+    Flag.withDescription("go on where an unfinished run ended; --no-resume: throw that away [default: true]"),
+    Flag.withDefault(true)
+  ),
+  report: Flag.String("report").pipe(
+    Flag.withDescription("where to write what was kept and why the rest was not [default: OUT.report.json]"),
+    Flag.withMetavar("file"),
+    Flag.optional
+  )
+})
+
+export type Given = Command.Command.Config.Infer<ReturnType<typeof flags>>
+
+/** Names of the boolean ones, without dashes. */
+export const booleans = [
+  "follow",
+  "take-batches",
+  "save-messages",
+  "allow-negative-scores",
+  "dedupe",
+  "append-to-previous",
+  "resume"
+]
+
+/** `--from a b c` behind OUT means three files, as a shell's `*.jsonl` is spelled out. */
+export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const spelled: Array<string> = []
+  let positional = 0
+  let isListing = false
+  words.forEach((word, index) => {
+    const isFlag = word.startsWith("-") && word !== "-"
+    const before = words[index - 1]
+    if (isFlag) isListing = false
+    else if (before === "--from") isListing = true
+    // The verb and OUT have come: what follows a file of --from is another one.
+    else if (isListing && positional >= 2) spelled.push("--from")
+    else if (before === undefined || !before.startsWith("--") || before.includes("=") || isBoolean(before)) {
+      positional++
+      isListing = false
+    }
+    spelled.push(word)
+  })
+  return spelled
+}
+
+const isBoolean = (word: string): boolean => booleans.some((name) => word === `--${name}` || word === `--no-${name}`)

@@ -1,0 +1,175 @@
+/** What `sft-gen` and `dpo-gen` do with their flags: a source, a form, and the data set made of them. */
+import { StoredRollouts, Tokenizer, TrajectoryClientV0 } from "@atropos/core"
+import { Config, Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import * as Services from "../config/Services.ts"
+import * as Words from "../config/Words.ts"
+import { type Failure, UsageError } from "../Failure.ts"
+import * as Generate from "../sets/Generate.ts"
+import type * as Sample from "../sets/Sample.ts"
+import type * as RowFile from "../sets/RowFile.ts"
+import * as Batches from "../sets/source/Batches.ts"
+import * as Files from "../sets/source/Files.ts"
+import * as Rollouts from "../sets/source/Rollouts.ts"
+import * as Service from "../sets/source/Service.ts"
+import type { Source } from "../sets/source/Source.ts"
+import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+import * as SetFlags from "./SetFlags.ts"
+import type { MakeVerb, Verb } from "./Verb.ts"
+
+const endingOf = (out: string): RowFile.Container | undefined =>
+  /\.parquet$/i.test(out) ? "parquet" : /\.(jsonl|ndjson)$/i.test(out) ? "jsonl" : undefined
+
+const checked = ({ name, kind }: SetFlags.SetVerb, given: SetFlags.Given) => {
+  const { format, out, output, validationFraction } = given
+  const ending = endingOf(out)
+  const container = Option.getOrElse(output, () => ending ?? "jsonl")
+  const wrong =
+    ending !== undefined && ending !== container
+      ? `${out} ends like a file of ${ending}, and --output says ${container}`
+      : out === "-" && container === "parquet"
+        ? "parquet cannot be written to standard output, since its end describes the whole: give a file"
+        : out === "-" && validationFraction > 0
+          ? "standard output has no place for two splits: give a file"
+          : out === "-" && given.append
+            ? "--append-to-previous needs a file to add to, and OUT is standard output"
+            : kind === "dpo" && format === "trl-messages"
+              ? "--format trl-messages is for sft-gen; pairs are --format trl"
+              : undefined
+  return wrong === undefined ? Effect.succeed(container) : Effect.fail(new UsageError({ message: `${name}: ${wrong}` }))
+}
+
+/** Text or messages; a tokenizer is loaded only where text is wanted. */
+const formOf = <R>(given: SetFlags.Given, fallback: Effect.Effect<Tokenizer.TokenizerShape, Failure, R>) =>
+  Effect.gen(function* () {
+    if (given.saveMessages) return { _tag: "Messages" } satisfies Sample.Form
+    const tokenizer = yield* Option.match(given.tokenizer, { onNone: () => fallback, onSome: load })
+    return {
+      _tag: "Text",
+      tokenizer,
+      from: given.textFrom,
+      dropBos: given.format === "trl" || given.format === "trl-messages"
+    } satisfies Sample.Form
+  })
+
+const load = (name: string): Effect.Effect<Tokenizer.TokenizerShape, Failure> =>
+  Tokenizer.Tokenizer.pipe(Effect.provide(Tokenizer.layerNamed(name)), Effect.mapError(Services.toFailure))
+
+const generate = Effect.fnUntraced(function* <R>(
+  verb: SetFlags.SetVerb,
+  given: SetFlags.Given,
+  form: Sample.Form,
+  source: Source<R>
+) {
+  const container = yield* checked(verb, given)
+  const { allowNegativeScores, dedupe, format, minimumDifference, most, seed, validationFraction } = given
+  const maxTokens = Option.getOrElse(given.maxTokenLength, () => Number.POSITIVE_INFINITY)
+  const rules = { format, most, allowNegativeScores, minimumDifference, dedupe, validationFraction, seed }
+  yield* Generate.run(
+    {
+      command: verb.name,
+      out: given.out,
+      container,
+      number: given.number,
+      appends: given.append,
+      resumes: given.resume,
+      builder: { kind: verb.kind, form, maxTokens, ...rules },
+      told: {
+        command: verb.name,
+        output: container,
+        format,
+        save_messages: given.saveMessages,
+        ...(form._tag === "Text" && { text_from: form.from, tokenizer: form.tokenizer.name }),
+        [verb.most.flag.replaceAll("-", "_")]: most,
+        allow_negative_scores: allowNegativeScores,
+        minimum_score_diff_max_min: minimumDifference,
+        max_token_len: Option.getOrNull(given.maxTokenLength),
+        dedupe,
+        validation_fraction: validationFraction,
+        seed
+      },
+      report: given.report
+    },
+    source
+  )
+})
+
+const token = Config.option(Config.Redacted("ATROPOS_TOKEN")).pipe(Effect.orDie)
+
+/** From files or a service. */
+const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, given: SetFlags.Given) {
+  yield* checked(verb, given)
+  const form = yield* formOf(given, load(SetFlags.defaultTokenizer))
+  const { apiUrl, environment, follow, from, run, stepFrom, stepTo, takeBatches } = given
+  if (from.length > 0) {
+    if (takeBatches) return yield* new UsageError({ message: "--from and --take-batches are two sources: give one" })
+    return yield* generate(verb, given, form, Files.make(from))
+  }
+  const url = apiUrl.replace(/\/+$/, "")
+  const secret = yield* token
+  const service = { url, run, ...(Option.isSome(secret) && { token: secret.value }) }
+  if (takeBatches) {
+    const batches = Batches.make({
+      url,
+      batchSize: given.groupSize * given.tasksPerStep,
+      maxTokenLength: Option.getOrElse(given.maxTokenLength, () => 2048),
+      steps: 2 * given.number
+    })
+    return yield* generate(verb, given, form, batches).pipe(Effect.provide(TrajectoryClientV0.layer(service)))
+  }
+  const rollouts = Service.make({
+    url,
+    run,
+    follows: follow,
+    ...(Option.isSome(environment) && { environment: environment.value }),
+    ...(Option.isSome(stepFrom) && { stepFrom: stepFrom.value }),
+    ...(Option.isSome(stepTo) && { stepTo: stepTo.value })
+  })
+  return yield* generate(verb, given, form, rollouts).pipe(Effect.provide(StoredRollouts.layer(service)))
+})
+
+/** The verb: with the flags of an environment where the words name one. */
+export const make =
+  (verb: SetFlags.SetVerb): MakeVerb =>
+  (words) => {
+    const own = SetFlags.flags(verb)
+    const name: string = verb.name
+    const made: Effect.Effect<Verb, Failure, Command.Environment> =
+      Words.peek(words, "env") === undefined
+        ? Effect.succeed({
+            command: Command.make(
+              name,
+              {
+                env: Flag.String("env").pipe(
+                  Flag.withDescription(
+                    "roll out this environment (a name or a file); its own flags are listed with it"
+                  ),
+                  Flag.withMetavar("name|file"),
+                  Flag.optional
+                ),
+                own
+              },
+              (input) => fromElsewhere(verb, input.own)
+            ).pipe(Command.withExamples(verb.examples)),
+            booleans: new Set(SetFlags.booleans)
+          })
+        : EnvironmentVerb.make({
+            name,
+            own,
+            ownBooleans: SetFlags.booleans,
+            examples: verb.examples,
+            mode: () => ({ ensure_scores_are_not_same: false, include_messages: true, total_steps: -1 }),
+            handle: (settings, given) =>
+              Effect.gen(function* () {
+                yield* checked(verb, given)
+                if (given.from.length > 0 || given.takeBatches) {
+                  return yield* new UsageError({
+                    message: `--env and ${given.takeBatches ? "--take-batches" : "--from"} are two sources: give one`
+                  })
+                }
+                const form = yield* formOf(given, Tokenizer.Tokenizer)
+                yield* generate(verb, given, form, yield* Rollouts.make(given.out))
+              }).pipe(Services.provide(settings))
+          })(words)
+    return Effect.map(made, (one) => ({ ...one, spell: SetFlags.spell }))
+  }

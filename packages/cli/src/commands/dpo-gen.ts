@@ -1,0 +1,20 @@
+/** `atropos dpo-gen OUT`: pairs of a better and a worse sequence of every group as a data set of preferences. */
+import * as SetVerb from "./SetVerb.ts"
+
+export const make = SetVerb.make({
+  name: "dpo-gen",
+  kind: "dpo",
+  most: { flag: "save-n-pairs-per-group", description: "pairs of a group to write", fallback: 3 },
+  minimumDifference: 0.5,
+  tasksPerStep: 8,
+  examples: [
+    {
+      command: "atropos dpo-gen pairs.jsonl --from data/groups.jsonl --save-messages --format trl",
+      description: "from saved groups"
+    },
+    {
+      command: "atropos dpo-gen pairs.parquet --tokenizer ./model --validation-fraction 0.1 --seed 7",
+      description: "from the service at http://localhost:8000, as text, in two splits without a prompt in common"
+    }
+  ]
+})

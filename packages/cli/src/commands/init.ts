@@ -1,0 +1,98 @@
+/** `atropos init NAME`: the starter of an environment of one's own, with its test, in a folder of its own. */
+import packageJson from "../../package.json" with { type: "json" }
+import { Console, Effect, FileSystem, Path } from "effect"
+import { Argument, Command } from "effect/cli"
+import { CommandFailed, UsageError } from "../Failure.ts"
+import * as Starter from "../init/Starter.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+const name: string = "init"
+
+/** Packages that lie in no `node_modules` are those of a checkout. */
+const isCheckout = !import.meta.url.includes("/node_modules/")
+
+/** Whether the packages can be found from a folder, as in a checkout or below an installation. */
+const findsPackages = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  let at = folder
+  for (;;) {
+    if (yield* fs.exists(path.join(at, "node_modules", "@atropos", "core"))) return true
+    const above = path.dirname(at)
+    if (above === at) return false
+    at = above
+  }
+})
+
+/** What is to be done so that the packages are found. */
+const installation = Effect.fnUntraced(function* (folder: string) {
+  const path = yield* Path.Path
+  if (yield* findsPackages(folder)) return []
+  if (!isCheckout) return ["npm install"]
+  const modules = yield* path.fromFileUrl(new URL("../../../../node_modules", import.meta.url))
+  return [`ln -s ${modules} node_modules   (the packages of this checkout)`]
+})
+
+const write = Effect.fn("init.write")(function* (given: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = path.resolve(given)
+  const chosen = path.basename(folder)
+  if (!Starter.isName(chosen)) {
+    return yield* new UsageError({
+      message: `${given}: a name has lower case letters, digits and dashes, and begins with a letter, as my-env has`
+    })
+  }
+  const files = Starter.files({
+    name: chosen,
+    version: packageJson.version,
+    effectVersion: packageJson.dependencies.effect,
+    isCheckout
+  })
+  const taken = yield* Effect.filter(files.keys(), (file) => fs.exists(path.join(folder, file)))
+  if (taken.length > 0) {
+    return yield* new UsageError({
+      message: `${folder} has ${taken.join(", ")} already, and nothing is overwritten: choose another name, or move ${taken.length === 1 ? "it" : "them"} away`
+    })
+  }
+  yield* fs.makeDirectory(folder, { recursive: true })
+  for (const [file, content] of files) {
+    // Should it have come to be there meanwhile, that is an error too.
+    yield* fs.writeFileString(path.join(folder, file), content, { flag: "wx" })
+  }
+  const steps = [
+    `cd ${path.relative(path.resolve("."), folder) || "."}`,
+    ...(yield* installation(folder)),
+    "npm test                    the score against cases, no model needed",
+    "npx atropos validate --env ./NAME.ts   its claims, and a thousand random texts".replace("NAME", chosen),
+    `npx atropos process --env ./${chosen}.ts --testing   groups from a policy that says back what it was told`
+  ]
+  yield* Console.log(
+    [
+      `${chosen} in ${folder}: ${Array.from(files.keys()).join(", ")}`,
+      "",
+      "next:",
+      ...steps.map((step) => `  ${step}`),
+      "",
+      "then: against a service with atropos serve, or trained with atropos up --model …; docs/writing-an-environment.md tells the rest"
+    ].join("\n")
+  )
+})
+
+export const make: MakeVerb = () =>
+  Effect.succeed({
+    command: Command.make(
+      name,
+      {
+        folder: Argument.String("name").pipe(
+          Argument.withDescription("name of the environment, and folder to be made: my-env, or path/to/my-env")
+        )
+      },
+      ({ folder }) =>
+        write(folder).pipe(
+          Effect.mapError((error) =>
+            error instanceof UsageError ? error : new CommandFailed({ message: error.message, cause: error })
+          )
+        )
+    ).pipe(Command.withExamples([{ command: "atropos init my-env", description: "my-env/my-env.ts and its test" }]))
+  })

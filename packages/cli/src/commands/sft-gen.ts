@@ -1,0 +1,24 @@
+/** `atropos sft-gen OUT`: the best sequences of every group as a data set for supervised fine-tuning. */
+import * as SetVerb from "./SetVerb.ts"
+
+export const make = SetVerb.make({
+  name: "sft-gen",
+  kind: "sft",
+  most: { flag: "save-top-n-per-group", description: "best sequences of a group to write", fallback: 3 },
+  minimumDifference: 0,
+  tasksPerStep: 64,
+  examples: [
+    {
+      command: "atropos sft-gen sft.jsonl --save-messages --format trl --num-seqs-to-save 1000",
+      description: "from the service at http://localhost:8000, whose trainer notices nothing"
+    },
+    {
+      command: "atropos sft-gen sft.parquet --from data/*.jsonl --tokenizer Qwen/Qwen3-0.6B --dedupe",
+      description: "from saved groups, as text"
+    },
+    {
+      command: "atropos sft-gen - --env arithmetic-stories --openai.base_url http://localhost:9001/v1 | head",
+      description: "straight from an environment"
+    }
+  ]
+})

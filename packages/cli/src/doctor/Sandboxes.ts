@@ -1,0 +1,26 @@
+/** Checks of the sandboxes that run what a model wrote: each runs a program and judges it. */
+import { Sandbox } from "@atropos/core"
+import { Effect, type Layer } from "effect"
+import { broken, type Finding, note, ok } from "./Finding.ts"
+
+const check = (kind: Sandbox.Kind) => `sandbox ${kind}`
+
+const tried = (layer: Layer.Layer<Sandbox.Sandbox>) => Effect.result(Effect.provide(Sandbox.trial, layer))
+
+/** Python for WASI, which works everywhere, and bubblewrap, which is for native packages. */
+export const sandboxes: Effect.Effect<ReadonlyArray<Finding>> = Effect.gen(function* () {
+  const wasi = yield* tried(Sandbox.layerWasi())
+  const bubblewrap = yield* tried(Sandbox.layerBubblewrap())
+  return [
+    wasi._tag === "Success"
+      ? ok(check("wasi"), `runs and judges a program in ${wasi.success.toFixed(0)} ms`)
+      : broken(check("wasi"), wasi.failure.message, 'run "npm ci" in the project\'s folder'),
+    bubblewrap._tag === "Success"
+      ? ok(check("bubblewrap"), `runs and judges a program in ${bubblewrap.success.toFixed(0)} ms`)
+      : note(
+          check("bubblewrap"),
+          bubblewrap.failure.message,
+          "only for programs that need native packages: install bubblewrap, see docs/sandbox.md"
+        )
+  ]
+})

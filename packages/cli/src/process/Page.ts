@@ -1,0 +1,24 @@
+/** The page of a run's groups, beside their file. What goes wrong with it is told, and is no failure of the run: the groups are saved. */
+import { Tokenizer } from "@atropos/core"
+import { Console, Effect } from "effect"
+import * as FaultLog from "../FaultLog.ts"
+
+/** `groups.jsonl` has its page in `groups.html`, as the original's. */
+const pathOf = (file: string): string => `${file.replace(/\.[^./\\]*$/, "")}.html`
+
+/** Writes the page; where it lies and what it holds, in a line, or undefined where there is none. */
+export const write = Effect.fn("Page.write")(function* (file: string, title: string) {
+  const StaticPage = yield* Effect.promise(() => import("../view/StaticPage.ts"))
+  const faults = FaultLog.make()
+  return yield* StaticPage.write({
+    title,
+    files: [file],
+    out: pathOf(file),
+    tokenizer: yield* Effect.serviceOption(Tokenizer.Tokenizer),
+    onFault: faults.tell,
+    onNote: Console.error
+  }).pipe(
+    Effect.map(StaticPage.summary),
+    Effect.catch(({ message }) => Effect.as(Console.error(`no page of the groups: ${message}`), undefined))
+  )
+})

@@ -1,0 +1,62 @@
+/** Items of the environment rolled out to groups that passed the filters, with what was dropped and why; without a service. */
+import { Environment, ScoredGroup, Tokenizer } from "@atropos/core"
+import * as GroupFilter from "@atropos/core/rollout/GroupFilter"
+import { Effect, Option, Result } from "effect"
+import * as Tally from "../job/Tally.ts"
+
+/** What an item came to. */
+export interface Rolled {
+  readonly groups: ReadonlyArray<ScoredGroup.ScoredGroup>
+  readonly tally: Tally.Tally
+  /** Whether it gave groups at all, dropped ones included. */
+  readonly counts: boolean
+}
+
+const tallyOf = (group: ScoredGroup.ScoredGroup, kept: boolean): Tally.Tally => ({
+  ...Tally.ofGroup({
+    scores: group.scores,
+    passes: Tally.passesOf(group.scores),
+    trainedTokens: GroupFilter.completionLengths(group).reduce((sum, length) => sum + length, 0),
+    tokens: ScoredGroup.tokenCount(group)
+  }),
+  kept: kept ? 1 : 0
+})
+
+const droppedFor = (reason: string): Tally.Tally => ({ ...Tally.empty, dropped: { [reason]: 1 } })
+
+/** How items of the environment in the context are rolled out. */
+export const make = Effect.gen(function* () {
+  const { settings } = yield* Environment.Environment
+  const tokenizer = yield* Effect.serviceOption(Tokenizer.Tokenizer)
+  const filterOptions: GroupFilter.FilterOptions = {
+    groupSize: settings.groupSize,
+    ensureScoresAreNotSame: settings.ensureScoresAreNotSame,
+    includeMessages: settings.includeMessages,
+    // No run has announced a limit: like the original, long sequences are kept here.
+    maxTokenLength: 0,
+    ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
+  }
+  return ({ rollOut }: Environment.Work): Effect.Effect<Rolled, Environment.EnvironmentError> =>
+    rollOut.pipe(
+      Effect.map(({ groups, requeued, unscorable }) => {
+        const kept: Array<ScoredGroup.ScoredGroup> = []
+        let tally: Tally.Tally = {
+          ...Tally.empty,
+          dropped: {
+            ...(requeued.length > 0 && { requeued: requeued.length }),
+            ...(unscorable.length > 0 && { unscorable: unscorable.length })
+          }
+        }
+        for (const group of groups) {
+          const result = GroupFilter.filter(group, filterOptions)
+          tally = Tally.add(tally, tallyOf(group, Result.isSuccess(result)))
+          if (Result.isSuccess(result)) kept.push(result.success)
+          else tally = Tally.add(tally, droppedFor(result.failure))
+        }
+        return { groups: kept, tally, counts: groups.length > 0 }
+      }),
+      Effect.catchTag("Unscorable", () =>
+        Effect.succeed({ groups: [], tally: droppedFor("unscorable"), counts: false })
+      )
+    )
+})

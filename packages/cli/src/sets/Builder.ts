@@ -1,0 +1,204 @@
+/**
+ * Turns groups into rows: makes samples, selects, lays out, drops duplicates, assigns splits, and counts what became of everything.
+ *
+ * Pure but for its counts and the set of rows seen. The same groups with the same seed give the same rows; a prompt's split depends
+ * on the seed and the prompt alone, so no prompt is in two splits, also when rows are added later.
+ */
+import type { ScoredGroup } from "@atropos/core"
+import { Result } from "effect"
+import { createHash } from "node:crypto"
+import * as Counts from "./Counts.ts"
+import * as Layout from "./Layout.ts"
+import * as Sample from "./Sample.ts"
+import * as Selection from "./Selection.ts"
+
+export type Kind = "sft" | "dpo"
+export type Split = "train" | "validation"
+
+export interface BuilderOptions extends Sample.Options {
+  readonly kind: Kind
+  readonly format: Layout.Format
+  /** Rows per group at most. */
+  readonly most: number
+  readonly allowNegativeScores: boolean
+  readonly minimumDifference: number
+  readonly dedupe: boolean
+  readonly validationFraction: number
+  readonly seed: number
+}
+
+export interface MadeRow {
+  readonly split: Split
+  readonly row: Layout.Row
+}
+
+export interface Builder {
+  /** The rows of a group, at most `room` of them. */
+  readonly take: (group: ScoredGroup.ScoredGroup, room: number) => ReadonlyArray<MadeRow>
+  /** Whether a group of these scores can give rows at all. */
+  readonly wants: (scores: ReadonlyArray<number>) => boolean
+  /** Counts a group that gives none, by its scores. */
+  readonly pass: (scores: ReadonlyArray<number>) => void
+  readonly drop: (reason: string, sequences: number) => void
+  /** A line that was no group. */
+  readonly fault: () => void
+  readonly counts: () => Counts.Counts
+}
+
+const hash = (...parts: ReadonlyArray<string>): Buffer => createHash("sha256").update(JSON.stringify(parts)).digest()
+
+/** What is equal for equal rows, whatever their scores and the order of keys; absent and null are the same. */
+const canonical = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (typeof value !== "object" || value === null) return value
+  return Object.entries(value)
+    .filter(([, entry]) => entry !== null && entry !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, entry]) => [key, canonical(entry)])
+}
+
+/** Tells rows apart. */
+export const digest = (row: Layout.Row): string => {
+  const content = Object.fromEntries(Object.entries(row).filter(([column]) => !Layout.scoreColumns.has(column)))
+  return hash(JSON.stringify(canonical(content))).toString("base64", 0, 15)
+}
+
+/** The split of a prompt. */
+export const splitOf = (prompt: string, seed: number, validationFraction: number): Split =>
+  hash("split", String(seed), prompt).readUIntBE(0, 6) / 2 ** 48 < validationFraction ? "validation" : "train"
+
+interface Made {
+  readonly laid: Layout.Laid
+  readonly score: number
+  readonly hasSeveralTurns: boolean
+}
+
+type Reason = Sample.Reason | Layout.Reason | "duplicate"
+
+const hasSeveralTurns = (sample: Sample.Sample): boolean =>
+  sample._tag === "Text"
+    ? sample.segments.length > 2
+    : sample.completion.some(({ role }) => role === "user" || role === "tool")
+
+const takeAny = () => Result.succeed(true)
+
+export interface Before {
+  readonly counts: Counts.Counts
+  /** Digests of the rows that are there already. */
+  readonly seen: Set<string>
+}
+
+export const make = (options: BuilderOptions, before: Before = { counts: Counts.empty, seen: new Set() }): Builder => {
+  const { allowNegativeScores, dedupe, format, kind, minimumDifference, most, seed, validationFraction } = options
+  const { seen } = before
+  let { counts } = before
+
+  const drop = (reason: string, sequences: number): void => {
+    if (sequences === 0) return
+    counts = { ...counts, dropped: { ...counts.dropped, [reason]: (counts.dropped[reason] ?? 0) + sequences } }
+  }
+  const dropAll = (reasons: ReadonlyArray<string>): void => {
+    for (const reason of reasons) drop(reason, 1)
+  }
+  const isSeen = ({ row }: Layout.Laid): boolean => dedupe && seen.has(digest(row))
+  const remember = (row: Layout.Row): void => {
+    if (dedupe) seen.add(digest(row))
+  }
+
+  const unlessSeen = (
+    made: Result.Result<Layout.Laid, Layout.Reason>,
+    sample: Sample.Sample
+  ): Result.Result<Made, Reason> =>
+    Result.flatMap(made, (laid) =>
+      isSeen(laid)
+        ? Result.fail<Reason>("duplicate")
+        : Result.succeed({ laid, score: sample.score, hasSeveralTurns: hasSeveralTurns(sample) })
+    )
+
+  const singles = (samples: ReadonlyArray<Sample.Sample>, lowest: number): Selection.Selected<Made, Reason> =>
+    Selection.best<Sample.Sample, Made, Reason>(samples, {
+      allowNegativeScores,
+      minimumDifference,
+      lowest,
+      most,
+      make: (sample) => {
+        const made = unlessSeen(Layout.sft(format, sample), sample)
+        // The group itself may have a row twice.
+        if (Result.isSuccess(made)) remember(made.success.laid.row)
+        return made
+      }
+    })
+
+  const paired = (samples: ReadonlyArray<Sample.Sample>): Selection.Selected<Made, Reason> => {
+    const key = hash(...samples.map((sample) => JSON.stringify(sample)))
+    const { dropped, made } = Selection.pairs<Sample.Sample, Made, Reason>(samples, {
+      allowNegativeScores,
+      minimumDifference,
+      most,
+      choose: (pair, count) =>
+        count < 2 ? 0 : hash("pair", String(seed), key.toString("hex"), String(pair)).readUInt32BE() % count,
+      make: (chosen, rejected) => unlessSeen(Layout.dpo(format, chosen, rejected), chosen)
+    })
+    const fresh = made.filter(({ laid }) => {
+      const isFresh = !isSeen(laid)
+      remember(laid.row)
+      return isFresh
+    })
+    const repeated: ReadonlyArray<Reason> = made.slice(fresh.length).map(() => "duplicate")
+    return { made: fresh, dropped: [...dropped, ...repeated] }
+  }
+
+  const count = ({ hasSeveralTurns, score }: Made, split: Split): void => {
+    const { maximum, minimum, sum } = counts.scores
+    counts = {
+      ...counts,
+      [split]: counts[split] + 1,
+      severalTurns: counts.severalTurns + (hasSeveralTurns ? 1 : 0),
+      scores: {
+        sum: sum + score,
+        minimum: minimum === null ? score : Math.min(minimum, score),
+        maximum: maximum === null ? score : Math.max(maximum, score)
+      }
+    }
+  }
+
+  const byScores = (scores: ReadonlyArray<number>): Selection.Selected<boolean, never> => {
+    const candidates = scores.map((score, index) => ({ index, score }))
+    return kind === "sft"
+      ? Selection.best(candidates, { ...options, lowest: Math.min(...scores), make: takeAny })
+      : Selection.pairs(candidates, { ...options, choose: () => 0, make: takeAny })
+  }
+
+  const arrived = (sequences: number): void => {
+    counts = { ...counts, groups: counts.groups + 1, sequences: counts.sequences + sequences }
+  }
+
+  return {
+    take: (group, room) => {
+      arrived(group.scores.length)
+      const results = Sample.ofGroup(group, options)
+      dropAll(results.filter(Result.isFailure).map(({ failure }) => failure))
+      const samples = results.filter(Result.isSuccess).map(({ success }) => success)
+      const { dropped, made } = kind === "sft" ? singles(samples, Math.min(...group.scores)) : paired(samples)
+      dropAll(dropped)
+      const rows = made.slice(0, room).map((one): MadeRow => {
+        const split = splitOf(one.laid.prompt, seed, validationFraction)
+        count(one, split)
+        return { split, row: one.laid.row }
+      })
+      drop("beyond_the_number", made.length - rows.length)
+      if (rows.length > 0) counts = { ...counts, groupsUsed: counts.groupsUsed + 1 }
+      return rows
+    },
+    wants: (scores) => byScores(scores).made.length > 0,
+    pass: (scores) => {
+      arrived(scores.length)
+      dropAll(byScores(scores).dropped)
+    },
+    drop,
+    fault: () => {
+      counts = { ...counts, faults: counts.faults + 1 }
+    },
+    counts: () => counts
+  }
+}

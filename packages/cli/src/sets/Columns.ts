@@ -1,0 +1,107 @@
+/** Types of parquet columns, found from values: what all values of a place fit, lists and structs included. */
+import type { ParquetWriter } from "hyparquet-writer"
+
+/** `any`: nothing but nulls so far. `json`: values of different kinds, written as JSON text. `parts`: words, or lists of content parts. */
+export type Type =
+  | { readonly kind: "any" | "boolean" | "number" | "text" | "json" }
+  | { readonly kind: "list" | "parts"; readonly element: Type }
+  | { readonly kind: "struct"; readonly fields: ReadonlyMap<string, Type> }
+
+export const any: Type = { kind: "any" }
+const json: Type = { kind: "json" }
+
+const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The type of one value. */
+export const typeOf = (value: unknown): Type => {
+  if (value === null || value === undefined) return any
+  if (typeof value === "boolean") return { kind: "boolean" }
+  if (typeof value === "number") return { kind: "number" }
+  if (typeof value === "string") return { kind: "text" }
+  if (Array.isArray(value)) return { kind: "list", element: value.map(typeOf).reduce(common, any) }
+  if (!isRecord(value)) return json
+  const fields = new Map(Object.entries(value).map(([key, entry]) => [key, typeOf(entry)]))
+  return fields.size === 0 ? json : { kind: "struct", fields }
+}
+
+const isPart = (type: Type): boolean => type.kind === "struct" && type.fields.has("type")
+
+/** The type that values of both fit. */
+export const common = (a: Type, b: Type): Type => {
+  if (a.kind === "any") return b
+  if (b.kind === "any") return a
+  if (a.kind === "struct" && b.kind === "struct") {
+    const fields = new Map(a.fields)
+    for (const [key, type] of b.fields) fields.set(key, common(fields.get(key) ?? any, type))
+    return { kind: "struct", fields }
+  }
+  const isText = a.kind === "text" || b.kind === "text"
+  const lists = [a, b].flatMap((type) => (type.kind === "list" || type.kind === "parts" ? [type] : []))
+  const [first, second] = lists
+  if (first !== undefined && second !== undefined) {
+    const element = common(first.element, second.element)
+    return { kind: first.kind === "parts" || second.kind === "parts" ? "parts" : "list", element }
+  }
+  if (first !== undefined && isText && isPart(first.element)) {
+    const part: Type = {
+      kind: "struct",
+      fields: new Map([
+        ["type", { kind: "text" }],
+        ["text", { kind: "text" }]
+      ])
+    }
+    return { kind: "parts", element: common(part, first.element) }
+  }
+  return a.kind === b.kind ? a : json
+}
+
+/** A value in the form that its column's type asks for. */
+export const conform = (value: unknown, type: Type): unknown => {
+  if (value === null || value === undefined) return undefined
+  switch (type.kind) {
+    case "json":
+      return JSON.stringify(value)
+    case "parts":
+    case "list": {
+      const list = typeof value === "string" ? [{ type: "text", text: value }] : value
+      return Array.isArray(list) ? list.map((entry) => conform(entry, type.element)) : undefined
+    }
+    case "struct":
+      return isRecord(value)
+        ? Object.fromEntries([...type.fields].map(([key, field]) => [key, conform(value[key], field)]))
+        : undefined
+    default:
+      return value
+  }
+}
+
+const leaves = {
+  any: { type: "BYTE_ARRAY", converted_type: "UTF8" },
+  boolean: { type: "BOOLEAN" },
+  number: { type: "DOUBLE" },
+  text: { type: "BYTE_ARRAY", converted_type: "UTF8" },
+  json: { type: "BYTE_ARRAY", converted_type: "UTF8" }
+} as const
+
+type SchemaElement = ConstructorParameters<typeof ParquetWriter>[0]["schema"][number]
+
+/** The elements of a column in a parquet schema; every value may be null. */
+export const elements = (name: string, type: Type): Array<SchemaElement> => {
+  switch (type.kind) {
+    case "list":
+    case "parts":
+      return [
+        { name, repetition_type: "OPTIONAL", num_children: 1, converted_type: "LIST", logical_type: { type: "LIST" } },
+        { name: "list", repetition_type: "REPEATED", num_children: 1 },
+        ...elements("element", type.element)
+      ]
+    case "struct":
+      return [
+        { name, repetition_type: "OPTIONAL", num_children: type.fields.size },
+        ...[...type.fields].flatMap(([key, field]) => elements(key, field))
+      ]
+    default:
+      return [{ name, repetition_type: "OPTIONAL", ...leaves[type.kind] }]
+  }
+}

@@ -1,0 +1,60 @@
+/** What became of the groups that were read: rows written, and what was left out, by reason. Plain data, saved with the checkpoint. */
+import { Schema } from "effect"
+
+export const Counts = Schema.Struct({
+  groups: Schema.Natural,
+  /** Groups that gave at least one row. */
+  groupsUsed: Schema.Natural,
+  sequences: Schema.Natural,
+  train: Schema.Natural,
+  validation: Schema.Natural,
+  /** Sequences that gave no row (for pairs: that were no better one), by reason. */
+  dropped: Schema.Record(Schema.String, Schema.Natural),
+  /** Lines that were no group. */
+  faults: Schema.Natural,
+  /** Scores of the rows (for pairs: of the better sequences). */
+  scores: Schema.Struct({
+    sum: Schema.Finite,
+    minimum: Schema.NullOr(Schema.Finite),
+    maximum: Schema.NullOr(Schema.Finite)
+  }),
+  /** Rows in whose completion the model and others take turns. */
+  severalTurns: Schema.Natural
+})
+export type Counts = typeof Counts.Type
+
+export const empty: Counts = {
+  groups: 0,
+  groupsUsed: 0,
+  sequences: 0,
+  train: 0,
+  validation: 0,
+  dropped: {},
+  faults: 0,
+  scores: { sum: 0, minimum: null, maximum: null },
+  severalTurns: 0
+}
+
+/** Rows in all. */
+export const rows = ({ train, validation }: Counts): number => train + validation
+
+/** What each reason means. */
+export const reasons: { readonly [reason: string]: string } = {
+  score_not_positive: "the score is 0 or less (--allow-negative-scores takes it)",
+  spread_too_small: "not above the group's lowest score by more than --minimum-score-diff-max-min",
+  beyond_top_n: "the group has better ones (--save-top-n-per-group)",
+  beyond_n_pairs: "the group has better ones (--save-n-pairs-per-group)",
+  no_worse_sequence: "none of the group's worst is lower by more than --minimum-score-diff-max-min and still free",
+  beyond_the_number: "--num-seqs-to-save was reached",
+  duplicate: "the same row was written before (--dedupe)",
+  too_long: "more tokens than --max-token-len",
+  no_messages: "the group came without messages",
+  no_tokens: "the group came without tokens (--text-from messages, or --save-messages)",
+  nothing_written: "the mask, or the chat, has nothing that the model wrote",
+  template_misfit: "the chat template does not render the prompt as the beginning of the whole",
+  prompts_differ: "the two sequences answer different prompts",
+  same_completion: "the two completions are the same",
+  several_messages: "the answer is not one message of words, and Axolotl's pairs have no place for more",
+  unknown_role: "a message has a role that Axolotl does not know",
+  gone: "the service had it no longer"
+}

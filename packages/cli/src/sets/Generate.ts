@@ -1,0 +1,148 @@
+/**
+ * Makes a data set: groups of a source through the builder into files (or standard output), until there are enough rows or no more
+ * groups. Stopped or killed, the same command goes on where it ended.
+ */
+import { Console, Effect, FileSystem, Option, Path } from "effect"
+import { CommandFailed, type Failure } from "../Failure.ts"
+import * as FaultLog from "../FaultLog.ts"
+import * as Progress from "../Progress.ts"
+import * as Builder from "./Builder.ts"
+import * as Counts from "./Counts.ts"
+import * as Layout from "./Layout.ts"
+import * as Report from "./Report.ts"
+import type * as RowFile from "./RowFile.ts"
+import * as SetFiles from "./SetFiles.ts"
+import type { Sink, Source } from "./source/Source.ts"
+import * as Stdout from "./Stdout.ts"
+
+export interface GenerateOptions {
+  readonly command: string
+  /** `-`: standard output. */
+  readonly out: string
+  readonly container: RowFile.Container
+  readonly number: number
+  readonly appends: boolean
+  readonly resumes: boolean
+  readonly builder: Builder.BuilderOptions
+  /** What the builder was told, in words for checkpoints and reports. */
+  readonly told: { readonly [name: string]: unknown }
+  readonly report: Option.Option<string>
+}
+
+/** What a source gives to; `write` answers whether more rows are wanted by whoever reads them. */
+const sinkOf = (
+  builder: Builder.Builder,
+  number: number,
+  write: (rows: ReadonlyArray<Builder.MadeRow>, cursor: unknown) => Effect.Effect<boolean, Failure>
+) => {
+  const faults = FaultLog.make()
+  const noted = new Set<string>()
+  const room = (): number => Math.max(0, number - Counts.rows(builder.counts()))
+  const sink: Sink = {
+    wants: builder.wants,
+    pass: (scores, cursor) =>
+      Effect.suspend(() => {
+        builder.pass(scores)
+        return write([], cursor)
+      }),
+    take: (groups, cursor) =>
+      Effect.suspend(() => {
+        const rows = groups.flatMap((group) => builder.take(group, room()))
+        return Effect.map(write(rows, cursor), (isRead) => isRead && room() > 0)
+      }),
+    fault: (fault) => Effect.andThen(Effect.sync(builder.fault), faults.tell(fault)),
+    gone: (sequences) => builder.drop("gone", sequences),
+    note: (note) => {
+      if (noted.has(note)) return Effect.void
+      noted.add(note)
+      return Console.error(note)
+    }
+  }
+  return { sink, faults }
+}
+
+const toStdout = Effect.fnUntraced(function* <R>(options: GenerateOptions, source: Source<R>) {
+  const builder = Builder.make(options.builder)
+  const { faults, sink } = sinkOf(builder, options.number, (rows) => Stdout.write(rows.map(({ row }) => row)))
+  yield* source.run(sink, Option.none())
+  return { builder, faults: faults.first(), files: [] as ReadonlyArray<SetFiles.WrittenFile> }
+})
+
+const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source: Source<R>) {
+  const { builder: told, number, out } = options
+  const seen = new Set<string>()
+  const files = yield* SetFiles.open({
+    out,
+    container: options.container,
+    splits: told.validationFraction > 0 ? ["train", "validation"] : ["train"],
+    identity: { ...options.told, ...source.identity },
+    appends: options.appends,
+    resumes: options.resumes,
+    columns: Layout.columns(told.kind, told.format, told.form._tag),
+    ...(told.dedupe && { onRow: (row: Layout.Row) => void seen.add(Builder.digest(row)) }),
+    checkpointEvery: source.checkpointEvery
+  })
+  const before = Option.getOrUndefined(files.before)
+  const builder = Builder.make(told, { counts: before?.counts ?? Counts.empty, seen })
+  const done = Counts.rows(builder.counts())
+  if (done > 0) yield* Console.error(`going on with ${done} rows of an earlier run`)
+  const progress = yield* Progress.make({ unit: "rows", total: number, done })
+  let cursor: unknown = before?.cursor ?? null
+  const { faults, sink } = sinkOf(builder, number, (rows, next) => {
+    cursor = next
+    const counts = builder.counts()
+    return files
+      .append(rows, { cursor, counts })
+      .pipe(Effect.andThen(progress.update(Counts.rows(counts), `${counts.groups} groups read`)), Effect.as(true))
+  })
+  if (done < number) {
+    yield* source.run(sink, Option.fromNullishOr(before?.cursor)).pipe(
+      Effect.ensuring(Effect.ignore(files.flush)),
+      Effect.onInterrupt(() =>
+        Console.error(
+          `stopped with ${Counts.rows(builder.counts())} rows: the same command goes on, and with --num-seqs-to-save ${Math.max(1, Counts.rows(builder.counts()))} it finishes with these`
+        )
+      )
+    )
+  }
+  const written = yield* files.finish({ cursor, counts: builder.counts() })
+  return { builder, faults: faults.first(), files: written }
+})
+
+/** Runs to the end and tells what came of it. */
+export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOptions, source: Source<R>) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const { command, number, out, told } = options
+  const isStdout = out === "-"
+  const { builder, faults, files } = yield* isStdout ? toStdout(options, source) : toFiles(options, source)
+  const counts = builder.counts()
+  const report: Report.Report = {
+    command,
+    source: source.name,
+    options: { ...told, ...source.identity },
+    counts,
+    files,
+    faults,
+    wanted: number
+  }
+  const beside = isStdout ? Option.none() : Option.some(Report.pathOf(path, out))
+  const reportFile = Option.orElse(options.report, () => beside)
+  if (Option.isSome(reportFile)) {
+    const file = reportFile.value
+    yield* fs.writeFileString(`${file}.new`, Report.json(report)).pipe(
+      Effect.andThen(fs.rename(`${file}.new`, file)),
+      Effect.mapError((cause) => new CommandFailed({ message: `cannot write ${file}: ${cause.message}`, cause }))
+    )
+  }
+  const print = isStdout ? Console.error : Console.log
+  yield* print(Report.table(report))
+  const rows = Counts.rows(counts)
+  if (Option.isSome(reportFile) && !isStdout) yield* print(`\nreport: ${reportFile.value}`)
+  if (rows === 0) {
+    return yield* new CommandFailed({ message: `no row came of ${source.name}: nothing was written` })
+  }
+  if (rows < number && !isStdout) {
+    yield* Console.error(`${rows} of the ${number} rows wanted: there were no more groups`)
+  }
+}, Effect.scoped)

@@ -1,0 +1,150 @@
+/**
+ * Rows as the programs that read them want them: the original's own, TRL's and Axolotl's.
+ *
+ * Source of TRL's: its guide to data set formats (standard and conversational; prompt-completion, language modeling, preference).
+ * Of Axolotl's: `type: chat_template` with `message_field_training: train` and `type: input_output` for SFT, `chat_template.default`
+ * and `user_defined.default` for DPO.
+ */
+import { Message } from "@atropos/core"
+import { Result } from "effect"
+import * as Chat from "./Chat.ts"
+import type { ChatSample, Sample, TextSample } from "./Sample.ts"
+
+export const formats = ["original", "trl", "trl-messages", "axolotl"] as const
+export type Format = (typeof formats)[number]
+
+export type Row = { readonly [column: string]: unknown }
+
+/** Why two sequences make no pair, or a chat no row of a format. */
+export type Reason = "prompts_differ" | "same_completion" | "several_messages" | "unknown_role"
+
+/** A row, and what tells its prompt apart: rows of one prompt are never in two splits. */
+export interface Laid {
+  readonly row: Row
+  readonly prompt: string
+}
+
+/** Columns that hold scores: they do not make a row another one. */
+export const scoreColumns: ReadonlySet<string> = new Set(["score", "score_chosen", "score_rejected"])
+
+const columnsOf: {
+  readonly [K in "sft" | "dpo"]: { readonly [F in Format]: { readonly Text: string; readonly Messages: string } }
+} = {
+  sft: {
+    original: { Text: "prefix completion score", Messages: "messages score" },
+    trl: { Text: "prompt completion score", Messages: "prompt completion score" },
+    "trl-messages": { Text: "text score", Messages: "messages score" },
+    axolotl: { Text: "segments score", Messages: "messages score" }
+  },
+  dpo: {
+    original: { Text: "prefix pos score neg", Messages: "pos score neg" },
+    trl: { Text: "prompt chosen rejected", Messages: "prompt chosen rejected" },
+    "trl-messages": { Text: "", Messages: "" },
+    axolotl: { Text: "prompt chosen rejected", Messages: "messages chosen rejected" }
+  }
+}
+
+/** The columns that every row of a format has. */
+export const columns = (kind: "sft" | "dpo", format: Format, form: "Text" | "Messages"): ReadonlyArray<string> =>
+  columnsOf[kind][format][form].split(" ")
+
+const promptKey = (sample: Sample): string =>
+  sample._tag === "Text" ? sample.prompt : JSON.stringify(sample.prompt.map(Chat.plain))
+
+const plain = (chat: ReadonlyArray<Message.Message>) => chat.map(Chat.plain)
+
+const axolotlRoles = new Set(["system", "user", "assistant", "tool"])
+const hasUnknownRole = ({ completion, prompt }: ChatSample): boolean =>
+  [...prompt, ...completion].some((message) => !axolotlRoles.has(Chat.roleOf(message)))
+
+const sftText: { readonly [F in Format]: (sample: TextSample) => Row } = {
+  original: ({ completion, prompt, score }) => ({ prefix: prompt, completion, score }),
+  trl: ({ completion, prompt, score }) => ({ prompt, completion, score }),
+  "trl-messages": ({ completion, prompt, score }) => ({ text: prompt + completion, score }),
+  axolotl: ({ score, segments }) => ({ segments, score })
+}
+
+const sftChat: { readonly [F in Format]: (sample: ChatSample) => Row } = {
+  original: ({ score, whole }) => ({ messages: whole, score }),
+  trl: ({ completion, prompt, score }) => ({ prompt: plain(prompt), completion: plain(completion), score }),
+  "trl-messages": ({ completion, prompt, score }) => ({ messages: plain([...prompt, ...completion]), score }),
+  axolotl: ({ completion, prompt, score }) => ({
+    messages: [
+      ...plain(prompt).map((message) => Object.assign({}, message, { train: false })),
+      ...plain(completion).map((message) => Object.assign({}, message, { train: message.role === "assistant" }))
+    ],
+    score
+  })
+}
+
+/** The row of a sequence. */
+export const sft = (format: Format, sample: Sample): Result.Result<Laid, Reason> => {
+  if (format === "axolotl" && sample._tag === "Chat" && hasUnknownRole(sample)) return Result.fail("unknown_role")
+  const row = sample._tag === "Text" ? sftText[format](sample) : sftChat[format](sample)
+  return Result.succeed({ row, prompt: promptKey(sample) })
+}
+
+/** Two chats with one prompt: as the masks tell, else up to where a turn of the model's differs. */
+const aligned = (a: ChatSample, b: ChatSample): readonly [ChatSample, ChatSample] | undefined => {
+  if (promptKey(a) === promptKey(b)) return [a, b]
+  const length = Chat.commonLength(a.whole, b.whole)
+  if (!Chat.divergeInTurn(a.whole, b.whole, length)) return undefined
+  const from = (sample: ChatSample): ChatSample => ({
+    ...sample,
+    prompt: sample.whole.slice(0, length),
+    completion: Chat.untilLastTurn(sample.whole).slice(length)
+  })
+  return [from(a), from(b)]
+}
+
+/** The answer alone, where it is one message of words. */
+const answer = ({ completion }: ChatSample): Row | undefined => {
+  const [message, ...others] = plain(completion)
+  return message === undefined || others.length > 0 || Message.text(message) === ""
+    ? undefined
+    : { role: message.role, content: Message.text(message) }
+}
+
+const dpoText = (format: Format, chosen: TextSample, rejected: TextSample): Result.Result<Laid, Reason> => {
+  if (chosen.prompt !== rejected.prompt) return Result.fail("prompts_differ")
+  if (chosen.completion === rejected.completion) return Result.fail("same_completion")
+  const { completion: better, prompt, score } = chosen
+  const scores = { score_chosen: score, score_rejected: rejected.score }
+  const row =
+    format === "original"
+      ? { prefix: prompt, pos: better, score, neg: rejected.completion }
+      : { prompt, chosen: better, rejected: rejected.completion, ...scores }
+  return Result.succeed({ row, prompt })
+}
+
+const dpoChat = (format: Format, a: ChatSample, b: ChatSample): Result.Result<Laid, Reason> => {
+  const pair = aligned(a, b)
+  if (pair === undefined) return Result.fail("prompts_differ")
+  const [chosen, rejected] = pair
+  if (JSON.stringify(plain(chosen.completion)) === JSON.stringify(plain(rejected.completion))) {
+    return Result.fail("same_completion")
+  }
+  const scores = { score_chosen: chosen.score, score_rejected: rejected.score }
+  const laid = (row: Row) => Result.succeed({ row, prompt: promptKey(chosen) })
+  if (format === "original") return laid({ pos: chosen.whole, score: chosen.score, neg: rejected.whole })
+  if (format !== "axolotl") {
+    return laid({
+      prompt: plain(chosen.prompt),
+      chosen: plain(chosen.completion),
+      rejected: plain(rejected.completion),
+      ...scores
+    })
+  }
+  if (hasUnknownRole(chosen) || hasUnknownRole(rejected)) return Result.fail("unknown_role")
+  const [better, worse] = [answer(chosen), answer(rejected)]
+  return better === undefined || worse === undefined
+    ? Result.fail("several_messages")
+    : laid({ messages: plain(chosen.prompt), chosen: better, rejected: worse, ...scores })
+}
+
+/** The row of a pair. */
+export const dpo = (format: Format, chosen: Sample, rejected: Sample): Result.Result<Laid, Reason> => {
+  if (chosen._tag === "Text" && rejected._tag === "Text") return dpoText(format, chosen, rejected)
+  if (chosen._tag === "Chat" && rejected._tag === "Chat") return dpoChat(format, chosen, rejected)
+  return Result.fail("prompts_differ")
+}

@@ -1,0 +1,86 @@
+/** What a data set came to: a JSON file beside it, and a table for people. */
+import type { Path } from "effect"
+import * as Table from "../Table.ts"
+import * as Counts from "./Counts.ts"
+import type { WrittenFile } from "./SetFiles.ts"
+
+export interface Report {
+  readonly command: string
+  readonly source: string
+  /** The options that rows depend on. */
+  readonly options: { readonly [name: string]: unknown }
+  readonly counts: Counts.Counts
+  readonly files: ReadonlyArray<WrittenFile>
+  /** Lines that were no group, the first of them, with what was expected. */
+  readonly faults: ReadonlyArray<string>
+  /** Rows wanted. */
+  readonly wanted: number
+}
+
+const count = (value: number): string => value.toLocaleString("en-US")
+
+const meanOf = (counts: Counts.Counts): number | null => {
+  const rows = Counts.rows(counts)
+  return rows === 0 ? null : counts.scores.sum / rows
+}
+
+const byCount = (dropped: Counts.Counts["dropped"]): ReadonlyArray<readonly [string, number]> =>
+  Object.entries(dropped).sort(([, a], [, b]) => b - a)
+
+/** Where the report of a data set lies. */
+export const pathOf = (path: Path.Path, out: string): string => {
+  const { dir, name } = path.parse(out)
+  return path.join(dir, `${name}.report.json`)
+}
+
+/** The JSON file. */
+export const json = ({ command, counts, faults, files, options, source, wanted }: Report): string => {
+  const { groups, groupsUsed, scores, sequences, severalTurns, train, validation } = counts
+  const value = {
+    command,
+    source,
+    options,
+    wanted,
+    rows: { written: train + validation, train, validation, with_several_turns: severalTurns },
+    scores: { mean: meanOf(counts), minimum: scores.minimum, maximum: scores.maximum },
+    groups: { read: groups, used: groupsUsed },
+    sequences: { read: sequences },
+    dropped: Object.fromEntries(
+      byCount(counts.dropped).map(([reason, sequences]) => [
+        reason,
+        { sequences, meaning: Counts.reasons[reason] ?? reason }
+      ])
+    ),
+    unreadable_lines: { count: counts.faults, first: faults },
+    files
+  }
+  return `${JSON.stringify(value, null, 2)}\n`
+}
+
+/** The table. */
+export const table = ({ counts, files, source }: Omit<Report, "command" | "options" | "faults" | "wanted">): string => {
+  const { groups, groupsUsed, scores, sequences, severalTurns } = counts
+  const mean = meanOf(counts)
+  const pairs: Array<readonly [string, string]> = [
+    ["source", source],
+    ["read", `${count(groups)} groups, ${count(sequences)} sequences; ${count(groupsUsed)} groups gave rows`],
+    ["rows", count(Counts.rows(counts))],
+    ...files.map(
+      ({ bytes, path, rows, split }) => [split, `${path} (${count(rows)} rows, ${count(bytes)} bytes)`] as const
+    )
+  ]
+  if (mean !== null) {
+    pairs.push(["scores", `mean ${mean.toFixed(3)}, from ${scores.minimum} to ${scores.maximum}`])
+  }
+  if (severalTurns > 0) {
+    pairs.push([
+      "several turns",
+      `${count(severalTurns)} rows: what stands between the model's turns is part of the completion`
+    ])
+  }
+  if (counts.faults > 0) pairs.push(["unreadable", `${count(counts.faults)} lines, skipped`])
+  const dropped = byCount(counts.dropped)
+  if (dropped.length === 0) return Table.pairs(pairs)
+  const rows = dropped.map(([reason, sequences]) => [reason, count(sequences), Counts.reasons[reason] ?? ""])
+  return `${Table.pairs(pairs)}\n\n${Table.columns(["not kept", "sequences", "because"], rows)}`
+}

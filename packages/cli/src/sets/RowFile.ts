@@ -1,0 +1,66 @@
+/** Rows as lines, and the rows of a file that is to be added to. */
+import * as JsonLines from "@atropos/core/JsonLines"
+import { Effect, Schema, Stream } from "effect"
+import { CommandFailed, UsageError } from "../Failure.ts"
+import { type Row, scoreColumns } from "./Layout.ts"
+import * as ParquetFile from "./ParquetFile.ts"
+
+export type Container = "jsonl" | "parquet"
+
+/** Scores are written with a point: readers that guess types from the first rows would else take them for integers. */
+const valueText = (column: string, value: unknown): string => {
+  const isWholeScore = scoreColumns.has(column) && Number.isInteger(value) && Math.abs(Number(value)) < 1e15
+  return isWholeScore ? `${Number(value)}.0` : JSON.stringify(value)
+}
+
+/** A row as a line, without its line break. */
+export const lineOf = (row: Row): string =>
+  `{${Object.entries(row)
+    .map(([column, value]) => `${JSON.stringify(column)}:${valueText(column, value)}`)
+    .join(",")}}`
+
+const isRow = (value: unknown): value is Row => typeof value === "object" && value !== null && !Array.isArray(value)
+
+interface FoundRow {
+  readonly row: Row
+  readonly text: string
+}
+
+/** The rows of a file; one that is none of this format is refused before anything is done. */
+export const read = (file: string, container: Container, columns: ReadonlyArray<string>) => {
+  const refuse = (place: string, found: string) =>
+    new UsageError({
+      message: `${file}, ${place}: ${found}; rows to be added have ${columns.join(", ")}. Give another path, or the options it was made with`
+    })
+  const check = (row: unknown, place: string, text?: string): Effect.Effect<FoundRow, UsageError> => {
+    if (!isRow(row)) return Effect.fail(refuse(place, "is no row"))
+    const isComplete = columns.every((column) => row[column] !== undefined && row[column] !== null)
+    return isComplete
+      ? Effect.succeed({ row, text: text ?? lineOf(row) })
+      : Effect.fail(refuse(place, `has ${Object.keys(row).join(", ")}`))
+  }
+  if (container === "parquet") {
+    return ParquetFile.read(file).pipe(
+      Stream.zipWithIndex,
+      Stream.mapEffect(([row, index]) => check(row, `row ${index + 1}`))
+    )
+  }
+  return Stream.unwrap(
+    Effect.as(
+      Effect.mapError(JsonLines.inspect(file, "a row of a data set"), ({ message }) => new UsageError({ message })),
+      JsonLines.read(file).pipe(
+        Stream.mapError(({ message }) => new CommandFailed({ message })),
+        Stream.mapEffect((line) => {
+          const place = `line ${line.number}`
+          if (line._tag === "Faulty") return Effect.fail(refuse(place, line.problem))
+          return parseJson(line.text).pipe(
+            Effect.mapError(() => refuse(place, "is not JSON")),
+            Effect.flatMap((value) => check(value, place, line.text))
+          )
+        })
+      )
+    )
+  )
+}
+
+const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))

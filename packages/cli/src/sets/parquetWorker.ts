@@ -1,0 +1,69 @@
+/**
+ * Writes the rows of a JSON Lines file to a parquet file, in a thread of its own: compressing a row group takes long. Reads the
+ * file twice, for the types and for the rows, and keeps a thousand rows at a time.
+ */
+import { ParquetWriter, fileWriter } from "hyparquet-writer"
+import { closeSync, createReadStream, fsyncSync, openSync } from "node:fs"
+import { createInterface } from "node:readline"
+import { parentPort, workerData } from "node:worker_threads"
+import * as Columns from "./Columns.ts"
+
+/** What the thread is started with. */
+export interface Task {
+  readonly from: string
+  readonly to: string
+  /** Columns of a file without rows. */
+  readonly columns: ReadonlyArray<string>
+}
+
+type Row = { readonly [column: string]: unknown }
+
+const rowsPerGroup = 1000
+
+async function* rowsOf(path: string): AsyncGenerator<Row> {
+  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+    // Written by this command, an object per line.
+    if (line !== "") yield JSON.parse(line) as Row
+  }
+}
+
+const write = async ({ columns, from, to }: Task): Promise<void> => {
+  let type: Columns.Type = { kind: "struct", fields: new Map(columns.map((column) => [column, Columns.any])) }
+  for await (const row of rowsOf(from)) type = Columns.common(type, Columns.typeOf(row))
+  const fields = type.kind === "struct" ? [...type.fields] : []
+  const writer = new ParquetWriter({
+    writer: fileWriter(to),
+    schema: [
+      { name: "root", num_children: fields.length },
+      ...fields.flatMap(([name, field]) => Columns.elements(name, field))
+    ],
+    createdBy: "atropos"
+  })
+  let rows: Array<Row> = []
+  const flush = async () => {
+    if (rows.length === 0) return
+    const columnData = fields.map(([name, field]) => ({
+      name,
+      data: rows.map((row) => Columns.conform(row[name], field))
+    }))
+    await writer.write({ columnData, rowGroupSize: rowsPerGroup })
+    rows = []
+  }
+  for await (const row of rowsOf(from)) {
+    rows.push(row)
+    if (rows.length >= rowsPerGroup) await flush()
+  }
+  await flush()
+  await writer.finish()
+  const file = openSync(to, "r+")
+  fsyncSync(file)
+  closeSync(file)
+}
+
+const port = parentPort
+if (port !== null) {
+  write(workerData as Task).then(
+    () => port.postMessage({ done: true }),
+    (error: unknown) => port.postMessage({ error: error instanceof Error ? error.message : String(error) })
+  )
+}

@@ -1,0 +1,70 @@
+/**
+ * Batches taken from a service of the original, which has no other way to its groups: what was taken is gone from its queue, and
+ * what this process loses between taking and writing is lost.
+ *
+ * It never resets: where no trainer is registered, the reader registers itself; where one is, its batches are its own, and nothing is
+ * taken. A registration of the reader's own, from a run that ended early, is gone on with.
+ */
+import { TrajectoryClient } from "@atropos/core"
+import { Effect, Option } from "effect"
+import { CommandFailed, UsageError } from "../../Failure.ts"
+import type { Source } from "./Source.ts"
+
+export interface Options {
+  readonly url: string
+  /** Sequences per batch. */
+  readonly batchSize: number
+  readonly maxTokenLength: number
+  /** Told to environments that run as long as the trainer says. */
+  readonly steps: number
+}
+
+/** What the reader registers under. */
+const own = { wandbGroup: "atropos", wandbProject: "data-set" }
+
+export const make = ({
+  batchSize,
+  maxTokenLength,
+  steps,
+  url
+}: Options): Source<TrajectoryClient.TrajectoryClient> => ({
+  name: `batches of ${url}`,
+  identity: { url, batches: true },
+  checkpointEvery: 0,
+  run: Effect.fn("Batches.run")(
+    function* (sink) {
+      const service = yield* TrajectoryClient.TrajectoryClient
+      const registered = yield* service.runInfo
+      if (registered.batchSize < 0) {
+        yield* service.registerRun({
+          name: "default",
+          batchSize,
+          maxTokenLength,
+          startingStep: 0,
+          numSteps: steps,
+          checkpointDir: "",
+          saveCheckpointInterval: 0,
+          ...own
+        })
+      } else {
+        const { group, project } = yield* service.wandbInfo
+        if (group !== own.wandbGroup || project !== own.wandbProject) {
+          return yield* new UsageError({
+            message: `a trainer is registered with the service at ${url} (batches of ${registered.batchSize} sequences, W&B project ${project ?? "none"}): its batches are its own, and none was taken. If it is gone, end its run with: curl -X POST ${url}/reset_data`
+          })
+        }
+      }
+      for (;;) {
+        const batch = yield* service.claim({ owner: "data-set", wait: "30 seconds", lease: "1 hour" })
+        if (Option.isNone(batch)) {
+          yield* sink.note("waiting for batches")
+          continue
+        }
+        if (!(yield* sink.take(batch.value.groups, null))) return
+      }
+    },
+    Effect.catchTag("TrajectoryError", (error) =>
+      Effect.fail(new CommandFailed({ message: error.message, cause: error }))
+    )
+  )
+})

@@ -1,0 +1,46 @@
+/** Groups of JSON Lines files, one file after another. Bad lines are told with file and number, and skipped. */
+import { JsonLines, SavedGroup } from "@atropos/core"
+import { Effect, type FileSystem, Option, Schema, Stream } from "effect"
+import { UsageError } from "../../Failure.ts"
+import type { Source } from "./Source.ts"
+
+const Cursor = Schema.Struct({ file: Schema.Natural, offset: Schema.Natural, lines: Schema.Natural })
+
+const decodeCursor = Schema.decodeUnknownOption(Cursor)
+
+const unreadable = ({ message }: JsonLines.JsonLinesError) => new UsageError({ message })
+
+export const make = (files: ReadonlyArray<string>): Source<FileSystem.FileSystem> => ({
+  name: files.length === 1 ? files[0]! : `${files.length} files`,
+  identity: { from: files },
+  checkpointEvery: 200,
+  run: Effect.fn("Files.run")(function* (sink, from) {
+    const start = Option.getOrElse(Option.flatMap(from, decodeCursor), () => ({ file: 0, ...JsonLines.start }))
+    // All are looked at before the first is read: a wrong name should not show after an hour.
+    yield* Effect.forEach(files.slice(start.file), (file) => JsonLines.inspect(file, SavedGroup.expected)).pipe(
+      Effect.mapError(unreadable)
+    )
+    const unknownFields = SavedGroup.unknownFields()
+    for (let index = start.file; index < files.length; index++) {
+      const file = files[index]!
+      const from = index === start.file ? { offset: start.offset, lines: start.lines } : JsonLines.start
+      const hasMore = yield* SavedGroup.read(file, { from }).pipe(
+        Stream.mapError(unreadable),
+        Stream.mapEffect(
+          Effect.fnUntraced(function* (entry) {
+            if (entry._tag === "Fault") {
+              yield* sink.fault(`${file}, line ${entry.line}: ${entry.problem}`)
+              return true
+            }
+            const note = unknownFields(file, entry)
+            if (note !== undefined) yield* sink.note(note)
+            return yield* sink.take([entry.group], { file: index, offset: entry.end, lines: entry.line })
+          })
+        ),
+        Stream.takeUntil((wantsMore) => !wantsMore),
+        Stream.runLast
+      )
+      if (Option.contains(hasMore, false)) return
+    }
+  })
+})

@@ -1,0 +1,50 @@
+/** Groups straight from an environment, rolled out as `process` does, until there are enough rows. */
+import { Environment, ServerManager } from "@atropos/core"
+import * as Concurrency from "@atropos/core/rollout/Concurrency"
+import * as Cursor from "@atropos/core/rollout/Cursor"
+import { Deferred, Effect, Option, Schema } from "effect"
+import * as Services from "../../config/Services.ts"
+import * as Job from "../../job/Job.ts"
+import * as Tally from "../../job/Tally.ts"
+import * as Process from "../../process/Process.ts"
+import * as Rolls from "../../process/Rolls.ts"
+import type { Source } from "./Source.ts"
+
+const Place = Schema.Struct({ cursor: Cursor.Saved, tally: Tally.Tally })
+
+const decodePlace = Schema.decodeUnknownOption(Place)
+
+/** Of the environment in the context; `total_steps` is the number of items at most. */
+export const make = Effect.fn("Rollouts.make")(function* (out: string) {
+  const environment = yield* Environment.Environment
+  const servers = yield* ServerManager.ServerManager
+  const { settings } = environment
+  const rolls = yield* Rolls.make
+  return {
+    name: `environment ${environment.name} with the model ${servers.modelName}`,
+    identity: Process.madeBy(environment, servers.modelName),
+    checkpointEvery: 0,
+    run: Effect.fn("Rollouts.run")(function* (sink, from) {
+      const enough = yield* Deferred.make<void>()
+      const job = Job.run({
+        items: environment.work,
+        label: ({ label }) => label,
+        roll: (work) => Effect.map(rolls(work), ({ groups, ...rolled }) => ({ ...rolled, lines: groups })),
+        workers: Math.max(1, Concurrency.maximumWorkers(settings, servers.serverCount)),
+        timeoutSeconds: settings.workerTimeout,
+        target: settings.totalSteps < 0 ? undefined : settings.totalSteps,
+        file: {
+          path: out,
+          append: (groups, place) =>
+            Effect.flatMap(sink.take(groups, place), (wantsMore) =>
+              wantsMore ? Effect.void : Deferred.succeed(enough, undefined)
+            )
+        },
+        from: Option.flatMap(from, decodePlace),
+        onProgress: () => Effect.void
+      })
+      // What is still being rolled out when there is enough is given up.
+      yield* Effect.raceFirst(Effect.asVoid(job), Deferred.await(enough))
+    }, Effect.mapError(Services.toFailure))
+  } satisfies Source
+})

@@ -1,0 +1,146 @@
+/**
+ * Stored rollouts of a service, queued and consumed alike, the newest first and then those that come: until there are enough rows.
+ *
+ * Reading goes in sweeps, each from the newest group back to what the one before has seen. A group whose transaction took longer than
+ * that of later ones shows up late, below them; so a sweep goes back a little further than it must. Where the service is away for a
+ * while, the reading waits; where its groups are gone before they were read (a bound on what is kept), they are counted.
+ */
+import { StoredRollouts, type TrajectoryClient } from "@atropos/core"
+import { Effect, Option, Schedule, Schema, Stream } from "effect"
+import { CommandFailed, UsageError } from "../../Failure.ts"
+import type { Source } from "./Source.ts"
+
+export interface Options {
+  readonly url: string
+  readonly run: string
+  readonly environment?: string
+  readonly stepFrom?: number
+  readonly stepTo?: number
+  /** false: what is there now, and no more. */
+  readonly follows: boolean
+}
+
+const Ids = Schema.Array(Schema.String)
+
+const Cursor = Schema.Struct({
+  /** The newest groups that finished sweeps have seen, newest first. */
+  seen: Ids,
+  /** A sweep under way: where it is, and the newest it has seen. */
+  sweep: Schema.NullOr(Schema.Struct({ before: Schema.String, seen: Ids }))
+})
+type Cursor = typeof Cursor.Type
+
+const decodeCursor = Schema.decodeUnknownOption(Cursor)
+
+/** How many groups a late one may be behind. */
+const overlap = 100
+const pageSize = 200
+const fetchesAtOnce = 4
+const pause = "1 second"
+
+const isNewer = (a: string, b: string): boolean => BigInt(a) > BigInt(b)
+
+/** The newest of both, newest first. */
+const newest = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArray<string> =>
+  [...new Set([...a, ...b])].sort((one, other) => (isNewer(one, other) ? -1 : 1)).slice(0, overlap)
+
+const patiently = Schedule.min([Schedule.exponential("500 millis"), Schedule.spaced("5 seconds")]).pipe(
+  Schedule.upTo({ duration: "10 minutes" })
+)
+
+const isPassing = ({ reason }: TrajectoryClient.TrajectoryError): boolean =>
+  reason === "unreachable" || reason === "overloaded"
+
+export const make = (options: Options): Source<StoredRollouts.StoredRollouts> => {
+  const { environment, follows, run, stepFrom, stepTo, url } = options
+  const query = {
+    limit: pageSize,
+    ...(environment !== undefined && { environment }),
+    ...(stepFrom !== undefined && { stepFrom }),
+    ...(stepTo !== undefined && { stepTo })
+  }
+  return {
+    name: `run ${run} of ${url}`,
+    identity: { url, run, environment: environment ?? null, stepFrom: stepFrom ?? null, stepTo: stepTo ?? null },
+    checkpointEvery: 200,
+    run: Effect.fn("Service.run")(
+      function* (sink, from) {
+        const rollouts = yield* StoredRollouts.StoredRollouts
+        if (!(yield* rollouts.isThere)) {
+          return yield* new UsageError({
+            message: `the service at ${url} is the original's: it has nothing to read stored groups with. Its batches can be had only by taking them, as a trainer does; --take-batches does that where no trainer is registered`
+          })
+        }
+        yield* rollouts.page({ ...query, limit: 1 }).pipe(
+          Effect.catchIf(
+            ({ reason }) => reason === "notFound",
+            () =>
+              Effect.flatMap(rollouts.runs, (runs) =>
+                Effect.fail(
+                  new UsageError({
+                    message: `the service at ${url} has no run ${run}; it has ${runs.length === 0 ? "none yet" : runs.join(", ")} (--run NAME)`
+                  })
+                )
+              )
+          )
+        )
+        let cursor: Cursor = Option.getOrElse(Option.flatMap(from, decodeCursor), () => ({ seen: [], sweep: null }))
+        const persistent = <A>(effect: Effect.Effect<A, TrajectoryClient.TrajectoryError>) =>
+          effect.pipe(
+            Effect.tapError((error) =>
+              isPassing(error) ? sink.note(`${error.message}; trying again for ten minutes`) : Effect.void
+            ),
+            Effect.retry({ schedule: patiently, while: isPassing })
+          )
+        for (;;) {
+          const known = new Set(cursor.seen)
+          const floor = cursor.seen.length < overlap ? undefined : cursor.seen.at(-1)
+          const page = yield* persistent(
+            rollouts.page({ ...query, ...(cursor.sweep !== null && { before: cursor.sweep.before }) })
+          )
+          const rows = page.rows.filter(({ id }) => floor === undefined || isNewer(id, floor))
+          const hasMore = yield* Stream.fromIterable(rows.filter(({ id }) => !known.has(id))).pipe(
+            Stream.mapEffect(
+              ({ id, scores }) =>
+                sink.wants(scores)
+                  ? Effect.map(persistent(rollouts.group(id)), (group) => ({ id, scores, wanted: Option.some(group) }))
+                  : Effect.succeed({ id, scores, wanted: Option.none() }),
+              { concurrency: fetchesAtOnce }
+            ),
+            Stream.mapEffect(({ id, scores, wanted }) => {
+              cursor = { ...cursor, sweep: { before: id, seen: newest(cursor.sweep?.seen ?? [], [id]) } }
+              if (Option.isNone(wanted)) return sink.pass(scores, cursor)
+              if (Option.isNone(wanted.value)) sink.gone(scores.length)
+              return sink.take(Option.toArray(wanted.value), cursor)
+            }),
+            Stream.takeUntil((wantsMore) => !wantsMore),
+            Stream.runLast
+          )
+          if (Option.contains(hasMore, false)) return
+          const isOver = page.next === null || rows.length < page.rows.length
+          if (!isOver) {
+            cursor = {
+              ...cursor,
+              sweep: { before: page.next ?? "0", seen: cursor.sweep?.seen ?? [] }
+            }
+            continue
+          }
+          cursor = { seen: newest(cursor.seen, cursor.sweep?.seen ?? []), sweep: null }
+          if (!follows) return
+          yield* Effect.sleep(pause)
+        }
+      },
+      Effect.catchTag("TrajectoryError", (error) =>
+        Effect.fail(
+          new CommandFailed({
+            message:
+              error.reason === "unauthorized"
+                ? `${error.message}. Put a token of role reader into the variable ATROPOS_TOKEN`
+                : error.message,
+            cause: error
+          })
+        )
+      )
+    )
+  }
+}

@@ -1,0 +1,91 @@
+/** The index of some files, kept by a thread of its own: questions to it, and what it says unasked. */
+import { Effect, PubSub, type Scope, Stream } from "effect"
+import { extname } from "node:path"
+import { Worker } from "node:worker_threads"
+import { CommandFailed } from "../Failure.ts"
+import type { Question, Said, Setup } from "./indexThread.ts"
+import type * as LineIndex from "./LineIndex.ts"
+
+type Asked = Question extends infer Q ? (Q extends { readonly id: number } ? Omit<Q, "id"> : never) : never
+
+export interface FileIndex {
+  readonly page: (file: number, filter: LineIndex.IndexFilter) => Effect.Effect<LineIndex.IndexedPage, CommandFailed>
+  readonly group: (
+    file: number,
+    number: number
+  ) => Effect.Effect<ReturnType<LineIndex.LineIndex["group"]>, CommandFailed>
+  /** Groups of each file, as far as is known. */
+  readonly sizes: Effect.Effect<ReadonlyArray<number>, CommandFailed>
+  /** Emits when a file has new lines. */
+  readonly grown: (file: number) => Stream.Stream<void>
+}
+
+export interface Options {
+  readonly files: ReadonlyArray<string>
+  /** Sees every line that is no group, and what else there is to tell. */
+  readonly onFault: (fault: string) => void
+  readonly onNote: (note: string) => void
+}
+
+/** Sources are run as they are, the published package as JavaScript. */
+const threadFile = new URL(`./indexThread${extname(import.meta.url)}`, import.meta.url)
+
+const failed = (message: string) => new CommandFailed({ message: `the files cannot be read: ${message}` })
+
+/** Starts the thread; it ends with the scope. */
+export const make = Effect.fn("FileIndex.make")(function* ({
+  files,
+  onFault,
+  onNote
+}: Options): Effect.fn.Return<FileIndex, never, Scope.Scope> {
+  const grown = yield* PubSub.sliding<ReadonlyArray<number>>(64)
+  const waiting = new Map<number, (answer: Effect.Effect<unknown, CommandFailed>) => void>()
+  const setup: Setup = { files }
+  const thread = yield* Effect.acquireRelease(
+    Effect.sync(
+      () =>
+        new Worker(threadFile, {
+          workerData: setup,
+          ...(threadFile.pathname.endsWith(".ts") && { execArgv: ["--conditions=atropos-src"] })
+        })
+    ),
+    (thread) => Effect.promise(() => thread.terminate())
+  )
+  let death: CommandFailed | undefined
+  thread.on("error", (error) => {
+    death = failed(error instanceof Error ? error.message : String(error))
+    for (const resume of waiting.values()) resume(Effect.fail(death))
+    waiting.clear()
+  })
+  thread.on("message", (said: Said) => {
+    if ("grown" in said) PubSub.publishUnsafe(grown, said.grown)
+    else if ("faults" in said) said.faults.forEach(onFault)
+    else if ("notes" in said) said.notes.forEach(onNote)
+    else if ("id" in said) {
+      waiting.get(said.id)?.("error" in said ? Effect.fail(failed(said.error)) : Effect.succeed(said.answer))
+      waiting.delete(said.id)
+    }
+  })
+
+  let last = 0
+  const ask = <A>(question: Asked): Effect.Effect<A, CommandFailed> =>
+    Effect.callback((resume) => {
+      if (death !== undefined) return resume(Effect.fail(death))
+      const id = ++last
+      // The thread answers each question with what the index gives for it.
+      waiting.set(id, (answer) => resume(answer as Effect.Effect<A, CommandFailed>))
+      thread.postMessage({ ...question, id })
+      return Effect.sync(() => void waiting.delete(id))
+    })
+
+  return {
+    page: (file, filter) => ask({ ask: "page", file, filter }),
+    group: (file, number) => ask({ ask: "group", file, number }),
+    sizes: ask({ ask: "sizes" }),
+    grown: (file) =>
+      Stream.fromPubSub(grown).pipe(
+        Stream.filter((files) => files.includes(file)),
+        Stream.map(() => undefined)
+      )
+  }
+})

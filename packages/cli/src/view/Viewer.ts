@@ -1,0 +1,59 @@
+/**
+ * The viewer over saved groups, served on this machine: the page, what it reads, and a word whenever a file has grown.
+ *
+ * The page looks for new groups when the summary of a run changes. Files have no queue: their summary is that of an empty one.
+ */
+import * as Auth from "@atropos/api/Auth"
+import * as HttpServer from "@atropos/api/HttpServer"
+import * as Events from "@atropos/api/v1/Events"
+import * as ViewerService from "@atropos/api/ViewerService"
+import { TrajectoryApiSchema as Wire, type Tokenizer } from "@atropos/core"
+import { Effect, Layer, type Option, Stream } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import type * as FileIndex from "./FileIndex.ts"
+import * as FileReader from "./FileReader.ts"
+
+export interface ViewerOptions {
+  readonly files: ReadonlyArray<string>
+  readonly index: FileIndex.FileIndex
+  readonly tokenizer: Option.Option<Tokenizer.TokenizerShape>
+  readonly host: string
+  readonly port: number
+}
+
+const noQueue: typeof Wire.QueueSummary.Type = {
+  currentStep: 0,
+  queuedGroups: 0,
+  queuedSequences: 0,
+  queuedBytes: 0,
+  bufferedGroups: 0,
+  formedBatches: 0,
+  leasedBatches: 0,
+  stuck: []
+}
+
+const summaries = ({ files, index }: ViewerOptions) => {
+  const names = FileReader.runNames(files)
+  return HttpRouter.add(
+    "GET",
+    "/v1/runs/:run/events",
+    Effect.map(HttpRouter.params, ({ run = "" }) => {
+      const file = names.indexOf(run)
+      if (file < 0) {
+        return HttpServerResponse.jsonUnsafe({ error: "NotFound", message: `there is no run ${run}` }, { status: 404 })
+      }
+      const changes = Stream.concat(Stream.succeed(undefined), index.grown(file))
+      return Events.response(
+        "summary",
+        Wire.QueueSummary,
+        Stream.map(changes, () => noQueue)
+      )
+    })
+  )
+}
+
+/** Listens until the scope closes. */
+export const layer = (options: ViewerOptions) =>
+  HttpServer.layer(Layer.merge(ViewerService.layer, summaries(options)), options).pipe(
+    Layer.provide([FileReader.layer(options), Auth.layerOpen])
+  )

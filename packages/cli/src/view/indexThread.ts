@@ -1,0 +1,84 @@
+/**
+ * The thread of the index: answers questions as they come, and in between looks at the files and reads on, a few milliseconds at a
+ * time, so that no question waits for long.
+ */
+import { parentPort, workerData } from "node:worker_threads"
+import * as LineIndex from "./LineIndex.ts"
+
+/** What the thread is started with. */
+export interface Setup {
+  readonly files: ReadonlyArray<string>
+}
+
+export type Question =
+  | { readonly id: number; readonly ask: "page"; readonly file: number; readonly filter: LineIndex.IndexFilter }
+  | { readonly id: number; readonly ask: "group"; readonly file: number; readonly number: number }
+  | { readonly id: number; readonly ask: "sizes" }
+
+/** What it says: answers, and unasked that files have grown, what is no group, and when all that there was has been read. */
+export type Said =
+  | { readonly id: number; readonly answer: unknown }
+  | { readonly id: number; readonly error: string }
+  | { readonly grown: ReadonlyArray<number> }
+  | { readonly faults: ReadonlyArray<string> }
+  | { readonly notes: ReadonlyArray<string> }
+  | { readonly readAll: true }
+
+/** Work between questions, and the pause between looks at files that have nothing new, in milliseconds. */
+const slice = 20
+const pause = 500
+
+const port = parentPort
+if (port !== null) {
+  // Started by `FileIndex` with this.
+  const { files } = workerData as Setup
+  const index = LineIndex.open(files)
+  const say = (said: Said): void => port.postMessage(said)
+
+  const answer = (question: Question): unknown => {
+    switch (question.ask) {
+      case "page":
+        return index.page(question.file, question.filter)
+      case "group":
+        return index.group(question.file, question.number)
+      case "sizes":
+        return files.map((_, file) => index.size(file))
+    }
+  }
+  const handle = (question: Question): void => {
+    const { id } = question
+    // What fails is this question, not the thread.
+    try {
+      say({ id, answer: answer(question) })
+    } catch (error) {
+      say({ id, error: error instanceof Error ? error.message : String(error) })
+    }
+  }
+  /** Questions from before the files were looked through once: their newest lines are not known. */
+  let early: Array<Question> | undefined = []
+  port.on("message", (question: Question) => {
+    if (early === undefined) handle(question)
+    else early.push(question)
+  })
+
+  let isAllRead = false
+  const work = (): void => {
+    const { grown, isDone } = index.scan(slice)
+    if (early !== undefined) {
+      if (!isDone) return void setImmediate(work)
+      early.forEach(handle)
+      early = undefined
+    }
+    if (grown.length > 0) say({ grown })
+    const hasMore = index.read(slice)
+    const { faults, notes } = index.news()
+    if (faults.length > 0) say({ faults })
+    if (notes.length > 0) say({ notes })
+    const isIdle = isDone && !hasMore
+    if (isIdle && !isAllRead) say({ readAll: true })
+    isAllRead = isIdle
+    if (isIdle) setTimeout(work, pause)
+    else setImmediate(work)
+  }
+  work()
+}

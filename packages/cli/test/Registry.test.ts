@@ -1,0 +1,134 @@
+/**
+ * Every built-in environment is held to its own claims by `atropos validate`, as a user would. What needs a download reads rows of
+ * `fixtures/rows`; judges, reward models and teachers are servers of this test.
+ */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { registry, type RegistryEntry } from "@atropos/envs"
+import { Effect, Exit, FileSystem, Layer } from "effect"
+import { TestConsole } from "effect/testing"
+import { fileURLToPath } from "node:url"
+import * as TestServer from "../../core/test/inference/TestServer.ts"
+import * as Presentation from "../src/Presentation.ts"
+import * as Progress from "../src/Progress.ts"
+import * as Root from "../src/Root.ts"
+
+const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Progress.layerLines, TestConsole.layer)
+
+const rows = (file: string): string => fileURLToPath(new URL(`fixtures/rows/${file}`, import.meta.url))
+
+/** What an environment is told so that it needs nothing from the network. */
+const local: { readonly [name: string]: ReadonlyArray<string> } = {
+  dataset: ["--env.source", rows("questions.jsonl"), "--env.answer_after", "####"],
+  distill: ["--env.source", rows("questions.jsonl")],
+  gsm8k: ["--env.train_split", rows("questions.jsonl"), "--env.test_split", rows("questions.jsonl")],
+  preference: [
+    "--env.source",
+    rows("preferences.jsonl"),
+    "--env.test_source",
+    "None",
+    "--env.chosen_column",
+    "chosen",
+    "--env.rejected_column",
+    "rejected"
+  ],
+  "reward-model": ["--env.source", rows("preferences.jsonl"), "--env.test_source", "None"],
+  "sft-loader": ["--env.source", rows("questions.jsonl")],
+  "vqa-dataset": [
+    "--env.source",
+    rows("../../../../envs/test/fixtures/pictures.parquet"),
+    "--env.answer_column",
+    "answers"
+  ]
+}
+
+/** Fewer than by default, so that the suite stays fast; fewer still where every text is a run of the sandbox. */
+const fewer = ({ needs }: RegistryEntry): ReadonlyArray<string> =>
+  needs.includes("sandbox") ? ["--items", "1", "--texts", "12"] : ["--items", "8", "--texts", "200"]
+
+interface Asked {
+  readonly messages?: ReadonlyArray<{ readonly content: string }>
+  readonly query?: ReadonlyArray<string>
+}
+
+/** A judge that prefers the answer that shares more words with the request, and a reward model that counts them. */
+const helper = TestServer.make(({ body, path }) => {
+  const { messages = [], query = [] }: Asked = body
+  if (path === "/reward") return { json: { rewards: query.map(({ length }) => length) } }
+  const text = messages.at(-1)?.content ?? ""
+  const part = (name: string) =>
+    new RegExp(`--- ${name} (\\w+) ---\\n([^]*?)\\n--- end of ${name} \\1 ---`).exec(text)?.[2] ?? ""
+  const wanted = new Set(part("request").toLowerCase().match(/\w+/g))
+  const shared = (answer: string) =>
+    new Set((answer.toLowerCase().match(/\w+/g) ?? []).filter((one) => wanted.has(one))).size
+  const [a, b] = [shared(part("answer A")), shared(part("answer B"))]
+  return TestServer.chatReply([a === b ? "[[tie]]" : a > b ? "[[A]]" : "[[B]]"])
+})
+
+const wordsFor = ({ needs }: RegistryEntry, url: string): ReadonlyArray<string> => [
+  ...(needs.includes("judge") ? ["--judge.base_url", `${url}/v1`] : []),
+  ...(needs.includes("teacher") ? ["--teacher.base_url", `${url}/v1`, "--teacher.tokenizer_name", "bytes"] : []),
+  ...(needs.includes("reward-model") ? ["--env.reward_url", `${url}/reward`] : [])
+]
+
+/** What the command came to, and all that it printed. */
+const run = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
+  const exit = yield* Effect.exit(Root.run(words))
+  const lines = [...(yield* TestConsole.logLines), ...(yield* TestConsole.errorLines)]
+  return { succeeded: Exit.isSuccess(exit), printed: lines.map(String).join("\n") }
+})
+
+describe("atropos validate", () => {
+  it.live.each(Object.entries<RegistryEntry>(registry))(
+    "%s keeps what it claims",
+    ([name, entry]) =>
+      Effect.gen(function* () {
+        const own = local[name]
+        if (entry.needs.includes("download") && own === undefined) {
+          return assert.fail(`${name} needs rows: name a file of fixtures/rows in \`local\` of this test`)
+        }
+        const { url } = yield* helper
+        const { printed, succeeded } = yield* run(
+          "validate",
+          "--env",
+          name,
+          ...fewer(entry),
+          ...(own ?? []),
+          ...wordsFor(entry, url)
+        )
+        assert.isTrue(succeeded, printed)
+      }).pipe(Effect.provide(layer)),
+    90_000
+  )
+
+  it.live("names the flag of a judge, a teacher or a reward model that is missing", () =>
+    Effect.gen(function* () {
+      for (const [name, flag] of [
+        ["preference", "--judge.base_url"],
+        ["distill", "--teacher.base_url"],
+        ["reward-model", "--env.reward_url"]
+      ] as const) {
+        const { printed, succeeded } = yield* run("validate", "--env", name, ...(local[name] ?? []))
+        assert.isFalse(succeeded)
+        assert.include(printed, flag)
+      }
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("takes a judge from a file, flags over it, and says which key it does not know", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { asked, url } = yield* helper
+      const file = `${yield* fs.makeTempDirectoryScoped()}/run.yaml`
+      yield* fs.writeFileString(file, `judge:\n  base_url: ${url}/v1\n  model_name: of the file\n`)
+      const words = ["validate", "--env", "preference", ...(local["preference"] ?? []), "--items", "1", "--texts", "2"]
+      assert.isTrue((yield* run(...words, "--config", file)).succeeded)
+      assert.isTrue((yield* run(...words, "--config", file, "--judge.model_name", "of the flag")).succeeded)
+      assert.deepStrictEqual(new Set(asked.map(({ body }) => body["model"])), new Set(["of the file", "of the flag"]))
+      yield* fs.writeFileString(file, `judge:\n  base_ulr: ${url}/v1\n`)
+      const { printed, succeeded } = yield* run(...words, "--config", file)
+      assert.isFalse(succeeded)
+      assert.match(printed, /run\.yaml:2: there is no setting "judge\.base_ulr".*base_url/)
+    }).pipe(Effect.provide(layer))
+  )
+})

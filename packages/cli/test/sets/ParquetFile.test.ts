@@ -1,0 +1,99 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Schema, type Scope } from "effect"
+import { asyncBufferFromFile, parquetReadObjects } from "hyparquet"
+import * as Columns from "../../src/sets/Columns.ts"
+import * as ParquetFile from "../../src/sets/ParquetFile.ts"
+import * as Bin from "../Bin.ts"
+
+type Row = { readonly [column: string]: unknown }
+
+const written = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>, columns: ReadonlyArray<string> = []) {
+  const fs = yield* FileSystem.FileSystem
+  const folder = yield* Bin.folder
+  const from = `${folder}/rows.jsonl`
+  const to = `${folder}/rows.parquet`
+  yield* fs.writeFileString(from, rows.map((row) => `${JSON.stringify(row)}\n`).join(""))
+  yield* ParquetFile.write({ from, to, columns })
+  return yield* Effect.promise(async () => parquetReadObjects({ file: await asyncBufferFromFile(to) }))
+})
+
+/** Without what is null or empty-handed: parquet has a place for every key of a list's structs. */
+const strip = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(strip)
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, entry]) =>
+      entry === null || entry === undefined ? [] : [[key, strip(entry)]]
+    )
+  )
+}
+
+const run = <A, E>(effect: Effect.Effect<A, E, NodeServices.NodeServices | Scope.Scope>) =>
+  effect.pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+describe("parquet files of rows", () => {
+  it.effect("have nested columns for messages, with a place for keys that only some have", () =>
+    run(
+      Effect.gen(function* () {
+        const rows = [
+          { messages: [{ role: "user", content: "hi" }], score: 1 },
+          {
+            messages: [{ role: "assistant", content: null, tool_calls: [{ id: "a", function: { name: "f" } }] }],
+            score: 0.5
+          },
+          { messages: [], score: -1 }
+        ]
+        assert.deepStrictEqual((yield* written(rows)).map(strip), rows.map(strip))
+      })
+    )
+  )
+
+  it.effect("write words among content parts as a part, and values of several kinds as JSON", () =>
+    run(
+      Effect.gen(function* () {
+        const picture = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } }
+        const read = yield* written([
+          { content: "hi", extra: 1 },
+          { content: [picture, { type: "text", text: "what?" }], extra: "one" },
+          { content: null, extra: [2] }
+        ])
+        assert.deepStrictEqual(read.map(strip), [
+          { content: [{ type: "text", text: "hi" }], extra: "1" },
+          { content: [picture, { type: "text", text: "what?" }], extra: '"one"' },
+          { extra: "[2]" }
+        ])
+      })
+    )
+  )
+
+  it.effect("have their columns without rows, and more rows than one portion", () =>
+    run(
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* written([], ["prompt", "score"]), [])
+        const rows = Array.from({ length: 2500 }, (_, index) => ({ text: `row ${index}`, score: index / 2 }))
+        assert.deepStrictEqual(yield* written(rows), rows)
+      })
+    )
+  )
+
+  const Value = Schema.Union([Schema.String, Schema.Boolean, Schema.Null])
+  const Message = Schema.Struct({
+    role: Schema.String,
+    content: Schema.NullOr(Schema.String),
+    name: Schema.optionalKey(Schema.String),
+    more: Schema.optionalKey(Schema.Array(Schema.Struct({ x: Value })))
+  })
+  it.prop("find one type that all values of a column fit", [Schema.Array(Schema.Array(Message))], ([chats]) => {
+    const type = chats.map(Columns.typeOf).reduce(Columns.common, Columns.any)
+    const kinds = new Set(chats.flat().flatMap(({ more = [] }) => more.map(({ x }) => typeof x)))
+    for (const chat of chats) {
+      const conformed = Columns.conform(chat, type)
+      // Where a place has values of several kinds they become JSON; else nothing changes.
+      if (!(kinds.has("string") && kinds.has("boolean"))) assert.deepStrictEqual(strip(conformed), strip(chat))
+    }
+    const elements = Columns.elements("messages", type)
+    const children = elements.reduce((sum, { num_children: count = 0 }) => sum + count, 0)
+    assert.strictEqual(children, elements.length - 1)
+  })
+})

@@ -1,0 +1,232 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, layer } from "@effect/vitest"
+import { ScoredGroup, TrajectoryClient, TrajectoryClientV0 } from "@atropos/core"
+import { Context, Effect, FileSystem, Layer, Option, Schedule } from "effect"
+import { randomUUID } from "node:crypto"
+import * as TestStore from "../../../api/test/TestStore.ts"
+import * as V0Server from "../../../api/test/V0Server.ts"
+import * as Atropos from "../crash/Atropos.ts"
+import * as Service from "../crash/Service.ts"
+import * as SampleGroups from "./SampleGroups.ts"
+
+/** Four answers to the n-th question. */
+const group = (n: number): TrajectoryClient.KeyedGroup => ({
+  key: randomUUID(),
+  group: SampleGroups.sum(n, [
+    [`It is ${2 * n}.`, 1],
+    ["Perhaps.", 0.5],
+    ["I do not know.", 0],
+    ["No.", -1]
+  ])
+})
+
+const batchSize = 8
+
+/** A run with a trainer and an environment, and the environment's id. */
+const begin = (client: TrajectoryClient.TrajectoryClientShape) =>
+  Effect.gen(function* () {
+    yield* register(client)
+    yield* client.claim({ owner: "trainer", wait: 0, lease: "1 minute" })
+    return Option.getOrThrow(yield* environment(client))
+  })
+
+const register = (client: TrajectoryClient.TrajectoryClientShape) =>
+  client.registerRun({
+    name: "default",
+    batchSize,
+    maxTokenLength: 2048,
+    startingStep: 0,
+    numSteps: 100,
+    checkpointDir: "",
+    saveCheckpointInterval: 0,
+    wandbGroup: "",
+    wandbProject: "theirs"
+  })
+
+const environment = (client: TrajectoryClient.TrajectoryClientShape) =>
+  Effect.map(
+    client.registerEnvironment({
+      desiredName: "sums",
+      weight: 1,
+      groupSize: 4,
+      maxTokenLength: 2048,
+      minBatchAllocation: null
+    }),
+    Option.map(({ envId }) => envId)
+  )
+
+/** Over the original's endpoints. */
+const clientOf = (url: string) =>
+  Effect.map(Layer.build(TrajectoryClientV0.layer({ url })), Context.get(TrajectoryClient.TrajectoryClient))
+
+const submit = (client: TrajectoryClient.TrajectoryClientShape, envId: number, from: number, count: number) =>
+  client.submit(
+    envId,
+    Array.from({ length: count }, (_, index) => group(from + index))
+  )
+
+/** A batch, learned from. */
+const train = (client: TrajectoryClient.TrajectoryClientShape) =>
+  Effect.gen(function* () {
+    const batch = Option.getOrThrow(yield* client.claim({ owner: "trainer", wait: "10 seconds", lease: "1 minute" }))
+    yield* client.ack(batch)
+    return batch
+  })
+
+interface Row {
+  readonly prompt: ReadonlyArray<{ readonly content: string }>
+  readonly score: number
+}
+
+const rowsIn = (text: string): ReadonlyArray<Row> =>
+  text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line))
+
+/** The questions that the rows answer, ascending. */
+const questions = (rows: ReadonlyArray<Row>): ReadonlyArray<number> =>
+  rows.map(({ prompt }) => Number(/\d+/.exec(prompt[1]!.content)?.[0])).sort((a, b) => a - b)
+
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+const fromService = (url: string) => ["--api-url", url, "--save-messages", "--format", "trl"]
+
+layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })("data sets of a service", (it) => {
+  it.effect(
+    "are read from consumed and queued groups alike, and neither the trainer nor a second reader notices",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
+        const cwd = yield* Atropos.folder
+        const { client, url } = service
+        const envId = yield* begin(client)
+        yield* submit(client, envId, 0, 6)
+        yield* train(client)
+        const before = yield* client.status(envId)
+        const words = ["sft-gen", "-", ...fromService(url), "--save-top-n-per-group", "1", "--no-follow"]
+        const [one, other] = yield* Effect.all([Atropos.run(words, { cwd }), Atropos.run(words, { cwd })], {
+          concurrency: "unbounded"
+        })
+        assert.deepStrictEqual([one.code, other.code], [0, 0])
+        assert.deepStrictEqual(questions(rowsIn(one.out)), upTo(6))
+        assert.strictEqual(other.out, one.out)
+        assert.deepStrictEqual(yield* client.status(envId), before)
+        // The trainer goes on with the batches that it would have had.
+        const next = yield* train(client)
+        assert.strictEqual(next.step, 1)
+        assert.strictEqual(
+          next.groups.reduce((sum, one) => sum + ScoredGroup.size(one), 0),
+          batchSize
+        )
+      }),
+    60_000
+  )
+
+  it.effect(
+    "follow a run, and after kill -9 go on so that every group is there once",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const service = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
+        const cwd = yield* Atropos.folder
+        const { client, url } = service
+        const envId = yield* begin(client)
+        yield* submit(client, envId, 0, 20)
+        const words = [
+          "sft-gen",
+          "set.jsonl",
+          ...fromService(url),
+          "--save-top-n-per-group",
+          "1",
+          "--num-seqs-to-save",
+          "50"
+        ]
+        const first = yield* Atropos.start(words, { cwd })
+        yield* first.says("20/50 rows")
+        yield* submit(client, envId, 20, 10)
+        yield* first.says("30/50 rows")
+        yield* first.kill
+        assert.isFalse(yield* fs.exists(`${cwd}/set.jsonl`))
+        yield* submit(client, envId, 30, 12)
+        const second = yield* Atropos.start(words, { cwd })
+        yield* second.says(/(3[1-9]|4[0-2])\/50 rows/)
+        yield* submit(client, envId, 42, 8)
+        const { code, err, out } = yield* second.ended
+        assert.strictEqual(code, 0, err)
+        assert.match(err, /going on with \d+ rows of an earlier run/)
+        assert.match(out, /rows +50/)
+        const rows = rowsIn(yield* fs.readFileString(`${cwd}/set.jsonl`))
+        assert.deepStrictEqual(questions(rows), upTo(50))
+        const left = (yield* fs.readDirectory(cwd)).filter((name) => name.startsWith("set"))
+        assert.deepStrictEqual(left.sort(), ["set.jsonl", "set.report.json"])
+      }),
+    60_000
+  )
+
+  it.effect(
+    "of a run that is not there, and of a service that is not there, say so",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
+        const cwd = yield* Atropos.folder
+        yield* begin(service.client)
+        const words = ["sft-gen", "set.jsonl", ...fromService(service.url)]
+        const unknown = yield* Atropos.run([...words, "--run", "other"], { cwd })
+        assert.strictEqual(unknown.code, 2)
+        assert.include(unknown.err, "has no run other; it has default (--run NAME)")
+        const away = yield* Atropos.run(
+          ["sft-gen", "set.jsonl", ...fromService(`http://127.0.0.1:${yield* Atropos.freePort}`)],
+          { cwd }
+        )
+        assert.strictEqual(away.code, 1)
+        assert.include(away.err, "cannot be reached")
+      }),
+    60_000
+  )
+
+  it.effect(
+    "of a service of the original come from its batches alone, when asked for and when nobody trains",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const cwd = yield* Atropos.folder
+        const url = `http://127.0.0.1:${yield* V0Server.port}`
+        const words = [
+          "sft-gen",
+          "set.jsonl",
+          ...fromService(url),
+          "--save-top-n-per-group",
+          "1",
+          "--num-seqs-to-save",
+          "4"
+        ]
+        const refused = yield* Atropos.run(words, { cwd })
+        assert.strictEqual(refused.code, 2)
+        assert.include(refused.err, "is the original's: it has nothing to read stored groups with")
+        assert.include(refused.err, "--take-batches does that")
+
+        const client = yield* clientOf(url)
+        yield* register(client)
+        const taking = [...words, "--take-batches", "--group-size", "4", "--tasks-per-step", "2"]
+        const disturbing = yield* Atropos.run(taking, { cwd })
+        assert.strictEqual(disturbing.code, 2)
+        assert.include(disturbing.err, "a trainer is registered")
+        assert.include(disturbing.err, "W&B project theirs")
+        yield* V0Server.get("/reset_data")
+
+        const running = yield* Atropos.start(taking, { cwd })
+        // An environment is let in once the reader has asked for a batch.
+        const envId = yield* environment(client).pipe(
+          Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: Option.isSome }),
+          Effect.map(Option.getOrThrow)
+        )
+        assert.deepStrictEqual(yield* client.runInfo, { batchSize, maxTokenLength: 2048 })
+        yield* submit(client, envId, 0, 4)
+        const { code, err } = yield* running.ended
+        assert.strictEqual(code, 0, err)
+        assert.deepStrictEqual(questions(rowsIn(yield* fs.readFileString(`${cwd}/set.jsonl`))), upTo(4))
+      }).pipe(Effect.provide(V0Server.layer(TestStore.layer))),
+    60_000
+  )
+})

@@ -1,0 +1,113 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import * as ViewerPage from "@atropos/api/ViewerPage"
+import { Tokenizer, WireGroup } from "@atropos/core"
+import { Effect, FileSystem, Option, type Scope } from "effect"
+import { gunzipSync } from "node:zlib"
+import * as StaticPage from "../../src/view/StaticPage.ts"
+import * as Bin from "../Bin.ts"
+import * as SampleGroups from "../sets/SampleGroups.ts"
+
+const template =
+  '<!doctype html><title>viewer</title><script id="atropos-data" type="application/octet-stream"></script><p>ü$&</p>'
+
+const dataOf = (html: string) => {
+  const base64 = /id="atropos-data"[^>]*>([^<]*)</.exec(html)?.[1] ?? ""
+  return JSON.parse(gunzipSync(Buffer.from(base64, "base64")).toString())
+}
+
+const write = Effect.fnUntraced(function* (
+  folder: string,
+  files: { readonly [name: string]: string },
+  tokenizer: Option.Option<Tokenizer.TokenizerShape> = Option.none()
+) {
+  const fs = yield* FileSystem.FileSystem
+  for (const [name, content] of Object.entries(files)) yield* fs.writeFileString(`${folder}/${name}`, content)
+  yield* fs.writeFileString(`${folder}/viewer.html`, template)
+  const faults: Array<string> = []
+  const out = `${folder}/out.html`
+  const written = yield* StaticPage.write({
+    title: "a title",
+    files: Object.keys(files).map((name) => `${folder}/${name}`),
+    out,
+    tokenizer,
+    onFault: (fault) => Effect.sync(() => void faults.push(fault)),
+    onNote: (note) => Effect.sync(() => void faults.push(note))
+  }).pipe(Effect.provideService(ViewerPage.PageFile, `${folder}/viewer.html`))
+  return { written, faults, html: yield* fs.readFileString(out) }
+})
+
+const test = (name: string, run: Effect.Effect<void, unknown, NodeServices.NodeServices | Scope.Scope>) =>
+  it.effect(name, () => run.pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
+describe("a page of saved groups", () => {
+  test(
+    "is the viewer's page with the groups in it, a run for each file, and the text of their tokens",
+    Effect.gen(function* () {
+      const folder = yield* Bin.folder
+      const files = { "a.jsonl": SampleGroups.lines(2), "b c.jsonl": SampleGroups.lines(1, 5) }
+      const { html, written } = yield* write(folder, files, Option.some(Tokenizer.bytes))
+      assert.isTrue(html.startsWith(template.slice(0, template.indexOf("</script>"))))
+      assert.isTrue(html.endsWith("</script><p>ü$&</p>"))
+      assert.deepInclude(written, { groups: 3, leftOut: 0, bytes: Buffer.byteLength(html) })
+      const data = dataOf(html)
+      assert.strictEqual(data.title, "a title")
+      assert.deepStrictEqual(
+        data.runs.map(({ name }: { readonly name: string }) => name),
+        ["a", "b-c"]
+      )
+      const [run] = data.runs
+      assert.deepInclude(run.rows[1], { id: "2", scores: [1, 0.5, 0, -1], preview: "What is 1 + 1?", sequences: 4 })
+      assert.deepInclude(run.groups["2"], JSON.parse(JSON.stringify({ scores: [1, 0.5, 0, -1] })))
+      const group = JSON.parse(SampleGroups.lines(1, 1))
+      for (const key of ["tokens", "masks", "messages"]) assert.deepStrictEqual(run.groups["2"][key], group[key])
+      assert.strictEqual(run.pieces["257"], "<|im_start|>")
+    })
+  )
+
+  test(
+    "tells lines that are no groups, and rounds what is only looked at",
+    Effect.gen(function* () {
+      const sample = SampleGroups.sum(1, [["yes", 1]])
+      const group = {
+        ...sample,
+        inferenceLogprobs: sample.tokens.map((row) => Float32Array.from(row, () => -0.123456789))
+      }
+      const line = WireGroup.encode(group).replace("{", '{"seed":1,')
+      const { faults, html } = yield* write(yield* Bin.folder, { "a.jsonl": `{\n${line}\n${line}\n` })
+      assert.lengthOf(faults, 2)
+      assert.match(faults[0] ?? "", /a\.jsonl, line 1: is not JSON/)
+      assert.match(
+        faults[1] ?? "",
+        /a\.jsonl, line 2: a group has no field seed, ignored .*it has tokens, masks, scores/
+      )
+      assert.strictEqual(dataOf(html).runs[0].groups["2"].inference_logprobs[0][0], -0.1235)
+    })
+  )
+
+  test(
+    "is written again over another page, and over nothing else",
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* Bin.folder
+      yield* write(folder, { "a.jsonl": SampleGroups.lines(1) })
+      const { written } = yield* write(folder, { "a.jsonl": SampleGroups.lines(2) })
+      assert.strictEqual(written.groups, 2)
+      yield* fs.writeFileString(`${folder}/out.html`, "<p>theirs</p>")
+      const refused = yield* Effect.flip(write(folder, { "a.jsonl": SampleGroups.lines(1) }))
+      assert.include(refused.message, "out.html exists and is no page of saved groups")
+      assert.strictEqual(yield* fs.readFileString(`${folder}/out.html`), "<p>theirs</p>")
+    })
+  )
+
+  test(
+    "is absent where a file cannot be read",
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* Bin.folder
+      const refused = yield* Effect.flip(write(folder, { "a.jsonl": "PAR1 and so on" }))
+      assert.include(refused.message, "a.jsonl is a parquet file; expected a JSON Lines file")
+      assert.deepStrictEqual((yield* fs.readDirectory(folder)).sort(), ["a.jsonl", "viewer.html"])
+    })
+  )
+})

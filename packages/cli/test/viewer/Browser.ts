@@ -1,0 +1,117 @@
+/**
+ * The viewer in a real browser, started once per test file. Where there is none, suites skip themselves and say so.
+ */
+import axe from "axe-core"
+import { execFileSync } from "node:child_process"
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { gzipSync } from "node:zlib"
+import type { Browser, BrowserContextOptions, Page } from "playwright-core"
+import { afterAll, assert, beforeAll, vi } from "vitest"
+import { executablePath, isPresent, launch } from "./Chromium.ts"
+
+/** What a suite's name ends in: why it does not run. */
+export const absence = isPresent ? "" : ` (skipped: no chromium at ${executablePath})`
+
+export { isPresent } from "./Chromium.ts"
+
+const root = fileURLToPath(new URL("../../../../", import.meta.url))
+const built = join(root, "packages/api/dist/viewer/index.html")
+
+/** The viewer's one file, built anew where its sources are newer. */
+const page = (): string => {
+  const sources = globSync("packages/api/viewer/**/*.{ts,tsx,css,html}", { cwd: root }).map((path) => join(root, path))
+  const newest = Math.max(...sources.map((path) => statSync(path).mtimeMs))
+  if (!existsSync(built) || statSync(built).mtimeMs < newest) {
+    execFileSync(
+      process.execPath,
+      ["node_modules/vite/bin/vite.js", "build", "--logLevel", "error", "packages/api/viewer"],
+      {
+        cwd: root
+      }
+    )
+  }
+  return readFileSync(built, "utf8")
+}
+
+export interface Opened {
+  readonly page: Page
+  /** Addresses that were asked for, other than the page itself and what it carries. */
+  readonly requests: ReadonlyArray<string>
+  /** Mistakes of the page, told by the browser. */
+  readonly errors: ReadonlyArray<string>
+}
+
+/** A browser for a suite, and a folder for the pages it opens. */
+export const suite = () => {
+  let browser: Browser | undefined
+  let folder = ""
+  beforeAll(async () => {
+    if (!isPresent) return
+    folder = mkdtempSync(join(tmpdir(), "atropos-viewer-"))
+    browser = await launch()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    if (folder !== "") rmSync(folder, { recursive: true, force: true })
+  })
+
+  /** Opens an address in a tab with a profile of its own. */
+  const open = async (url: string, options: BrowserContextOptions = {}): Promise<Opened> => {
+    if (browser === undefined) throw new Error("the browser has not started")
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+    const page = await context.newPage()
+    const requests: Array<string> = []
+    const errors: Array<string> = []
+    page.on("request", (request) => {
+      if (!/^(?:file|data|blob):/.test(request.url())) requests.push(request.url())
+    })
+    // What the page's policy stops never leaves the browser.
+    page.on("requestfailed", (request) => {
+      if (request.failure()?.errorText === "csp") requests.splice(requests.indexOf(request.url()), 1)
+    })
+    page.on("pageerror", (error) => errors.push(error.message))
+    await page.goto(url)
+    return { page, requests, errors }
+  }
+
+  /** Writes a page that carries rollouts, and says where it lies. */
+  const save = (name: string, data: unknown): string => {
+    const empty = '<script id="atropos-data" type="application/octet-stream"></script>'
+    const html = page()
+    if (!html.includes(empty)) throw new Error("the viewer has no place for data")
+    const carried = gzipSync(JSON.stringify(data)).toString("base64")
+    const path = join(folder, `${name}.html`)
+    writeFileSync(
+      path,
+      html.replace(empty, () => empty.replace("></", () => `>${carried}</`))
+    )
+    return `file://${path}`
+  }
+
+  return { open, save }
+}
+
+/** Asks until the answer is the expected one; tells the last answer where it never is. */
+export const becomes = <A>(ask: () => Promise<A>, expected: A): Promise<void> =>
+  vi.waitFor(async () => assert.deepStrictEqual(await ask(), expected), { timeout: 20_000, interval: 50 })
+
+/** Asks until it is so. */
+export const holds = (ask: () => Promise<boolean>, what: string): Promise<void> =>
+  vi.waitFor(async () => assert.isTrue(await ask(), what), { timeout: 20_000, interval: 50 })
+
+/** What axe-core finds of serious and critical violations, in words: of all rules, or of those that are named. */
+export const violations = async (page: Page, rules?: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
+  // What appears gently is judged once it is there.
+  await page.evaluate("Promise.all(document.getAnimations().map((animation) => animation.finished.catch(() => {})))")
+  await page.evaluate(axe.source)
+  const options = rules === undefined ? {} : { runOnly: { type: "rule", values: rules } }
+  const { violations } = await page.evaluate<axe.AxeResults>(`axe.run(${JSON.stringify(options)})`)
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ failureSummary, html }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`)
+    )
+}

@@ -1,0 +1,308 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
+import * as Browser from "./Browser.ts"
+import { mathGroup, savedRuns } from "./SavedRollouts.ts"
+
+const rowIds = (page: Page) => page.locator(".group-rows .row-link").allTextContents()
+const scores = (page: Page) =>
+  page
+    .locator(".rollout-head h2")
+    .allInnerTexts()
+    .then((texts) => texts.map((text) => text.replaceAll(/\s+/g, " ")))
+const focused = (page: Page) => page.evaluate<string>("document.activeElement.textContent")
+const hash = (page: Page) => page.evaluate<string>("location.hash")
+const tokenOf = async (page: Page) => new URLSearchParams((await hash(page)).split("?")[1]).get("token")
+const fact = (page: Page, name: string) =>
+  page
+    .locator(".inspector dl > div", { has: page.getByText(name, { exact: true }) })
+    .locator("dd")
+    .innerText()
+
+describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, { timeout: 60_000 }, () => {
+  const { open, save } = Browser.suite()
+  let saved: string | undefined
+  const visit = (address: string, options = {}) => open(`${(saved ??= save("kinds", savedRuns()))}#${address}`, options)
+
+  it("lists them newest first, and filters by environment, step, score and words", async () => {
+    const { errors, page, requests } = await visit("/groups")
+    await page.waitForSelector(".row-link")
+    assert.deepStrictEqual(await rowIds(page), ["6", "5", "4", "3", "2", "1"])
+
+    await page.getByLabel("Environment").selectOption("math")
+    await Browser.becomes(() => rowIds(page), ["1"])
+    assert.include(await hash(page), "environment=math")
+    await page.getByRole("button", { name: "Clear" }).click()
+
+    await page.getByLabel("Step from").fill("2")
+    await page.getByLabel("Step to").fill("4")
+    await page.getByLabel("Mean score to").fill("0.5")
+    await Browser.becomes(() => rowIds(page), ["4", "3"])
+
+    await page.goBack().catch(() => null)
+    await page.goto(`${saved}#/groups?text=${encodeURIComponent('lyon "how many"')}`)
+    await Browser.becomes(() => rowIds(page), ["2"])
+    assert.strictEqual(await page.getByRole("searchbox").inputValue(), 'lyon "how many"')
+
+    await page.getByRole("searchbox").fill("zebra")
+    await page.getByText("No group matches").waitFor()
+    await page.getByRole("button", { name: "Clear the filters" }).click()
+    await Browser.becomes(() => page.locator(".row-link").count(), 6)
+    assert.deepStrictEqual([requests, errors], [[], []])
+  })
+
+  it("goes by keyboard from the list to a group, its rollouts, its tokens, and back to the same row", async () => {
+    const { page } = await visit("/groups")
+    await page.waitForSelector(".row-link")
+    await page.keyboard.press("/")
+    assert.strictEqual(await page.evaluate("document.activeElement.type"), "search")
+    await page.keyboard.press("Escape")
+    for (const key of ["j", "ArrowDown", "j", "j", "j", "j", "j", "k", "j"]) await page.keyboard.press(key)
+    await Browser.becomes(() => focused(page), "1")
+    await page.keyboard.press("Enter")
+    await page.waitForSelector(".rollout")
+    await page.keyboard.press("j")
+    await page.keyboard.press("ArrowRight")
+    await page.waitForSelector(".rollout.is-current:nth-child(2)")
+    assert.include(await hash(page), "/groups/kinds/1?rollout=2")
+    await page.keyboard.press("o")
+    await page.getByText("120 / 2.5", { exact: true }).waitFor()
+    await page.keyboard.press("t")
+    await page.waitForSelector(".token")
+    assert.include(await hash(page), "view=tokens")
+    await page.keyboard.press("?")
+    await page.getByRole("dialog").getByText("next token").waitFor()
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("t")
+    await page.waitForSelector(".rollout")
+    await page.keyboard.press("p")
+    await page.getByRole("heading", { name: "Group 2" }).waitFor()
+    await page.keyboard.press("n")
+    await page.getByRole("heading", { name: "Group 1" }).waitFor()
+    await page.keyboard.press("Escape")
+    await Browser.becomes(() => focused(page), "1")
+  })
+
+  it("leaves keys to the controls that have the focus", async () => {
+    const { page } = await visit("/groups")
+    await page.waitForSelector(".row-link")
+    await page.getByRole("link", { name: "Run", exact: true }).focus()
+    await page.keyboard.press("Enter")
+    await Browser.becomes(() => hash(page), "#/?run=kinds")
+    await page.goto(`${saved}#/groups/kinds/1`)
+    await page.locator(".rollout pre").first().focus()
+    await page.keyboard.press("ArrowRight")
+    await page.getByText("Reasoning").last().focus()
+    await page.keyboard.press("Enter")
+    assert.strictEqual(await hash(page), "#/groups/kinds/1")
+    await page.goto(`${saved}#/groups/%E0%A4%A/%`)
+    await page.getByText("Not found").waitFor()
+  })
+
+  it("keeps few of ten thousand rows in the page, and reaches the last", async () => {
+    const { page } = await visit("/groups?run=many")
+    await page.waitForSelector(".row-link")
+    assert.strictEqual(await page.locator(".groups-count").innerText(), "10,000")
+    assert.strictEqual(await page.getByRole("table").getAttribute("aria-rowcount"), "10001")
+    await page.evaluate("document.querySelector('.group-list').scrollTo(0, 1e9)")
+    await page.waitForSelector('[data-row="9999"] .row-link')
+    assert.strictEqual(await page.locator('[data-row="9999"] .row-link').innerText(), "1")
+    assert.isBelow(await page.locator(".group-row").count(), 100)
+  })
+
+  it("shows rollouts side by side, best first, under the prompt they share", async () => {
+    const { page } = await visit("/groups/kinds/1")
+    await page.waitForSelector(".rollout")
+    assert.deepStrictEqual(await scores(page), ["score 1", "score 0.5", "score 0 cut off"])
+    assert.strictEqual(await page.getByText("Answer in a box.").count(), 1)
+    const best = page.locator(".rollout").first()
+    assert.include(await best.innerText(), "rollout 1\nadv +1.22")
+    assert.strictEqual(await best.locator(".reasoning").getAttribute("open"), null)
+    assert.strictEqual(await best.locator(".hljs-built_in").innerText(), "print")
+    assert.isTrue(await best.locator("mfrac").isVisible())
+    assert.isTrue(await page.getByText("<answer>48</answer>").isVisible())
+    await page.getByRole("button", { name: "As written" }).click()
+    assert.include(await best.innerText(), "$$T = \\frac{120}{2.5} = 48$$")
+  })
+
+  it("lays out tool calls and their results", async () => {
+    const { page } = await visit("/groups/kinds/2")
+    await page.waitForSelector(".tool")
+    const [call, result, written] = await page.locator(".tool").allInnerTexts()
+    assert.match(call!, /calls\s+search\s+call_1\s+query\s+Lyon\s+limit\s+3/)
+    assert.match(result!, /"population": 522250/)
+    assert.match(written!, /calls\s+python\s+code\s+print\(1\)\nprint\(2\)/)
+    assert.strictEqual(await page.locator(".role-tool .speaker").innerText(), "search")
+  })
+
+  it("shows pictures by their bytes, names the others, and loads nothing", async () => {
+    const { page, requests } = await visit("/groups/kinds/3")
+    await page.waitForSelector(".rollout")
+    await page.getByText("picture: image/png, 3 B cannot be shown, its bytes are damaged").waitFor()
+    for (const text of [
+      "picture: https://example.invalid/in-images.png (not loaded)",
+      "picture: https://example.invalid/in-part.png (not loaded)",
+      "remote: https://example.invalid/in-markdown.png (not loaded)",
+      "no picture… (neither a data URL nor base64 of a picture)"
+    ]) {
+      assert.isAtLeast(await page.getByText(text).count(), 1, text)
+    }
+    const sizes = await page
+      .locator(".picture img")
+      .evaluateAll((images) => images.map((image) => "naturalWidth" in image && image.naturalWidth))
+    assert.deepStrictEqual(sizes, [5, 5])
+    assert.deepStrictEqual(requests, [])
+  })
+
+  it("shows every token with its exact values, by pointer, by keyboard and by a link", async () => {
+    const { page } = await visit("/groups/kinds/1?rollout=2&view=tokens&token=30")
+    await page.waitForSelector(".token")
+    const ids = mathGroup.tokens[2]!
+    assert.strictEqual(await fact(page, "Position"), `30 of ${ids.length}`)
+    await page.keyboard.press("End")
+    await Browser.becomes(() => tokenOf(page), String(ids.length - 1))
+    assert.strictEqual(await fact(page, "Text"), '">"')
+    assert.strictEqual(await fact(page, "Id"), String(ids.at(-1)))
+    assert.strictEqual(await fact(page, "Mask"), "trained")
+    assert.strictEqual(await fact(page, "Logprob"), String(-0.75 * (1 + ((ids.length - 1) % 8))))
+    assert.strictEqual(await fact(page, "Policy"), "step 7")
+    await page.keyboard.press("Home")
+    await Browser.becomes(() => tokenOf(page), "0")
+    assert.strictEqual(await fact(page, "Logprob"), "not sampled")
+    await page.locator('.token[data-index="1"]').hover()
+    assert.strictEqual(await fact(page, "Text"), '" in"')
+    await page.locator('.token[data-index="2"]').click()
+    await Browser.becomes(() => tokenOf(page), "2")
+    assert.strictEqual(await page.locator('[aria-selected="true"]').innerText(), " a")
+  })
+
+  it("draws only the tokens in view of a long sequence", async () => {
+    const { page } = await visit("/groups/kinds/6?view=tokens")
+    await page.waitForSelector(".token")
+    assert.isBelow(await page.locator(".token").count(), 2000)
+    await page.keyboard.press("End")
+    await page.getByRole("option", { name: "5999" }).waitFor()
+    assert.isBelow(await page.locator(".token").count(), 2000)
+  })
+
+  it("copies a group as JSON", async () => {
+    const { page } = await visit("/groups/kinds/1", { permissions: ["clipboard-read", "clipboard-write"] })
+    await page.getByRole("button", { name: "Copy JSON" }).click()
+    await page.getByText("Copied", { exact: true }).waitFor()
+    assert.deepStrictEqual(JSON.parse(await page.evaluate<string>("navigator.clipboard.readText()")), mathGroup)
+    await page.keyboard.press("c")
+    await page.getByText("Rollout copied").waitFor()
+    const rollout = JSON.parse(await page.evaluate<string>("navigator.clipboard.readText()")) as {
+      readonly scores: unknown
+    }
+    assert.deepStrictEqual(rollout.scores, [1])
+  })
+
+  it("lets content that means harm do nothing: in messages, as written, in tokens", async () => {
+    const { errors, page, requests } = await visit("/groups/kinds/4")
+    await page.waitForSelector(".rollout")
+    await page.keyboard.press("o")
+    for (const link of await page.locator(".rollout a[href]").all()) {
+      assert.match((await link.getAttribute("href")) ?? "", /^(?:https?:|mailto:|#\/groups\/kinds\/4)/)
+    }
+    assert.strictEqual(
+      await page
+        .locator(
+          ".board :is(script, iframe, form, style, base, meta, object, embed, [style*=fixed], [onerror], [onload])"
+        )
+        .count(),
+      0
+    )
+    await page.keyboard.press("s")
+    await page.keyboard.press("t")
+    await page.waitForSelector(".token")
+    assert.isUndefined(await page.evaluate("window.harm"))
+    assert.strictEqual(await page.evaluate("document.title"), "Group 4 · kinds · Saved rollouts · Atropos")
+    assert.include(await hash(page), "/groups/kinds/4")
+    assert.deepStrictEqual([requests, errors], [[], []])
+  })
+
+  it("runs no script but its own, even one that got into the page", async () => {
+    const { page, requests } = await visit("/groups")
+    await page.waitForSelector(".row-link")
+    await page.evaluate(`{
+      const holder = document.createElement("div")
+      holder.innerHTML = '<img src="data:," onerror="window.harm = 1"><a href="javascript:window.harm=2">x</a>'
+      const script = document.createElement("script")
+      script.textContent = "window.harm = 3"
+      const remote = document.createElement("img")
+      remote.src = "https://example.invalid/x.png"
+      document.body.append(holder, script, remote)
+      holder.querySelector("a").click()
+    }`)
+    await page.evaluate("fetch('https://example.invalid/').catch(() => {})")
+    assert.isUndefined(await page.evaluate("window.harm"))
+    assert.deepStrictEqual(requests, [])
+  })
+
+  it("stays at work over texts that are long or nothing but marks", async () => {
+    const { page } = await visit("/groups/kinds/5")
+    await page.waitForSelector(".rollout")
+    await page.getByRole("button", { name: "Show more of 1,984,000 characters" }).click()
+    await page.getByRole("button", { name: "Show more of 1,920,000 characters" }).waitFor()
+    const longest = await page.evaluate<number>(`new Promise((resolve) => {
+      let last = performance.now(), longest = 0, left = 20
+      const tick = () => {
+        const now = performance.now()
+        longest = Math.max(longest, now - last)
+        last = now
+        left-- === 0 ? resolve(longest) : setTimeout(tick, 5)
+      }
+      tick()
+    })`)
+    assert.isBelow(longest, 1000)
+  })
+
+  it("has no serious fault of accessibility", async () => {
+    const { page } = await visit("/groups")
+    await page.waitForSelector(".row-link")
+    assert.deepStrictEqual(await Browser.violations(page), [])
+    for (const address of [
+      "/groups?text=nothing-like-it",
+      "/groups/kinds/1?rollout=1",
+      "/groups/kinds/2",
+      "/groups/kinds/3",
+      "/groups/kinds/4",
+      "/groups/kinds/1?rollout=1&view=tokens&token=30",
+      "/groups/kinds/99"
+    ]) {
+      await page.goto(`${saved}#${address}`)
+      await page.waitForSelector(".rollout .message, .token, .note")
+      assert.deepStrictEqual(await Browser.violations(page), [], address)
+    }
+    await page.keyboard.press("?")
+    await page.getByRole("dialog").waitFor()
+    assert.deepStrictEqual(await Browser.violations(page), [])
+  })
+
+  for (const colorScheme of ["light", "dark"] as const) {
+    it(`can be read in all its colours (${colorScheme})`, async () => {
+      const { page } = await visit("/groups", { colorScheme })
+      await page.waitForSelector(".row-link")
+      assert.deepStrictEqual(await Browser.violations(page, ["color-contrast"]), [])
+      await page.goto(`${saved}#/groups/kinds/1?rollout=1`)
+      await page.waitForSelector(".rollout .message")
+      assert.deepStrictEqual(await Browser.violations(page, ["color-contrast"]), [])
+      await page.keyboard.press("t")
+      for (const colouring of ["logprob", "advantage", "reference", "mask"]) {
+        await page.getByLabel("Colour").selectOption(colouring)
+        assert.deepStrictEqual(await Browser.violations(page, ["color-contrast"]), [], colouring)
+      }
+    })
+  }
+
+  it("has no serious fault of accessibility on a phone, where nothing but tables and boards is wider than the screen", async () => {
+    const { page } = await visit("/groups", { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true })
+    await page.waitForSelector(".row-link")
+    for (const address of ["/groups", "/groups/kinds/1?rollout=1", "/groups/kinds/1?rollout=1&view=tokens"]) {
+      await page.goto(`${saved}#${address}`)
+      await page.waitForSelector(".row-link, .rollout .message, .token")
+      assert.deepStrictEqual(await Browser.violations(page), [], address)
+      assert.strictEqual(await page.evaluate("document.documentElement.scrollWidth"), 390, address)
+    }
+  })
+})

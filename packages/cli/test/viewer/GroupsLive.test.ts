@@ -1,0 +1,96 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
+import { NodeHttpClient } from "@effect/platform-node"
+import { Effect, Layer, Redacted } from "effect"
+import { HttpClient, HttpClientRequest, HttpServer } from "effect/http"
+import type { Page } from "playwright-core"
+import * as Browser from "./Browser.ts"
+import { mathGroup, toolGroup } from "./SavedRollouts.ts"
+
+const tokens = { reader: "a-readers-token", admin: "an-admins-token" }
+
+const layerTest = TrajectoryService.serve({ host: "127.0.0.1", port: 0 }).pipe(
+  Layer.provide(PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerPglite()))),
+  Layer.provide(Auth.layer(Redacted.make(`reader:${tokens.reader},admin:${tokens.admin}`))),
+  Layer.merge(NodeHttpClient.layerUndici)
+)
+
+const post = Effect.fnUntraced(function* (path: string, body: unknown) {
+  const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
+  const client = yield* HttpClient.HttpClient
+  const request = HttpClientRequest.post(`${url}/v1/runs${path}`).pipe(
+    HttpClientRequest.bearerToken(tokens.admin),
+    HttpClientRequest.bodyJsonUnsafe(body)
+  )
+  const response = yield* client.execute(request)
+  assert.isBelow(response.status, 300, yield* response.text)
+})
+
+const run = {
+  name: "live",
+  batch_size: 4,
+  max_token_length: 64,
+  starting_step: 0,
+  num_steps: 100,
+  checkpoint_dir: "",
+  save_checkpoint_interval: 0,
+  wandb_group: "",
+  wandb_project: ""
+}
+const environment = { desired_name: "math", weight: 1, group_size: 3, max_token_length: 64, min_batch_allocation: null }
+
+const submit = (group: object) =>
+  post("/live/groups", { key: crypto.randomUUID(), group: { ...group, env_id: 0, policy_versions: undefined } })
+
+const count = (page: Page) => page.locator(".groups-count").innerText()
+
+describe.skipIf(!Browser.isPresent)(`groups of a live service${Browser.absence}`, () => {
+  const { open } = Browser.suite()
+
+  it.layer(layerTest, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    it.effect(
+      "are shown to who has a token, as they come",
+      () =>
+        Effect.gen(function* () {
+          const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
+          yield* post("", run)
+          yield* post("/live/batches/claim", { owner: "t", wait_seconds: 0, lease_seconds: 60 })
+          yield* post("/live/environments", environment)
+
+          const { errors, page } = yield* Effect.promise(() => open(`${url}/ui#/groups`))
+          yield* Effect.promise(async () => {
+            await page.getByRole("dialog").waitFor()
+            await page.keyboard.type("a-token-nobody-knows")
+            await page.keyboard.press("Enter")
+            await page.getByText("does not know the token").waitFor()
+            await page.getByRole("textbox", { name: "Token" }).fill(tokens.reader)
+            await page.keyboard.press("Enter")
+            await page.getByText("No groups yet").waitFor()
+          })
+
+          yield* submit(mathGroup)
+          yield* Effect.promise(() => Browser.becomes(() => count(page), "1"))
+
+          yield* submit(toolGroup)
+          yield* Effect.promise(async () => {
+            await page.getByRole("button", { name: "1 new" }).click()
+            await Browser.becomes(() => count(page), "2")
+            await Browser.becomes(
+              () => page.locator(".group-rows .cell-preview").allInnerTexts(),
+              ["How many live in Lyon?", "How long until $V = 120$ litres flow at \\(2.5\\) per minute?"]
+            )
+            await page.getByRole("searchbox").fill("lyon")
+            await Browser.becomes(() => count(page), "1 match")
+            await page.locator(".row-link").click()
+            await page.getByText("522250").first().waitFor()
+            await page.getByRole("button", { name: "Tokens" }).click()
+            await page.getByRole("listbox", { name: "Tokens" }).waitFor()
+            // The service waits for those who listen before it stops.
+            await page.close()
+          })
+          assert.deepStrictEqual(errors, [])
+        }),
+      120_000
+    )
+  })
+})

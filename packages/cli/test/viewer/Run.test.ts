@@ -1,0 +1,250 @@
+/** The run and service pages while `atropos up` trains in a process of its own, and everything else that is seen of a live run. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import type { Page } from "playwright-core"
+import * as Atropos from "../crash/Atropos.ts"
+import * as Browser from "./Browser.ts"
+
+/** More steps than any machine takes while the tests look. */
+const steps = 100_000
+const run = "sort-letters-1"
+
+class Live extends Context.Service<Live, string>()("@atropos/cli/test/viewer/Live") {}
+
+const layerLive = Layer.effect(
+  Live,
+  Effect.gen(function* () {
+    const cwd = yield* Atropos.folder
+    const port = yield* Atropos.freePort
+    const { says } = yield* Atropos.start(
+      ["up", "--steps", String(steps), "--threads", "1", "--port", String(port), "--policy_port", "0"],
+      { cwd }
+    )
+    const [, url = ""] = yield* says(/service at (http:\S+)/)
+    yield* says(/[1-9]\d*\/100000 steps/)
+    return url
+  })
+).pipe(Layer.provide(NodeServices.layer))
+
+const tile = (page: Page, name: string) =>
+  page
+    .locator(".tile", { has: page.getByText(name, { exact: true }) })
+    .locator(".tile-value")
+    .innerText()
+
+const chart = (page: Page, name: string) => page.getByRole("figure", { name, exact: true }).first()
+
+/** Pixels of a chart that have one of the colours of curves, in which red and blue are far apart; axes and grid are grey. */
+const coloured = (page: Page, name: string) =>
+  page.evaluate<number>(`(() => {
+    const figures = [...document.querySelectorAll("figure")]
+    const canvas = figures.find((figure) => figure.querySelector("h3").textContent === ${JSON.stringify(name)})
+      .querySelector("canvas")
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height)
+    let count = 0
+    for (let at = 0; at < data.length; at += 4) {
+      if (data[at + 3] > 99 && Math.abs(data[at] - data[at + 2]) > 60) count++
+    }
+    return count
+  })()`)
+
+const focused = async (page: Page) => {
+  const name = await page.evaluate<string>(
+    "(({ activeElement: it }) => it.getAttribute('aria-label') ?? it.labels?.[0]?.innerText ?? it.innerText)(document)"
+  )
+  return name.split("\n")[0]!
+}
+
+/** What the Tab key comes to, one after the other. */
+const walk = async (page: Page, presses: number): Promise<ReadonlyArray<string>> => {
+  const names: Array<string> = []
+  for (let at = 0; at < presses; at++) {
+    await page.keyboard.press("Tab")
+    names.push(await focused(page))
+  }
+  return names
+}
+
+const columns = (page: Page, table: string) =>
+  page.getByRole("table", { name: table }).getByRole("columnheader").allInnerTexts()
+const cells = (page: Page, table: string) =>
+  page.getByRole("table", { name: table }).locator("tbody tr").first().locator("th, td").allInnerTexts()
+
+describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
+  const { open } = Browser.suite()
+
+  it.layer(layerLive, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+    /** A test that visits the service. */
+    const seen = (name: string, look: (visit: (address: string) => Promise<Page>, url: string) => Promise<void>) =>
+      it.effect(
+        name,
+        () =>
+          Effect.gen(function* () {
+            const url = yield* Live
+            const pages: Array<Browser.Opened> = []
+            const visit = async (address: string) => {
+              const opened = await open(`${url}/ui#${address}`)
+              pages.push(opened)
+              return opened.page
+            }
+            yield* Effect.promise(() => look(visit, url))
+            assert.deepStrictEqual(
+              pages.flatMap(({ errors }) => errors),
+              []
+            )
+            yield* Effect.promise(() => Promise.all(pages.map(({ page }) => page.context().close())))
+          }),
+        120_000
+      )
+
+    seen("has figures and curves, which change as it trains", async (visit) => {
+      const page = await visit("/")
+      await page.getByRole("heading", { name: `Run ${run}` }).waitFor({ state: "attached" })
+      await page.locator(".liveness.live").waitFor()
+      const step = await tile(page, "Step")
+      assert.include(await page.locator(".tiles").innerText(), "of 100,000 · live")
+      for (const name of ["Reward", "Speed", "Time"]) assert.match(await tile(page, name), /\d/, name)
+
+      for (const name of [
+        "Reward",
+        "Reward by environment",
+        "Groups with identical scores",
+        "Loss",
+        "Clip fraction",
+        "Gradient norm",
+        "Completion length",
+        "Truncation",
+        "Staleness",
+        "Tokens trained a second",
+        "Where a step's time goes"
+      ]) {
+        await chart(page, name).scrollIntoViewIfNeeded()
+        await Browser.holds(async () => (await coloured(page, name)) > 20, `a curve of ${name}`)
+      }
+      await chart(page, "Reward").scrollIntoViewIfNeeded()
+      const position = () => chart(page, "Reward").innerText()
+      const before = await position()
+      await Browser.holds(async () => (await tile(page, "Step")) !== step, "another step")
+      await Browser.holds(async () => (await position()) !== before, "another reward")
+    })
+
+    seen("is compared with another run, curve over curve, by a link that says so", async (visit, url) => {
+      const page = await visit(`/?run=${run}`)
+      const send = async (path: string, data: object) =>
+        assert.isTrue((await page.request.post(`${url}/v1/runs${path}`, { data })).ok(), path)
+      await send("", {
+        name: "earlier",
+        batch_size: 8,
+        max_token_length: 64,
+        starting_step: 0,
+        num_steps: 40,
+        checkpoint_dir: "",
+        save_checkpoint_interval: 0,
+        wandb_group: "",
+        wandb_project: ""
+      })
+      for (let step = 1; step <= 40; step++) {
+        await send("/earlier/metrics", {
+          source: "trainer",
+          step,
+          values: { "reward/mean": step / 40, "train/loss": 1 / step, "train/step_time": 2 }
+        })
+      }
+      await page.reload()
+      await page.getByText("Compare runs").click()
+      await page.getByRole("checkbox", { name: "earlier" }).check()
+      await page.keyboard.press("Escape")
+      const names = () => chart(page, "Reward").locator(".chart-name").allInnerTexts()
+      await Browser.becomes(names, [run, "earlier"])
+      const compared = page.getByRole("table", { name: "Runs compared" })
+      await Browser.becomes(() => compared.locator("tbody th").allInnerTexts(), [run, "earlier"])
+      assert.match((await compared.locator("tbody tr").last().innerText()).replaceAll(/\s+/g, " "), /^earlier done 40 /)
+      assert.include(page.url(), "with=earlier")
+
+      const both = await coloured(page, "Reward")
+      const shown = chart(page, "Reward").getByRole("button", { name: "earlier" })
+      await shown.click()
+      assert.strictEqual(await shown.getAttribute("aria-pressed"), "false")
+      await Browser.holds(async () => (await coloured(page, "Reward")) < both, "a curve less")
+
+      await page.getByRole("button", { name: "Without earlier" }).click()
+      await compared.waitFor({ state: "detached" })
+      await (await visit(`/?run=${run}&with=earlier`)).getByRole("table", { name: "Runs compared" }).waitFor()
+    })
+
+    seen("has a page of its environments, shares, inference servers and batches", async (visit) => {
+      const page = await visit(`/service?run=${run}`)
+      for (const name of ["Environments", "Inference servers", "Batches"]) {
+        await page.getByRole("table", { name }).waitFor()
+      }
+      const [environment, ...standing] = await cells(page, "Environments")
+      assert.strictEqual(environment, "sort-letters_0")
+      assert.deepStrictEqual((await columns(page, "Environments")).slice(1, 4), ["State", "Weight", "Share of batches"])
+      assert.match(standing[0]!, /^connected/)
+      await Browser.holds(async () => (await cells(page, "Environments"))[3] === "100% of 100% due", "its share")
+      assert.include(await cells(page, "Inference servers"), "answers")
+      const [batch] = await cells(page, "Batches")
+      await Browser.holds(async () => (await cells(page, "Batches"))[0] !== batch, "another batch")
+      assert.include(await cells(page, "Batches"), "atropos up")
+    })
+
+    seen("is walked through by keyboard", async (visit) => {
+      const page = await visit(`/groups?run=${run}`)
+      await page.locator(".row-link").first().waitFor()
+      const places = await walk(page, 16)
+      assert.deepStrictEqual(places.slice(0, 8), [
+        "Skip to content",
+        "Atropos",
+        "Run",
+        "Run",
+        "Groups",
+        "Service",
+        "Theme: as the system",
+        "Help: keyboard"
+      ])
+      for (const place of ["Search in messages", "Step from", "Mean score to", "List"]) assert.include(places, place)
+      assert.match(places.at(-1)!, /^\d+$/)
+      await page.keyboard.press("Enter")
+      await page.locator(".rollout").first().waitFor()
+
+      await page.keyboard.press("?")
+      const help = page.getByRole("dialog", { name: "Keyboard" })
+      await help.getByText("back to the list").waitFor()
+      await page.keyboard.press("Escape")
+      await help.waitFor({ state: "detached" })
+      await page.keyboard.press("Escape")
+      await page.getByRole("heading", { name: "Groups" }).waitFor()
+
+      const fresh = await visit(`/?run=${run}`)
+      await fresh.locator(".tile").first().waitFor()
+      await fresh.keyboard.press("Tab")
+      await fresh.keyboard.press("Enter")
+      assert.strictEqual(await fresh.evaluate("document.activeElement.id"), "main")
+      const reached = await walk(fresh, 3)
+      assert.deepStrictEqual(reached.slice(0, 1), ["Compare runs"])
+      await fresh.keyboard.press("l")
+      await Browser.holds(() => Promise.resolve(fresh.url().includes("log=y")), "logarithmic values in the address")
+    })
+
+    seen("has no serious hindrance, light or dark, on any page", async (visit) => {
+      const page = await visit(`/groups?run=${run}`)
+      await page.locator(".row-link").first().waitFor()
+      const id = await page.locator(".row-link").first().innerText()
+      for (const [address, sign] of [
+        [`/groups?run=${run}`, ".row-link"],
+        [`/?run=${run}`, ".tile"],
+        [`/groups/${run}/${id}`, ".rollout"],
+        [`/groups/${run}/${id}?view=tokens`, ".token"],
+        [`/service?run=${run}`, ".data-table"]
+      ] as const) {
+        await page.evaluate(`location.hash = ${JSON.stringify(address)}`)
+        await page.locator(sign).first().waitFor()
+        for (const colorScheme of ["light", "dark"] as const) {
+          await page.emulateMedia({ colorScheme })
+          assert.deepStrictEqual(await Browser.violations(page), [], `${address}, ${colorScheme}`)
+        }
+      }
+    })
+  })
+})

@@ -1,0 +1,85 @@
+/** Pages that `process` and `view --out` write, opened from the disk in a browser that has no network. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { statSync } from "node:fs"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import * as Atropos from "../crash/Atropos.ts"
+import * as Browser from "./Browser.ts"
+
+const groups = 100
+
+/** The folder of pages that were written as a user writes them. */
+class Written extends Context.Service<Written, string>()("@atropos/cli/test/viewer/Written") {}
+
+const atropos = Effect.fnUntraced(function* (cwd: string, words: ReadonlyArray<string>) {
+  const { code, err, out } = yield* Atropos.run(words, { cwd })
+  assert.strictEqual(code, 0, `${words.join(" ")}: ${out}${err}`)
+})
+
+const process = (cwd: string, environment: string, count: number) =>
+  atropos(
+    cwd,
+    `process --testing --env ${environment} --env.total_steps ${count} --env.data_path_to_save_groups ${environment}.jsonl`.split(
+      " "
+    )
+  )
+
+const layerWritten = Layer.effect(
+  Written,
+  Effect.gen(function* () {
+    const cwd = yield* Atropos.folder
+    yield* Effect.all([process(cwd, "arithmetic-stories", groups), process(cwd, "scenes", 3)], { concurrency: 2 })
+    yield* atropos(cwd, ["view", "arithmetic-stories.jsonl", "scenes.jsonl", "--out", "both.html", "--title", "Two"])
+    return cwd
+  })
+).pipe(Layer.provide(NodeServices.layer))
+
+describe.skipIf(!Browser.isPresent)(`saved pages without a network${Browser.absence}`, () => {
+  const { open } = Browser.suite()
+
+  it.layer(layerWritten, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+    const seen = (name: string, file: string, look: (opened: Browser.Opened) => Promise<void>) =>
+      it.effect(
+        name,
+        () =>
+          Effect.gen(function* () {
+            const path = join(yield* Written, file)
+            assert.isBelow(statSync(path).size, 5_000_000)
+            const opened = yield* Effect.promise(() => open(pathToFileURL(path).href, { offline: true }))
+            yield* Effect.promise(() => look(opened))
+            assert.deepStrictEqual([opened.requests, opened.errors], [[], []])
+          }),
+        60_000
+      )
+
+    seen("show the groups of process, in one file of less than 5 MB for 100", "arithmetic-stories.html", async (it) => {
+      const { page } = it
+      await page.locator(".row-link").first().waitFor()
+      assert.strictEqual(await page.locator(".groups-count").innerText(), String(groups))
+      assert.isFalse(await page.getByRole("link", { name: "Service" }).isVisible())
+      await page.getByRole("searchbox").fill("liam cards")
+      await Browser.holds(
+        async () => /^[1-9]\d? match$/.test(await page.locator(".groups-count").innerText()),
+        "fewer groups than all"
+      )
+      await page.locator(".row-link").first().click()
+      await page.locator(".rollout").first().waitFor()
+      assert.match(await page.locator(".group").innerText(), /Liam has \d+ cards/)
+    })
+
+    seen("show several files as runs, and their pictures", "both.html", async ({ page }) => {
+      await page.getByRole("combobox", { name: "Run", exact: true }).selectOption("scenes")
+      await page.locator(".row-link").first().waitFor()
+      assert.strictEqual(await page.locator(".groups-count").innerText(), "3")
+      await page.locator(".row-link").first().click()
+      await page.locator(".picture img").first().waitFor()
+      const widths = await page
+        .locator(".picture img")
+        .evaluateAll((images) => images.map((image) => "naturalWidth" in image && Number(image.naturalWidth) > 0))
+      assert.notInclude(widths, false)
+      assert.deepStrictEqual(await Browser.violations(page), [])
+    })
+  })
+})
