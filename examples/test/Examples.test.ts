@@ -12,6 +12,12 @@ import * as MultiTurn from "../05-multi-turn.ts"
 import * as TrainYourOwn from "../06-train-your-own.ts"
 import * as TrainingStream from "../07-training-stream.ts"
 import * as PushToVllm from "../08-push-to-vllm.ts"
+import * as StepWise from "../10-step-wise.ts"
+import * as JudgeExample from "../11-judge.ts"
+import * as Pictures from "../12-pictures.ts"
+import * as FollowUpItems from "../13-follow-up-items.ts"
+import * as SandboxExample from "../14-sandbox.ts"
+import * as Mix from "../15-mix.ts"
 
 const decodeFigures = Schema.decodeSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
 
@@ -109,5 +115,53 @@ describe("examples", () => {
       assert.strictEqual(second.length, PushToVllm.model.layout.size)
       assert.isTrue(third.some((value, at) => value !== second[at]))
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("15: three environments fill the batches by their weights, and all three are learned", () =>
+    Effect.gen(function* () {
+      const { first, last, shares } = yield* Mix.mix
+      assert.strictEqual(shares.size, 3)
+      for (const [name, share] of shares) assert.approximately(share, name.startsWith("same") ? 0.5 : 0.25, 0.02, name)
+      assert.isBelow(first, 0.4)
+      assert.isAbove(last, 0.9)
+    })
+  )
+
+  it.effect("10: compares the moves of each turn, and goes on with the best", () =>
+    Effect.map(printed(StepWise.program), (lines) =>
+      // At 5: to 6, 7 or 8, and no move; from 7, the best, to 8, 9 or 10.
+      assert.deepStrictEqual(lines, ["-0.08  0.19  -0.11  -1.00", "-0.30  -0.52  0.81  -1.19"])
+    )
+  )
+
+  it.effect("11: scores answers by a judge whose love of the first place it finds out", () =>
+    Effect.map(printed(JudgeExample.program), (lines) =>
+      assert.deepStrictEqual(lines, ["scores 1 0.25 0.25", "scores 1 0.25 0.25", "12 calls, position bias 0.33"])
+    )
+  )
+
+  it.live("12: sends pictures to the model and with the groups", () =>
+    Effect.gen(function* () {
+      const lines = yield* printed(Pictures.program).pipe(Effect.provide(TestConsole.layer))
+      const sent = "image_url and text, data:image/png;base64"
+      assert.deepStrictEqual(lines, [`scores 1 0 0, ${sent}`, `scores 0 1 0, ${sent}`, `scores 0 0 1, ${sent}`])
+    })
+  )
+
+  it.effect("13: has the model judge a right and a wrong answer of its own", () =>
+    Effect.map(printed(FollowUpItems.program), (lines) =>
+      assert.deepStrictEqual(lines, [
+        "1 + 1? all are right",
+        "2 + 2? 1 -1 1 -1",
+        "Is 2 + 2 = 4? yes or no 1 -1",
+        "Is 2 + 2 = 5? yes or no -1 1"
+      ])
+    )
+  )
+
+  it.live("14: gives no score to programs that only claim to pass", () =>
+    Effect.map(printed(SandboxExample.program).pipe(Effect.provide(TestConsole.layer)), (lines) =>
+      assert.deepStrictEqual(lines, ["scores 1 0 0 0", "scores 0 1 0 0"])
+    )
   )
 })

@@ -1,0 +1,98 @@
+/**
+ * Groups of rollouts with chats, made from a seed: a question and answers of some hundred words each, of a vocabulary in which few words
+ * are frequent and most are rare, with tokens (a word is one), logprobs and scores.
+ */
+import type { Message, ScoredGroup } from "@atropos/core"
+
+export interface Shape {
+  readonly sequences: number
+  /** Words of an answer, on average. */
+  readonly words: number
+}
+
+/** Numbers from 0 to 1, the same for the same seed. */
+export const generator = (seed: number): (() => number) => {
+  let state = Math.imul(seed + 1, 2654435761) >>> 0
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+const beginnings = [
+  "b",
+  "br",
+  "c",
+  "d",
+  "dr",
+  "f",
+  "g",
+  "gl",
+  "h",
+  "k",
+  "l",
+  "m",
+  "n",
+  "p",
+  "pr",
+  "r",
+  "s",
+  "st",
+  "t",
+  "v"
+]
+const middles = ["a", "e", "i", "o", "u", "ai", "ea", "ou"]
+const ends = ["", "l", "m", "n", "r", "s", "t", "nd"]
+const syllables = beginnings.flatMap((beginning) =>
+  middles.flatMap((middle) => ends.map((end) => beginning + middle + end))
+)
+
+const frequent =
+  "the of and to is a in that we it so for as are be this then number sum equal let first answer step if".split(" ")
+
+/** The words by their token ids. */
+export const vocabulary: ReadonlyArray<string> = Array.from({ length: 20_000 }, (_, id) =>
+  id < frequent.length
+    ? frequent[id]!
+    : `${syllables[(id * 7) % syllables.length]!}${syllables[Math.floor(id / 3) % syllables.length]!}`
+)
+
+/** A word's id, after Zipf. */
+const pick = (next: () => number): number =>
+  Math.min(vocabulary.length - 1, Math.floor(vocabulary.length ** next()) - 1)
+
+const textOf = (ids: ArrayLike<number>): string => Array.from(ids, (id) => vocabulary[id]).join(" ")
+
+const system: Message.Message = {
+  role: "system",
+  content: "Think step by step, then give the final number in \\boxed{}."
+}
+
+/** Group number `seed`; its question says `question <seed>`, and one of its answers in four is boxed and right. */
+export const group = ({ sequences, words }: Shape, seed: number): ScoredGroup.ScoredGroup => {
+  const next = generator(seed)
+  const prompt = Int32Array.from({ length: 20 + Math.floor(next() * 20) }, () => pick(next))
+  const question: Message.Message = { role: "user", content: `Question ${seed}: ${textOf(prompt)}?` }
+  const answers = Array.from({ length: sequences }, () =>
+    Int32Array.from({ length: Math.floor(words * (0.5 + next())) }, () => pick(next))
+  )
+  const scores = answers.map(() => (next() < 0.25 ? 1 : 0))
+  const tokens = answers.map((answer) => Int32Array.from([...prompt, ...answer]))
+  return {
+    tokens,
+    masks: tokens.map((ids) => ids.map((id, t) => (t < prompt.length ? -100 : id))),
+    scores: Float64Array.from(scores),
+    inferenceLogprobs: tokens.map((ids) =>
+      Float32Array.from(ids, (_, t) => (t < prompt.length ? 1 : -Math.round(next() * 50_000) / 10_000))
+    ),
+    messages: answers.map((answer, i) => [
+      system,
+      question,
+      {
+        role: "assistant",
+        content: `${textOf(answer)}. \\boxed{${scores[i] === 1 ? seed : seed + 1 + Math.floor(next() * 9)}}`
+      }
+    ]),
+    policyVersions: answers.map(() => Math.floor(seed / 8))
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * Takes the pictures of docs/viewer.md anew, into docs/images: trains twice with `atropos up`, sends conversations that were written
+ * for the pictures (`internal/Conversations.ts`) to the same service, saves groups with pictures by `atropos process`.
+ *
+ *     node --conditions=atropos-src scripts/take-screenshots.ts [name of a picture …]
+ *
+ * Needs a chromium (`CHROMIUM_PATH`, else /usr/bin/chromium) and some minutes.
+ */
+import { spawn } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import sharp from "sharp"
+import * as Chromium from "../packages/cli/test/viewer/Chromium.ts"
+import * as Conversations from "./internal/Conversations.ts"
+
+const images = fileURLToPath(new URL("../docs/images/", import.meta.url))
+const command = fileURLToPath(new URL("../packages/cli/bin/atropos.js", import.meta.url))
+const largest = 150_000
+const wanted = process.argv.slice(2)
+const folder = mkdtempSync(join(tmpdir(), "atropos-screenshots-"))
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer()
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+    })
+  })
+
+/** Starts the command; `says` waits until it has said something. */
+const start = (words: ReadonlyArray<string>) => {
+  const child = spawn(process.execPath, ["--conditions=atropos-src", command, ...words], { cwd: folder })
+  let said = ""
+  let look: (() => void) | undefined
+  const hear = (bytes: Buffer) => {
+    said += bytes.toString()
+    look?.()
+  }
+  child.stdout.on("data", hear)
+  child.stderr.on("data", hear)
+  const ended = new Promise<number | null>((resolve) => child.on("close", resolve))
+  const says = (what: RegExp): Promise<void> =>
+    new Promise((resolve, reject) => {
+      look = () => {
+        if (what.test(said)) resolve()
+      }
+      look()
+      void ended.then(() => reject(new Error(`${words.join(" ")} ended without ${what}:\n${said}`)))
+    })
+  return { child, ended, says, said: () => said }
+}
+
+const run = async (...words: ReadonlyArray<string>): Promise<void> => {
+  const { ended, said } = start(words)
+  if ((await ended) !== 0) throw new Error(`${words.join(" ")}:\n${said()}`)
+}
+
+const browser = await Chromium.launch()
+
+const desktop: Chromium.BrowserContextOptions = { viewport: { width: 1440, height: 900 } }
+const phone: Chromium.BrowserContextOptions = { viewport: { width: 390, height: 844 } }
+const dark: Chromium.BrowserContextOptions = { ...desktop, colorScheme: "dark" }
+
+const picture = async (
+  name: string,
+  url: string,
+  ready: (page: Chromium.Page) => Promise<unknown>,
+  options: Chromium.BrowserContextOptions = desktop
+): Promise<void> => {
+  if (wanted.length > 0 && !wanted.includes(name)) return
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
+  await page.goto(url)
+  await ready(page)
+  await page.mouse.move(0, 0)
+  await page.evaluate("document.fonts.ready")
+  // Curves and highlighted code come a frame or two later.
+  await page.waitForTimeout(1500)
+  const palette = await sharp(await page.screenshot())
+    .png({ palette: true, colours: 128, compressionLevel: 9, effort: 10 })
+    .toBuffer()
+  if (palette.length > largest) throw new Error(`${name}.png has ${palette.length} bytes, more than ${largest}`)
+  writeFileSync(join(images, `viewer-${name}.png`), palette)
+  console.log(`viewer-${name}.png: ${Math.round(palette.length / 1000)} kB`)
+  await context.close()
+}
+
+const sees = (selector: string) => (page: Chromium.Page) => page.locator(selector).first().waitFor()
+
+try {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const ui = (address: string) => `${url}/ui#${address}`
+  const up = ["up", "--port", String(port)]
+  await run(...up, "--steps", "300")
+  const live = start([...up, "--steps", "4000", "--seed", "2", "--fresh"])
+  await live.says(/service at http/)
+  const chats = await Conversations.send(url)
+  await live.says(/[1-9]\d\d\/4000 steps/)
+
+  const curves = sees("canvas")
+  await picture("run", ui("/"), curves)
+  await picture("run-dark", ui("/"), curves, dark)
+  await picture("run-phone", ui("/"), curves, phone)
+  await picture("comparison", ui("/?run=sort-letters-2&with=sort-letters-1&smooth=0.6"), sees(".data-table"))
+  await picture("service", ui("/service?run=sort-letters-2"), sees("table >> nth=2"))
+  await picture("groups", ui(`/groups?run=${chats.run}`), sees(".row-link"))
+  await picture("groups-filtered", ui(`/groups?run=${chats.run}&text=litres&score_to=0.5`), sees(".row-link"))
+  await picture("group", ui(`/groups/${chats.run}/${chats.mathematics}`), async (page) => {
+    await sees(".rollout")(page)
+    await page.keyboard.press("o")
+  })
+  await picture("group-code-dark", ui(`/groups/${chats.run}/${chats.code}`), sees(".hljs-keyword"), dark)
+  await picture("group-tools", ui(`/groups/${chats.run}/${chats.tools}`), sees(".tool"))
+  await picture("group-phone", ui(`/groups/${chats.run}/${chats.mathematics}`), sees(".rollout"), phone)
+  await picture(
+    "tokens",
+    ui(`/groups/${chats.run}/${chats.mathematics}?view=tokens&rollout=0&token=60`),
+    sees(".token")
+  )
+  live.child.kill("SIGINT")
+  await live.ended
+
+  const saved = join(folder, "scenes.jsonl")
+  await run(
+    "process",
+    "--env",
+    "scenes",
+    "--testing",
+    "--env.total_steps",
+    "12",
+    "--env.data_path_to_save_groups",
+    saved
+  )
+  const viewing = start(["view", saved, "--port", "0"])
+  await viewing.says(/http:\S+/)
+  const [viewer = ""] = /http:[^\s#]+/.exec(viewing.said()) ?? []
+  await picture("pictures", `${viewer}#/groups/scenes/1`, sees(".picture img"))
+  viewing.child.kill("SIGINT")
+  await viewing.ended
+  const page = join(folder, "scenes.html")
+  await picture("saved-page", pathToFileURL(page).href, sees(".row-link"))
+} finally {
+  await browser.close()
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+}
