@@ -16,6 +16,7 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
+    setupFiles: ["vitest.setup.ts"],
     include: ["packages/*/test/**/*.test.ts", "examples/**/*.test.ts"],
     reporters: ["default", summary],
     testTimeout: 30_000,
