@@ -5,7 +5,9 @@
  * messages go to PGlite one run at a time, and what it answers goes back. `{ close: true }` shuts it down cleanly.
  */
 import { PGlite } from "@electric-sql/pglite"
+import { existsSync } from "node:fs"
 import { parentPort, workerData } from "node:worker_threads"
+import * as PgliteTemplate from "./PgliteTemplate.ts"
 
 /** What the thread says beside bytes. */
 export type PgliteEvent =
@@ -55,8 +57,17 @@ const takeMessages = (session: Session): Uint8Array => {
 const failed = (error: unknown) =>
   post({ event: "failed", message: error instanceof Error ? error.message : String(error) })
 
+/** Opens the database, and makes it where there is none. */
+const open = (): Promise<PGlite> => {
+  if (dataDir !== undefined && existsSync(dataDir)) return PGlite.create({ dataDir })
+  const template = PgliteTemplate.read()
+  if (dataDir === undefined) return PGlite.create(template && { loadDataDir: new Blob([template]) })
+  if (template !== undefined) PgliteTemplate.unpack(template, dataDir)
+  return PGlite.create({ dataDir })
+}
+
 try {
-  const database = await PGlite.create(dataDir === undefined ? {} : { dataDir })
+  const database = await open()
   let last: Promise<void> = Promise.resolve()
 
   const run = async (connection: number, messages: Uint8Array): Promise<void> => {
