@@ -1,6 +1,6 @@
 """Reads what `atropos sft-gen` and `dpo-gen` write, with the programs it is written for: pyarrow, datasets and TRL's trainers.
 
-    python scripts/check-data-sets.py [--keep FOLDER] [--original CHECKOUT]
+    python scripts/check-data-sets.py [--keep FOLDER] [--original CHECKOUT] [--axolotl FOLDER]
 
 Needs torch, transformers, datasets, trl, pyarrow; no network. It makes a tokenizer and a model of a few thousand weights, saved groups of
 that tokenizer (sampled turns masked in, tool calls and examples in prompts among them), and a data set of them in every format, as text
@@ -9,7 +9,8 @@ and as messages, as JSON Lines and as parquet. Then for every one of them:
 - pyarrow and datasets read the columns, with the rows that the other container has;
 - SFTTrainer or DPOTrainer of TRL takes it (TRL's formats), trains two steps, and the tokens it trains on are those the model wrote;
 - Axolotl's formats have what its prompt strategies read: roles and content, `train` per message, segments with labels; the labelled
-  tokens are those the model wrote.
+  tokens are those the model wrote. With `--axolotl FOLDER` (where `pip install --no-deps --target FOLDER axolotl` put it; its prompt
+  strategies need `addict` and `colorama` besides) the strategies themselves read every row, as configured in docs/data-sets.md.
 
 With a checkout of the original, the rows of both commands are compared with those of its own functions on random groups, for every rule of
 selection; where several worse sequences may be drawn the draw is random on both sides, so only what it draws from is compared.
@@ -249,12 +250,64 @@ def check_axolotl(tokenizer, dataset, name, written):
     return len(dataset)
 
 
+def run_axolotl(tokenizer, dataset, name, written):
+    """Axolotl's own strategies, with the configurations of docs/data-sets.md: what they train on is what the model wrote."""
+    from axolotl.prompt_strategies import chat_template, input_output
+    from axolotl.prompt_strategies.dpo import chat_template as dpo_chat, user_defined
+    from axolotl.utils.dict import DictDefault
+
+    texts = {tokenizer.decode(tokenizer(text, add_special_tokens=False)["input_ids"]).rstrip() for text in written}
+    is_pairs, is_chat = "chosen" in dataset.column_names, "messages" in dataset.column_names
+    base = {"sequence_len": 4096, "train_on_inputs": False, "chat_template": "tokenizer_default"}
+    if is_pairs:
+        mapping = {"type": "chat_template.default"} if is_chat else {
+            "type": {"field_prompt": "prompt", "field_chosen": "chosen", "field_rejected": "rejected", "prompt_format": "{prompt}",
+                     "chosen_format": "{chosen}", "rejected_format": "{rejected}"}}
+        cfg = DictDefault({**base, "rl": "dpo", "datasets": [mapping]})
+        transform = dpo_chat.default(cfg)[0] if is_chat else user_defined.default(cfg)
+        for row in dataset:
+            read = transform(dict(row), tokenizer=tokenizer) if is_chat else transform(dict(row))
+            assert read["prompt"] and read["chosen"] != read["rejected"], (name, read)
+            for side in ("chosen", "rejected"):
+                assert read[side].rstrip() in texts, (name, side, read[side])
+        return len(dataset)
+    if is_chat:
+        strategy = chat_template.load(
+            tokenizer, DictDefault(base), {"type": "chat_template", "message_field_training": "train", "roles_to_train": []})
+    else:
+        strategy = input_output.load(tokenizer, DictDefault(base))
+    for row in dataset:
+        read = strategy.tokenize_prompt(dict(row))
+        trained = [token for token, label in zip(read["input_ids"], read["labels"]) if label != -100]
+        assert len(read["input_ids"]) == len(read["labels"]) and trained, name
+        # Each stretch of trained tokens is one turn of the model's.
+        for stretch in stretches(read["input_ids"], read["labels"]):
+            assert tokenizer.decode(stretch).rstrip() in texts, (name, tokenizer.decode(stretch))
+    return len(dataset)
+
+
+def stretches(tokens, labels):
+    found, inside = [], False
+    for token, label in zip(tokens, labels):
+        if label == -100:
+            inside = False
+            continue
+        if not inside:
+            found.append([])
+        inside = True
+        found[-1].append(token)
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--axolotl", type=Path)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--original", type=Path)
     given = parser.parse_args()
     keep = given.keep
+    if given.axolotl is not None:
+        sys.path.insert(0, str(given.axolotl))
     with tempfile.TemporaryDirectory() as temporary:
         folder = keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
@@ -299,6 +352,9 @@ def main():
                     elif layout == "axolotl":
                         rows = check_axolotl(tokenizer, dataset, name, written)
                         done = "held against what its strategies read"
+                        if given.axolotl is not None:
+                            rows = run_axolotl(tokenizer, dataset, name, written)
+                            done = "read by Axolotl's strategies"
                     elif command == "sft-gen":
                         rows = check_sft(folder, tokenizer, dataset, name, written)
                         done = "trained by SFTTrainer"
