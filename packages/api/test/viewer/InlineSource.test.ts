@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { gzipSync } from "node:zlib"
+import * as PackedPage from "../../src/PackedPage.ts"
 import * as InlineSource from "../../viewer/src/source/InlineSource.ts"
 import { SourceError } from "../../viewer/src/source/Source.ts"
 import type { RolloutRow, StaticData } from "../../viewer/src/source/Wire.ts"
@@ -69,6 +70,38 @@ describe("InlineSource", () => {
     assert.deepStrictEqual(await source.pieces("a", [7]), { 7: "x" })
     assert.deepStrictEqual((await source.rollout("a", "4")).group, group("four pears"))
     assert.deepStrictEqual(await source.environmentNames("a"), ["odd", "even"])
+  })
+
+  it("unpacks groups when they are looked at or searched", async () => {
+    const writer = PackedPage.writer()
+    const long = "a word ".repeat(1000)
+    const group = {
+      tokens: [[5, 6, 5]],
+      masks: [[-100, 6, 5]],
+      scores: [1],
+      messages: [[{ role: "user", content: `${long}tangerine` }]],
+      inference_logprobs: [[1, -0.5, -0.25]]
+    }
+    const packedGroup = {
+      ...group,
+      tokens: writer.tokens(group.tokens),
+      masks: writer.masks(group.masks, group.tokens),
+      messages: writer.texts(group.messages),
+      inference_logprobs: writer.decimals(group.inference_logprobs)
+    }
+    const { high, ids, low } = writer.take()
+    const page = {
+      title: "",
+      runs: [{ name: "a", rows: [row(1)], groups: { 1: packedGroup } }],
+      tables: writer.tables()
+    }
+    const columns = [ids, high, low].map((bytes) => gzipSync(bytes).toString("base64"))
+    const source = await InlineSource.open([packed(page), ...columns].join("\n"))
+    assert.deepStrictEqual((await source.rollout("a", "1")).group, group)
+    assert.lengthOf((await source.browse("a", { text: "tangerine" })).rows, 1)
+    assert.lengthOf((await source.browse("a", { text: "peach" })).rows, 0)
+    const problem = await InlineSource.open([packed(page), ...columns.slice(1)].join("\n")).catch(String)
+    assert.include(problem, "was it cut short?")
   })
 
   it("says of a page that was cut short what is wrong", async () => {

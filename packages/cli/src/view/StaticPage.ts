@@ -1,20 +1,18 @@
 /**
- * Saved groups in one HTML file that needs nothing else: the viewer's page with the groups in it, as base64 of gzipped JSON
- * (`StaticData` of the viewer). It opens from disk, without a network.
+ * Saved groups in one HTML file that needs nothing else: the viewer's page with the groups in it (`StaticData` of the viewer). It opens
+ * from disk, without a network.
  *
- * Numbers that are only looked at are rounded (logprobs and advantages to four digits). A page ends at a size that browsers still
- * open at once: what is beyond is counted and left out, in the order of the files. The file is whole or absent.
+ * The data are base64 of gzipped parts, a line each: the JSON, and the columns of numbers per token (`PackedPage`). Numbers that are
+ * only looked at are rounded: logprobs and advantages to three digits. A page ends at a size that browsers still open at once: what is
+ * beyond is counted and left out, in the order of the files. The file is whole or absent.
  */
+import * as PackedPage from "@atropos/api/PackedPage"
 import * as Payloads from "@atropos/api/Payloads"
 import * as RolloutText from "@atropos/api/RolloutText"
 import * as ViewerPage from "@atropos/api/ViewerPage"
 import { SavedGroup, ScoredGroup, type Tokenizer } from "@atropos/core"
-import * as NodeStream from "@effect/platform-node/NodeStream"
-import { Effect, FileSystem, Option, Path, Stream } from "effect"
+import { Effect, FileSystem, Option, Path, type Scope, Stream } from "effect"
 import type { PlatformError } from "effect/PlatformError"
-import { createWriteStream } from "node:fs"
-import { Transform } from "node:stream"
-import { pipeline } from "node:stream/promises"
 import { createGzip } from "node:zlib"
 import { CommandFailed, type Failure, UsageError } from "../Failure.ts"
 import * as FileReader from "./FileReader.ts"
@@ -54,25 +52,25 @@ const emptyData = /<script\b[^>]*\bid="atropos-data"[^>]*>(?=<\/script>)/
 const cannot = (what: string, file: string) => (cause: PlatformError) =>
   new CommandFailed({ message: `cannot ${what} ${file}: ${cause.message}`, cause })
 
-/** Four digits are more than a colour shows. */
+/** Three digits are more than a colour shows. */
 const rounded = (rows: ReadonlyArray<Float32Array> | undefined) =>
-  rows?.map((row) => Array.from(row, (value) => Number(value.toPrecision(4))))
+  rows?.map((row) => Array.from(row, (value) => Number(value.toPrecision(3))))
 
 const plain = (rows: ReadonlyArray<Int32Array>) => rows.map((row) => Array.from(row))
 
 /** A group as the page has it: what it lacks is left out. */
-const groupOf = (group: ScoredGroup.ScoredGroup) => ({
-  tokens: plain(group.tokens),
-  masks: plain(group.masks),
+const groupOf = (group: ScoredGroup.ScoredGroup, { decimals, masks, texts, tokens }: PackedPage.Writer) => ({
+  tokens: tokens(group.tokens),
+  masks: masks(group.masks, group.tokens),
   scores: Array.from(group.scores),
-  advantages: rounded(group.advantages),
-  ref_logprobs: rounded(group.refLogprobs),
-  messages: group.messages,
+  advantages: group.advantages && decimals(group.advantages),
+  ref_logprobs: group.refLogprobs && decimals(group.refLogprobs),
+  messages: texts(group.messages),
   generation_params: group.generationParams,
-  inference_logprobs: rounded(group.inferenceLogprobs),
+  inference_logprobs: group.inferenceLogprobs && decimals(group.inferenceLogprobs),
   overrides: group.overrides,
   group_overrides: group.groupOverrides,
-  images: group.images,
+  images: texts(group.images),
   env_id: group.envId,
   distill_token_ids: group.distillTokenIds?.map(plain),
   distill_logprobs: group.distillLogprobs?.map(rounded),
@@ -93,20 +91,40 @@ const rowOf = (id: string, group: ScoredGroup.ScoredGroup, createdAt: number) =>
   preview: RolloutText.ofMessages(group.messages).preview
 })
 
-/** Bytes as base64, cut at multiples of three. */
-const toBase64 = (): Transform => {
-  let rest: Buffer = Buffer.alloc(0)
-  return new Transform({
-    transform(chunk: Buffer, _, done) {
-      const bytes = Buffer.concat([rest, chunk])
-      const whole = bytes.length - (bytes.length % 3)
-      rest = bytes.subarray(whole)
-      done(null, bytes.subarray(0, whole).toString("base64"))
-    },
-    flush(done) {
-      done(null, rest.toString("base64"))
-    }
+/** Compresses what is written to it, and keeps it: a page has little room. */
+const compressor = Effect.fnUntraced(function* () {
+  const gzip = yield* Effect.acquireRelease(
+    Effect.sync(() => createGzip({ level: 9, memLevel: 9 })),
+    (gzip) => Effect.sync(() => gzip.destroy())
+  )
+  const chunks: Array<Buffer> = []
+  let bytes = 0
+  gzip.on("data", (chunk: Buffer) => {
+    chunks.push(chunk)
+    bytes += chunk.length
   })
+  return {
+    bytes: () => bytes,
+    write: (data: string | Uint8Array) =>
+      Effect.callback<void>((resume) => {
+        gzip.write(data, () => resume(Effect.void))
+      }),
+    /** All of it, in base64 and in pieces. */
+    end: Stream.unwrap(
+      Effect.callback<Stream.Stream<string>>((resume) => {
+        gzip.on("end", () => resume(Effect.succeed(inBase64(Buffer.concat(chunks)))))
+        gzip.end()
+      })
+    )
+  }
+})
+
+/** Cut at multiples of three. */
+const inBase64 = (bytes: Buffer): Stream.Stream<string> => {
+  const piece = 3 * 2 ** 18
+  return Stream.fromIterable(Array.from({ length: Math.ceil(bytes.length / piece) }, (_, index) => index * piece)).pipe(
+    Stream.map((from) => bytes.subarray(from, from + piece).toString("base64"))
+  )
 }
 
 /** The built page, in two parts, between which the data belong. */
@@ -144,7 +162,7 @@ const mayWrite = Effect.fnUntraced(function* (out: string) {
 /** Writes the page. */
 export const write = Effect.fn("StaticPage.write")(function* (
   options: PageOptions
-): Effect.fn.Return<WrittenPage, Failure, FileSystem.FileSystem | Path.Path> {
+): Effect.fn.Return<WrittenPage, Failure, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const { files, onFault, onNote, out, title, tokenizer } = options
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -155,11 +173,10 @@ export const write = Effect.fn("StaticPage.write")(function* (
     .pipe(Effect.mapError(cannot("make the folder of", out)))
   const names = FileReader.runNames(files)
   const unknownFields = SavedGroup.unknownFields()
-  const gzip = createGzip({ level: 9 })
-  let compressed = 0
-  gzip.on("data", (chunk: Buffer) => {
-    compressed += chunk.length
-  })
+  const packing = PackedPage.writer()
+  const [json, ids, high, low] = yield* Effect.all([compressor(), compressor(), compressor(), compressor()])
+  const parts = [json, ids, high, low]
+  const compressed = () => parts.reduce((sum, { bytes }) => sum + bytes(), 0)
   let groups = 0
   let leftOut = 0
 
@@ -174,83 +191,72 @@ export const write = Effect.fn("StaticPage.write")(function* (
         const used = new Set<number>()
         const body = SavedGroup.read(file).pipe(
           Stream.mapError(({ message }) => new UsageError({ message })),
-          Stream.mapEffect((entry) => {
-            if (entry._tag === "Fault") {
-              return Effect.as(onFault(`${file}, line ${entry.line}: ${entry.problem}`), "")
-            }
-            if (compressed > room) {
-              leftOut++
-              return Effect.succeed("")
-            }
-            const id = String(entry.line)
-            for (const row of entry.group.tokens) for (const token of row) used.add(token)
-            rows.push(rowOf(id, entry.group, createdAt))
-            groups++
-            const separator = rows.length === 1 ? "" : ","
-            const text = `${separator}"${id}":${JSON.stringify(groupOf(entry.group))}`
-            const note = unknownFields(file, entry)
-            return note === undefined ? Effect.succeed(text) : Effect.as(onNote(note), text)
-          })
+          Stream.mapEffect(
+            Effect.fnUntraced(function* (entry) {
+              if (entry._tag === "Fault") {
+                yield* onFault(`${file}, line ${entry.line}: ${entry.problem}`)
+                return ""
+              }
+              if (compressed() > room) {
+                leftOut++
+                return ""
+              }
+              const id = String(entry.line)
+              for (const row of entry.group.tokens) for (const token of row) used.add(token)
+              rows.push(rowOf(id, entry.group, createdAt))
+              groups++
+              const separator = rows.length === 1 ? "" : ","
+              const text = `${separator}"${id}":${JSON.stringify(groupOf(entry.group, packing))}`
+              const columns = packing.take()
+              yield* Effect.all([ids.write(columns.ids), high.write(columns.high), low.write(columns.low)], {
+                concurrency: "unbounded"
+              })
+              const note = unknownFields(file, entry)
+              if (note !== undefined) yield* onNote(note)
+              return text
+            })
+          )
         )
         const end = Stream.suspend(() => {
           const pieces = Option.match(tokenizer, {
             onNone: () => ({}),
             onSome: ({ decode }) => Object.fromEntries([...used].map((id) => [id, decode([id])]))
           })
-          return Stream.succeed(`},"rows":${JSON.stringify(rows)},"pieces":${JSON.stringify(pieces)}}`)
+          // Newest first, as the service has them.
+          return Stream.succeed(`},"rows":${JSON.stringify(rows.toReversed())},"pieces":${JSON.stringify(pieces)}}`)
         })
         const start = `${index === 0 ? "" : ","}{"name":${JSON.stringify(names[index])},"groups":{`
         return Stream.concat(Stream.concat(Stream.succeed(start), body), end)
       })
     )
-  const json = Stream.fromIterable(files.entries()).pipe(
+  yield* Stream.fromIterable(files.entries()).pipe(
     Stream.flatMap(([index, file]) => runOf(file, index)),
     (runs) => Stream.concat(Stream.succeed(`{"title":${JSON.stringify(title)},"runs":[`), runs),
-    (runs) => Stream.concat(runs, Stream.succeed("]}"))
+    (runs) =>
+      Stream.concat(
+        runs,
+        Stream.suspend(() => endOf(packing.tables()))
+      ),
+    Stream.runForEach(json.write)
   )
 
   const unfinished = `${out}.new`
-  // A stream that fails destroys the pipeline with its error: that one is told, not the pipeline's.
-  let failure: Failure | undefined
-  const readable = yield* NodeStream.toReadable(
-    json.pipe(
-      Stream.tapError((error) =>
-        Effect.sync(() => {
-          failure = error
-        })
-      )
-    )
+  const lines = Stream.fromIterable(parts).pipe(Stream.flatMap(({ end }) => Stream.concat(end, Stream.succeed("\n"))))
+  yield* Stream.concat(Stream.succeed(before), Stream.concat(lines, Stream.succeed(after))).pipe(
+    Stream.encodeText,
+    Stream.run(fs.sink(unfinished)),
+    Effect.mapError(cannot("write", out)),
+    Effect.onError(() => Effect.ignore(fs.remove(unfinished, { force: true })))
   )
-  yield* Effect.tryPromise({
-    try: (signal) =>
-      pipeline(readable, gzip, toBase64(), wrapped(before, after), createWriteStream(unfinished), { signal }),
-    catch: (cause) =>
-      failure ??
-      new CommandFailed({
-        message: `cannot write ${out}: ${cause instanceof Error ? cause.message : String(cause)}`,
-        cause
-      })
-  }).pipe(Effect.onError(() => Effect.ignore(fs.remove(unfinished, { force: true }))))
   yield* fs.rename(unfinished, out).pipe(Effect.mapError(cannot("write", out)))
   const { size } = yield* fs.stat(out).pipe(Effect.mapError(cannot("look at", out)))
   return { path: out, bytes: Number(size), groups, leftOut }
-})
+}, Effect.scoped)
 
-/** Puts a text before and one behind what comes. */
-const wrapped = (before: string, after: string): Transform => {
-  let hasBegun = false
-  const begin = (transform: Transform): void => {
-    if (!hasBegun) transform.push(before)
-    hasBegun = true
-  }
-  return new Transform({
-    transform(chunk: Buffer, _, done) {
-      begin(this)
-      done(null, chunk)
-    },
-    flush(done) {
-      begin(this)
-      done(null, after)
-    }
-  })
-}
+/** What the groups refer to, text by text: together they are long. */
+const endOf = ({ ids, texts }: PackedPage.Tables): Stream.Stream<string> =>
+  Stream.fromIterable(texts.entries()).pipe(
+    Stream.map(([index, text]) => `${index === 0 ? "" : ","}${JSON.stringify(text)}`),
+    (texts) => Stream.concat(Stream.succeed(`],"tables":{"ids":${JSON.stringify(ids)},"texts":[`), texts),
+    (all) => Stream.concat(all, Stream.succeed("]}}"))
+  )

@@ -1,5 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
+import * as PackedPage from "@atropos/api/PackedPage"
 import * as ViewerPage from "@atropos/api/ViewerPage"
 import { Tokenizer, WireGroup } from "@atropos/core"
 import { Effect, FileSystem, Option, type Scope } from "effect"
@@ -11,9 +12,16 @@ import * as SampleGroups from "../sets/SampleGroups.ts"
 const template =
   '<!doctype html><title>viewer</title><script id="atropos-data" type="application/octet-stream"></script><p>ü$&</p>'
 
+/** What a page carries, its groups unpacked. */
 const dataOf = (html: string) => {
-  const base64 = /id="atropos-data"[^>]*>([^<]*)</.exec(html)?.[1] ?? ""
-  return JSON.parse(gunzipSync(Buffer.from(base64, "base64")).toString())
+  const carried = /id="atropos-data"[^>]*>([^<]*)</.exec(html)?.[1] ?? ""
+  const parts = carried.trim().split("\n")
+  const [json, ids, high, low] = parts.map((part) => gunzipSync(Buffer.from(part, "base64")))
+  assert.lengthOf(parts, 4)
+  const data = JSON.parse(json!.toString())
+  const unpack = PackedPage.reader(data.tables, { ids: ids!, high: high!, low: low! })
+  for (const { groups } of data.runs) for (const id of Object.keys(groups)) groups[id] = unpack(groups[id])
+  return data
 }
 
 const write = Effect.fnUntraced(function* (
@@ -57,8 +65,12 @@ describe("a page of saved groups", () => {
         ["a", "b-c"]
       )
       const [run] = data.runs
-      assert.deepInclude(run.rows[1], { id: "2", scores: [1, 0.5, 0, -1], preview: "What is 1 + 1?", sequences: 4 })
-      assert.deepInclude(run.groups["2"], JSON.parse(JSON.stringify({ scores: [1, 0.5, 0, -1] })))
+      assert.deepStrictEqual(
+        run.rows.map(({ id }: { readonly id: string }) => id),
+        ["2", "1"]
+      )
+      assert.deepInclude(run.rows[0], { id: "2", scores: [1, 0.5, 0, -1], preview: "What is 1 + 1?", sequences: 4 })
+      assert.deepStrictEqual(run.groups["2"].scores, [1, 0.5, 0, -1])
       const group = JSON.parse(SampleGroups.lines(1, 1))
       for (const key of ["tokens", "masks", "messages"]) assert.deepStrictEqual(run.groups["2"][key], group[key])
       assert.strictEqual(run.pieces["257"], "<|im_start|>")
@@ -81,7 +93,7 @@ describe("a page of saved groups", () => {
         faults[1] ?? "",
         /a\.jsonl, line 2: a group has no field seed, ignored .*it has tokens, masks, scores/
       )
-      assert.strictEqual(dataOf(html).runs[0].groups["2"].inference_logprobs[0][0], -0.1235)
+      assert.strictEqual(dataOf(html).runs[0].groups["2"].inference_logprobs[0][0], -0.123)
     })
   )
 

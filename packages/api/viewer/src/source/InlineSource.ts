@@ -1,8 +1,10 @@
 /**
- * A saved page as a source: everything is in `#atropos-data`, as base64 of gzipped JSON (`StaticData`); no network is needed.
+ * A saved page as a source: everything is in `#atropos-data` (`StaticData`); no network is needed. Groups are unpacked when they are
+ * looked at.
  *
  * Filters mean what they mean in the service.
  */
+import * as PackedPage from "../../../src/PackedPage.ts"
 import * as RolloutText from "../../../src/RolloutText.ts"
 import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
@@ -10,11 +12,12 @@ import type * as Wire from "./Wire.ts"
 /** Reads what a writer put into the page. */
 export const open = async (base64: string): Promise<Source> => {
   try {
-    const json = await new Response(
-      new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream("gzip"))
-    ).text()
+    const [json, ids, high, low] = await Promise.all(base64.trim().split(/\s+/).map(unzipped))
     // Writers of saved pages are our own commands; groups are checked where they are read.
-    return make(JSON.parse(json) as Wire.StaticData)
+    const data = JSON.parse(new TextDecoder().decode(json)) as Wire.StaticData
+    if (data.tables === undefined) return make(data)
+    if (ids === undefined || high === undefined || low === undefined) throw new Error("there are columns missing")
+    return make(data, PackedPage.reader(data.tables, { ids, high, low }))
   } catch (cause) {
     throw new SourceError(
       "failed",
@@ -25,7 +28,8 @@ export const open = async (base64: string): Promise<Source> => {
 
 type StaticRun = Wire.StaticData["runs"][number]
 
-export const make = (data: Wire.StaticData): Source => {
+/** `unpack` gives a group as it was before it was packed. */
+export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown = (group) => group): Source => {
   const runs = new Map(data.runs.map((run) => [run.name, run]))
   const texts = new Map<string, RolloutText.GroupText>()
 
@@ -40,8 +44,8 @@ export const make = (data: Wire.StaticData): Source => {
     const known = texts.get(key)
     if (known !== undefined) return known
     const group = run.groups[id]
-    const chats = typeof group === "object" && group !== null && "messages" in group ? group.messages : undefined
-    const text = RolloutText.ofMessages(chats)
+    // Without the numbers, which nobody searches.
+    const text = RolloutText.ofMessages(messagesOf(unpack({ messages: messagesOf(group) })))
     texts.set(key, text)
     return text
   }
@@ -89,7 +93,7 @@ export const make = (data: Wire.StaticData): Source => {
       const run = find(name)
       const row = run.rows.find((row) => row.id === id)
       if (row === undefined) throw new SourceError("not-found", `This page has no group ${id} of the run “${name}”.`)
-      return { ...row, group: run.groups[id] }
+      return { ...row, group: unpack(run.groups[id]) }
     },
     pieces: async (name) => find(name).pieces ?? {},
     metrics: async (name, { after, from_step = -Infinity, source }) => {
@@ -117,6 +121,14 @@ const mean = (scores: ReadonlyArray<number>): number | null =>
 /** Whether a value lies between the bounds that are given; an unknown one does where there are none. */
 const isWithin = (value: number | null, from: number | undefined, to: number | undefined): boolean =>
   (from === undefined || (value !== null && value >= from)) && (to === undefined || (value !== null && value <= to))
+
+const messagesOf = (group: unknown): unknown =>
+  typeof group === "object" && group !== null && "messages" in group ? group.messages : undefined
+
+const unzipped = async (base64: string): Promise<Uint8Array> =>
+  new Uint8Array(
+    await new Response(new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer()
+  )
 
 /** A loop, since pages hold megabytes. */
 const bytesOf = (base64: string): Uint8Array<ArrayBuffer> => {

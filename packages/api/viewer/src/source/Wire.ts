@@ -3,6 +3,7 @@
  *
  * The service's definitions are in `packages/core/src/TrajectoryApiSchema.ts`; a saved page (`StaticData`) carries the same rows.
  */
+import type * as PackedPage from "../../../src/PackedPage.ts"
 
 /** A training run. */
 export interface Run {
@@ -166,7 +167,10 @@ export interface QueueSummary {
   }>
 }
 
-/** What a saved page carries: base64 of gzipped JSON in `#atropos-data`. */
+/**
+ * What a saved page carries in `#atropos-data`: lines of base64 of gzipped parts. The first is this as JSON; where the groups are packed
+ * (`PackedPage`), the columns `ids`, `high` and `low` follow.
+ */
 export interface StaticData {
   readonly title: string
   readonly runs: ReadonlyArray<{
@@ -176,4 +180,5 @@ export interface StaticData {
     readonly pieces?: Pieces
     readonly metrics?: ReadonlyArray<MetricsRow>
   }>
+  readonly tables?: PackedPage.Tables
 }
