@@ -50,15 +50,8 @@ const shorten = (content: string, tokenizer: TokenizerShape, maxTokens: number):
   return shortened === "" ? "" : `... ${shortened}`
 }
 
-const think = { opening: /<think>/gi, closing: /<\/think>/gi, inside: /<think>(.*?)<\/think>/is }
-const formats = [
-  think,
-  {
-    opening: /<\|start_of_scratchpad\|>/g,
-    closing: /<\|end_of_scratchpad\|>/g,
-    inside: /<\|start_of_scratchpad\|>(.*?)<\|end_of_scratchpad\|>/s
-  }
-]
+const think = { opening: /<think>/gi, closing: /<\/think>/gi }
+const formats = [think, { opening: /<\|start_of_scratchpad\|>/g, closing: /<\|end_of_scratchpad\|>/g }]
 
 /** Whether there is exactly one opening and one closing tag of a kind, and what stands after the closing one (else the whole text). */
 export const validate = (text: string): { readonly isValid: boolean; readonly content: string } => {
@@ -74,11 +67,45 @@ export const validate = (text: string): { readonly isValid: boolean; readonly co
 
 /** What stands in the first closed reasoning block. */
 export const inside = (text: string): string | undefined => {
-  for (const format of formats) {
-    const match = format.inside.exec(text)
-    if (match !== null) return match[1]?.trim()
+  for (const { closing, opening } of formats) {
+    const opened = first(opening, text, 0)
+    const closed = opened && first(closing, text, opened.to)
+    if (opened && closed) return text.slice(opened.to, closed.from).trim()
   }
   return undefined
+}
+
+interface Place {
+  readonly from: number
+  readonly to: number
+}
+
+/** The first place from `at` on that a pattern (a global one) fits. */
+const first = (pattern: RegExp, text: string, at: number): Place | undefined => {
+  const own = new RegExp(pattern)
+  own.lastIndex = at
+  const found = own.exec(text)
+  return found === null ? undefined : { from: found.index, to: found.index + found[0].length }
+}
+
+/**
+ * What a text says to its reader: without its think blocks, without what stands behind an opening tag that is never closed (thinking that
+ * was cut off), and without what stands before a closing tag that was never opened (the prompt opened it). Takes time linear in the text.
+ */
+export const spoken = (text: string): string => {
+  const parts: Array<string> = []
+  let from = 0
+  let isThinking = false
+  for (const { 0: tag, index } of text.matchAll(/<\/?think>/gi)) {
+    const isClosing = tag.startsWith("</")
+    if (!isClosing && !isThinking) parts.push(text.slice(from, index))
+    // What came before was thinking too.
+    if (isClosing && !isThinking) parts.length = 0
+    isThinking = !isClosing
+    from = index + tag.length
+  }
+  if (!isThinking) parts.push(text.slice(from))
+  return parts.join("")
 }
 
 /**
@@ -97,8 +124,14 @@ const afterOnlyBlock = (text: string): string | undefined => {
   return opened.index < closed.index ? text.slice(closed.index + closed[0].length).trim() : undefined
 }
 
-/** What stands in the only `<answer>` tag after the first think block, trimmed; undefined where there is none, or more than one. */
+const opensAnswer = /<answer>/gi
+const closesAnswer = /<\/answer>/gi
+
+/** What stands in the only `<answer>` tag outside of thinking (`spoken`), trimmed; undefined where there is none, or more than one. */
 export const taggedAnswer = (text: string): string | undefined => {
-  const found = Array.from(strip(text).matchAll(/<answer>([\s\S]*?)<\/answer>/gi))
-  return found.length === 1 ? found[0]![1]!.trim() : undefined
+  const said = spoken(text)
+  const opened = first(opensAnswer, said, 0)
+  const closed = opened && first(closesAnswer, said, opened.to)
+  if (!opened || !closed || first(opensAnswer, said, opened.to)) return undefined
+  return said.slice(opened.to, closed.from).trim()
 }

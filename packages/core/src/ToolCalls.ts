@@ -8,6 +8,7 @@
  * original's tool_call_translator.py and tool_call_parser.py.
  */
 import { Effect, Option, Random, Schema } from "effect"
+import * as Nesting from "./internal/Nesting.ts"
 import type { Message, ToolCall } from "./Message.ts"
 import { text as textOf } from "./Message.ts"
 import type { FinishReason } from "./Trajectory.ts"
@@ -27,8 +28,20 @@ export interface Translator {
   readonly toText: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
 }
 
-const block = /<tool_call>(.*?)<\/tool_call>/gs
 const start = "<tool_call>"
+const end = "</tool_call>"
+
+/** What stands in each closed call, in time linear in the text. */
+const blocksOf = (text: string): ReadonlyArray<string> => {
+  const blocks: Array<string> = []
+  for (let from = text.indexOf(start); from !== -1;) {
+    const to = text.indexOf(end, from + start.length)
+    if (to === -1) break
+    blocks.push(text.slice(from + start.length, to))
+    from = text.indexOf(start, to + end.length)
+  }
+  return blocks
+}
 
 /** A translator with an empty memory; it belongs to one session. */
 export const makeTranslator = (): Translator => {
@@ -70,20 +83,21 @@ export const writeCalls = (message: Message): string =>
 
 const letters = (integer: number): string => Math.abs(integer).toString(36)
 
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const decodeAnyJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+/** What recursion over it would not survive is no JSON here. */
+const decodeJson = (json: string): Option.Option<unknown> =>
+  Nesting.isDeep(json) ? Option.none() : decodeAnyJson(json)
+
 const WrittenCall = Schema.Struct({ name: Schema.NonEmptyString, arguments: Schema.Unknown })
 const decodeCall = Schema.decodeUnknownOption(WrittenCall)
 
 /** All calls, or none where one of them is malformed. */
 const readCalls = (text: string): ReadonlyArray<Call> => {
-  const calls: Array<Call> = []
-  let closed = 0
-  for (const [, json = ""] of text.matchAll(block)) {
-    closed++
-    const call = Option.flatMap(decodeJson(json), decodeCall)
-    if (Option.isSome(call)) calls.push(call.value)
-  }
-  return calls.length === closed && text.split(start).length - 1 === closed ? calls : []
+  const blocks = blocksOf(text)
+  if (text.split(start).length - 1 !== blocks.length) return []
+  const calls = blocks.flatMap((json) => Option.toArray(Option.flatMap(decodeJson(json), decodeCall)))
+  return calls.length === blocks.length ? calls : []
 }
 
 /** A call by its name and arguments. */
@@ -94,13 +108,11 @@ export interface Call {
 
 /** All calls of a completion that can be read, in order; what is malformed or not closed is passed over. */
 export const callsOf = (text: string): ReadonlyArray<Call> =>
-  Array.from(text.matchAll(block)).flatMap(([, json = ""]) =>
-    Option.toArray(Option.flatMap(decodeJson(escapeControls(json)), decodeCall))
-  )
+  blocksOf(text).flatMap((json) => Option.toArray(Option.flatMap(decodeJson(escapeControls(json)), decodeCall)))
 
 /** A call as a model writes it. */
 export const writeCall = ({ arguments: value, name }: Call): string =>
-  `${start}${writeJson({ name, arguments: value })}</tool_call>`
+  `${start}${writeJson({ name, arguments: value })}${end}`
 
 /**
  * Whether a call does what an expected one does: the same name, and every expected argument with an equal value. Further arguments
@@ -196,11 +208,22 @@ const firstTagged = (text: string, tags: ReadonlyArray<string>): string | undefi
   return undefined
 }
 
-/** Models write raw line breaks and tabs inside strings; outside of strings they mean nothing. */
-const escapeControls = (json: string): string =>
-  json.replaceAll(/"(?:[^"\\]|\\.)*"/gs, (literal) =>
-    literal.replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`)
-  )
+const control = /\p{Cc}/u
+
+/** Models write raw line breaks and tabs inside strings; outside of strings they mean nothing. Linear in the text. */
+const escapeControls = (json: string): string => {
+  if (!control.test(json)) return json
+  let escaped = ""
+  let isInString = false
+  for (let at = 0; at < json.length; at++) {
+    const one = json[at]!
+    if (one === '"') isInString = !isInString
+    escaped += isInString && control.test(one) ? `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}` : one
+    // What is escaped ends no string; a raw control character behind a backslash is looked at by itself.
+    if (isInString && one === "\\" && at + 1 < json.length && !control.test(json[at + 1]!)) escaped += json[++at]!
+  }
+  return escaped
+}
 
 const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value)

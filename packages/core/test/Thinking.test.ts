@@ -28,3 +28,46 @@ describe("Thinking.answer", () => {
     })
   }
 })
+
+describe("Thinking.spoken", () => {
+  const cases: ReadonlyArray<readonly [text: string, spoken: string]> = [
+    ["B", "B"],
+    ["a <think>so</think>B", "a B"],
+    ["<THINK>so</Think>B", "B"],
+    ["<think>a</think>B<think>c</think>D", "BD"],
+    // Thinking that was cut off.
+    ["A<think>B", "A"],
+    ["<think>a</think>B<think>c", "B"],
+    // The prompt opened it.
+    ["so</think>B", "B"],
+    ["a<think>b</think>c</think>D", "D"],
+    ["<think><think>a</think>B", "B"]
+  ]
+  for (const [text, spoken] of cases) {
+    it(`is ${JSON.stringify(spoken)} of ${JSON.stringify(text)}`, () =>
+      assert.strictEqual(Thinking.spoken(text), spoken))
+  }
+})
+
+describe("Thinking.taggedAnswer", () => {
+  const cases: ReadonlyArray<readonly [text: string, answer: string | undefined]> = [
+    ["It is <answer> 5 </answer>.", "5"],
+    ["<ANSWER>5</Answer>", "5"],
+    ["<think><answer>4</answer></think><answer>5</answer>", "5"],
+    ["perhaps <answer>4</answer></think><answer>5</answer>", "5"],
+    ["<think>a</think><think><answer>4</answer></think><answer>5</answer>", "5"],
+    ["<answer></answer>", ""],
+    ["5", undefined],
+    ["<answer>5", undefined],
+    ["</answer>5<answer>", undefined],
+    ["<answer>4</answer><answer>5</answer>", undefined],
+    ["<answer>4<answer>5</answer>", undefined],
+    ["<think>so <answer>5</answer>", undefined],
+    ["<think>so</think><think><answer>5</answer></think>", undefined]
+  ]
+  for (const [text, answer] of cases) {
+    it(`finds ${answer === undefined ? "none" : JSON.stringify(answer)} in ${JSON.stringify(text)}`, () => {
+      assert.strictEqual(Thinking.taggedAnswer(text), answer)
+    })
+  }
+})

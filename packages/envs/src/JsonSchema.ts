@@ -41,10 +41,17 @@ const thinkFirst = "Think between <think> and </think> first. "
 const promptOf = ({ request, schema }: Item, thinking: boolean): string =>
   `${request}\n\nThe JSON schema:\n\n${schema}\n\n${thinking ? thinkFirst : ""}Answer with the JSON value and nothing else.`
 
-const fence = /^```(?:json)?\s*\n([^]*)\n\s*```$/i
+const opens = /^```(?:json)?[^\S\n]*\n/i
+const closes = "```"
 
 /** The JSON value of an answer, as a text: without the fence around it. */
-const valueOf = (answer: string): string => fence.exec(answer.trim())?.[1] ?? answer.trim()
+const valueOf = (answer: string): string => {
+  const given = answer.trim()
+  const opened = opens.exec(given)?.[0].length
+  return opened === undefined || given.length < opened + closes.length || !given.endsWith(closes)
+    ? given
+    : given.slice(opened, -closes.length).trim()
+}
 
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
 

@@ -50,7 +50,7 @@ export interface Item {
 
 /** Whether an answer makes the expected calls. */
 export const isRight = (expected: ReadonlyArray<ToolCalls.Call>, completion: string, thinking: boolean): boolean => {
-  const answer = thinking ? Thinking.answer(completion) : Thinking.strip(completion)
+  const answer = thinking ? Thinking.answer(completion) : Thinking.spoken(completion)
   return answer !== undefined && expected.length > 0 && ToolCalls.matchOneToOne(expected, ToolCalls.callsOf(answer))
 }
 

@@ -139,7 +139,13 @@ describe("Problem.programOf", () => {
     ["does not look into the thinking", "<think>```python\na = 1\n```</think>no", undefined],
     ["takes a reply that is a program", "def f():\n    return 1", "def f():\n    return 1"],
     ["takes no other language for Python", "```javascript\nlet a\n```", undefined],
-    ["takes no words for a program", "The answer is 7.", undefined]
+    ["takes no words for a program", "The answer is 7.", undefined],
+    ["takes a block behind words", "Here: ```python\na = 1\n```", "a = 1"],
+    ["takes a block in a longer fence", "````python\na = 1\n````", "a = 1"],
+    ["takes no code within a line for a block", "Call ```f()``` then:\n```python\na = 1\n```", "a = 1"],
+    ["leaves a fence within a line of the program in it", "```python\na = '```'\nb = 2\n```", "a = '```'\nb = 2"],
+    ["does not look into thinking that was cut off", "<think>```python\na = 1\n```", undefined],
+    ["is not stalled by fences without end", `${"```".repeat(50_000)}x`, undefined]
   ]
   it.each(cases)("%s", (_, reply, program) => assert.strictEqual(Problem.programOf(reply), program))
 })

@@ -2,6 +2,7 @@
 import { Effect, Random } from "effect"
 
 const pieces = [
+  "<think></think>",
   "\\boxed{",
   "}",
   "{",
@@ -11,6 +12,13 @@ const pieces = [
   "answer is",
   "<think>",
   "</think>",
+  "<answer>",
+  "</answer>",
+  '<tool_call>{"name": "',
+  "</tool_call>",
+  "```",
+  '"',
+  "\\",
   "####",
   "|",
   "-",
@@ -29,8 +37,7 @@ const pieces = [
   "\u202e"
 ]
 
-/** The same every time. */
-export const fixed: ReadonlyArray<string> = [
+const malformed: ReadonlyArray<string> = [
   "",
   " \n\t",
   "\u0000",
@@ -54,8 +61,22 @@ export const fixed: ReadonlyArray<string> = [
   '{"a":'.repeat(2_000),
   "**".repeat(10_000),
   "The answer is ".repeat(2_000),
-  "constructor __proto__ toString"
+  "constructor __proto__ toString",
+  "\n".repeat(50_000),
+  "\n    ".repeat(10_000),
+  "```".repeat(15_000),
+  `\`\`\`json\n${"\n".repeat(30_000)}`,
+  "<answer>".repeat(10_000),
+  `<answer>${"a".repeat(50_000)}</answer>`,
+  `<answer>${" 1,000,".repeat(10_000)}</answer>`,
+  "<tool_call>".repeat(10_000),
+  `<tool_call>${'"\\'.repeat(20_000)}</tool_call>`,
+  `<tool_call>{"name": "a", "arguments": {"a": ${"[".repeat(40_000)}${"]".repeat(40_000)}}}</tool_call>`,
+  `\\boxed{${" ".repeat(40_000)}}`
 ]
+
+/** The same every time; each also behind a think block, where graders look that want one. */
+export const fixed: ReadonlyArray<string> = malformed.flatMap((text) => [text, `<think></think>${text}`])
 
 /** Random texts of pieces that parsers stumble over. */
 export const random = Effect.fn("Hostile.random")(function* (count: number) {

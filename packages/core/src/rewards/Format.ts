@@ -15,13 +15,14 @@ export const format = ({
   readonly requireAllTags?: boolean
   readonly caseSensitive?: boolean
 } = {}): Reward.Reward => {
-  const patterns = preferredTags.map((tag) => {
-    const name = RegExp.escape(tag)
-    return new RegExp(`<${name}>.*?</${name}>`, caseSensitive ? "s" : "is")
-  })
+  const fold = (text: string): string => (caseSensitive ? text : text.toLowerCase())
   return Reward.make("format", (completion) => {
-    const found = (pattern: RegExp) => pattern.test(completion)
-    return (requireAllTags ? patterns.every(found) : patterns.some(found)) ? 1 : 0
+    const text = fold(completion)
+    const encloses = (tag: string): boolean => {
+      const start = text.indexOf(fold(`<${tag}>`))
+      return start !== -1 && text.includes(fold(`</${tag}>`), start + tag.length + 2)
+    }
+    return (requireAllTags ? preferredTags.every(encloses) : preferredTags.some(encloses)) ? 1 : 0
   })
 }
 
@@ -32,17 +33,22 @@ export interface Reasoned {
   readonly hasSeveralBlocks: boolean
 }
 
-const thinkBlock = /<think>.*?<\/think>/gs
-const thinkThenResponse = /<think>\s*(.*?)\s*<\/think>\s*(.*)/s
+const open = "<think>"
+const close = "</think>"
 
 export const splitReasoning = (completion: string): Reasoned => {
-  if ((completion.match(thinkBlock) ?? []).length > 1) {
-    return { thinking: "", response: completion, hasSeveralBlocks: true }
+  const none = (hasSeveralBlocks: boolean): Reasoned => ({ thinking: "", response: completion, hasSeveralBlocks })
+  const start = completion.indexOf(open)
+  const end = start === -1 ? -1 : completion.indexOf(close, start + open.length)
+  if (end === -1) return none(false)
+  const after = end + close.length
+  const next = completion.indexOf(open, after)
+  if (next !== -1 && completion.includes(close, next + open.length)) return none(true)
+  return {
+    thinking: completion.slice(start + open.length, end).trim(),
+    response: completion.slice(after).trim(),
+    hasSeveralBlocks: false
   }
-  const match = thinkThenResponse.exec(completion)
-  return match === null
-    ? { thinking: "", response: completion, hasSeveralBlocks: false }
-    : { thinking: match[1]!.trim(), response: match[2]!.trim(), hasSeveralBlocks: false }
 }
 
 /** `rewardValue` if there is exactly one think block with something in it and something after it. */
@@ -52,8 +58,9 @@ export const formatReasoning = ({ rewardValue = 0.5 }: { readonly rewardValue?: 
     return thinking !== "" && response !== "" && !hasSeveralBlocks ? rewardValue : 0
   })
 
-const crosswordPattern = /\d+-(?:Across|Down):\s+[A-Z\s]+/i
-const crosswordAnswer = /\d+-(?:Across|Down):\s+([^\s,]+)/gi
+// One digit before the dash says the same as many, and takes no second look at each of them.
+const crosswordPattern = /\d-(?:Across|Down):\s[A-Z\s]/i
+const crosswordAnswer = /\d-(?:Across|Down):\s+([^\s,]+)/gi
 const lettersOnly = /^[a-z]+$/i
 
 /**

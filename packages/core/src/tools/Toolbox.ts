@@ -6,6 +6,7 @@
  * in the middle and say so.
  */
 import { Duration, Effect, Result, Schema } from "effect"
+import * as Nesting from "../internal/Nesting.ts"
 import type { Message, ToolCall } from "../Message.ts"
 import { definition, type Tool, ToolError } from "./Tool.ts"
 
@@ -46,7 +47,9 @@ export const make = <E, R>(tools: ReadonlyArray<Tool<E, R>>, options: Options = 
       return refuse(`there is no tool ${call.function.name}; there are: ${Array.from(byName.keys()).join(", ")}`)
     }
     // Some servers write no arguments as an empty text.
-    return decodeArguments(call.function.arguments || "{}").pipe(
+    const given = call.function.arguments || "{}"
+    if (Nesting.isDeep(given)) return refuse(`the arguments of ${tool.name} are nested too deep`)
+    return decodeArguments(given).pipe(
       Effect.mapError(() => new ToolError({ message: `the arguments of ${tool.name} are not JSON` })),
       Effect.flatMap(tool.run),
       Effect.timeoutOrElse({

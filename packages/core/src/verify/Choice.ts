@@ -75,7 +75,7 @@ const fromTag = (answer: string, labels: ReadonlyArray<string>, texts: ReadonlyA
 const announcements = (label: string): ReadonlyArray<readonly [method: Method, pattern: RegExp]> => {
   const choice = `[\\s*"'(\\[{$]{0,4}(?:option|choice)?[\\s*"'(\\[{$]{0,4}(${label})(?![\\w'’])`
   return [
-    ["boxed", new RegExp(`\\\\boxed\\{\\s*(?:\\\\text\\w*\\{)?\\s*\\(?(${label})(?![\\w'’])`, "g")],
+    ["boxed", new RegExp(`\\\\boxed\\{\\s{0,9}(?:\\\\text\\w{0,9}\\{)?\\s{0,9}\\(?(${label})(?![\\w'’])`, "g")],
     [
       "finalAnswer",
       new RegExp(`\\b(?:final|correct) (?:answer|choice|option)[\\s*]{0,4}(?:is|:)[\\s:]{0,3}${choice}`, "gi")

@@ -85,15 +85,42 @@ const endOfStatement = (program: string, from: number): number => {
   return program.length
 }
 
-const fenced = /```[ \t]*([\w+-]*)[^\n]*\n([^]*?)(?:\n[ \t]*```|$)/g
+const fence = /^[ \t]*`{3,}[ \t]*([\w+-]*)/
+
+interface Block {
+  readonly language: string
+  readonly code: string
+}
+
+/** The blocks of code, the last of which may be open. A block may begin behind words, and ends at a line that begins with a fence. Linear. */
+const blocksOf = (text: string): ReadonlyArray<Block> => {
+  const blocks: Array<Block> = []
+  let open: { readonly language: string; readonly lines: Array<string> } | undefined
+  const close = () => {
+    if (open !== undefined) blocks.push({ language: open.language, code: open.lines.join("\n") })
+    open = undefined
+  }
+  for (const line of text.split("\n")) {
+    const at = line.indexOf("```")
+    if (at === -1) open?.lines.push(line)
+    else if (open === undefined) {
+      const [begun = "", language = ""] = fence.exec(line.slice(at)) ?? []
+      // Code within the line is no block.
+      if (!line.includes("```", at + begun.length)) open = { language, lines: [] }
+    } else if (fence.test(line)) close()
+    else open.lines.push(line)
+  }
+  if (open !== undefined && open.lines.length > 0) close()
+  return blocks
+}
 
 /**
  * The program of a reply, after its thinking: its last block of Python, else its last block of no language; without a block, a reply that defines a function
  * is the program itself.
  */
 export const programOf = (reply: string): string | undefined => {
-  const answer = Thinking.strip(reply)
-  const blocks = Array.from(answer.matchAll(fenced), ([, language = "", code = ""]) => ({ language, code }))
+  const answer = Thinking.spoken(reply)
+  const blocks = blocksOf(answer)
   const found =
     blocks.findLast(({ language }) => /^(?:python|py)3?$/i.test(language)) ??
     blocks.findLast(({ language }) => language === "")

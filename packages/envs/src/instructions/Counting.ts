@@ -25,6 +25,9 @@ export const holds = (count: number, quantifier: Quantifier, n: number, toleranc
 /** Words between white space. */
 export const words = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter((word) => word !== "")
 
+/** A word without what stands around it: from its first letter or digit to its last. Linear, however much stands between. */
+export const bareWord = (word: string): string => /[\p{L}\p{N}](?:.*[\p{L}\p{N}])?/su.exec(word)?.[0] ?? ""
+
 const sentenceEnd = /(?<![\p{L}\p{N}_]\.[\p{L}\p{N}_]\.)(?<!\p{Lu}\p{Ll}\.)(?<=[.?!]["'”’)\]*]{0,3})\s/u
 
 /** Parts that end in `.`, `?` or `!` before white space ("e.g." and "Dr." do not end one) and say something. */

@@ -3,14 +3,12 @@
  * has its keywords and dividers in it.
  */
 import type { Constraint } from "./Constraint.ts"
-import { words } from "./Counting.ts"
+import { bareWord, words } from "./Counting.ts"
 
 const window = 100
 const fewest = 10
 const leastDistinct = 0.25
 const leastLong = 0.35
-
-const bare = /^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu
 
 /**
  * Whether there are hardly any different words, or hardly any of three letters. Looks at each hundred words of a longer text: ordinary
@@ -18,7 +16,7 @@ const bare = /^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu
  */
 export const isFiller = (text: string): boolean => {
   const all = words(text)
-    .map((word) => word.replaceAll(bare, "").toLowerCase())
+    .map((word) => bareWord(word).toLowerCase())
     .filter((word) => word !== "")
   for (let from = 0; from === 0 || from + fewest <= all.length; from += window) {
     const some = all.slice(from, from + window)

@@ -38,8 +38,7 @@ export const dividedParagraphs = checker(
   }
 )
 
-const firstWordOf = (paragraph: string): string =>
-  (Counting.words(paragraph)[0] ?? "").replace(/^[^\p{L}\p{N}]+/u, "").replace(/[^\p{L}\p{N}]+$/u, "")
+const firstWordOf = (paragraph: string): string => Counting.bareWord(Counting.words(paragraph)[0] ?? "")
 
 /** Paragraphs between blank lines, the `i`-th of which begins with a word, whatever its case and the punctuation around it. */
 export const firstWord = checker(

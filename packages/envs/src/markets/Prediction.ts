@@ -15,7 +15,7 @@ export const predictionOf = (metric: string, completion: string): Prediction | u
     `The ${escape(metric)} will be:\\s{0,9}(maintained|raised|reduced)\\s{1,9}and the magnitude will be:\\s{0,9}([-+]?\\d{1,6}(?:\\.\\d{1,6})?)\\s?%`,
     "gi"
   )
-  const found = Array.from(Thinking.strip(completion).matchAll(sentence))
+  const found = Array.from(Thinking.spoken(completion).matchAll(sentence))
   const [, direction, magnitude] = found.length === 1 ? found[0]! : []
   return direction === undefined || magnitude === undefined
     ? undefined

@@ -40,7 +40,7 @@ const lot = (group: Group, purpose: number): SeededRandom.SeededRandom =>
 export const isCut = ({ finishReason }: Trajectory.Trajectory): boolean => finishReason === "length"
 
 /** The part of an answer that others are shown. */
-export const shown = ({ completion }: Trajectory.Trajectory): string => Thinking.strip(completion).trim()
+export const shown = ({ completion }: Trajectory.Trajectory): string => Thinking.spoken(completion).trim()
 
 const masked = { set_advantage_to_zero: true }
 

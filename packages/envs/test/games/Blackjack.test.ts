@@ -25,6 +25,8 @@ describe("Blackjack", () => {
     assert.strictEqual(Blackjack.actionOf("<action>hit</action> no, <action>stick</action>", "chat"), "stick")
     assert.isUndefined(Blackjack.actionOf("hit", "chat"))
     assert.isUndefined(Blackjack.actionOf("<think><action>hit</action></think>", "chat"))
+    // Thinking that was cut off decides nothing.
+    assert.isUndefined(Blackjack.actionOf("<think>If I <action>hit</action> now", "chat"))
     assert.strictEqual(Blackjack.actionOf("h", "compact"), "hit")
     assert.isUndefined(Blackjack.actionOf("hh", "compact"))
   })
