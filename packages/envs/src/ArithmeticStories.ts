@@ -66,7 +66,12 @@ export const story = ({
   return { question: `${sentences.join(" ")} How many ${thing} does ${name} have now?`, answer: total }
 }
 
-const answerPatterns = [/\\boxed\{\s*(-?[\d,]+)\s*\}/g, /answer is:?\s*\$?(-?[\d,]+)/gi, /(-?\d[\d,]*)/g]
+const number = String.raw`(-?\d[\d,]*(?:\.\d+)?)`
+const answerPatterns = [
+  String.raw`\\boxed\{\s{0,9}${number}\s{0,9}\}`,
+  String.raw`answer is:?\s{0,9}\$?${number}`,
+  number
+].map((pattern) => new RegExp(pattern, "gi"))
 
 /** The number a completion ends with: the last boxed one, else the last after "answer is", else the last of all. */
 export const parseAnswer = (completion: string): number | undefined => {

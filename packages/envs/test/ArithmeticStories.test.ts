@@ -74,6 +74,27 @@ describe("ArithmeticStories.story", () => {
   })
 })
 
+describe("ArithmeticStories.parseAnswer", () => {
+  const cases: ReadonlyArray<readonly [completion: string, answer: number | undefined]> = [
+    ["\\boxed{1,200}", 1200],
+    ["\\boxed{ -4 }", -4],
+    ["\\boxed{24.0}", 24],
+    ["The answer is: $24", 24],
+    // 24.5 is neither 24 nor 5.
+    ["\\boxed{24.5}", 24.5],
+    ["The answer is 24.5", 24.5],
+    ["It was 3, so 24.5", 24.5],
+    // No digits are no number, and not zero.
+    ["\\boxed{,}", undefined],
+    ["The answer is , well", undefined],
+    ["?", undefined]
+  ]
+  for (const [completion, answer] of cases) {
+    it(`reads ${JSON.stringify(completion)} as ${answer ?? "no number"}`, () =>
+      assert.strictEqual(ArithmeticStories.parseAnswer(completion), answer))
+  }
+})
+
 /** Reads the sentences back, independently of how they were made. */
 const retell = (question: string): number =>
   question.split(". ").reduce((total, sentence) => {

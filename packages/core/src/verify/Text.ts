@@ -4,6 +4,7 @@
  * Normalisation is that of SQuAD: lower case, no punctuation, no articles, single spaces, Unicode in composed form (Rajpurkar et al. 2016,
  * https://arxiv.org/abs/1606.05250, and its evaluation script).
  */
+import * as NumberAnswer from "./Number.ts"
 
 const maxEditLength = 2_000
 
@@ -17,8 +18,26 @@ export const normalise = (text: string): string =>
     .replaceAll(/\s+/g, " ")
     .trim()
 
-/** Whether two texts are the same after normalisation; nothing is equal to an empty text. */
+const longestNumber = 100
+const numberEdges = /^[\s"'“”‘’`*#:(]+|[\s"'“”‘’`*)%.!]+$/g
+
+/** A number by itself, which may have quotes, brackets, a percent sign or a full stop around it, and blanks for separators. */
+const bareNumber = (text: string): string => {
+  if (text.length > longestNumber) return ""
+  const bare = text
+    .normalize("NFKC")
+    .replaceAll(numberEdges, "")
+    .replaceAll(/(?<=\d)\s(?=\d{3}(?!\d))/g, "")
+  return /\d\s+\d/.test(bare) ? "" : bare
+}
+
+/**
+ * Whether two texts are the same after normalisation, or as numbers where the first is one: a sign or a decimal point is not punctuation.
+ * Nothing is equal to an empty text.
+ */
 export const equivalent = (gold: string, prediction: string): boolean => {
+  const number = bareNumber(gold)
+  if (NumberAnswer.parse(number) !== undefined) return NumberAnswer.equivalent(number, bareNumber(prediction))
   const wanted = normalise(gold)
   return wanted !== "" && wanted === normalise(prediction)
 }

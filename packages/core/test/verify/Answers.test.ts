@@ -99,6 +99,37 @@ describe("TextAnswer", () => {
     assert.isFalse(TextAnswer.equivalent("the", ""))
   })
 
+  it("takes numbers for numbers: signs, points and separators are not punctuation", () => {
+    for (const said of ["-98559", " -98,559. ", "−98559", "**-98559**", "(-98559)", "-98559.0", "-98 559"]) {
+      assert.isTrue(TextAnswer.equivalent("-98559", said), said)
+    }
+    for (const said of ["98559", "+98559", "- 98559 or so", "-985 59", "-9855.9", ""]) {
+      assert.isFalse(TextAnswer.equivalent("-98559", said), said)
+    }
+    for (const [gold, said] of [
+      ["1.5", "1 5"],
+      ["1.5", "1-5"],
+      ["15", "1.5"],
+      ["5", "-5"],
+      ["12", "12 13"],
+      ["15", "1 5"],
+      ["12", "1,2"],
+      ["12", "twelve"]
+    ] as const) {
+      assert.isFalse(TextAnswer.equivalent(gold, said), `${gold}: ${said}`)
+    }
+    for (const [gold, said] of [
+      ["1234567", "1,234,567"],
+      ["12%", "12"],
+      ["12", "$12"],
+      ["1.5", "1.50"],
+      ["Room 5", "room 5."],
+      ["no. 7", "No 7"]
+    ] as const) {
+      assert.isTrue(TextAnswer.equivalent(gold, said), `${gold}: ${said}`)
+    }
+  })
+
   it("counts edits", () => {
     assert.strictEqual(TextAnswer.editDistance("kitten", "sitting"), 3)
     assert.strictEqual(TextAnswer.similarity("kitten", "sitting"), 1 - 3 / 7)
