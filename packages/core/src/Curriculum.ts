@@ -42,7 +42,8 @@ export const start = ({ levels, start: first = 1 }: Options): State => ({
 /** The state after one more group. */
 export const record = (state: State, { average, level }: Outcome, options: Options): State => {
   const { levels, lowerBelow = 0.2, raiseAbove = 0.8, window = 150 } = options
-  const { minimum = Math.max(10, window / 2) } = options
+  // A window that holds fewer is full before: then that is enough.
+  const minimum = Math.min(window, options.minimum ?? Math.max(10, window / 2))
   if (level !== state.level) return state
   const averages = [...state.averages, average].slice(-window)
   if (averages.length < minimum) return { level, averages }

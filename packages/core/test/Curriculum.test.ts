@@ -34,6 +34,18 @@ describe("Curriculum", () => {
     assert.deepStrictEqual([climb(150), climb(12)], [75, 10])
   })
 
+  it("moves in a window that holds fewer groups than that, once it is full", () => {
+    assert.deepStrictEqual([climb(5), climb(1)], [5, 1])
+    assert.strictEqual(
+      Curriculum.record(
+        { level: 1, averages: [1, 1] },
+        { level: 1, average: 1 },
+        { levels: 2, window: 3, minimum: 100 }
+      ).level,
+      2
+    )
+  })
+
   it("forgets what lies behind the window", () => {
     const few = { ...options, window: 4 }
     const tired = [0.3, 0.3, 0.3, 0.3].reduce(
