@@ -6,10 +6,17 @@ import type { NonShowHelpErrors } from "effect/cli/CliError"
 import type { HelpDoc } from "effect/cli/HelpDoc"
 import { hint } from "./Nearest.ts"
 
+/** Servers whose flags there are only where the environment asks them. */
+const otherServers = ["judge", "teacher"] as const
+
 const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcommands = [] }: HelpDoc): string => {
   switch (error._tag) {
     case "UnrecognizedOption": {
       const known = [...flags, ...globalFlags].map(({ name }) => `--${name}`)
+      const absent = otherServers.find((one) => error.option.startsWith(`--${one}.`))
+      if (absent !== undefined && known.includes("--env") && !known.some((name) => name.startsWith(`--${absent}.`))) {
+        return `there is no ${error.option.replace(/=.*/, "")}: the environment of --env asks no ${absent}; atropos envs lists what each of them needs`
+      }
       return `unknown flag ${error.option}${hint(error.option.replace(/=.*/, ""), known)}`
     }
     case "UnknownSubcommand": {

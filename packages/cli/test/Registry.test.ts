@@ -115,6 +115,39 @@ describe("atropos validate", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.live("says of a flag of a judge or teacher that the environment asks none, and names no other flag for it", () =>
+    Effect.gen(function* () {
+      for (const [name, other] of [
+        ["taxi", "judge"],
+        ["preference", "teacher"]
+      ] as const) {
+        const { printed, succeeded } = yield* run(
+          "validate",
+          "--env",
+          name,
+          `--${other}.base_url`,
+          "http://127.0.0.1:1/v1"
+        )
+        assert.isFalse(succeeded)
+        assert.include(printed, `there is no --${other}.base_url: the environment of --env asks no ${other}`)
+        assert.notInclude(printed, "did you mean")
+      }
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("shows the form of a list that was not written as JSON", () =>
+    Effect.gen(function* () {
+      for (const [words, expected] of [
+        [["math", "--env.areas", "algebra"], `--env.areas: expected JSON, such as '["algebra","numbers","calculus"]'`],
+        [["mcp", "--env.args", "fast"], `--env.args: expected JSON, such as '["…"]', got "fast"`]
+      ] as const) {
+        const { printed, succeeded } = yield* run("validate", "--env", ...words)
+        assert.isFalse(succeeded)
+        assert.include(printed, expected)
+      }
+    }).pipe(Effect.provide(layer))
+  )
+
   it.live("takes a judge from a file, flags over it, and says which key it does not know", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem

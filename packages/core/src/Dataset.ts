@@ -132,14 +132,20 @@ const fromRows = (read: (source: string) => Stream.Stream<PlacedRow, DatasetErro
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
-const misfit = (source: string, { place, row, unit }: PlacedRow, error: Schema.SchemaError): DatasetError => {
+const misfit = (source: string, { place, row, unit, value }: PlacedRow, error: Schema.SchemaError): DatasetError => {
   const [issue] = formatIssue(error.issue).issues
-  const field = (issue?.path ?? []).map((key) => String(typeof key === "object" ? key.key : key)).join(".")
+  const path = (issue?.path ?? []).map((key) => String(typeof key === "object" ? key.key : key))
+  const field = path.join(".")
+  const columns = typeof value === "object" && value !== null ? Object.keys(value) : []
+  const isAbsent = path.length === 1 && !columns.includes(field)
+  const told = issue?.message ?? error.message
   return new DatasetError({
     source,
     row,
     ...(field !== "" && { field }),
-    message: `${place}, ${unit} ${row}${field === "" ? "" : `, field ${field}`}: ${issue?.message ?? error.message}`,
+    message: isAbsent
+      ? `${place}, ${unit} ${row}: there is no column ${JSON.stringify(field)}; there are ${columns.join(", ")}`
+      : `${place}, ${unit} ${row}${field === "" ? "" : `, field ${field}`}: ${told}`,
     cause: error
   })
 }

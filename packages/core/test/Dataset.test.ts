@@ -108,7 +108,7 @@ describe("Dataset, files", () => {
       text: '[{"question": "q"}]',
       row: 1,
       field: "answer",
-      says: "missing.json, row 1, field answer"
+      says: 'missing.json, row 1: there is no column "answer"; there are question'
     },
     {
       name: "cut.json",

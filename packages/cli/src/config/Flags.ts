@@ -25,6 +25,8 @@ type Kind =
 interface Field {
   readonly kind: Kind
   readonly isNullable: boolean
+  /** The default as it is written, where that shows the form. */
+  readonly example: string | undefined
 }
 
 /** Members of nested unions, one level. */
@@ -54,7 +56,10 @@ const kindOf = (types: ReadonlyArray<SchemaAST.AST>): Kind => {
 const read = (schema: Schema.Constraint): Field => {
   const types = members(schema.ast)
   const others = types.filter((ast) => !SchemaAST.isNull(ast))
-  return { kind: kindOf(others), isNullable: others.length < types.length }
+  const { default: usual } = SchemaAST.resolve(schema.ast) ?? {}
+  const isEmpty = Array.isArray(usual) && usual.length === 0
+  const example = typeof usual === "object" && usual !== null ? JSON.stringify(isEmpty ? ["…"] : usual) : undefined
+  return { kind: kindOf(others), isNullable: others.length < types.length, example }
 }
 
 /** What the description of a flag ends with. */
@@ -73,7 +78,7 @@ const numberOf = (word: string, isWhole: boolean): Option.Option<number> => {
 
 const parseJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-const flagOf = (name: string, { isNullable, kind }: Field): Flag.Flag<unknown> => {
+const flagOf = (name: string, { example, isNullable, kind }: Field): Flag.Flag<unknown> => {
   switch (kind.of) {
     case "boolean":
       return isNullable
@@ -110,7 +115,7 @@ const flagOf = (name: string, { isNullable, kind }: Field): Flag.Flag<unknown> =
       return Flag.String(name).pipe(
         Flag.filterMap(
           (word) => (isNullable && isNone(word) ? Option.some<unknown>(null) : parseJson(word)),
-          () => "JSON"
+          () => (example === undefined ? "JSON" : `JSON, such as '${example}'`)
         ),
         Flag.withMetavar("json")
       )

@@ -36,8 +36,17 @@ export const make = Effect.gen(function* () {
     maxTokenLength: 0,
     ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
   }
-  return ({ rollOut }: Environment.Work): Effect.Effect<Rolled, Environment.EnvironmentError> =>
+  let isTold = false
+  /** The first group that cannot be judged says why: of a source all of whose rows are like that nothing else would. */
+  const tell = (item: string, error: Environment.Unscorable | undefined): Effect.Effect<void> => {
+    if (isTold || error === undefined) return Effect.void
+    isTold = true
+    return Effect.logWarning("group skipped; more are counted and not told", { item, reason: error.message })
+  }
+  return ({ label, rollOut }: Environment.Work): Effect.Effect<Rolled, Environment.EnvironmentError> =>
     rollOut.pipe(
+      Effect.tap(({ unscorable }) => tell(label, unscorable[0])),
+      Effect.tapErrorTag("Unscorable", (error) => tell(label, error)),
       Effect.map(({ groups, requeued, unscorable }) => {
         const kept: Array<ScoredGroup.ScoredGroup> = []
         let tally: Tally.Tally = {
