@@ -63,6 +63,12 @@ export const chat: Kind<ReadonlyArray<Message.Message>> = {
 /** Whatever is there. */
 export const anything: Kind<NonNullable<unknown>> = { expected: "a value", read: (value) => value ?? undefined }
 
+/** A value that need not be there: null where it is not. */
+export const optional = <A>({ expected, read }: Kind<A>): Kind<A | null> => ({
+  expected: `${expected}, or nothing`,
+  read: (value) => (value === undefined || value === null ? null : read(value))
+})
+
 export interface Column<A> {
   /** Name of the setting that names the column, for messages. */
   readonly setting: string

@@ -87,6 +87,13 @@ describe("Columns.rows", () => {
     assert.isUndefined(Columns.chat.read(" "))
   })
 
+  it("reads what need not be there as null, and refuses what is there and of another kind", () => {
+    const { expected, read } = Columns.optional(Columns.text)
+    assert.deepStrictEqual([read(undefined), read(null), read("a")], [null, null, "a"])
+    assert.isUndefined(read([]))
+    assert.strictEqual(expected, "a text, or nothing")
+  })
+
   it("reads lists that are written as JSON, and refuses blanks", () => {
     assert.deepStrictEqual(Columns.texts.read('["a", 2]'), ["a", "2"])
     assert.isUndefined(Columns.texts.read('["a", " "]'))

@@ -5,7 +5,17 @@
  * of the reply. A program that runs too long, prints too much, crashes or tries to cheat is one that fails; a sandbox that does not
  * work fails the rollout instead and is never scored. See docs/sandbox.md for what the tests can and cannot see of a program.
  */
-import { Dataset, Environment, Message, Sandbox, ServerManager, SingleTurn, type Trajectory } from "@atropos/core"
+import {
+  Columns,
+  Dataset,
+  Environment,
+  ItemSource,
+  Message,
+  Sandbox,
+  ServerManager,
+  SingleTurn,
+  type Trajectory
+} from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
 import { bank } from "./code/Bank.ts"
 import * as Problem from "./code/Problem.ts"
@@ -17,11 +27,7 @@ export const settings = Environment.settings({
     "own",
     "own: a bank that needs no download; else rows as of openai/openai_humaneval/test or google-research-datasets/mbpp/full/train, or a file of such"
   ),
-  testSource: Environment.field(
-    Schema.NullOr(Schema.NonEmptyString),
-    null,
-    "evaluation rows; null: a tenth of the source"
-  ),
+  testSource: ItemSource.testSource,
   score: Environment.field(
     Schema.Literals(["all", "share"]),
     "all",
@@ -44,15 +50,14 @@ export const layer = Environment.layer("python-tests", settings, (chosen) =>
     const { score, seconds, seed, showTests, source, testSource } = chosen
     const servers = yield* ServerManager.ServerManager
     const sandbox = yield* Sandbox.Sandbox
-    const dataset = yield* Dataset.Dataset
-    const problems = (from: string) =>
-      from === "own"
-        ? Effect.succeed(bank)
-        : Effect.map(dataset.rows(from, Problem.Row), (rows) => rows.map(Problem.fromRow))
-
-    const all = yield* problems(source)
-    const split = Dataset.split(all, { seed, testFraction: all.length > 1 ? 0.1 : 0 })
-    const { test, train } = testSource === null ? split : { train: all, test: yield* problems(testSource) }
+    const { columns, fromColumns } = Problem
+    const own = Dataset.split(bank, { seed, testFraction: 0.1 })
+    const { heldOut, train } =
+      source !== "own"
+        ? yield* ItemSource.rowsAs({ source, testSource, seed, columns }, fromColumns)
+        : testSource === null
+          ? { train: own.train, heldOut: Stream.fromArray(own.test) }
+          : { train: bank, heldOut: Stream.fromArray(yield* Columns.rowsAs(testSource, columns, fromColumns)) }
     const asking = SingleTurn.make(servers, chosen, (problem: Problem.Problem) => ({
       messages: [Message.system(instructions), Message.user(question(problem, showTests))]
     }))
@@ -78,7 +83,7 @@ export const layer = Environment.layer("python-tests", settings, (chosen) =>
           )
         ),
       evaluation: {
-        items: Stream.fromArray(test),
+        items: heldOut,
         collectTrajectories: asking.evaluate,
         isCorrect: (value: number) => value === 1
       },

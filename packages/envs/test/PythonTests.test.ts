@@ -42,7 +42,10 @@ const environment = (settings: Parameters<typeof PythonTests.layer>[0], script: 
         humanEval,
         mbpp,
         double: [mbpp[1]],
-        broken: [{ ...mbpp[1], test_list: ["assert double(2 =="] }]
+        broken: [{ ...mbpp[1], test_list: ["assert double(2 =="] }],
+        assertless: [{ ...mbpp[1], test_list: ["double(2)"] }],
+        neither: [{ question: "Double!", code: "def double(x): ..." }],
+        mixed: [{ text: "Nothing else." }, ...mbpp]
       })
     ])
   )
@@ -109,6 +112,22 @@ layer(sandbox, { excludeTestServices: true })("PythonTests", (it) => {
       const error = yield* Effect.flip(Laws.goldOnTop(item!.score, item!.gold, item!.wrong, [0, 1]))
       assert.match(error.message, /the tests cannot be run: SyntaxError/)
     }).pipe(Effect.provide(environment({ source: "broken" })))
+  )
+
+  it.effect("takes no rows whose tests every program would pass, or that are of another shape, and says why", () =>
+    Effect.gen(function* () {
+      const refused = (source: string) => Effect.flip(Effect.provide(claimed(1), environment({ source })))
+      assert.match((yield* refused("assertless")).message, /assertless, row 1: its tests assert nothing/)
+      assert.match(
+        (yield* refused("neither")).message,
+        /neither, row 1: it must have prompt, .* or text \(or prompt\), code and test_list as MBPP has them; of these it has code$/
+      )
+      const items = yield* Effect.provide(claimed(2), environment({ source: "mixed", testSource: "humanEval" }))
+      assert.sameMembers(
+        items.map(({ label }) => label),
+        mbpp.map(({ prompt, text }) => text ?? prompt)
+      )
+    })
   )
 
   it.effect("asks with the head of the function, or shows a test where only that says what it is called", () =>

@@ -4,8 +4,8 @@
  * HumanEval (Chen et al. 2021, https://arxiv.org/abs/2107.03374): `prompt`, `canonical_solution`, `test`, `entry_point`. MBPP (Austin et
  * al. 2021, https://arxiv.org/abs/2108.07732): `text` or `prompt`, `code`, `test_list`, and `test_setup_code` or `test_imports`.
  */
-import { Thinking } from "@atropos/core"
-import { Schema } from "effect"
+import { Columns, Thinking } from "@atropos/core"
+import { Option, Result, Schema } from "effect"
 
 export interface Problem {
   /** What is asked for, in words or as the head of the function. */
@@ -60,6 +60,43 @@ export const fromRow = (row: typeof Row.Type): Problem => {
     tests,
     solution: code
   }
+}
+
+const names = [
+  "prompt",
+  "canonical_solution",
+  "test",
+  "entry_point",
+  "text",
+  "code",
+  "test_list",
+  "test_setup_code",
+  "test_imports"
+] as const
+
+/** All columns of the two, none of which is in both as a must. */
+export const columns: { readonly [name: string]: Columns.Column<unknown> } = Object.fromEntries(
+  names.map((column) => [column, { setting: "source", column, kind: Columns.optional(Columns.anything) }])
+)
+
+const decodeRow = Schema.decodeUnknownOption(Row)
+
+/** The problem of a row, or why there is none. */
+export const fromColumns = (picked: { readonly [name: string]: unknown }): Result.Result<Problem, string> => {
+  const given = Object.fromEntries(Object.entries(picked).filter(([, value]) => value !== null))
+  const problem = Option.map(decodeRow(given), fromRow)
+  if (Option.isNone(problem)) {
+    const there = Object.keys(given).join(", ")
+    return Result.fail(
+      "it must have prompt, canonical_solution, test and entry_point as HumanEval has them, or text (or prompt), code and " +
+        `test_list as MBPP has them; of these it has ${there === "" ? "none" : there}`
+    )
+  }
+  const { setup, tests } = problem.value
+  // Without one every program would pass.
+  return [setup, ...tests].some((code) => /\b(?:assert|raise)/.test(code))
+    ? Result.succeed(problem.value)
+    : Result.fail("its tests assert nothing")
 }
 
 /** The program with the value of its last `return` changed, its truth too: wrong, but only just. Empty where it returns nothing. */
