@@ -62,9 +62,10 @@ if (isRecent && (hasCondition || !isCheckout) && wantedFlags.length === 0) {
 } else {
   const node = isRecent ? process.execPath : projectNode()
   if (node === undefined) {
-    console.error(
-      `atropos needs Node 22.19 or newer and runs under ${process.version}: run "npm ci" in the project, which brings its own, or install Node 24`
-    )
+    const remedy = isCheckout
+      ? 'run "npm ci" in the project, which brings its own, or install Node 24'
+      : 'install Node 24, or let the project bring its own: "npm install node@24"'
+    console.error(`atropos needs Node 22.19 or newer and runs under ${process.version}: ${remedy}`)
     process.exit(1)
   }
   handOver(node, wantedFlags)

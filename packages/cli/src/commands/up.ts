@@ -43,7 +43,7 @@ const report = ({ after, before, curve, run, seconds }: Up.UpResult) =>
         "",
         "next:",
         "  npx atropos api                                          its curves and rollouts in the browser, at /ui",
-        "  npm start -- --env addition                              a harder task",
+        "  npx atropos up --env addition                            a harder task",
         "  npx atropos envs                                         environments there are",
         "  npx atropos process --env arithmetic-stories --testing   rollouts to a file, no service",
         "  docs/training.md                                         your own model, and a GPU",
