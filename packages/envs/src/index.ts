@@ -80,7 +80,10 @@ export interface RegistryEntry {
   readonly description: string
   readonly family: Family
   readonly needs: ReadonlyArray<Need>
-  /** Licence of the rows or texts it trains on; "generated" where it makes them, "yours" where the user brings them. */
+  /**
+   * Licence of the rows or texts it trains on, as the card of the data set states it (not legal advice: what a set was made of may say
+   * more); "generated" where it makes them, "yours" where the user brings them.
+   */
   readonly dataLicence: string
 }
 
@@ -98,7 +101,7 @@ export const registry = {
     description: "Python functions that their tests, run in the sandbox, decide about: an own bank, HumanEval, MBPP",
     family: "code",
     needs: ["sandbox"],
-    dataLicence: "MIT"
+    dataLicence: "this project's; HumanEval: MIT, MBPP: CC-BY-4.0"
   },
   mcp: {
     layer: Mcp.layer,
@@ -140,7 +143,7 @@ export const registry = {
     description: "questions about pictures, from any data set with an image column",
     family: "pictures",
     needs: ["images", "download"],
-    dataLicence: "yours"
+    dataLicence: "yours; by default VQA-RAD: CC0-1.0"
   },
   blackjack: {
     layer: Blackjack.layer,
