@@ -45,6 +45,17 @@ describe("PackedGroup", () => {
     }
   })
 
+  it("decodes from anywhere in a Node buffer, whose slices are views", () => {
+    const packed = PackedGroup.encode(full)
+    for (let offset = 0; offset < 9; offset++) {
+      const whole = Buffer.alloc(packed.length + 16)
+      whole.set(packed, offset)
+      const group = Result.getOrThrow(PackedGroup.decode(whole.subarray(offset, offset + packed.length)))
+      assert.deepStrictEqual(group, full, `offset ${offset}`)
+      assert.deepStrictEqual(new Uint8Array(whole.subarray(offset, offset + packed.length)), packed)
+    }
+  })
+
   it("tells counts and scores without reading the sequences", () => {
     assert.deepStrictEqual(Result.getOrThrow(PackedGroup.envelope(PackedGroup.encode(full))), {
       sequences: 2,

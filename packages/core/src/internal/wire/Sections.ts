@@ -21,8 +21,11 @@ const view = (type: NumberType, buffer: ArrayBufferLike, offset: number, length:
   }
 }
 
+/** Not `slice`: of a Node buffer that is a view, wherever it begins. */
+const copied = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes)
+
 const swapped = (bytes: Uint8Array, size: number): Uint8Array => {
-  const copy = bytes.slice()
+  const copy = copied(bytes)
   for (let at = 0; at < copy.length; at += size) copy.subarray(at, at + size).reverse()
   return copy
 }
@@ -33,7 +36,7 @@ export const read = (type: NumberType, bytes: Uint8Array, offset: number, length
   const start = bytes.byteOffset + offset
   if (isLittleEndian && start % size === 0) return view(type, bytes.buffer, start, length)
   const section = bytes.subarray(offset, offset + length * size)
-  const copy = isLittleEndian ? section.slice() : swapped(section, size)
+  const copy = isLittleEndian ? copied(section) : swapped(section, size)
   return view(type, copy.buffer, copy.byteOffset, length)
 }
 
