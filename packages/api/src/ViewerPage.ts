@@ -20,6 +20,11 @@ export const PageFile = Context.Reference<string>("@atropos/api/ViewerPage/PageF
     )
 })
 
+/** Where the groups lie that the page shows: of files there are no curves and no queue, and it offers none. */
+export const GroupsOf = Context.Reference<"service" | "files">("@atropos/api/ViewerPage/GroupsOf", {
+  defaultValue: () => "service"
+})
+
 /** The page is there, and cannot be read. */
 class PageError extends Schema.TaggedError<PageError>()("PageError", { message: Schema.String }) {}
 
@@ -181,16 +186,18 @@ export const home = HttpRouter.add(
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const file = yield* PageFile
+    const groupsOf = yield* GroupsOf
     const turn = yield* Semaphore.make(1)
     let known: Page | undefined
     const current = Effect.gen(function* () {
       const version = yield* versionOf(file)
       if (Option.isNone(version)) return undefined
       if (known?.version === version.value) return known
-      const bytes = yield* Effect.tryPromise({
-        try: () => readFile(file),
+      const html = yield* Effect.tryPromise({
+        try: () => readFile(file, "utf8"),
         catch: () => new PageError({ message: `cannot read ${file}` })
       })
+      const bytes = new TextEncoder().encode(html.replace("<html", `<html data-groups="${groupsOf}"`))
       const started = yield* Clock.currentTimeMillis
       known = yield* prepare(version.value, bytes)
       yield* Effect.logDebug("viewer prepared", {

@@ -72,6 +72,46 @@ describe("Group.read", () => {
   })
 })
 
+const src = (name: string) => `data:image/png;base64,${name}`
+const pictureNames = (images: Group.Pictures["shared"]) => images.map((image) => image.src?.split(",")[1])
+
+describe("Group.picturesOf", () => {
+  const asking = (name: string) => [{ role: "user", content: [{ type: "image_url", image_url: { url: src(name) } }] }]
+  const pictures = (fields: object) => {
+    const { own, shared } = Group.picturesOf(read(fields))
+    return { shared: pictureNames(shared), own: own.map(pictureNames) }
+  }
+
+  it("leaves out what the messages show", () => {
+    const images = ["a", "a", "b"].map(src)
+    const messages = [asking("a"), asking("a"), asking("a")]
+    assert.deepStrictEqual(pictures({ images, messages }), { shared: [], own: [[], [], ["b"]] })
+    assert.deepStrictEqual(pictures({ images: src("a"), messages }), { shared: [], own: [[], [], []] })
+  })
+
+  it("puts what all rollouts have with the prompt", () => {
+    assert.deepStrictEqual(pictures({ images: ["a", "a", "a"].map(src) }), { shared: ["a"], own: [[], [], []] })
+    assert.deepStrictEqual(pictures({ images: ["a", "b", "a"].map(src) }), { shared: [], own: [["a"], ["b"], ["a"]] })
+    assert.deepStrictEqual(pictures({ images: src("a") }), { shared: ["a"], own: [[], [], []] })
+  })
+})
+
+describe("Group.longestAnswer", () => {
+  it("counts what stands behind the messages that all have", () => {
+    const messages = [chat("q".repeat(500), "a"), chat("q".repeat(500), "b".repeat(90)), chat("q".repeat(500), "c")]
+    const longest = Group.longestAnswer(read({ messages }), 1)
+    assert.isAtLeast(longest, 90)
+    assert.isBelow(longest, 200)
+  })
+})
+
+describe("Group.hasReasoning", () => {
+  it("sees reasoning of any rollout", () => {
+    assert.isFalse(Group.hasReasoning(read({ messages: [chat("q", "a"), chat("q", "b"), null] })))
+    assert.isTrue(Group.hasReasoning(read({ messages: [chat("q", "a"), chat("q", "<think>hm</think>b"), null] })))
+  })
+})
+
 describe("Group.ordered", () => {
   it.prop("puts better scores first, ties in the group's order", [Schema.Array(Schema.Int)], ([scores]) => {
     if (scores.length === 0) return

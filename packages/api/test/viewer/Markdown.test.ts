@@ -54,7 +54,15 @@ describe("markdown.toHtml", () => {
     for (const text of ["$x^2$", "\\(x^2\\)", "$$x^2$$", "\\[\nx^2\n\\]", "\\begin{align}\nx^2\n\\end{align}"]) {
       assert.match(html(text), /<math/, text)
     }
-    assert.include(html("so \\boxed{4} is $\\boxed{4}$"), "so \\boxed{4} is <span")
+  })
+
+  it("draws an answer's box where nobody wrote dollars around it, and leaves words in it apart", () => {
+    const drawn = (text: string) => [...html(text).matchAll(/<math/g)].length
+    assert.strictEqual(drawn("so \\boxed{4} is $\\boxed{4}$"), 2)
+    assert.strictEqual(drawn("\\boxed{\\frac{1}{2}} and \\boxed{x_{1}}."), 2)
+    assert.match(html("\\boxed{two thirds of 50%}"), /<mtext>two\s+thirds\s+of\s+50%<\/mtext>/)
+    for (const text of ["`\\boxed{4}`", "in \\boxed{}", "\\boxed{4", "\\boxedx"])
+      assert.strictEqual(drawn(text), 0, text)
   })
 
   it("leaves money alone", () => {

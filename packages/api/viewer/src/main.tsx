@@ -19,14 +19,11 @@ const open = async (): Promise<Source> =>
     ? InlineSource.open(embedded)
     : isFile
       ? InlineSource.make({ title: "", runs: [] })
-      : HttpSource.make("")
+      : HttpSource.make("", { isFiles: document.documentElement.dataset["groups"] === "files" })
 
-/** A saved page opens where it has something to show: at its groups, unless it carries curves. */
-const arrive = async (source: Source): Promise<Source> => {
-  if (source.isLive || window.location.hash !== "") return source
-  const runs = await source.runs()
-  const pages = await Promise.all(runs.map(({ name }) => source.metrics(name, { limit: 1 })))
-  if (runs.length > 0 && pages.every(({ metrics }) => metrics.length === 0)) navigate("/groups", { replace: true })
+/** Saved groups open where they have something to show. */
+const arrive = (source: Source): Source => {
+  if (!source.hasMetrics && window.location.hash === "") navigate("/groups", { replace: true })
   return source
 }
 

@@ -6,6 +6,7 @@
 import * as Auth from "@atropos/api/Auth"
 import * as HttpServer from "@atropos/api/HttpServer"
 import * as Events from "@atropos/api/v1/Events"
+import * as ViewerPage from "@atropos/api/ViewerPage"
 import * as ViewerService from "@atropos/api/ViewerService"
 import { TrajectoryApiSchema as Wire, type Tokenizer } from "@atropos/core"
 import { Effect, Layer, type Option, Stream } from "effect"
@@ -55,5 +56,5 @@ const summaries = ({ files, index }: ViewerOptions) => {
 /** Listens until the scope closes. */
 export const layer = (options: ViewerOptions) =>
   HttpServer.layer(Layer.merge(ViewerService.layer, summaries(options)), options).pipe(
-    Layer.provide([FileReader.layer(options), Auth.layerOpen])
+    Layer.provide([FileReader.layer(options), Auth.layerOpen, Layer.succeed(ViewerPage.GroupsOf, "files")])
   )

@@ -75,6 +75,8 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         assert.strictEqual(unknown.status, 404)
         const html = yield* Effect.promise(async () => (await fetch(`${url}/ui`)).text())
         assert.match(html, /atropos/i)
+        // The page offers no curves and no queue over files; it stands where the viewer was built.
+        if (html.includes('id="atropos-data"')) assert.include(html, '<html data-groups="files"')
 
         // The first event is the state as it is, the second that of the grown file.
         let seen = 0

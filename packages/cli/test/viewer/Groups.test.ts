@@ -85,9 +85,9 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
   it("leaves keys to the controls that have the focus", async () => {
     const { page } = await visit("/groups")
     await page.waitForSelector(".row-link")
-    await page.getByRole("link", { name: "Run", exact: true }).focus()
+    await page.getByRole("link", { name: "Groups", exact: true }).focus()
     await page.keyboard.press("Enter")
-    await Browser.becomes(() => hash(page), "#/?run=kinds")
+    await Browser.becomes(() => hash(page), "#/groups?run=kinds")
     await page.goto(`${saved}#/groups/kinds/1`)
     await page.locator(".rollout pre").first().focus()
     await page.keyboard.press("ArrowRight")
@@ -124,6 +124,41 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     assert.include(await best.innerText(), "$$T = \\frac{120}{2.5} = 48$$")
   })
 
+  it("shows the question under a context that is cut, and all of the prompt when asked", async () => {
+    const { page } = await visit("/groups/plain/1")
+    const question = page.getByText("So which is it?")
+    await question.waitFor()
+    const [bottom, context] = await Promise.all([
+      question.evaluate((element) => element.getBoundingClientRect().bottom),
+      page.locator(".clamped.is-cut").evaluate((element) => element.getBoundingClientRect())
+    ])
+    assert.isBelow(context.height, 200)
+    assert.isBelow(context.bottom, bottom)
+    await page.getByRole("button", { name: "Show the whole prompt" }).click()
+    assert.strictEqual(await page.locator(".clamped.is-cut").count(), 0)
+    // Six short answers need no scrolling.
+    assert.isTrue(await page.locator(".board").evaluate((board) => board.scrollWidth === board.clientWidth))
+  })
+
+  it("offers no page and no filter that has nothing to show", async () => {
+    const { page } = await visit("/groups?run=plain")
+    await page.waitForSelector(".row-link")
+    assert.deepStrictEqual(await page.getByRole("navigation").getByRole("link").allInnerTexts(), ["Groups"])
+    assert.deepStrictEqual(await page.getByRole("columnheader").allInnerTexts(), [
+      "Group",
+      "Scores",
+      "Mean",
+      "Prompt",
+      "Tokens",
+      "Came"
+    ])
+    assert.strictEqual(await page.getByLabel("Environment").count(), 0)
+    assert.strictEqual(await page.getByLabel("Step from").count(), 0)
+    assert.isTrue(await page.getByLabel("Mean score from").isVisible())
+    await page.goto(`${saved}#/?run=plain`)
+    await page.getByText("Saved groups have no metrics").waitFor()
+  })
+
   it("lays out tool calls and their results", async () => {
     const { page } = await visit("/groups/kinds/2")
     await page.waitForSelector(".tool")
@@ -149,7 +184,9 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     const sizes = await page
       .locator(".picture img")
       .evaluateAll((images) => images.map((image) => "naturalWidth" in image && image.naturalWidth))
-    assert.deepStrictEqual(sizes, [5, 5])
+    // The picture of the question: it came with the first rollout once more.
+    assert.deepStrictEqual(sizes, [5])
+    assert.strictEqual(await page.locator(".prompt .picture img").count(), 1)
     assert.deepStrictEqual(requests, [])
   })
 
@@ -164,7 +201,7 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     assert.strictEqual(await fact(page, "Id"), String(ids.at(-1)))
     assert.strictEqual(await fact(page, "Mask"), "trained")
     assert.strictEqual(await fact(page, "Logprob"), String(-0.75 * (1 + ((ids.length - 1) % 8))))
-    assert.strictEqual(await fact(page, "Policy"), "step 7")
+    assert.strictEqual(await fact(page, "Policy"), "version 7")
     await page.keyboard.press("Home")
     await Browser.becomes(() => tokenOf(page), "0")
     assert.strictEqual(await fact(page, "Logprob"), "not sampled")

@@ -165,6 +165,17 @@ export const longGroup = group(
   [0.5]
 )
 
+const context: ReadonlyArray<Message> = [
+  { role: "system", content: Array.from({ length: 60 }, (_, n) => `Rule ${n}.`).join("\n") },
+  { role: "user", content: "So which is it?" }
+]
+
+/** A question under a long context, with short answers. */
+export const contextGroup = group(
+  ["A", "B", "C", "D", "E", "F"].map((content) => [...context, { role: "assistant", content }]),
+  [1, 0, 0, 0, 0, 0]
+)
+
 const row = (id: number, scores: ReadonlyArray<number>, environment: string, preview: string) => ({
   id: String(id),
   environment,
@@ -179,7 +190,7 @@ const row = (id: number, scores: ReadonlyArray<number>, environment: string, pre
   preview
 })
 
-/** All of them as the groups 1 to 6 of a run, and a run of ten thousand. */
+/** All of them as the groups 1 to 6 of a run, a run of ten thousand, and one of which no more is known than files tell. */
 export const savedRuns = () => {
   const groups = [mathGroup, toolGroup, imageGroup, harmfulGroup, hugeGroup, longGroup]
   const names = ["math", "tools", "images", "harm", "huge", "long"]
@@ -201,6 +212,11 @@ export const savedRuns = () => {
         groups: {},
         pieces: {},
         metrics: []
+      },
+      {
+        name: "plain",
+        rows: [{ ...row(1, contextGroup.scores, "", "So which is it?"), environment: null, step: null }],
+        groups: { 1: contextGroup }
       }
     ]
   }

@@ -5,7 +5,9 @@ import { useVirtualizer } from "@tanstack/react-virtual"
 import { type ReactNode, useEffect, useLayoutEffect, useMemo, useState } from "react"
 import { useHeight, useWidth } from "../ui/useSize.ts"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
-import { type Group, type Rollout, sharedMessages } from "./Group.ts"
+import { type Group, longestAnswer, picturesOf, type Rollout, sharedMessages } from "./Group.ts"
+import type { Image } from "./message/Image.ts"
+import type { Message } from "./message/Message.ts"
 import { Messages } from "./message/MessageView.tsx"
 import { Pictures } from "./message/Picture.tsx"
 import { RolloutHead } from "./RolloutHead.tsx"
@@ -23,20 +25,24 @@ interface Props {
 }
 
 const gap = 12
-const narrowest = 330
 const widest = 880
 
+/** The width at which an answer of so many characters of JSON can be read. */
+const narrowest = (characters: number): number => (characters < 120 ? 156 : characters < 400 ? 240 : 330)
+
 /** Columns share the width while each can be read; on a phone one fills it, and the next one shows its edge. */
-const columnWidth = (width: number, count: number): number =>
+const columnWidth = (width: number, count: number, least: number): number =>
   count === 1
     ? Math.min(width - 2 * gap, widest)
-    : Math.min(widest, Math.max(Math.min(narrowest, width - 4 * gap), Math.floor((width - gap) / count) - gap))
+    : Math.min(widest, Math.max(Math.min(least, width - 4 * gap), Math.floor((width - gap) / count) - gap))
 
 export const Board = ({ current, group, id, raw, rollouts, run }: Props) => {
   const [scroller, setScroller] = useState<HTMLDivElement | null>(null)
   const width = useWidth(scroller)
   const shared = useMemo(() => sharedMessages(group), [group])
-  const column = columnWidth(width, rollouts.length)
+  const pictures = useMemo(() => picturesOf(group), [group])
+  const least = useMemo(() => narrowest(longestAnswer(group, shared)), [group, shared])
+  const column = columnWidth(width, rollouts.length, least)
   const virtualizer = useVirtualizer({
     horizontal: true,
     count: width === 0 ? 0 : rollouts.length,
@@ -65,12 +71,9 @@ export const Board = ({ current, group, id, raw, rollouts, run }: Props) => {
   const prompt = rollouts[0]?.messages?.slice(0, shared) ?? []
   return (
     <div className="board" ref={setScroller} tabIndex={0} role="region" aria-label="Rollouts side by side">
-      {width > 0 && (prompt.length > 0 || group.images.length > 0) && (
+      {width > 0 && (prompt.length > 0 || pictures.shared.length > 0) && (
         <section className="prompt" style={{ width }} aria-label="Prompt of all rollouts">
-          <Clamped>
-            <Messages messages={prompt} of={prompt} />
-            <Pictures images={group.images} />
-          </Clamped>
+          <Prompt messages={prompt} pictures={pictures.shared} />
         </section>
       )}
       <div
@@ -91,7 +94,7 @@ export const Board = ({ current, group, id, raw, rollouts, run }: Props) => {
             >
               <RolloutHead run={run} id={id} raw={raw} rollout={rollout} />
               <div className="rollout-body">
-                <Pictures images={rollout.images} />
+                <Pictures images={pictures.own[rollout.index] ?? []} />
                 {rollout.messages === null ? (
                   <TokenText run={run} group={id} rollout={rollout} />
                 ) : (
@@ -106,22 +109,40 @@ export const Board = ({ current, group, id, raw, rollouts, run }: Props) => {
   )
 }
 
-/** Pixels of a prompt that are always shown, and how many more are not worth a button. */
-const promptHeight = 240
-const promptSlack = 48
+/** Pixels that are always shown of the question and of what stands before it, and how many more are not worth a button. */
+const questionHeight = 240
+const contextHeight = 112
+const slack = 48
 
-/** A long prompt shows its beginning: the answers are what differs. */
-const Clamped = ({ children }: { readonly children: ReactNode }) => {
-  const [content, setContent] = useState<HTMLDivElement | null>(null)
-  const isLong = useHeight(content) > promptHeight + promptSlack
+/** A long prompt shows its beginning, and the beginning of its last message, which asks: the answers are what differs. */
+const Prompt = ({
+  messages,
+  pictures
+}: {
+  readonly messages: ReadonlyArray<Message>
+  readonly pictures: ReadonlyArray<Image>
+}) => {
+  const [context, setContext] = useState<HTMLDivElement | null>(null)
+  const [question, setQuestion] = useState<HTMLDivElement | null>(null)
+  const isContextLong = useHeight(context) > contextHeight + slack
+  const isQuestionLong = useHeight(question) > questionHeight + slack
   const [isWhole, setIsWhole] = useState(false)
-  const isCut = isLong && !isWhole
   return (
     <>
-      <div className={isCut ? "clamped is-cut" : "clamped"} style={isCut ? { maxHeight: promptHeight } : undefined}>
-        <div ref={setContent}>{children}</div>
-      </div>
-      {isLong && (
+      {messages.length > 1 && (
+        <Clamped height={isContextLong && !isWhole ? contextHeight : null}>
+          <div ref={setContext}>
+            <Messages messages={messages.slice(0, -1)} of={messages} />
+          </div>
+        </Clamped>
+      )}
+      <Clamped height={isQuestionLong && !isWhole ? questionHeight : null}>
+        <div ref={setQuestion}>
+          <Messages messages={messages.slice(-1)} of={messages} />
+          <Pictures images={pictures} />
+        </div>
+      </Clamped>
+      {(isContextLong || isQuestionLong) && (
         <button type="button" className="small quiet" aria-expanded={isWhole} onClick={() => setIsWhole(!isWhole)}>
           {isWhole ? "Show less of the prompt" : "Show the whole prompt"}
         </button>
@@ -129,3 +150,12 @@ const Clamped = ({ children }: { readonly children: ReactNode }) => {
     </>
   )
 }
+
+const Clamped = ({ children, height }: { readonly height: number | null; readonly children: ReactNode }) => (
+  <div
+    className={height === null ? "clamped" : "clamped is-cut"}
+    style={height === null ? undefined : { maxHeight: height }}
+  >
+    {children}
+  </div>
+)

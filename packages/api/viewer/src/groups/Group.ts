@@ -124,6 +124,44 @@ export const sharedMessages = ({ rollouts }: Group): number => {
   return end === -1 ? texts.length : end
 }
 
+export const hasReasoning = ({ rollouts }: Group): boolean =>
+  rollouts.some(({ messages }) => messages?.some(({ parts }) => parts.some(({ kind }) => kind === "reasoning")))
+
+/** Pictures to show beside the messages. */
+export interface Pictures {
+  /** Those of the item, under the prompt. */
+  readonly shared: ReadonlyArray<Image>
+  /** Those of each rollout, in the group's order. */
+  readonly own: ReadonlyArray<ReadonlyArray<Image>>
+}
+
+/** Each picture once: none that the messages show, and what all rollouts have with the prompt. */
+export const picturesOf = ({ images, rollouts }: Group): Pictures => {
+  const inMessages = rollouts.map(({ messages }) => new Set((messages ?? []).flatMap(picturesIn)))
+  const own = rollouts.map((rollout, place) => rollout.images.filter(({ src }) => !inMessages[place]!.has(src)))
+  const lists = new Set(own.map((pictures) => JSON.stringify(pictures)))
+  const isShared = rollouts.length > 1 && lists.size === 1
+  const ofItem = images.filter(({ src }) => inMessages.length === 0 || !inMessages.every((seen) => seen.has(src)))
+  return isShared ? { shared: [...ofItem, ...own[0]!], own: own.map(() => []) } : { shared: ofItem, own }
+}
+
+/** What its parts show; an address that is only named is none. */
+const picturesIn = ({ parts }: Message): ReadonlyArray<string | null> =>
+  parts.flatMap((part) => (part.kind === "image" && part.image.src !== null ? [part.image.src] : []))
+
+/** Characters of the longest answer: of what stands behind the messages that all rollouts have in common. */
+export const longestAnswer = ({ rollouts }: Group, shared: number): number =>
+  rollouts.reduce(
+    (most, { messages, tokens }) =>
+      Math.max(
+        most,
+        messages === null
+          ? tokens.length * 4
+          : messages.slice(shared).reduce((sum, { raw }) => sum + (JSON.stringify(raw)?.length ?? 0), 0)
+      ),
+    0
+  )
+
 /** The group's object cut down to one rollout: of every field with an entry per sequence, that entry. */
 export const jsonOfRollout = (group: unknown, index: number): unknown => {
   if (!isFields(group)) return group

@@ -2,12 +2,14 @@
 import { Link, useLocation } from "wouter"
 import { groupPath, groupsPath } from "../route/Location.ts"
 import type * as Wire from "../source/Wire.ts"
+import { useSource } from "../state/SourceContext.tsx"
 import { Ago } from "../ui/Ago.tsx"
 import { count, number, plural } from "../ui/format.ts"
 import { Icon } from "../ui/Icon.tsx"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
 import type { Group } from "./Group.ts"
 import * as Remembered from "./list/Remembered.ts"
+import { policyTitle } from "./RolloutHead.tsx"
 import { Settings } from "./Settings.tsx"
 
 export const GroupHead = ({
@@ -21,6 +23,7 @@ export const GroupHead = ({
   readonly stored: Wire.Rollout | null
   readonly group: Group | null
 }) => {
+  const source = useSource()
   const [, navigate] = useLocation()
   const { newer, older } = Remembered.neighbours(run, id)
   const list = Remembered.addressOf(run) ?? groupsPath(run)
@@ -67,8 +70,8 @@ export const GroupHead = ({
         <p className="group-facts number">
           {stored.environment !== null && <span>{stored.environment}</span>}
           {stored.step !== null && <span>step {stored.step}</span>}
-          {stored.policy_step !== null && <span>policy {stored.policy_step}</span>}
-          <span>{stored.state}</span>
+          {stored.policy_step !== null && <span title={policyTitle}>policy {stored.policy_step}</span>}
+          {source.hasService && <span>{stored.state}</span>}
           <span>{plural(stored.sequences, "rollout")}</span>
           <span>{count(stored.tokens)} tokens</span>
           {group?.mean !== null && group?.mean !== undefined && (

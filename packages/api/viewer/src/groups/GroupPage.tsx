@@ -10,7 +10,7 @@ import { useTitle } from "../ui/useTitle.ts"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
 import { Board } from "./Board.tsx"
 import { GroupHead } from "./GroupHead.tsx"
-import { type Group, jsonOfRollout, ordered, read } from "./Group.ts"
+import { type Group, hasReasoning, jsonOfRollout, ordered, read } from "./Group.ts"
 import * as Filter from "./list/Filter.ts"
 import { Reading } from "./message/Reading.ts"
 import { RolloutPicker } from "./RolloutPicker.tsx"
@@ -61,6 +61,7 @@ const Rollouts = ({
   const current = rollouts[Math.max(0, place)]!
   const [reading, setReading] = useState({ isSource: false, unfolds: false })
   const [copied, copyText] = useCopied()
+  const reasons = useMemo(() => hasReasoning(group), [group])
 
   const choose = (place: number) => {
     const rollout = rollouts[Math.min(rollouts.length - 1, Math.max(0, place))]
@@ -111,9 +112,11 @@ const Rollouts = ({
         </div>
         {!isTokens && (
           <>
-            <button type="button" className="small" aria-pressed={reading.unfolds} onClick={toggleReasoning}>
-              Reasoning
-            </button>
+            {reasons && (
+              <button type="button" className="small" aria-pressed={reading.unfolds} onClick={toggleReasoning}>
+                Reasoning
+              </button>
+            )}
             <button type="button" className="small" aria-pressed={reading.isSource} onClick={toggleSource}>
               As written
             </button>

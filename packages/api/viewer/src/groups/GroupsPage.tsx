@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef } from "react"
 import { format } from "../route/Location.ts"
 import { useSearch, useSetSearch } from "../route/useHash.ts"
 import { useRemote } from "../state/useRemote.ts"
+import { useSource } from "../state/SourceContext.tsx"
 import { useRun } from "../state/useRun.tsx"
 import { count, plural } from "../ui/format.ts"
 import { Empty, Failure, Loading } from "../ui/Note.tsx"
@@ -27,6 +28,12 @@ export const GroupsPage = () => {
       [...new Set([...(names.value ?? []), ...rollouts.rows.flatMap(({ environment }) => environment ?? [])])].sort(),
     [names.value, rollouts.rows]
   )
+  const { hasService } = useSource()
+  // Of files and of what they were saved to neither is known.
+  const isPlain =
+    !hasService &&
+    Filter.active({ ...filter, text: "", scoreFrom: null, scoreTo: null }) === 0 &&
+    rollouts.rows.every(({ environment, step }) => environment === null && step === null)
   useTitle("Groups", run)
   const searchField = useRef<HTMLInputElement>(null)
   const change = (filter: Filter.Filter) => setSearch({ run, ...Filter.toSearch(filter) }, { replace: true })
@@ -52,15 +59,30 @@ export const GroupsPage = () => {
             {`${rollouts.fresh}${rollouts.freshIsMore ? " or more" : ""} new`}
           </button>
         )}
-        <FilterForm filter={filter} environments={environments} searchField={searchField} onChange={change} />
+        <FilterForm
+          filter={filter}
+          isPlain={isPlain}
+          environments={environments}
+          searchField={searchField}
+          onChange={change}
+        />
       </div>
-      <List rollouts={rollouts} filter={filter} run={run} onClear={() => change(Filter.none)} />
+      <List
+        rollouts={rollouts}
+        filter={filter}
+        run={run}
+        isPlain={isPlain}
+        hasService={hasService}
+        onClear={() => change(Filter.none)}
+      />
     </div>
   )
 }
 
 const List = ({
   filter,
+  hasService,
+  isPlain,
   onClear,
   rollouts,
   run
@@ -68,6 +90,8 @@ const List = ({
   readonly rollouts: ReturnType<typeof useRollouts>
   readonly filter: Filter.Filter
   readonly run: string
+  readonly isPlain: boolean
+  readonly hasService: boolean
   readonly onClear: () => void
 }) => {
   const { error, isLoading, isStale, rows, total, want } = rollouts
@@ -87,7 +111,9 @@ const List = ({
     ) : (
       <Empty title="No groups yet">
         <p>
-          Groups appear here as environments hand them in. An environment waits until a trainer has asked for a batch.
+          {hasService
+            ? "Groups appear here as environments hand them in. An environment waits until a trainer has asked for a batch."
+            : "The file has no line that is a group. New ones appear here as it grows."}
         </p>
       </Empty>
     )
@@ -99,6 +125,7 @@ const List = ({
       rows={rows}
       total={total ?? rows.length}
       isStale={isStale}
+      shown={{ isPlain, isReading: rollouts.unindexed > 0 }}
       onWant={want}
     />
   )

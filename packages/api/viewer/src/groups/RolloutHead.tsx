@@ -15,6 +15,9 @@ interface Props {
   readonly rollout: Rollout
 }
 
+/** Steps that teach nothing, and so change no weights, make the version fall behind the step. */
+export const policyTitle = "version of the weights that sampled it: how often they had been updated"
+
 export const RolloutHead = ({ id, raw, rollout, run }: Props) => {
   const { advantage, finishReason, index, policyVersion, score, tokens } = rollout
   const { finish_reason: _, truncated: __, ...others } = rollout.overrides
@@ -34,7 +37,7 @@ export const RolloutHead = ({ id, raw, rollout, run }: Props) => {
           </span>
         )}
         <span>{count(tokens.length)} tok</span>
-        {policyVersion !== null && <span title="step of the weights that sampled it">policy {policyVersion}</span>}
+        {policyVersion !== null && <span title={policyTitle}>policy {policyVersion}</span>}
         {!isCut && finishReason !== null && finishReason !== "stop" && <span>{finishReason}</span>}
         <Settings of={[others]} />
       </p>

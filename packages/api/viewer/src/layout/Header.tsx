@@ -12,15 +12,15 @@ export const Header = ({ onHelp }: { readonly onHelp: () => void }) => {
   const [path] = useLocation()
   return (
     <header className="header">
-      <Link className="brand" href={runPath(run)} aria-label="Atropos">
+      <Link className="brand" href={source.hasMetrics ? runPath(run) : groupsPath(run)} aria-label="Atropos">
         <Icon name="brand" />
         <span>Atropos</span>
       </Link>
       <RunChooser />
       <nav aria-label="Pages">
-        <PageLink href={runPath(run)} label="Run" isHere={path === "/"} />
+        {source.hasMetrics && <PageLink href={runPath(run)} label="Run" isHere={path === "/"} />}
         <PageLink href={groupsPath(run)} label="Groups" isHere={path.startsWith("/groups")} />
-        {source.isLive && <PageLink href={servicePath(run)} label="Service" isHere={path === "/service"} />}
+        {source.hasService && <PageLink href={servicePath(run)} label="Service" isHere={path === "/service"} />}
       </nav>
       <div className="header-tools">
         <ThemeSwitch />

@@ -67,25 +67,25 @@ export const ChartFigure = ({ metrics, onZoom, run, style, view, ...props }: Cha
           {isSingle && <span className="chart-value number" ref={valueRef(entries[0]!.key)} />}
         </div>
         {help !== "" && <p className="chart-help">{help}</p>}
+        {!isSingle && (
+          <ul className="chart-legend" aria-label="Curves">
+            {entries.map((entry) => (
+              <li key={entry.key}>
+                <button
+                  type="button"
+                  className="quiet small"
+                  aria-pressed={!hidden.has(entry.key)}
+                  onClick={() => toggle(entry.key)}
+                >
+                  <Swatch color={colorOf(entry, style.series)} dash={dashOf(entry)} />
+                  <span className="chart-name">{entry.label}</span>
+                  <span className="number" ref={valueRef(entry.key)} />
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
       </figcaption>
-      {!isSingle && (
-        <ul className="chart-legend" aria-label="Curves">
-          {entries.map((entry) => (
-            <li key={entry.key}>
-              <button
-                type="button"
-                className="quiet small"
-                aria-pressed={!hidden.has(entry.key)}
-                onClick={() => toggle(entry.key)}
-              >
-                <Swatch color={colorOf(entry, style.series)} dash={dashOf(entry)} />
-                <span className="chart-name">{entry.label}</span>
-                <span className="number" ref={valueRef(entry.key)} />
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
       <div
         className="chart-plot"
         role="img"

@@ -33,7 +33,7 @@ export const RunPage = () => {
 
 const Charts = ({ run }: { readonly run: string }) => {
   const runs = useRuns().runs.value ?? none
-  const { isLive } = useSource()
+  const { hasService } = useSource()
   const [view, changeView] = usePageView()
   const others = view.others.filter((name) => name !== run)
   const metrics = useRunMetrics([run, ...others])
@@ -57,7 +57,7 @@ const Charts = ({ run }: { readonly run: string }) => {
   if (names.length === 0) {
     if (state === undefined || state.phase === "loading") return <Loading what="metrics" />
     if (state.error !== null) return <Failure error={state.error} onRetry={() => metrics.retry(run)} />
-    return isLive && own !== undefined ? <Waiting run={own} /> : <WithoutMetrics run={run} isLive={isLive} />
+    return hasService && own !== undefined ? <Waiting run={own} /> : <WithoutMetrics run={run} isSaved={!hasService} />
   }
   const figure = { metrics, view, style, onZoom: (range: readonly [number, number] | null) => changeView({ range }) }
   return (
@@ -120,12 +120,12 @@ const Failures = ({
         ]
   )
 
-const WithoutMetrics = ({ isLive, run }: { readonly run: string; readonly isLive: boolean }) => (
+const WithoutMetrics = ({ isSaved, run }: { readonly run: string; readonly isSaved: boolean }) => (
   <Empty title="No metrics here">
     <p>
-      {isLive
-        ? `Nothing is recorded of “${run}”.`
-        : "This saved page has rollouts and no metrics. The curves of a run are on the page of its service."}
+      {isSaved
+        ? "Saved groups have no metrics. The curves of a run are on the page of its service."
+        : `Nothing is recorded of “${run}”.`}
     </p>
     <Link className="button" href={groupsPath(run)}>
       To its groups

@@ -15,10 +15,10 @@ import { usePolled } from "./usePolled.ts"
 import "./service.css"
 
 export const ServicePage = () => {
-  const { isLive } = useSource()
+  const { hasService } = useSource()
   const run = useRun()
   // Another run starts from nothing: no figures of the last one stay.
-  return isLive ? <Service key={run} run={run} /> : <Empty title="A saved page has no service" />
+  return hasService ? <Service key={run} run={run} /> : <Empty title="Saved groups have no service" />
 }
 
 const none: ReadonlyArray<Wire.EnvironmentRow> = []

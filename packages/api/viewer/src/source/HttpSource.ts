@@ -16,7 +16,8 @@ const kinds: { readonly [status: number]: SourceErrorKind } = {
   503: "unreachable"
 }
 
-export const make = (base: string): Source => {
+/** `isFiles`: what answers has groups of files and nothing else. */
+export const make = (base: string, { isFiles = false }: { readonly isFiles?: boolean } = {}): Source => {
   const request = async (path: string, query: object = {}, signal?: AbortSignal): Promise<Response> => {
     const search = new URLSearchParams(
       Object.entries(query).flatMap(([key, value]) =>
@@ -45,6 +46,8 @@ export const make = (base: string): Source => {
 
   return {
     isLive: true,
+    hasService: !isFiles,
+    hasMetrics: !isFiles,
     title: null,
     runs: async (signal) => (await json<{ readonly runs: ReadonlyArray<Wire.Run> }>("/runs", {}, signal)).runs,
     browse: (run, query, signal) => json(`${of(run)}/rollouts`, query, signal),

@@ -64,6 +64,8 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
 
   return {
     isLive: false,
+    hasService: false,
+    hasMetrics: data.runs.some(({ metrics = [] }) => metrics.length > 0),
     title: data.title,
     runs: async () =>
       data.runs.map(({ name, rows }) => ({

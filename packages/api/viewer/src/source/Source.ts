@@ -29,8 +29,12 @@ export interface Watcher<A> {
 export type Unwatch = () => void
 
 export interface Source {
-  /** Whether there is a service behind it: else nothing changes, and environments, batches and summary do not exist. */
+  /** Whether it may change: there is a program behind it. */
   readonly isLive: boolean
+  /** Whether groups come from a service: else there are no environments, batches, summary and states of groups to show. */
+  readonly hasService: boolean
+  /** Whether there may be curves. */
+  readonly hasMetrics: boolean
   /** What a saved page is about. */
   readonly title: string | null
   readonly runs: (signal?: AbortSignal) => Promise<ReadonlyArray<Wire.Run>>

@@ -6,14 +6,16 @@ import * as Filter from "./Filter.ts"
 interface Props {
   readonly filter: Filter.Filter
   readonly environments: ReadonlyArray<string>
+  /** Of the groups neither environments nor steps are known. */
+  readonly isPlain: boolean
   readonly searchField: RefObject<HTMLInputElement | null>
   readonly onChange: (filter: Filter.Filter) => void
 }
 
 /** A search starts when somebody pauses. */
-const pauseMillis = 180
+const pauseMillis = 120
 
-export const FilterForm = ({ environments, filter, onChange, searchField }: Props) => {
+export const FilterForm = ({ environments, filter, isPlain, onChange, searchField }: Props) => {
   const [isOpen, setIsOpen] = useState(false)
   const count = Filter.active({ ...filter, text: "" })
   const change = (part: Partial<Filter.Filter>) => onChange({ ...filter, ...part })
@@ -30,24 +32,28 @@ export const FilterForm = ({ environments, filter, onChange, searchField }: Prop
         Filters{count > 0 && <span className="badge">{count}</span>}
       </button>
       <div className={isOpen ? "filters-more is-open" : "filters-more"}>
-        <label>
-          <span>Environment</span>
-          <select
-            value={filter.environment ?? ""}
-            onChange={({ target }) => change({ environment: target.value || null })}
-          >
-            <option value="">all</option>
-            {all.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
-        <Range
-          name="Step"
-          from={filter.stepFrom}
-          to={filter.stepTo}
-          onChange={(stepFrom, stepTo) => change({ stepFrom, stepTo })}
-        />
+        {!isPlain && (
+          <>
+            <label>
+              <span>Environment</span>
+              <select
+                value={filter.environment ?? ""}
+                onChange={({ target }) => change({ environment: target.value || null })}
+              >
+                <option value="">all</option>
+                {all.map((name) => (
+                  <option key={name}>{name}</option>
+                ))}
+              </select>
+            </label>
+            <Range
+              name="Step"
+              from={filter.stepFrom}
+              to={filter.stepTo}
+              onChange={(stepFrom, stepTo) => change({ stepFrom, stepTo })}
+            />
+          </>
+        )}
         <Range
           name="Mean score"
           from={filter.scoreFrom}

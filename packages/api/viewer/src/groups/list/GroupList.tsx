@@ -9,7 +9,7 @@ import { groupPath } from "../../route/Location.ts"
 import type * as Wire from "../../source/Wire.ts"
 import { phone, useMedia } from "../../ui/useMedia.ts"
 import { useShortcuts } from "../../ui/useShortcuts.tsx"
-import { columns, features } from "./columns.tsx"
+import { columns, features, type Shown } from "./columns.tsx"
 import * as Remembered from "./Remembered.ts"
 import { scaleOf } from "./ScoreStrip.tsx"
 
@@ -20,6 +20,7 @@ interface Props {
   readonly rows: ReadonlyArray<Wire.RolloutRow>
   readonly total: number
   readonly isStale: boolean
+  readonly shown: Shown
   readonly onWant: (rows: number) => void
 }
 
@@ -27,7 +28,7 @@ interface Props {
 const rowHeight = 42
 const phoneRowHeight = 92
 
-export const GroupList = ({ isStale, listKey, onWant, rows, run, total }: Props) => {
+export const GroupList = ({ isStale, listKey, onWant, rows, run, shown, total }: Props) => {
   const [, navigate] = useLocation()
   const isPhone = useMedia(phone)
   const scroller = useRef<HTMLDivElement>(null)
@@ -93,16 +94,17 @@ export const GroupList = ({ isStale, listKey, onWant, rows, run, total }: Props)
   ])
 
   const scale = useMemo(() => scaleOf(rows), [rows])
-  const shown = useMemo(
-    () => columns(scale, ({ id }, index) => <RowLink run={run} id={id} index={index} />),
-    [scale, run]
+  const { isPlain, isReading } = shown
+  const ofTable = useMemo(
+    () => columns(scale, { isPlain, isReading }, ({ id }, index) => <RowLink run={run} id={id} index={index} />),
+    [scale, isPlain, isReading, run]
   )
-  const table = useTable({ features, columns: shown, data: rows, getRowId: ({ id }) => id })
+  const table = useTable({ features, columns: ofTable, data: rows, getRowId: ({ id }) => id })
   const model = table.getRowModel().rows
 
   return (
     <div
-      className={isStale ? "group-list is-stale" : "group-list"}
+      className={`group-list${isPlain ? " is-plain" : ""}${isStale ? " is-stale" : ""}`}
       ref={scroller}
       tabIndex={0}
       role="region"

@@ -21,9 +21,22 @@ const states: { readonly [S in Wire.RolloutState]: string } = {
 const mean = ({ scores }: Wire.RolloutRow): string =>
   scores.length === 0 ? "–" : number(scores.reduce((sum, score) => sum + score, 0) / scores.length, 3)
 
+export interface Shown {
+  /** Steps, environments and states are left out: saved groups have none. */
+  readonly isPlain: boolean
+  /** Whether there are prompts that were not read yet. */
+  readonly isReading: boolean
+}
+
+const ofService = new Set(["step", "environment", "state"])
+
 /** `link` draws the way to a group. */
-export const columns = (scale: Scale, link: (row: Wire.RolloutRow, index: number) => ReactNode) =>
-  helper.columns([
+export const columns = (
+  scale: Scale,
+  { isPlain, isReading }: Shown,
+  link: (row: Wire.RolloutRow, index: number) => ReactNode
+) => {
+  const all = helper.columns([
     helper.accessor("id", { header: "Group", cell: ({ row }) => link(row.original, row.index) }),
     helper.accessor("step", { header: "Step", cell: ({ getValue }) => getValue() ?? "–" }),
     helper.accessor("environment", { header: "Environment", cell: ({ getValue }) => getValue() ?? "–" }),
@@ -34,7 +47,12 @@ export const columns = (scale: Scale, link: (row: Wire.RolloutRow, index: number
     helper.display({ id: "mean", header: "Mean", cell: ({ row }) => mean(row.original) }),
     helper.accessor("preview", {
       header: "Prompt",
-      cell: ({ getValue }) => getValue() ?? <span className="muted">–</span>
+      cell: ({ getValue }) =>
+        getValue() ?? (
+          <span className="muted" title={isReading ? "not read yet" : undefined}>
+            {isReading ? "…" : "–"}
+          </span>
+        )
     }),
     helper.accessor("tokens", { header: "Tokens", cell: ({ getValue }) => count(getValue()) }),
     helper.accessor("state", {
@@ -50,3 +68,5 @@ export const columns = (scale: Scale, link: (row: Wire.RolloutRow, index: number
       cell: ({ getValue }) => <Ago at={getValue()} />
     })
   ])
+  return isPlain ? all.filter((column) => !("accessorKey" in column && ofService.has(column.accessorKey))) : all
+}

@@ -59,7 +59,7 @@ export const toHtml = (text: string): string | null => {
 /** Marks of one paragraph are weighed against each other: more of them than anybody writes are not read. */
 const isCostly = (paragraph: string): boolean =>
   counts(paragraph, /[*_~]/g) > 600 ||
-  counts(paragraph, /\$|\\[([]|\\begin/g) > 1000 ||
+  counts(paragraph, /\$|\\[([]|\\begin|\\boxed/g) > 1000 ||
   /^(?: {0,3}> ?){60}/m.test(paragraph)
 
 const counts = (text: string, mark: RegExp): number => text.match(mark)?.length ?? 0

@@ -1,5 +1,5 @@
 /**
- * LaTeX in markdown: `$…$`, `\(…\)` in a line, `$$…$$`, `\[…\]` and whole `\begin{…}` environments as blocks, drawn by KaTeX as MathML, which browsers
+ * LaTeX in markdown: `$…$`, `\(…\)` and a bare `\boxed{…}` in a line, `$$…$$`, `\[…\]` and whole `\begin{…}` environments as blocks, drawn by KaTeX as MathML, which browsers
  * show without fonts of ours.
  *
  * A dollar is money unless it hugs its formula: `$5 and $6` stays text. What KaTeX cannot read is shown as it was written. KaTeX
@@ -34,8 +34,8 @@ export const math: MarkedExtension = {
     {
       name: "formula",
       level: "inline",
-      start: (text) => text.search(/\$|\\\(|\\\[/),
-      tokenizer: (text) => formula("formula", inline.exec(text), false),
+      start: (text) => text.search(/\$|\\\(|\\\[|\\boxed\{/),
+      tokenizer: (text) => boxed(text) ?? formula("formula", inline.exec(text), false),
       renderer: (token) => render(token as Formula)
     }
   ]
@@ -47,6 +47,29 @@ const formula = (type: string, match: RegExpExecArray | null, isBlock: boolean):
   const tex = groups.find((group) => group !== undefined)
   const isDisplay = isBlock || raw.startsWith("$$") || raw.startsWith("\\[")
   return tex === undefined ? undefined : { type, raw, tex, isBlock: isDisplay }
+}
+
+const box = "\\boxed{"
+
+/** An answer in its box, as models end with it, dollars or not. Words in it stay words; an empty one is what a prompt speaks of. */
+const boxed = (text: string): Formula | undefined => {
+  if (!text.startsWith(box)) return undefined
+  let depth = 1
+  let end = box.length
+  for (; end < Math.min(text.length, longest) && depth > 0; end++) {
+    if (text[end] === "\\") end++
+    else if (text[end] === "{") depth++
+    else if (text[end] === "}") depth--
+  }
+  const inside = text.slice(box.length, end - 1)
+  if (depth > 0 || inside.trim() === "") return undefined
+  const isProse = /[a-z]{2}/i.test(inside) && !/[\\^_{}$]/.test(inside)
+  return {
+    type: "formula",
+    raw: text.slice(0, end),
+    tex: isProse ? `\\boxed{\\text{${inside.replaceAll(/[%#&]/g, "\\$&")}}}` : text.slice(0, end),
+    isBlock: false
+  }
 }
 
 /** Commands that would link, load or style: KaTeX would leave out what they hold. */

@@ -35,7 +35,7 @@ export const Inspector = ({ model, rollout, token }: Props) => {
               : `${exact(advantage)} ${model.hasTokenAdvantages ? "(its own)" : "(of the rollout)"}`
           }
         />
-        <Fact name="Policy" value={rollout.policyVersion === null ? "not told" : `step ${rollout.policyVersion}`} />
+        <Fact name="Policy" value={rollout.policyVersion === null ? "not told" : `version ${rollout.policyVersion}`} />
       </dl>
       {candidates.length > 0 && (
         <table className="number">
