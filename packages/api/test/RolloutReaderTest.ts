@@ -84,7 +84,7 @@ export const suite = <E>(
         )
       )
 
-    it.effect("tells what is not searched yet, and then previews and finds it", () =>
+    it.effect("tells what is not searched yet, and then finds it; shows its beginning at once", () =>
       Effect.gen(function* () {
         const { reader, run, store } = yield* started()
         yield* store.submit(run, [
@@ -96,8 +96,9 @@ export const suite = <E>(
         assert.deepStrictEqual([before.total, before.unindexed], [3, 2])
         assert.deepStrictEqual(
           before.rows.map(({ preview }) => preview),
-          [null, null, null]
+          ["Who wrote it?", null, "What is 6 times 7?"]
         )
+        assert.strictEqual((yield* search(run, "wrote")).total, 0)
         yield* indexed(run)
         const { rows } = yield* reader.rollouts(run, { limit: 10 })
         assert.deepStrictEqual(

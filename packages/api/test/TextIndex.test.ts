@@ -57,6 +57,30 @@ layer(Database.layerPglite(), { timeout: "60 seconds" })("the text of groups", (
     }).pipe(Effect.scoped, quiet)
   )
 
+  it.effect("has its beginning shown to who looks before its turn, of as many as are read quickly", () =>
+    Effect.gen(function* () {
+      const { reader, store } = yield* open(yield* Effect.scope)
+      const sql = yield* SqlClient.SqlClient
+      yield* store.submit(
+        "looking",
+        Array.from({ length: 50 }, (_, n) => chat(`question ${n}`))
+      )
+      const shown = Effect.map(reader.rollouts("looking", { limit: 100 }), ({ rows, unindexed }) => ({
+        previews: rows.map(({ preview }) => preview),
+        unindexed
+      }))
+      const { previews, unindexed } = yield* shown
+      assert.strictEqual(unindexed, 50)
+      assert.deepStrictEqual(
+        previews,
+        Array.from({ length: 50 }, (_, place) => (place < 40 ? `question ${49 - place}` : null))
+      )
+      // As large as it is, it is not read for a look at the list.
+      yield* sql`update grp set payload = decode(repeat('00', 600000), 'hex') where id = (select max(id) from grp)`
+      assert.deepStrictEqual((yield* shown).previews.slice(0, 2), [null, null])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("is found after a restart, from the oldest group on", () =>
     Effect.gen(function* () {
       const before = yield* Scope.make()

@@ -122,7 +122,19 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
         await chart(page, name).scrollIntoViewIfNeeded()
         await Browser.holds(async () => (await coloured(page, name)) > 20, `a curve of ${name}`)
       }
+      assert.strictEqual(
+        await page.evaluate("document.documentElement.scrollHeight - innerHeight"),
+        0,
+        "one scroll bar"
+      )
       await chart(page, "Reward").scrollIntoViewIfNeeded()
+      await chart(page, "Reward").locator("summary").click()
+      const tops = await page
+        .locator(".chart-section")
+        .first()
+        .locator(".chart-plot")
+        .evaluateAll((plots) => plots.map((plot) => plot.getBoundingClientRect().top))
+      assert.lengthOf(new Set(tops.slice(0, 3)), 1, "plots stand side by side, whatever is open below one")
       const position = () => chart(page, "Reward").innerText()
       const before = await position()
       await Browser.holds(async () => (await tile(page, "Step")) !== step, "another step")

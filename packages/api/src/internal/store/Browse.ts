@@ -17,6 +17,8 @@ interface BrowseRow extends Rows.EnvelopeRow {
   readonly step: bigint | null
   readonly state: RolloutRow["state"]
   readonly preview: string | null
+  /** It may have a preview that was not found yet. */
+  readonly is_unread: boolean
 }
 
 const toRow = (row: BrowseRow): RolloutRow => ({
@@ -54,6 +56,7 @@ export const make = Effect.fnUntraced(function* (
   const columns =
     sql.literal(`grp.id, grp.env_id, grp.sequences, grp.tokens, grp.scores, grp.policy_step, grp.created_at,
     env.name as environment, batch.step, grp_text.preview,
+    grp.has_messages is distinct from false and grp_text.group_id is null as is_unread,
     case
       when batch.acked_at is not null then 'consumed'
       when batch.lease_until is not null then 'leased'
@@ -126,7 +129,11 @@ export const make = Effect.fnUntraced(function* (
       select ${columns}, (select count(*)::int from found) as total,
         ${phrases.length === 0} or (select count(*) <= ${mostRead} from matching) as is_counted
       from page join grp using (id) ${joined} order by grp.id desc`
-    const page = rows.slice(0, limit).map(toRow)
+    const previews = yield* index.previews(rows.slice(0, limit).flatMap((row) => (row.is_unread ? [row.id] : [])))
+    const page = rows.slice(0, limit).map((row) => ({
+      ...toRow(row),
+      preview: row.preview ?? previews.get(row.id) ?? null
+    }))
     const hasMore = rows.length > limit
     const [first] = rows
     return {

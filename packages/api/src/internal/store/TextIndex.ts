@@ -20,6 +20,8 @@ import * as Rows from "./Rows.ts"
 export interface TextIndex {
   /** Groups of these runs that may have text, and are not searched yet. */
   readonly unindexed: (runs: ReadonlyArray<number>) => Effect.Effect<number, SqlError>
+  /** The previews of groups that are looked at before their turn: of the first of them, as far as they are read quickly. */
+  readonly previews: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyMap<bigint, string | null>, SqlError>
 }
 
 interface Waiting {
@@ -35,6 +37,10 @@ const groupsAtOnce = 64
 const bytesAtOnce = 2 * 1024 ** 2
 /** Each different word of a group is an entry of the index: so many are written in a few milliseconds. */
 const wordsAtOnce = 3000
+
+/** As many as somebody sees at once, and stored bytes that are read in some hundredths of a second. */
+const previewsAtOnce = 40
+const previewBytes = 512 * 1024
 
 const pause: Duration.Input = "1 second"
 /** A group is seen by everybody so long after it got its id. */
@@ -196,6 +202,18 @@ export const make = Effect.fnUntraced(function* (
   )
 
   return {
+    previews: Effect.fnUntraced(function* (ids) {
+      if (ids.length === 0) return new Map()
+      const first = Rows.array("int8", ids.slice(0, previewsAtOnce))
+      const found = yield* find(
+        yield* sql<Pick<Rows.GroupRow, "id" | "encoding" | "payload">>`
+          select id, encoding, payload from (
+            select id, encoding, payload, sum(octet_length(payload)) over (order by id desc) as bytes
+            from grp where id = any(${first}::bigint[])
+          ) as grp where bytes <= ${previewBytes} order by id desc`
+      )
+      return new Map(found.map(({ id, preview }) => [id, preview]))
+    }),
     unindexed: (runs) =>
       Effect.map(
         sql<{ count: number }>`
