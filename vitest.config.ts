@@ -1,5 +1,6 @@
+import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
-import type { Reporter } from "vitest/node"
+import { BaseSequencer, type Reporter, type TestSpecification } from "vitest/node"
 
 /** A last line that any reader of logs understands: `740 passed, 0 failed, 0 skipped`. */
 const summary: Reporter = {
@@ -10,6 +11,53 @@ const summary: Reporter = {
   }
 }
 
+/**
+ * Files that change what belongs to a whole process (its environment), or read it (its memory, all that it has measured): each has a
+ * process to itself. The others share one for each worker, which loads a module once. They may come in any order:
+ * `npx vitest run --sequence.shuffle.files` draws one.
+ */
+const ownProcess = [
+  "packages/api/test/V1.test.ts",
+  "packages/core/test/Slurm.test.ts",
+  "packages/core/test/inference/Routing.test.ts",
+  "packages/core/test/metrics/*.test.ts",
+  "packages/trainer/test/exec/Device.test.ts",
+  "packages/trainer/test/exec/OrtWorker.test.ts",
+  "packages/trainer/test/policy/PolicyServer.test.ts"
+]
+
+/** What takes longest, to begin with: a long file that came last would run when the other workers have nothing left. */
+const longest = [
+  "cli/test/Training",
+  "cli/test/viewer/",
+  "trainer/test/trainer/Killed",
+  "core/test/sandbox/Sandbox",
+  "examples/test/",
+  "api/test/PgTrajectoryStore.processes",
+  "cli/test/hostile/",
+  "cli/test/crash/",
+  "cli/test/sets/",
+  "cli/test/Bin",
+  "envs/test/PythonTests",
+  "trainer/test/trainer/SharedService"
+]
+
+/** Those with a process of their own, then the longest, then the others. */
+const rank = ({ moduleId, project }: TestSpecification): number => {
+  if (project.config.isolate) return -1
+  const at = longest.findIndex((part) => moduleId.includes(part))
+  return at === -1 ? longest.length : at
+}
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>) {
+    const sorted = await super.sort(files)
+    return sorted.toSorted((a, b) => rank(a) - rank(b))
+  }
+}
+
+const isShuffled = process.argv.some((word) => word.startsWith("--sequence.shuffle"))
+
 const conditions = ["atropos-src"]
 
 export default defineConfig({
@@ -17,10 +65,24 @@ export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
     setupFiles: ["vitest.setup.ts"],
-    include: ["packages/*/test/**/*.test.ts", "examples/**/*.test.ts"],
     reporters: ["default", summary],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    maxWorkers: 2
+    maxWorkers: 2,
+    sequence: isShuffled ? {} : { sequencer: LongestFirst },
+    // For the workers and for the processes that tests start.
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/node", import.meta.url)) },
+    projects: [
+      { extends: true, test: { name: "own process", include: ownProcess } },
+      {
+        extends: true,
+        test: {
+          name: "shared",
+          include: ["packages/*/test/**/*.test.ts", "examples/**/*.test.ts"],
+          exclude: ["**/node_modules/**", ...ownProcess],
+          isolate: false
+        }
+      }
+    ]
   }
 })
