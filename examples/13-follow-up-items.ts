@@ -6,10 +6,11 @@
  * Run it: `npx node --conditions=atropos-src examples/13-follow-up-items.ts`.
  */
 import { Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
-import { Console, Effect, Layer, Stream } from "effect"
+import { Console, Effect, Layer, Schema, Stream } from "effect"
 
-/** A sum, or with a claim the question whether that is it. */
-type Item = { readonly n: number; readonly claim?: string }
+/** A sum, or with a claim the question whether that is it. As a Schema: what was put back in the queue survives a restart. */
+const Item = Schema.Struct({ n: Schema.Int, claim: Schema.optionalKey(Schema.String) })
+type Item = typeof Item.Type
 
 const question = ({ claim, n }: Item) => (claim === undefined ? `${n} + ${n}?` : `Is ${n} + ${n} = ${claim}? yes or no`)
 const answer = ({ claim, n }: Item) => (claim === undefined ? `${2 * n}` : claim === `${2 * n}` ? "yes" : "no")
@@ -37,6 +38,7 @@ export const layer = Environment.layer("sums", Environment.settings({}), ({ grou
       const claims = one.flatMap((index) => trajectories[index]?.completion ?? [])
       return Effect.succeed({ requeue: claims.map((claim): Item => ({ n, claim })) })
     },
+    requeued: Item,
     label: question
   }))
 )

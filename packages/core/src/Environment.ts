@@ -92,6 +92,8 @@ export interface Definition<Item, E, R> {
     readonly save: Effect.Effect<unknown>
     readonly restore: (saved: unknown) => Effect.Effect<void, E, R>
   }
+  /** Items as JSON, so that those put back in the queue survive a restart. Without it the item they came from is rolled out again. */
+  readonly requeued?: Schema.Codec<Item, unknown>
   /** Short text for logs and dead letters. Default: the JSON of the item. */
   readonly label?: (item: Item) => string
   readonly claims?: Claims<Item>
@@ -110,6 +112,8 @@ export interface Work {
   readonly label: string
   /** `Unscorable` where there is nothing else to give. */
   readonly rollOut: Effect.Effect<RolledOut, EnvironmentError | Unscorable>
+  /** The item as JSON, where it can be saved; undefined where this one cannot. */
+  readonly save?: () => unknown
 }
 
 export interface EvaluatedTrajectory {
@@ -147,6 +151,8 @@ export interface EnvironmentShape {
     readonly save: Effect.Effect<unknown>
     readonly restore: (saved: unknown) => Effect.Effect<void, EnvironmentError>
   }>
+  /** Work that was saved (`Work.save`), where the environment's items can be. */
+  readonly requeued: Option.Option<(saved: unknown) => Effect.Effect<Work, EnvironmentError>>
   readonly claims: Option.Option<{
     readonly scoreRange: readonly [minimum: number, maximum: number]
     /** Why its items have neither gold nor wrong answers, where they have none. */

@@ -2,8 +2,9 @@
  * A queue of items that come back until they are solved.
  *
  * A pure fold: `next` takes the item at the front and puts it at the back, `record` retires an item whose group did well enough, or
- * (with `maxAttempts`) one that was tried often enough. As an item never leaves the queue while it is under way, a crash loses none;
- * near the end of the queue an item may be under way twice. Items are numbers from 0 to `size` - 1. Follows the adaptive queue of the
+ * (with `maxAttempts`) one that was tried often enough. As an item never leaves the queue while it is under way, a crash loses none: what
+ * was taken and not yet judged is saved, too, and comes first after a restart. Near the end of the queue an item may be under way
+ * twice. Items are numbers from 0 to `size` - 1. Follows the adaptive queue of the
  * original's instruction_following_algorithm_environment.py. `make` wires the fold to an environment: `items` for its stream,
  * `record` for its `afterScore`, `state` and `metrics` as they are.
  */
@@ -26,6 +27,10 @@ export interface State {
   readonly givenUp: HashSet.HashSet<number>
   /** Judged groups of the items that are not retired. */
   readonly attempts: HashMap.HashMap<number, number>
+  /** Taken, and not judged since. */
+  readonly underWay: HashSet.HashSet<number>
+  /** Under way when the state was saved: to be taken before what is at the front. */
+  readonly interrupted: ReadonlyArray<number>
 }
 
 /** A state as JSON. */
@@ -33,7 +38,8 @@ export const Saved = Schema.Struct({
   position: Schema.Natural,
   solved: Schema.Array(Schema.Natural),
   givenUp: Schema.Array(Schema.Natural),
-  attempts: Schema.Array(Schema.Tuple([Schema.Natural, Schema.Natural]))
+  attempts: Schema.Array(Schema.Tuple([Schema.Natural, Schema.Natural])),
+  underWay: Schema.optionalKey(Schema.Array(Schema.Natural))
 })
 
 /** A judged group. */
@@ -46,7 +52,9 @@ export const start: State = {
   position: 0,
   solved: HashSet.empty(),
   givenUp: HashSet.empty(),
-  attempts: HashMap.empty()
+  attempts: HashMap.empty(),
+  underWay: HashSet.empty(),
+  interrupted: []
 }
 
 export const isRetired = ({ givenUp, solved }: State, index: number): boolean =>
@@ -55,20 +63,30 @@ export const isRetired = ({ givenUp, solved }: State, index: number): boolean =>
 /** The next item and the queue without it in front; none where all are retired and the queue does not start over. */
 export const next = (state: State, options: Options): Option.Option<readonly [index: number, state: State]> => {
   const { size, startsOver = false } = options
+  const taken = (index: number, change: Partial<State>): State => ({
+    ...state,
+    underWay: HashSet.add(state.underWay, index),
+    ...change
+  })
+  const [first, ...interrupted] = state.interrupted.filter((index) => !isRetired(state, index))
+  if (first !== undefined) return Option.some([first, taken(first, { interrupted })])
   for (let step = 0; step < size; step++) {
     const index = (state.position + step) % size
-    if (!isRetired(state, index)) return Option.some([index, { ...state, position: (index + 1) % size }])
+    if (!isRetired(state, index)) {
+      return Option.some([index, taken(index, { interrupted: [], position: (index + 1) % size })])
+    }
   }
   return startsOver && size > 0 ? next(start, options) : Option.none()
 }
 
 /** The state after one more group. */
 export const record = (
-  state: State,
+  before: State,
   { average, index }: Outcome,
   { maxAttempts = Number.POSITIVE_INFINITY, retireFrom }: Options
 ): State => {
-  if (isRetired(state, index)) return state
+  if (isRetired(before, index)) return before
+  const state = { ...before, underWay: HashSet.remove(before.underWay, index) }
   const tried = Option.getOrElse(HashMap.get(state.attempts, index), () => 0) + 1
   const without = HashMap.remove(state.attempts, index)
   if (average >= retireFrom) return { ...state, attempts: without, solved: HashSet.add(state.solved, index) }
@@ -76,11 +94,12 @@ export const record = (
   return { ...state, attempts: HashMap.set(state.attempts, index, tried) }
 }
 
-export const save = ({ attempts, givenUp, position, solved }: State): typeof Saved.Type => ({
+export const save = ({ attempts, givenUp, interrupted, position, solved, underWay }: State): typeof Saved.Type => ({
   position,
   solved: Array.from(solved),
   givenUp: Array.from(givenUp),
-  attempts: Array.from(attempts)
+  attempts: Array.from(attempts),
+  underWay: Array.from(new Set([...interrupted, ...underWay])).toSorted((a, b) => a - b)
 })
 
 /** Items that there are no longer are left out. */
@@ -90,7 +109,9 @@ export const load = (saved: typeof Saved.Type, { size }: Options): State => {
     position: size === 0 ? 0 : saved.position % size,
     solved: HashSet.fromIterable(saved.solved.filter(present)),
     givenUp: HashSet.fromIterable(saved.givenUp.filter(present)),
-    attempts: HashMap.fromIterable(saved.attempts.filter(([index]) => present(index)))
+    attempts: HashMap.fromIterable(saved.attempts.filter(([index]) => present(index))),
+    underWay: HashSet.empty(),
+    interrupted: (saved.underWay ?? []).filter(present)
   }
 }
 
@@ -109,7 +130,7 @@ export interface ItemQueue {
 
 const decode = Schema.decodeUnknownEffect(Saved)
 
-const toFront = (state: State): State => ({ ...state, position: 0 })
+const toFront = (state: State): State => ({ ...state, position: 0, underWay: HashSet.empty(), interrupted: [] })
 
 export const make = Effect.fn("ItemQueue.make")(function* (options: Options) {
   const ref = yield* Ref.make(start)

@@ -439,6 +439,82 @@ describe("Rollout", () => {
     }).pipe(Effect.provide(layerParts))
   )
 
+  /** Items below 10 put back two of their own, which put back one each; `rolled` tells what was rolled out, `blocked` never ends. */
+  const following = (
+    rolled: Array<number>,
+    blocked: (item: number) => boolean,
+    requeued?: Schema.Codec<number, unknown>
+  ) =>
+    numbers({
+      items: (cursor) => Stream.fromIterable(range(cursor, 4)),
+      settings: { maxNumWorkers: 8, maxBatchesOffpolicy: 100 },
+      ...(requeued !== undefined && { requeued }),
+      collectTrajectories: (item) => {
+        rolled.push(item)
+        const follow = item < 10 ? [item + 10, item + 20] : item < 20 ? [item + 100] : []
+        const rolledOut = { groups: [pair(item)], requeue: follow }
+        return blocked(item) ? Effect.never : Effect.succeed(rolledOut)
+      }
+    })
+
+  it.effect("goes on with items that were put back, after a kill, without rolling out again what they came from", () =>
+    Effect.gen(function* () {
+      const service = MemoryTrajectoryClient.make({ batchSize: 2 })
+      const { client, network } = behindNetwork(service)
+      const before: Array<number> = []
+      // Item 1's follow-ups and item 12's hang, item 3 does itself.
+      const hanging = new Set([11, 21, 112, 3])
+      const first = yield* following(before, (item) => hanging.has(item), Schema.Number)
+      const killed = yield* start(first, client, { spoolDirectory: yield* folder })
+      yield* pass(5)
+      // Nothing comes out of a process that was killed.
+      network.state = "hanging"
+      yield* finish(yield* Effect.forkChild(Fiber.interrupt(killed)))
+      const sent = (yield* drain(service)).map(itemOf).toSorted((a, b) => a - b)
+      assert.deepStrictEqual(sent, [0, 1, 2, 10, 12, 20, 22, 110])
+
+      const after: Array<number> = []
+      const second = yield* following(after, () => false, Schema.Number)
+      const running = yield* start(second, service, { spoolDirectory: yield* folder })
+      const summary = yield* finish(running)
+      assert.deepStrictEqual(
+        after.toSorted((a, b) => a - b),
+        [3, 11, 13, 21, 23, 111, 112, 113]
+      )
+      assert.strictEqual(summary.duplicates, 0)
+      const items = (yield* drain(service)).map(itemOf)
+      assert.sameMembers(items, after)
+      const saved = Option.getOrThrow(yield* service.loadState("numbers")).value
+      assert.deepEqual(Object.keys(saved as object).toSorted(), ["cursor", "lineage"])
+      assert.deepInclude(saved, { cursor: { frontier: 4, finished: [] } })
+    }).pipe(Effect.provide(layerParts))
+  )
+
+  it.effect("rolls an item out again where what it put back cannot be saved or read", () =>
+    Effect.gen(function* () {
+      const unwritable = Schema.Number.check(Schema.isLessThan(10))
+      for (const [codec, other] of [
+        [undefined, undefined],
+        [unwritable, Schema.Number],
+        [Schema.Number, Schema.String as unknown as Schema.Codec<number, unknown>]
+      ] as const) {
+        const service = MemoryTrajectoryClient.make({ batchSize: 2 })
+        const { client, network } = behindNetwork(service)
+        const first = yield* following([], (item) => item === 11, codec)
+        const killed = yield* start(first, client, { spoolDirectory: yield* folder })
+        yield* pass(5)
+        network.state = "hanging"
+        yield* finish(yield* Effect.forkChild(Fiber.interrupt(killed)))
+        const after: Array<number> = []
+        const second = yield* following(after, () => false, other)
+        const summary = yield* finish(yield* start(second, service, { spoolDirectory: yield* folder }))
+        // Its first group and that of 21 are known to the service by their keys.
+        assert.deepStrictEqual([after.toSorted((a, b) => a - b), summary.duplicates], [[1, 11, 21, 111], 2])
+        assert.strictEqual((yield* drain(service)).length, 16)
+      }
+    }).pipe(Effect.provide(layerParts))
+  )
+
   it.effect("counts the groups of an item that cannot be judged, and sends the others", () =>
     Effect.gen(function* () {
       const client = MemoryTrajectoryClient.make({ batchSize: 2 })

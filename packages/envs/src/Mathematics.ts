@@ -24,6 +24,7 @@ import * as Bank from "./math/Bank.ts"
 import * as Items from "./math/Items.ts"
 import type { Problem } from "./math/Problem.ts"
 import * as Rolling from "./math/Rolling.ts"
+import { SavedItem } from "./math/SavedItem.ts"
 import * as Scoring from "./math/Scoring.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
@@ -84,6 +85,7 @@ export const layer = Environment.layer("math", settings, (chosen) =>
       score: (item: Items.Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.map(grade(item, group), (isRight) => Scoring.scores(isRight, group, chosen)),
       evaluation: { items: heldOut, collectTrajectories: asking.evaluate },
+      requeued: SavedItem,
       metrics,
       label: Items.label,
       claims: {

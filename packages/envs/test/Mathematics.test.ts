@@ -10,7 +10,7 @@ import {
   type Trajectory
 } from "@atropos/core"
 import { Mathematics } from "@atropos/envs"
-import { Effect, Layer, Schema, Stream } from "effect"
+import { Effect, Layer, Option, Schema, Stream } from "effect"
 import * as Items from "../src/math/Items.ts"
 import * as Scoring from "../src/math/Scoring.ts"
 import { claimed, claimsHold, echo, itemsHold, lawsHold, scoresOf } from "./TestItems.ts"
@@ -197,7 +197,16 @@ const policy =
     return solve
   }
 
-/** The groups and items that a first item leads to, kind by kind, followed to their end. */
+/** Work as another process gets it that goes on where this one ended. */
+const afterRestart = Effect.fnUntraced(function* ({ label, save }: Environment.Work) {
+  const { requeued } = yield* Environment.Environment
+  const saved: unknown = JSON.parse(JSON.stringify(save!()))
+  const again = yield* Option.getOrThrow(requeued)(saved)
+  assert.strictEqual(again.label, label)
+  return again
+})
+
+/** The groups and items that a first item leads to, kind by kind, followed to their end; what is put back survives a restart. */
 const follow = Effect.gen(function* () {
   const { work } = yield* Environment.Environment
   const groups: Array<{ readonly label: string; readonly scores: ReadonlyArray<number>; readonly group: unknown }> = []
@@ -213,7 +222,7 @@ const follow = Effect.gen(function* () {
     }
     for (const group of outcome.success.groups)
       groups.push({ label: next!.label, scores: Array.from(group.scores), group })
-    queue = [...rest, ...outcome.success.requeued]
+    queue = [...rest, ...(yield* Effect.forEach(outcome.success.requeued, afterRestart))]
   }
   return { groups, failed }
 })

@@ -4,7 +4,7 @@
  * Every error becomes an `EnvironmentError` that names the environment, but for `Unscorable`. Of an item's groups the ones that
  * cannot be judged are left out and the others kept.
  */
-import { Context, Effect, Formatter, Option, Stream, Tracer } from "effect"
+import { Context, Effect, Formatter, Option, Schema, Stream, Tracer } from "effect"
 import type { Definition, EnvironmentShape, RolloutGroup, Score, Work } from "../Environment.ts"
 import { EnvironmentError, Unscorable } from "../EnvironmentError.ts"
 import type { Common } from "../EnvironmentSettings.ts"
@@ -28,7 +28,15 @@ export const make = <Item, E, R>({
 }): EnvironmentShape => {
   // Without the span it was built in: rollouts have spans of their own. (No environment needs that one, so R is what it was.)
   const context = Context.omit(Tracer.ParentSpan)(built) as Context.Context<R>
-  const { afterScore, collectTrajectories, evaluation, items, label = Formatter.formatJson, score } = definition
+  const {
+    afterScore,
+    collectTrajectories,
+    evaluation,
+    items,
+    label = Formatter.formatJson,
+    requeued,
+    score
+  } = definition
   const crossing = (cause: unknown): EnvironmentError =>
     cause instanceof EnvironmentError
       ? cause
@@ -65,8 +73,10 @@ export const make = <Item, E, R>({
     },
     Effect.catchIf(isUnscorable, (error) => Effect.succeed({ outcome: error, requeue: [] }))
   )
+  const encode = requeued && Schema.encodeUnknownOption(requeued)
   const toWork = (item: Item): Work => ({
     label: label(item),
+    ...(encode !== undefined && { save: () => Option.getOrUndefined(encode(item)) }),
     rollOut: inside(
       Effect.gen(function* () {
         const rollouts = yield* collectTrajectories(item)
@@ -125,6 +135,10 @@ export const make = <Item, E, R>({
       save,
       restore: (saved: unknown) => restore(saved).pipe(Effect.provideContext(context), Effect.mapError(crossing))
     })),
+    requeued: Option.map(Option.fromUndefinedOr(requeued), (codec) => {
+      const decode = Schema.decodeUnknownEffect(codec)
+      return (saved: unknown) => Effect.mapBoth(decode(saved), { onSuccess: toWork, onFailure: crossing })
+    }),
     claims: Option.map(Option.fromUndefinedOr(definition.claims), (claims) => {
       const isTestable = "gold" in claims
       return {

@@ -1,5 +1,6 @@
 /**
- * What survives a restart of an environment: its lineage, its cursor and its own state, kept by the service under its name.
+ * What survives a restart of an environment: its lineage, its cursor, its own state and what its items have put back in the queue, kept
+ * by the service under its name.
  *
  * The lineage names one sequence of items: it is chosen once, saved before the first group is sent, and part of every group's
  * key, so that a group is known again however often it is rolled out. A service that cannot keep state (the original's) gets a
@@ -11,6 +12,7 @@ import type { EnvironmentShape } from "../Environment.ts"
 import { oneLine } from "../internal/oneLine.ts"
 import type { SavedState, TrajectoryClientShape, TrajectoryError } from "../TrajectoryClient.ts"
 import * as Cursor from "./Cursor.ts"
+import * as Requeued from "./Requeued.ts"
 
 /** What was saved cannot be read, or the environment refuses it. */
 export class CheckpointError extends Schema.TaggedError<CheckpointError>()("CheckpointError", {
@@ -23,7 +25,9 @@ const Value = Schema.Struct({
   lineage: Schema.NonEmptyString,
   cursor: Cursor.Saved,
   /** The environment's own state. */
-  own: Schema.optionalKey(Schema.Unknown)
+  own: Schema.optionalKey(Schema.Unknown),
+  /** What its items have put back in the queue. */
+  requeued: Schema.optionalKey(Requeued.Saved)
 })
 const StateFile = Schema.fromJsonString(Schema.Struct({ step: Schema.Int, value: Schema.Unknown }))
 const decodeValue = Schema.decodeUnknownEffect(Value)
@@ -32,6 +36,8 @@ const decodeFile = Schema.decodeUnknownEffect(StateFile)
 export interface Checkpoint {
   readonly lineage: string
   readonly cursor: Cursor.Cursor
+  /** What was in the queue at the last save beside the items of the stream. */
+  readonly requeued: Requeued.Saved
   /** Step at the last save; none on a first start. */
   readonly resumedFrom: Option.Option<number>
   readonly save: (step: number) => Effect.Effect<void, TrajectoryError | CheckpointError>
@@ -45,6 +51,8 @@ export interface CheckpointOptions {
   /** Used where the service keeps no state. */
   readonly file: string
   readonly currentStep: number
+  /** What is to be saved beside the cursor. */
+  readonly requeued: () => Requeued.Saved
 }
 
 /** Restores what was saved under the name, or begins anew and saves that at once. */
@@ -52,7 +60,7 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
   const { client, environment, file, name } = options
   const storage = yield* openStorage(client, name, file, options.currentStep)
   const loaded = yield* storage.load
-  const value = Option.isNone(loaded)
+  const value: typeof Value.Type = Option.isNone(loaded)
     ? { lineage: SecureRandom.uuidV4Unsafe(), cursor: Cursor.start }
     : yield* decodeValue(loaded.value.value).pipe(
         Effect.mapError(
@@ -66,7 +74,7 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
             })
         )
       )
-  const own = "own" in value ? value.own : undefined
+  const { own } = value
   if (own !== undefined && Option.isSome(environment.state)) {
     yield* environment.state.value.restore(own).pipe(
       Effect.mapError(
@@ -82,11 +90,24 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
   const cursor = Cursor.make(value.cursor)
   const save = Effect.fnUntraced(function* (step: number) {
     const own = Option.isSome(environment.state) ? yield* environment.state.value.save : undefined
-    const value = { lineage, cursor: cursor.save(), ...(own !== undefined && { own }) }
+    // At one moment: neither may know of an item what the other does not.
+    const requeued = options.requeued()
+    const value = {
+      lineage,
+      cursor: cursor.save(),
+      ...(own !== undefined && { own }),
+      ...(requeued.length > 0 && { requeued })
+    }
     yield* storage.save({ step, value })
   })
   const { lineage } = value
-  const checkpoint: Checkpoint = { lineage, cursor, resumedFrom: Option.map(loaded, ({ step }) => step), save }
+  const checkpoint: Checkpoint = {
+    lineage,
+    cursor,
+    requeued: value.requeued ?? [],
+    resumedFrom: Option.map(loaded, ({ step }) => step),
+    save
+  }
   if (Option.isNone(loaded)) yield* save(options.currentStep)
   return checkpoint
 })

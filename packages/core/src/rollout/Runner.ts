@@ -20,6 +20,7 @@ import { reasonOf } from "./reason.ts"
 import * as QueueView from "./QueueView.ts"
 import * as RolloutMetrics from "./RolloutMetrics.ts"
 import * as RolloutTable from "./RolloutTable.ts"
+import * as Requeued from "./Requeued.ts"
 import * as Room from "./Room.ts"
 import * as SavedGroups from "./SavedGroups.ts"
 import * as Spool from "./Spool.ts"
@@ -74,7 +75,9 @@ export const run = Effect.fn("Runner.run")(
     })
 
     const folder = path.join(options.spoolDirectory, name.replaceAll(/[^\w.-]/g, "_"))
-    const { cursor, lineage, resumedFrom, save } = yield* Checkpoint.open({
+    const requeued = Requeued.make()
+    const { cursor, lineage, resumedFrom, save, ...saved } = yield* Checkpoint.open({
+      requeued: requeued.save,
       client,
       environment,
       name,
@@ -132,6 +135,14 @@ export const run = Effect.fn("Runner.run")(
     for (const { index } of spool.recovered) cursor.hold(index)
     const spooledItems = new Set(spool.recovered.filter(({ closes }) => closes).map(({ index }) => index))
 
+    const restored = yield* restoreRequeued(environment, saved.requeued, (index) => !cursor.isFinished(index))
+    for (const { index, path, work } of restored) {
+      cursor.hold(index)
+      requeued.open(path, work)
+    }
+    // Of these only what they have put back is left to do.
+    const restoredItems = new Set(restored.map(({ index }) => index))
+
     const spans = yield* SubmitSpans.make
     const viewers = yield* Viewers.make({
       client,
@@ -161,6 +172,7 @@ export const run = Effect.fn("Runner.run")(
         queue.answered()
         duplicatesInARow = outcome.status === "duplicate" ? duplicatesInARow + 1 : 0
         metrics.delivered(outcome.status === "duplicate")
+        requeued.answered(key)
         cursor.release(index)
       },
       onRejected: Effect.fnUntraced(function* (delivery, reason) {
@@ -169,6 +181,7 @@ export const run = Effect.fn("Runner.run")(
         yield* Effect.logError("group rejected by the service", { index: delivery.index, key: delivery.key, reason })
         yield* viewers.failed(`group rejected by the service: ${reason}`)
         yield* deadLetters.group(delivery, reason)
+        requeued.answered(delivery.key)
         cursor.release(delivery.index)
       })
     })
@@ -209,6 +222,11 @@ export const run = Effect.fn("Runner.run")(
       metrics.dropped("unscorable")
       return Effect.logWarning("group skipped", { item, reason: error.message })
     }
+    /** The item is rolled out, or given up; its groups hold it by themselves. */
+    const release = ({ index, path }: WorkerPool.Task): void => {
+      requeued.release(path)
+      cursor.release(index)
+    }
     const deliver = Effect.fnUntraced(function* (task: WorkerPool.Task, { groups, unscorable }: RolledOut) {
       const { index, path, work } = task
       for (const error of unscorable) yield* skip(work.label, error)
@@ -226,9 +244,10 @@ export const run = Effect.fn("Runner.run")(
         kept.push(verdict.success)
         cursor.hold(index)
         const key = groupKey(lineage, path, position)
+        requeued.hold(path, key)
         submitter.offer({ index, key, group: yield* spans.begin(key, verdict.success) })
       }
-      cursor.release(index)
+      release(task)
       if (savedGroups === undefined) return
       yield* savedGroups
         .write(kept)
@@ -241,7 +260,8 @@ export const run = Effect.fn("Runner.run")(
       {
         items: environment.work,
         from: cursor.frontier(),
-        isDone: (index) => cursor.isFinished(index) || spooledItems.has(index),
+        requeued: restored,
+        isDone: (index) => cursor.isFinished(index) || spooledItems.has(index) || restoredItems.has(index),
         room: room.left,
         timeoutSeconds: settings.workerTimeout,
         maxAttempts: options.maxItemAttempts,
@@ -249,17 +269,21 @@ export const run = Effect.fn("Runner.run")(
           minFailuresBeforeSlowdown,
           Concurrency.maximumWorkers(settings, servers.serverCount)
         ),
-        onStart: ({ index }) => cursor.hold(index),
+        onStart: ({ index, path, work }) => {
+          cursor.hold(index)
+          requeued.open(path, work)
+        },
         onDone: (task, rolledOut, millis) => {
           metrics.item("succeeded", millis)
           return deliver(task, rolledOut)
         },
-        onUnscorable: ({ index, work }, error, millis) => {
+        onUnscorable: (task, error, millis) => {
           metrics.item("unscorable", millis)
-          cursor.release(index)
-          return skip(work.label, error)
+          release(task)
+          return skip(task.work.label, error)
         },
-        onFailure: Effect.fnUntraced(function* ({ failures, index, work }, { cause, kind, reason }, millis, isFinal) {
+        onFailure: Effect.fnUntraced(function* (task, { cause, kind, reason }, millis, isFinal) {
+          const { failures, index, work } = task
           metrics.item(kind, millis)
           yield* Effect.logWarning("rollout failed", { item: work.label, kind, reason, attempt: failures })
           yield* Effect.logDebug("rollout failed because of", cause)
@@ -267,7 +291,7 @@ export const run = Effect.fn("Runner.run")(
           if (!isFinal) return
           metrics.item("given_up", millis)
           yield* deadLetters.item({ index, item: work.label, attempts: failures, reason })
-          cursor.release(index)
+          release(task)
         })
       },
       workScope
@@ -299,7 +323,7 @@ export const run = Effect.fn("Runner.run")(
     })
 
     const saveIfChanged = StateSaver.make(
-      cursor,
+      () => cursor.version() + requeued.version(),
       Effect.suspend(() => save(step))
     )
     const publish = Effect.suspend(() => metrics.publish({ running: pool.running(), unsent: submitter.unsent() }))
@@ -370,6 +394,34 @@ export const run = Effect.fn("Runner.run")(
   },
   (effect, _environment, name) => Effect.annotateLogs(Effect.scoped(effect), { environment: name })
 )
+
+/** What was saved of the queue, as work again; of an item of which something cannot be read, nothing: it is rolled out again. */
+const restoreRequeued = Effect.fnUntraced(function* (
+  environment: EnvironmentShape,
+  saved: Requeued.Saved,
+  isWanted: (index: number) => boolean
+) {
+  const unreadable = new Set<number>()
+  const tasks = yield* Effect.forEach(saved, ({ item, path }) => {
+    const index = Requeued.indexOf(path)
+    const restore = Option.getOrUndefined(environment.requeued)
+    if (!isWanted(index) || restore === undefined) return Effect.succeed([])
+    return restore(item).pipe(
+      Effect.map((work) => [{ index, path, work }]),
+      Effect.catch(({ message }) => {
+        unreadable.add(index)
+        return Effect.as(
+          Effect.logWarning("an item put back in the queue cannot be read; what it came from is rolled out again", {
+            index,
+            reason: message
+          }),
+          []
+        )
+      })
+    )
+  })
+  return tasks.flat().filter(({ index }) => !unreadable.has(index))
+})
 
 /** So many groups that the service knew already are more than a crash leaves behind. */
 const manyDuplicates = 32

@@ -1,23 +1,22 @@
-/** Saves the state of a run whenever its cursor has moved on; an outage is told once, and not every second. */
+/** Saves the state of a run whenever there is news of it; an outage is told once, and not every second. */
 import { Effect } from "effect"
 import type { TrajectoryError } from "../TrajectoryClient.ts"
 import type { CheckpointError } from "./Checkpoint.ts"
-import type { Cursor } from "./Cursor.ts"
 
-/** Saves if there is anything new; never fails, and tries again the next time it is called. */
+/** Saves if `version` has changed; never fails, and tries again the next time it is called. */
 export const make = (
-  cursor: Pick<Cursor, "version">,
+  version: () => number,
   save: Effect.Effect<void, TrajectoryError | CheckpointError>
 ): Effect.Effect<void> => {
-  let savedVersion = cursor.version()
+  let savedVersion = version()
   let isUnsaved = false
   return Effect.suspend(() => {
-    const version = cursor.version()
-    if (version === savedVersion) return Effect.void
+    const present = version()
+    if (present === savedVersion) return Effect.void
     return save.pipe(
       Effect.andThen(
         Effect.sync(() => {
-          savedVersion = version
+          savedVersion = present
           isUnsaved = false
         })
       ),

@@ -30,6 +30,8 @@ export interface PoolOptions {
   /** The items from an index on. */
   readonly items: (cursor: number) => Stream.Stream<Work, EnvironmentError>
   readonly from: number
+  /** Items that an earlier process had put back, held already; rolled out before those of the stream. */
+  readonly requeued?: ReadonlyArray<Pick<Task, "index" | "path" | "work">>
   /** Finished or already delivered: not to be rolled out again. */
   readonly isDone: (index: number) => boolean
   /** Rollouts that may be started now; read again after every `wake`. */
@@ -74,7 +76,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
   const wakeUp = Latch.makeUnsafe(false)
   const demand = Latch.makeUnsafe(false)
   const idle = Latch.makeUnsafe(true)
-  const backlog: Array<Task> = []
+  const backlog: Array<Task> = (options.requeued ?? []).map((one) => ({ ...one, failures: 0, isRetry: true }))
   let fresh: ReadonlyArray<Work> = []
   let freshAt = 0
   let freshIndex = options.from

@@ -61,6 +61,9 @@ interface Line {
   readonly post: (message: ToThread, transfer?: ReadonlyArray<Peer["port"]>) => void
 }
 
+/** What the first interpreter of this process has loaded and compiled: the same for all. */
+let unpackedLibrary: ReadonlyMap<string, Uint8Array> | undefined
+
 /** The interpreters, started when first needed and ended when idle. */
 export const make = Effect.fn("Wasi.make")(function* ({ memoryBytes, outputBytes, workers }: Options) {
   const compiled = yield* remembered(WasiPython.load(memoryBytes))
@@ -88,11 +91,13 @@ export const make = Effect.fn("Wasi.make")(function* ({ memoryBytes, outputBytes
       const source = new TextEncoder().encode(WasiPython.unpacker(scripts, openControl))
       const { output, thread } = yield* startThread("unpacker", "/unpack.py", new Map([["/unpack.py", source]]))
       const said = yield* first(thread)
-      if (said.type === "answer") return yield* WasiPython.unpacked(said.text)
+      if (said.type === "answer") return (unpackedLibrary = yield* WasiPython.unpacked(said.text))
       return yield* notStarted(SharedOutput.read(output, 2))
     })
   )
-  const library = yield* remembered(unpack)
+  const library = yield* remembered(
+    Effect.suspend(() => (unpackedLibrary === undefined ? unpack : Effect.succeed(unpackedLibrary)))
+  )
   const start = (role: "judge" | "runner") =>
     Effect.flatMap(library, (files) => startThread(role, scriptPath(role), files)).pipe(
       Effect.tap(({ thread }) => ready(thread))

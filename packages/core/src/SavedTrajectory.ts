@@ -1,0 +1,45 @@
+/**
+ * A trajectory as JSON and back, for items that carry some and must survive a restart (`requeued` of a definition): its arrays as base64
+ * of their bytes, a third of what lists of numbers take.
+ */
+import { Schema, SchemaTransformation } from "effect"
+import { Message } from "./Message.ts"
+import type { Trajectory } from "./Trajectory.ts"
+
+const toBase64 = ({ buffer, byteLength, byteOffset }: Int32Array | Float32Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString("base64")
+
+/** Whole numbers of four bytes; what is left over is nobody's. */
+const fromBase64 = (text: string): ArrayBuffer => {
+  const bytes = Buffer.from(text, "base64")
+  return new Uint8Array(bytes.subarray(0, bytes.length - (bytes.length % 4))).buffer
+}
+
+const Ids = Schema.String.pipe(
+  Schema.decodeTo(
+    Schema.instanceOf(Int32Array),
+    SchemaTransformation.transform({ decode: (text) => new Int32Array(fromBase64(text)), encode: toBase64 })
+  )
+)
+const Logprobs = Schema.String.pipe(
+  Schema.decodeTo(
+    Schema.instanceOf(Float32Array),
+    SchemaTransformation.transform({ decode: (text) => new Float32Array(fromBase64(text)), encode: toBase64 })
+  )
+)
+
+export const SavedTrajectory: Schema.Codec<Trajectory, unknown> = Schema.Struct({
+  messages: Schema.Array(Message),
+  completion: Schema.String,
+  finishReason: Schema.String,
+  tokens: Ids,
+  mask: Ids,
+  logprobs: Schema.optionalKey(Logprobs),
+  policyVersion: Schema.optionalKey(Schema.Int)
+}).check(
+  Schema.makeFilter(
+    ({ logprobs, mask, tokens }) =>
+      (mask.length === tokens.length && (logprobs === undefined || logprobs.length === tokens.length)) ||
+      "tokens, mask and logprobs must be of one length"
+  )
+)

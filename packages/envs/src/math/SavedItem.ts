@@ -1,0 +1,33 @@
+/** Items of mathematics as JSON, so that those put back in the queue survive a restart. */
+import { SavedTrajectory } from "@atropos/core"
+import { Schema } from "effect"
+import type { Item } from "./Items.ts"
+
+const problem = {
+  problem: Schema.String,
+  answer: Schema.String,
+  form: Schema.optionalKey(Schema.Literals(["number", "expanded", "radical"]))
+}
+
+const { SavedTrajectory: Attempt } = SavedTrajectory
+
+/** A number, or one with switches for the trainer: what attempts at these items get. */
+const Score = Schema.Union([
+  Schema.Finite,
+  Schema.Struct({
+    score: Schema.Finite,
+    overrides: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+  })
+])
+
+export const SavedItem: Schema.Codec<Item, unknown> = Schema.Union([
+  Schema.Struct({ kind: Schema.Literal("normal"), ...problem }),
+  Schema.Struct({ kind: Schema.Literal("judge"), ...problem, solution: Schema.String, isRight: Schema.Boolean }),
+  Schema.Struct({
+    kind: Schema.Literal("selfcorrect"),
+    ...problem,
+    trajectories: Schema.Array(Attempt),
+    scores: Schema.Array(Score)
+  }),
+  Schema.Struct({ kind: Schema.Literal("rlaif"), ...problem, pair: Schema.Tuple([Attempt, Attempt]) })
+])
