@@ -68,7 +68,8 @@ export default defineConfig({
     reporters: ["default", summary],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    maxWorkers: 2,
+    // More than a small machine has cores: much of a file's time is waiting, for processes, leases and browsers.
+    maxWorkers: 3,
     sequence: isShuffled ? {} : { sequencer: LongestFirst },
     // For the workers and for the processes that tests start.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/node", import.meta.url)) },

@@ -6,7 +6,7 @@ import * as Atropos from "./Atropos.ts"
 import * as Service from "./Service.ts"
 import * as Stories from "./Stories.ts"
 
-// On one database: that each keeps the cursor is the store's own suite.
+// On one database: packages/api/test has every kind keep what environments save.
 it.live(
   "an environment that is killed goes on at its cursor: no item lost, no group twice",
   () =>

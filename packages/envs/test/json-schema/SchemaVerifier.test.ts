@@ -94,7 +94,7 @@ layer(layerWith({ workers: 1 }), { excludeTestServices: true })("SchemaVerifier"
   )
 })
 
-layer(layerWith({ workers: 1, deadline: "200 millis" }), { excludeTestServices: true })("a hostile schema", (it) => {
+layer(layerWith({ workers: 1, deadline: "500 millis" }), { excludeTestServices: true })("a hostile schema", (it) => {
   it.effect("costs its deadline and nothing else", () =>
     Effect.gen(function* () {
       const hostile: ReadonlyArray<readonly [schema: unknown, answer: string, problem: string]> = [
