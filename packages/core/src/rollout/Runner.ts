@@ -1,31 +1,26 @@
 /** Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module. */
-import { Context, Deferred, Effect, Exit, Fiber, Option, Path, Result, Scope } from "effect"
-import type { EnvironmentShape, RolledOut, Unscorable } from "../Environment.ts"
-import type { ScoredGroup } from "../ScoredGroup.ts"
+import { Context, Deferred, Effect, Exit, Fiber, Option, Path, Scope } from "effect"
+import type { EnvironmentShape } from "../Environment.ts"
 import * as MetricsSink from "../MetricsSink.ts"
 import { ServerManager } from "../ServerManager.ts"
 import { Tokenizer } from "../Tokenizer.ts"
 import { type EnvironmentStatus, TrajectoryClient } from "../TrajectoryClient.ts"
 import { backoffMillis } from "./backoff.ts"
-import * as Checkpoint from "./Checkpoint.ts"
 import * as Concurrency from "./Concurrency.ts"
 import * as Connection from "./Connection.ts"
 import * as DeadLetters from "./DeadLetters.ts"
-import { groupKey } from "./Delivery.ts"
 import * as Evaluations from "./Evaluations.ts"
 import * as EvaluationSchedule from "./EvaluationSchedule.ts"
-import * as GroupFilter from "./GroupFilter.ts"
 import { checkSettings, type Complete, RolloutError, type Summary } from "./Options.ts"
 import { reasonOf } from "./reason.ts"
+import * as GroupSender from "./GroupSender.ts"
+import * as Progress from "./Progress.ts"
 import * as QueueView from "./QueueView.ts"
 import * as RolloutMetrics from "./RolloutMetrics.ts"
 import * as RolloutTable from "./RolloutTable.ts"
-import * as Requeued from "./Requeued.ts"
 import * as Room from "./Room.ts"
 import * as SavedGroups from "./SavedGroups.ts"
-import * as Spool from "./Spool.ts"
 import * as Submitter from "./Submitter.ts"
-import * as StateSaver from "./StateSaver.ts"
 import * as StatusFollower from "./StatusFollower.ts"
 import * as SubmitSpans from "./SubmitSpans.ts"
 import * as Viewers from "./Viewers.ts"
@@ -75,21 +70,15 @@ export const run = Effect.fn("Runner.run")(
     })
 
     const folder = path.join(options.spoolDirectory, name.replaceAll(/[^\w.-]/g, "_"))
-    const requeued = Requeued.make()
-    const { cursor, lineage, resumedFrom, save, ...saved } = yield* Checkpoint.open({
-      requeued: requeued.save,
+    const progress = yield* Progress.open({
       client,
       environment,
       name,
-      file: path.join(folder, "state.json"),
+      folder,
+      spoolMaxBytes: options.spoolMaxBytes,
       currentStep: startingStep
     }).pipe(Effect.mapError(failing("state")))
-    if (Option.isSome(resumedFrom)) {
-      yield* Effect.logInfo("resuming", { savedAtStep: resumedFrom.value, frontier: cursor.frontier() })
-    }
-    const spool = yield* Spool.make({ directory: folder, maxBytes: options.spoolMaxBytes, lineage }).pipe(
-      Effect.mapError(failing("state"))
-    )
+    const { resumedFrom, spool } = progress
     const deadLetters = yield* DeadLetters.make(path.join(folder, "dead-letters.jsonl"))
     const savedGroups =
       settings.dataPathToSaveGroups === null
@@ -131,18 +120,6 @@ export const run = Effect.fn("Runner.run")(
           )
         )
 
-    // What an earlier process spooled holds its items; the closed ones need no second rollout.
-    for (const { index } of spool.recovered) cursor.hold(index)
-    const spooledItems = new Set(spool.recovered.filter(({ closes }) => closes).map(({ index }) => index))
-
-    const restored = yield* restoreRequeued(environment, saved.requeued, (index) => !cursor.isFinished(index))
-    for (const { index, path, work } of restored) {
-      cursor.hold(index)
-      requeued.open(path, work)
-    }
-    // Of these only what they have put back is left to do.
-    const restoredItems = new Set(restored.map(({ index }) => index))
-
     const spans = yield* SubmitSpans.make
     const viewers = yield* Viewers.make({
       client,
@@ -166,14 +143,13 @@ export const run = Effect.fn("Runner.run")(
         ),
       reconnect: Effect.suspend(() => reconnect(connection.registration().envId)),
       onProgress: () => pool.wake(),
-      isOnlyUnsent: (index, unsent) => cursor.holds(index) <= unsent,
+      isOnlyUnsent: (index, unsent) => progress.holds(index) <= unsent,
       onDelivered: ({ index, key }, outcome) => {
         spans.end(key, outcome.status)
         queue.answered()
         duplicatesInARow = outcome.status === "duplicate" ? duplicatesInARow + 1 : 0
         metrics.delivered(outcome.status === "duplicate")
-        requeued.answered(key)
-        cursor.release(index)
+        progress.answered({ index, key })
       },
       onRejected: Effect.fnUntraced(function* (delivery, reason) {
         spans.end(delivery.key, "rejected")
@@ -181,8 +157,7 @@ export const run = Effect.fn("Runner.run")(
         yield* Effect.logError("group rejected by the service", { index: delivery.index, key: delivery.key, reason })
         yield* viewers.failed(`group rejected by the service: ${reason}`)
         yield* deadLetters.group(delivery, reason)
-        requeued.answered(delivery.key)
-        cursor.release(delivery.index)
+        progress.answered(delivery)
       })
     })
 
@@ -201,67 +176,26 @@ export const run = Effect.fn("Runner.run")(
       onChange: () => pool.wake()
     })
 
-    const filterOptions = (): GroupFilter.FilterOptions => ({
-      groupSize: settings.groupSize,
-      ensureScoresAreNotSame: settings.ensureScoresAreNotSame,
-      includeMessages: settings.includeMessages,
-      keepMessages: viewers.wantChats,
-      maxTokenLength: connection.maxTokenLength(),
-      ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
-    })
-
-    const droppedFor = new Set<GroupFilter.DropReason>()
-    // The first of a kind is shown: whose groups are all dropped sends none, and would never learn why.
-    const drop = (item: string, reason: GroupFilter.DropReason): Effect.Effect<void> => {
-      metrics.dropped(reason)
-      const log = droppedFor.has(reason) ? Effect.logDebug : Effect.logWarning
-      droppedFor.add(reason)
-      return log("group dropped", { item, reason, because: GroupFilter.reasons[reason] })
-    }
-    const skip = (item: string, error: Unscorable): Effect.Effect<void> => {
-      metrics.dropped("unscorable")
-      return Effect.logWarning("group skipped", { item, reason: error.message })
-    }
-    /** The item is rolled out, or given up; its groups hold it by themselves. */
-    const release = ({ index, path }: WorkerPool.Task): void => {
-      requeued.release(path)
-      cursor.release(index)
-    }
-    const deliver = Effect.fnUntraced(function* (task: WorkerPool.Task, { groups, unscorable }: RolledOut) {
-      const { index, path, work } = task
-      for (const error of unscorable) yield* skip(work.label, error)
-      const limits = filterOptions()
-      const kept: Array<ScoredGroup> = []
-      for (const [position, group] of groups.entries()) {
-        metrics.rolledOut(group, limits.maxTokenLength)
-        const verdict = GroupFilter.filter(group, limits)
-        if (Result.isFailure(verdict)) {
-          yield* drop(work.label, verdict.failure)
-          continue
-        }
-        metrics.kept(verdict.success, step)
-        table.add(group)
-        kept.push(verdict.success)
-        cursor.hold(index)
-        const key = groupKey(lineage, path, position)
-        requeued.hold(path, key)
-        submitter.offer({ index, key, group: yield* spans.begin(key, verdict.success) })
-      }
-      release(task)
-      if (savedGroups === undefined) return
-      yield* savedGroups
-        .write(kept)
-        .pipe(
-          Effect.catch((error) => Effect.logError("groups not saved", { reason: error.message, groups: kept.length }))
-        )
+    const groups = GroupSender.make({
+      settings,
+      connection,
+      tokenizer,
+      progress,
+      submitter,
+      viewers,
+      spans,
+      metrics,
+      table,
+      savedGroups,
+      step: () => step
     })
 
     const pool = WorkerPool.make(
       {
         items: environment.work,
-        from: cursor.frontier(),
-        requeued: restored,
-        isDone: (index) => cursor.isFinished(index) || spooledItems.has(index) || restoredItems.has(index),
+        from: progress.frontier,
+        requeued: progress.restored,
+        isDone: progress.isDone,
         room: room.left,
         timeoutSeconds: settings.workerTimeout,
         maxAttempts: options.maxItemAttempts,
@@ -269,18 +203,15 @@ export const run = Effect.fn("Runner.run")(
           minFailuresBeforeSlowdown,
           Concurrency.maximumWorkers(settings, servers.serverCount)
         ),
-        onStart: ({ index, path, work }) => {
-          cursor.hold(index)
-          requeued.open(path, work)
-        },
+        onStart: progress.begin,
         onDone: (task, rolledOut, millis) => {
           metrics.item("succeeded", millis)
-          return deliver(task, rolledOut)
+          return groups.send(task, rolledOut)
         },
         onUnscorable: (task, error, millis) => {
           metrics.item("unscorable", millis)
-          release(task)
-          return skip(task.work.label, error)
+          progress.end(task)
+          return groups.skip(task.work.label, error)
         },
         onFailure: Effect.fnUntraced(function* (task, { cause, kind, reason }, millis, isFinal) {
           const { failures, index, work } = task
@@ -291,7 +222,7 @@ export const run = Effect.fn("Runner.run")(
           if (!isFinal) return
           metrics.item("given_up", millis)
           yield* deadLetters.item({ index, item: work.label, attempts: failures, reason })
-          release(task)
+          progress.end(task)
         })
       },
       workScope
@@ -322,10 +253,7 @@ export const run = Effect.fn("Runner.run")(
       pool.wake()
     })
 
-    const saveIfChanged = StateSaver.make(
-      () => cursor.version() + requeued.version(),
-      Effect.suspend(() => save(step))
-    )
+    const saveIfChanged = progress.saver(() => step)
     const publish = Effect.suspend(() => metrics.publish({ running: pool.running(), unsent: submitter.unsent() }))
     const keepSaving = Effect.gen(function* () {
       for (;;) {
@@ -394,34 +322,6 @@ export const run = Effect.fn("Runner.run")(
   },
   (effect, _environment, name) => Effect.annotateLogs(Effect.scoped(effect), { environment: name })
 )
-
-/** What was saved of the queue, as work again; of an item of which something cannot be read, nothing: it is rolled out again. */
-const restoreRequeued = Effect.fnUntraced(function* (
-  environment: EnvironmentShape,
-  saved: Requeued.Saved,
-  isWanted: (index: number) => boolean
-) {
-  const unreadable = new Set<number>()
-  const tasks = yield* Effect.forEach(saved, ({ item, path }) => {
-    const index = Requeued.indexOf(path)
-    const restore = Option.getOrUndefined(environment.requeued)
-    if (!isWanted(index) || restore === undefined) return Effect.succeed([])
-    return restore(item).pipe(
-      Effect.map((work) => [{ index, path, work }]),
-      Effect.catch(({ message }) => {
-        unreadable.add(index)
-        return Effect.as(
-          Effect.logWarning("an item put back in the queue cannot be read; what it came from is rolled out again", {
-            index,
-            reason: message
-          }),
-          []
-        )
-      })
-    )
-  })
-  return tasks.flat().filter(({ index }) => !unreadable.has(index))
-})
 
 /** So many groups that the service knew already are more than a crash leaves behind. */
 const manyDuplicates = 32

@@ -1,0 +1,94 @@
+/** What becomes of an item's groups: those that pass the filters are counted, shown, keyed, sent and saved, the others told. */
+import { Effect, Option, Result } from "effect"
+import type { RolledOut, Unscorable } from "../Environment.ts"
+import type { Common } from "../EnvironmentSettings.ts"
+import type { ScoredGroup } from "../ScoredGroup.ts"
+import type { TokenizerShape } from "../Tokenizer.ts"
+import type { Connection } from "./Connection.ts"
+import { groupKey } from "./Delivery.ts"
+import * as GroupFilter from "./GroupFilter.ts"
+import type { Progress } from "./Progress.ts"
+import type { RolloutMetrics } from "./RolloutMetrics.ts"
+import type { RolloutTable } from "./RolloutTable.ts"
+import type { SavedGroups } from "./SavedGroups.ts"
+import type { Submitter } from "./Submitter.ts"
+import type { SubmitSpans } from "./SubmitSpans.ts"
+import type { Viewers } from "./Viewers.ts"
+import type { Task } from "./WorkerPool.ts"
+
+export interface GroupSender {
+  /** The item is rolled out, and is through once the service has answered for its groups. */
+  readonly send: (task: Task, rolledOut: RolledOut) => Effect.Effect<void>
+  /** A group, or all of an item, cannot be judged. */
+  readonly skip: (item: string, error: Unscorable) => Effect.Effect<void>
+}
+
+export interface Options {
+  readonly settings: Common
+  readonly connection: Pick<Connection, "maxTokenLength">
+  readonly tokenizer: Option.Option<TokenizerShape>
+  readonly progress: Pick<Progress, "end" | "lineage" | "send">
+  readonly submitter: Pick<Submitter, "offer">
+  readonly viewers: Pick<Viewers, "wantChats">
+  readonly spans: Pick<SubmitSpans, "begin">
+  readonly metrics: RolloutMetrics
+  readonly table: Pick<RolloutTable, "add">
+  readonly savedGroups: SavedGroups | undefined
+  /** The trainer's step now. */
+  readonly step: () => number
+}
+
+export const make = (options: Options): GroupSender => {
+  const { metrics, progress, savedGroups, settings, spans, submitter, table, tokenizer } = options
+
+  const filterOptions = (): GroupFilter.FilterOptions => ({
+    groupSize: settings.groupSize,
+    ensureScoresAreNotSame: settings.ensureScoresAreNotSame,
+    includeMessages: settings.includeMessages,
+    keepMessages: options.viewers.wantChats,
+    maxTokenLength: options.connection.maxTokenLength(),
+    ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
+  })
+
+  const droppedFor = new Set<GroupFilter.DropReason>()
+  // The first of a kind is shown: whose groups are all dropped sends none, and would never learn why.
+  const drop = (item: string, reason: GroupFilter.DropReason): Effect.Effect<void> => {
+    metrics.dropped(reason)
+    const log = droppedFor.has(reason) ? Effect.logDebug : Effect.logWarning
+    droppedFor.add(reason)
+    return log("group dropped", { item, reason, because: GroupFilter.reasons[reason] })
+  }
+  const skip: GroupSender["skip"] = (item, error) => {
+    metrics.dropped("unscorable")
+    return Effect.logWarning("group skipped", { item, reason: error.message })
+  }
+
+  const send = Effect.fnUntraced(function* (task: Task, { groups, unscorable }: RolledOut) {
+    const { index, path, work } = task
+    for (const error of unscorable) yield* skip(work.label, error)
+    const limits = filterOptions()
+    const kept: Array<ScoredGroup> = []
+    for (const [position, group] of groups.entries()) {
+      metrics.rolledOut(group, limits.maxTokenLength)
+      const verdict = GroupFilter.filter(group, limits)
+      if (Result.isFailure(verdict)) {
+        yield* drop(work.label, verdict.failure)
+        continue
+      }
+      metrics.kept(verdict.success, options.step())
+      table.add(group)
+      kept.push(verdict.success)
+      const key = groupKey(progress.lineage, path, position)
+      progress.send(task, key)
+      submitter.offer({ index, key, group: yield* spans.begin(key, verdict.success) })
+    }
+    progress.end(task)
+    if (savedGroups === undefined) return
+    yield* savedGroups
+      .write(kept)
+      .pipe(
+        Effect.catch((error) => Effect.logError("groups not saved", { reason: error.message, groups: kept.length }))
+      )
+  })
+  return { send, skip }
+}
