@@ -108,7 +108,8 @@ const resubmit = (keys: ReadonlyArray<string>) =>
 
 const textsOf = ({ groups }: TrajectoryStore.ClaimedBatch) => groups.map(textOf).join(",")
 
-const timeout = 60_000
+/** Milliseconds; for machines under load. */
+const timeout = 180_000
 
 for (const { name, place } of places) {
   describe(`PgTrajectoryStore on ${name}, killed`, () => {

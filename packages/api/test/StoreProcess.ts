@@ -7,9 +7,13 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import { randomUUID } from "node:crypto"
 import { writeSync } from "node:fs"
+import { flushCompileCache } from "node:module"
 import * as Database from "../src/Database.ts"
 import * as PgTrajectoryStore from "../src/PgTrajectoryStore.ts"
 import * as TrajectoryStore from "../src/TrajectoryStore.ts"
+
+// Usually written at a process's end, which these do not live to see.
+flushCompileCache()
 
 const [, , mode, place = "", run = "", name = "", batches = "0"] = process.argv
 

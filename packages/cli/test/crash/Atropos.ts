@@ -41,7 +41,7 @@ export interface Options {
 }
 
 const patience = "60 seconds"
-const ours = /^(ATROPOS_|OPENAI_|HF_|SLURM|DATABASE_URL|PG|NODE_OPTIONS|NODE_COMPILE_CACHE|VITEST|NO_COLOR|FORCE_COLOR)/
+const ours = /^(ATROPOS_|OPENAI_|HF_|SLURM|DATABASE_URL|PG|NODE_OPTIONS|VITEST|NO_COLOR|FORCE_COLOR)/
 
 const environment = (own: Options["env"]): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),

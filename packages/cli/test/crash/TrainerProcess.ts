@@ -8,7 +8,11 @@
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Option } from "effect"
 import { writeSync } from "node:fs"
+import { flushCompileCache } from "node:module"
 import * as Groups from "./Groups.ts"
+
+// Usually written at a process's end, which this one does not live to see.
+flushCompileCache()
 
 const [, , url = "", count = "0"] = process.argv
 
