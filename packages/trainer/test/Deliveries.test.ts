@@ -54,7 +54,7 @@ const joinAsTimePasses = Effect.fnUntraced(function* <A, E>(fiber: Fiber.Fiber<A
   while (fiber.pollUnsafe() === undefined) {
     yield* TestClock.adjust("1 second")
     yield* everySecond
-    yield* TestClock.withLive(Effect.sleep("1 millis"))
+    yield* TestClock.withLive(Effect.sleep("5 millis"))
   }
   return yield* Fiber.join(fiber)
 })
