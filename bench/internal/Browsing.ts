@@ -6,6 +6,9 @@ import * as Chromium from "../../packages/cli/test/viewer/Chromium.ts"
 
 const repetitions = 5
 
+/** Milliseconds after which nothing is expected any more. */
+const longest = 20_000
+
 const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 
@@ -20,14 +23,19 @@ const print = (what: string, millis: ReadonlyArray<number>): void =>
 const filtered = (page: Chromium.Page, field: string, value: string): Promise<number> =>
   page.evaluate(`(async () => {
     const field = document.querySelector(${JSON.stringify(field)})
-    const shown = () => document.querySelector(".groups-count").textContent + document.querySelector(".group-rows")?.textContent
-    const isThere = () => document.querySelector(".is-stale, .loading") === null && document.querySelector(".row-link") !== null
-    const before = shown()
+    const told = () => document.querySelector(".groups-count").textContent
+    // None may be found; then a note says so.
+    const isThere = () => /match/.test(told()) && document.querySelector(".is-stale, .loading") === null &&
+      document.querySelector(".row-link, .note") !== null
+    if (isThere()) throw new Error("a filter is in force already")
     const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value")
     const started = performance.now()
     set.call(field, ${JSON.stringify(value)})
     field.dispatchEvent(new Event(field.tagName === "SELECT" ? "change" : "input", { bubbles: true }))
-    while (shown() === before || !isThere()) await new Promise(requestAnimationFrame)
+    while (!isThere()) {
+      if (performance.now() - started > ${longest}) throw new Error("no rows after ${longest} ms: " + told())
+      await new Promise(requestAnimationFrame)
+    }
     return performance.now() - started
   })()`)
 

@@ -185,6 +185,30 @@ describe.skipIf(!Browser.isPresent)(`a live run${Browser.absence}`, () => {
       await (await visit(`/?run=${run}&with=earlier`)).getByRole("table", { name: "Runs compared" }).waitFor()
     })
 
+    seen("is followed in as many tabs as somebody opens, and by none that is hidden", async (visit) => {
+      const page = await visit(`/?run=${run}`)
+      const held = () => page.evaluate<number>("navigator.locks.query().then(({ held }) => held.length)")
+      await Browser.becomes(held, 2)
+      const turn = (isHidden: boolean) =>
+        page.evaluate(`{
+          Object.defineProperty(document, "hidden", { value: ${isHidden}, configurable: true })
+          document.dispatchEvent(new Event("visibilitychange"))
+        }`)
+      await turn(true)
+      await Browser.becomes(held, 0)
+      await turn(false)
+      await Browser.becomes(held, 2)
+      // A browser has six connections to a service; each tab would take two.
+      for (let n = 0; n < 3; n++) {
+        const tab = await page.context().newPage()
+        await tab.goto(page.url())
+        await tab.locator(".liveness.live").waitFor()
+        const step = await tile(tab, "Step")
+        await Browser.holds(async () => (await tile(tab, "Step")) !== step, `another step in tab ${n}`)
+      }
+      assert.isAtMost(await held(), 4)
+    })
+
     seen("has a page of its environments, shares, inference servers and batches", async (visit) => {
       const page = await visit(`/service?run=${run}`)
       for (const name of ["Environments", "Inference servers", "Batches"]) {

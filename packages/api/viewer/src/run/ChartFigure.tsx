@@ -177,7 +177,11 @@ const usePlot = ({ chart, entries, hidden, isLogY, metrics, onZoom, style, view 
         if (cell !== undefined && cell.textContent !== text) cell.textContent = text
       }
       if (position.current !== null) {
-        position.current.textContent = crosshair === null ? "" : shownPosition(crosshair, axis)
+        // Of few measurements the nearest is told, with its own step.
+        const [curve] = chart.kind === "points" ? curves : []
+        const nearest = crosshair === null || curve === undefined ? null : Line.nearest(curve.line, crosshair)
+        const told = nearest === null ? crosshair : curve!.line.xs[nearest]!
+        position.current.textContent = told === null ? "" : shownPosition(told, axis)
       }
     }
 

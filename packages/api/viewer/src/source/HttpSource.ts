@@ -1,7 +1,7 @@
 /**
  * The trajectory service as a source. The page is served by it (`/ui`) or by `atropos view`: requests go to the page's own origin.
  */
-import { follow } from "./events.ts"
+import { first, follow } from "./events.ts"
 import { type Source, SourceError, type SourceErrorKind } from "./Source.ts"
 import * as token from "./token.ts"
 import type * as Wire from "./Wire.ts"
@@ -77,25 +77,37 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
     summary: (run, signal) => json(`${of(run)}/summary`, {}, signal),
     watchMetrics: (run, after, { onEvent, onState }) => {
       let last = after
+      const tell = (rows: ReadonlyArray<Wire.MetricsRow>) => {
+        last = rows.at(-1)?.id ?? last
+        if (rows.length > 0) onEvent(rows)
+      }
       return follow({
         open: (signal) => request(`${of(run)}/metrics/events`, { after: last }, signal),
         onMessage: (event, data) => {
-          if (event !== "metrics") return
-          const rows = rowsOf(JSON.parse(data))
-          last = rows.at(-1)?.id ?? last
-          if (rows.length > 0) onEvent(rows)
+          if (event === "metrics") tell(rowsOf(JSON.parse(data)))
+        },
+        ask: async (signal) => {
+          for (let hasMore = true; hasMore;) {
+            const { metrics, next } = await json<Wire.MetricsPage>(`${of(run)}/metrics`, { after: last }, signal)
+            tell(metrics)
+            hasMore = next !== null
+          }
         },
         onState: (state, problem) => onState?.(state, problem)
       })
     },
-    watchSummary: (run, { onEvent, onState }) =>
-      follow({
-        open: (signal) => request(`${of(run)}/events`, {}, signal),
-        onMessage: (event, data) => {
-          if (event === "summary") onEvent(JSON.parse(data) as Wire.QueueSummary)
-        },
+    watchSummary: (run, { onEvent, onState }) => {
+      const open = (signal: AbortSignal) => request(`${of(run)}/events`, {}, signal)
+      const onMessage = (event: string | undefined, data: string) => {
+        if (event === "summary") onEvent(JSON.parse(data) as Wire.QueueSummary)
+      }
+      return follow({
+        open,
+        onMessage,
+        ask: async (signal) => first(await open(signal), onMessage),
         onState: (state, problem) => onState?.(state, problem)
       })
+    }
   }
 }
 

@@ -2,54 +2,89 @@
  * Server-sent events over `fetch`, which can carry a token where `EventSource` cannot.
  *
  * An interrupted stream is opened again after a growing, jittered pause; a refusal that waiting does not mend (token, no such run)
- * ends the watch and is told as its problem.
+ * ends the watch and is told as its problem. While the tab is hidden, nothing is followed; where connections are short
+ * (`connections`), it is asked every few seconds what the stream would have told.
  */
 import { EventSourceParserStream } from "eventsource-parser/stream"
+import * as connections from "./connections.ts"
 import { SourceError, type Unwatch, type WatchState } from "./Source.ts"
 
 export interface EventStream {
   /** Opens the stream; called again after each interruption, so that it can say where to go on. */
   readonly open: (signal: AbortSignal) => Promise<Response>
   readonly onMessage: (event: string | undefined, data: string) => void
+  /** Tells once what the stream would have told since the last time. */
+  readonly ask: (signal: AbortSignal) => Promise<void>
   readonly onState: (state: WatchState, problem: SourceError | null) => void
 }
 
 const firstPauseMillis = 1000
 const longestPauseMillis = 30_000
+const betweenAsksMillis = 3000
 
-export const follow = ({ onMessage, onState, open }: EventStream): Unwatch => {
+export const follow = ({ ask, onMessage, onState, open }: EventStream): Unwatch => {
   const abort = new AbortController()
   const { signal } = abort
+
+  let pause = firstPauseMillis
+
+  const stream = async (signal: AbortSignal): Promise<void> => {
+    const events = read(await open(signal))
+    pause = firstPauseMillis
+    onState("live", null)
+    for await (const { data, event } of events) {
+      if (signal.aborted) return
+      onMessage(event, data)
+    }
+  }
+
   const run = async () => {
-    let pause = firstPauseMillis
     onState("connecting", null)
-    while (!signal.aborted) {
+    for (;;) {
+      await connections.shown(signal)
+      const release = await connections.take()
+      const shown = connections.whileShown(signal)
       let problem: SourceError | null = null
+      let isAsking = false
       try {
-        const response = await open(signal)
-        if (response.body === null) throw new SourceError("failed", "the service sent no stream of events")
-        onState("live", null)
-        pause = firstPauseMillis
-        const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
-        for await (const { data, event } of events) {
-          if (signal.aborted) return
-          onMessage(event, data)
-        }
-      } catch (cause) {
         if (signal.aborted) return
+        if (release === null) {
+          await ask(shown.signal)
+          pause = firstPauseMillis
+          isAsking = true
+          onState("live", null)
+        } else await stream(shown.signal)
+      } catch (cause) {
         problem =
           cause instanceof SourceError ? cause : new SourceError("unreachable", "the connection was interrupted")
-        if (problem.kind === "unauthorized" || problem.kind === "forbidden" || problem.kind === "not-found") {
-          return onState("waiting", problem)
-        }
+      } finally {
+        shown.end()
+        release?.()
+      }
+      if (signal.aborted) return
+      if (shown.signal.aborted) continue
+      if (isAsking) {
+        await sleep(betweenAsksMillis, signal)
+        continue
       }
       onState("waiting", problem)
+      if (problem?.kind === "unauthorized" || problem?.kind === "forbidden" || problem?.kind === "not-found") return
       await sleep(pause * (0.5 + Math.random() / 2), signal)
       pause = Math.min(pause * 2, longestPauseMillis)
     }
   }
   void run()
   return () => abort.abort()
+}
+
+/** The first event of a stream, which is then let go. */
+export const first = async (response: Response, onMessage: EventStream["onMessage"]): Promise<void> => {
+  for await (const { data, event } of read(response)) return onMessage(event, data)
+}
+
+const read = ({ body }: Response) => {
+  if (body === null) throw new SourceError("failed", "the service sent no stream of events")
+  return body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
 }
 
 const sleep = (millis: number, signal: AbortSignal): Promise<void> =>

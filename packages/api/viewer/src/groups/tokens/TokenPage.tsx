@@ -1,6 +1,7 @@
 /** A rollout token by token: coloured text, and the exact values of the one that is pointed at. */
 import { useMemo, useState } from "react"
 import { Failure, Loading } from "../../ui/Note.tsx"
+import { useSource } from "../../state/SourceContext.tsx"
 import { count, number } from "../../ui/format.ts"
 import type { Rollout } from "../Group.ts"
 import { available, type Colouring, names } from "./heat.ts"
@@ -20,6 +21,7 @@ interface Props {
 }
 
 export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
+  const { hasService } = useSource()
   const pieces = usePieces(run, group, rollout)
   const model = useMemo(() => TokenModel.make(rollout, pieces.value ?? {}), [rollout, pieces.value])
   const choices = useMemo(() => available(model), [model])
@@ -48,6 +50,16 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
           {`${count(model.length)} tokens, ${count(model.trained)} trained`}
           {model.meanLogprob !== null && `, mean logprob ${number(model.meanLogprob, 3)}`}
         </p>
+        {pieces.value !== null && Object.keys(pieces.value).length === 0 && (
+          <p className="muted">
+            Ids only: nobody told the text.{" "}
+            {!hasService && (
+              <>
+                For files <code>atropos view</code> takes <code>--tokenizer</code>.
+              </>
+            )}
+          </p>
+        )}
       </div>
       <TokenGrid model={model} colouring={colouring} cursor={cursor} onCursor={onToken} onHover={setHovered} />
       <Inspector model={model} token={model.token(hovered ?? cursor)} rollout={rollout} />
