@@ -2,7 +2,7 @@
 import { checker } from "./Constraint.ts"
 import * as Counting from "./Counting.ts"
 
-const upper = /\p{Lu}/u
+const upper = /[\p{Lu}\p{Lt}]/u
 const lower = /\p{Ll}/u
 
 export const uppercase = checker(

@@ -1,5 +1,4 @@
 /** The prompt before the answer, and two answers in one. */
-import { TextAnswer } from "@atropos/core"
 import { Schema } from "effect"
 import { checker, saysSomething } from "./Constraint.ts"
 
@@ -18,10 +17,20 @@ export const repeatPrompt = checker(
       `First repeat this request word for word, without a change, then give your answer. The request: ${prompt}`,
     isMet: (text, { original_prompt: prompt }) => {
       const [given, wanted] = [spaced(text), spaced(prompt)]
-      return given.startsWith(wanted) && saysSomething(given.slice(wanted.length))
+      const own = given.slice(wanted.length)
+      // "Name a colours." repeats no "Name a colour".
+      const isCut = /[\p{L}\p{N}]$/u.test(wanted) && /^[\p{L}\p{N}]/u.test(own)
+      return given.startsWith(wanted) && saysSomething(own) && !isCut
     }
   }
 )
+
+/** Signs count: `+1` is another answer than `-1`, and `C++` than `C#`. */
+const said = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/[\s.,;:!?'"“”*_~`()]+/g, " ")
+    .trim()
 
 const separator = /(?<!\*)\*{6}(?!\*)/
 
@@ -32,15 +41,8 @@ export const twoResponses = checker(
   {
     instruction: () => "Give two different answers, separated by six asterisks: ******",
     isMet: (text) => {
-      const [first, second, ...more] = text.split(separator).map(TextAnswer.normalise)
-      return (
-        more.length === 0 &&
-        first !== undefined &&
-        second !== undefined &&
-        first !== "" &&
-        second !== "" &&
-        first !== second
-      )
+      const answers = text.split(separator).map(said)
+      return answers.length === 2 && answers.every(saysSomething) && answers[0] !== answers[1]
     }
   }
 )

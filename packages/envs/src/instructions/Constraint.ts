@@ -1,7 +1,8 @@
 /**
  * A verifiable constraint on an answer, and the checkers constraints are made by.
  *
- * A checker is a pure function of a text and its arguments: linear in the text, total on any text. An answer without a letter or a
+ * A checker is a pure function of a text and its arguments: linear in the text, total on any text; a curly apostrophe is one, and a
+ * letter with its accent is one letter. An answer without a letter or a
  * digit meets no constraint, so that saying nothing earns nothing. Names and arguments are those of RLVR-IFeval, whose
  * `ground_truth` is decoded by them; after Zhou et al. 2023, https://arxiv.org/abs/2311.07911.
  */
@@ -34,11 +35,14 @@ export const checker = <const Fields extends { readonly [name: string]: Schema.C
   { instruction, isMet }: Parts<Schema.Struct.Type<Fields>>
 ): Checker<Schema.Struct.Type<Fields>> => {
   const decode = Schema.decodeUnknownResult(Schema.Struct(fields))
-  const make = (args: Schema.Struct.Type<Fields>): Constraint => ({
-    name,
-    instruction: instruction(args),
-    isMet: (text) => saysSomething(text) && isMet(text, args)
-  })
+  const make = (args: Schema.Struct.Type<Fields>): Constraint => {
+    const plain = Object.fromEntries(Object.entries(args).map(([key, value]) => [key, inPlain(value)])) as typeof args
+    return {
+      name,
+      instruction: instruction(args),
+      isMet: (text) => saysSomething(text) && isMet(tidy(text), plain)
+    }
+  }
   return {
     name,
     make,
@@ -49,6 +53,13 @@ export const checker = <const Fields extends { readonly [name: string]: Schema.C
       })
   }
 }
+
+/** One way to write what can be written in several: composed letters, line breaks, straight apostrophes. */
+const tidy = (text: string): string => text.normalize("NFC").replaceAll(/\r\n?/g, "\n").replaceAll(/[‘’]/g, "'")
+
+/** Texts among arguments, written as answers are. */
+const inPlain = (value: unknown): unknown =>
+  typeof value === "string" ? tidy(value) : Array.isArray(value) ? value.map(inPlain) : value
 
 const letterOrDigit = /[\p{L}\p{N}]/u
 

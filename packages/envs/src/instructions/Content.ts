@@ -3,18 +3,31 @@ import { Schema } from "effect"
 import { checker, saysSomething } from "./Constraint.ts"
 import * as Counting from "./Counting.ts"
 
-/** The answer, then the marker as a word of its own, then something, in the last paragraph. A bare marker is no postscript. */
+/** Behind the end of a line or a sentence, whatever marks stand between. */
+const isFresh = (before: string): boolean => {
+  let end = before.length
+  while (end > 0 && /[\s*_"'(>-]/.test(before[end - 1]!)) end--
+  return before.slice(end).includes("\n") || /[.!?…)\]:]["'*_]*$/.test(before.slice(0, end).slice(-9))
+}
+
+/** The answer, then the marker where a line or a sentence begins, then something. A bare marker is no postscript. */
 export const postscript = checker(
   "verify_postscript",
   { postscript_marker: Schema.NonEmptyString },
   {
     instruction: ({ postscript_marker: marker }) => `End your answer with a postscript that begins with ${marker}`,
     isMet: (text, { postscript_marker: marker }) => {
-      const wanted = marker.trim()
-      const at = text.lastIndexOf(wanted)
-      if (wanted === "" || at === -1) return false
-      const [before, after] = [text.slice(0, at), text.slice(at + wanted.length)]
-      return /[\s*_"(]$/.test(before) && saysSomething(before) && Counting.paragraphs(after).length === 1
+      const wanted = marker
+        .trim()
+        .split(".")
+        .map(RegExp.escape)
+        .join(String.raw`\.\s?`)
+      if (wanted === "") return false
+      const found = Array.from(text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}.])${wanted}`, "giu"))).findLast(
+        ({ 0: whole, index }) =>
+          isFresh(text.slice(Math.max(0, index - 100), index)) && saysSomething(text.slice(index + whole.length))
+      )
+      return found !== undefined && saysSomething(text.slice(0, found.index).replaceAll(new RegExp(wanted, "giu"), ""))
     }
   }
 )

@@ -22,15 +22,22 @@ export const tenth = (n: number): number => Math.max(1, roundHalfToEven(n * 0.1)
 export const holds = (count: number, quantifier: Quantifier, n: number, tolerance: number): boolean =>
   quantifier === "at least" ? count >= n : quantifier === "at most" ? count <= n : Math.abs(count - n) <= tolerance
 
-/** Words between white space. */
-export const words = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter((word) => word !== "")
+/** Words between white space; a bullet or a dash by itself is none. */
+export const words = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter(saysSomething)
 
 /** A word without what stands around it: from its first letter or digit to its last. Linear, however much stands between. */
 export const bareWord = (word: string): string => /[\p{L}\p{N}](?:.*[\p{L}\p{N}])?/su.exec(word)?.[0] ?? ""
 
-const sentenceEnd = /(?<![\p{L}\p{N}_]\.[\p{L}\p{N}_]\.)(?<!\p{Lu}\p{Ll}\.)(?<=[.?!]["'”’)\]*]{0,3})\s/u
+const abbreviated = "Mrs|Prof|Rev|Gen|Capt|Lt|Col|Sgt|Hon|vs"
+const sentenceEnd = new RegExp(
+  [
+    `(?<![\\p{L}\\p{N}_]\\.[\\p{L}\\p{N}_]\\.)(?<!\\p{Lu}\\p{Ll}\\.)(?<!(?:${abbreviated})\\.)(?<=[.?!…]["'”)\\]*]{0,3})\\s`,
+    `(?<=[。！？]["'”」』）]{0,3})(?!["'”」』）。！？])`
+  ].join("|"),
+  "u"
+)
 
-/** Parts that end in `.`, `?` or `!` before white space ("e.g." and "Dr." do not end one) and say something. */
+/** Parts that end in `.`, `?`, `!` or `…` before white space ("e.g.", "Dr." and "Mrs." do not end one), or in `。`, and say something. */
 export const sentences = (text: string): ReadonlyArray<string> => text.split(sentenceEnd).filter(saysSomething)
 
 /** Parts between blank lines that say something. */
@@ -40,6 +47,12 @@ export const paragraphs = (text: string): ReadonlyArray<string> =>
     .map((part) => part.trim())
     .filter(saysSomething)
 
-/** How often `word` (or a phrase) stands in the text as a word of its own, whatever its case. */
-export const occurrences = (text: string, word: string): number =>
-  text.match(new RegExp(`(?<![\\p{L}\\p{N}_])${RegExp.escape(word)}(?![\\p{L}\\p{N}_])`, "giu"))?.length ?? 0
+/** How often `word` (or a phrase, over one blank or several) stands in the text as a word of its own, whatever its case. */
+export const occurrences = (text: string, word: string): number => {
+  const pattern = word
+    .trim()
+    .split(/\s+/)
+    .map(RegExp.escape)
+    .join(String.raw`\s{1,9}`)
+  return text.match(new RegExp(`(?<![\\p{L}\\p{N}_])${pattern}(?![\\p{L}\\p{N}_])`, "giu"))?.length ?? 0
+}

@@ -2,7 +2,9 @@
 import { Schema } from "effect"
 import { checker, saysSomething } from "./Constraint.ts"
 
-/** The phrase, and something before it: the phrase alone is no answer. */
+const isWord = (character: string): boolean => /[\p{L}\p{N}]/u.test(character)
+
+/** The phrase (a quotation mark behind it aside), and something before it: the phrase alone, or the end of a longer word, is no answer. */
 export const endPhrase = checker(
   "validate_end",
   { end_phrase: Schema.NonEmptyString },
@@ -10,8 +12,11 @@ export const endPhrase = checker(
     instruction: ({ end_phrase: phrase }) =>
       `End your answer with exactly these words, and nothing after them: ${JSON.stringify(phrase.trim())}`,
     isMet: (text, { end_phrase: phrase }) => {
-      const [given, wanted] = [text.trim(), phrase.trim()]
-      return given.endsWith(wanted) && saysSomething(given.slice(0, given.length - wanted.length))
+      const [given, wanted] = [text.trim().replace(/"$/, ""), phrase.trim().replace(/"$/, "")]
+      const before = given.slice(0, given.length - wanted.length)
+      return (
+        given.endsWith(wanted) && saysSomething(before) && !(isWord(before.slice(-1)) && isWord(wanted.slice(0, 1)))
+      )
     }
   }
 )
@@ -23,7 +28,7 @@ export const quotation = checker(
     instruction: () => "Put your whole answer between double quotation marks.",
     isMet: (text) => {
       const given = text.trim()
-      return given.length > 2 && given.startsWith('"') && given.endsWith('"')
+      return given.length > 2 && /^["“]/.test(given) && /["”]$/.test(given)
     }
   }
 )

@@ -18,26 +18,32 @@ export const bullets = checker(
   }
 )
 
-const titled = /<<([^<>\n]+)>>/g
-
 export const title = checker(
   "validate_title",
   {},
   {
     instruction: () => "Give your answer a title in double angular brackets, as in <<a quiet place>>.",
-    isMet: (text) => Array.from(text.matchAll(titled)).some(([, inside = ""]) => saysSomething(inside))
+    isMet: (text) =>
+      text.split("\n").some((line) => {
+        const [from, to] = [line.indexOf("<<"), line.lastIndexOf(">>")]
+        return from !== -1 && to > from && saysSomething(line.slice(from + 2, to))
+      })
   }
 )
 
-const plain = (text: string): string =>
-  text
-    .trim()
-    .replaceAll(/^["'“]|["'”]$/g, "")
-    .replace(/[.!]$/, "")
-    .trim()
-    .toLowerCase()
+const wrapping = new Set(Array.from(" \t\n\"'“”*_`()[]"))
 
-/** The whole answer is one of the options, whatever its case, quotes around it and a full stop. */
+/** Without quotes, brackets and markup around it, and a full stop at its end. */
+const plain = (text: string): string => {
+  let [from, to] = [0, text.length]
+  while (from < to && wrapping.has(text[from]!)) from++
+  while (to > from && wrapping.has(text[to - 1]!)) to--
+  if (to > from && ".!".includes(text[to - 1]!)) to--
+  while (to > from && wrapping.has(text[to - 1]!)) to--
+  return text.slice(from, to).toLowerCase()
+}
+
+/** The whole answer is one of the options, whatever its case, quotes, brackets and markup around it and a full stop. */
 export const choice = checker(
   "validate_choice",
   { options: Schema.NonEmptyArray(Schema.NonEmptyString) },
@@ -76,24 +82,33 @@ export const sections = checker(
   }
 )
 
-/** A splitter without letters, `###` say, needs no number. */
+/** A splitter without letters, `###` say, needs no number; `####` is another one. */
 const sectionMark = (splitter: string): RegExp =>
   new RegExp(
     /\p{L}$/u.test(splitter)
       ? `^[^\\p{L}\\p{N}\\n]{0,8}${RegExp.escape(splitter)}[^\\S\\n]{0,8}(?:\\d{1,4}|[ivxlc]{1,6}|[a-z])(?![\\p{L}\\p{N}])`
-      : `^[^\\S\\n]{0,8}${RegExp.escape(splitter)}`,
+      : `^[^\\S\\n]{0,8}${RegExp.escape(splitter)}(?!${RegExp.escape(splitter.slice(-1))})`,
     "gimu"
   )
 
-/** An object or a list with something in it; a bare number or word is hardly JSON. */
+/** Without a code fence around it. */
+const unfenced = (text: string): string => {
+  const given = text.trim()
+  return given.startsWith("```") && given.endsWith("```") && given.length >= 6
+    ? given.slice(3, -3).replace(/^json/i, "")
+    : given
+}
+
+/** An object or a list with something in it, in a code fence or without; a bare number or word is hardly JSON. */
 export const json = checker(
   "validate_json_format",
   {},
   {
-    instruction: () => "Your whole answer must be JSON: an object or a list, with nothing before or after it.",
+    instruction: () =>
+      "Your whole answer must be JSON: an object or a list, with nothing before or after it but perhaps a code fence.",
     isMet: (text) =>
       Result.match(
-        Result.try(() => JSON.parse(text.trim()) as unknown),
+        Result.try(() => JSON.parse(unfenced(text)) as unknown),
         {
           onFailure: () => false,
           onSuccess: (value) => typeof value === "object" && value !== null && Object.keys(value).length > 0

@@ -7,7 +7,10 @@ const Words = Schema.NonEmptyArray(Schema.NonEmptyString)
 
 const list = (words: ReadonlyArray<string>): string => words.map((word) => JSON.stringify(word)).join(", ")
 
-const contains = (text: string, word: string): boolean => text.toLowerCase().includes(word.toLowerCase())
+const spaced = (text: string): string => text.toLowerCase().replaceAll(/\s+/g, " ")
+
+/** Whether a word, or a phrase over however many blanks and lines, is in the text. */
+const contains = (text: string, word: string): boolean => spaced(text).includes(spaced(word))
 
 export const keywords = checker(
   "verify_keywords",

@@ -38,7 +38,10 @@ export const dividedParagraphs = checker(
   }
 )
 
-const firstWordOf = (paragraph: string): string => Counting.bareWord(Counting.words(paragraph)[0] ?? "")
+const startsWith = (paragraph: string, wanted: string): boolean => {
+  const said = paragraph.slice(paragraph.search(/[\p{L}\p{N}]/u)).toLowerCase()
+  return said.startsWith(wanted) && !/^[\p{L}\p{N}]/u.test(said.slice(wanted.length))
+}
 
 /** Paragraphs between blank lines, the `i`-th of which begins with a word, whatever its case and the punctuation around it. */
 export const firstWord = checker(
@@ -50,11 +53,7 @@ export const firstWord = checker(
     isMet: (text, { N, first_word: wanted, i }) => {
       const paragraphs = Counting.paragraphs(text)
       const paragraph = paragraphs[i - 1]
-      return (
-        paragraphs.length === N &&
-        paragraph !== undefined &&
-        firstWordOf(paragraph).toLowerCase() === wanted.trim().toLowerCase()
-      )
+      return paragraphs.length === N && paragraph !== undefined && startsWith(paragraph, wanted.trim().toLowerCase())
     }
   }
 )

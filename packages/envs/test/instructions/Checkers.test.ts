@@ -23,7 +23,8 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
       args: { keyword_list: ["sea", "Harbour"] },
       met: ["The seagulls love the harbour.", "SEA, HARBOUR"],
       broken: ["The sea alone.", "harbour", ""]
-    }
+    },
+    { args: { keyword_list: ["naïve", "ice cream"] }, met: ["Nai\u0308ve ice\n  cream."], broken: ["naive ice cream"] }
   ],
   verify_keyword_frequency: [
     {
@@ -33,6 +34,8 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
     },
     { args: { word: "New York", N: 1 }, met: ["In New York."], broken: ["In New Yorkshire.", "New new york New York"] },
     { args: { word: "c++", N: 1 }, met: ["I like C++ best."], broken: ["I like C best."] },
+    { args: { word: "don't", N: 2 }, met: ["I don’t, I don't."], broken: ["I dont."] },
+    { args: { word: "ice cream", N: 1 }, met: ["ice\ncream"], broken: ["ice cream, ice  cream", "icecream"] },
     { args: { word: "boat", N: 0 }, met: ["A ship."], broken: ["A boat."] }
   ],
   validate_forbidden_words: [
@@ -40,11 +43,16 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
       args: { forbidden_words: ["sea", "boat"] },
       met: ["A ship."],
       broken: ["The Sea.", "a lifeboat", "", "\n", "***"]
+    },
+    {
+      args: { forbidden_words: ["café", "don't", "ice cream"] },
+      met: ["A cafe, I do not, ice and cream."],
+      broken: ["The cafe\u0301.", "I don’t.", "Ice\n\ncream."]
     }
   ],
   verify_letter_frequency: [
     { args: { letter: "z", N: 2 }, met: ["fuzz", "Z zz"], broken: ["z", "zzz", "Zz"] },
-    { args: { letter: "é", N: 1 }, met: ["café"], broken: ["cafe"] },
+    { args: { letter: "é", N: 1 }, met: ["café", "cafe\u0301"], broken: ["cafe"] },
     { args: { letter: "z", N: 0 }, met: ["none"], broken: ["zero", ""] }
   ],
   validate_response_language: [
@@ -67,14 +75,22 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
   verify_paragraph_count: [
     {
       args: { N: 3 },
-      met: ["One.\n* * *\nTwo.\n* * *\nThree.", "a* * *b* * *c"],
+      met: ["One.\n* * *\nTwo.\n* * *\nThree.", "One.\r\n* * *\r\nTwo.\r\n* * *\r\nThree.", "a* * *b* * *c"],
       broken: ["One.\n* * *\nTwo.", "* * ** * *", "One.\n* * *\n\n* * *\nThree.", "One.\n***\nTwo.\n***\nThree."]
     },
     { args: { N: 1 }, met: ["One."], broken: ["", "One.\n* * *\n"] }
   ],
   validate_word_constraint: [
-    { args: quantified(3, "at least"), met: ["one two three", " a\nb\tc d"], broken: ["one two", "..."] },
-    { args: quantified(3, "at most"), met: ["one", "one two three"], broken: ["one two three four", "", "..."] },
+    {
+      args: quantified(3, "at least"),
+      met: ["one two three", " a\nb\tc d"],
+      broken: ["one two", "...", "- - one * two —"]
+    },
+    {
+      args: quantified(3, "at most"),
+      met: ["one", "one two three", "- one\n- two — three"],
+      broken: ["one two three four", "", "..."]
+    },
     {
       args: quantified(20, "around"),
       met: ["w ".repeat(18), "w ".repeat(22)],
@@ -90,6 +106,21 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
       args: quantified(3, "at least"),
       met: ["One. Two! Three?", 'He said "yes." Then he went. And so on.', "One.\nTwo.\nThree."],
       broken: ["One. Two.", ". . . . .", "e.g. this is one sentence by Dr. Who", "3.14 is one. number"]
+    },
+    {
+      args: quantified(1, "at most"),
+      met: [
+        "Mrs. Smith came at 5 p.m. today.",
+        "Prof. Smith, e.g. the tall one, came.",
+        "Cats vs. dogs.",
+        "今天很好。"
+      ],
+      broken: ["One… Two.", "今天很好。我们去玩。", "Really?! Yes."]
+    },
+    {
+      args: quantified(3, "at least"),
+      met: ["今天很好。“我们去玩！”他来了。"],
+      broken: ["今天很好！！！我们去玩。。。"]
     },
     { args: quantified(2, "at most"), met: ["One. Two.", "One"], broken: ["One. Two. Three.", ""] },
     {
@@ -111,18 +142,39 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
         "However"
       ]
     },
+    {
+      args: { N: 1, first_word: "Don't", i: 1 },
+      met: ["Don’t go.", "“Don't!” she said."],
+      broken: ["Do not go.", "Don'ts and dos.", "I don't."]
+    },
+    {
+      args: { N: 1, first_word: "In summary", i: 1 },
+      met: ["In summary, yes."],
+      broken: ["In short, yes.", "In summaryland"]
+    },
     { args: { N: 1, first_word: "so", i: 2 }, met: [], broken: ["so", "a\n\nso"] }
   ],
   verify_postscript: [
     {
       args: { postscript_marker: "P.S." },
-      met: ["Dear you.\n\nP.S. Bring a coat.", "Dear you. P.S. Bring a coat.", "Dear you.\n**P.S.** Bring a coat."],
+      met: [
+        "Dear you.\n\nP.S. Bring a coat.",
+        "Dear you. P.S. Bring a coat.",
+        "Dear you.\n**P.S.** Bring a coat.",
+        "dear you\n\np.s. bring a coat",
+        "Dear you.\n\nP. S. Bring a coat.",
+        "Dear you!\n\n> P.S. Bring a coat.\n\nAnd a hat. I sign P.S. always.",
+        'Dear you ("well"). P.S.: A coat.'
+      ],
       broken: [
         "P.S.",
         "Dear you.\n\nP.S.",
         "P.S. Bring a coat.",
         "Dear you. P.P.S. A coat.",
-        "P.S. A coat.\n\nDear you.\n\nBye."
+        "P.S. A coat.\n\nDear you.\n\nBye.",
+        "P.S. P.S. A coat.",
+        "I never write P.S. in letters.",
+        "Dear you. Ships. A coat."
       ]
     },
     {
@@ -141,7 +193,7 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
   verify_bullet_points: [
     {
       args: { N: 2 },
-      met: ["* one\n* two", "Intro:\n  - one\n  + two\nOutro.", "* one\n* * *\n- two"],
+      met: ["* one\n* two", "- one\r\n- two\r\n", "Intro:\n  - one\n  + two\nOutro.", "* one\n* * *\n- two"],
       broken: ["* one", "* one\n* two\n* three", "*one\n*two", "- \n- ", "* * *\n- - -", "a * b\nc - d"]
     },
     { args: { N: 0 }, met: ["none"], broken: ["- one", ""] }
@@ -149,8 +201,8 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
   validate_title: [
     {
       args: {},
-      met: ["<<A quiet place>>\nText", "Text <<1>>"],
-      broken: ["<<>>", "<< >> Text", "<A>", "<<A\nB>>", ">>A<<"]
+      met: ["<<A quiet place>>\nText", "Text <<1>>", "**<<The <b> tag>>**"],
+      broken: ["<<>>", "<<", ">>", "<<<>>>", "<< >> Text", "<A>", "<<A\nB>>", ">>A<<"]
     }
   ],
   validate_choice: [
@@ -158,6 +210,11 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
       args: { options: ["yes", "My answer is no."] },
       met: ["yes", " YES ", '"Yes."', "my answer is no"],
       broken: ["yes and no", "maybe", "", "yes!?", "The answer is yes"]
+    },
+    {
+      args: { options: ["C", "C++", "It's here"] },
+      met: ["**C**", "(C++).", "“It’s here”", "`c`", "_c++_"],
+      broken: ["C+", "C#", "Its here", "C C"]
     }
   ],
   validate_highlighted_sections: [
@@ -184,13 +241,30 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
         ""
       ]
     },
-    { args: { N: 2, section_splitter: "###" }, met: ["### A\na\n### B\nb"], broken: ["### A\na", "A ### a\nB ### b"] }
+    {
+      args: { N: 2, section_splitter: "###" },
+      met: ["### A\na\n### B\nb", "### A\n#### a\na\n### B\nb"],
+      broken: ["### A\na", "A ### a\nB ### b"]
+    }
   ],
   validate_json_format: [
     {
       args: {},
-      met: ['{"a": 1}', ' [1, "b"]\n'],
-      broken: ["{}", "[]", "1", '"text"', "null", "{'a': 1}", 'Here: {"a": 1}', '```json\n{"a": 1}\n```', ""]
+      // In a code fence, as IFEval takes it.
+      met: ['{"a": 1}', ' [1, "b"]\n', '```json\n{"a": 1}\n```', "```\n[1]\n```", '{"a": "“b”"}'],
+      broken: [
+        "{}",
+        "[]",
+        "1",
+        '"text"',
+        "null",
+        "{'a': 1}",
+        'Here: {"a": 1}',
+        '```json\n{"a": 1}',
+        "```",
+        "``````",
+        ""
+      ]
     }
   ],
   validate_repeat_prompt: [
@@ -198,12 +272,19 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
       args: { original_prompt: "Name a  colour.\n" },
       met: ["Name a colour.\nBlue.", "  Name a colour. Blue"],
       broken: ["Name a colour.", "Name a colour. ...", "name a colour. Blue", "Blue.", "Blue. Name a colour."]
-    }
+    },
+    { args: { original_prompt: "What’s a colour" }, met: ["What's a colour? Blue"], broken: ["What's a colours? Blue"] }
   ],
   validate_two_responses: [
     {
       args: {},
-      met: ["Red.\n******\nBlue.", "Red ****** blue"],
+      met: [
+        "Red.\n******\nBlue.",
+        "Red ****** blue",
+        "C++ is best\n******\nC# is best",
+        "+1\n******\n-1",
+        "**a**\n******\n**the**"
+      ],
       broken: [
         "Red.",
         "Red.\n******\nred",
@@ -216,7 +297,7 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
     }
   ],
   validate_uppercase: [{ args: {}, met: ["ALL OF IT. 1, 2!", "ÀÉ"], broken: ["Not all", "123", "", "A\na"] }],
-  validate_lowercase: [{ args: {}, met: ["all of it. 1, 2!"], broken: ["Not all", "123", "", "a\nA"] }],
+  validate_lowercase: [{ args: {}, met: ["all of it. 1, 2!"], broken: ["ǅ all", "Not all", "123", "", "a\nA"] }],
   validate_frequency_capital_words: [
     {
       args: quantified(2, "at least"),
@@ -229,12 +310,18 @@ const cases: { readonly [name: string]: ReadonlyArray<Cases> } = {
   validate_end: [
     {
       args: { end_phrase: "That is all." },
-      met: ["Text. That is all.", "Text.\nThat is all. \n"],
+      met: ["Text. That is all.", "Text.\nThat is all. \n", '"Text. That is all."'],
       broken: ["That is all.", "Text. That is all", "Text. that is all.", "That is all. Text.", "... That is all."]
-    }
+    },
+    { args: { end_phrase: "end" }, met: ["This is the end", "The-end"], broken: ["The weekend", "end"] },
+    { args: { end_phrase: "That's all." }, met: ["Text. That’s all."], broken: ["Text. Thats all."] }
   ],
   validate_quotation: [
-    { args: {}, met: ['"All of it."', ' "a"\n'], broken: ['"', '""', '"."', '"a', 'a"', "'a'", 'He said "a"'] }
+    {
+      args: {},
+      met: ['"All of it."', ' "a"\n', "“All of it.”"],
+      broken: ['"', '""', '"."', '"a', 'a"', "'a'", 'He said "a"']
+    }
   ],
   validate_no_commas: [
     { args: {}, met: ["One two three."], broken: ["One, two.", "一，二", "un، deux", "一、二", "", "..."] }
