@@ -179,8 +179,8 @@ const usePlot = ({ chart, entries, hidden, isLogY, metrics, onZoom, style, view 
       if (position.current !== null) {
         // Of few measurements the nearest is told, with its own step.
         const [curve] = chart.kind === "points" ? curves : []
-        const nearest = crosshair === null || curve === undefined ? null : Line.nearest(curve.line, crosshair)
-        const told = nearest === null ? crosshair : curve!.line.xs[nearest]!
+        const at = crosshair === null || curve === undefined ? undefined : Line.nearest(curve.line, crosshair)
+        const told = at === undefined ? crosshair : curve!.line.xs[at]!
         position.current.textContent = told === null ? "" : shownPosition(told, axis)
       }
     }
