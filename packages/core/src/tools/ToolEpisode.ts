@@ -12,7 +12,7 @@ import type { Score } from "../Environment.ts"
 import type { InferenceError, SamplingOptions } from "../Inference.ts"
 import { type Message, text } from "../Message.ts"
 import { ServerManager } from "../ServerManager.ts"
-import type { Trajectory } from "../Trajectory.ts"
+import { masked, type Trajectory } from "../Trajectory.ts"
 import type { Toolbox } from "./Toolbox.ts"
 
 export interface Options extends Pick<SamplingOptions, "maxTokens" | "temperature" | "seed" | "split"> {
@@ -90,7 +90,7 @@ export const turnRewards = ({ messages }: Pick<Trajectory, "messages">): Readonl
 
 /**
  * Scores of a group of episodes with token-level advantages: of every turn its own, standardised over the group, plus
- * `outcomeWeight` times the outcome's. An episode whose mask has other spans than answers keeps its outcome alone.
+ * `outcomeWeight` times the outcome's. An episode whose mask has other spans than answers has the outcome's alone, at every answer.
  */
 export const scored = (
   group: ReadonlyArray<Trajectory>,
@@ -98,10 +98,19 @@ export const scored = (
   { outcomeWeight = 1 }: { readonly outcomeWeight?: number } = {}
 ): ReadonlyArray<Score> => {
   const advantages = Advantage.turnLevel(group.map(turnRewards), outcomes, { outcomeWeight })
+  const alone = Advantage.turnLevel(
+    group.map(() => [0]),
+    outcomes,
+    { outcomeWeight }
+  )
   return group.map(({ mask }, index) => {
     const score = outcomes[index]!
     return Result.match(Advantage.overTurns(mask, advantages[index]!), {
-      onFailure: (): Score => score,
+      // On the scale of the others: a plain score would be an advantage of its own, 0 for a wrong answer.
+      onFailure: (): Score => ({
+        score,
+        advantages: Float32Array.from(mask, (label) => (label === masked ? 0 : alone[index]![0]!))
+      }),
       onSuccess: (spread) => ({ score, advantages: spread })
     })
   })

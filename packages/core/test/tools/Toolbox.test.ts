@@ -108,6 +108,16 @@ describe("Toolbox", () => {
     })
   )
 
+  it.effect("refuses arguments that nothing could write down again", () =>
+    Effect.gen(function* () {
+      const [answered] = yield* Toolbox.make([half]).answer([
+        call("half", `{"of": ${"[".repeat(50_000)}${"]".repeat(50_000)}}`)
+      ])
+      assert.isFalse(answered!.succeeded)
+      assert.strictEqual(answered!.message.content, "error: the arguments of half are nested too deep")
+    })
+  )
+
   it.effect("fails where the environment itself is in trouble", () =>
     Effect.gen(function* () {
       const broken: Tool.Tool<"no sandbox"> = {

@@ -20,7 +20,7 @@ export const postscript = checker(
       const wanted = marker
         .trim()
         .split(".")
-        .map(RegExp.escape)
+        .map((part) => RegExp.escape(part))
         .join(String.raw`\.\s?`)
       if (wanted === "") return false
       const found = Array.from(text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}.])${wanted}`, "giu"))).findLast(

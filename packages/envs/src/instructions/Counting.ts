@@ -52,7 +52,7 @@ export const occurrences = (text: string, word: string): number => {
   const pattern = word
     .trim()
     .split(/\s+/)
-    .map(RegExp.escape)
+    .map((part) => RegExp.escape(part))
     .join(String.raw`\s{1,9}`)
   return text.match(new RegExp(`(?<![\\p{L}\\p{N}_])${pattern}(?![\\p{L}\\p{N}_])`, "giu"))?.length ?? 0
 }
