@@ -96,18 +96,24 @@ export const suite = () => {
 
 /** Asks until the answer is the expected one; tells the last answer where it never is. */
 export const becomes = <A>(ask: () => Promise<A>, expected: A): Promise<void> =>
-  vi.waitFor(async () => assert.deepStrictEqual(await ask(), expected), { timeout: 20_000, interval: 50 })
+  vi.waitFor(async () => assert.deepStrictEqual(await ask(), expected), { timeout: 40_000, interval: 50 })
 
 /** Asks until it is so. */
 export const holds = (ask: () => Promise<boolean>, what: string): Promise<void> =>
-  vi.waitFor(async () => assert.isTrue(await ask(), what), { timeout: 20_000, interval: 50 })
+  vi.waitFor(async () => assert.isTrue(await ask(), what), { timeout: 40_000, interval: 50 })
+
+/** axe-core's rules that say something else where colours are others. */
+export const rulesOfColours = ["color-contrast", "link-in-text-block"]
 
 /** What axe-core finds of serious and critical violations, in words: of all rules, or of those that are named. */
 export const violations = async (page: Page, rules?: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
   // What appears gently is judged once it is there.
   await page.evaluate("Promise.all(document.getAnimations().map((animation) => animation.finished.catch(() => {})))")
-  await page.evaluate(axe.source)
-  const options = rules === undefined ? {} : { runOnly: { type: "rule", values: rules } }
+  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(axe.source)
+  const options = {
+    resultTypes: ["violations"],
+    ...(rules !== undefined && { runOnly: { type: "rule", values: rules } })
+  }
   const { violations } = await page.evaluate<axe.AxeResults>(`axe.run(${JSON.stringify(options)})`)
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
