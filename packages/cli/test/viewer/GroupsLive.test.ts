@@ -39,8 +39,8 @@ const run = {
 }
 const environment = { desired_name: "math", weight: 1, group_size: 3, max_token_length: 64, min_batch_allocation: null }
 
-const submit = (group: object) =>
-  post("/live/groups", { key: crypto.randomUUID(), group: { ...group, env_id: 0, policy_versions: undefined } })
+const submit = (group: object, to = "live") =>
+  post(`/${to}/groups`, { key: crypto.randomUUID(), group: { ...group, env_id: 0, policy_versions: undefined } })
 
 const count = (page: Page) => page.locator(".groups-count").innerText()
 
@@ -89,6 +89,34 @@ describe.skipIf(!Browser.isPresent)(`groups of a live service${Browser.absence}`
             await page.close()
           })
           assert.deepStrictEqual(errors, [])
+        }),
+      120_000
+    )
+
+    it.effect(
+      "are told what becomes of them, however many newer ones there are",
+      () =>
+        Effect.gen(function* () {
+          const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
+          const claim = { owner: "t", wait_seconds: 0, lease_seconds: 60 }
+          yield* post("", { ...run, name: "crowd", batch_size: 3 })
+          yield* post("/crowd/batches/claim", claim)
+          yield* post("/crowd/environments", environment)
+          yield* submit(mathGroup, "crowd")
+          const { page } = yield* Effect.promise(() => open(`${url}/ui#/groups?run=crowd`))
+          const states = () => page.locator(".group-rows .state").allInnerTexts()
+          yield* Effect.promise(async () => {
+            await page.getByRole("textbox", { name: "Token" }).fill(tokens.reader)
+            await page.keyboard.press("Enter")
+            await Browser.becomes(states, ["queued"])
+          })
+          yield* Effect.forEach(Array.from({ length: 210 }), () => submit(mathGroup, "crowd"), { concurrency: 8 })
+          yield* post("/crowd/batches/claim", claim)
+          yield* Effect.promise(async () => {
+            await page.getByRole("button", { name: "200 or more new" }).waitFor()
+            await Browser.becomes(states, ["leased"])
+            await page.close()
+          })
         }),
       120_000
     )

@@ -27,8 +27,9 @@ interface Props {
 const gap = 12
 const widest = 880
 
-/** The width at which an answer of so many characters of JSON can be read. */
-const narrowest = (characters: number): number => (characters < 120 ? 156 : characters < 400 ? 240 : 330)
+/** The width at which an answer of so many characters of JSON can be read; on a phone there is nothing to win by less. */
+const narrowest = (characters: number, width: number): number =>
+  characters < 120 ? 156 : characters < 400 && width > 700 ? 240 : 330
 
 /** Columns share the width while each can be read; on a phone one fills it, and the next one shows its edge. */
 const columnWidth = (width: number, count: number, least: number): number =>
@@ -41,8 +42,8 @@ export const Board = ({ current, group, id, raw, rollouts, run }: Props) => {
   const width = useWidth(scroller)
   const shared = useMemo(() => sharedMessages(group), [group])
   const pictures = useMemo(() => picturesOf(group), [group])
-  const least = useMemo(() => narrowest(longestAnswer(group, shared)), [group, shared])
-  const column = columnWidth(width, rollouts.length, least)
+  const longest = useMemo(() => longestAnswer(group, shared), [group, shared])
+  const column = columnWidth(width, rollouts.length, narrowest(longest, width))
   const virtualizer = useVirtualizer({
     horizontal: true,
     count: width === 0 ? 0 : rollouts.length,

@@ -12,11 +12,12 @@ const pauseMillis = 2000
 /** At most so many rows are looked at. */
 export const freshLimit = 200
 
-/** `key` names the list; null while there is none. */
+/** `key` names the list, null while there is none; `first` is its newest row. */
 export const useFresh = (
   run: string,
   query: Wire.RolloutQuery,
   key: string | null,
+  first: string | null,
   onRows: (rows: ReadonlyArray<Wire.RolloutRow>) => void
 ): void => {
   const source = useSource()
@@ -36,7 +37,17 @@ export const useFresh = (
   useEffect(() => {
     if (looks === 0 || key === null) return
     const abort = new AbortController()
-    source.browse(run, { ...query, limit: freshLimit }, abort.signal).then(
+    const ask = (before?: string) =>
+      source.browse(run, { ...query, ...(before !== undefined && { before }), limit: freshLimit }, abort.signal)
+    const look = async () => {
+      const { rows, unindexed } = await ask()
+      // So much may have come that those in the list are no longer among the newest.
+      const last = rows.at(-1)?.id
+      const isBeyond = first !== null && last !== undefined && BigInt(last) > BigInt(first)
+      const listed = isBeyond ? (await ask(String(BigInt(first) + 1n))).rows : []
+      return { rows: [...rows, ...listed], unindexed }
+    }
+    look().then(
       ({ rows, unindexed }) => {
         if (abort.signal.aborted) return
         receive(rows)
@@ -46,7 +57,7 @@ export const useFresh = (
       () => {}
     )
     return () => abort.abort()
-    // `key` stands for run and query.
+    // `key` stands for run, query and the list, whose first row stays.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [source, looks, key, lookSoon])
 }

@@ -80,7 +80,7 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
     // oxlint-disable-next-line react/exhaustive-deps
   }, [source, key, loaded, needsPage, hasFailed])
 
-  useFresh(run, query, isCurrent ? key : null, (rows) => {
+  useFresh(run, query, isCurrent ? key : null, pages?.rows[0]?.id ?? null, (rows) => {
     if (pages === null) return
     const newest = BigInt(pages.rows[0]?.id ?? "0")
     const count = rows.filter(({ id }) => BigInt(id) > newest).length
