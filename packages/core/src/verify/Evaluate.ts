@@ -6,13 +6,13 @@
  * (Schwartz-Zippel), and holds to 72 digits otherwise. Points depend on the symbols' names alone, so verdicts are reproducible.
  */
 import * as Exact from "./Exact.ts"
-import { symbols, type Expression, type Operator } from "./Expression.ts"
+import { symbols, type Expression } from "./Expression.ts"
 import * as Fixed from "./Fixed.ts"
+import * as Operators from "./Operators.ts"
 import * as Value from "./Value.ts"
 import type { Maybe } from "./Value.ts"
 
 const maxOperations = 2_000
-const maxFactorial = 300n
 const maxSeriesTerms = 300n
 
 interface Point {
@@ -43,148 +43,6 @@ const sample = (name: string, point: Point): Value.Value => {
   return Value.exact(Exact.make((bits >> 40n) % 2n === 0n ? size : -size, 1n << 10n) ?? Exact.one)
 }
 
-const withReal = (a: Value.Value, f: (x: Fixed.Fixed) => Maybe<Value.Value>): Maybe<Value.Value> => {
-  const real = Value.toReal(a)
-  return real === undefined ? undefined : f(real)
-}
-
-const one = Value.exact(Exact.one)
-const minusOne = Value.negate(one)
-
-/** Both of sin and cos, or undecided beyond a million turns. */
-const sinCos = (a: Value.Value) =>
-  withReal(a, (x) => {
-    const [sin, cos] = Fixed.sinCos(x)
-    return x >> 20n > Fixed.one || -x >> 20n > Fixed.one ? undefined : { _tag: "Approximate", re: sin, im: cos }
-  })
-
-const sin = (a: Value.Value) => {
-  const both = sinCos(a)
-  return both?._tag === "Approximate" ? Value.approximate(both.re) : undefined
-}
-
-const cos = (a: Value.Value) => {
-  const both = sinCos(a)
-  return both?._tag === "Approximate" ? Value.approximate(both.im) : undefined
-}
-
-const then = <A, B>(a: Maybe<A>, f: (a: A) => Maybe<B>): Maybe<B> => (a === undefined ? undefined : f(a))
-
-const quotient = (a: Maybe<Value.Value>, b: Maybe<Value.Value>) => then(a, (x) => then(b, (y) => Value.divide(x, y)))
-
-/** asin x = atan(x / sqrt(1 - x²)) for |x| < 1. */
-const arcsin = (a: Value.Value) =>
-  withReal(a, (x) => {
-    const rest = Fixed.one - Fixed.multiply(x, x)
-    if (rest < 0n) return undefined
-    return Value.approximate(Fixed.atan2(x, Fixed.root(rest, 2)))
-  })
-
-/** (e^x + sign · e^-x) / 2. */
-const hyperbolic = (a: Value.Value, sign: 1 | -1) =>
-  then(Value.exp(a), (up) =>
-    then(Value.exp(Value.negate(a)), (down) =>
-      then(Value.add(up, sign === 1 ? down : Value.negate(down)), (sum) =>
-        Value.divide(sum, Value.exact(Exact.fromInteger(2)))
-      )
-    )
-  )
-
-const floor = (a: Value.Value): Maybe<Value.Value> => {
-  const rational = Value.toRational(a)
-  if (rational !== undefined) return Value.exact(Exact.fromInteger(Exact.floor(rational)))
-  return withReal(a, (x) => {
-    const nearest = (x + Fixed.one / 2n) >> Fixed.fractionBits
-    const distance = x - (nearest << Fixed.fractionBits)
-    const isUnclear = distance >> 84n === 0n || distance >> 84n === -1n
-    return isUnclear ? undefined : Value.exact(Exact.fromInteger(x >> Fixed.fractionBits))
-  })
-}
-
-const factorial = (a: Value.Value): Maybe<Value.Value> => {
-  const n = Value.toRational(a)
-  if (n === undefined || !Exact.isInteger(n) || n.numerator < 0n || n.numerator > maxFactorial) return undefined
-  let product = 1n
-  for (let i = 2n; i <= n.numerator; i++) product *= i
-  return then(Exact.make(product), Value.exact)
-}
-
-const binomial = (a: Value.Value, b: Value.Value): Maybe<Value.Value> => {
-  const [n, k] = [Value.toRational(a), Value.toRational(b)]
-  if (n === undefined || k === undefined || !Exact.isInteger(n) || !Exact.isInteger(k)) return undefined
-  if (n.numerator < 0n || k.numerator < 0n || n.numerator > 4n * maxFactorial) return undefined
-  if (k.numerator > n.numerator) return Value.exact(Exact.zero)
-  const terms = k.numerator * 2n > n.numerator ? n.numerator - k.numerator : k.numerator
-  let result = 1n
-  for (let i = 1n; i <= terms; i++) result = (result * (n.numerator - terms + i)) / i
-  return then(Exact.make(result), Value.exact)
-}
-
-const fold = (
-  args: ReadonlyArray<Value.Value>,
-  operator: (a: Value.Value, b: Value.Value) => Maybe<Value.Value>
-): Maybe<Value.Value> => {
-  let result: Maybe<Value.Value> = args[0]
-  for (const argument of args.slice(1)) result = then(result, (a) => operator(a, argument))
-  return result
-}
-
-const larger = (a: Value.Value, b: Value.Value) =>
-  then(Value.subtract(a, b), (difference) => then(Value.sign(difference), (sign) => (sign >= 0 ? a : b)))
-
-const absoluteValue = (a: Value.Value): Maybe<Value.Value> => {
-  const sign = Value.sign(a)
-  if (sign !== undefined) return sign < 0 ? Value.negate(a) : a
-  const conjugate: Value.Value = a._tag === "Exact" ? { ...a, im: Exact.negate(a.im) } : { ...a, im: -a.im }
-  return then(Value.multiply(a, conjugate), (square) => Value.root(square, 2))
-}
-
-const rootOf = (a: Value.Value, degree: Value.Value): Maybe<Value.Value> => {
-  const n = Value.toRational(degree)
-  if (n !== undefined && Exact.isInteger(n) && n.numerator >= 2n && n.numerator <= 64n) {
-    return Value.root(a, Number(n.numerator))
-  }
-  return then(Value.divide(one, degree), (exponent) => Value.power(a, exponent))
-}
-
-const ten = Value.exact(Exact.fromInteger(10))
-
-/** One rule per operator. The reader has checked the number of arguments. */
-const rules: Record<Operator, (a: Value.Value, b: Value.Value, all: ReadonlyArray<Value.Value>) => Maybe<Value.Value>> =
-  {
-    Add: (_a, _b, all) => fold(all, Value.add),
-    Subtract: Value.subtract,
-    Negate: Value.negate,
-    Multiply: (_a, _b, all) => fold(all, Value.multiply),
-    Divide: Value.divide,
-    Power: Value.power,
-    Sqrt: (a) => Value.root(a, 2),
-    Root: rootOf,
-    Abs: absoluteValue,
-    Exp: Value.exp,
-    Ln: Value.ln,
-    Log: (a, b, all) => quotient(Value.ln(a), Value.ln(all.length === 2 ? b : ten)),
-    Sin: sin,
-    Cos: cos,
-    Tan: (a) => quotient(sin(a), cos(a)),
-    Cot: (a) => quotient(cos(a), sin(a)),
-    Sec: (a) => quotient(one, cos(a)),
-    Csc: (a) => quotient(one, sin(a)),
-    Arcsin: arcsin,
-    Arccos: (a) =>
-      then(arcsin(a), (angle) => then(Value.approximate(Fixed.pi / 2n), (right) => Value.subtract(right, angle))),
-    Arctan: (a) => withReal(a, (x) => Value.approximate(Fixed.atan(x))),
-    Sinh: (a) => hyperbolic(a, -1),
-    Cosh: (a) => hyperbolic(a, 1),
-    Tanh: (a) => quotient(hyperbolic(a, -1), hyperbolic(a, 1)),
-    Floor: floor,
-    Ceil: (a) => then(floor(Value.negate(a)), Value.negate),
-    Factorial: factorial,
-    Binomial: binomial,
-    Max: (_a, _b, all) => fold(all, larger),
-    Min: (_a, _b, all) => then(fold(all.map(Value.negate), larger), Value.negate)
-  }
-
 /** A stable name for a value: approximate ones are rounded to 150 binary places. */
 const label = (a: Value.Value): string =>
   a._tag === "Exact"
@@ -203,8 +61,8 @@ const evaluateAll = (args: ReadonlyArray<Expression>, point: Point): Maybe<Reado
 
 const series = (node: Extract<Expression, { _tag: "Series" }>, point: Point): Maybe<Value.Value> => {
   const [from, to] = [
-    then(evaluateAt(node.from, point), Value.toRational),
-    then(evaluateAt(node.to, point), Value.toRational)
+    Operators.andThen(evaluateAt(node.from, point), Value.toRational),
+    Operators.andThen(evaluateAt(node.to, point), Value.toRational)
   ]
   if (from === undefined || to === undefined || !Exact.isInteger(from) || !Exact.isInteger(to)) return undefined
   if (to.numerator - from.numerator > maxSeriesTerms) return undefined
@@ -212,7 +70,9 @@ const series = (node: Extract<Expression, { _tag: "Series" }>, point: Point): Ma
   for (let i = from.numerator; i <= to.numerator && result !== undefined; i++) {
     const bound = new Map(point.bound).set(node.index, Value.exact(Exact.fromInteger(i)))
     const term = evaluateAt(node.body, { ...point, bound })
-    result = then(result, (a) => then(term, (b) => (node.kind === "Sum" ? Value.add(a, b) : Value.multiply(a, b))))
+    result = Operators.andThen(result, (a) =>
+      Operators.andThen(term, (b) => (node.kind === "Sum" ? Value.add(a, b) : Value.multiply(a, b)))
+    )
   }
   return result
 }
@@ -224,7 +84,7 @@ const evaluateAt = (node: Expression, point: Point): Maybe<Value.Value> => {
       return Value.exact(node.value)
     case "Constant":
       if (node.name === "I") return Value.exact(Exact.zero, Exact.one)
-      return node.name === "Pi" ? Value.approximate(Fixed.pi) : Value.exp(one)
+      return node.name === "Pi" ? Value.approximate(Fixed.pi) : Value.exp(Value.exact(Exact.one))
     case "Infinity":
       return undefined
     case "Symbol":
@@ -232,7 +92,7 @@ const evaluateAt = (node: Expression, point: Point): Maybe<Value.Value> => {
     case "Apply": {
       const args = evaluateAll(node.args, point)
       if (args === undefined || args[0] === undefined) return undefined
-      return rules[node.operator](args[0], args[1] ?? minusOne, args)
+      return Operators.apply(node.operator, [args[0], ...args.slice(1)])
     }
     case "Call": {
       const args = evaluateAll(node.args, point)
@@ -335,4 +195,6 @@ export const isZero = (expression: Expression): boolean => {
 
 /** Negative, zero or positive, as `a - b` is; undefined where that cannot be decided. */
 export const order = (a: Expression, b: Expression): Maybe<number> =>
-  then(constant(a), (x) => then(constant(b), (y) => then(Value.subtract(x, y), Value.sign)))
+  Operators.andThen(constant(a), (x) =>
+    Operators.andThen(constant(b), (y) => Operators.andThen(Value.subtract(x, y), Value.sign))
+  )
