@@ -98,6 +98,29 @@ describe("a page of saved groups", () => {
   )
 
   test(
+    "has tokens and logprobs in less than four bytes a token",
+    Effect.gen(function* () {
+      let state = 1
+      const random = () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32
+      // Ids as rare as words are; most tokens all but certain, as models sample them.
+      const id = () => Math.floor(2000 ** random())
+      const logprob = () => (random() < 0.5 ? -(10 ** (-5 * random())) : Math.log(random() + 1e-4))
+      const groups = Array.from({ length: 5 }, () => {
+        const tokens = Array.from({ length: 8 }, () => Int32Array.from({ length: 1000 }, id))
+        return WireGroup.encode({
+          tokens,
+          masks: tokens.map((row) => row.map((token, place) => (place < 200 ? -100 : token))),
+          scores: Float64Array.from({ length: 8 }, () => 1),
+          inferenceLogprobs: tokens.map((row) => Float32Array.from(row, (_, at) => (at < 200 ? 1 : logprob())))
+        })
+      })
+      const { written } = yield* write(yield* Bin.folder, { "a.jsonl": `${groups.join("\n")}\n` })
+      assert.strictEqual(written.groups, 5)
+      assert.isBelow(written.bytes, 4 * 5 * 8 * 1000)
+    })
+  )
+
+  test(
     "is written again over another page, and over nothing else",
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
