@@ -14,6 +14,8 @@ export interface Recipe {
   readonly characters: string
   /** Longest prompt and completion, tokens. */
   readonly longest: number
+  /** Of the model's first embeddings, where the usual one is too small. */
+  readonly embeddingDeviation?: number
   readonly demonstration: (index: number) => Demonstration
   readonly warmStart: { readonly steps: number; readonly batchSize: number; readonly learningRate: number }
 }
@@ -45,6 +47,12 @@ const trainer: Values = {
   weight_decay: 0,
   checkpoint_interval: 50
 }
+
+/** Small embeddings look alike: 600 supervised steps of letter-counting solve 70% with 0.02, 96% with this. */
+const toldApart = 0.25
+
+/** Answers at random, shown until they have the form: all that is right is left to the reward. */
+const formAlone: Recipe["warmStart"] = { steps: 50, batchSize: 64, learningRate: 2e-3 }
 
 export const kitchens: { readonly [environment: string]: Kitchen } = {
   "sort-letters": {
@@ -79,25 +87,28 @@ export const kitchens: { readonly [environment: string]: Kitchen } = {
         characters: LetterCounting.characters,
         // A letter, a word of up to eight, two signs and the count.
         longest: 16,
-        demonstration: (index) => LetterCounting.demonstration({ seed, index, tier: startTier, accuracy: 0.3 }),
-        warmStart: { steps: 800, batchSize: 64, learningRate: 2e-3 }
+        embeddingDeviation: toldApart,
+        demonstration: (index) => LetterCounting.demonstration({ seed, index, tier: startTier, accuracy: 0 }),
+        warmStart: formAlone
       })),
-    // One tier: a vocabulary of characters and a small model get no further in minutes.
-    env: { ...env, prompt_style: "compact", start_tier: 1, max_tier: 1, skip_easy_and_hard: false },
-    trainer: { ...trainer, training_steps: 600 },
-    loss: { ...loss, kl: "k3", kl_coef: 0.005 }
+    // One tier: a vocabulary of characters and a small model get no further in minutes. Many words teach more than many answers to one.
+    env: { ...env, group_size: 4, prompt_style: "compact", start_tier: 1, max_tier: 1, skip_easy_and_hard: false },
+    trainer: { ...trainer, batch_size: 512, lr: 3e-3, training_steps: 800 },
+    // Half of the answers are 1: without a strong bond to the even start it settles there before it has found out how to look.
+    loss: { ...loss, kl: "k2", kl_coef: 0.3 }
   },
   mcqa: {
     make: (given) =>
       Effect.map(Mcqa.settings.decode(given), ({ choices, kinds, largestNumber, seed }) => ({
         characters: Mcqa.characters,
         longest: 32,
-        demonstration: (index) => Mcqa.demonstration({ choices, kinds, largestNumber, seed, index, accuracy: 0.5 }),
-        warmStart: { steps: 1500, batchSize: 64, learningRate: 2e-3 }
+        embeddingDeviation: toldApart,
+        demonstration: (index) => Mcqa.demonstration({ choices, kinds, largestNumber, seed, index, accuracy: 0 }),
+        warmStart: formAlone
       })),
     env: { ...env, prompt_style: "compact", kinds: ["comparison"], choices: 3, largest_number: 9 },
-    trainer: { ...trainer, training_steps: 400 },
-    loss: { ...loss, kl: "k3", kl_coef: 0.005 }
+    trainer: { ...trainer, batch_size: 512, lr: 3e-3, training_steps: 500 },
+    loss: { ...loss, kl: "k2", kl_coef: 0.2 }
   },
   addition: {
     make: (given) =>

@@ -61,7 +61,13 @@ const fromScratch = Effect.fn("Up.fromScratch")(function* (
   recipe: Recipe.Recipe,
   { seed, seqLen }: TrainerSettings["trainer"]
 ) {
-  const model = yield* TinyModel.makeYielding({ characters: recipe.characters, seed, maxPositions: seqLen })
+  const { characters, embeddingDeviation } = recipe
+  const model = yield* TinyModel.makeYielding({
+    characters,
+    seed,
+    maxPositions: seqLen,
+    ...(embeddingDeviation !== undefined && { embeddingDeviation })
+  })
   const { encode } = model.tokenizer
   const { batchSize, learningRate, steps } = recipe.warmStart
   const progress = yield* Progress.make({ unit: "warm-up steps", total: steps, done: 0 })

@@ -10,6 +10,14 @@ import * as TinyModel from "../../src/model/TinyModel.ts"
 const characters = "cabdefghij= \n0\x7f"
 const services = Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer)
 
+const deviationIn = ({ initial, layout }: ReturnType<typeof TinyModel.make>, name: string): number => {
+  const view = Parameters.view(
+    initial,
+    layout.slots.find((slot) => slot.name === name)!
+  )
+  return Math.sqrt(view.reduce((sum, x) => sum + x * x, 0) / view.length)
+}
+
 layer(services, { excludeTestServices: true })("a model from scratch", (it) => {
   it.effect("has 75,136 parameters with 12 characters and the end, and the same values for a seed", () =>
     Effect.sync(() => {
@@ -24,14 +32,8 @@ layer(services, { excludeTestServices: true })("a model from scratch", (it) => {
     "begins with normal weights: 0.02 in the embedding, 1 / sqrt(in), less on the way back to the residual",
     () =>
       Effect.sync(() => {
-        const { initial, layout } = TinyModel.make({ characters, seed: 3 })
-        const deviation = (name: string) => {
-          const view = Parameters.view(
-            initial,
-            layout.slots.find((slot) => slot.name === name)!
-          )
-          return Math.sqrt(view.reduce((sum, x) => sum + x * x, 0) / view.length)
-        }
+        const model = TinyModel.make({ characters, seed: 3 })
+        const deviation = (name: string) => deviationIn(model, name)
         // Of 1024 draws or more: within a tenth.
         const expected = [
           ["model.embed_tokens.weight", 0.02],
@@ -43,6 +45,9 @@ layer(services, { excludeTestServices: true })("a model from scratch", (it) => {
         for (const [name, value] of expected) assert.closeTo(deviation(name) / value, 1, 0.1, name)
         assert.strictEqual(deviation("model.layers.0.self_attn.q_proj.bias"), 0)
         assert.strictEqual(deviation("model.norm.weight"), 1)
+        const other = TinyModel.make({ characters, seed: 3, embeddingDeviation: 0.25 })
+        assert.closeTo(deviationIn(other, "model.embed_tokens.weight"), 0.25, 0.025)
+        assert.closeTo(deviationIn(other, "model.layers.0.self_attn.q_proj.weight"), 1 / 8, 1 / 80)
       })
   )
 
