@@ -91,6 +91,10 @@ const announcements = (label: string): ReadonlyArray<readonly [method: Method, p
 const isArticle = ({ 0: whole, 1: label = "", index, input }: RegExpExecArray): boolean =>
   /^[a-z]$/.test(label) && /^\s+\p{L}/u.test(input.slice(index + whole.length, index + whole.length + 20))
 
+/** "B or C", "B, C": one of them is announced, and another in the same breath. */
+const isHedged = ({ 0: whole, index, input }: RegExpExecArray, another: RegExp): boolean =>
+  another.test(input.slice(index + whole.length, index + whole.length + 40))
+
 const announced = /\b(?:answer|choice|option)[\s*]{0,4}(?:is|:)[\s:*"'(]{0,4}([^\n]{1,300})/gi
 
 /** The choice whose text the last "the answer is …" begins with; of two, the longer. */
@@ -126,12 +130,19 @@ export const extractLabel = (
     .map(escape)
     .toSorted((a, b) => b.length - a.length)
     .join("|")
+  // In the question's own writing: "B, a dog" is not about A.
+  const another = new RegExp(
+    `^[\\s*"')\\]}$.]{0,4}(?:[,/&]|or|and)(?: or| and)?[\\s*"'(\\[{$]{0,4}(?:${anyLabel})(?![\\w'’])`
+  )
   for (const [method, pattern] of announcements(anyLabel)) {
     if (method === "start") {
       const named = announcedText(text, labels, texts)
       if (named !== undefined) return { label: named, method: "announcedText" }
     }
-    const found = [...text.matchAll(pattern)].flatMap((match) => (isArticle(match) ? [] : (match[1] ?? [])))
+    const matches = [...text.matchAll(pattern)].filter((match) => !isArticle(match))
+    const last = matches.at(-1)
+    if (last !== undefined && method !== "line" && isHedged(last, another)) return undefined
+    const found = matches.flatMap((match) => match[1] ?? [])
     const label = method === "line" && new Set(found).size > 1 ? undefined : findLabel(found.at(-1) ?? "", labels)
     if (label !== undefined) return { label, method }
   }

@@ -31,6 +31,16 @@ describe("ChoiceAnswer.extract", () => {
     ["The answer is Parisian", undefined],
     ["The best answer is a city", undefined],
     ["The best answer is: a", "A", "answerColon"],
+    // Several at once are none.
+    ["The best answer is: B or A", undefined],
+    ["The best answer is: (B) and (C)", undefined],
+    ["The answer is A, B, C, D", undefined],
+    ["\\boxed{A, B}", undefined],
+    ["The answer is B/C", undefined],
+    ["The best answer is: A or B. The best answer is: B", "B"],
+    ["The best answer is: B, not A", "B"],
+    ["The best answer is: B, a city", "B"],
+    ["The best answer is: B and that is all", "B"],
     ["", undefined]
   ]
   for (const [completion, label, method] of cases) {

@@ -140,6 +140,11 @@ describe("Ocr", () => {
     assert.strictEqual(Ocr.amountOf("12,30 euros"), "12.30")
     assert.isUndefined(Ocr.amountOf("12.30 or 12.40"))
     assert.isUndefined(Ocr.amountOf("twelve"))
+    assert.strictEqual(Ocr.amountOf("Total - 12.30"), "12.30")
+    // Neither is 12.30.
+    assert.strictEqual(Ocr.amountOf("-12.30"), "-12.30")
+    assert.strictEqual(Ocr.amountOf("-$12.30"), "-12.30")
+    assert.isUndefined(Ocr.amountOf("12.304"))
   })
 
   it.prop("a total is the sum of the prices on its receipt", [seeds], ([seed]) => {
