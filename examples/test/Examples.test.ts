@@ -27,7 +27,8 @@ const printed = <E>(program: Effect.Effect<unknown, E>) =>
     Effect.provideService(References.MinimumLogLevel, "None")
   )
 
-describe("examples", () => {
+// Some of them train: seconds on a machine that has nothing else to do.
+describe("examples", { timeout: 120_000 }, () => {
   it.effect("01: scores a group of each word", () =>
     Effect.map(printed(Letters.program), (lines) =>
       assert.deepStrictEqual(lines, ["scores 1 0 0", "scores 0 1 0", "scores 0 0 0"])
