@@ -24,7 +24,7 @@ const file = (): string => {
 }
 
 /** The template as a tar archive; undefined where there is none. */
-export const read = (): Buffer | undefined => {
+export const read = (): Buffer<ArrayBuffer> | undefined => {
   const path = file()
   return existsSync(path) ? gunzipSync(readFileSync(path)) : undefined
 }
