@@ -36,6 +36,7 @@ const choiceOf = (prompt: string): string | undefined => {
 }
 
 const Line = Schema.fromJsonString(Schema.Struct({ "reward/mean": Schema.Finite }))
+const decodeLine = Schema.decodeUnknownEffect(Line)
 
 const mean = (rewards: ReadonlyArray<number>): number =>
   rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
@@ -85,24 +86,22 @@ describe("recipes", () => {
     })
   )
 
-  it.live.each([
-    { environment: "letter-counting", from: 0.35, by: 0.05 },
-    { environment: "mcqa", from: 0.38, by: 0.06 }
-  ])(
-    "$environment starts near chance and earns more within a few dozen steps",
-    ({ by, environment, from }) =>
+  it.live(
+    "letter-counting starts near chance and earns more within 80 small steps",
+    () =>
       Effect.gen(function* () {
         const cwd = yield* Bin.folder
-        const words = ["up", "--env", environment, "--seed", "1", "--steps", "60", "--port", "0", "--policy_port", "0"]
-        const { code, stderr } = yield* Bin.run(words, { cwd })
+        const words = ["up", "--env", "letter-counting", "--seed", "1", "--steps", "80", "--batch-size", "256"]
+        const { code, stderr } = yield* Bin.run([...words, "--port", "0", "--policy_port", "0"], { cwd })
         assert.strictEqual(code, 0, stderr)
         const fs = yield* FileSystem.FileSystem
-        const text = yield* fs.readFileString(`${cwd}/.atropos/up/${environment}-1/metrics.jsonl`)
-        const lines = yield* Effect.forEach(text.trim().split("\n"), (line) => Schema.decodeEffect(Line)(line))
+        const text = yield* fs.readFileString(`${cwd}/.atropos/up/letter-counting-1/metrics.jsonl`)
+        const lines = yield* Effect.forEach(text.trim().split("\n"), (line) => decodeLine(line))
         const rewards = lines.map((line) => line["reward/mean"])
-        assert.strictEqual(rewards.length, 60)
-        assert.isBelow(mean(rewards.slice(0, 5)), from)
-        assert.isAbove(mean(rewards.slice(-10)), mean(rewards.slice(0, 5)) + by)
+        assert.strictEqual(rewards.length, 80)
+        // Right by chance: 0.25.
+        assert.isBelow(mean(rewards.slice(0, 4)), 0.33)
+        assert.isAbove(mean(rewards.slice(-10)), mean(rewards.slice(0, 4)) + 0.06)
       }).pipe(Effect.provide(NodeServices.layer)),
     120_000
   )
