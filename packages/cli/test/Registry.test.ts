@@ -5,7 +5,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { registry, type RegistryEntry } from "@atropos/envs"
-import { Effect, Exit, FileSystem, Layer } from "effect"
+import { Effect, Exit, FileSystem, Layer, Logger } from "effect"
 import { TestConsole } from "effect/testing"
 import { fileURLToPath } from "node:url"
 import * as TestServer from "../../core/test/inference/TestServer.ts"
@@ -132,6 +132,19 @@ describe("atropos validate", () => {
         assert.include(printed, `there is no --${other}.base_url: the environment of --env asks no ${other}`)
         assert.notInclude(printed, "did you mean")
       }
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.live("warns of a judge in the file that the environment does not ask", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = `${yield* fs.makeTempDirectoryScoped()}/run.yaml`
+      yield* fs.writeFileString(file, "judge:\n  base_url: http://127.0.0.1:1/v1\n")
+      const logged: Array<string> = []
+      const remember = Logger.make(({ message }) => void logged.push(String(message)))
+      const words = ["validate", "--env", "taxi", "--items", "1", "--texts", "2", "--config", file]
+      assert.isTrue((yield* Effect.provide(run(...words), Logger.layer([remember]))).succeeded)
+      assert.include(logged.join("\n"), "the environment asks no judge: what the file says of one is not used")
     }).pipe(Effect.provide(layer))
   )
 

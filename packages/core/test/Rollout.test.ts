@@ -464,7 +464,7 @@ describe("Rollout", () => {
       const before: Array<number> = []
       // Item 1's follow-ups and item 12's hang, item 3 does itself.
       const hanging = new Set([11, 21, 112, 3])
-      const first = yield* following(before, (item) => hanging.has(item), Schema.Number)
+      const first = yield* following(before, (item) => hanging.has(item), Schema.Finite)
       const killed = yield* start(first, client, { spoolDirectory: yield* folder })
       yield* pass(5)
       // Nothing comes out of a process that was killed.
@@ -474,7 +474,7 @@ describe("Rollout", () => {
       assert.deepStrictEqual(sent, [0, 1, 2, 10, 12, 20, 22, 110])
 
       const after: Array<number> = []
-      const second = yield* following(after, () => false, Schema.Number)
+      const second = yield* following(after, () => false, Schema.Finite)
       const running = yield* start(second, service, { spoolDirectory: yield* folder })
       const summary = yield* finish(running)
       assert.deepStrictEqual(
@@ -492,11 +492,11 @@ describe("Rollout", () => {
 
   it.effect("rolls an item out again where what it put back cannot be saved or read", () =>
     Effect.gen(function* () {
-      const unwritable = Schema.Number.check(Schema.isLessThan(10))
+      const unwritable = Schema.Finite.check(Schema.isLessThan(10))
       for (const [codec, other] of [
         [undefined, undefined],
-        [unwritable, Schema.Number],
-        [Schema.Number, Schema.String as unknown as Schema.Codec<number, unknown>]
+        [unwritable, Schema.Finite],
+        [Schema.Finite, Schema.String as unknown as Schema.Codec<number, unknown>]
       ] as const) {
         const service = MemoryTrajectoryClient.make({ batchSize: 2 })
         const { client, network } = behindNetwork(service)

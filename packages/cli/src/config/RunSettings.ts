@@ -108,6 +108,15 @@ export const make = Effect.fn("RunSettings.make")(function* (
   const servers = yield* decode("openai", ServerSettings.server, chosen.servers)
   const judge = [yield* decode("judge", Judge.settings)].flat()
   const teacher = [yield* decode("teacher", Teacher.settings)].flat()
+  for (const [section, told] of [
+    ["judge", judge],
+    ["teacher", teacher]
+  ] as const) {
+    const isIdle = chosen.about !== undefined && !chosen.about.needs.includes(section)
+    if (isIdle && told.some(({ baseUrl }) => baseUrl !== "")) {
+      yield* Effect.logWarning(`the environment asks no ${section}: what the file says of one is not used`)
+    }
+  }
   return {
     chosen,
     word,
