@@ -1,11 +1,12 @@
 /**
- * Serves routes over HTTP on Node: connection settings, CORS, and the original's answer to unknown paths.
+ * Serves routes over HTTP on Node: connection settings, CORS, and the original's answer to unknown paths. A request that breaks an
+ * invariant is answered with an empty 500; what it was is in the log.
  *
  * It listens only when all routes are in place: a request that comes early is refused by the operating system, and does not hang.
  */
 import { NodeHttpServer } from "@effect/platform-node"
-import { Effect, Layer, Schema } from "effect"
-import { HttpRouter, HttpServer, type HttpServerError } from "effect/http"
+import { Cause, Effect, Layer, Schema } from "effect"
+import { HttpRouter, HttpServer, type HttpServerError, HttpServerRequest } from "effect/http"
 import { createServer } from "node:http"
 import * as Cors from "./Cors.ts"
 import * as Reply from "./v0/Reply.ts"
@@ -54,6 +55,14 @@ const toListenError =
     return new ListenError({ message: `cannot listen on ${host}:${port}: ${advice[code] ?? said}`, cause })
   }
 
+const logDefects = Effect.tapCause((cause: Cause.Cause<unknown>) =>
+  Cause.hasDies(cause)
+    ? Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
+        Effect.logError("request failed for a reason that should not be", { method, url }, cause)
+      )
+    : Effect.void
+)
+
 /** Listens, and serves `routes` until the scope closes. The bound address is in `HttpServer`. */
 export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =>
   Layer.unwrap(
@@ -66,7 +75,7 @@ export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =
       ),
       (app) =>
         Layer.provideMerge(
-          HttpServer.serve(app),
+          HttpServer.serve(logDefects(app)),
           NodeHttpServer.layer(createNodeServer, options).pipe(
             Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(toListenError(options)(error))))
           )
