@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ChoiceAnswer, NumberAnswer, Rewards, TextAnswer, Thinking, ToolCalls } from "@atropos/core"
 import { Effect } from "effect"
+import * as ProcessorTime from "./ProcessorTime.ts"
 
 const size = 200_000
 const repeated = [
@@ -68,13 +69,7 @@ const rewards: { readonly [name: string]: Rewards.Reward } = {
 describe("text that a model goes on repeating", () => {
   /** The texts that take over a second. */
   const slow = (read: (text: string) => unknown): ReadonlyArray<string> =>
-    texts
-      .filter((text) => {
-        const started = performance.now()
-        read(text)
-        return performance.now() - started > 1000
-      })
-      .map((text) => text.slice(0, 30))
+    texts.filter((text) => ProcessorTime.millisOf(() => read(text)) > 1000).map((text) => text.slice(0, 30))
   for (const [name, read] of Object.entries(readers)) {
     it(`is read in no time by ${name}`, () => assert.deepStrictEqual(slow(read), []), 60_000)
   }

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import * as Checkers from "../../src/instructions/Checkers.ts"
+import * as ProcessorTime from "../../../core/test/ProcessorTime.ts"
 
 const checkers = await Effect.runPromise(Checkers.load)
 
@@ -481,9 +482,8 @@ describe("checkers in general", () => {
     for (const [name, groups] of Object.entries(cases)) {
       for (const { args } of groups) {
         for (const text of [...texts, ...texts.map((one) => `${one}!`)]) {
-          const started = performance.now()
-          isMet(name, args, text)
-          assert.isBelow(performance.now() - started, 500, `${name} on ${JSON.stringify(text.slice(0, 10))}…`)
+          const millis = ProcessorTime.millisOf(() => isMet(name, args, text))
+          assert.isBelow(millis, 500, `${name} on ${JSON.stringify(text.slice(0, 10))}…`)
         }
       }
     }
