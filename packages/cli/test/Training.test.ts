@@ -60,12 +60,13 @@ describe("atropos up", () => {
         const whole = yield* Bin.folder
         const { code, stdout } = yield* Bin.run(words, { cwd: whole })
         assert.strictEqual(code, 0)
-        assert.match(stdout, /held-out items solved +\d+\.\d% .* before, \d+\.\d% .* after/)
+        const solved = /held-out items solved +(\d+\.\d)% .* before, (\d+\.\d)% .* after/.exec(stdout)
+        assert.isAbove(Number(solved?.[2]), Number(solved?.[1]) + 10, stdout)
         const expected = yield* figures(whole)
         const rewards = expected.map(([, reward]) => reward)
         assert.strictEqual(rewards.length, 30)
         assert.isBelow(mean(rewards.slice(0, 5)), 0.2)
-        assert.isAbove(mean(rewards.slice(-5)), mean(rewards.slice(0, 5)) + 0.1)
+        assert.isAbove(mean(rewards.slice(-5)), mean(rewards.slice(0, 5)))
         assert.isTrue(expected.every(([, , , staleness]) => staleness === 0))
 
         const stopped = yield* Bin.folder

@@ -96,12 +96,9 @@ export const steps = (
         config: TrainerSettings.encode(options.settings),
         announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
       })
-      return trainer
-        .steps(deliveries.batches, deliveries.settle)
-        .pipe(
-          Stream.tap((metrics) =>
-            recorder.figures(metrics.step, StepMetrics.values(metrics), StepMetrics.labels(metrics))
-          )
-        )
+      return trainer.steps(deliveries.batches, {
+        settle: deliveries.settle,
+        record: (metrics) => recorder.figures(metrics.step, StepMetrics.values(metrics), StepMetrics.labels(metrics))
+      })
     })
   )

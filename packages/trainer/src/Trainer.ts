@@ -7,6 +7,7 @@
  * Guarantees
  * - A batch is trained on once. Those in a durable checkpoint, or trained on since, are recognised by id and step and passed to
  *   `settle` instead.
+ * - `record` is told of every step that a checkpoint will contain, also of one that an interruption cuts off behind its update.
  * - A batch is settled only when a checkpoint that contains it is durable: with an interval of k steps, up to k batches stay unsettled.
  *   What a killed process had trained on since its last checkpoint comes again, in the same order, and makes the same parameters.
  * - The stream's end and its interruption save a checkpoint; its failure does not: what came after the last one is done again.
@@ -57,6 +58,13 @@ export interface Options {
   readonly publish?: (weights: Weights) => Effect.Effect<void, { readonly message: string }>
 }
 
+export interface Hooks {
+  /** Told of batches that are in a durable checkpoint. */
+  readonly settle?: (batches: ReadonlyArray<Handle>) => Effect.Effect<void>
+  /** Told of every step that was taken, before the stream is. */
+  readonly record?: (metrics: StepMetrics) => Effect.Effect<void>
+}
+
 export interface Trainer {
   /** Batches consumed so far: where a resumed run begins. */
   readonly step: Effect.Effect<number>
@@ -71,8 +79,7 @@ export interface Trainer {
   /** Metrics of a step per batch, until `training_steps` are done or the batches end. Run one such stream at a time. */
   readonly steps: <E, R>(
     batches: Stream.Stream<Batch.Batch, E, R>,
-    /** Told of batches that are in a durable checkpoint. */
-    settle?: (batches: ReadonlyArray<Handle>) => Effect.Effect<void>
+    hooks?: Hooks
   ) => Stream.Stream<StepMetrics, TrainerError | E, R>
 }
 
@@ -103,8 +110,11 @@ const timed = <A, E, R>(
     return [Number((yield* Clock.currentTimeNanos) - start) / 1e9, result]
   })
 
-/** Nothing to do, and no span of it. */
-const untimed: Effect.Effect<readonly [seconds: number, void]> = Effect.succeed([0, undefined])
+/** A step's update, behind which there is no way back. */
+interface Learned extends Pick<StepFigures.Parts, "computed" | "gradNorm" | "skipped"> {
+  readonly computeSeconds: number
+  readonly updateSeconds: number
+}
 
 export const make = Effect.fn("Trainer.make")(function* (
   options: Options
@@ -202,8 +212,13 @@ export const make = Effect.fn("Trainer.make")(function* (
 
   const prepare = BatchPreparation.make({ model, settings: trainer, objective, multiple: graph.chunks })
 
-  /** Computes and updates; the update and the account of it are one, whatever interrupts. */
-  const learn = Effect.fnUntraced(function* (batch: Batch.Batch, packed: Packed, lr: number) {
+  /** Computes and updates; the update and the account of it, to `told` as well, are one, whatever interrupts. */
+  const learn = Effect.fnUntraced(function* (
+    batch: Batch.Batch,
+    packed: Packed,
+    lr: number,
+    told: (learned: Learned) => void
+  ) {
     const isEmpty = packed.microBatches.length === 0
     const [computeSeconds, computed] = yield* timed("compute", learner.compute(packed))
     return yield* Effect.gen(function* () {
@@ -215,14 +230,16 @@ export const make = Effect.fn("Trainer.make")(function* (
       )
       const skipped = updated.isApplied ? null : isEmpty ? "nothingToTrain" : "nonFinite"
       progress.consume(batch, skipped)
-      return { computeSeconds, computed, skipped, updateSeconds, gradNorm: updated.norm } as const
+      const learned: Learned = { computeSeconds, computed, skipped, updateSeconds, gradNorm: updated.norm }
+      told(learned)
+      return learned
     }).pipe(Effect.uninterruptible)
   })
 
   const train = Effect.fnUntraced(function* (
     given: Batch.Batch,
     waitSeconds: number,
-    settle: (batches: ReadonlyArray<Handle>) => Effect.Effect<void>
+    { record, settle }: Required<Hooks>
   ) {
     const batch = { ...given, groups: GroupOrder.canonical(given.groups) }
     const lr = Schedule.learningRate(TrainerSettings.scheduleOf(trainer), progress.step)
@@ -230,41 +247,48 @@ export const make = Effect.fn("Trainer.make")(function* (
       "prepare",
       Effect.sync(() => prepare(batch.groups, progress.policyVersion))
     )
-    const learned = yield* learn(batch, packed, lr)
-    if (learned.skipped === "nonFinite") {
-      yield* Effect.logWarning("step skipped: loss or gradient is not a number", {
-        step: progress.step,
-        batch: batch.id,
-        loss: learned.computed.loss,
-        gradNorm: learned.gradNorm
+    const seconds = { wait: waitSeconds, prepare: prepareSeconds, publish: 0, save: 0 }
+    const figuresOf = ({ computeSeconds, updateSeconds, ...learned }: Learned): StepMetrics =>
+      StepFigures.of({
+        batch,
+        progress,
+        lr,
+        counts,
+        packed,
+        staleness,
+        ...learned,
+        seconds: { ...seconds, compute: computeSeconds, update: updateSeconds }
       })
-      if (progress.nonFiniteInARow >= trainer.maxNonFinite) return yield* stop(batch)
-    }
-    const [publishSeconds] = yield* learned.skipped === null ? timed("publish", publish()) : untimed
-    const { checkpointInterval, trainingSteps } = trainer
-    const isDue = progress.step >= trainingSteps || (checkpointInterval > 0 && progress.step % checkpointInterval === 0)
-    const [saveSeconds] = yield* isDue ? timed("save", saveAndSettle(settle)) : untimed
-    return StepFigures.of({
-      batch,
-      progress,
-      lr,
-      counts,
-      packed,
-      staleness,
-      ...learned,
-      seconds: {
-        wait: waitSeconds,
-        prepare: prepareSeconds,
-        compute: learned.computeSeconds,
-        update: learned.updateSeconds,
-        publish: publishSeconds,
-        save: saveSeconds
+    let done: Learned | undefined
+    return yield* Effect.gen(function* () {
+      const learned = yield* learn(batch, packed, lr, (told) => (done = told))
+      if (learned.skipped === "nonFinite") {
+        yield* Effect.logWarning("step skipped: loss or gradient is not a number", {
+          step: progress.step,
+          batch: batch.id,
+          loss: learned.computed.loss,
+          gradNorm: learned.gradNorm
+        })
+        if (progress.nonFiniteInARow >= trainer.maxNonFinite) return yield* stop(batch)
       }
-    })
+      if (learned.skipped === null) [seconds.publish] = yield* timed("publish", publish())
+      const { checkpointInterval, trainingSteps } = trainer
+      const isDue =
+        progress.step >= trainingSteps || (checkpointInterval > 0 && progress.step % checkpointInterval === 0)
+      if (isDue) [seconds.save] = yield* timed("save", saveAndSettle(settle))
+      return figuresOf(learned)
+    }).pipe(
+      // What fails is done again; what is interrupted is in the checkpoint that is saved then.
+      Effect.onExit((exit) =>
+        done !== undefined && (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause))
+          ? record(Exit.isSuccess(exit) ? exit.value : figuresOf(done))
+          : Effect.void
+      )
+    )
   })
 
   let isPublished = false
-  const steps: Trainer["steps"] = (batches, settle = () => Effect.void) =>
+  const steps: Trainer["steps"] = (batches, { record = () => Effect.void, settle = () => Effect.void } = {}) =>
     Stream.unwrap(
       Effect.gen(function* () {
         if (!isPublished) yield* publish()
@@ -277,7 +301,7 @@ export const make = Effect.fn("Trainer.make")(function* (
               const known = progress.recognise(batch)
               if (known === "settled") yield* settle([batch])
               const metrics =
-                known === "new" ? [yield* StepTrace.around(batch, since, train(batch, waited, settle))] : []
+                known === "new" ? [yield* StepTrace.around(batch, since, train(batch, waited, { record, settle }))] : []
               since = yield* Clock.currentTimeNanos
               return metrics
             })
@@ -310,6 +334,6 @@ export const make = Effect.fn("Trainer.make")(function* (
     isSettled: progress.isSettled,
     policyVersion: Effect.sync(() => progress.policyVersion),
     parameters: learner.parameters,
-    steps: (batches, settle) => (progress.step >= trainer.trainingSteps ? Stream.empty : steps(batches, settle))
+    steps: (batches, hooks) => (progress.step >= trainer.trainingSteps ? Stream.empty : steps(batches, hooks))
   }
 })

@@ -182,7 +182,7 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
       const { settle, settled } = settling()
       const trainer = yield* Toy.trainer(Toy.settings(target, { maxNonFinite: 2, checkpointInterval: 10 }))
       const source = Stream.make(Toy.batch(0), Toy.overflowing(1), Toy.overflowing(2), Toy.batch(3))
-      const error = yield* Effect.flip(Stream.runDrain(trainer.steps(source, settle)))
+      const error = yield* Effect.flip(Stream.runDrain(trainer.steps(source, { settle })))
       assert.strictEqual(error.reason, "nonFinite")
       const [, path = ""] = /is in (.*?)\. Lower/.exec(error.message) ?? []
       const [line = ""] = (yield* fs.readFileString(path)).split("\n")
@@ -242,11 +242,35 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
     })
   )
 
+  it.effect("tells of every step that it saves, also of one interrupted behind its update, once each", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const told: Array<number> = []
+      const record = ({ step }: StepMetrics.StepMetrics) => Effect.sync(() => void told.push(step))
+      const isPublishing = yield* Deferred.make<void>()
+      const publish = ({ version }: Trainer.Weights) =>
+        version < 3 ? Effect.void : Effect.andThen(Deferred.succeed(isPublishing, undefined), Effect.never)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const first = yield* Toy.trainer(Toy.settings(target), { publish })
+          const running = yield* Effect.forkChild(Stream.runDrain(first.steps(batches(0, 6), { record })))
+          yield* Deferred.await(isPublishing)
+          yield* Fiber.interrupt(running)
+        })
+      )
+      assert.deepStrictEqual(told, [1, 2, 3])
+      const second = yield* Toy.trainer(Toy.settings(target))
+      assert.strictEqual(yield* second.step, 3)
+      yield* Stream.runDrain(second.steps(batches(3, 6), { record }))
+      assert.deepStrictEqual(told, [1, 2, 3, 4, 5, 6])
+    })
+  )
+
   it.effect("settles batches when a checkpoint holds them, and no earlier", () =>
     Effect.gen(function* () {
       const { settle, settled } = settling()
       const trainer = yield* Toy.trainer(Toy.settings(yield* folder, { checkpointInterval: 3, trainingSteps: 7 }))
-      const seen = yield* trainer.steps(batches(0, 9), settle).pipe(
+      const seen = yield* trainer.steps(batches(0, 9), { settle }).pipe(
         Stream.map(() => settled.length),
         Stream.runCollect
       )
@@ -270,7 +294,7 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
       const parameters = yield* Effect.scoped(
         Effect.gen(function* () {
           const trainer = yield* Toy.trainer(Toy.settings(target, { checkpointInterval: 3, trainingSteps: 3 }))
-          assert.strictEqual((yield* Stream.runCollect(trainer.steps(source, remember))).length, 3)
+          assert.strictEqual((yield* Stream.runCollect(trainer.steps(source, { settle: remember }))).length, 3)
           return yield* trainer.parameters
         })
       )
@@ -278,7 +302,7 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
       assert.deepStrictEqual(tokens, ["lease-0", "newer", "lease-2"])
       // The same to a successor, which knows from the checkpoint.
       const next = yield* Toy.trainer(Toy.settings(target, { trainingSteps: 4, checkpointInterval: 10 }))
-      assert.deepStrictEqual(yield* Stream.runCollect(next.steps(Stream.make(again, Toy.batch(2)), settle)), [])
+      assert.deepStrictEqual(yield* Stream.runCollect(next.steps(Stream.make(again, Toy.batch(2)), { settle })), [])
       assert.deepStrictEqual(settled, [0, 1, 2, 1, 2])
       assert.deepStrictEqual(yield* next.parameters, parameters)
     })
@@ -295,7 +319,7 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
       )
       const training = Effect.gen(function* () {
         const trainer = yield* Toy.trainer(Toy.settings(target, { checkpointInterval: 0 }))
-        yield* Stream.runDrain(trainer.steps(source, settle))
+        yield* Stream.runDrain(trainer.steps(source, { settle }))
       })
       const running = yield* Effect.forkChild(Effect.scoped(training))
       yield* Deferred.await(reached)
