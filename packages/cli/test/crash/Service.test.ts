@@ -1,8 +1,9 @@
 /** The service killed in the midst of load, on every kind of database: what it answered for is there, once, and is handed out once. */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Random } from "effect"
+import { Effect, Layer, Option, Random } from "effect"
 import * as Atropos from "./Atropos.ts"
+import * as Groups from "./Groups.ts"
 import * as Load from "./Load.ts"
 import * as Service from "./Service.ts"
 import * as Trainer from "./Trainer.ts"
@@ -36,6 +37,26 @@ const loadUntilKilled = Effect.fnUntraced(function* (
 
 for (const [seed, database] of Service.databases.entries()) {
   describe(`atropos api on ${database.name}`, () => {
+    it.live("killed when it has answered a claim, keeps its lease", () =>
+      Effect.gen(function* () {
+        const place = yield* database.make
+        const port = yield* Atropos.freePort
+        const taken: Trainer.Taken = new Map()
+        const service = yield* Service.start(place, port)
+        const envId = yield* Trainer.begin(service.client)
+        yield* service.client.submit(envId, [0, 1, 2, 3].map(Groups.keyed))
+        const claimed = yield* service.client.claim({ owner: "trainer", wait: 0, lease: "1 minute" })
+        yield* service.process.kill
+        const { groups, id, step } = Option.getOrThrow(claimed)
+        Trainer.note(taken, id, step, groups.map(Groups.numberOf))
+        const { client } = yield* Service.start(place, port)
+        assert.isTrue(yield* Trainer.takeOne(client, taken, 1000))
+        assert.isFalse(yield* Trainer.takeOne(client, taken, 0))
+        assert.strictEqual(Trainer.checkSteps(taken), 2)
+        assert.strictEqual(Trainer.checkGroups(taken).size, 4)
+      }).pipe(Effect.scoped, Effect.provide(layerParts))
+    )
+
     it.live(
       "killed under load, has what it answered for, once, and hands it out once",
       () =>

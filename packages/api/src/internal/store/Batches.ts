@@ -8,7 +8,8 @@
  *
  * A claim does not wait for the disk. Where Postgres or its machine goes down before it is there, or before any later write of
  * the service is, it never was: its groups wait as before, its lease is lost, its step is handed out again. An ack is on disk when
- * it is answered, and with it the claim that it ends.
+ * it is answered, and with it the claim that it ends. The embedded database forces nothing to the disk, and its log would wait in the
+ * memory of this process: there a claim is handed to the operating system as all else is, and outlives the process.
  */
 import { Packing } from "@atropos/core"
 import { Clock, Duration, Effect, Option, Semaphore } from "effect"
@@ -23,6 +24,7 @@ import {
   type TrajectoryStoreShape,
   UnknownRun
 } from "../../TrajectoryStore.ts"
+import { Database } from "../../Database.ts"
 import type { Changes } from "./Changes.ts"
 import * as Codec from "./Codec.ts"
 import * as Failure from "./Failure.ts"
@@ -83,8 +85,10 @@ export const make = Effect.fnUntraced(function* (
   views: Views,
   changes: Changes,
   cache: PayloadCache
-): Effect.fn.Return<Batches, never, SqlClient.SqlClient> {
+): Effect.fn.Return<Batches, never, SqlClient.SqlClient | Database> {
   const sql = yield* SqlClient.SqlClient
+  const database = yield* Database
+  const claimCommits = database.kind === "postgres" ? "off" : "on"
   // Claims wait for each other here, and not with a connection in their hands.
   const turns = new Map<string, Semaphore.Semaphore>()
 
@@ -138,7 +142,7 @@ export const make = Effect.fnUntraced(function* (
       update run set batches = batches + 1 where id = ${runId} and batches = ${batches} and ended_at is null
       returning starting_step + batches - 1 as step,
         -- For this transaction: see above.
-        set_config('synchronous_commit', 'off', true)
+        set_config('synchronous_commit', ${claimCommits}, true)
     ), taken as materialized (
       select grp.id, env_id, sequences, tokens, scores, policy_step, created_at, place, octet_length(payload) as bytes
       from grp cross join numbered where grp.id = any(${ids}::bigint[])
