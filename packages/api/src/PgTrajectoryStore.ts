@@ -14,6 +14,7 @@ import * as Batches from "./internal/store/Batches.ts"
 import * as Browse from "./internal/store/Browse.ts"
 import * as Changes from "./internal/store/Changes.ts"
 import * as Janitor from "./internal/store/Janitor.ts"
+import * as Leases from "./internal/store/Leases.ts"
 import * as PayloadCache from "./internal/store/PayloadCache.ts"
 import * as Reading from "./internal/store/Reading.ts"
 import * as Records from "./internal/store/Records.ts"
@@ -42,7 +43,8 @@ export const layer: Layer.Layer<
     const cache = PayloadCache.make(settings.cacheBytes)
     const { flushLastSeen, ...runs } = yield* Runs.make(views, changes, cache)
     const { submit } = yield* Submit.make(settings, views, changes, cache)
-    const batches = yield* Batches.make(views, changes, cache)
+    const leases = yield* Leases.make(views, changes)
+    const batches = yield* Batches.make(views, changes, cache, leases)
     const records = yield* Records.make(changes)
     const summary = yield* Summary.make(views)
     yield* Janitor.make(settings, changes, { ...runs, flushLastSeen })
@@ -52,7 +54,7 @@ export const layer: Layer.Layer<
     const reading = yield* Reading.make(names, changes, runs)
     return Context.make(
       TrajectoryStore,
-      TrajectoryStore.of({ ...runs, ...batches, ...records, submit, summary, changes: changes.stream })
+      TrajectoryStore.of({ ...runs, ...batches, ...leases, ...records, submit, summary, changes: changes.stream })
     ).pipe(Context.add(RolloutReader, { ...browse, ...reading }))
   })
 )

@@ -1,5 +1,5 @@
 /**
- * Batches: formed when they are claimed, leased, acked, given back, and handed out again when a lease runs out.
+ * Batches: formed when they are claimed, leased, and handed out again when a lease runs out or they were given back (`Leases`).
  *
  * A claim takes two statements, and a third where payloads are not in memory. The first looks: what waits, and how many batches the
  * run has had. The second makes the batch if that number still is the same; if another process was faster, the claim looks again.
@@ -17,22 +17,17 @@ import * as SecureRandom from "effect/crypto/SecureRandom"
 import { SqlClient } from "effect/sql"
 import type { PgTypes } from "@effect/sql-pg"
 import type { SqlError } from "effect/sql/SqlError"
-import {
-  type ClaimedBatch,
-  LeaseLost,
-  type StoredGroup,
-  type TrajectoryStoreShape,
-  UnknownRun
-} from "../../TrajectoryStore.ts"
+import { type ClaimedBatch, type StoredGroup, type TrajectoryStoreShape, UnknownRun } from "../../TrajectoryStore.ts"
 import { Database } from "../../Database.ts"
 import type { Changes } from "./Changes.ts"
 import * as Codec from "./Codec.ts"
 import * as Failure from "./Failure.ts"
+import type { Leases } from "./Leases.ts"
 import type { PayloadCache } from "./PayloadCache.ts"
 import * as Rows from "./Rows.ts"
 import type { RunView, Views } from "./Views.ts"
 
-export type Batches = Pick<TrajectoryStoreShape, "claim" | "ack" | "nack" | "extendLease">
+export type Batches = Pick<TrajectoryStoreShape, "claim">
 
 interface LeasedRow {
   readonly id: bigint
@@ -65,9 +60,6 @@ interface Leased extends LeasedRow {
   readonly envelopes: ReadonlyArray<Rows.EnvelopeRow>
 }
 
-const isId = (id: string) => /^\d{1,18}$/.test(id)
-const isToken = (token: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(token)
-
 /** Whether a look into the database could find a batch, by a view that is current. */
 const canClaim = ({ leases, queued, run }: RunView, now: number): boolean =>
   leases.some((until) => until === null || until <= now) ||
@@ -84,7 +76,8 @@ const minimumShares = ({ environments }: RunView): Packing.MinimumShares =>
 export const make = Effect.fnUntraced(function* (
   views: Views,
   changes: Changes,
-  cache: PayloadCache
+  cache: PayloadCache,
+  leases: Pick<Leases, "nack">
 ): Effect.fn.Return<Batches, never, SqlClient.SqlClient | Database> {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
@@ -258,7 +251,7 @@ export const make = Effect.fnUntraced(function* (
     const { row, until } = leased
     const batch = { id: String(row.id), leaseToken: row.lease_token }
     // A claimer that goes away before it has the groups must not keep others waiting for the lease to run out.
-    const groups = yield* groupsOf(row.envelopes).pipe(Effect.onError(() => Effect.ignore(nack(batch))))
+    const groups = yield* groupsOf(row.envelopes).pipe(Effect.onError(() => Effect.ignore(leases.nack(batch))))
     return Option.some<ClaimedBatch>({
       ...batch,
       step: Number(row.step),
@@ -268,64 +261,5 @@ export const make = Effect.fnUntraced(function* (
     })
   }, Failure.orStoreError)
 
-  /** Runs `statement`, which names the run and the groups of the batch where the lease still holds. */
-  const withLease = Effect.fnUntraced(function* (
-    batch: { readonly id: string; readonly leaseToken: string },
-    statement: Effect.Effect<ReadonlyArray<{ readonly name: string }>, SqlError>
-  ) {
-    if (!isId(batch.id) || !isToken(batch.leaseToken)) return yield* new LeaseLost({ batch: batch.id })
-    const [row] = yield* statement
-    if (row === undefined) return yield* new LeaseLost({ batch: batch.id })
-    return row.name
-  })
-
-  const ack: Batches["ack"] = Effect.fn("PgTrajectoryStore.ack")(function* (batch) {
-    const now = new Date(yield* Clock.currentTimeMillis)
-    const name = yield* withLease(
-      batch,
-      sql<{ name: string }>`
-        with acked as (
-          -- Again where it is acked with this token: the first answer may have been lost.
-          update batch set acked_at = coalesce(acked_at, ${now}), lease_until = null
-          where id = ${batch.id}::bigint and lease_token = ${batch.leaseToken}::uuid
-            and (lease_until is not null or acked_at is not null)
-          returning run_id
-        )
-        select name from run join acked on run.id = acked.run_id`
-    )
-    changes.counted(name)
-  }, Failure.orStoreError)
-
-  const nack: Batches["nack"] = Effect.fn("PgTrajectoryStore.nack")(function* (batch) {
-    const name = yield* withLease(
-      batch,
-      sql<{ name: string }>`
-        with returned as (
-          update batch set lease_until = null
-          where id = ${batch.id}::bigint and lease_token = ${batch.leaseToken}::uuid and lease_until is not null
-            and acked_at is null
-          returning run_id
-        )
-        select name from run join returned on run.id = returned.run_id`
-    )
-    changes.counted(name)
-  }, Failure.orStoreError)
-
-  const extendLease: Batches["extendLease"] = Effect.fn("PgTrajectoryStore.extendLease")(function* (batch, lease) {
-    const until = new Date((yield* Clock.currentTimeMillis) + Duration.toMillis(lease))
-    const name = yield* withLease(
-      batch,
-      sql<{ name: string }>`
-        with extended as (
-          update batch set lease_until = ${until}
-          where id = ${batch.id}::bigint and lease_token = ${batch.leaseToken}::uuid and lease_until is not null
-            and acked_at is null
-          returning run_id
-        )
-        select name from run join extended on run.id = extended.run_id`
-    )
-    views.invalidateCounts(name)
-  }, Failure.orStoreError)
-
-  return { claim, ack, nack, extendLease }
+  return { claim }
 })
