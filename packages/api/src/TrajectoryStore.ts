@@ -120,6 +120,18 @@ export interface QueueSummary {
   readonly stuck: ReadonlyArray<StuckGroups>
 }
 
+/** The summary of a run in which nothing waits. */
+export const noQueue: QueueSummary = {
+  currentStep: 0,
+  queuedGroups: 0,
+  queuedSequences: 0,
+  queuedBytes: 0,
+  bufferedGroups: 0,
+  formedBatches: 0,
+  leasedBatches: 0,
+  stuck: []
+}
+
 export interface TrajectoryStoreShape {
   /** Registers a run; where it is registered already, answers with it unchanged (the original's `/register`). */
   readonly registerRun: (spec: TrajectoryClient.RunSpec) => Effect.Effect<Run, StoreError>

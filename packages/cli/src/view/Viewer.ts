@@ -6,6 +6,7 @@
 import * as Auth from "@atropos/api/Auth"
 import * as HttpServer from "@atropos/api/HttpServer"
 import * as Events from "@atropos/api/v1/Events"
+import { noQueue } from "@atropos/api/TrajectoryStore"
 import * as ViewerPage from "@atropos/api/ViewerPage"
 import * as ViewerService from "@atropos/api/ViewerService"
 import { TrajectoryApiSchema as Wire, type Tokenizer } from "@atropos/core"
@@ -20,17 +21,6 @@ export interface ViewerOptions {
   readonly tokenizer: Option.Option<Tokenizer.TokenizerShape>
   readonly host: string
   readonly port: number
-}
-
-const noQueue: typeof Wire.QueueSummary.Type = {
-  currentStep: 0,
-  queuedGroups: 0,
-  queuedSequences: 0,
-  queuedBytes: 0,
-  bufferedGroups: 0,
-  formedBatches: 0,
-  leasedBatches: 0,
-  stuck: []
 }
 
 const summaries = ({ files, index }: ViewerOptions) => {

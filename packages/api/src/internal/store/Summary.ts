@@ -1,21 +1,10 @@
 /** The state of a run's queue for people: counts, and what waits in vain. */
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import type { QueueSummary, StuckGroups, TrajectoryStoreShape } from "../../TrajectoryStore.ts"
+import { noQueue, type StuckGroups, type TrajectoryStoreShape } from "../../TrajectoryStore.ts"
 import * as Failure from "./Failure.ts"
 import * as Rows from "./Rows.ts"
 import type { Views } from "./Views.ts"
-
-const empty: QueueSummary = {
-  currentStep: 0,
-  queuedGroups: 0,
-  queuedSequences: 0,
-  queuedBytes: 0,
-  bufferedGroups: 0,
-  formedBatches: 0,
-  leasedBatches: 0,
-  stuck: []
-}
 
 /** Sums up to `limit` that groups of these sizes can make, any number of each. */
 const reachable = (sizes: ReadonlyArray<number>, limit: number): ReadonlyArray<boolean> => {
@@ -40,7 +29,7 @@ export const make = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   return Effect.fn("PgTrajectoryStore.summary")(function* (name) {
     const view = yield* views.get(name)
-    if (view === undefined) return empty
+    if (view === undefined) return noQueue
     const now = yield* Clock.currentTimeMillis
     const { queued, run } = view
     const sums = reachable([...new Set(queued.map(({ sequences }) => sequences))], Math.max(0, run.batchSize))
