@@ -119,7 +119,7 @@ const untokenized: ChatTokens = { tokens: new Int32Array(0), mask: new Int32Arra
 
 const fromTokens = (
   messages: ReadonlyArray<Message>,
-  { finishReason, policyVersion, text }: AnswerChoice,
+  { finishReason, policyVersion, sampling, text }: AnswerChoice,
   { mask, tokens }: ChatTokens
 ): Trajectory => ({
   messages,
@@ -127,7 +127,8 @@ const fromTokens = (
   finishReason,
   tokens,
   mask,
-  ...(policyVersion !== undefined && { policyVersion })
+  ...(policyVersion !== undefined && { policyVersion }),
+  ...(sampling !== undefined && { sampling })
 })
 
 const fromSampled = (

@@ -6,6 +6,7 @@
 import { type Effect, Schema } from "effect"
 import type { Message, ToolCall } from "./Message.ts"
 import type { Figures } from "./RollingBuffer.ts"
+import type { Sampling } from "./Sampling.ts"
 import type { FinishReason, Trajectory } from "./Trajectory.ts"
 
 /** What went wrong at the boundary to an inference server. */
@@ -41,6 +42,10 @@ export interface SamplingOptions {
   readonly maxTokens?: number
   readonly temperature?: number
   readonly topP?: number
+  /** This many likeliest tokens; 0: all. */
+  readonly topK?: number
+  /** Least probability as a share of the likeliest token's; 0: all. */
+  readonly minP?: number
   readonly stop?: ReadonlyArray<string>
   readonly seed?: number
   /** Default "train". */
@@ -81,6 +86,8 @@ export interface Choice {
   readonly toolCalls: ReadonlyArray<ToolCall>
   readonly finishReason: FinishReason
   readonly policyVersion?: number
+  /** How it was sampled, where that is known. */
+  readonly sampling?: Sampling
   /** In a tracked session: the index, in its `trajectories`, of the sequence this answer became the end of. */
   readonly sequence?: number
 }
@@ -91,6 +98,8 @@ export interface TokenChoice {
   readonly logprobs: ReadonlyArray<number>
   readonly finishReason: FinishReason
   readonly policyVersion?: number
+  /** How it was sampled and what `logprobs` are of, where that is known. */
+  readonly sampling?: Sampling
 }
 
 /** Top-k logprobs of each prompt position; empty lists where the server reports none (the first position). */

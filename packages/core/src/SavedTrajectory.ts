@@ -4,6 +4,7 @@
  */
 import { Schema, SchemaTransformation } from "effect"
 import { Message } from "./Message.ts"
+import { LogprobsMode } from "./Sampling.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
 const toBase64 = ({ buffer, byteLength, byteOffset }: Int32Array | Float32Array): string =>
@@ -28,6 +29,14 @@ const Logprobs = Schema.String.pipe(
   )
 )
 
+const SavedSampling = Schema.Struct({
+  temperature: Schema.Finite,
+  topP: Schema.Finite,
+  topK: Schema.Int,
+  minP: Schema.Finite,
+  logprobs: LogprobsMode
+})
+
 export const SavedTrajectory: Schema.Codec<Trajectory, unknown> = Schema.Struct({
   messages: Schema.Array(Message),
   completion: Schema.String,
@@ -35,7 +44,8 @@ export const SavedTrajectory: Schema.Codec<Trajectory, unknown> = Schema.Struct(
   tokens: Ids,
   mask: Ids,
   logprobs: Schema.optionalKey(Logprobs),
-  policyVersion: Schema.optionalKey(Schema.Int)
+  policyVersion: Schema.optionalKey(Schema.Int),
+  sampling: Schema.optionalKey(SavedSampling)
 }).check(
   Schema.makeFilter(
     ({ logprobs, mask, tokens }) =>

@@ -9,6 +9,7 @@ import type { Message } from "./Message.ts"
 import { text as textOf } from "./Message.ts"
 import type { PromptEncoder } from "./PromptEncoder.ts"
 import type { TokenizerShape } from "./Tokenizer.ts"
+import * as Sampling from "./Sampling.ts"
 import { type FinishReason, masked, notSampled, type Trajectory } from "./Trajectory.ts"
 
 export interface TrackedSequence {
@@ -29,6 +30,8 @@ export interface TrackedSequence {
   readonly logprobs: Float32Array
   /** The oldest weights that sampled a part of it. */
   readonly policyVersion: number | undefined
+  /** How all of it was sampled; `mixed`: parts were sampled differently. */
+  readonly sampling: Sampling.Sampling | "mixed" | undefined
 }
 
 /** A prompt to be sent: its text, and for chats the messages it was rendered from. */
@@ -145,12 +148,16 @@ export const extend = (options: {
     tokens,
     mask,
     logprobs,
-    policyVersion: oldest(from?.base.policyVersion, sampled.policyVersion)
+    policyVersion: oldest(from?.base.policyVersion, sampled.policyVersion),
+    sampling: from === undefined ? sampled.sampling : common(from.base.sampling, sampled.sampling)
   }
 }
 
 const oldest = (left: number | undefined, right: number | undefined): number | undefined =>
   left === undefined || right === undefined ? (left ?? right) : Math.min(left, right)
+
+const common = (left: TrackedSequence["sampling"], right: Sampling.Sampling | undefined): TrackedSequence["sampling"] =>
+  left !== "mixed" && Sampling.areEqual(left, right) ? left : "mixed"
 
 /** What is wrong with the alignment of a trajectory, with the positions around it; nothing where it is sound. */
 export const violation = ({
@@ -198,6 +205,7 @@ export const toTrajectory = ({
   mask,
   messages,
   policyVersion,
+  sampling,
   tokens
 }: TrackedSequence): Trajectory => ({
   messages,
@@ -206,5 +214,6 @@ export const toTrajectory = ({
   tokens,
   mask,
   logprobs,
-  ...(policyVersion !== undefined && { policyVersion })
+  ...(policyVersion !== undefined && { policyVersion }),
+  ...(sampling !== undefined && sampling !== "mixed" && { sampling })
 })

@@ -22,6 +22,7 @@ import {
 import type { Message } from "./Message.ts"
 import { text as textOf } from "./Message.ts"
 import * as PromptEncoder from "./PromptEncoder.ts"
+import * as Sampling from "./Sampling.ts"
 import type { TokenizerShape } from "./Tokenizer.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 import * as TrackedSequence from "./TrackedSequence.ts"
@@ -161,6 +162,8 @@ export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options
     for (const [index, sequence] of sequences.entries()) {
       const problem = TrackedSequence.violation(sequence)
       if (problem !== undefined) return Effect.fail(failure("malformed", `sequence ${index}, ${problem}`))
+      if (sequence.sampling === "mixed")
+        return Effect.fail(failure("unsupported", `sequence ${index}: ${Sampling.mixed}`))
     }
     return Effect.succeed(sequences.map(TrackedSequence.toTrajectory))
   })
@@ -179,19 +182,28 @@ const choiceOf = (
   text: string,
   toolCalls: Choice["toolCalls"],
   finishReason: Choice["finishReason"],
-  { policyVersion }: TokenChoice
-): Choice => ({ message, text, toolCalls, finishReason, ...(policyVersion !== undefined && { policyVersion }) })
+  { policyVersion, sampling }: TokenChoice
+): Choice => ({
+  message,
+  text,
+  toolCalls,
+  finishReason,
+  ...(policyVersion !== undefined && { policyVersion }),
+  ...(sampling !== undefined && { sampling })
+})
 
 const samplingOf = (request: ChatRequest | TextRequest): SamplingOptions => {
-  const { extra, maxTokens, n, seed, split, stop, temperature, topP } = request
+  const { extra, maxTokens, minP, n, seed, split, stop, temperature, topK, topP } = request
   return {
     ...(extra !== undefined && { extra }),
     ...(maxTokens !== undefined && { maxTokens }),
+    ...(minP !== undefined && { minP }),
     ...(n !== undefined && { n }),
     ...(seed !== undefined && { seed }),
     ...(split !== undefined && { split }),
     ...(stop !== undefined && { stop }),
     ...(temperature !== undefined && { temperature }),
+    ...(topK !== undefined && { topK }),
     ...(topP !== undefined && { topP })
   }
 }

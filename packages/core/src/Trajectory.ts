@@ -6,6 +6,7 @@
  * sampled it, and 1 (an impossible value, kept as the wire's marker) where nothing was sampled.
  */
 import type { Message } from "./Message.ts"
+import type { Sampling } from "./Sampling.ts"
 
 /** Why the model stopped: its own end (`stop`), the token limit (`length`), a tool call (`tool_calls`), or a server's own word. */
 export type FinishReason = "stop" | "length" | "tool_calls" | (string & {})
@@ -24,6 +25,8 @@ export interface Trajectory {
   readonly logprobs?: Float32Array
   /** The trainer step whose weights sampled this, where the server says so. */
   readonly policyVersion?: number
+  /** How it was sampled; absent where nobody says. */
+  readonly sampling?: Sampling
 }
 
 /** The mask value of a position the trainer does not learn from. */

@@ -128,6 +128,18 @@ describe("Sampler", () => {
     assert.isTrue(before < p + 1e-6 || token === order[0])
   })
 
+  it.prop(
+    "keeps to tokens within min-p of the likeliest, also of what top-k and top-p leave",
+    [Seed, Size, Share, Share, Schema.Literals([0, 3]), Schema.Literals([1, 0.8])],
+    ([seed, size, minP, u, topK, topP]) => {
+      const logits = logitsOf(seed, size)
+      const probabilities = softmax(logits, 0.5)
+      const sampling = { temperature: 0.5, topK, topP, minP }
+      const { token } = Sampler.draw(Sampler.row(logits, 2), sampling, Math.min(u, 0.9999))
+      assert.isTrue(probabilities[token]! >= minP * Math.max(...probabilities) * (1 - 1e-5))
+    }
+  )
+
   it.prop("lists the likeliest alternatives in order", [Seed, Size, Size], ([seed, size, k]) => {
     const logits = logitsOf(seed, size)
     const row = Sampler.row(logits, 1)

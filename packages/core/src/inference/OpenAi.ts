@@ -8,6 +8,7 @@
 import { Clock, Effect } from "effect"
 import { type ChatRequest, InferenceError, type SamplingOptions, type TextRequest } from "../Inference.ts"
 import * as Reasoning from "../Reasoning.ts"
+import * as Sampling from "../Sampling.ts"
 import type { Server } from "../ServerSettings.ts"
 import * as Adapters from "./Adapters.ts"
 import { type Answer, type Backend, unsupported } from "./Backend.ts"
@@ -80,12 +81,19 @@ export const make = Effect.fn("OpenAi.make")(function* (
   /** Asks with the newest adapter, whose version is that of an answer which does not say its own. */
   const answer = (
     path: string,
+    request: ChatRequest | TextRequest,
     body: { readonly [key: string]: unknown },
     read: (reply: JsonReply) => Effect.Effect<Answer, InferenceError>
   ) =>
     adapters.asking((adapter) =>
       post(path, adapter === undefined ? body : { ...body, ...naming(adapter) }).pipe(
-        Effect.flatMap(read),
+        Effect.flatMap((reply) =>
+          Effect.map(
+            read(reply),
+            // Servers report raw logprobs unless they were told, or say, otherwise.
+            Reply.withSampling(Sampling.ofRequest(request, Reply.logprobsMode(reply) ?? "raw"))
+          )
+        ),
         Effect.map(Reply.withVersion(adapter?.policyVersion))
       )
     )
@@ -99,12 +107,12 @@ export const make = Effect.fn("OpenAi.make")(function* (
       ...samplingBody(request)
     }
     const asked = request.skipReasoning ? body : Reasoning.inject(body, reasoning, server)
-    return yield* answer("/chat/completions", asked, (reply) => Reply.chat(server, request.n ?? 1, reply))
+    return yield* answer("/chat/completions", request, asked, (reply) => Reply.chat(server, request.n ?? 1, reply))
   })
 
   const complete = Effect.fn("OpenAi.complete")(function* (request: TextRequest) {
     const body = { model: modelName, prompt: request.prompt, ...samplingBody(request) }
-    return yield* answer("/completions", body, (reply) => Reply.complete(server, request.n ?? 1, reply))
+    return yield* answer("/completions", request, body, (reply) => Reply.complete(server, request.n ?? 1, reply))
   })
 
   const instead = "use server_type vllm or sglang where the server has a /generate endpoint"
@@ -129,6 +137,8 @@ export const samplingBody = (options: SamplingOptions): { readonly [key: string]
   ...(options.maxTokens === undefined ? {} : { max_tokens: options.maxTokens }),
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
   ...(options.topP === undefined ? {} : { top_p: options.topP }),
+  ...(options.topK === undefined ? {} : { top_k: options.topK || -1 }),
+  ...(options.minP === undefined ? {} : { min_p: options.minP }),
   ...(options.stop === undefined || options.stop.length === 0 ? {} : { stop: options.stop }),
   ...(options.seed === undefined ? {} : { seed: options.seed }),
   ...options.extra

@@ -8,6 +8,7 @@
 import { Config, Duration, Effect, Option, Schema, type Scope } from "effect"
 import { type ChatRequest, InferenceError, type TrackedSession } from "../Inference.ts"
 import type { Message } from "../Message.ts"
+import * as Sampling from "../Sampling.ts"
 import type { Trajectory } from "../Trajectory.ts"
 import { unsupported } from "./Backend.ts"
 import { samplingBody } from "./OpenAi.ts"
@@ -81,7 +82,7 @@ export const make = (options: {
 
   return {
     tracked: Effect.map(Effect.acquireRelease(open, close), (uuid): TrackedSession => {
-      const chats: Array<{ readonly messages: ReadonlyArray<Message>; readonly completion: string }> = []
+      const chats: Array<Chat> = []
       return {
         chat: Effect.fn("Proxy.chat")(function* (request: ChatRequest) {
           const reply = yield* call("POST", `/${uuid}/v1/chat/completions`, {
@@ -90,9 +91,11 @@ export const make = (options: {
             ...(request.toolChoice === undefined ? {} : { tool_choice: request.toolChoice }),
             ...samplingBody(request)
           })
+          // Behind the proxy are vLLM or SGLang with their usual logprobs.
+          const sampling = Sampling.ofRequest(request, "raw")
           const { choices } = yield* Reply.chat(server, request.n ?? 1, reply)
           for (const { message, text } of choices)
-            chats.push({ messages: [...request.messages, message], completion: text })
+            chats.push({ messages: [...request.messages, message], completion: text, sampling })
           return choices
         }),
         complete: () => unsupported(server, "tracked text completions", "use chat, or leave proxy_url out"),
@@ -105,11 +108,17 @@ export const make = (options: {
   }
 }
 
+interface Chat {
+  readonly messages: ReadonlyArray<Message>
+  readonly completion: string
+  readonly sampling: Sampling.Sampling
+}
+
 /** A node as a trajectory; its chat is the longest one seen here whose last words end the node's text. */
 const toTrajectory = (
   server: string,
   node: (typeof Nodes.Type)["nodes"][number],
-  chats: ReadonlyArray<{ readonly messages: ReadonlyArray<Message>; readonly completion: string }>
+  chats: ReadonlyArray<Chat>
 ): Effect.Effect<Trajectory, InferenceError> => {
   const { full_text: text, logprobs, masked_tokens: mask, tokens } = node
   if (tokens.length !== mask.length || tokens.length !== logprobs.length) {
@@ -130,6 +139,7 @@ const toTrajectory = (
     finishReason: node.metadata?.finish_reason ?? "unknown",
     tokens: Int32Array.from(tokens),
     mask: Int32Array.from(mask),
-    logprobs: Float32Array.from(logprobs)
+    logprobs: Float32Array.from(logprobs),
+    ...(chat !== undefined && { sampling: chat.sampling })
   })
 }

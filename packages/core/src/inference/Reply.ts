@@ -8,8 +8,10 @@
 import { Effect, Schema } from "effect"
 import type { InferenceError, TokenChoice } from "../Inference.ts"
 import { oneLine } from "../internal/oneLine.ts"
+import * as Scalars from "../internal/wire/Scalars.ts"
 import * as Message from "../Message.ts"
 import * as Reasoning from "../Reasoning.ts"
+import * as Sampling from "../Sampling.ts"
 import type { Answer, AnswerChoice } from "./Backend.ts"
 import { type JsonReply, malformed, shortened } from "./Transport.ts"
 
@@ -122,6 +124,24 @@ export const withVersion =
             ...(choice.sampled && { sampled: { policyVersion, ...choice.sampled } })
           }))
         }
+
+/** An answer whose choices do not say how they were sampled, with what the server was told. */
+export const withSampling =
+  (sampling: Sampling.Sampling) =>
+  (answer: Answer): Answer => ({
+    ...answer,
+    choices: answer.choices.map((choice) => ({
+      sampling,
+      ...choice,
+      ...(choice.sampled && { sampled: { sampling, ...choice.sampled } })
+    }))
+  })
+
+/** What a server says its logprobs are of, as our policy server does. */
+export const logprobsMode = ({ body }: JsonReply): Sampling.LogprobsMode | undefined => {
+  const mode = Scalars.isRecord(body) ? body["logprobs_mode"] : undefined
+  return Sampling.isMode(mode) ? mode : undefined
+}
 
 /** The policy version of a header, where the server sends one. */
 export const headerPolicyVersion = ({ headers }: JsonReply): number | undefined => {

@@ -8,6 +8,7 @@
 import { Duration, Effect } from "effect"
 import type { ChatRequest, InferenceError, TextRequest, TokenChoice } from "../Inference.ts"
 import type { Message, ToolCall } from "../Message.ts"
+import * as Sampling from "../Sampling.ts"
 import type { TokenizerShape } from "../Tokenizer.ts"
 import type { FinishReason } from "../Trajectory.ts"
 import { type AnswerChoice, type Backend, type IdsRequest, unsupported } from "./Backend.ts"
@@ -76,7 +77,8 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
       ? Effect.suspend(() => say(request))
       : Effect.suspend(() => Effect.delay(say(request), latency))
 
-  const toChoice = (completion: Completion, { maxTokens }: ScriptedRequest): AnswerChoice => {
+  const toChoice = (completion: Completion, request: ScriptedRequest): AnswerChoice => {
+    const { maxTokens } = request
     const whole = typeof completion === "string" ? { text: completion } : completion
     const ids = tokenizer.encode(whole.text, { addSpecialTokens: false })
     const isCut = maxTokens !== undefined && ids.length > maxTokens
@@ -84,6 +86,7 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
     const toolCalls = isCut ? [] : (whole.toolCalls ?? [])
     const finish = {
       finishReason: isCut ? "length" : (whole.finishReason ?? (toolCalls.length > 0 ? "tool_calls" : "stop")),
+      sampling: Sampling.ofRequest(request, "tempered"),
       ...(policyVersion === undefined ? {} : { policyVersion: policyVersion() })
     }
     const tokens = isCut

@@ -6,6 +6,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { TokenChoice } from "../Inference.ts"
+import * as Sampling from "../Sampling.ts"
 import * as Adapters from "./Adapters.ts"
 import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import * as OpenAi from "./OpenAi.ts"
@@ -71,6 +72,7 @@ export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options)
             : typeof info.finish_reason === "string"
               ? info.finish_reason
               : info.finish_reason.type,
+        sampling: Sampling.ofRequest(request, "tempered"),
         ...(policyVersion === undefined ? {} : { policyVersion })
       }
     })

@@ -8,6 +8,7 @@ import { Effect, Result } from "effect"
 import * as ChatMask from "../ChatMask.ts"
 import { type ChatRequest, type Choice, InferenceError, type TextRequest, type TrackedSession } from "../Inference.ts"
 import type { Message } from "../Message.ts"
+import * as Sampling from "../Sampling.ts"
 import type { TokenizerShape } from "../Tokenizer.ts"
 import { repeats } from "../TrackedSequence.ts"
 import type { Trajectory } from "../Trajectory.ts"
@@ -18,6 +19,7 @@ interface TextSequence {
   readonly chat: ReadonlyArray<Message> | undefined
   /** Indices of the messages that were sampled here. */
   readonly sampled: ReadonlySet<number>
+  readonly sampling: Sampling.Sampling | undefined
   readonly trajectory: () => Result.Result<Trajectory, ChatMask.ChatMaskError>
 }
 
@@ -53,15 +55,21 @@ export const make = ({
     return choices.map((choice, index): Choice => {
       const messages = [...request.messages, choice.message]
       const sampled = new Set([...(base?.sampled ?? []), request.messages.length])
+      const isMixed = base !== undefined && !Sampling.areEqual(base.sampling, choice.sampling)
       const trajectory = () =>
-        ChatMask.chatTrajectory(tokenizer, request, choice, {
-          train: (_, index) => sampled.has(index),
-          // The server's own tokens say nothing of the turns before.
-          ...(base === undefined && promptTokens !== undefined && { promptTokens })
-        })
+        isMixed
+          ? Result.fail(new ChatMask.ChatMaskError({ tokenizer: tokenizer?.name ?? "none", message: Sampling.mixed }))
+          : ChatMask.chatTrajectory(tokenizer, request, choice, {
+              train: (_, index) => sampled.has(index),
+              // The server's own tokens say nothing of the turns before.
+              ...(base === undefined && promptTokens !== undefined && { promptTokens })
+            })
       return {
         ...withoutTokens(choice),
-        sequence: record({ chat: messages, sampled, trajectory }, index === 0 ? base : undefined)
+        sequence: record(
+          { chat: messages, sampled, sampling: choice.sampling, trajectory },
+          index === 0 ? base : undefined
+        )
       }
     })
   })
@@ -72,7 +80,7 @@ export const make = ({
       const trajectory = () => Result.succeed(ChatMask.textTrajectory(tokenizer, request.prompt, choice, promptTokens))
       return {
         ...withoutTokens(choice),
-        sequence: record({ chat: undefined, sampled: new Set(), trajectory }, undefined)
+        sequence: record({ chat: undefined, sampled: new Set(), sampling: choice.sampling, trajectory }, undefined)
       }
     })
   })
@@ -86,10 +94,11 @@ export const make = ({
   return { chat, complete, trajectories }
 }
 
-const withoutTokens = ({ finishReason, message, policyVersion, text, toolCalls }: AnswerChoice): Choice => ({
+const withoutTokens = ({ finishReason, message, policyVersion, sampling, text, toolCalls }: AnswerChoice): Choice => ({
   message,
   text,
   toolCalls,
   finishReason,
-  ...(policyVersion !== undefined && { policyVersion })
+  ...(policyVersion !== undefined && { policyVersion }),
+  ...(sampling !== undefined && { sampling })
 })

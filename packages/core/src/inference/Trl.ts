@@ -8,6 +8,7 @@
 import { Effect, Schema } from "effect"
 import { type ChatRequest, InferenceError, type SamplingOptions, type TextRequest } from "../Inference.ts"
 import * as Message from "../Message.ts"
+import * as Sampling from "../Sampling.ts"
 import type { TokenizerShape } from "../Tokenizer.ts"
 import { type Answer, type AnswerChoice, type Backend, unsupported } from "./Backend.ts"
 import type { Options } from "./OpenAi.ts"
@@ -42,8 +43,8 @@ export const make = ({ settings, transport }: Options, tokenizer: TokenizerShape
         repetition_penalty: 1,
         temperature: options.temperature ?? 1,
         top_p: options.topP ?? 1,
-        top_k: -1,
-        min_p: 0,
+        top_k: options.topK || -1,
+        min_p: options.minP ?? 0,
         max_tokens: options.maxTokens ?? 1024,
         ...options.extra
       }
@@ -51,11 +52,12 @@ export const make = ({ settings, transport }: Options, tokenizer: TokenizerShape
     const body = yield* decodeGenerated(server, reply.body)
     yield* checkCount(server, options.n ?? 1, body.completion_ids.length)
     const policyVersion = headerPolicyVersion(reply)
+    const sampling = Sampling.ofRequest(options, "raw")
     const choices = yield* Effect.forEach(body.completion_ids, (ids, index) => {
       const logprobs = body.logprobs?.[index]
       return logprobs !== undefined && logprobs.length !== ids.length
         ? Effect.fail(malformed(server, `answer of ${server}: ${ids.length} token ids but ${logprobs.length} logprobs`))
-        : Effect.succeed(toChoice(tokenizer, ids, logprobs, policyVersion))
+        : Effect.succeed(toChoice(tokenizer, ids, logprobs, policyVersion, sampling))
     })
     const promptTokens = body.prompt_ids?.[0]
     return {
@@ -106,13 +108,15 @@ const toChoice = (
   tokenizer: TokenizerShape,
   ids: ReadonlyArray<number>,
   logprobs: ReadonlyArray<number> | undefined,
-  policyVersion: number | undefined
+  policyVersion: number | undefined,
+  sampling: Sampling.Sampling
 ): AnswerChoice => {
   const isEnded = tokenizer.eosTokenId !== undefined && ids.includes(tokenizer.eosTokenId)
   const spoken = isEnded && ids.at(-1) === tokenizer.eosTokenId ? ids.slice(0, -1) : ids
   const text = tokenizer.decode(spoken, { skipSpecialTokens: false })
   const finish = {
     finishReason: isEnded ? "stop" : "length",
+    sampling,
     ...(policyVersion === undefined ? {} : { policyVersion })
   }
   return {

@@ -7,6 +7,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { InferenceError, PromptLogprobs, PromptRequest, TokenChoice } from "../Inference.ts"
+import * as Sampling from "../Sampling.ts"
 import * as Adapters from "./Adapters.ts"
 import type { Backend, IdsRequest } from "./Backend.ts"
 import * as OpenAi from "./OpenAi.ts"
@@ -26,7 +27,9 @@ const Generated = Schema.Struct({
   logprobs: Schema.Array(Schema.Array(Position)),
   finish_reasons: Schema.Array(Schema.NullOr(Schema.String)),
   token_ids: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Array(Schema.Natural)))),
-  policy_version: Schema.optionalKey(Schema.NullOr(Schema.Finite))
+  policy_version: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
+  /** What our own policy server says its logprobs are of. */
+  logprobs_mode: Schema.optionalKey(Schema.NullOr(Sampling.LogprobsMode))
 })
 const Prompted = Schema.Struct({
   prompt_logprobs: Schema.Union([Schema.Array(Position), Schema.Array(Schema.Array(Position))])
@@ -74,6 +77,7 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
       Effect.map(sampled(server, positions, body.token_ids?.[index]), (one): TokenChoice => ({
         ...one,
         finishReason: body.finish_reasons[index] ?? "unknown",
+        sampling: Sampling.ofRequest(request, body.logprobs_mode ?? "raw"),
         ...(policyVersion === undefined ? {} : { policyVersion })
       }))
     )

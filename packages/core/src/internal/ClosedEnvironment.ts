@@ -9,6 +9,7 @@ import type { Definition, EnvironmentShape, RolloutGroup, Score, Work } from "..
 import { EnvironmentError, Unscorable } from "../EnvironmentError.ts"
 import type { Common } from "../EnvironmentSettings.ts"
 import * as Laws from "../Laws.ts"
+import * as Sampling from "../Sampling.ts"
 import type { Overrides, ScoredGroup } from "../ScoredGroup.ts"
 import type { Trajectory } from "../Trajectory.ts"
 import { messageOf } from "./messageOf.ts"
@@ -188,14 +189,24 @@ const cutOff: Overrides = { finish_reason: "length" }
 const toScoredGroup = (group: RolloutGroup, scores: ReadonlyArray<Score>): ScoredGroup => {
   const { scores: _, trajectories, ...beside } = group
   const details = scores.map((score) => (typeof score === "number" ? { score } : score))
-  const overrides = trajectories.map(({ finishReason }, index) => {
-    const own = details[index]!.overrides
+  const sampling = trajectories[0]?.sampling
+  const isAlike = trajectories.every((one) => Sampling.areEqual(one.sampling, sampling))
+  const overrides = trajectories.map(({ finishReason, sampling }, index) => {
     // The environment has the last word.
-    return finishReason === "length" ? { ...cutOff, ...own } : own
+    const all = {
+      ...(!isAlike && sampling !== undefined && Sampling.toSwitches(sampling)),
+      ...(finishReason === "length" && cutOff),
+      ...details[index]!.overrides
+    }
+    return Object.keys(all).length === 0 ? undefined : all
   })
   const logprobs = trajectories.flatMap(({ logprobs }) => (logprobs === undefined ? [] : [logprobs]))
   return {
     ...beside,
+    ...(isAlike &&
+      sampling !== undefined && {
+        generationParams: { ...Sampling.toSwitches(sampling), ...beside.generationParams }
+      }),
     tokens: trajectories.map(({ tokens }) => tokens),
     masks: trajectories.map(({ mask }) => mask),
     scores: Float64Array.from(details, ({ score }) => score),

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ServerManager, type ServerSettings, Tokenizer } from "@atropos/core"
+import { Sampling, ServerManager, type ServerSettings, Tokenizer } from "@atropos/core"
 import { Effect, Layer, References, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as Adapters from "../../src/inference/Adapters.ts"
@@ -149,8 +149,9 @@ describe("adapter_prefix", () => {
           (manager) =>
             Effect.gen(function* () {
               yield* until(manager, "policy-v4")
+              const sampling = Sampling.ofRequest({}, serverType === "vllm" ? "raw" : "tempered")
               assert.deepStrictEqual(yield* manager.tokens({ inputIds: [1] }), [
-                { tokens: [7], logprobs: [-0.5], finishReason: "stop", policyVersion: 4 }
+                { tokens: [7], logprobs: [-0.5], finishReason: "stop", policyVersion: 4, sampling }
               ])
               const { body } = server.asked.at(-1)!
               assert.deepStrictEqual(

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ServerSettings } from "@atropos/core"
+import { Sampling, ServerSettings } from "@atropos/core"
 import { Effect, Result } from "effect"
 import * as OpenAi from "../../src/inference/OpenAi.ts"
 import { retryAfterMillis } from "../../src/inference/Transport.ts"
@@ -80,7 +80,8 @@ describe("OpenAI back end", () => {
         message: { role: "assistant", content: "four", reasoning: "2 + 2", refusal: null, reasoning_content: "2 + 2" },
         text: "four",
         toolCalls: [],
-        finishReason: "stop"
+        finishReason: "stop",
+        sampling: Sampling.ofRequest({}, "raw")
       })
       assert.deepStrictEqual([choices[1]!.text, choices[1]!.toolCalls], ["", [call]])
       assert.deepStrictEqual(usage, { promptTokens: 3, completionTokens: 5 })
@@ -127,7 +128,8 @@ describe("OpenAI back end", () => {
         tokens: [7, 8],
         logprobs: [-0.5, 0],
         finishReason: "stop",
-        policyVersion: 42
+        policyVersion: 42,
+        sampling: Sampling.ofRequest({}, "raw")
       })
       const text = yield* backend.complete({ prompt: "x" })
       assert.deepStrictEqual(text.promptTokens, [1])
@@ -135,7 +137,8 @@ describe("OpenAI back end", () => {
         tokens: [7, 8],
         logprobs: [-1, -2],
         finishReason: "length",
-        policyVersion: 41
+        policyVersion: 41,
+        sampling: Sampling.ofRequest({}, "raw")
       })
     })
   )

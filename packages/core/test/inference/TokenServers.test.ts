@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ServerSettings, Tokenizer } from "@atropos/core"
+import { Sampling, ServerSettings, Tokenizer } from "@atropos/core"
 import { Duration, Effect, Exit } from "effect"
 import type { Backend } from "../../src/inference/Backend.ts"
 import * as Proxy from "../../src/inference/Proxy.ts"
@@ -16,6 +16,8 @@ const optionsFor = (baseUrl: string, apiKey = "") =>
     reasoning: Reasoning.off,
     transport
   }))
+
+const plain = Sampling.ofRequest({}, "raw")
 
 describe("vLLM back end", () => {
   const generated = {
@@ -38,9 +40,10 @@ describe("vLLM back end", () => {
         temperature: 1,
         extra: { min_p: 0.1 }
       })
+      const narrow = Sampling.ofRequest({ minP: 0.1 }, "raw")
       assert.deepStrictEqual(choices, [
-        { tokens: [97, 98], logprobs: [-0.1, -0.2], finishReason: "stop", policyVersion: 5 },
-        { tokens: [99], logprobs: [-0.3], finishReason: "length", policyVersion: 5 }
+        { tokens: [97, 98], logprobs: [-0.1, -0.2], finishReason: "stop", policyVersion: 5, sampling: narrow },
+        { tokens: [99], logprobs: [-0.3], finishReason: "length", policyVersion: 5, sampling: narrow }
       ])
       const [asked] = server.asked
       assert.deepStrictEqual([asked!.method, asked!.path], ["POST", "/generate"])
@@ -72,10 +75,10 @@ describe("vLLM back end", () => {
         }))
         const backend = yield* Effect.flatMap(optionsFor(server.url), Vllm.make)
         assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1] }), [
-          { tokens: [97], logprobs: [-0.1], finishReason: "stop" }
+          { tokens: [97], logprobs: [-0.1], finishReason: "stop", sampling: plain }
         ])
         assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1] }), [
-          { tokens: [12], logprobs: [-0.7], finishReason: "stop" }
+          { tokens: [12], logprobs: [-0.7], finishReason: "stop", sampling: plain }
         ])
       })
   )
@@ -184,7 +187,12 @@ const sglangSequence = (id: number) => ({
     ]
   }
 })
-const sglangChoice = (id: number) => ({ tokens: [id, 2], logprobs: [-0.5, -0.25], finishReason: "stop" })
+const sglangChoice = (id: number, topP = 1) => ({
+  tokens: [id, 2],
+  logprobs: [-0.5, -0.25],
+  finishReason: "stop",
+  sampling: Sampling.ofRequest({ topP }, "tempered")
+})
 
 describe("SGLang back end", () => {
   it.live("asks /generate in its own dialect, and reads one answer or a list", () =>
@@ -195,8 +203,8 @@ describe("SGLang back end", () => {
       const backend: Backend = yield* Effect.flatMap(optionsFor(`${server.url}/v1`), Sglang.make)
       assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1], maxTokens: 4 }), [sglangChoice(7)])
       assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1], n: 2, topP: 0.9 }), [
-        sglangChoice(7),
-        sglangChoice(8)
+        sglangChoice(7, 0.9),
+        sglangChoice(8, 0.9)
       ])
       assert.deepStrictEqual(server.asked[0]!.body, {
         input_ids: [1],
@@ -255,7 +263,12 @@ describe("TRL back end", () => {
       const options = yield* optionsFor(server.url)
       const answer = yield* Trl.make(options, Tokenizer.bytes).complete({ prompt: "x" })
       assert.deepStrictEqual(answer.promptTokens, [1, 2])
-      assert.deepStrictEqual(answer.choices[0]!.sampled, { tokens: [97], logprobs: [-0.5], finishReason: "length" })
+      assert.deepStrictEqual(answer.choices[0]!.sampled, {
+        tokens: [97],
+        logprobs: [-0.5],
+        finishReason: "length",
+        sampling: plain
+      })
       const error = yield* Effect.flip(Trl.make(options, undefined).complete({ prompt: "x" }))
       assert.include(error.message, "provide a Tokenizer")
     })

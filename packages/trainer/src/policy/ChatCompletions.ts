@@ -111,7 +111,7 @@ export const handle = (
           choices,
           usage: Answers.usage(promptTokens.length, sum(all.map(({ tokens }) => tokens.length))),
           ...promptIds,
-          policy_version: version
+          ...Answers.origin(version)
         },
         { headers: { "x-policy-version": String(version) } }
       )

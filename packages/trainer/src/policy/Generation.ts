@@ -2,7 +2,7 @@
  * What is asked of the generation engine and what comes back. `Engine` re-exports everything here.
  *
  * Units: tokens are ids of the model's vocabulary, logprobs are in nats, `policyVersion` is the number of updates the weights have
- * seen. A logprob is log softmax(logits / temperature)[token] over the whole vocabulary, before top-k and top-p cut anything off;
+ * seen. A logprob is log softmax(logits / temperature)[token] over the whole vocabulary, before top-k, top-p and min-p cut anything off;
  * at temperature 0 (greedy) it is that of temperature 1. The same seed, prompt and weights give the same tokens whatever else
  * is running.
  */
@@ -16,6 +16,8 @@ export interface Sampling {
   readonly topP: number
   /** This many most likely tokens; 0: all. */
   readonly topK: number
+  /** Tokens at least this share as likely as the likeliest; 0: all. Default 0. */
+  readonly minP?: number
 }
 
 export interface GenerateRequest extends Sampling {

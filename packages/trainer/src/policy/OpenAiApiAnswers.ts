@@ -1,10 +1,10 @@
 /**
  * Answers in OpenAI's shape, whole and in chunks, with vLLM's additions (`token_ids`, `prompt_token_ids`, `stop_reason`) and ours
- * (`policy_version`, of each choice and of the answer, where it is the oldest).
+ * (`policy_version`, of each choice and of the answer, where it is the oldest; `logprobs_mode`: what logprobs are of).
  *
  * `bytes` of a token are null where its text is not a whole character by itself. Pure; nothing here asks anything.
  */
-import type { ToolCalls, Tokenizer } from "@atropos/core"
+import type { Sampling, ToolCalls, Tokenizer } from "@atropos/core"
 import type * as Completions from "./Completions.ts"
 import type { Alternatives, Scored } from "./Engine.ts"
 
@@ -141,6 +141,12 @@ const common = (part: Part, { returnTokenIds }: Telling) => ({
   stop_reason: part.stop ?? null,
   ...(returnTokenIds && { token_ids: part.tokens }),
   policy_version: part.policyVersion
+})
+
+/** What an answer says of all its tokens: the oldest weights that sampled them, and what their logprobs are of (`Sampling` of core). */
+export const origin = (policyVersion: number) => ({
+  policy_version: policyVersion,
+  logprobs_mode: "tempered" satisfies Sampling.LogprobsMode
 })
 
 /** A choice of a chat; `answer` is its text with the tool calls read out of it. */

@@ -27,6 +27,7 @@ export const samplingFields = {
   temperature: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
   top_p: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(1))),
   top_k: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(-1))),
+  min_p: Schema.optionalKey(Schema.Finite.check(between(0, 1))),
   seed: Schema.optionalKey(Schema.Int),
   stop: Schema.optionalKey(
     Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(maxStops))])
@@ -105,7 +106,6 @@ const neutral: { readonly [parameter: string]: (value: unknown, body: Body) => b
   frequency_penalty: (value) => value === 0,
   repetition_penalty: (value) => value === 1,
   length_penalty: (value) => value === 1,
-  min_p: (value) => value === 0,
   min_tokens: (value) => value === 0,
   use_beam_search: (value) => value === false,
   early_stopping: (value) => value === false,
@@ -179,6 +179,7 @@ export const sampling = (
   temperature: asked.temperature ?? 1,
   topP: asked.top_p ?? 1,
   topK: Math.max(0, asked.top_k ?? 0),
+  minP: asked.min_p ?? 0,
   ...(asked.seed !== undefined && { seed: asked.seed }),
   ...(isNamed(asked.model, served.modelName) && { policy: asked.model }),
   stop: typeof asked.stop === "string" ? [asked.stop] : (asked.stop ?? []),

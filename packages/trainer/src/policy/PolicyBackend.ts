@@ -9,7 +9,7 @@
 import { InferenceError, type TokenChoice } from "@atropos/core/Inference"
 import type { Answer, Backend } from "@atropos/core/inference/Backend"
 import * as OpenAi from "@atropos/core/inference/OpenAi"
-import { Message, ServerManager, type ServerSettings, type Tokenizer, ToolCalls } from "@atropos/core"
+import { Message, Sampling, ServerManager, type ServerSettings, type Tokenizer, ToolCalls } from "@atropos/core"
 import { Effect, Layer } from "effect"
 import type * as Completions from "./Completions.ts"
 import type { Engine, EngineError } from "./Engine.ts"
@@ -46,12 +46,19 @@ const fromPrompt = (cause: Served.PromptError): InferenceError =>
 const plain = (text: string, finishReason: string) =>
   Effect.succeed<ToolCalls.ParsedAnswer>({ content: text, toolCalls: [], finishReason })
 
-const toTokenChoice = ({ finishReason, logprobs, policyVersion, tokens }: Completions.Completion): TokenChoice => ({
-  tokens,
-  logprobs,
-  finishReason,
-  policyVersion
-})
+const toTokenChoice =
+  (sampling: Sampling.Sampling) =>
+  ({ finishReason, logprobs, policyVersion, tokens }: Completions.Completion): TokenChoice => ({
+    tokens,
+    logprobs,
+    finishReason,
+    policyVersion,
+    sampling
+  })
+
+/** How the engine samples what is asked for; its logprobs are of the whole vocabulary at the temperature. */
+const samplingOf = (request: ServerManager.SamplingOptions): Sampling.Sampling =>
+  Sampling.ofRequest(request, "tempered")
 
 export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.Options) {
   const served = yield* Served.make(options)
@@ -78,6 +85,7 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.O
   const toAnswer = Effect.fnUntraced(function* (
     promptTokens: ReadonlyArray<number>,
     all: ReadonlyArray<Completions.Completion>,
+    sampling: Sampling.Sampling,
     parse: (text: string, finishReason: Completions.Completion["finishReason"]) => Effect.Effect<ToolCalls.ParsedAnswer>
   ) {
     const choices = yield* Effect.forEach(all, (completion) =>
@@ -88,8 +96,8 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.O
           ...(toolCalls.length > 0 && { tool_calls: toolCalls })
         }
         const { policyVersion } = completion
-        const sampled = { ...toTokenChoice(completion), finishReason }
-        return { message, text: Message.text(message), toolCalls, finishReason, policyVersion, sampled }
+        const sampled = { ...toTokenChoice(sampling)(completion), finishReason }
+        return { message, text: Message.text(message), toolCalls, finishReason, policyVersion, sampling, sampled }
       })
     )
     return {
@@ -124,14 +132,14 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.O
         // The marks of a call may be special tokens.
         ...(areCalled && { extra: { ...request.extra, skip_special_tokens: false } })
       })
-      return yield* toAnswer(promptTokens, all, areCalled ? translator.parse : plain)
+      return yield* toAnswer(promptTokens, all, samplingOf(request), areCalled ? translator.parse : plain)
     }),
     complete: Effect.fn("PolicyBackend.complete")(function* (request) {
       const promptTokens = yield* Effect.mapError(served.encode(request.prompt), fromPrompt)
-      return yield* toAnswer(promptTokens, yield* sample(promptTokens, request), plain)
+      return yield* toAnswer(promptTokens, yield* sample(promptTokens, request), samplingOf(request), plain)
     }),
     tokens: Effect.fn("PolicyBackend.tokens")((request) =>
-      Effect.map(sample(request.inputIds, request), (all) => all.map(toTokenChoice))
+      Effect.map(sample(request.inputIds, request), (all) => all.map(toTokenChoice(samplingOf(request))))
     ),
     promptLogprobs: Effect.fn("PolicyBackend.promptLogprobs")(function* ({ inputIds, topK }) {
       const { alternatives } = yield* Effect.mapError(

@@ -45,7 +45,7 @@ export const checkGenerate = (
   request: GenerateRequest,
   limits: RequestLimits
 ): Effect.Effect<void, InvalidRequest | PromptTooLong> => {
-  const { maxTokens, n, promptTokens, seed, temperature, topK, topLogprobs, topP } = request
+  const { maxTokens, minP = 0, n, promptTokens, seed, temperature, topK, topLogprobs, topP } = request
   return check([
     ...promptRules(promptTokens, limits),
     ["n", isPositiveInteger(n), "a whole number, 1 or more"],
@@ -53,6 +53,7 @@ export const checkGenerate = (
     ["temperature", Number.isFinite(temperature) && temperature >= 0, "a number, 0 or more"],
     ["topP", topP > 0 && topP <= 1, "above 0, and at most 1"],
     ["topK", Number.isSafeInteger(topK) && topK >= 0, "a whole number; 0 for all tokens"],
+    ["minP", minP >= 0 && minP <= 1, "from 0 to 1"],
     ["seed", seed === undefined || Number.isSafeInteger(seed), "a whole number below 2^53"],
     alternativesRule(topLogprobs)
   ]).pipe(Effect.andThen(checkLength(promptTokens.length, maxTokens, limits.maxSequenceTokens)))

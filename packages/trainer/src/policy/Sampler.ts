@@ -2,8 +2,8 @@
  * Draws a token from a row of logits.
  *
  * A row comes with figures of its blocks (runs of equally many tokens), which the graph computes, so that a draw looks at one
- * block and not at the whole vocabulary. Temperature is applied first, then top-k, then top-p among what top-k left, as
- * transformers does. Logprobs are log softmax(logits / temperature)[token] over all tokens; sums over blocks are float64.
+ * block and not at the whole vocabulary. Temperature is applied first, then top-k, then top-p among what top-k left, then
+ * min-p, as transformers does. Logprobs are log softmax(logits / temperature)[token] over all tokens; sums over blocks are float64.
  * Equal logits are ordered by token id. Pure.
  */
 import type { Alternatives, Sampling } from "./Generation.ts"
@@ -76,15 +76,16 @@ export const logprob = (row: Row, token: number): number =>
   (row.logits[token]! - largest(row.maxima)) * row.inverseTemperature - Math.log(total(row))
 
 /** The token that `uniform` in [0, 1) chooses. */
-export const draw = (row: Row, { temperature, topK, topP }: Sampling, uniform: number): Drawn => {
+export const draw = (row: Row, sampling: Sampling, uniform: number): Drawn => {
+  const { minP = 0, temperature, topK, topP } = sampling
   const max = largest(row.maxima)
   const sum = total(row)
   const token =
     temperature === 0
       ? greedy(row, max)
-      : topP >= 1 && (topK === 0 || topK >= row.logits.length)
+      : topP >= 1 && minP === 0 && (topK === 0 || topK >= row.logits.length)
         ? drawFromAll(row, max, uniform * sum)
-        : drawFromTop(row, max, sum, topK, topP, uniform)
+        : drawFromTop(row, max, sum, { minP, topK, topP }, uniform)
   return { token, logprob: (row.logits[token]! - max) * row.inverseTemperature - Math.log(sum) }
 }
 
@@ -153,8 +154,18 @@ const nucleus = (row: Row, max: number, sum: number, share: number): Array<numbe
   }
 }
 
-const drawFromTop = (row: Row, max: number, sum: number, topK: number, topP: number, uniform: number): number => {
-  const tokens = topK > 0 ? top(row, topK) : nucleus(row, max, sum, topP)
+/** Tokens at least `minP` times as likely as the likeliest. */
+const likely = (row: Row, max: number, minP: number): Array<number> =>
+  atLeast(row, max + Math.log(minP) / row.inverseTemperature)
+
+const drawFromTop = (
+  row: Row,
+  max: number,
+  sum: number,
+  { minP, topK, topP }: { readonly minP: number; readonly topK: number; readonly topP: number },
+  uniform: number
+): number => {
+  const tokens = topK > 0 ? top(row, topK) : topP >= 1 ? likely(row, max, minP) : nucleus(row, max, sum, topP)
   const weights = tokens.map((token) => Math.exp((row.logits[token]! - max) * row.inverseTemperature))
   const limit = topP * (topK > 0 ? weights.reduce((a, b) => a + b, 0) : sum)
   // The smallest prefix that reaches the limit, at least one token.
@@ -162,6 +173,8 @@ const drawFromTop = (row: Row, max: number, sum: number, topK: number, topP: num
   let mass = 0
   do mass += weights[kept++]!
   while (kept < weights.length && mass < limit)
+  // Weights fall, and the first is 1.
+  while (kept > 1 && weights[kept - 1]! < minP) mass -= weights[--kept]!
   let left = uniform * mass
   for (let i = 0; i < kept; i++) {
     left -= weights[i]!

@@ -165,7 +165,7 @@ export const handle = (
           ...envelope,
           choices: choices.map(({ choice }) => choice),
           usage: Answers.usage(promptTokens, completionTokens),
-          policy_version: version
+          ...Answers.origin(version)
         },
         { headers: { "x-policy-version": String(version) } }
       )

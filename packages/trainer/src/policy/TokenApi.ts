@@ -3,7 +3,7 @@
  * core's `vllm` back end asks it), `POST /tokenize`, `POST /detokenize`.
  *
  * `/generate` takes `prompt` as a text or as `{ "prompt_token_ids": [...] }` and answers with `text`, `finish_reasons`, `token_ids` and,
- * where asked for, `logprobs`: of each choice, for each position, a list of `{ "<id>": logprob }`, the sampled token first. Positions
+ * where asked for, `logprobs` (`logprobs_mode` says of what): of each choice, for each position, a list of `{ "<id>": logprob }`, the sampled token first. Positions
  * of `prompt_logprobs` are such lists too, most likely first, the prompt's own token last where it is not among them.
  */
 import { Effect, Schema } from "effect"
@@ -12,6 +12,7 @@ import * as ChatCompletions from "./ChatCompletions.ts"
 import type * as Completions from "./Completions.ts"
 import type { Alternatives, Scored } from "./Engine.ts"
 import * as ApiError from "./OpenAiApiError.ts"
+import * as Answers from "./OpenAiApiAnswers.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
 import * as Served from "./Served.ts"
@@ -97,7 +98,7 @@ export const generate = (served: Served.Served) =>
         token_ids: all.map((completion) => completion.tokens),
         logprobs: asked.logprobs === undefined ? null : all.map(positions),
         ...(scored && { prompt_logprobs: promptPositions(tokens, scored) }),
-        policy_version: version
+        ...Answers.origin(version)
       },
       { headers: { "x-policy-version": String(version) } }
     )

@@ -78,9 +78,9 @@ for (const [name, layer] of ways) {
             topTokenIds: [[], [20, 21], [30, 31]],
             topLogprobs: [[], [-0.25, -1.25], [-0.375, -1.375]]
           })
-          const error = yield* Effect.flip(servers.tokens({ inputIds: [1], extra: { min_p: 0.1 } }))
+          const error = yield* Effect.flip(servers.tokens({ inputIds: [1], extra: { typical_p: 0.1 } }))
           assert.strictEqual(error.reason, "rejected")
-          assert.include(error.message, "min_p")
+          assert.include(error.message, "typical_p")
         }).pipe(Effect.provide(layer(server.url, server)))
       })
     )
