@@ -32,7 +32,7 @@ import * as StepTrace from "./internal/StepTrace.ts"
 import * as Learner from "./Learner.ts"
 import * as Preset from "./loss/Preset.ts"
 import * as MemoryPlan from "./MemoryPlan.ts"
-import type { Packed } from "./MicroBatch.ts"
+import * as Mismatch from "./Mismatch.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
 import * as Schedule from "./Schedule.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
@@ -111,7 +111,7 @@ const timed = <A, E, R>(
   })
 
 /** A step's update, behind which there is no way back. */
-interface Learned extends Pick<StepFigures.Parts, "computed" | "gradNorm" | "skipped"> {
+interface Learned extends Pick<StepFigures.Parts, "compared" | "computed" | "gradNorm" | "skipped"> {
   readonly computeSeconds: number
   readonly updateSeconds: number
 }
@@ -212,15 +212,41 @@ export const make = Effect.fn("Trainer.make")(function* (
 
   const prepare = BatchPreparation.make({ model, settings: trainer, objective, multiple: graph.chunks })
 
+  const guard = Mismatch.guard(trainer.maxMismatch)
+  let isUnknownTold = false
+
+  /** Before the update: what was sampled otherwise than it says must not train anything. */
+  const judge = Effect.fnUntraced(function* (batch: Batch.Batch, compared: Mismatch.Compared) {
+    const verdict = guard(compared)
+    if (verdict === "agree") return
+    const message = Mismatch.explain(compared, trainer.maxMismatch, batch.groups, trainer.temperature)
+    if (verdict === "disagree") return yield* new TrainerError({ reason: "mismatch", message })
+    yield* Effect.logWarning("trainer and sampler have drifted apart", { step: progress.step + 1, message })
+  })
+
+  const tellUnknown = (tokens: number): Effect.Effect<void> => {
+    if (isUnknownTold || tokens === 0 || !objective.isPolicyGradient || objective.oldPolicy !== "engine")
+      return Effect.void
+    isUnknownTold = true
+    return Effect.logWarning("tokens are trained as if sampled by the present policy", {
+      tokens,
+      because: "the sampler gives no logprobs of them, or raw ones at another temperature than 1",
+      so: "no ratio corrects for stale weights: see batch/unknown_logprobs"
+    })
+  }
+
   /** Computes and updates; the update and the account of it, to `told` as well, are one, whatever interrupts. */
   const learn = Effect.fnUntraced(function* (
     batch: Batch.Batch,
-    packed: Packed,
+    { packed, sequences }: BatchPreparation.Prepared,
     lr: number,
     told: (learned: Learned) => void
   ) {
     const isEmpty = packed.microBatches.length === 0
-    const [computeSeconds, computed] = yield* timed("compute", learner.compute(packed))
+    const meter = objective.isPolicyGradient ? Mismatch.meter(sequences, progress.policyVersion) : undefined
+    const [computeSeconds, computed] = yield* timed("compute", learner.compute(packed, meter?.add))
+    const compared = meter?.sum() ?? Mismatch.nothing
+    yield* judge(batch, compared)
     return yield* Effect.gen(function* () {
       const [updateSeconds, updated] = yield* timed(
         "update",
@@ -230,7 +256,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       )
       const skipped = updated.isApplied ? null : isEmpty ? "nothingToTrain" : "nonFinite"
       progress.consume(batch, skipped)
-      const learned: Learned = { computeSeconds, computed, skipped, updateSeconds, gradNorm: updated.norm }
+      const learned: Learned = { compared, computeSeconds, computed, skipped, updateSeconds, gradNorm: updated.norm }
       told(learned)
       return learned
     }).pipe(Effect.uninterruptible)
@@ -243,10 +269,12 @@ export const make = Effect.fn("Trainer.make")(function* (
   ) {
     const batch = { ...given, groups: GroupOrder.canonical(given.groups) }
     const lr = Schedule.learningRate(TrainerSettings.scheduleOf(trainer), progress.step)
-    const [prepareSeconds, { counts, packed, staleness }] = yield* timed(
+    const [prepareSeconds, prepared] = yield* timed(
       "prepare",
       Effect.sync(() => prepare(batch.groups, progress.policyVersion))
     )
+    const { counts, packed, staleness } = prepared
+    yield* tellUnknown(counts.unknownLogprobs)
     const seconds = { wait: waitSeconds, prepare: prepareSeconds, publish: 0, save: 0 }
     const figuresOf = ({ computeSeconds, updateSeconds, ...learned }: Learned): StepMetrics =>
       StepFigures.of({
@@ -261,7 +289,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       })
     let done: Learned | undefined
     return yield* Effect.gen(function* () {
-      const learned = yield* learn(batch, packed, lr, (told) => (done = told))
+      const learned = yield* learn(batch, prepared, lr, (told) => (done = told))
       if (learned.skipped === "nonFinite") {
         yield* Effect.logWarning("step skipped: loss or gradient is not a number", {
           step: progress.step,

@@ -74,6 +74,11 @@ export const trainerFields = {
     "older sequences: leave their group, or stay in its baseline without being trained on"
   ),
   temperature: field(positiveNumber, 1, "temperature of sequences that do not say what they were sampled at"),
+  maxMismatch: field(
+    positiveNumber,
+    0.02,
+    "mean difference of the sampler's and the trainer's logprobs, nats, above which the first steps stop training; bf16 servers need about 0.05"
+  ),
   savePath: field(
     Schema.NonEmptyString,
     "trained_model_checkpoints",

@@ -17,6 +17,8 @@ export interface Options {
 
 export interface Prepared {
   readonly packed: MicroBatch.Packed
+  /** Those that `packed` refers to by index. */
+  readonly sequences: ReadonlyArray<TrainingSequence.TrainingSequence>
   readonly counts: TrainingSequence.SequenceCounts
   readonly staleness: Staleness.Figures
 }
@@ -45,5 +47,5 @@ export const make =
       vocabSize: model.vocabSize,
       skipZeroAdvantage: objective.isAdvantageOnly
     })
-    return { packed, counts, staleness: figures }
+    return { packed, sequences, counts, staleness: figures }
   }
