@@ -105,14 +105,9 @@ export const make = Effect.fn("Learner.make")(function* (
 
   /** The micro-batch with the logprobs its objective compares with. */
   const complete = Effect.fnUntraced(function* (batch: MicroBatch) {
-    // One update a batch: the policy before it is the present one, which is what unknown logprobs stand for.
-    const own =
-      objective.oldPolicy === "trainer"
-        ? TrainFeeds.withLogprobs(batch, { oldLogprobs: new Float32Array(batch.oldLogprobs.length).fill(1) })
-        : batch
-    if (logprobs === undefined || reference === undefined || own.refLogprobs !== undefined) return own
-    const { host } = yield* run(logprobs, TrainFeeds.idFeeds(own), reference, ["logprobs"])
-    return TrainFeeds.withLogprobs(own, { refLogprobs: host["logprobs"]!.data as Float32Array })
+    if (logprobs === undefined || reference === undefined || batch.refLogprobs !== undefined) return batch
+    const { host } = yield* run(logprobs, TrainFeeds.idFeeds(batch), reference, ["logprobs"])
+    return TrainFeeds.withLogprobs(batch, { refLogprobs: host["logprobs"]!.data as Float32Array })
   })
 
   const compute = Effect.fn("Learner.compute")(

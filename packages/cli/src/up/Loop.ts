@@ -1,5 +1,5 @@
 /** The closed loop, and the held-out items asked before and after. */
-import { Environment, Evaluation } from "@atropos/core"
+import { Environment, Evaluation, SequenceLimit } from "@atropos/core"
 import * as ClosedLoop from "@atropos/trainer/ClosedLoop"
 import type { Model } from "@atropos/trainer/model/Model"
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
@@ -58,7 +58,8 @@ export const run = Effect.fn("Loop.run")(function* ({ model, onStep, remat, sett
     owner: "atropos up",
     ...(publish && { publish })
   })
-  const before = yield* evaluate(environment)
+  const { seqLen } = settings.trainer
+  const before = yield* SequenceLimit.within(seqLen)(evaluate(environment))
   const curve = yield* steps.pipe(
     Stream.runFoldEffect(
       () => noCurve,
@@ -72,5 +73,5 @@ export const run = Effect.fn("Loop.run")(function* ({ model, onStep, remat, sett
       }
     )
   )
-  return { before, curve, after: yield* evaluate(environment) } satisfies Outcome
+  return { before, curve, after: yield* SequenceLimit.within(seqLen)(evaluate(environment)) } satisfies Outcome
 }, Effect.scoped)

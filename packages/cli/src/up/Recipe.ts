@@ -33,7 +33,7 @@ export interface Kitchen {
 const env: Values = { group_size: 8, ensure_scores_are_not_same: false, max_num_workers: 64, steps_per_eval: 0 }
 
 /** Advantages r - mean without a deviation (Dr. GRPO), DAPO's asymmetric clip and mean over tokens; no reference. */
-const loss: Values = { preset: "dapo", normalize: false, mask_truncated: false, drop_constant_groups: false }
+const loss: Values = { preset: "dapo", advantage_scale: "none", mask_truncated: false, drop_constant_groups: false }
 
 const trainer: Values = {
   trains: "all",

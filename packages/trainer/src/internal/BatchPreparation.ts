@@ -30,7 +30,11 @@ export const make =
   ({ model, multiple, objective, settings }: Options) =>
   (groups: ReadonlyArray<ScoredGroup.ScoredGroup>, policyVersion: number): Prepared => {
     const { maxStaleness, onStale, seqLen, temperature, tokenBudget, tooLong } = settings
-    const { figures, groups: fresh } = Staleness.apply(groups, policyVersion, { maxStaleness, action: onStale })
+    const { figures, groups: fresh } = Staleness.apply(groups, policyVersion, {
+      maxStaleness,
+      action: onStale,
+      isAbsolute: objective.baseline === "none" || !objective.isPolicyGradient
+    })
     const withTemperature = fresh.map((group) => ({
       ...group,
       // The last place that is looked for one.

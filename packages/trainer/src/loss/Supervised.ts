@@ -12,7 +12,7 @@ import { plain } from "./Surrogate.ts"
 
 const common = {
   baseline: plain.baseline,
-  normalize: plain.normalize,
+  advantageScale: plain.advantageScale,
   maskTruncated: false,
   dropConstantGroups: false,
   oldPolicy: "current",
