@@ -27,6 +27,8 @@ import { Executor } from "./exec/Executor.ts"
 import * as BatchPreparation from "./internal/BatchPreparation.ts"
 import * as GroupOrder from "./internal/GroupOrder.ts"
 import * as TrainerProgress from "./internal/TrainerProgress.ts"
+import * as Rehearsal from "./internal/Rehearsal.ts"
+import * as SamplerCheck from "./internal/SamplerCheck.ts"
 import * as StepFigures from "./internal/StepFigures.ts"
 import * as StepTrace from "./internal/StepTrace.ts"
 import * as Learner from "./Learner.ts"
@@ -76,6 +78,8 @@ export interface Trainer {
   readonly policyVersion: Effect.Effect<number>
   /** A copy of the present weights. */
   readonly parameters: Effect.Effect<Float32Array, TrainerError>
+  /** Seconds that the gradient of one made-up sequence of so many tokens takes; changes nothing. */
+  readonly measure: (tokens: number) => Effect.Effect<number, TrainerError>
   /** Metrics of a step per batch, until `training_steps` are done or the batches end. Run one such stream at a time. */
   readonly steps: <E, R>(
     batches: Stream.Stream<Batch.Batch, E, R>,
@@ -210,30 +214,8 @@ export const make = Effect.fn("Trainer.make")(function* (
     })
   }, Effect.provide(files))
 
+  const sampler = SamplerCheck.make(trainer, objective)
   const prepare = BatchPreparation.make({ model, settings: trainer, objective, multiple: graph.chunks })
-
-  const guard = Mismatch.guard(trainer.maxMismatch)
-  let isUnknownTold = false
-
-  /** Before the update: what was sampled otherwise than it says must not train anything. */
-  const judge = Effect.fnUntraced(function* (batch: Batch.Batch, compared: Mismatch.Compared) {
-    const verdict = guard(compared)
-    if (verdict === "agree") return
-    const message = Mismatch.explain(compared, trainer.maxMismatch, batch.groups, trainer.temperature)
-    if (verdict === "disagree") return yield* new TrainerError({ reason: "mismatch", message })
-    yield* Effect.logWarning("trainer and sampler have drifted apart", { step: progress.step + 1, message })
-  })
-
-  const tellUnknown = (tokens: number): Effect.Effect<void> => {
-    if (isUnknownTold || tokens === 0 || !objective.isPolicyGradient || objective.oldPolicy !== "engine")
-      return Effect.void
-    isUnknownTold = true
-    return Effect.logWarning("tokens are trained as if sampled by the present policy", {
-      tokens,
-      because: "the sampler gives no logprobs of them, or raw ones at another temperature than 1",
-      so: "no ratio corrects for stale weights: see batch/unknown_logprobs"
-    })
-  }
 
   /** Computes and updates; the update and the account of it, to `told` as well, are one, whatever interrupts. */
   const learn = Effect.fnUntraced(function* (
@@ -246,7 +228,7 @@ export const make = Effect.fn("Trainer.make")(function* (
     const meter = objective.isPolicyGradient ? Mismatch.meter(sequences, progress.policyVersion) : undefined
     const [computeSeconds, computed] = yield* timed("compute", learner.compute(packed, meter?.add))
     const compared = meter?.sum() ?? Mismatch.nothing
-    yield* judge(batch, compared)
+    yield* sampler.judge(batch, compared)
     return yield* Effect.gen(function* () {
       const [updateSeconds, updated] = yield* timed(
         "update",
@@ -274,7 +256,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       Effect.sync(() => prepare(batch.groups, progress.policyVersion))
     )
     const { counts, packed, staleness } = prepared
-    yield* tellUnknown(counts.unknownLogprobs)
+    yield* sampler.tellUnknown(counts.unknownLogprobs)
     const seconds = { wait: waitSeconds, prepare: prepareSeconds, publish: 0, save: 0 }
     const figuresOf = ({ computeSeconds, updateSeconds, ...learned }: Learned): StepMetrics =>
       StepFigures.of({
@@ -362,6 +344,7 @@ export const make = Effect.fn("Trainer.make")(function* (
     isSettled: progress.isSettled,
     policyVersion: Effect.sync(() => progress.policyVersion),
     parameters: learner.parameters,
+    measure: Rehearsal.make({ learner, objective, vocabSize: model.vocabSize, multiple: graph.chunks }),
     steps: (batches, hooks) => (progress.step >= trainer.trainingSteps ? Stream.empty : steps(batches, hooks))
   }
 })
