@@ -116,6 +116,14 @@ export const describe = (options: {
   return [
     ["model", `${name}, ${count(Math.round(weightBytes(config) / 4))} parameters`],
     ["trained", `${kind}: ${count(layout.size)} parameters, learning rate ${TrainerSettings.learningRate(trainer)}`],
+    ...(longest < workload.maxTokenLength
+      ? [
+          [
+            "answers",
+            `of up to ${count(workload.maxTokenLength)} tokens (max_token_length), as far as the prompt leaves room in ${count(workload.seqLen)} (seq_len)`
+          ] as const
+        ]
+      : []),
     ["memory", `${gigabytes(memoryBytes)} of ${gigabytes(totalmem())} taken; keys and values may add to it`],
     ["measured", `sampling ${rate(speed.sampling)}, training ${rate(speed.training)} tokens/s`],
     [
