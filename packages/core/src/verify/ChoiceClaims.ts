@@ -313,12 +313,12 @@ const reader = (tokens: ReadonlyArray<Token>, choices: Choices) => {
         next += 1
       if (Words.judged.has(word(next))) next += 1
       const isJudged = tokens.slice(verb.next, next).some((token) => Words.judged.has(token.word))
-      const isNegative = verb.isDenied || (tokens[next] !== undefined && Words.denies(tokens[next]))
+      const isNegative = verb.isDenied || tokens.slice(next, next + 1).some(Words.denies)
       if (isNegative) return { _tag: "denial", places: found.places, next }
       if (isJudged) return claim({ ...found, next }, "stated", { isEither: word(at) === "neither" })
     } else if (Words.fitting.has(after)) {
       return claim({ ...found, next: found.next + (/^(?:best|only)$/.test(word(found.next + 1)) ? 2 : 1) }, "stated")
-    } else if (tokens[found.next] !== undefined && Words.denies(tokens[found.next]!) && after !== "not") {
+    } else if (after !== "not" && tokens.slice(found.next, found.next + 1).some(Words.denies)) {
       return { _tag: "denial", places: found.places, next: found.next }
     }
     return mayStandAlone ? alone(at, found, verb !== undefined) : undefined
@@ -465,9 +465,10 @@ export const claimOf = (text: string, choices: Choices): Claim | undefined => {
     const isDenied = word(from) === "not" || word(from) === "neither"
     // "Not A but B" names one, "anything but A" and "all but A are right" the others.
     const isBut = word(at) === "but"
-    const mayBeJudged = !isBut || isBehindStatement || isBoundary(at - 1)
-    const mayStandAlone = !isDeniedHere && (isStart || (isTurn && (!isBut || isBehindDenial)))
-    const found = isLead || isDenied ? undefined : statement(from, { mayBeJudged, mayStandAlone })
+    const mayBeJudged: boolean = !isBut || isBehindStatement || isBoundary(at - 1)
+    const mayStandAlone: boolean = !isDeniedHere && (isStart || (isTurn && (!isBut || isBehindDenial)))
+    const found: Statement | undefined =
+      isLead || isDenied ? undefined : statement(from, { mayBeJudged, mayStandAlone })
     const isForeign = quotes % 2 === 1 && !isQuoted
     if (found !== undefined && !isForeign && (!isTainted || isTurn)) {
       if (found._tag === "claim") state = weighed(state, found, isTurn)
@@ -492,8 +493,8 @@ export const claimOf = (text: string, choices: Choices): Claim | undefined => {
     if (isStart) isQuoted = inside[0]?.word === '"'
     quotes += inside.filter((token) => token.word === '"').length
     // "Which is not a capital? A.", "Wrong: A", "No answer. A"
-    const isFragment = found === undefined && !isLead && !isDenied && end - at <= 3
-    const isTaken = last === ":" && (hasRetracted || found?._tag === "retraction")
+    const isFragment: boolean = found === undefined && !isLead && !isDenied && end - at <= 3
+    const isTaken: boolean = last === ":" && (hasRetracted || found?._tag === "retraction")
     isDeniedHere = isTaken || ((last === "?" || (last === "." && isFragment)) && inside.some(Words.denies))
     isTainted ||= isTaken && found !== undefined
     isStart = sentenceEnd.test(last) || (isStart && isLead)
