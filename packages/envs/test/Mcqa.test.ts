@@ -249,16 +249,23 @@ describe("Mcqa's grader", () => {
   })
 })
 
+const goldOf = (choices: Choices, answer: unknown, meaning?: Meaning) =>
+  Result.getOrUndefined(fromRow({ question: "How many?", choices, answer }, meaning))?.gold
+const reasonOf = (choices: Choices, answer: unknown, meaning?: Meaning) => {
+  const reason = Result.getFailure(fromRow({ question: "How many?", choices, answer }, meaning))
+  return Option.match(reason, {
+    onNone: () => "none",
+    onSome: (why) => (typeof why === "string" ? why : `misread: ${why.reason}`)
+  })
+}
+
+const rowsOf = (rows: ReadonlyArray<object>, settings: object) =>
+  Mcqa.layer({ source: "rows", testSource: "rows", ...settings }).pipe(
+    Layer.provide(ServerManager.layerScripted(["?"])),
+    Layer.provide([Tokenizer.layerBytes, Dataset.layerMemory({ rows })])
+  )
+
 describe("Mcqa's rows", () => {
-  const goldOf = (choices: Choices, answer: unknown, meaning?: Meaning) =>
-    Result.getOrUndefined(fromRow({ question: "How many?", choices, answer }, meaning))?.gold
-  const reasonOf = (choices: Choices, answer: unknown, meaning?: Meaning) => {
-    const reason = Result.getFailure(fromRow({ question: "How many?", choices, answer }, meaning))
-    return Option.match(reason, {
-      onNone: () => "none",
-      onSome: (why) => (typeof why === "string" ? why : `misread: ${why.reason}`)
-    })
-  }
   const words = { texts: ["one", "two", "three"] }
   const digits = { texts: ["3", "1", "2"] }
   const numbered = { texts: ["one", "two", "three"], labels: ["1", "2", "3"] }
@@ -331,7 +338,7 @@ describe("Mcqa's rows", () => {
   })
 
   /** Rows as public data sets have them, and the settings that read them. */
-  const public_ = {
+  const published = {
     "cais/mmlu": {
       row: { question: "?", choices: ["w", "x", "y", "z"], answer: 2 },
       gold: "y"
@@ -394,12 +401,7 @@ describe("Mcqa's rows", () => {
       gold: "w"
     }
   } as const
-  const rowsOf = (rows: ReadonlyArray<object>, settings: object) =>
-    Mcqa.layer({ source: "rows", testSource: "rows", ...settings }).pipe(
-      Layer.provide(ServerManager.layerScripted(["?"])),
-      Layer.provide([Tokenizer.layerBytes, Dataset.layerMemory({ rows })])
-    )
-  for (const [name, given] of Object.entries(public_)) {
+  for (const [name, given] of Object.entries(published)) {
     it.effect(`of ${name} are read right`, () =>
       Effect.gen(function* () {
         const [item] = yield* claimed(1)

@@ -122,6 +122,8 @@ const run = async (job: Job): Promise<Done> => {
   }
 }
 
+const broken = (why: string): string => JSON.stringify({ broken: why })
+
 /**
  * The results of the tests, which ask the program. Once a call of the program failed here, where its own errors do not come, it is gone: all
  * calls from then on have no answer.
@@ -143,7 +145,6 @@ const judge = async (
     }
   })
   const say = (part: string, ...given: ReadonlyArray<QuickJSHandle>) => call(context.getProp(link, part), ...given)
-  const broken = (why: string) => JSON.stringify({ broken: why })
   const unset = say("begin", asking, context.newString(JSON.stringify(job)))
   if (unset !== "") return broken(unset)
   for (const index of job.tests.keys()) {

@@ -54,7 +54,7 @@ const plain = (text: string): string =>
     .replaceAll(struckOut, " ")
     .replaceAll(/[\u{1f150}-\u{1f169}\u{1f170}-\u{1f189}]\ufe0f?/gu, unframed)
     .normalize("NFKC")
-    .replaceAll(/[\u00ad\u200b-\u200f\u2060\ufe0f\ufeff]/g, "")
+    .replaceAll(/[\u00ad\u200b-\u200f\u2060\ufeff]|\ufe0f/g, "")
     .replaceAll(/[‘’ʼ´]/g, "'")
     .replaceAll(/[“”„«»]/g, '"')
     .replaceAll(spacing, " ")
@@ -142,7 +142,8 @@ export const named = (tokens: ReadonlyArray<Token>, at: number, choices: Choices
   const byPlace = placed(tokens, from, noun, isNoun, choices)
   if (byPlace !== undefined) return byPlace
   let label = noun
-  while (isNoun && label < noun + mostMarks && openers.has(tokens[label]?.word ?? "")) label += 1
+  const mostLabel = isNoun ? noun + mostMarks : noun
+  while (label < mostLabel && openers.has(tokens[label]?.word ?? "")) label += 1
   const labelled = byLabel(tokens, label, choices, isNoun || isOpen || label > noun)
   const text = whole ?? byText(tokens, from, choices)
   if (labelled === undefined) return text && withLabel(tokens, { ...text, next: closed(tokens, text.next) }, choices)

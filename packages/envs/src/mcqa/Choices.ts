@@ -3,6 +3,7 @@
  * CommonsenseQA and OpenBookQA have them on the hub), or a list of such pairs; or a column each ("option1,option2").
  */
 import { Columns } from "@atropos/core"
+import { Result } from "effect"
 
 export interface Choices {
   readonly texts: ReadonlyArray<string>
@@ -19,12 +20,7 @@ const parsed = (value: unknown): unknown => {
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value
   const texts = Columns.texts.read(value)
   if (texts !== undefined) return texts
-  try {
-    return JSON.parse(value)
-  } catch {
-    // Not JSON, then: a text, which is no list of choices.
-    return value
-  }
+  return Result.getOrUndefined(Result.try((): unknown => JSON.parse(value)))
 }
 
 /** Choices in one column. */
