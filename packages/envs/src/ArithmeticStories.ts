@@ -2,10 +2,10 @@
  * Arithmetic stories: word problems made from templates with a seed and a difficulty, needing no download.
  *
  * "Mia has 12 apples. She buys 3 bags of 4 apples. How many apples does Mia have now?" is 24. A story has `difficulty` steps, each
- * an addition, subtraction or multiplication on a running total that stays a natural number. Reward 1 if the last number of the
- * answer (boxed, or after "answer is", or simply the last) equals the total, else 0.
+ * an addition, subtraction or multiplication on a running total that stays a natural number. Reward 1 if the number of the
+ * answer (in the last box, or after "answer is", or simply the last) equals the total, else 0.
  */
-import { Environment, Message, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
+import { Environment, Message, NumberAnswer, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
 import { names, steps, things } from "./stories/Steps.ts"
 
@@ -66,20 +66,10 @@ export const story = ({
   return { question: `${sentences.join(" ")} How many ${thing} does ${name} have now?`, answer: total }
 }
 
-const number = String.raw`(-?\d[\d,]*(?:\.\d+)?)`
-const answerPatterns = [
-  String.raw`\\boxed\{\s{0,9}${number}\s{0,9}\}`,
-  String.raw`answer is:?\s{0,9}\$?${number}`,
-  number
-].map((pattern) => new RegExp(pattern, "gi"))
-
-/** The number a completion ends with: the last boxed one, else the last after "answer is", else the last of all. */
+/** The number a completion ends with: that of the last box, else of the last "answer is", else the last of all. */
 export const parseAnswer = (completion: string): number | undefined => {
-  for (const pattern of answerPatterns) {
-    const last = Array.from(completion.matchAll(pattern)).at(-1)
-    if (last !== undefined) return Number(last[1]!.replaceAll(",", ""))
-  }
-  return undefined
+  const number = NumberAnswer.extract(completion)
+  return number === undefined ? undefined : Number(number.replaceAll(",", ""))
 }
 
 export const layer = Environment.layer("arithmetic-stories", settings, (chosen) =>
