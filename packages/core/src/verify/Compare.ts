@@ -223,8 +223,10 @@ const compareLists = (gold: Answer, prediction: Answer, rules: Rules): boolean =
   }
   // A set holds nothing twice; in a gold list, twice is twice.
   const repeats = new Set(a.map(({ text }) => text)).size < a.length
-  const isCounted = repeats && gold._tag === "List" && prediction._tag === "List"
-  return areNamed(a) && !areNamed(b) ? sameSequence(a, b, rules) : sameItems(a, b, rules, isCounted)
+  const isCounted = repeats && gold._tag === "List"
+  if (!areNamed(a) || areNamed(b)) return sameItems(a, b, rules, isCounted)
+  // Values of several unknowns have an order, which neither sets nor alternatives have.
+  return prediction._tag === "List" && prediction.connective !== "or" && sameSequence(a, b, rules)
 }
 
 /** Whether `prediction` answers what `gold` answers. */
