@@ -8,6 +8,7 @@ import type { Reader } from "./Latex.ts"
 import { canonicalText } from "./Normalise.ts"
 import * as Plain from "./Plain.ts"
 import * as Units from "./Units.ts"
+import * as Wording from "./Wording.ts"
 
 const inBase = /^(\d+)_\{?(\d{1,2})\}?$/
 
@@ -35,6 +36,12 @@ const withMixed = (text: string): string =>
         : "\\improper "
   )
 
+/** Whether words stand in a quantity: the engine would read "0 maybe 5" as a product of letters. */
+const hasWords = (text: string): boolean => {
+  const bare = text.replaceAll(/\\[a-zA-Z]+/g, " ")
+  return /[a-zA-Z]{4}/.test(bare) || (/[a-zA-Z]{2}/.test(bare) && !Wording.isNeutral(bare))
+}
+
 /** The leaf that a text without structure is: a quantity, or words. */
 export const leaf = (text: string, read: Reader): Answer => {
   const { number: spaced, scale, unit } = Units.quantity(Units.inRadians(text))
@@ -46,7 +53,9 @@ export const leaf = (text: string, read: Reader): Answer => {
     text: canonicalText(text),
     // The engine would read `5 6` as 56.
     expression:
-      readBase(quantity) ?? Plain.read(quantity) ?? (isApart(quantity) ? undefined : read(withMixed(quantity))),
+      readBase(quantity) ??
+      Plain.read(quantity) ??
+      (isApart(quantity) || hasWords(quantity) ? undefined : read(withMixed(quantity))),
     scale,
     unit,
     decimalPlaces: Plain.decimalPlaces(quantity)

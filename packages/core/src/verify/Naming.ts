@@ -25,14 +25,18 @@ const quantities =
 
 /** Whether a side, normalised, can be the name of a quantity: letters, with indices and arguments perhaps, and no arithmetic. */
 export const isName = (side: string): boolean => {
-  if (side.length > 200 || !Wording.isNeutral(side)) return false
+  if (side.length > 200 || !Wording.isNeutral(side) || /percent|pct/i.test(side)) return false
   const bare = side
     .replaceAll(quantities, "q")
     .replaceAll(/_(?:\{[^{}]*\}|[a-zA-Z\d])/g, "")
     .replaceAll(/(?<=[a-zA-Z'])\([^()]*\)/g, "")
     .replaceAll(/\|([A-Z]{2})\|/g, "$1")
   const used = [...bare.matchAll(/\\([a-zA-Z]+|[^])/g)].map(([, name = ""]) => name)
-  return /[a-zA-Z]/.test(bare) && /^[a-zA-Z\\{}()[\]',:.\s]*$/.test(bare) && used.every((name) => commands.has(name))
+  const letters = bare.replaceAll(
+    /\\(?:angle|measuredangle|triangle|over[a-z]+|vec|hat|bar|tilde|widehat|math[a-z]+|boldsymbol|text|prime)/g,
+    ""
+  )
+  return /[a-zA-Z]/.test(letters) && /^[a-zA-Z\\{}()[\]',:.\s]*$/.test(bare) && used.every((name) => commands.has(name))
 }
 
 /**

@@ -27,10 +27,10 @@ const hash = (text: string): bigint => {
   return state ^ (state >> 29n)
 }
 
-/** A number of magnitude 1/4 to 17/4 with 12 random bits, of either sign; or a whole number from 4 to 35. */
+/** A number of magnitude 1/4 to 17/4 with 12 random bits, of either sign; or a whole number from 1 to 8 or from 4 to 35 in turn. */
 export const sample = (name: string, point: Point): Value.Value => {
   const bits = hash(`${point.round}:${name}`)
-  if (point.isWhole) return Value.exact(Exact.fromInteger(4n + (bits & 31n)))
+  if (point.isWhole) return Value.exact(Exact.fromInteger(point.round % 2 === 0 ? 4n + (bits & 31n) : 1n + (bits & 7n)))
   const size = (1n << 8n) + (bits & 0xfffn)
   if (point.shift !== undefined) {
     const signed = ((hash(name) >> 20n) + BigInt(point.round)) % 2n === 0n ? size : -size

@@ -136,22 +136,23 @@ const parsePlusMinus = (text: string, read: Reader): Answer => {
   return { _tag: "List", text: canonicalText(text), items, connective: "or" }
 }
 
-/** `2x = 10 \Rightarrow x = 5` says what follows, if relations lead to it and none of them gives the same name another value. */
+/** Whether a step may lead to the last one: it denies nothing, and gives the same name no other value. */
+const leadsTo = (step: Answer, last: Answer): boolean => {
+  if (step._tag !== "Relation" || step.operators.includes("\\neq")) return false
+  const isSameName =
+    last._tag === "Relation" && step.areNames[0] === true && step.sides[0]?.text === last.sides[0]?.text
+  return !isSameName || step.text === last.text || step.operators.some((operator) => operator !== "=")
+}
+
+/** `2x = 10 \Rightarrow x = 5` says what follows, if relations lead to it. */
 const parseImplied = (text: string, parts: ReadonlyArray<string>, read: Reader): Answer => {
   const steps = parts.map((part) => part.trim()).filter((part) => part !== "")
   const [last, ...earlier] = parseAll(steps, read).toReversed()
-  const isLed = earlier.every(
-    (step) =>
-      step._tag === "Relation" &&
-      !(
-        last?._tag === "Relation" &&
-        step.areNames[0] === true &&
-        step.sides[0]?.text === last.sides[0]?.text &&
-        step.text !== last.text &&
-        step.operators.every((operator) => operator === "=")
-      )
-  )
-  return last !== undefined && earlier.length > 0 && isLed ? last : { _tag: "Words", text: canonicalText(text) }
+  const isLed =
+    (last?._tag === "Relation" || last?._tag === "Membership") &&
+    earlier.length > 0 &&
+    earlier.every((step) => leadsTo(step, last))
+  return isLed ? last : { _tag: "Words", text: canonicalText(text) }
 }
 
 const connectiveOf = (found: ReadonlyArray<string>): "comma" | "and" | "or" =>

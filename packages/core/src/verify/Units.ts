@@ -158,7 +158,7 @@ export const inRadians = (text: string): string =>
   !text.includes("\\circ") || !/\\(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])/.test(text)
     ? text
     : text.replaceAll(
-        /(\d+(?:\.\d+)?|\([^()]*\)|\\frac\{[^{}]*\}\{[^{}]*\}|\\[a-zA-Z]+|[a-zA-Z])\s*\^\s*(?:\\circ(?![a-zA-Z])|\{\s*\\circ\s*\})/g,
+        /(\d+(?:\.\d+)?|\([^()]*\)|\\frac\{[^{}]*\}\{[^{}]*\}|\\(?:alpha|beta|gamma|delta|theta|phi|varphi|psi|omega|pi)|(?<![\\a-zA-Z])[a-zA-Z])\s*\^\s*(?:\\circ(?![a-zA-Z])|\{\s*\\circ\s*\})/g,
         String.raw`(\frac{$1\pi}{180})`
       )
 

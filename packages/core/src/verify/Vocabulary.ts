@@ -14,9 +14,12 @@ const commands = new Set(
 )
 
 const characters = /^[a-zA-Z\d\s+\-*/^_{}()[\]|!.,'\\=]*$/
-/** A point that is not in a number, several in one, a comma in braces, a sign with nothing before it that it could belong to. */
+/**
+ * A point that is not in a number, several in one, a comma in braces, a sign with nothing before it that it could belong to, digits of which
+ * a command takes the first alone (`\sqrt10`).
+ */
 const misplaced =
-  /\.(?!\d)|\d\s+\.|\.\d+\s*\.|\{\s*,|,\s*\}|(?<![a-zA-Z'})\d\]])['!]|\\(?:max|min)(?!\s*(?:[({_]|\\\{))/
+  /\.(?!\d)|\d\s+\.|\.\d+\s*\.|\{\s*,|,\s*\}|(?<![a-zA-Z'})\d\]])['!]|\\sqrt\s*\d[\d.]|\\(?:frac|binom)\s*\d\s*\d[\d.]|\\(?:max|min)(?!\s*(?:[({_]|\\\{))/
 
 const isBalanced = (text: string): boolean => {
   let depth = 0
