@@ -1,7 +1,7 @@
 /**
  * GSM8K: grade-school math word problems, one turn, symbolic check of the boxed answer.
  *
- * Score 1 if the first boxed answer after the thinking equals the number after `####` in the reference, else -1. When all of a
+ * Score 1 if the last box after the thinking holds the number after `####` in the reference, else -1. When all of a
  * group are right, short ones score higher: 1 up to half of `max_token_length`, then linearly down to 0. Completions of fewer than
  * 10 tokens count for the group's mean and are not learnt from.
  * Data: Cobbe et al. 2021, https://arxiv.org/abs/2110.14168 (MIT). Behaviour: gsm8k_server.py of the original.
@@ -9,6 +9,7 @@
 import {
   Dataset,
   Environment,
+  MathAnswer,
   MathVerifier,
   Message,
   Rewards,
@@ -64,8 +65,7 @@ export const layer = Environment.layer("gsm8k", settings, (chosen) =>
           return yield* new Environment.Unscorable({ message: "the reference answer has no #### number" })
         const correct = yield* Effect.forEach(
           group,
-          ({ completion }) =>
-            isBoxed(completion) ? verifier.grade(`\\boxed{${gold}}`, completion) : Effect.succeed(false),
+          ({ completion }) => verifier.grade(`\\boxed{${gold}}`, completion, MathAnswer.boxedOptions),
           { concurrency: "unbounded" }
         )
         const scores = Rewards.lengthPenalty(
@@ -84,11 +84,13 @@ export const layer = Environment.layer("gsm8k", settings, (chosen) =>
         scoreRange: [-1, 1] as const,
         gold: ({ answer }: Problem) => [
           `<think>${answer}</think>The answer is \\boxed{${referenceAnswer(answer)}}`,
-          `So \\boxed{${referenceAnswer(answer)}.0}`
+          `So \\boxed{${referenceAnswer(answer)}.0}`,
+          `So \\boxed{${referenceAnswer(answer)}}. This answer is correct.`
         ],
         wrong: ({ answer }: Problem) => [
           `So \\boxed{${Number(referenceAnswer(answer)) + 1}}`,
           `<think>\\boxed{${referenceAnswer(answer)}}</think>I am not sure.`,
+          `\\boxed{${Number(referenceAnswer(answer)) + 1}}. The answer is ${referenceAnswer(answer)}.`,
           `The answer is ${referenceAnswer(answer)}`
         ]
       }
@@ -96,11 +98,8 @@ export const layer = Environment.layer("gsm8k", settings, (chosen) =>
   })
 )
 
-/** Whether the part after the thinking has a box at all; an answer in words gets no credit, as the prompt says. */
-const isBoxed = (completion: string): boolean => completion.lastIndexOf("\\boxed") > completion.lastIndexOf("</think>")
-
 const instructions = (maxTokens: number): string =>
   `You reason carefully before you answer. Put your reasoning between <think> and </think>, as long as it needs to be, then write
 the solution for the reader. You have ${maxTokens} tokens at most; use fewer where you can.
 
-End with the final answer in this form: \\boxed{answer}. An answer that is not boxed gets no credit.`
+End with the final answer in this form: \\boxed{answer}. The last box counts. An answer that is not boxed gets no credit.`

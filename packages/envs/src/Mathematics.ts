@@ -1,7 +1,7 @@
 /**
  * Mathematics with follow-up items: problems are solved, solutions judged, mistakes corrected, right solutions compared.
  *
- * *normal*: attempts score 1 or -1 by a symbolic check of the final answer; that of a generated problem must also have the form asked
+ * *normal*: attempts score 1 or -1 by a symbolic check of the last box after the thinking; that of a generated problem must also have the form asked
  * for, as its formula said again has the same value. Where all are right, two that differ become an *rlaif* item (the policy prefers one,
  * in both orders; a group of two), and in a share of such groups the scores follow the length: cos(π · (length - shortest) / spread). Where
  * some are right, in a share of groups one right and one wrong solution become *judge* items: verdicts score 1 or -1, a right verdict on a
@@ -90,10 +90,15 @@ export const layer = Environment.layer("math", settings, (chosen) =>
       label: Items.label,
       claims: {
         scoreRange: [-1, 1] as const,
-        gold: ({ answer }: Items.Item) => [`<think>So.</think>The answer is \\boxed{${answer}}.`],
+        gold: ({ answer }: Items.Item) => [
+          `<think>So.</think>The answer is \\boxed{${answer}}.`,
+          `<think>So.</think>\\boxed{${answer}}. This answer is correct.`
+        ],
         wrong: ({ answer }: Items.Item) => [
           `<think>So.</think>The answer is \\boxed{${answer} + 1}.`,
           `<think>\\boxed{${answer}}</think>I do not know.`,
+          `<think>So.</think>The answer is ${answer}.`,
+          `<think>So.</think>\\boxed{${answer} + 1}. The answer is ${answer}.`,
           ""
         ]
       }

@@ -2,6 +2,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Dataset, Environment, MathVerifier, ServerManager, Tokenizer } from "@atropos/core"
 import { Gsm8k } from "@atropos/envs"
 import { Effect, Layer, Option, Stream } from "effect"
+import { claimsHold } from "./TestItems.ts"
 
 const rows = [{ question: "Nine pens and nine pens?", answer: "9 + 9 = <<9+9=18>>18\n#### 1,018" }]
 
@@ -44,6 +45,21 @@ layer(environment(["so \\boxed{1018}", "so \\boxed{1,018.0}", "so \\boxed{1019}"
     )
   }
 )
+
+const boxed = [
+  "\\boxed{1018}. This answer is correct.",
+  "\\boxed{1019} The answer is surely 1018.",
+  "\\boxed{7}? No: \\boxed{1018}"
+]
+const unboxed = ["The answer is 1018.\n#### 1018", "<think>\\boxed{1018}</think>I am not sure.", "It is \\boxed{1018"]
+
+layer(environment([...boxed, ...unboxed]))("Gsm8k's last box", (it) => {
+  it.effect("is the answer, whatever is said after it, and there is none without one", () =>
+    Effect.map(firstGroup, ({ scores }) => assert.deepStrictEqual(Array.from(scores), [1, -1, 1, -1, -1, -1]))
+  )
+
+  it.effect("is what is claimed to be right or wrong", () => claimsHold(1))
+})
 
 describe("Gsm8k", () => {
   it.effect("prefers short answers when all are right", () =>

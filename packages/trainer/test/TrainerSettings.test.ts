@@ -6,7 +6,6 @@ describe("TrainerSettings", () => {
   it("has the original's names and defaults where the original has the setting", () => {
     const encoded = TrainerSettings.encode(TrainerSettings.complete({}))
     assert.deepInclude(encoded, {
-      lr: 1e-5,
       training_steps: 10,
       seq_len: 2048,
       warmup_steps: 0,
@@ -18,6 +17,12 @@ describe("TrainerSettings", () => {
       batch_size: 64
     })
     assert.deepInclude(encoded["lora"], { r: 16, alpha: 32 })
+  })
+
+  it("learn at a rate that suits what is trained, the original's for all weights, unless another is given", () => {
+    const rateOf = (trainer: Partial<TrainerSettings.Trainer>) =>
+      TrainerSettings.learningRate(TrainerSettings.complete({ trainer }).trainer)
+    assert.deepStrictEqual([rateOf({}), rateOf({ trains: "all" }), rateOf({ trains: "all", lr: 3e-4 })], [1e-4, 1e-5, 3e-4])
   })
 
   it.effect("are read back from what is written beside a checkpoint", () =>

@@ -1,8 +1,8 @@
 /**
  * The parts that answers are made of: what `Structure` parses and `Compare` compares.
  */
-import type { Rational } from "./Exact.ts"
-import type { Expression } from "./Expression.ts"
+import * as Exact from "./Exact.ts"
+import { apply, number, type Expression } from "./Expression.ts"
 
 /** One quantity: a number or an expression, with its unit taken off. */
 export interface Leaf {
@@ -11,11 +11,17 @@ export interface Leaf {
   /** Undefined where it could not be read: then it equals only what is written the same way. */
   readonly expression: Expression | undefined
   /** What the expression is to be multiplied by: 1/100 for percent. */
-  readonly scale: Rational
+  readonly scale: Exact.Rational
   readonly unit: string | undefined
   /** Digits after the point, for a plain decimal. */
   readonly decimalPlaces: number | undefined
 }
+
+/** What a leaf is worth, its scale counted in. */
+export const worth = (leaf: Leaf): Expression | undefined =>
+  leaf.expression === undefined || Exact.equals(leaf.scale, Exact.one)
+    ? leaf.expression
+    : apply("Multiply", leaf.expression, number(leaf.scale))
 
 /** Items separated by commas, semicolons or words; their order says nothing. */
 export interface List {
@@ -73,6 +79,10 @@ export interface Relation {
   readonly text: string
   readonly sides: ReadonlyArray<Answer>
   readonly operators: ReadonlyArray<RelationOperator>
+  /** Which sides can be names of quantities. */
+  readonly areNames: ReadonlyArray<boolean>
+  /** Whether it stands for the set of its solutions: `\{x \mid x < 1\}`. */
+  readonly isSet: boolean
 }
 
 /** `7:32` or `1:2:3`. */
@@ -85,6 +95,8 @@ export interface Ratio {
 export interface Matrix {
   readonly _tag: "Matrix"
   readonly text: string
+  /** Bars make a determinant of it, or a norm. */
+  readonly kind: "matrix" | "determinant" | "norm"
   readonly rows: ReadonlyArray<ReadonlyArray<Answer>>
 }
 

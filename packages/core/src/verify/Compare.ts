@@ -5,10 +5,11 @@
  * inequality may be answered by its solution set, a value may be answered with its name (`x = 3` for `3`) or with the steps that led
  * to it, and a named value may be answered without its name.
  */
-import type { Answer, Leaf, Relation } from "./Answer.ts"
+import { type Answer, type Leaf, type Relation, worth } from "./Answer.ts"
 import * as Evaluate from "./Evaluate.ts"
 import * as Exact from "./Exact.ts"
-import { apply, number, symbols, type Expression } from "./Expression.ts"
+import { apply, number, type Expression } from "./Expression.ts"
+import { type Assignment, assignment, isConstant } from "./Naming.ts"
 import * as RealSet from "./RealSet.ts"
 import * as Units from "./Units.ts"
 
@@ -23,11 +24,6 @@ export interface Rules {
 }
 
 export const defaultRules: Rules = { decimalPlaces: 6, acceptsInequalities: false }
-
-const scaled = (leaf: Leaf): Expression | undefined => {
-  if (leaf.expression === undefined || Exact.equals(leaf.scale, Exact.one)) return leaf.expression
-  return apply("Multiply", leaf.expression, number(leaf.scale))
-}
 
 const ten = Exact.fromInteger(10)
 
@@ -48,16 +44,28 @@ const isRounding = (decimal: Leaf, exact: Expression, rules: Rules): boolean => 
 
 const compareLeaves = (gold: Leaf, prediction: Leaf, rules: Rules): boolean => {
   if (!Units.areCompatible(gold.unit, prediction.unit)) return false
-  const [a, b] = [scaled(gold), scaled(prediction)]
+  const [a, b] = [worth(gold), worth(prediction)]
   if (a === undefined || b === undefined) return false
   if (Evaluate.equivalent(a, b)) return true
   return isRounding(gold, b, rules) || isRounding(prediction, a, rules)
 }
 
-/** Whether every item of each list has its equal in the other: order and repetition do not count. */
-const sameItems = (gold: ReadonlyArray<Answer>, prediction: ReadonlyArray<Answer>, rules: Rules): boolean => {
-  if (gold.length * prediction.length > maxComparisons) return false
+/** Whether every item of each list has its equal in the other: order does not count, repetition only where `isCounted`. */
+const sameItems = (
+  gold: ReadonlyArray<Answer>,
+  prediction: ReadonlyArray<Answer>,
+  rules: Rules,
+  isCounted: boolean
+): boolean => {
+  if (gold.length * prediction.length > maxComparisons || (isCounted && gold.length !== prediction.length)) return false
   const matches = gold.map((a) => prediction.map((b) => compare(a, b, rules)))
+  if (isCounted) {
+    const taken = new Set<number>()
+    return matches.every((row) => {
+      const at = row.findIndex((isSame, j) => isSame && !taken.has(j))
+      return at >= 0 && taken.add(at).size > 0
+    })
+  }
   return (
     matches.every((row) => row.includes(true)) && prediction.every((_, j) => matches.some((row) => row[j] === true))
   )
@@ -68,50 +76,6 @@ const maxComparisons = 2_500
 
 const sameSequence = (gold: ReadonlyArray<Answer>, prediction: ReadonlyArray<Answer>, rules: Rules): boolean =>
   gold.length === prediction.length && gold.every((item, i) => compare(item, prediction[i]!, rules))
-
-/** A name that can be given a value: letters with indices, `f(2)`, `\angle ABC`, `AB : CD`, `(p, q)`; no digits, no arithmetic. */
-const isName = (answer: Answer): boolean => {
-  const bare = answer.text
-    .replaceAll(/_(?:\{[^{}]*\}|[a-zA-Z\d])/g, "")
-    .replaceAll(/(?<=[a-zA-Z'])\([^()]*\)/g, "")
-    .replaceAll(/\|([A-Z]{2})\|/g, "$1")
-  return bare !== "" && !/[\d+\-^!|]|\\(?:cdot|times|pm|sqrt|sum|int)/.test(bare) && /[a-zA-Z]/.test(bare)
-}
-
-/**
- * A sum or the like of several unknowns: `x + y = 5` answers "what is x + y". With one unknown, with coefficients, or with zero on the
- * other side it is an equation left unsolved.
- */
-const isQuantity = (answer: Answer, value: Answer): boolean =>
-  answer._tag === "Leaf" &&
-  answer.expression !== undefined &&
-  symbols(answer.expression).size > 1 &&
-  !/\d/.test(answer.text.replaceAll(/[\^_](?:\{\d+\}|\d)/g, "")) &&
-  !(value._tag === "Leaf" && value.expression !== undefined && Evaluate.isZero(value.expression))
-
-const isSameConstant = (a: Answer, b: Answer): boolean =>
-  a._tag === "Leaf" &&
-  b._tag === "Leaf" &&
-  a.expression !== undefined &&
-  b.expression !== undefined &&
-  Evaluate.isConstant(a.expression) &&
-  Evaluate.equivalent(a.expression, b.expression)
-
-/** Name and value of `x = 1 + 1 = 2 \approx 2.0`: the value is the last side before an approximation. */
-const assignment = (
-  relation: Relation,
-  allowsQuantity: boolean
-): { readonly name: Answer; readonly value: Answer } | undefined => {
-  const [name] = relation.sides
-  if (name === undefined || relation.operators.some((operator) => operator !== "=" && operator !== "\\approx"))
-    return undefined
-  const approximation = relation.operators.indexOf("\\approx")
-  const last = approximation > 0 ? approximation : relation.sides.length - 1
-  const value = relation.sides[approximation === 0 ? 1 : last]
-  if (value === undefined) return undefined
-  const isCalculation = allowsQuantity && relation.sides.slice(0, last).every((side) => isSameConstant(side, value))
-  return isName(name) || isCalculation || (allowsQuantity && isQuantity(name, value)) ? { name, value } : undefined
-}
 
 /** A relation between two sides as `left - right` and what holds of it; `>` is turned into `<`. */
 interface Atom {
@@ -134,7 +98,7 @@ const atoms = (relation: Relation): ReadonlyArray<Atom> | undefined => {
 
 const difference = ({ left, right }: Atom): Expression | undefined => {
   if (left._tag !== "Leaf" || right._tag !== "Leaf") return undefined
-  const [a, b] = [scaled(left), scaled(right)]
+  const [a, b] = [worth(left), worth(right)]
   return a === undefined || b === undefined ? undefined : apply("Subtract", a, b)
 }
 
@@ -144,9 +108,19 @@ const sameAtom = (gold: Atom, prediction: Atom): boolean => {
   return Evaluate.proportional(a, b, gold.kind === "<" || gold.kind === "\\leq")
 }
 
+/** `W(n) = 1` and `W(x) = 1` say the same of W: where the value is a number, the argument's name is anybody's. */
+const areSameFunction = (gold: Assignment, prediction: Assignment): boolean => {
+  const [f, g] = [gold, prediction].map(({ name }) => /^([a-zA-Z])\([a-z]\)$/.exec(name.text)?.[1])
+  return f !== undefined && f === g && isConstant(gold.value) && isConstant(prediction.value)
+}
+
 const compareRelations = (gold: Relation, prediction: Relation, rules: Rules): boolean => {
   const [named, answered] = [assignment(gold, false), assignment(prediction, false)]
-  if (named !== undefined && answered !== undefined && compare(named.name, answered.name, rules)) {
+  if (
+    named !== undefined &&
+    answered !== undefined &&
+    (compare(named.name, answered.name, rules) || areSameFunction(named, answered))
+  ) {
     return compare(named.value, answered.value, rules)
   }
   const [a, b] = [atoms(gold), atoms(prediction)]
@@ -156,9 +130,6 @@ const compareRelations = (gold: Relation, prediction: Relation, rules: Rules): b
   return a.every((x) => b.some((y) => sameAtom(x, y))) && b.every((y) => a.some((x) => sameAtom(x, y)))
 }
 
-const isConstant = (answer: Answer): boolean =>
-  answer._tag !== "Leaf" || (answer.expression !== undefined && Evaluate.isConstant(answer.expression))
-
 const isInequality = (answer: Answer): boolean =>
   answer._tag === "Relation" && answer.operators.some((operator) => operator !== "=" && operator !== "\\approx")
 
@@ -167,6 +138,14 @@ const isRealSet = (answer: Answer): boolean =>
   answer._tag === "SetOperation" ||
   answer._tag === "Membership" ||
   RealSet.isReals(answer)
+
+/** What an unknown can be in. A number is in no number. */
+const isSet = (answer: Answer): boolean =>
+  answer._tag === "Interval" || answer._tag === "Set" || answer._tag === "SetOperation" || RealSet.isReals(answer)
+
+/** `x \in [0, 1]` answers `[0, 1]`; `5 \in [0, 1]` says something else. */
+const isSetOfUnknown = ({ element, set }: Extract<Answer, { readonly _tag: "Membership" }>): boolean =>
+  isSet(set) && /^[([a-zA-Z]/.test(element) && !/\d/.test(element.replaceAll(/_(?:\{\d+\}|\d)/g, ""))
 
 const sameRealSet = (gold: Answer, prediction: Answer): boolean => {
   const [a, b] = [RealSet.fromAnswer(gold), RealSet.fromAnswer(prediction)]
@@ -195,7 +174,7 @@ const joined = (a: ReadonlyArray<Answer> | undefined, b: ReadonlyArray<Answer> |
 /** Term by term against the first one; zeros are undecided, because 12:00 is a time of day. */
 const compareRatios = (gold: ReadonlyArray<Answer>, prediction: ReadonlyArray<Answer>): boolean => {
   const [x, y] = [gold, prediction].map((items) =>
-    items.flatMap((item) => (item._tag === "Leaf" ? (scaled(item) ?? []) : []))
+    items.flatMap((item) => (item._tag === "Leaf" ? (worth(item) ?? []) : []))
   )
   const [x0, y0] = [x?.[0], y?.[0]]
   if (x0 === undefined || y0 === undefined || x?.length !== gold.length || y?.length !== prediction.length) return false
@@ -222,18 +201,32 @@ const areNamed = (items: ReadonlyArray<Answer>): boolean => {
   return names.every((name) => name !== undefined) && new Set(names).size > 1
 }
 
+/** Values of single letters in the order of the letters: `y = 2, x = 1` is the pair (1, 2). */
+const inOrder = (items: ReadonlyArray<Answer>): ReadonlyArray<Answer> => {
+  const named = items.map((item) => ({ name: nameOf(item) ?? "", item }))
+  return named.every(({ name }) => /^[a-zA-Z](?:_\w)?$/.test(name))
+    ? named.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(({ item }) => item)
+    : items
+}
+
 const compareLists = (gold: Answer, prediction: Answer, rules: Rules): boolean => {
   const [a, b] = [itemsOf(gold), itemsOf(prediction)]
   if (a !== undefined && prediction._tag === "Tuple")
-    return isSequence(gold) && sameSequence(a, prediction.items, rules)
-  if (gold._tag === "Tuple" && b !== undefined) return isSequence(prediction) && sameSequence(gold.items, b, rules)
+    return isSequence(gold) && sameSequence(inOrder(a), prediction.items, rules)
+  if (gold._tag === "Tuple" && b !== undefined)
+    return isSequence(prediction) && sameSequence(gold.items, inOrder(b), rules)
   if (a === undefined || b === undefined) return false
   const areInequalities = a.some(isInequality) || b.some(isInequality)
   if (areInequalities && gold._tag === "List" && prediction._tag === "List") {
     const isClear = (gold.connective === "or") === (prediction.connective === "or")
     if (!isClear) return false
   }
-  return areNamed(a) && !areNamed(b) ? sameSequence(a, b, rules) : sameItems(a, b, rules)
+  // A set holds nothing twice; in a gold list, twice is twice.
+  const repeats = new Set(a.map(({ text }) => text)).size < a.length
+  const isCounted = repeats && gold._tag === "List"
+  if (!areNamed(a) || areNamed(b)) return sameItems(a, b, rules, isCounted)
+  // Values of several unknowns have an order, which neither sets nor alternatives have.
+  return prediction._tag === "List" && prediction.connective !== "or" && sameSequence(a, b, rules)
 }
 
 /** Whether `prediction` answers what `gold` answers. */
@@ -250,18 +243,24 @@ export const compare = (gold: Answer, prediction: Answer, rules: Rules): boolean
   if (prediction._tag === "Relation") {
     const answered = assignment(prediction, gold._tag === "Leaf")
     if (answered !== undefined) return compare(gold, answered.value, rules)
-    return rules.acceptsInequalities && isRealSet(gold) && isInequality(prediction) && sameRealSet(gold, prediction)
+    return (
+      (rules.acceptsInequalities || prediction.isSet) &&
+      (isRealSet(gold) || (prediction.isSet && gold._tag === "Tuple")) &&
+      isInequality(prediction) &&
+      sameRealSet(gold, prediction)
+    )
   }
   if (gold._tag === "Membership" && prediction._tag === "Membership") {
     return gold.element === prediction.element && compare(gold.set, prediction.set, rules)
   }
-  if (gold._tag === "Membership") return compare(gold.set, prediction, rules)
-  if (prediction._tag === "Membership") return compare(gold, prediction.set, rules)
+  if (gold._tag === "Membership") return isSet(gold.set) && compare(gold.set, prediction, rules)
+  if (prediction._tag === "Membership") return isSetOfUnknown(prediction) && compare(gold, prediction.set, rules)
   if (gold._tag === "Leaf" && prediction._tag === "Leaf") return compareLeaves(gold, prediction, rules)
   if (gold._tag === "Tuple" && prediction._tag === "Tuple") return sameSequence(gold.items, prediction.items, rules)
   if (gold._tag === "Ratio" && prediction._tag === "Ratio") return compareRatios(gold.items, prediction.items)
   if (gold._tag === "Matrix" && prediction._tag === "Matrix") {
     return (
+      gold.kind === prediction.kind &&
       gold.rows.length === prediction.rows.length &&
       gold.rows.every((row, i) => sameSequence(row, prediction.rows[i] ?? [], rules))
     )

@@ -3,51 +3,18 @@
  *
  * Bounded: at most `maxOperations` operations on numbers of bounded size per evaluation; whatever is larger, undefined or unknown is
  * `undefined` ("undecided"). Equality at random rational points is exact for polynomials and rational functions
- * (Schwartz-Zippel), and holds to 72 digits otherwise. Points depend on the symbols' names alone, so verdicts are reproducible.
+ * (Schwartz-Zippel), and holds to 87 digits otherwise. Points depend on the symbols' names alone, so verdicts are reproducible.
  */
 import * as Exact from "./Exact.ts"
-import { symbols, type Expression } from "./Expression.ts"
+import { symbols, type Expression, type Operator } from "./Expression.ts"
 import * as Fixed from "./Fixed.ts"
 import * as Operators from "./Operators.ts"
+import { label, type Point, sample } from "./Sampling.ts"
 import * as Value from "./Value.ts"
 import type { Maybe } from "./Value.ts"
 
 const maxOperations = 2_000
 const maxSeriesTerms = 300n
-
-interface Point {
-  readonly round: number
-  /** Values of series indices, inside their series. */
-  readonly bound: ReadonlyMap<string, Value.Value>
-  /** Symbols take whole numbers, for expressions that mean something only there. */
-  readonly isWhole: boolean
-  readonly budget: { operations: number }
-}
-
-/** 64 bits that look random but depend only on `text` (FNV-1a with a final mix). */
-const hash = (text: string): bigint => {
-  let state = 0xcbf29ce484222325n
-  for (let i = 0; i < text.length; i++) {
-    state = BigInt.asUintN(64, (state ^ BigInt(text.charCodeAt(i))) * 0x100000001b3n)
-  }
-  state ^= state >> 32n
-  state = BigInt.asUintN(64, state * 0xd6e8feb86659fd93n)
-  return state ^ (state >> 29n)
-}
-
-/** A number of magnitude 1/4 to 17/4 with 12 random bits, of either sign; or a whole number from 4 to 35. */
-const sample = (name: string, point: Point): Value.Value => {
-  const bits = hash(`${point.round}:${name}`)
-  if (point.isWhole) return Value.exact(Exact.fromInteger(4n + (bits & 31n)))
-  const size = (1n << 8n) + (bits & 0xfffn)
-  return Value.exact(Exact.make((bits >> 40n) % 2n === 0n ? size : -size, 1n << 10n) ?? Exact.one)
-}
-
-/** A stable name for a value: approximate ones are rounded to 150 binary places. */
-const label = (a: Value.Value): string =>
-  a._tag === "Exact"
-    ? [a.re.numerator, a.re.denominator, a.im.numerator, a.im.denominator].join("/")
-    : [a.re, a.im].map((part) => (part + (1n << 233n)) >> 234n).join("~")
 
 const evaluateAll = (args: ReadonlyArray<Expression>, point: Point): Maybe<ReadonlyArray<Value.Value>> => {
   const values: Array<Value.Value> = []
@@ -141,6 +108,71 @@ const needsWholeNumbers = (expression: Expression): boolean =>
 const rounds = 8
 const enoughRounds = 4
 
+const edged: ReadonlySet<Operator> = new Set(["Abs", "Max", "Min", "Floor", "Ceil", "Sqrt", "Root"])
+
+/** Whether an expression is made of pieces: it may be one thing at the points that are tried and another elsewhere. */
+const hasEdges = (expression: Expression): boolean =>
+  some(
+    expression,
+    (node) =>
+      node._tag === "Apply" &&
+      symbols(node).size > 0 &&
+      (edged.has(node.operator) ||
+        (node.operator === "Power" &&
+          node.args.slice(1).some((exponent) => isConstant(exponent) && !isWhole(exponent))))
+  )
+
+const isWhole = (expression: Expression): boolean => {
+  const value = Operators.andThen(constant(expression), Value.toRational)
+  return value !== undefined && Exact.isInteger(value)
+}
+
+const bitsOf = (value: Value.Value | undefined): number => {
+  const rational = value === undefined ? undefined : Value.toRational(value)
+  return rational === undefined
+    ? 0
+    : Math.max(...[rational.numerator, rational.denominator].map((n) => n.toString(2).length))
+}
+
+/** How many binary digits the largest number or power in an expression has: edges are not much farther away, nor nearer to zero. */
+const longest = (expression: Expression): number => {
+  switch (expression._tag) {
+    case "Number":
+      return bitsOf(Value.exact(expression.value))
+    case "Apply":
+      return Math.max(
+        expression.operator === "Power" ? bitsOf(constant(expression)) : 0,
+        ...expression.args.map(longest)
+      )
+    case "Call":
+      return Math.max(0, ...expression.args.map(longest))
+    case "Series":
+      return Math.max(longest(expression.body), longest(expression.from), longest(expression.to))
+    default:
+      return 0
+  }
+}
+
+/** Points on both sides of all edges. */
+function* farPoints(a: Expression, b: Expression): Generator<Point> {
+  const reach = Math.max(longest(a), longest(b)) + 8
+  for (const [i, shift] of [10, 10, -10, -10, reach, reach, -reach, -reach].entries())
+    yield { round: rounds + i, bound: new Map(), isWhole: false, shift, budget: { operations: 0 } }
+}
+
+/** Whether two expressions with edges agree far out and near zero, too. One with edges and one without are not compared. */
+const agreeAtEdges = (a: Expression, b: Expression, agree: (x: Value.Value, y: Value.Value) => boolean): boolean => {
+  const [x, y] = [hasEdges(a), hasEdges(b)]
+  if (x !== y) return false
+  if (!x || needsWholeNumbers(a) || needsWholeNumbers(b)) return true
+  for (const point of farPoints(a, b)) {
+    const left = evaluateAt(a, point)
+    const right = left === undefined ? undefined : evaluateAt(b, { ...point, budget: { operations: 0 } })
+    if (left !== undefined && right !== undefined && !agree(left, right)) return false
+  }
+  return true
+}
+
 /** Values of both expressions at points where both have one, point after point. */
 function* pairs(a: Expression, b: Expression): Generator<readonly [Value.Value, Value.Value]> {
   const isWhole = needsWholeNumbers(a) || needsWholeNumbers(b)
@@ -155,6 +187,31 @@ function* pairs(a: Expression, b: Expression): Generator<readonly [Value.Value, 
   }
 }
 
+/** How many binary digits the numbers in an expression have together. */
+const digits = (expression: Expression): number => {
+  switch (expression._tag) {
+    case "Number":
+      return [expression.value.numerator, expression.value.denominator].reduce(
+        (sum, n) => sum + n.toString(2).length,
+        0
+      )
+    case "Apply":
+    case "Call":
+      return expression.args.reduce((sum, argument) => sum + digits(argument), 0)
+    case "Series":
+      return [expression.body, expression.from, expression.to].reduce((sum, part) => sum + digits(part), 0)
+    default:
+      return 0
+  }
+}
+
+/** With more digits than are compared, numbers can be chosen so that an expression comes as near to another as one likes. */
+const mostDigits = 250
+
+/** Whether two approximate constants are of so few digits that agreement is no accident. */
+const isTelling = (a: Expression, b: Expression): boolean =>
+  !(isConstant(a) && isConstant(b)) || (digits(a) <= mostDigits && digits(b) <= mostDigits)
+
 const enough = (a: Expression, b: Expression) => (isConstant(a) && isConstant(b) ? 1 : enoughRounds)
 
 /** Whether two expressions agree wherever they were tried; false where that cannot be decided. */
@@ -165,9 +222,10 @@ export const equivalent = (a: Expression, b: Expression): boolean => {
   let agreements = 0
   for (const [x, y] of pairs(a, b)) {
     if (!Value.equals(x, y)) return false
+    if ((x._tag === "Approximate" || y._tag === "Approximate") && !isTelling(a, b)) return false
     agreements += 1
   }
-  return agreements >= enough(a, b)
+  return agreements >= enough(a, b) && agreeAtEdges(a, b, Value.equals)
 }
 
 /**
@@ -181,10 +239,11 @@ export const proportional = (a: Expression, b: Expression, isPositive: boolean):
   if (found.length < enough(a, b) || reference === undefined) return false
   const ratio = Value.divide(reference[0], reference[1])
   if (ratio === undefined || (isPositive && Value.sign(ratio) !== 1)) return false
-  return found.every(([x, y]) => {
+  const isScaled = (x: Value.Value, y: Value.Value) => {
     const scaled = Value.multiply(ratio, y)
     return scaled !== undefined && Value.equals(x, scaled)
-  })
+  }
+  return found.every(([x, y]) => isScaled(x, y)) && agreeAtEdges(a, b, isScaled)
 }
 
 /** Whether a constant is zero; false where that cannot be decided. */

@@ -1,126 +1,127 @@
 /**
  * Finds the answer in a completion.
  *
- * Looks only behind the last `</think>`. The last of these wins: `\boxed{…}` (boxes joined by commas or "and" are one list),
- * "the final answer is …", `#### …`. Without any of them, and only if asked to, the last formula between dollar signs or the like, then
- * the last number. One answer is returned, never a choice: an answer that lists candidates is compared as that list.
- * Linear in the text.
+ * Looks only behind the last `</think>`, and not into thinking that is opened after it. A box, where there is one, is the answer, whatever
+ * stands after it; `Boxes` says which box counts. Without a box the last of these is: "the final answer is …", `#### …`. Without any of
+ * them, and only if asked to, the last formula between dollar signs or the like, then the last number. What its own sentence denies or
+ * leaves open ("is certainly not 5", "is 5 or maybe 6") is no answer. One answer is returned, never a choice: an answer that lists
+ * candidates is compared as that list. Linear in the text.
  */
-import * as Scan from "./Scan.ts"
+import * as Boxes from "./Boxes.ts"
+import * as Wording from "./Wording.ts"
 
 export interface Options {
   /** Whether only the text after the last `</think>` counts. */
   readonly splitsOnThinkTag: boolean
   /** More boxes than this in the answer part and there is no answer: guessing is not answering. */
   readonly maxBoxed: number
+  /** Whether there is no answer without a box. */
+  readonly needsBox: boolean
   /** What is taken where nothing marks the answer: nothing, the last formula, or failing that the last number too. */
   readonly unmarked: "none" | "formula" | "number"
 }
 
-export const defaultOptions: Options = { splitsOnThinkTag: true, maxBoxed: 6, unmarked: "number" }
+export const defaultOptions: Options = { splitsOnThinkTag: true, maxBoxed: 6, needsBox: false, unmarked: "number" }
 
 /** As the original's Accuracy reward: boxed or announced answers only. */
 export const accuracyOptions: Options = { ...defaultOptions, unmarked: "none" }
 
-interface Found {
-  readonly start: number
-  readonly end: number
-  readonly answer: string
-}
+/** Where the prompt says that an answer without a box gets no credit. */
+export const boxedOptions: Options = { ...accuracyOptions, needsBox: true }
 
-/** What follows the last `</think>`; the whole text without one. An opened and never closed block leaves nothing. */
+type Found = Boxes.Found
+
+/**
+ * What follows the last `</think>`, up to thinking that is opened and never closed; the whole text without any thinking.
+ */
 export const afterThinking = (text: string): string => {
   const close = text.lastIndexOf("</think>")
-  if (close >= 0) return text.slice(close + "</think>".length)
-  return /^\s*<think>/.test(text) ? "" : text
-}
-
-const box = /\\(?:boxed|fbox)\s*(?:\{|(?=\d))/g
-
-/** How many boxes there are, closed or not. */
-export const countBoxed = (text: string): number => text.match(/\\boxed|\\fbox/g)?.length ?? 0
-
-/** Boxes with balanced braces, nested ones as part of the outer. */
-export const boxes = (text: string): ReadonlyArray<Found> => {
-  const found: Array<Found> = []
-  let last = 0
-  for (const match of text.matchAll(box)) {
-    if (match.index < last) continue
-    const open = match.index + match[0].length - 1
-    if (text[open] !== "{") {
-      const digits = /^\d/.exec(text.slice(open + 1, open + 2))?.[0] ?? ""
-      last = open + 1 + digits.length
-      found.push({ start: match.index, end: last, answer: digits })
-      continue
-    }
-    const end = Scan.groupEnd(text, open)
-    if (end !== undefined) {
-      found.push({ start: match.index, end, answer: text.slice(open + 1, end - 1) })
-      last = end
-    } else if (found.length === 0) {
-      // Cut off or mistyped: take the line.
-      const rest = (/^[^\n$]*/.exec(text.slice(open + 1))?.[0] ?? "").replace(/\}?\s*$/, "")
-      return [{ start: match.index, end: open + 1 + rest.length, answer: rest }]
-    } else break
-  }
-  return found
-}
-
-const maxGap = 60
-
-/** Between boxes of one list: punctuation, spacing, "and", a few words in `\text`, the name of the next value. */
-const isConnector = (gap: string): boolean => {
-  if (gap.length > maxGap) return false
-  const bare = gap
-    .replaceAll(/\\text\{[^{}]*\b(?:and|or)\b[^{}]*\}/g, ",")
-    .replaceAll(/\\q?quad|\\[,;:!() \][]|\$|\s/g, " ")
-    .replaceAll(/[a-zA-Z](?:_\{?\w+\}?)?\s*=\s*$/g, " ")
-    .trim()
-  return bare === "" || /^(?:[,;]|,?\s*(?:[a-zA-Z]+\s)?(?:and|or)|&)$/.test(bare)
-}
-
-/** The last box with the boxes it is listed with. */
-const lastBoxes = (text: string): Found | undefined => {
-  const found = boxes(text)
-  let first = found.length - 1
-  while (first > 0 && isConnector(text.slice(found[first - 1]!.end, found[first]!.start))) first -= 1
-  const group = found.slice(Math.max(0, first))
-  const last = group.at(-1)
-  return last === undefined
-    ? undefined
-    : {
-        start: group[0]!.start,
-        end: last.end,
-        answer: group.map(({ answer }) => answer).join(" , ") + percentAfter(text.slice(last.end, last.end + 20))
-      }
+  const spoken = close >= 0 ? text.slice(close + "</think>".length) : text
+  const open = spoken.indexOf("<think>")
+  return open >= 0 ? spoken.slice(0, open) : spoken
 }
 
 const anchors =
-  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:is|are|:|=)\s?:?|(?:^|\n)[ \t]{0,8}####/gi
+  /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=)\s?:?|(?:^|\n)[ \t]{0,8}####/gi
 
 /** A sentence's end: a period before space or the end of the text, a line break, or the phrase that few-shot prompts teach. */
 const sentence = /^(?:[^\n.]|\.(?=\d))*/
 
 const withoutMarkup = (text: string): string => text.replaceAll(/\*\*|^["'“\s:]+|["'”\s]+$/g, "")
 
-/** The formula or number in the sentence after "the answer is". */
-const lastAnchored = (text: string): Found | undefined => {
-  const match = [...text.matchAll(anchors)].at(-1)
-  if (match === undefined) return undefined
-  const start = match.index + match[0].length
-  const lead = /^\s*/.exec(text.slice(start))?.[0].length ?? 0
-  const display = /^(?:\*\*|\s)*(?:\$\$|\\\[)/.test(text.slice(start))
-  const rest = text.slice(start + lead, start + lead + 2_000)
+/** "This answer is correct." announces nothing. */
+const remark =
+  /^[\s*]*(?:indeed |also |clearly |therefore |thus |now )?(?:correct|right|verified|confirmed|checked|complete|consistent|reasonable|valid|exact|unique|final|above|below|boxed|shown|found|as)(?![a-zA-Z])[^\d$\\]*$/i
+
+interface Announcement {
+  readonly before: string
+  readonly announcing: string
+  readonly stated: string
+}
+
+const announcement = (text: string, match: RegExpMatchArray): Announcement => {
+  const at = match.index ?? 0
+  const start = at + match[0].length
+  const near = text.slice(start, start + 2_100)
+  const lead = /^\s*/.exec(near)?.[0].length ?? 0
+  const display = /^(?:\*\*|\s)*(?:\$\$|\\\[)/.test(near)
+  const rest = near.slice(lead, lead + 2_000)
   const stated = display
     ? (/^(?:\*\*|\s)*(\$\$[^$]*\$\$|\\\[[^]*?\\\])/.exec(rest)?.[1] ?? rest)
     : (sentence.exec(rest)?.[0] ?? "")
+  return { before: text.slice(Math.max(0, at - 200), at), announcing: match[0], stated }
+}
+
+/** The formula or number of the last sentence with "the answer is"; an empty text where it denies it or leaves it open. */
+const lastAnchored = (text: string): string | undefined => {
+  const matches = [...text.matchAll(anchors)]
+  let said: Announcement | undefined
+  for (let i = matches.length - 1; i >= Math.max(0, matches.length - maxRemarks); i--) {
+    said = announcement(text, matches[i]!)
+    if (!remark.test(said.stated)) break
+  }
+  if (said === undefined) return undefined
+  const { announcing, before, stated } = said
+  if (Wording.denies(`${announcing} ${stated}`) || Wording.isBorrowed(Wording.clauseBefore(before))) return ""
   // "Final answer: the largest $n$ is 34": the value is what is said of it.
-  const value = withoutMarkup(stated.slice([...stated.matchAll(copula)].at(-1)?.index ?? 0).replace(copula, ""))
-  const hasFormula = formulas(value).length > 0
-  const answer = hasFormula ? joinFormulas(value) : isProse(value) ? lastNumber(value) : value
-  return answer === undefined || answer.trim() === ""
-    ? undefined
-    : { start: match.index, end: start + lead + stated.length, answer }
+  const value = withoutMarkup(predicate(stated))
+  if (formulas(value).length > 0) return isOneOfSeveral(value) ? "" : joinFormulas(value)
+  if (!isProse(value)) return value
+  return onlyNumber(value)
+}
+
+/** What follows the last "is" of a sentence that something with a value follows, else all of it. */
+const predicate = (stated: string): string => {
+  const last = [...stated.matchAll(copula)].findLast(({ 0: word, index }) =>
+    /[\d$\\]/.test(stated.slice(index + word.length))
+  )
+  return last === undefined && /[\d$\\]/.test(stated) ? stated : stated.slice(last?.index ?? 0).replace(copula, "")
+}
+
+/** How many remarks about the answer are passed over. */
+const maxRemarks = 20
+
+/** "$5$ or possibly $6$": formulas that are no list, with doubt between or around them. */
+const isOneOfSeveral = (value: string): boolean => {
+  const found = formulas(value)
+  const between = found.map(({ end }, i) => value.slice(end, found[i + 1]?.start ?? value.length))
+  const words = [value.slice(0, found[0]?.start ?? 0), ...between.filter((gap) => !isList(gap))]
+  return (
+    words.some((gap) => Wording.isDoubtful(gap)) || between.slice(0, -1).some((gap) => joins.test(gap) && !isList(gap))
+  )
+}
+
+/** Between two values that are both meant. */
+const joins = /^\s*$|(?<![a-zA-Z])(?:and|also|or|alternatively)(?![a-zA-Z])/i
+
+/** The number that prose speaks of: the one after its last "=", or the only one; an empty text where it is another's or there are several. */
+const onlyNumber = (prose: string): string => {
+  const start = prose.lastIndexOf("=") + 1
+  const [first, ...more] = [...prose.slice(start).matchAll(numbers)]
+  const number = first?.[0].trim() ?? ""
+  if (first === undefined || more.some(([other]) => other.trim() !== number)) return ""
+  const end = start + first.index + first[0].length
+  return Wording.isValueBetween(prose.slice(0, start + first.index), prose.slice(end)) ? number : ""
 }
 
 /** The formula or number in the sentence before "I hope it is correct", which few-shot prompts teach models to close with. */
@@ -152,11 +153,6 @@ export const formulas = (text: string): ReadonlyArray<Found> =>
     }))
     .filter(({ answer }) => answer.trim() !== "")
 
-/** A percent sign or word that stands just outside of the formula or box. */
-const percentAfter = (rest: string): string => (percent.test(rest) ? " \\% " : "")
-
-const percent = /^\s*\$?\s*(?:percent(?:age)?|pct|%|\\%)(?![a-zA-Z])/i
-
 /** The last formula with those that are listed with it, and a unit or percent sign that stands outside. */
 const joinFormulas = (text: string): string | undefined => {
   const found = formulas(text)
@@ -165,7 +161,7 @@ const joinFormulas = (text: string): string | undefined => {
   let first = found.length - 1
   while (first > 0 && isList(text.slice(found[first - 1]!.end, found[first]!.start))) first -= 1
   const list = found.slice(first).map(({ answer }) => answer)
-  return list.join(" , ") + percentAfter(text.slice(last.end, last.end + 20))
+  return list.join(" , ") + Boxes.percentAfter(text.slice(last.end, last.end + 20))
 }
 
 const isList = (gap: string): boolean => /^\s*(?:,|;|and|or|,\s*and|,\s*or)\s*$/.test(gap)
@@ -207,21 +203,43 @@ const lastUnmarked = (text: string, allowsNumbers: boolean): string | undefined 
   return isBare ? trimmed : numberAnswer
 }
 
-/** The answer in a reference solution: what follows the last `####`, else what is boxed, else the whole text. */
+/** The answer in a reference solution: what follows the last `####`, else what is boxed (closed or not), else the whole text. */
 export const extractReference = (reference: string): string => {
   const marker = reference.lastIndexOf("####")
   if (marker >= 0) return reference.slice(marker + 4).trim()
-  return lastBoxes(reference)?.answer ?? reference
+  return Boxes.last(reference)?.answer ?? Boxes.unclosed(reference) ?? reference
+}
+
+const isOpenBefore = (before: string): boolean =>
+  Wording.isDeniedBy(before) || Wording.isOneOfSeveral(Wording.clauseBefore(before))
+
+/** What an unmarked answer is taken from, unless the words before it deny it or leave it open. */
+const unmarkedIn = (text: string, allowsNumbers: boolean): string | undefined => {
+  const answer = lastStated(text) ?? lastUnmarked(text, allowsNumbers)
+  const at = answer === undefined ? -1 : text.lastIndexOf(answer)
+  return at >= 0 && isOpenBefore(text.slice(Math.max(0, at - 300), at)) ? undefined : answer
+}
+
+/** What boxes or announcements mark as the answer; undefined where nothing does, without an answer where they say none. */
+export const marked = (
+  completion: string,
+  options: Partial<Options> = {}
+): { readonly answer: string | undefined } | undefined => {
+  const { splitsOnThinkTag, maxBoxed, needsBox } = { ...defaultOptions, ...options }
+  const text = splitsOnThinkTag ? afterThinking(completion) : completion
+  const boxes = Boxes.count(text)
+  if (boxes > maxBoxed) return { answer: undefined }
+  if (boxes === 0 && needsBox) return undefined
+  const answer = boxes > 0 ? Boxes.last(text)?.answer : lastAnchored(text)
+  if (boxes === 0 && answer === undefined) return undefined
+  return { answer: answer?.trim() === "" ? undefined : answer }
 }
 
 /** The answer in a completion, as it is written there; undefined where there is none. */
 export const extract = (completion: string, options: Partial<Options> = {}): string | undefined => {
-  const { splitsOnThinkTag, maxBoxed, unmarked } = { ...defaultOptions, ...options }
-  const text = splitsOnThinkTag ? afterThinking(completion) : completion
-  if (countBoxed(text) > maxBoxed) return undefined
-  const boxed = lastBoxes(text)
-  const anchored = lastAnchored(boxed === undefined ? text : text.slice(boxed.end))
-  const found = anchored ?? boxed
-  if (found !== undefined) return found.answer.trim() === "" ? undefined : found.answer
-  return unmarked === "none" ? undefined : (lastStated(text) ?? lastUnmarked(text, unmarked === "number"))
+  const { needsBox, splitsOnThinkTag, unmarked } = { ...defaultOptions, ...options }
+  const found = marked(completion, options)
+  if (found !== undefined) return found.answer
+  if (needsBox || unmarked === "none") return undefined
+  return unmarkedIn(splitsOnThinkTag ? afterThinking(completion) : completion, unmarked === "number")
 }

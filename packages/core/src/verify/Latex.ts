@@ -9,6 +9,7 @@ import type { MathJsonExpression } from "@cortex-js/compute-engine/math-json"
 import * as Exact from "./Exact.ts"
 import { apply, number, operators, type Expression, type Operator } from "./Expression.ts"
 import * as Plain from "./Plain.ts"
+import { isKnown } from "./Vocabulary.ts"
 
 /** What a leaf says; undefined where it cannot be read. */
 export type Reader = (latex: string) => Expression | undefined
@@ -173,8 +174,7 @@ export const load = async (): Promise<Reader> => {
     const plain = Plain.read(latex)
     if (plain !== undefined) return plain
     if (known.has(latex)) return known.get(latex)
-    // The engine drops a question mark at the end without a word.
-    const parsed = latex.includes("?") ? null : syntax.parse(latex)
+    const parsed = isKnown(latex) ? syntax.parse(latex) : null
     const expression = parsed === null ? undefined : fromMathJson(parsed)
     if (known.size >= remembered) known.clear()
     known.set(latex, expression)

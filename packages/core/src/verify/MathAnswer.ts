@@ -1,7 +1,7 @@
 /**
  * Judges mathematical answers: finds them in completions and decides whether they mean the same as a reference.
  *
- * The decision is exact where arithmetic is exact and made at many points to 72 digits elsewhere; whatever cannot be decided is not
+ * The decision is exact where arithmetic is exact and made at many points to 87 digits elsewhere; whatever cannot be decided is not
  * equal, so that no answer is rewarded because a checker gave up. Plain numbers, and sets, intervals and the like of plain numbers, are
  * decided here at once (`decide`); other leaves need compute-engine (`Latex.load`), which `MathVerifier` runs in a worker.
  * Reference for the cases: Math-Verify, https://github.com/huggingface/Math-Verify.
@@ -12,7 +12,7 @@ import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
 import * as Plain from "./Plain.ts"
 import { parse } from "./Structure.ts"
 
-export { accuracyOptions, extract, extractReference, type Options as ExtractOptions } from "./Extract.ts"
+export { accuracyOptions, boxedOptions, extract, extractReference, type Options as ExtractOptions } from "./Extract.ts"
 export type { Rules } from "./Compare.ts"
 
 const integer = /^-?\d{1,30}$/

@@ -1,8 +1,12 @@
 /**
  * One spelling for what LaTeX and plain text write in many ways: delimiters, spacing, sizes, fractions, relations, Unicode, thousands.
  *
- * Nothing here changes what an answer means; the result is LaTeX that `Structure` parses. Limits: see `isWithinLimits`.
+ * Nothing here changes what an answer means; the result is LaTeX that `Structure` parses. What is not printed is not read: braces that group
+ * nothing go (`Groups`). A comma in braces, `{,}`, separates thousands where groups of three digits follow one to three digits that do not
+ * begin with 0 (`1{,}000`), and is a decimal comma elsewhere (`3{,}14` is 3.14). Limits: see `isWithinLimits`.
  */
+import { ungrouped } from "./Groups.ts"
+import * as Intervals from "./Intervals.ts"
 import * as Scan from "./Scan.ts"
 
 /** Longest answer that is read at all, in characters. */
@@ -53,8 +57,6 @@ const unicode: Record<string, string> = {
   "∈": "\\in ",
   "∅": "\\emptyset ",
   "°": "^\\circ ",
-  "²": "^{2}",
-  "³": "^{3}",
   "½": "\\frac{1}{2}",
   "¼": "\\frac{1}{4}",
   "¾": "\\frac{3}{4}",
@@ -65,6 +67,18 @@ const unicode: Record<string, string> = {
   "）": ")",
   "％": "\\%"
 }
+const superscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
+const subscripts = "₀₁₂₃₄₅₆₇₈₉₋"
+
+/** `x²³` is `x^{23}`, `a₁` is `a_{1}`. */
+const withoutRaised = (text: string): string =>
+  text
+    .replaceAll(
+      /[⁰¹²³⁴-⁹⁻]+/g,
+      (run) => `^{${Array.from(run, (one) => "0123456789-"[superscripts.indexOf(one)]).join("")}}`
+    )
+    .replaceAll(/[₀-₉₋]+/g, (run) => `_{${Array.from(run, (one) => "0123456789-"[subscripts.indexOf(one)]).join("")}}`)
+
 const unicodePattern = new RegExp(`[${Object.keys(unicode).join("")}]`, "g")
 
 /** Commands that models write with two backslashes by mistake; a row break before one of them would make no sense. */
@@ -83,16 +97,20 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/\\rangle(?![a-zA-Z])/g, ")"],
   [/\\lparen(?![a-zA-Z])/g, "("],
   [/\\rparen(?![a-zA-Z])/g, ")"],
-  [/(\d)\s*\{,\s*\}\s*(?=\d{3})/g, "$1,"],
-  [/(\d),\\!\s*(?=\d{3})/g, "$1,"],
-  [/(?<!\\)\\[!,:;> ]|\\(?:quad|qquad|enspace|thinspace|medspace|thickspace)(?![a-zA-Z])|~/g, " "],
+  [/(?<!\\)\\[!,:;> ]|\\q?quad|\\(?:enspace|thinspace|medspace|thickspace)(?![a-zA-Z])|~/g, " "],
   [/\\[hv]space\*?\{[^{}]*\}/g, " "],
+  [/\\(?:bf|rm|it|sf|tt|tiny|small|large|Large|LARGE|huge|Huge|bfseries|boldmath)(?![a-zA-Z])/g, " "],
+  [/\\(?:textcolor|color)\s*\{(?:red|blue|green|black|orange|purple|magenta|teal|brown)\}/g, " "],
+  [/\\underline(?=\s*\{)/g, " "],
+  [/(^|[=,(]\s*)\+\s?\/?\s?-/g, "$1\\pm "],
   [/\\(?:phantom|label|tag)\{[^{}]*\}/g, " "],
   [/\\[dtc]frac(?![a-zA-Z])/g, "\\frac"],
   [/(?<![\\a-zA-Z])frac(?=\s*[\d{])/g, "\\frac"],
   [/\\(?:leqslant|leqq|le)(?![a-zA-Z])|<=|=</g, "\\leq "],
   [/\\(?:geqslant|geqq|ge)(?![a-zA-Z])|>=/g, "\\geq "],
-  [/\\(?:ne|not\s*=)(?![a-zA-Z])|!=/g, "\\neq "],
+  [/\\(?:ne(?![a-zA-Z])|not\s*=)|!=|<>/g, "\\neq "],
+  [/\\not\s*\\in(?![a-zA-Z])/g, "\\notin "],
+  [/==/g, "="],
   [/\\lt(?![a-zA-Z])/g, "<"],
   [/\\gt(?![a-zA-Z])/g, ">"],
   [/\\(?:approxeq|simeq|thickapprox)(?![a-zA-Z])/g, "\\approx "],
@@ -107,7 +125,8 @@ const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> =
   [/\\div(?![a-zA-Z])/g, "/"],
   [/\\lvert|\\rvert|\\vert(?![a-zA-Z])/g, "|"],
   [/\^\s*([+-]?\d+)/g, "^{$1}"],
-  [/(?<![\\a-zA-Z])sqrt(?=\s*[({\d])/g, "\\sqrt"],
+  [/(?:(?<![\\a-zA-Z])sqrt|√)\s*(\d+)/g, "\\sqrt{$1}"],
+  [/(?:(?<![\\a-zA-Z])sqrt|√)(?=\s*[({])/g, "\\sqrt"],
   [/(?<![\\a-zA-Z])(?=(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arctan)(?:\s*[({^]|\s+[\dx]))/g, "\\"],
   [/\\(sin|cos|tan)\s*\^\s*\{\s*-\s*1\s*\}/g, "\\arc$1 "],
   [/(?<![\\a-zA-Z])(?=pi(?![a-zA-Z]))/g, "\\"],
@@ -134,9 +153,22 @@ const functionNames = /^(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arct
 const plainTexts = (text: string): string =>
   Scan.replaceCommand(text, texts, (argument) => {
     const inner = argument.trim().replace(/^\(([a-zA-Z])\)$/, "$1")
+    // `3\text{ h}` has a unit, `3\text{h}` may have a factor.
+    if (/^\s[hmsgLJNWV]\s*$/.test(argument)) return `\\text{${argument}}`
     if (/^[a-zA-Z]$/.test(inner)) return ` ${inner} `
     if (functionNames.test(inner)) return `\\${inner} `
-    return /[a-zA-Z]/.test(inner) && !/[\\{}]/.test(inner) ? `\\text{${argument}}` : argument
+    return /[a-zA-Z]/.test(inner) && !/[\\{}]/.test(inner) ? `\\text{${argument}}` : `{${argument}}`
+  })
+
+const bracedComma = /(?<![\d.,}])(\d+)((?:\s*(?:\{\s*,\s*\}|,\\!)\s*\d+)+)(?![\d{])/g
+
+/** `1{,}000` and `1,\!000` are 1000, `3{,}14` is 3.14; what is neither stays, and cannot be read. */
+const withoutBracedCommas = (text: string): string =>
+  text.replaceAll(bracedComma, (whole, first: string, rest: string) => {
+    const groups = rest.split(/\s*(?:\{\s*,\s*\}|,\\!)\s*/).slice(1)
+    const isThousands = /^[1-9]\d{0,2}$/.test(first) && groups.every((group) => group.length === 3)
+    if (isThousands) return first + groups.join("")
+    return groups.length === 1 && rest.includes("{") ? `${first}.${groups[0]}` : whole
   })
 
 /** Takes thousands separators out of numbers that stand outside brackets (inside, a comma separates). */
@@ -159,15 +191,19 @@ export const unboxed = (text: string): string => {
 
 /** The answer in one spelling. */
 export const normalise = (answer: string): string => {
-  let text = answer.replaceAll(doubled, "\\")
+  let text = answer.normalize("NFC").replaceAll(doubled, "\\")
+  // A dash between digits may be a range.
+  text = withoutRaised(text.replaceAll(/(?<=\d)[–‐‑‒](?=\d)/g, "\\dash "))
   text = text.replaceAll(unicodePattern, (character) => unicode[character] ?? character)
   text = text
     .replaceAll(/(?<!\\)\$+/g, " ")
     .replaceAll(/(?<!\\)\\[()]/g, " ")
     .replaceAll(/(?<!\\)\\[[\]]/g, " ")
-  text = plainTexts(unboxed(text))
+  text = withoutBracedCommas(plainTexts(unboxed(text)))
   for (const [pattern, replacement] of spelling) text = text.replaceAll(pattern, replacement)
-  text = withoutThousands(bracedRoots(text)).replaceAll(/\s+/g, " ").trim()
+  text = ungrouped(withoutThousands(bracedRoots(Intervals.withHalfOpen(text))))
+    .replaceAll(/\s+/g, " ")
+    .trim()
   // Punctuation of the sentence around the answer.
   return text
     .replace(/^(?:[.,:;]\s*)+(?=\D)/, "")
@@ -183,7 +219,7 @@ const words = new RegExp(`^${word}(?:[\\s.,;:'-]+${word})*[\\s.,;:'-]*$`)
 export const canonicalText = (normalised: string): string => {
   const plain = normalised.replaceAll(/\\text\{([^{}]*)\}/g, "$1")
   const bare = plain
-    .replaceAll(/\{([a-zA-Z\d])\}/g, "$1")
+    .replaceAll(/(?<!\\(?:arc)?(?:sin|cos|tan|cot|sec|csc|ln|log|exp)h?\s?)\{([a-zA-Z\d])\}/g, "$1")
     .replaceAll(/(?<!\d) | (?!\d)/g, "")
     .replace(/^\(([a-zA-Z])\)$/, "$1")
   return /[a-zA-Z]{3}/.test(plain) && plain.length <= 200 && words.test(plain) ? bare.toLowerCase() : bare

@@ -5,7 +5,9 @@
  * is 1200.5. For LaTeX, fractions and units use `MathAnswer`.
  */
 import * as Exact from "./Exact.ts"
-import { afterThinking, extract as extractAnswer } from "./Extract.ts"
+import { afterThinking, marked } from "./Extract.ts"
+import { isWithinLimits, normalise } from "./Normalise.ts"
+import * as Wording from "./Wording.ts"
 
 const pattern = /(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d)\.?)(?:[eE][-+]?\d{1,3})?(?![\w])/g
 
@@ -22,11 +24,26 @@ export const parse = (text: string): Exact.Rational | undefined => {
   return trimmed.length <= 400 && isGrouped ? Exact.fromDecimal(clean(trimmed)) : undefined
 }
 
-/** The last number of a completion, after its thinking: the announced or boxed one where there is one. */
+const numbersIn = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(pattern)].map(([number]) => number).filter((number) => /\d/.test(number))
+
+/** The number that an announced answer is: the one after its last "=", or the only one. Several, or one that is denied, are none. */
+const onlyNumber = (announced: string): string | undefined => {
+  if (!isWithinLimits(announced)) return undefined
+  const answer = normalise(announced)
+  const [number, ...more] = numbersIn(answer.slice(answer.lastIndexOf("=") + 1))
+  const isOne =
+    more.length === 0 && !Wording.isDoubtful(answer) && !/\\(?:frac|neq|leq|geq|approx|pm)|[<>]/.test(answer)
+  return isOne ? number : undefined
+}
+
+/** The number of a completion, after its thinking: the boxed or announced one where there is one, else the last that is not denied. */
 export const extract = (completion: string): string | undefined => {
-  const announced = extractAnswer(completion, { unmarked: "none" })
-  const text = announced ?? afterThinking(completion).slice(-20_000)
-  return [...text.matchAll(pattern)].map(([number]) => number).findLast((number) => /\d/.test(number))
+  const announced = marked(completion)
+  if (announced !== undefined) return announced.answer === undefined ? undefined : onlyNumber(announced.answer)
+  const text = afterThinking(completion).slice(-20_000)
+  const last = numbersIn(text).at(-1)
+  return last === undefined || Wording.isDeniedBy(text.slice(0, text.lastIndexOf(last))) ? undefined : last
 }
 
 export interface Tolerance {

@@ -1,5 +1,5 @@
 /**
- * What each operator makes of values: exact where they are, to 72 digits otherwise.
+ * What each operator makes of values: exact where they are, to 87 digits otherwise.
  *
  * Bounded: what is larger than numbers may be, not defined or not to be told from a jump is `undefined` ("undecided"). The reader of an
  * expression has checked the number of arguments.

@@ -136,7 +136,7 @@ export const fromAnswer = (answer: Answer): RealSet | undefined => {
       return kept === undefined ? undefined : intersection(left, kept)
     }
     case "Membership":
-      return fromAnswer(answer.set)
+      return answer.set._tag === "Leaf" && !isReals(answer.set) ? undefined : fromAnswer(answer.set)
     case "Relation":
       return fromInequality(answer)?.set
     default:
@@ -175,6 +175,8 @@ const half = (operator: keyof typeof flipped, bound: End): RealSet | undefined =
 const written = (low: Answer, high: Answer, isLowClosed: boolean, isHighClosed: boolean): RealSet | undefined => {
   const [from, to] = [endOf(low), endOf(high)]
   if (from === undefined || to === undefined) return undefined
+  // No real number is infinite: such an end cannot be had.
+  if ((isLowClosed && from === "-infinity") || (isHighClosed && to === "+infinity")) return undefined
   const set = interval(from, to, isLowClosed, isHighClosed)
   return set?.length === 0 ? undefined : set
 }

@@ -17,6 +17,22 @@ export const groupEnd = (text: string, start: number): number | undefined => {
   return undefined
 }
 
+/** Where each group that opens with `{` ends, by where it opens; those that never close are left out. */
+export const groupEnds = (text: string): ReadonlyMap<number, number> => {
+  const ends = new Map<number, number>()
+  const open: Array<number> = []
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i]
+    if (character === "\\") i += 1
+    else if (character === "{") open.push(i)
+    else if (character === "}") {
+      const start = open.pop()
+      if (start !== undefined) ends.set(start, i + 1)
+    }
+  }
+  return ends
+}
+
 /** The depth of brackets of any kind before each character: `(`, `[`, `{` and `\{` open; intervals may close with the other kind. */
 export const depths = (text: string): Int16Array => {
   const result = new Int16Array(text.length)

@@ -6,20 +6,20 @@
  * "1 and 2" not at all. Sample: `x \in [0, 1) \cup \{3\}` is a Membership of a SetOperation of an Interval and a Set.
  */
 import type { Answer, RelationOperator } from "./Answer.ts"
-import * as Exact from "./Exact.ts"
-import { apply, number, type Expression } from "./Expression.ts"
 import type { Reader } from "./Latex.ts"
+import { leaf } from "./Leaves.ts"
+import * as MatrixAlgebra from "./MatrixAlgebra.ts"
+import { isName } from "./Naming.ts"
 import { canonicalText } from "./Normalise.ts"
-import * as Plain from "./Plain.ts"
 import * as Scan from "./Scan.ts"
-import * as Units from "./Units.ts"
+import * as Wording from "./Wording.ts"
 
 const maxItems = 200
 /** Most terms of a ratio. */
 const maxTerms = 10
 
 const separators =
-  /,?\s*\\text\{[\s,.;]*(?:and|or)[\s,.;]*\}\s*,?|,?\s*(?<![a-zA-Z\\])(?:and|or)(?![a-zA-Z])\s*,?|\\(?:land|lor|vee|wedge)(?![a-zA-Z])|,/gi
+  /,?\s*\\text\{[\s,.;]*(?:and|or)[\s,.;]*\}\s*,?|,?\s*(?<![a-zA-Z\\])(?:and|or)(?:(?![a-zA-Z])|(?=[a-zA-Z](?:_\w|\([a-z]\))?\s*=))\s*,?|\\(?:land|lor|vee|wedge)(?![a-zA-Z])|,/gi
 const semicolons = /;/g
 const relations = /\\(?:leq|geq|neq|approx)(?![a-zA-Z])|[=<>]/g
 const implications = /\\(?:Rightarrow|implies|Longrightarrow|iff|Leftrightarrow|therefore|to|rightarrow)(?![a-zA-Z])/g
@@ -27,44 +27,18 @@ const setOperations = /\\(?:cup|cap|setminus|backslash)(?![a-zA-Z])|(?<=[)\]}])\
 const membership = /\\in(?![a-zA-Z])/g
 const emptySet =
   /^(?:\\emptyset|\\\{\s*\\\}|\\text\{\s*(?:no (?:real )?solutions?|none|empty set)\s*\}|no (?:real )?solutions?)$/i
-const matrix = /^\\begin\{([pbvB]?matrix|smallmatrix|array)\}(?:\{[^{}]*\})?(.*)\\end\{\1\}$/s
-const inBase = /^(\d+)_\{?(\d{1,2})\}?$/
-
-/** A number written in a base is an opaque function of its value, so that it equals only the same number in the same base. */
-const readBase = (text: string): Expression | undefined => {
-  const [, digits = "", baseDigits = ""] = inBase.exec(text) ?? []
-  const base = Number(baseDigits)
-  const values = Array.from(digits, Number)
-  if (base < 2 || base > 10 || values.some((digit) => digit >= base)) return undefined
-  let value = 0n
-  for (const digit of values) value = value * BigInt(base) + BigInt(digit)
-  return { _tag: "Call", name: "base", args: [number(Exact.fromInteger(value)), number(Exact.fromInteger(base))] }
-}
-
-const leaf = (text: string, read: Reader): Answer => {
-  const { number: spaced, scale, unit } = Units.quantity(text)
-  const quantity = /^[+-]?\d{1,3}(?: \d{3})+(?:\.\d+)?$/.test(spaced) ? spaced.replaceAll(" ", "") : spaced
-  const isWords = /\\text\{/.test(quantity) || /^[a-zA-Z]{3,}(?:\s+[a-zA-Z]+)*$/.test(quantity) || quantity === ""
-  if (isWords) return { _tag: "Words", text: canonicalText(text) }
-  return {
-    _tag: "Leaf",
-    text: canonicalText(text),
-    // Digits apart are two numbers, unless they are mixed: the engine would read `5 6` as 56.
-    expression:
-      readBase(quantity) ?? Plain.read(quantity) ?? (/(?<![_^]\d*)\d\s+\d/.test(quantity) ? undefined : read(quantity)),
-    scale,
-    unit,
-    decimalPlaces: Plain.decimalPlaces(quantity)
-  }
-}
+const matrix = /^\\begin\{([pbvBV]?matrix|smallmatrix|array)\}(?:\{[^{}]*\})?(.*)\\end\{\1\}$/s
 
 const parseAll = (parts: ReadonlyArray<string>, read: Reader): ReadonlyArray<Answer> =>
   parts.map((part) => parse(part, read))
 
 const parseRelation = (text: string, { parts, separators }: Scan.Split, read: Reader): Answer => {
   const operators = separators.map((separator) => separator.trim() as RelationOperator)
-  if (parts[0]?.trim() !== "")
-    return { _tag: "Relation", text: canonicalText(text), sides: parseAll(parts, read), operators }
+  if (parts[0]?.trim() !== "") {
+    if (!Wording.isNeutral(parts[0] ?? "")) return { _tag: "Words", text: canonicalText(text) }
+    const sides = parseAll(parts, read)
+    return { _tag: "Relation", text: canonicalText(text), sides, operators, areNames: parts.map(isName), isSet: false }
+  }
   // "= 5" answers "what is it equal to"; "> 5" alone answers nothing.
   const [only, ...more] = parts.slice(1)
   return operators[0] === "=" && only !== undefined && more.length === 0
@@ -88,6 +62,7 @@ const parseMatrix = (text: string, body: string, read: Reader): Answer => {
   return {
     _tag: "Matrix",
     text: canonicalText(text),
+    kind: text.startsWith("\\begin{v") ? "determinant" : text.startsWith("\\begin{V") ? "norm" : "matrix",
     rows: rows.map((row) => parseAll(Scan.splitTop(row, /(?<!\\)&/g).parts, read))
   }
 }
@@ -100,7 +75,8 @@ const parseBuilder = (
 ): Answer => {
   const isPlain = /^\s*[a-zA-Z]\s*(?:\\in\s*\\(?:mathbb\s*\{?\s*R\s*\}?|R))?\s*$/.test(element)
   const parsed = isPlain && more.length === 0 ? parse(condition, read) : undefined
-  return parsed?._tag === "Relation" || parsed?._tag === "Membership"
+  if (parsed?._tag === "Relation") return { ...parsed, text: canonicalText(text), isSet: true }
+  return parsed?._tag === "Membership"
     ? { ...parsed, text: canonicalText(text) }
     : { _tag: "Words", text: canonicalText(text) }
 }
@@ -152,80 +128,31 @@ const parseSet = (text: string, read: Reader): Answer => {
 /** `(x, y)` is in a set of points. */
 const isPoint = (element: string): boolean => element.trim().startsWith("(")
 
-/** A matrix's leaves as expressions; undefined where one cannot be read. */
-const entries = (answer: Answer): ReadonlyArray<ReadonlyArray<Expression>> | undefined => {
-  if (answer._tag !== "Matrix") return undefined
-  const rows = answer.rows.map((row) =>
-    row.flatMap((entry) => (entry._tag === "Leaf" && entry.expression !== undefined ? [entry.expression] : []))
-  )
-  return rows.every((row, i) => row.length === answer.rows[i]?.length) ? rows : undefined
-}
-
-const matrixOperators = /(?<=\\end\{[pb]matrix\})\s*(?:[+-]|\\cdot|\\times|)\s*(?=\\begin\{[pb]matrix\})/g
-const maxEntries = 100
-
-/** One step of a sum, difference or product of matrices, entry by entry as expressions. */
-const combine = (
-  operator: string,
-  a: ReadonlyArray<ReadonlyArray<Expression>>,
-  b: ReadonlyArray<ReadonlyArray<Expression>>
-): ReadonlyArray<ReadonlyArray<Expression>> | undefined => {
-  if (operator === "+" || operator === "-") {
-    const isSameShape = a.length === b.length && a.every((row, i) => row.length === b[i]?.length)
-    return isSameShape
-      ? a.map((row, i) => row.map((entry, j) => apply(operator === "+" ? "Add" : "Subtract", entry, b[i]![j]!)))
-      : undefined
-  }
-  const [width, columns] = [b.length, b[0]?.length ?? 0]
-  if (a.some((row) => row.length !== width) || b.some((row) => row.length !== columns)) return undefined
-  return a.map((row) =>
-    Array.from({ length: columns }, (_, j) =>
-      apply("Add", ...row.map((entry, k) => apply("Multiply", entry, b[k]![j]!)))
-    )
-  )
-}
-
-/** Sums and products of matrices; undefined where the text is something else. */
-const parseMatrices = (text: string, read: Reader): Answer | undefined => {
-  const { parts, separators } = splitMatrices(text)
-  const isSum = separators.some((separator) => /[+-]/.test(separator))
-  const isMixed = isSum && !separators.every((separator) => /[+-]/.test(separator))
-  if (parts.length < 2 || parts.length > 6 || isMixed) return undefined
-  const [first, ...rest] = parts.map((part) => entries(parse(part, read)))
-  let result = first
-  for (const [i, next] of rest.entries()) {
-    if (result === undefined || next === undefined || result.flat().length > maxEntries) return undefined
-    result = combine((separators[i] ?? "").trim(), result, next)
-  }
-  return result === undefined
-    ? undefined
-    : {
-        _tag: "Matrix",
-        text: canonicalText(text),
-        rows: result.map((row) =>
-          row.map((expression) => ({
-            _tag: "Leaf",
-            text: "",
-            expression,
-            scale: Exact.one,
-            unit: undefined,
-            decimalPlaces: undefined
-          }))
-        )
-      }
-}
-
-const splitMatrices = (text: string): Scan.Split => ({
-  parts: text.split(matrixOperators),
-  separators: [...text.matchAll(matrixOperators)].map(([separator]) => separator)
-})
-
 /** `a \pm b` is the two answers `a + b` and `a - b`; several signs go together. */
 const parsePlusMinus = (text: string, read: Reader): Answer => {
   const upper = text.replaceAll(/\\pm(?![a-zA-Z])/g, "+").replaceAll(/\\mp(?![a-zA-Z])/g, "-")
   const lower = text.replaceAll(/\\pm(?![a-zA-Z])/g, "-").replaceAll(/\\mp(?![a-zA-Z])/g, "+")
   const items = [upper, lower].map((sign) => parse(sign.replace(/^\s*\+/, ""), read))
   return { _tag: "List", text: canonicalText(text), items, connective: "or" }
+}
+
+/** Whether a step may lead to the last one: it denies nothing, and gives the same name no other value. */
+const leadsTo = (step: Answer, last: Answer): boolean => {
+  if (step._tag !== "Relation" || step.operators.includes("\\neq")) return false
+  const isSameName =
+    last._tag === "Relation" && step.areNames[0] === true && step.sides[0]?.text === last.sides[0]?.text
+  return !isSameName || step.text === last.text || step.operators.some((operator) => operator !== "=")
+}
+
+/** `2x = 10 \Rightarrow x = 5` says what follows, if relations lead to it. */
+const parseImplied = (text: string, parts: ReadonlyArray<string>, read: Reader): Answer => {
+  const steps = parts.map((part) => part.trim()).filter((part) => part !== "")
+  const [last, ...earlier] = parseAll(steps, read).toReversed()
+  const isLed =
+    (last?._tag === "Relation" || last?._tag === "Membership") &&
+    earlier.length > 0 &&
+    earlier.every((step) => leadsTo(step, last))
+  return isLed ? last : { _tag: "Words", text: canonicalText(text) }
 }
 
 const connectiveOf = (found: ReadonlyArray<string>): "comma" | "and" | "or" =>
@@ -238,11 +165,16 @@ const connectiveOf = (found: ReadonlyArray<string>): "comma" | "and" | "or" =>
 /** The structure of a normalised answer. Linear in the text but for the depth of brackets, which `Normalise` caps. */
 export const parse = (raw: string, read: Reader): Answer => {
   const text = raw.trim().replace(/[.,;]+$/, "")
-  const wrapped = /^\\text\{([^{}]*)\}$/.exec(text)
   if (emptySet.test(text)) return { _tag: "Set", text: canonicalText(text), items: [] }
+  if (Wording.denies(text)) return { _tag: "Words", text: canonicalText(text) }
+  const wrapped = /^\\text\{([^{}]*)\}$/.exec(text)
   if (wrapped !== null) {
-    const isNumeric = /\d/.test(wrapped[1] ?? "") && !/[a-zA-Z]{3,}(?<!and)/.test(wrapped[1] ?? "")
-    return isNumeric ? parse(wrapped[1] ?? "", read) : { _tag: "Words", text: canonicalText(text) }
+    const inner = wrapped[1] ?? ""
+    const isCounted = /^\s*[-+$]?\d[\d.,]*\s+(?=[a-zA-Z\s]*[a-zA-Z]{4})[a-zA-Z]{2,}(?:\s[a-zA-Z]{2,}){0,3}\s*$/.test(
+      inner
+    )
+    const isNumeric = isCounted || (/\d/.test(inner) && !/[a-zA-Z]{3,}(?<!and)/.test(inner))
+    return isNumeric ? parse(inner, read) : { _tag: "Words", text: canonicalText(text) }
   }
   for (const pattern of [semicolons, separators]) {
     const split = Scan.splitTop(text, pattern)
@@ -257,8 +189,8 @@ export const parse = (raw: string, read: Reader): Answer => {
       }
     }
   }
-  const implied = Scan.splitTop(text, implications).parts.at(-1)?.trim() ?? ""
-  if (implied !== text && implied !== "") return parse(implied, read)
+  const implied = Scan.splitTop(text, implications).parts
+  if (implied.length > 1) return parseImplied(text, implied, read)
   const related = Scan.splitTop(text, relations)
   if (related.separators.length > 0) return parseRelation(text, related, read)
   const [element = "", set, ...more] = Scan.splitTop(text, membership).parts
@@ -273,8 +205,9 @@ export const parse = (raw: string, read: Reader): Answer => {
   const operated = Scan.splitTop(text, setOperations)
   if (operated.separators.length > 0) return parseSetOperation(text, operated, read)
   if (/\\(?:pm|mp)(?![a-zA-Z])/.test(text)) return parsePlusMinus(text, read)
-  const matrices = parseMatrices(text, read)
-  if (matrices !== undefined) return matrices
+  const chain = MatrixAlgebra.split(text)
+  const rows = chain.parts.length > 1 ? MatrixAlgebra.result(parseAll(chain.parts, read), chain.separators) : undefined
+  if (rows !== undefined) return { _tag: "Matrix", text: canonicalText(text), kind: "matrix", rows }
   const body = matrix.exec(text)
   if (body !== null && !(body[2] ?? "").includes("\\begin{")) return parseMatrix(text, body[2] ?? "", read)
   const enclosed = parseEnclosed(text, read)

@@ -5,6 +5,7 @@
  * words (`million`) change the value.
  */
 import * as Exact from "./Exact.ts"
+import * as Wording from "./Wording.ts"
 
 /** A quantity's number as LaTeX, what it is multiplied by, and its unit in one spelling. */
 export interface Quantity {
@@ -113,19 +114,53 @@ const canonicalUnit = (text: string): string | undefined => {
   return names.length === 0 ? undefined : names.join(" ") + exponent
 }
 
-const currencyBefore = /^([+-]?)\s*(\\\$|€|£|¥)\s*(?=[\d.\\])/
+const currencyBefore = /^([+-]?)\s*(\\\$|€|£|¥)\s*(?=[\d.\\]|-\d)/
 const currencyAfter = /\s*(\\\$|€|£|¥|¢)$/
 const degreesAfter = /\s*\^\s*\\circ\s*$/
+const temperature = /\s*\^\s*\\circ\s*(?=[CF]$)/
 const percentAfter = /\s*(?:\\%|%|\\text\{\s*(?:percent(?:age)?|pct|%)\s*\}|(?<=[\d})\s])(?:percent(?:age)?|pct))\s*$/i
 const wordAfter =
   /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|million|billion|trillion)\b\s*(?:\}|(?=\s|$))(.*)$/i
+/** Counted things without `\text`: "12 apples". */
+const thingsAfter = /^(.*[\d})])\s+(?=[a-zA-Z\s]*[a-zA-Z]{4})([a-zA-Z]{2,}(?:\s+[a-zA-Z]{2,}){0,3})$/
 const textAfter = /^(.*[^\s])\s*\\text\{([^{}]*[a-zA-Z][^{}]*)\}\s*(\^\s*\{?\s*[23]\s*\}?)?$/
 
-/** A unit is a few words without numbers; "or maybe 6" is not one, and hedging must not pass for a unit. */
+/** Words, with a slash between some perhaps; a sign before them would be one of the number, as in `5\text{! km}`. */
+const unitText = /^\s*[a-zA-Z(][a-zA-Z\s.,'()-]*(?:\/\s*[a-zA-Z][a-zA-Z\s.]*){0,3}$/
+/** Words that nothing is counted in. */
+const particles = /^(?:is|are|for|when|to|by|out|of|per|in|on|at|with|as|the|an?|where|so|that|this|it)$/i
+
+/** A unit is a few words without numbers; what denies, hedges or computes must not pass for one: "or maybe 6", "squared", "tenths". */
 const isUnitName = (text: string): boolean =>
   text.length <= 60 &&
-  !/\d|\b(?:and|or|not|nor|but|maybe|perhaps|possibly|either|else|is|isn|wrong|unless|versus|vs)\b/i.test(text) &&
-  text.trim().split(/\s+/).length <= 5
+  unitText.test(text) &&
+  text.split(/[\s/]+/).some((word) => word !== "" && !particles.test(word)) &&
+  // `5\text{i km}` shows an unknown, or a constant.
+  !(/^[a-zA-Z]\s+\S/.test(text) && !spellings.has(text[0] ?? "")) &&
+  text.trim().split(/\s+/).length <= 5 &&
+  !/(?<![a-zA-Z])(?:max|maximum|minimum|upwards?|onwards?|tops)(?![a-zA-Z])/i.test(text) &&
+  (Wording.isNeutral(withoutCounting(text)) || isPowerOfUnit(text))
+
+/** "different ways" and "more apples" are counted like others, and so are times. */
+const withoutCounting = (text: string): string =>
+  text
+    .replace(/(?<![a-zA-Z])(?:more|different)\s+(?!than|from)(?=[a-zA-Z])/i, "")
+    .replace(/(?<![a-zA-Z])times\s*$/i, "")
+
+/** `cm squared`: the power is one of a unit that is known. */
+const isPowerOfUnit = (text: string): boolean => {
+  const [, word = ""] = /^\s*([a-zA-Z]+)\s+(?:squared|cubed)\s*$/.exec(text) ?? []
+  return spellings.has(word) || spellings.has(singular(word.toLowerCase()))
+}
+
+/** Angles in degrees inside of trigonometric functions, in radians: `\sin(30^\circ)` is `\sin((\frac{30\pi}{180}))`. */
+export const inRadians = (text: string): string =>
+  !text.includes("\\circ") || !/\\(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])/.test(text)
+    ? text
+    : text.replaceAll(
+        /(\d+(?:\.\d+)?|\([^()]*\)|\\frac\{[^{}]*\}\{[^{}]*\}|\\(?:alpha|beta|gamma|delta|theta|phi|varphi|psi|omega|pi)|(?<![\\a-zA-Z])[a-zA-Z])\s*\^\s*(?:\\circ(?![a-zA-Z])|\{\s*\\circ\s*\})/g,
+        String.raw`(\frac{$1\pi}{180})`
+      )
 
 const one = Exact.one
 
@@ -139,6 +174,8 @@ export const quantity = (leaf: string): Quantity => {
     unit = canonicalUnit(before[2] ?? "")
     number = `${before[1]}${number.slice(before[0].length)}`
   }
+  number = number.replace(temperature, " ^\\circ \\text{ ").replace(/(?<=\^\\circ \\text\{ )[CF]$/, "$&}")
+  number = number.replace(thingsAfter, "$1 \\text{ $2}")
   const text = textAfter.exec(number)
   const word = wordAfter.exec(number)
   if (word !== null) {
@@ -154,9 +191,11 @@ export const quantity = (leaf: string): Quantity => {
   if (text !== null && /[\da-zA-Z})]$/.test(text[1] ?? "") && isUnitName(text[2] ?? "")) {
     unit = canonicalUnit(`${text[2]} ${text[3] ?? ""}`)
     number = text[1] ?? ""
+    // Degrees Celsius are written as degrees of C.
+    if (degreesAfter.test(number)) number = number.replace(degreesAfter, "")
   } else if (degreesAfter.test(number)) {
     unit = "degree"
-    number = number.replace(degreesAfter, "")
+    number = number.replaceAll(/\s*\^\s*\\circ(?![a-zA-Z])/g, "")
   } else if (currencyAfter.test(number)) {
     unit = canonicalUnit(currencyAfter.exec(number)?.[1] ?? "")
     number = number.replace(currencyAfter, "")

@@ -2,7 +2,9 @@
  * Complex numbers for `Evaluate`: exact (Gaussian rationals) as long as possible, else fixed point with 384 binary places.
  *
  * `undefined` is "undecided" everywhere: division by zero, more than 2^1000, or a product, quotient or power so close to zero (2^-180) that
- * the fixed-point form would lose it. Only a difference can therefore come out tiny, and then it means that the operands cancel.
+ * the fixed-point form would lose it. Only a difference can therefore come out tiny, and then it means that the operands cancel. What is
+ * finer than can be shown is undecided too: rationals of more than 200 binary digits (128 in a denominator) beside approximate values, and
+ * terms of a sum that are 2^180 times smaller than another. What is left and agrees to 290 binary digits is equal.
  */
 import * as Exact from "./Exact.ts"
 import * as Fixed from "./Fixed.ts"
@@ -43,6 +45,7 @@ interface Parts {
 export const toFixed = (a: Value): Maybe<Parts> => {
   if (a._tag === "Approximate") return a
   if (isZero(a)) return { re: 0n, im: 0n }
+  if (isTooFine(a)) return undefined
   return nonZero(Fixed.fromRational(a.re), Fixed.fromRational(a.im)) as Maybe<Parts>
 }
 
@@ -69,10 +72,16 @@ export const sign = (a: Value): Maybe<number> => {
   return real === undefined ? undefined : real < 0n ? -1 : 1
 }
 
+const size = ({ im, re }: Parts): bigint => (magnitude(re) > magnitude(im) ? magnitude(re) : magnitude(im))
+
+/** Whether the smaller one, though not zero, would hardly be seen in the sum. */
+const isLost = (smaller: Parts, larger: Parts): boolean => size(smaller) > noise && size(smaller) < size(larger) >> 180n
+
 export const add = (a: Value, b: Value): Maybe<Value> => {
   if (a._tag === "Exact" && b._tag === "Exact") return exactMaybe(Exact.add(a.re, b.re), Exact.add(a.im, b.im))
   const [x, y] = [toFixed(a), toFixed(b)]
-  return x === undefined || y === undefined ? undefined : approximate(x.re + y.re, x.im + y.im)
+  if (x === undefined || y === undefined || isLost(x, y) || isLost(y, x)) return undefined
+  return approximate(x.re + y.re, x.im + y.im)
 }
 
 export const negate = (a: Value): Value =>
@@ -196,18 +205,24 @@ export const power = (base: Value, exponent: Value): Maybe<Value> => {
   return product === undefined ? undefined : exp(product)
 }
 
-/** Whether an exact value has detail beyond what an approximate one can show: `1 + 10^{-100}`. */
-const isTooFine = (a: Value): boolean => a._tag === "Exact" && (a.re.denominator > finest || a.im.denominator > finest)
+const isFine = ({ denominator, numerator }: Exact.Rational): boolean =>
+  denominator > finest || magnitude(numerator) > longest
 
-const finest = 1n << 300n
+/** Whether an exact value has detail that is lost beside an approximate one: `1 + 10^{-100}`, or a convergent of π. */
+const isTooFine = (a: Value): boolean => a._tag === "Exact" && (isFine(a.re) || isFine(a.im))
 
-/** Whether two values are equal: exactly, or to about 72 decimal digits where one of them is approximate. */
+const finest = 1n << 128n
+const longest = 1n << 200n
+/** Approximate values that are nearer to zero have too few digits to be called equal. */
+const shallow = 1n << (Fixed.fractionBits - 100n)
+
+/** Whether two values are equal: exactly, or to about 87 decimal digits where one of them is approximate. */
 export const equals = (a: Value, b: Value): boolean => {
   if (a._tag === "Exact" && b._tag === "Exact") return Exact.equals(a.re, b.re) && Exact.equals(a.im, b.im)
-  if (isTooFine(a) || isTooFine(b)) return false
   const [x, y] = [toFixed(a), toFixed(b)]
   if (x === undefined || y === undefined) return false
-  const scale = [x.re, x.im, y.re, y.im].map(magnitude).reduce((m, n) => (n > m ? n : m))
-  const tolerance = (scale >> 240n) + noise
+  const scale = size(x) > size(y) ? size(x) : size(y)
+  if (scale < shallow && scale > noise) return false
+  const tolerance = (scale >> 290n) + noise
   return magnitude(x.re - y.re) <= tolerance && magnitude(x.im - y.im) <= tolerance
 }

@@ -93,6 +93,25 @@ describe("NumberAnswer", () => {
     assert.isTrue(NumberAnswer.grade("42", "From 6 and 7 we get \\boxed{42} after 3 steps"))
     assert.isTrue(NumberAnswer.grade("1200.5", "<think>7</think> It costs $1,200.50."))
     assert.isFalse(NumberAnswer.grade("42", "no number here"))
+    assert.isTrue(NumberAnswer.grade("42", "\\boxed{42}. This answer is correct, unlike 41."))
+    assert.isTrue(NumberAnswer.grade("1000", "\\boxed{x = 999 + 1 = 1{,}000 \\text{ km}}"))
+  })
+
+  it("takes no number of several, and none that is denied", () => {
+    for (const said of [
+      "\\boxed{41 \\text{ or } 42}",
+      "\\boxed{41, 42}",
+      "\\boxed{\\frac{1}{42}}",
+      "\\boxed{\\text{not } 42}",
+      "\\boxed{\\neq 42}",
+      "\\boxed{41} The answer is surely not the number 42",
+      "The answer is 41 or maybe 42",
+      "The answer is certainly not 42",
+      "It is not 42",
+      "\\boxed{}, 42"
+    ]) {
+      assert.isFalse(NumberAnswer.grade("42", said), said)
+    }
   })
 
   it.prop("equals itself and no neighbour", [Schema.Int], ([n]) => {

@@ -142,12 +142,21 @@ describe("MathAnswer.extract", () => {
     ["nothing from thinking that never ends", "<think>\\boxed{1}", undefined],
     ["an announcement", "The answer is 42.", "42"],
     ["an announced formula", "The final answer is $\\frac{1}{2}$. I hope it is correct.", "\\frac{1}{2}"],
-    ["an announcement after a box", "\\boxed{200} for now. The final answer is $455$.", "455"],
+    ["the box before an announcement", "\\boxed{455}. This answer is correct.", "455"],
+    ["the box whatever else is announced", "\\boxed{200} for now. The final answer is $455$.", "200"],
+    ["the box beside talk of boxes", "\\boxed{3} I put it into \\boxed{} as \\boxed{answer}", "3"],
+    ["the box inside one that never closes", "\\boxed{6 \\boxed{5}", "5"],
+    ["one answer in a box that is said twice", "\\boxed{5}\n\\boxed{5}", "5"],
+    ["nothing in a box that is denied", "The answer is not \\boxed{5}", undefined],
+    ["the box before thinking that never ends", "\\boxed{5} <think> or \\boxed{6}", "5"],
+    ["the announcement before a remark", "The answer is 42. This answer is correct.", "42"],
+    ["nothing in an announcement that denies", "The answer is certainly not equal to 5", undefined],
+    ["nothing in an announcement that is open", "The answer is $5$ or possibly $6$", undefined],
     ["four hashes", "6 * 7 = 42\n#### 42", " 42"],
     ["the last formula", "We get $x = 3$ and so $y = 4$", "y = 4"],
     ["the last number", "we saw that there are 3 cats and 1,200 dogs", "1,200"],
     ["a percent sign outside", "it is $28$ percent", "28 \\% "],
-    ["a box that is cut off", "it is \\boxed{28 percent", "28 percent"],
+    ["nothing in a box that is cut off", "The answer is 28: \\boxed{28 percent", undefined],
     ["nothing", "I do not know", undefined]
   ]
   for (const [name, completion, expected] of cases) {

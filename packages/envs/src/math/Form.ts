@@ -27,6 +27,6 @@ const bare = (answer: string): string =>
 /** Whether the final answer of a completion has the form. */
 export const has = (form: Form | undefined, completion: string): boolean => {
   if (form === undefined) return true
-  const answer = MathAnswer.extract(completion, MathAnswer.accuracyOptions)
+  const answer = MathAnswer.extract(completion, MathAnswer.boxedOptions)
   return answer !== undefined && forms[form].test(bare(answer))
 }

@@ -46,7 +46,7 @@ const marked = (name: string, text: string): string => {
 export const solve = ({ problem }: Problem): ReadonlyArray<Message.Message> => [
   instructions,
   Message.user(
-    `${problem}\n\nEnd with the final answer as \\boxed{answer}. An answer that is not boxed gets no credit.`
+    `${problem}\n\nEnd with the final answer as \\boxed{answer}. The last box counts. An answer that is not boxed gets no credit.`
   )
 ]
 
@@ -59,7 +59,7 @@ ${marked("problem", problem)}
 
 ${marked("solution", solution)}
 
-End with \\boxed{True} if the solution's final answer is right, and with \\boxed{False} if it is wrong.`
+End with \\boxed{True} if the solution's final answer is right, and with \\boxed{False} if it is wrong. The last box counts.`
   )
 ]
 
@@ -74,6 +74,6 @@ ${marked("solution", solution)}
 
 ${marked("check", verdict)}
 
-End with the final answer as \\boxed{answer}.`
+End with the final answer as \\boxed{answer}. The last box counts. An answer that is not boxed gets no credit.`
   )
 ]

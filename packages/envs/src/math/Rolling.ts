@@ -4,7 +4,14 @@
  * A right verdict on a wrong solution is worth what it helps: the problem is tried again with the verdict as a hint, and the verdict's
  * score is the share of tries that are right. Tries with mixed results become an item of their own, already scored.
  */
-import { Environment, type MathVerifier, PairwiseJudge, type ServerManager, type Trajectory } from "@atropos/core"
+import {
+  Environment,
+  MathAnswer,
+  type MathVerifier,
+  PairwiseJudge,
+  type ServerManager,
+  type Trajectory
+} from "@atropos/core"
 import { Effect } from "effect"
 import * as Form from "./Form.ts"
 import * as Items from "./Items.ts"
@@ -50,7 +57,7 @@ export const make = (
       (trajectory) =>
         Scoring.isCut(trajectory) || !Form.has(form, trajectory.completion)
           ? Effect.succeed(false)
-          : verifier.grade(`\\boxed{${answer}}`, trajectory.completion),
+          : verifier.grade(`\\boxed{${answer}}`, trajectory.completion, MathAnswer.boxedOptions),
       { concurrency: "unbounded" }
     )
 

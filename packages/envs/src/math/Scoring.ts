@@ -118,7 +118,7 @@ export const followUps = (
 /** What a verdict says, if it says one thing. */
 export const verdictOf = (trajectory: Trajectory.Trajectory): boolean | undefined => {
   if (isCut(trajectory)) return undefined
-  const said = MathAnswer.extract(trajectory.completion, MathAnswer.accuracyOptions)
+  const said = MathAnswer.extract(trajectory.completion, MathAnswer.boxedOptions)
     ?.replaceAll(/\\text\w*\{(\w+)\}/g, "$1")
     .trim()
     .toLowerCase()

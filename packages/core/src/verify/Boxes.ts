@@ -1,0 +1,84 @@
+/**
+ * Which box of a text is its answer: one rule for completions and references.
+ *
+ * The last `\boxed{…}` or `\fbox{…}` that closes and holds something counts, whatever prose stands after it. Boxes joined by commas, "and" or
+ * "or" are one list; boxes inside a box belong to it. A box that never closes is unfinished and no answer. A box that holds nothing, or
+ * the prompt's placeholder (`\boxed{answer}`), speaks of boxes and is none. A box that the words or the sign right before it deny
+ * ("is not \boxed{5}") leaves no answer at all.
+ */
+import * as Scan from "./Scan.ts"
+import * as Wording from "./Wording.ts"
+
+/** A piece of a text and what it says. */
+export interface Found {
+  readonly start: number
+  readonly end: number
+  readonly answer: string
+}
+
+const box = /\\(?:boxed|fbox)\s*(?:\{|(?=\d))/g
+
+/** How many boxes there are, closed or not. */
+export const count = (text: string): number => text.match(/\\boxed|\\fbox/g)?.length ?? 0
+
+/** What prompts put into the box they ask for. */
+const placeholder =
+  /^[\s$"'`<[(]*(?:\\(?:text|mathrm|textit)\{\s*)?(?:(?:your |the |my )?(?:final )?(?:answer|number|result|value)(?: here)?|\.\.\.|…|\\[lc]?dots|\?)?[\s}$"'`>\])]*$/i
+
+const isPlaceholder = (answer: string): boolean => {
+  const trimmed = answer.trim()
+  return trimmed.length <= 60 && placeholder.test(trimmed)
+}
+
+/** The boxes that hold something, in order; nested ones as part of the outer. */
+const all = (text: string): ReadonlyArray<Found> => {
+  const ends = Scan.groupEnds(text)
+  const found: Array<Found> = []
+  let last = 0
+  for (const match of text.matchAll(box)) {
+    if (match.index < last) continue
+    const open = match.index + match[0].length - 1
+    const isBraced = text[open] === "{"
+    // `\boxed5` holds the one digit, as LaTeX reads it.
+    const end = isBraced ? ends.get(open) : open + 2
+    if (end === undefined) continue
+    const answer = isBraced ? text.slice(open + 1, end - 1) : text.slice(open + 1, end)
+    last = end
+    if (!isPlaceholder(answer)) found.push({ start: match.index, end, answer })
+  }
+  return found
+}
+
+const maxGap = 60
+
+/** Between boxes of one list: punctuation, spacing, "and", a few words in `\text`, the name of the next value. */
+const isConnector = (gap: string): boolean => {
+  if (gap.length > maxGap) return false
+  const bare = gap
+    .replaceAll(/\\text\{[^{}]*\b(?:and|or)\b[^{}]*\}/g, ",")
+    .replaceAll(/\\q?quad|\\[,;:!() \][]|\$|\s/g, " ")
+    .replaceAll(/[a-zA-Z](?:_\{?\w+\}?)?\s*=\s*$/g, " ")
+    .trim()
+  return bare === "" || /^(?:[,;]|,?\s*(?:[a-zA-Z]+\s)?(?:and|or)|&)$/.test(bare)
+}
+
+/** A percent sign or word that stands just outside of a formula or box. */
+export const percentAfter = (rest: string): string => (percent.test(rest) ? " \\% " : "")
+
+const percent = /^\s*\$?\s*(?:percent(?:age)?|pct|%|\\%)(?![a-zA-Z])/i
+
+/** The box that counts, with the boxes it is listed with; undefined where there is none. */
+export const last = (text: string): Found | undefined => {
+  const found = all(text)
+  let first = found.length - 1
+  while (first > 0 && isConnector(text.slice(found[first - 1]!.end, found[first]!.start))) first -= 1
+  const group = found.slice(Math.max(0, first))
+  const [start, end] = [group[0]?.start, group.at(-1)?.end]
+  if (start === undefined || end === undefined || Wording.isDeniedBy(text.slice(0, start).slice(-300))) return undefined
+  // The same box said twice is one answer.
+  const answers = [...new Set(group.map(({ answer }) => answer))]
+  return { start, end, answer: answers.join(" , ") + percentAfter(text.slice(end, end + 20)) }
+}
+
+/** What a box holds that never closes; for references, which are trusted. */
+export const unclosed = (text: string): string | undefined => /\\boxed\s*\{([^]*)$/.exec(text)?.[1]

@@ -1,0 +1,95 @@
+/**
+ * What words do to the value beside them: deny it, leave it open, or make another value of it. "not 5", "maybe 5" and "5 squared" do not
+ * say 5, whatever unit, name or announcement the words pass for.
+ *
+ * Lists of closed word classes and words of arithmetic; other nouns are not among them, so that counted things stay units and quantities
+ * keep their names. All of it is linear in the text.
+ */
+
+/** That something is not so. */
+const refusals =
+  "not|never|neither|nor|cannot|isnt|arent|wasnt|doesnt|cant|wrong|wrongly|false|falsely|incorrect|incorrectly|untrue|mistaken|" +
+  "unequal|unlikely|nicht|kein|keine|pas|jamais|nunca|deny|denies|doubt|doubts|doubtful|refutes?|disproves?|contrary"
+/** That something is left out or is another thing. */
+const exclusions =
+  "no|non|none|nothing|nobody|without|except|excepting|excluding|anything|invalid|impossible|hardly|scarcely|differs?|different|" +
+  "unlike|opposite|instead|rather|else|fails?"
+/** That something is one of several, near, or a bound. */
+const doubts =
+  "maybe|perhaps|possibly|probably|presumably|potentially|likely|seemingly|supposedly|allegedly|either|or|if|" +
+  "unless|whether|unsure|uncertain|unclear|guess|guesses|versus|vs|than|least|most|less|fewer|between|beyond|exceeds?|almost|nearly|" +
+  "approaches|approaching|ambiguous|unknown|undefined|undetermined|unspecified"
+/** What may be said of an answer that is not announced as one: "it may be 18". */
+const modals = "might|may|could|would"
+/** Other words that join or pick. */
+const joints =
+  "and|but|any|about|around|approx|approximately|roughly|circa|estimated|think|believe|suppose|assume|assuming|hope|hopefully|seems?|" +
+  "apparently|etc|others"
+/** Words that compute. */
+const changes =
+  "hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?|thousandths?|millionths?|" +
+  "squared|cubed|factorial|times|plus|minus|negative|point|mod|modulo|base|binary|octal|hex|hexadecimal|roots?|double|twice|triple|" +
+  "thrice|reciprocal|inverse|power|divided|multiplied|over|under|below|above|choose|per\\s+cent|mille|permille|hundreds?|thousands?|" +
+  "millions?|billions?|trillions?|lakhs?|crores?|dozens?|logarithm|logs?|ln|sine?|cos|cosine|tan|tangent|more|pi|tau|infinity|" +
+  "infinite|bn|mn|mio|mil|conjugate|transposed?|prime|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|" +
+  "thirteen|fifteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+
+/** That a sentence is not the speaker's own. */
+const distance = "suppose|supposing|assume|assuming|claims?|claimed|pretend|imagine|who|whoever|says?|said|wonder"
+/** That a number is only what something is compared with, or made of. */
+const relations = "from|to|near|close|far|like|besides?|off|square|multiple|divisible|divisor|factor|range|everything"
+
+const wordsOf = (...lists: ReadonlyArray<string>) =>
+  new RegExp(`(?<![a-zA-Z\\\\])(?:${lists.join("|")})(?![a-zA-Z])|n['’]t(?![a-zA-Z])`, "gi")
+
+/** Whether one of the words is there; `NO` and `IF` are points of geometry. */
+const has = (text: string, words: RegExp): boolean =>
+  [...text.matchAll(words)].some(([word]) => !/^[A-Z]{1,2}$/.test(word))
+
+const refusal = wordsOf(refusals)
+const several = wordsOf(refusals, doubts, "anything|except|rather|instead|different|opposite")
+const modal = wordsOf(modals)
+const open = wordsOf(refusals, exclusions, doubts, modals, joints)
+const change = wordsOf(changes)
+const borrowed = wordsOf(distance)
+const related = wordsOf(relations)
+const negation = /\\(?:not|neg|lnot|notin|nexists)(?![a-zA-Z])/
+
+/** Whether something is denied: in words, or by `\not` and its like where no relation was made of it. */
+export const denies = (text: string): boolean => has(text, refusal) || negation.test(text)
+
+/** Whether words deny a value, or make it one of several or a bound. */
+export const isOneOfSeveral = (text: string): boolean => denies(text) || has(text, several)
+
+/** Whether a sentence denies its value or leaves it open. */
+export const isDoubtful = (text: string): boolean => isOneOfSeveral(text) || has(text, modal)
+
+/** Whether words leave a value as it is, as a unit or a name does: they neither deny nor pick nor compute. */
+export const isNeutral = (text: string): boolean => !has(text, open) && !has(text, change) && !negation.test(text)
+
+/** Whether what leads to "the answer is" takes it back: "suppose", "some say", "I doubt". */
+export const isBorrowed = (text: string): boolean => isDoubtful(text) || has(text, borrowed)
+
+/** Whether a number in prose is the value that the prose speaks of: nothing around it computes, excludes or compares. */
+export const isValueBetween = (before: string, after: string): boolean =>
+  isNeutral(before) && !has(before, related) && !has(after.slice(0, 20), change) && !isDoubtful(before + after)
+
+/** What a value starts anew after: the end of a sentence or clause, "but", "so", "is", "=". */
+const clauseEnd =
+  /[.,;:!?\n=]|(?<![a-zA-Z])(?:but|so|hence|thus|therefore|then|because|since|is|are|it's|that's|giv(?:es?|ing)|gets?|yield(?:s|ing)|leav(?:es|ing))(?![a-zA-Z'’])/gi
+
+/** How far back words are looked at, in characters. */
+const reach = 200
+
+/** What stands before a value in its clause. */
+export const clauseBefore = (before: string): string => {
+  const near = before.slice(-reach)
+  const last = [...near.matchAll(clauseEnd)].at(-1)
+  return last === undefined ? near : near.slice(last.index + last[0].length)
+}
+
+const refusedRelation = /(?:\\neq?|\\not\s{0,9}=|!=|≠|<>)[\s$\\([{]{0,20}$/
+
+/** Whether the words or the sign right before a value deny it: "is certainly not equal to", `\neq`. */
+export const isDeniedBy = (before: string): boolean =>
+  denies(clauseBefore(before)) || refusedRelation.test(before.slice(-40))
