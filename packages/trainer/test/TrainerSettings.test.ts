@@ -22,7 +22,10 @@ describe("TrainerSettings", () => {
   it("learn at a rate that suits what is trained, the original's for all weights, unless another is given", () => {
     const rateOf = (trainer: Partial<TrainerSettings.Trainer>) =>
       TrainerSettings.learningRate(TrainerSettings.complete({ trainer }).trainer)
-    assert.deepStrictEqual([rateOf({}), rateOf({ trains: "all" }), rateOf({ trains: "all", lr: 3e-4 })], [1e-4, 1e-5, 3e-4])
+    assert.deepStrictEqual(
+      [rateOf({}), rateOf({ trains: "all" }), rateOf({ trains: "all", lr: 3e-4 })],
+      [1e-4, 1e-5, 3e-4]
+    )
   })
 
   it.effect("are read back from what is written beside a checkpoint", () =>

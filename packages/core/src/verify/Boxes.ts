@@ -31,7 +31,7 @@ const isPlaceholder = (answer: string): boolean => {
 }
 
 /** The boxes that hold something, in order; nested ones as part of the outer. */
-const all = (text: string): ReadonlyArray<Found> => {
+export const all = (text: string): ReadonlyArray<Found> => {
   const ends = Scan.groupEnds(text)
   const found: Array<Found> = []
   let last = 0

@@ -7,9 +7,10 @@
  * one is only denied, asked about, supposed or quoted, there is no answer: a guess, as the original makes (Q-73 of its quirks), is
  * a reward for chance.
  */
+import * as Boxes from "./Boxes.ts"
 import { type Claim, claimOf, type Strength } from "./ChoiceClaims.ts"
 import { type Choices, choicesOf } from "./ChoiceTokens.ts"
-import { afterThinking, boxes, countBoxed, defaultOptions } from "./Extract.ts"
+import { afterThinking, defaultOptions } from "./Extract.ts"
 
 /** How the choice was found: in a tag or a box, or as the text claims it. */
 export type Method = "tag" | "boxed" | Strength
@@ -46,7 +47,7 @@ const tagged = (text: string): ReadonlyArray<Marked> =>
     answer: match[1] ?? ""
   }))
 
-const boxed = (text: string): ReadonlyArray<Marked> => boxes(text).filter(({ end }) => text[end - 1] === "}")
+const boxed = (text: string): ReadonlyArray<Marked> => Boxes.all(text).filter(({ end }) => text[end - 1] === "}")
 
 /** Between marks of one list: nothing but points, dollars and "and" or "or". */
 const isJoined = (gap: string): boolean =>
@@ -66,7 +67,7 @@ export const extractLabel = (
   texts: ReadonlyArray<string> = []
 ): Choice | undefined => {
   const text = tailOf(afterThinking(completion), maxText)
-  if (countBoxed(text) > defaultOptions.maxBoxed) return undefined
+  if (Boxes.count(text) > defaultOptions.maxBoxed) return undefined
   const choices = choicesOf(labels, texts)
   const [tags, frames] = [lastOf(text, tagged(text)), lastOf(text, boxed(text))]
   if (tags.length > 0 || frames.length > 0) {

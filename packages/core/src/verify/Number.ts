@@ -37,13 +37,36 @@ const onlyNumber = (announced: string): string | undefined => {
   return isOne ? number : undefined
 }
 
-/** The number of a completion, after its thinking: the boxed or announced one where there is one, else the last that is not denied. */
+/** How far a sentence is looked at around a number, in characters. */
+const reach = 200
+
+/** The sentence that holds the number at `at`, without it. */
+const sentenceAround = (text: string, at: number, length: number): string => {
+  const before =
+    text
+      .slice(Math.max(0, at - reach), at)
+      .split(/[!?\n]|\.\s/)
+      .at(-1) ?? ""
+  const after = /^(?:[^.!?\n]|\.(?=\d))*\??/.exec(text.slice(at + length, at + length + reach))?.[0] ?? ""
+  return `${before} ${after}`
+}
+
+/**
+ * The number of a completion, after its thinking: the boxed or announced one where there is one, else the last, unless its sentence denies it,
+ * offers another one or asks.
+ */
 export const extract = (completion: string): string | undefined => {
   const announced = marked(completion)
-  if (announced !== undefined) return announced.answer === undefined ? undefined : onlyNumber(announced.answer)
+  if (announced !== undefined) {
+    return announced.answer === undefined ? undefined : onlyNumber(announced.answer)
+  }
   const text = afterThinking(completion).slice(-20_000)
   const last = numbersIn(text).at(-1)
-  return last === undefined || Wording.isDeniedBy(text.slice(0, text.lastIndexOf(last))) ? undefined : last
+  if (last === undefined) return undefined
+  const at = text.lastIndexOf(last)
+  const sentence = sentenceAround(text, at, last.length)
+  const isOpen = Wording.isDeniedBy(text.slice(0, at)) || Wording.isOneOfSeveral(sentence) || sentence.endsWith("?")
+  return isOpen ? undefined : last
 }
 
 export interface Tolerance {
