@@ -51,7 +51,7 @@ export const make = ({
 
   const chat = Effect.fn("TextSequences.chat")(function* (request: ChatRequest) {
     const base = continuedBy(request.messages)
-    const { choices, promptTokens } = yield* backend.chat(request)
+    const { choices, promptTokens } = yield* backend.chat({ ...request, exact: true })
     return choices.map((choice, index): Choice => {
       const messages = [...request.messages, choice.message]
       const sampled = new Set([...(base?.sampled ?? []), request.messages.length])
@@ -75,7 +75,7 @@ export const make = ({
   })
 
   const complete = Effect.fn("TextSequences.complete")(function* (request: TextRequest) {
-    const { choices, promptTokens } = yield* backend.complete(request)
+    const { choices, promptTokens } = yield* backend.complete({ ...request, exact: true })
     return choices.map((choice): Choice => {
       const trajectory = () => Result.succeed(ChatMask.textTrajectory(tokenizer, request.prompt, choice, promptTokens))
       return {
