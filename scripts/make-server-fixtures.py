@@ -184,10 +184,9 @@ def vllm():
         if route == "/inference/v1/generate":
             params = request.sampling_params
         elif hasattr(request, "to_sampling_params"):
-            arguments = {"max_tokens": 8, "default_sampling_params": sneaky}
-            if "logits_processor_pattern" in inspect.signature(request.to_sampling_params).parameters:
-                arguments["logits_processor_pattern"] = None
-            params = request.to_sampling_params(**arguments)
+            names = inspect.signature(request.to_sampling_params).parameters
+            given = {"max_tokens": 8, "default_max_tokens": 8, "logits_processor_pattern": None, "default_sampling_params": sneaky}
+            params = request.to_sampling_params(**{name: given[name] for name in names})
         else:
             continue
         told[name] = {key: getattr(params, key) for key in ("n", "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "seed", "logprobs", "prompt_logprobs")}

@@ -20,7 +20,12 @@ const patience = Duration.seconds(10)
 /** For one token, which may wait for those of others. */
 const tokenPatience = Duration.seconds(120)
 
-const within = <A>(asking: Effect.Effect<A, InferenceError>, server: string, what: string, duration: Duration.Duration) =>
+const within = <A>(
+  asking: Effect.Effect<A, InferenceError>,
+  server: string,
+  what: string,
+  duration: Duration.Duration
+) =>
   Effect.timeoutOrElse(asking, {
     duration,
     orElse: () =>

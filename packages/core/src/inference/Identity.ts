@@ -72,11 +72,16 @@ export const isOfType = (kind: Kind, serverType: Server["serverType"]): boolean 
 export const base = (kind: Kind, modelName: string): Identity => ({
   kind,
   version: undefined,
-  tokens: { vllm: "/v1/completions", patched: "/generate", policy: "/generate", sglang: "/generate", trl: "/generate/" }[
-    kind as string
-  ],
+  tokens: {
+    vllm: "/v1/completions",
+    patched: "/generate",
+    policy: "/generate",
+    sglang: "/generate",
+    trl: "/generate/"
+  }[kind as string],
   idsBy: kind === "vllm" || kind === "policy" ? "return_token_ids" : undefined,
-  logprobs: kind === "sglang" ? "tempered" : kind === "vllm" || kind === "patched" || kind === "trl" ? "raw" : undefined,
+  logprobs:
+    kind === "sglang" ? "tempered" : kind === "vllm" || kind === "patched" || kind === "trl" ? "raw" : undefined,
   // The original's server takes prompt_logprobs and never returns them.
   promptLogprobs: kind === "vllm" || kind === "policy" || kind === "patched",
   versions: kind === "policy" ? "stated" : kind === "vllm" || kind === "sglang" ? "adapter" : "none",

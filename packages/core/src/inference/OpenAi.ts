@@ -114,7 +114,9 @@ export const make = Effect.fn("OpenAi.make")(function* (
       ...named,
       messages: request.messages,
       ...(request.tools === undefined ? {} : { tools: request.tools }),
-      ...(request.toolChoice === undefined || identity.kind === "transformers" ? {} : { tool_choice: request.toolChoice }),
+      ...(request.toolChoice === undefined || identity.kind === "transformers"
+        ? {}
+        : { tool_choice: request.toolChoice }),
       ...exactly(request, true),
       ...(yield* SamplingBody.text(server, identity, request))
     }

@@ -78,7 +78,9 @@ export const warnings = (
       : [`server_type is ${serverType}, but ${server} is ${Identity.nameOf(identity)}: it is asked as that`]),
     ...(isListed
       ? []
-      : [`${server} has no model ${modelName}: it has ${identity.models.slice(0, 5).join(", ")} (--openai.model_name)`]),
+      : [
+          `${server} has no model ${modelName}: it has ${identity.models.slice(0, 5).join(", ")} (--openai.model_name)`
+        ]),
     ...(adapterPrefix !== null && identity.adapters === false
       ? [
           `adapter_prefix is set, but ${server} (${Identity.nameOf(identity)}) cannot load adapters while it runs` +

@@ -76,7 +76,11 @@ const transformers = ({ extra, maxTokens, seed, stop, ...options }: SamplingOpti
     max_new_tokens: maxTokens ?? 1024
   }
   return {
-    ...common({ ...(maxTokens !== undefined && { maxTokens }), ...(seed !== undefined && { seed }), ...(stop && { stop }) }),
+    ...common({
+      ...(maxTokens !== undefined && { maxTokens }),
+      ...(seed !== undefined && { seed }),
+      ...(stop && { stop })
+    }),
     generation_config: JSON.stringify(config),
     ...extra
   }

@@ -64,7 +64,8 @@ export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options)
     const sequences: ReadonlyArray<typeof Generated.Type> = Array.isArray(body) ? body : [body]
     yield* checkCount(server, request.n ?? 1, sequences.length)
     return sequences.map(({ meta_info: info }): TokenChoice => {
-      const policyVersion = info.policy_version ?? headerPolicyVersion(reply) ?? reply.adapterVersion ?? numberIn(info.weight_version)
+      const policyVersion =
+        info.policy_version ?? headerPolicyVersion(reply) ?? reply.adapterVersion ?? numberIn(info.weight_version)
       return {
         tokens: info.output_token_logprobs.map(([, id]) => id),
         logprobs: info.output_token_logprobs.map(([logprob]) => logprob),

@@ -7,7 +7,13 @@
  * `Tokenizer` is needed. Special tokens stay in the text (tool tags may be some), the end-of-sequence token at its end does not.
  */
 import { Effect, Schema } from "effect"
-import { type ChatRequest, InferenceError, type SamplingOptions, type TextRequest, type TokenChoice } from "../Inference.ts"
+import {
+  type ChatRequest,
+  InferenceError,
+  type SamplingOptions,
+  type TextRequest,
+  type TokenChoice
+} from "../Inference.ts"
 import * as Message from "../Message.ts"
 import type { TokenizerShape } from "../Tokenizer.ts"
 import { type Answer, type AnswerChoice, type Backend, type IdsRequest, unsupported } from "./Backend.ts"
@@ -28,10 +34,7 @@ const Generated = Schema.Struct({
 })
 const decodeGenerated = decode(Generated)
 
-export const make = (
-  { identity, settings, transport }: Options,
-  tokenizer: TokenizerShape | undefined
-): Backend => {
+export const make = ({ identity, settings, transport }: Options, tokenizer: TokenizerShape | undefined): Backend => {
   const server = settings.baseUrl ?? ""
   const root = rootOf(server)
   const apiKey = settings.apiKey ?? ""
@@ -141,7 +144,9 @@ const logprobsOf = (
   given: ReadonlyArray<number | ReadonlyArray<number | null>> | undefined
 ): Effect.Effect<ReadonlyArray<number> | undefined, InferenceError> => {
   if (given === undefined) return Effect.succeed(undefined)
-  const logprobs = given.flatMap((one) => (typeof one === "number" ? [one] : one.slice(0, 1))).filter((one) => one !== null)
+  const logprobs = given
+    .flatMap((one) => (typeof one === "number" ? [one] : one.slice(0, 1)))
+    .filter((one) => one !== null)
   return logprobs.length === ids.length
     ? Effect.succeed(logprobs)
     : Effect.fail(malformed(server, `answer of ${server}: ${ids.length} token ids but ${logprobs.length} logprobs`))

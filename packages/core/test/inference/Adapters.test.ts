@@ -10,14 +10,17 @@ const hello: ServerManager.ChatRequest = { messages: [{ role: "user", content: "
 
 /** A server that lists and serves adapters as vLLM does, under whatever names are loaded; its answers say what was asked for. */
 const vllmWith = (loaded: Array<string>, list: () => TestServer.Reply = () => listOf(loaded)) =>
-  TestServer.make(({ body, method, path }) => {
-    if (method === "GET") return list()
-    const model = typeof body["model"] === "string" ? body["model"] : "base"
-    if (model !== "base" && !loaded.includes(model)) return missing(model)
-    return path.endsWith("/generate")
-      ? { json: { finish_reasons: ["stop"], logprobs: [[{ "7": -0.5 }]], token_ids: [[7]] } }
-      : TestServer.chatReply([model])
-  }, { isProbed: true })
+  TestServer.make(
+    ({ body, method, path }) => {
+      if (method === "GET") return list()
+      const model = typeof body["model"] === "string" ? body["model"] : "base"
+      if (model !== "base" && !loaded.includes(model)) return missing(model)
+      return path.endsWith("/generate")
+        ? { json: { finish_reasons: ["stop"], logprobs: [[{ "7": -0.5 }]], token_ids: [[7]] } }
+        : TestServer.chatReply([model])
+    },
+    { isProbed: true }
+  )
 
 const listOf = (loaded: ReadonlyArray<string>, owner = "somebody"): TestServer.Reply => ({
   json: { object: "list", data: ["base", ...loaded].map((id) => ({ id, object: "model", owned_by: owner })) }
@@ -114,10 +117,11 @@ describe("adapter_prefix", () => {
 
   it.effect("tries no other adapter when the request itself is refused", () =>
     Effect.gen(function* () {
-      const server = yield* TestServer.make(({ method }) =>
-        method === "GET"
-          ? listOf(["policy-v1"])
-          : { status: 400, json: { error: { message: "This model's maximum context length is 8 tokens." } } },
+      const server = yield* TestServer.make(
+        ({ method }) =>
+          method === "GET"
+            ? listOf(["policy-v1"])
+            : { status: 400, json: { error: { message: "This model's maximum context length is 8 tokens." } } },
         { isProbed: true }
       )
       yield* managing(server.url, (manager) =>
@@ -175,8 +179,11 @@ describe("adapter_prefix", () => {
 
   it.effect("believes a server that says which version it sampled with", () =>
     Effect.gen(function* () {
-      const server = yield* TestServer.make(({ body, method }) =>
-        method === "GET" ? listOf(["policy-v4"]) : TestServer.chatReply([String(body["model"])], { policy_version: 6 }),
+      const server = yield* TestServer.make(
+        ({ body, method }) =>
+          method === "GET"
+            ? listOf(["policy-v4"])
+            : TestServer.chatReply([String(body["model"])], { policy_version: 6 }),
         { isProbed: true }
       )
       yield* managing(server.url, (manager) =>

@@ -19,7 +19,9 @@ const Fixture = Schema.Struct({
   version: Schema.String,
   unknownFields: Schema.Literals(["ignored", "refused"]),
   requests: Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Unknown)),
-  answers: Schema.Record(Schema.String, Schema.Unknown)
+  answers: Schema.Record(Schema.String, Schema.Unknown),
+  /** What the server's own classes made of the recorded bodies. */
+  told: Schema.optionalKey(Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.NullOr(Schema.Finite))))
 })
 export type Fixture = typeof Fixture.Type
 
@@ -98,7 +100,8 @@ const one = (value: unknown, logprob: number): unknown => {
     Object.entries(value).map(([name, part]): [string, unknown] => {
       if (name === "logprob") return [name, logprob]
       if (name === "token_logprobs") return [name, [logprob]]
-      if (name === "logprobs" && Array.isArray(part)) return [name, [[Array.isArray(part[0]?.[0]) ? [logprob] : logprob]]]
+      if (name === "logprobs" && Array.isArray(part))
+        return [name, [[Array.isArray(part[0]?.[0]) ? [logprob] : logprob]]]
       if (name === "output_token_logprobs" && Array.isArray(part)) return [name, [[logprob, part[0]?.[1], null]]]
       if (name === "completion_ids" && Array.isArray(part)) return [name, [part[0].slice(0, 1)]]
       if (["token_ids", "tokens", "content"].includes(name) && Array.isArray(part)) {
@@ -148,7 +151,7 @@ export const serve = (fixture: Fixture, { apiKey, isTaciturn = false, mode = "ra
         ? "inference"
         : body["prompt_logprobs"] !== undefined
           ? "promptLogprobs"
-          : { "/v1/chat/completions": "chat", "/v1/completions": "completions" }[path] ?? "generate"
+          : ({ "/v1/chat/completions": "chat", "/v1/completions": "completions" }[path] ?? "generate")
     return { json: cut(answers[template], Number(params["n"] ?? 1), logprob) }
   }
 
@@ -169,7 +172,8 @@ export const serve = (fixture: Fixture, { apiKey, isTaciturn = false, mode = "ra
           if (paths.includes(path) && path.includes("health")) return { json: {} }
           return { status: 404, json: { detail: "Not Found" } }
         }
-        if (without.includes(path) || requests[path] === undefined) return { status: 404, json: { detail: "Not Found" } }
+        if (without.includes(path) || requests[path] === undefined)
+          return { status: 404, json: { detail: "Not Found" } }
         const problem = check(path, body)
         if (problem !== undefined) return { status: 422, json: { error: { message: problem } } }
         if (path.includes("lora_adapter")) return adapter(path, String(body["lora_name"]))

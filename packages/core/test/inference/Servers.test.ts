@@ -76,7 +76,12 @@ describe("exact tokens", () => {
           const choices = yield* backend.tokens({ inputIds, ...seedless, ...(hasSeed && { seed }) })
           const sampling = Sampling.ofRequest(everything, mode)
           assert.deepStrictEqual(
-            choices.map(({ finishReason, logprobs, sampling, tokens }) => ({ finishReason, logprobs, sampling, tokens })),
+            choices.map(({ finishReason, logprobs, sampling, tokens }) => ({
+              finishReason,
+              logprobs,
+              sampling,
+              tokens
+            })),
             sampled.map(({ finishReason, logprobs, tokens }) => ({
               // TRL's server says nothing of why it stopped.
               finishReason: name.startsWith("trl") ? "length" : finishReason,
@@ -263,21 +268,23 @@ describe("what is told at the start", () => {
     })
   )
 
-  it.live("that its type, its model's name, its adapters are not what the settings say, and that its key is refused", () =>
-    Effect.gen(function* () {
-      const vllm = ServerFixture.read("vllm-0.33.0")
-      const server = yield* ServerFixture.serve(vllm, { without: ["/v1/load_lora_adapter"] })
-      const lines = yield* told(server.url, { serverType: "sglang", modelName: "other", adapterPrefix: "policy-" })
-      const all = lines.join("\n")
-      assert.include(all, `server_type is sglang, but ${server.url}/v1 is vLLM 0.33.0`)
-      assert.include(all, "has no model other: it has tiny")
-      assert.include(all, "--enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True")
-      const closed = yield* ServerFixture.serve(vllm, { apiKey: "secret" })
-      const backend = yield* backendOf(closed.url, { apiKey: "wrong" })
-      const error = yield* Effect.flip(backend.tokens({ inputIds }))
-      assert.strictEqual(error.reason, "rejected")
-      assert.include(error.message, "refuses the key (401): give api_key")
-    })
+  it.live(
+    "that its type, its model's name, its adapters are not what the settings say, and that its key is refused",
+    () =>
+      Effect.gen(function* () {
+        const vllm = ServerFixture.read("vllm-0.33.0")
+        const server = yield* ServerFixture.serve(vllm, { without: ["/v1/load_lora_adapter"] })
+        const lines = yield* told(server.url, { serverType: "sglang", modelName: "other", adapterPrefix: "policy-" })
+        const all = lines.join("\n")
+        assert.include(all, `server_type is sglang, but ${server.url}/v1 is vLLM 0.33.0`)
+        assert.include(all, "has no model other: it has tiny")
+        assert.include(all, "--enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True")
+        const closed = yield* ServerFixture.serve(vllm, { apiKey: "secret" })
+        const backend = yield* backendOf(closed.url, { apiKey: "wrong" })
+        const error = yield* Effect.flip(backend.tokens({ inputIds }))
+        assert.strictEqual(error.reason, "rejected")
+        assert.include(error.message, "refuses the key (401): give api_key")
+      })
   )
 })
 
@@ -300,7 +307,12 @@ describe("what a server is", () => {
     Effect.gen(function* () {
       const server = yield* ServerFixture.serve(ServerFixture.read("vllm-0.33.0"))
       const backend = yield* backendOf(server.url)
-      yield* quiet(Effect.all(Array.from({ length: 8 }, () => backend.tokens({ inputIds, n: 2 })), { concurrency: 8 }))
+      yield* quiet(
+        Effect.all(
+          Array.from({ length: 8 }, () => backend.tokens({ inputIds, n: 2 })),
+          { concurrency: 8 }
+        )
+      )
       assert.strictEqual(server.asked.filter(({ path }) => path === "/v1/models").length, 1)
       assert.strictEqual(server.posts().length, 2 + 8)
     })
@@ -324,7 +336,9 @@ describe("a manager of such servers", () => {
           chat({ messages: hello, n: 2, maxTokens: 8, temperature: 0.7 })
         ).pipe(
           Effect.provide(
-            ServerManager.layer({ servers: [{ baseUrl: `${server.url}/v1` }] }).pipe(Layer.provide(Tokenizer.layerBytes))
+            ServerManager.layer({ servers: [{ baseUrl: `${server.url}/v1` }] }).pipe(
+              Layer.provide(Tokenizer.layerBytes)
+            )
           ),
           quiet
         )
@@ -344,6 +358,28 @@ describe("a manager of such servers", () => {
       }
     })
   )
+})
+
+describe("vLLM's own request classes", () => {
+  it("make of our bodies the sampling that was asked for, whatever a model's generation_config.json says", () => {
+    // 0.6, 0.95, 20, 0.1 and 1.1 is what that file said when these were made.
+    for (const name of ["vllm-0.33.0", "vllm-0.10.2", "vllm-0.8.5"]) {
+      const { told } = ServerFixture.read(name)
+      assert.deepStrictEqual(Object.keys(told ?? {}), Object.keys(ServerFixture.recordedBodies[name] ?? {}))
+      for (const [what, params] of Object.entries(told ?? {})) {
+        const isPrompt = what === "prompt logprobs"
+        const isDefault = what.endsWith("by default") || what.includes("chat")
+        const expected = isPrompt
+          ? [0, 1, 0, 0]
+          : isDefault
+            ? [1, 1, 0, 0]
+            : [everything.temperature, everything.topP, everything.topK, everything.minP]
+        const { min_p: minP, repetition_penalty: penalty, temperature, top_k: topK, top_p: topP } = params
+        assert.deepStrictEqual([temperature, topP, Math.max(0, topK ?? 0), minP, penalty], [...expected, 1], what)
+        if (!isPrompt) assert.strictEqual(params["logprobs"], 0)
+      }
+    }
+  })
 })
 
 describe("bodies that were recorded", () => {

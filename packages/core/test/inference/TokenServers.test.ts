@@ -57,6 +57,11 @@ describe("back end of the original's vLLM server and of ours", () => {
         n: 2,
         max_tokens: 16,
         temperature: 1,
+        top_p: 1,
+        top_k: -1,
+        repetition_penalty: 1,
+        presence_penalty: 0,
+        frequency_penalty: 0,
         min_p: 0.1
       })
     })
@@ -140,6 +145,11 @@ describe("back end of the original's vLLM server and of ours", () => {
         n: 1,
         temperature: 0,
         top_p: 1,
+        top_k: -1,
+        min_p: 0,
+        repetition_penalty: 1,
+        presence_penalty: 0,
+        frequency_penalty: 0,
         max_tokens: 1
       })
     })
@@ -197,13 +207,24 @@ const sglangChoice = (id: number, topP = 1) => ({
   sampling: Sampling.ofRequest({ topP }, "tempered")
 })
 
+/** Every parameter of the distribution, off. */
+const neutral = {
+  temperature: 1,
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  repetition_penalty: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0
+}
+
 describe("SGLang back end", () => {
   it.live("asks /generate in its own dialect, and reads one answer or a list", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.make((_, count) => ({
         json: count === 1 ? sglangSequence(7) : [sglangSequence(7), sglangSequence(8)]
       }))
-      const backend: Backend = yield* Effect.flatMap(optionsFor(`${server.url}/v1`), Sglang.make)
+      const backend: Backend = yield* Effect.flatMap(optionsFor(`${server.url}/v1`, "", "sglang"), Sglang.make)
       assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1], maxTokens: 4 }), [sglangChoice(7)])
       assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1], n: 2, topP: 0.9 }), [
         sglangChoice(7, 0.9),
@@ -211,11 +232,11 @@ describe("SGLang back end", () => {
       ])
       assert.deepStrictEqual(server.asked[0]!.body, {
         input_ids: [1],
-        sampling_params: { max_new_tokens: 4 },
+        sampling_params: { ...neutral, max_new_tokens: 4 },
         return_logprob: true,
         return_text_in_logprobs: false
       })
-      assert.deepStrictEqual(server.asked[1]!.body["sampling_params"], { n: 2, top_p: 0.9 })
+      assert.deepStrictEqual(server.asked[1]!.body["sampling_params"], { ...neutral, n: 2, top_p: 0.9 })
       assert.strictEqual((yield* Effect.flip(backend.promptLogprobs({ inputIds: [1], topK: 1 }))).reason, "unsupported")
     })
   )
