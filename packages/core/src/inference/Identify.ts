@@ -120,7 +120,7 @@ export const isAtLeast = (version: string | undefined, wanted: readonly [number,
 }
 
 export const identify = Effect.fn("Identify.identify")(function* (settings: Server, transport: Transport) {
-  const { apiKey, baseUrl, modelName, serverType } = settings
+  const { apiKey, baseUrl, modelName } = settings
   const server = baseUrl ?? ""
   const root = rootOf(server)
   const own = modelName === "default" ? undefined : modelName

@@ -269,6 +269,8 @@ const noticeIgnoredN = <A>(
     : Effect.tap(asking, (answer) => {
         if (count(answer) === n || member.ignoresN) return Effect.void
         member.ignoresN = true
+        // Of some kinds that is known.
+        if (member.backend.identity?.takesN === false) return Effect.void
         return Effect.logWarning("the server ignores n: completions are asked for one by one from now on", {
           server: member.backend.server
         })

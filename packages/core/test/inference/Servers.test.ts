@@ -180,7 +180,7 @@ describe("what a server cannot do is refused by its name", () => {
       Effect.gen(function* () {
         const server = yield* ServerFixture.serve(ServerFixture.read(name))
         const backend = yield* backendOf(server.url, {}, Tokenizer.bytes)
-        const asked =
+        const asked: Effect.Effect<unknown, ServerManager.InferenceError> =
           name === "sglang-0.4.10.post2"
             ? backend.tokens({ inputIds, ...request })
             : backend.chat({ messages: hello, ...request })
