@@ -76,7 +76,7 @@ def logprobs_of(tokens, temperature=1.0, reference=False):
 
 
 def make_group(scores, overrides=None, group_overrides=None, advantages=False, teacher=False):
-    group = {"tokens": [], "masks": [], "scores": scores, "inference_logprobs": [], "old_logprobs": []}
+    group = {"tokens": [], "masks": [], "scores": scores, "inference_logprobs": []}
     prompt = rng.integers(0, vocabulary, rng.integers(3, 7)).tolist()
     for i in range(len(scores)):
         completion = rng.integers(0, vocabulary, rng.integers(4, 10)).tolist()
@@ -88,11 +88,9 @@ def make_group(scores, overrides=None, group_overrides=None, advantages=False, t
         with torch.no_grad():
             present = logprobs_of(tokens, temperature).numpy()
         engine = short(np.minimum(present + rng.normal(0, 0.25, len(tokens)), -1e-3))
-        old = short(np.minimum(engine + rng.normal(0, 0.2, len(tokens)), -1e-3))
         group["tokens"].append(tokens)
         group["masks"].append([token if on else -100 for token, on in zip(tokens, trained)])
         group["inference_logprobs"].append([float(x) if on else 1.0 for x, on in zip(engine, trained)])
-        group["old_logprobs"].append([float(x) if on else 1.0 for x, on in zip(old, trained)])
     if overrides is not None:
         group["overrides"] = overrides
     if group_overrides is not None:
@@ -135,13 +133,14 @@ def batch_of(name):
 batches = {name: batch_of(name) for name in ["plain", "switches", "tokens", "teacher"]}
 
 defaults = dict(
-    baseline="group", normalize=True, maskTruncated=False, dropConstantGroups=False, aggregation="sequence-mean",
+    baseline="group", advantageScale="sample-std", maskTruncated=False, dropConstantGroups=False, aggregation="sequence-mean",
     divisorTokens=4096, clipLow=0.2, clipHigh=0.2, ratioCap=20, oldPolicy="engine", importanceSampling="none",
     importanceCap=2, kl="k3", klCoef=0, klImportance=False,
 )
 presets = {
     "grpo": {},
-    "dr-grpo": dict(normalize=False, aggregation="constant"),
+    "atropos": dict(advantageScale="population-std"),
+    "dr-grpo": dict(advantageScale="none", aggregation="constant"),
     "dapo": dict(clipHigh=0.28, aggregation="token-mean", maskTruncated=True, dropConstantGroups=True),
     "cispo": dict(clipLow=1, clipHigh=4, aggregation="token-mean"),
     "gspo": dict(clipLow=3e-4, clipHigh=4e-4),
@@ -164,7 +163,13 @@ def advantages_of(scores, settings):
         centred = [r - (sum(scores) - r) / (len(scores) - 1) for r in scores]
     else:
         centred = [r - sum(scores) / len(scores) for r in scores]
-    return [a / np.std(scores) for a in centred] if settings["normalize"] else centred
+    divisor = {
+        # TRL: torch's std, which is the sample's, and 1e-4.
+        "sample-std": torch.tensor(scores, dtype=torch.float64).std().item() + 1e-4,
+        "population-std": np.std(scores) + 1e-8,
+        "none": 1,
+    }[settings["advantageScale"]]
+    return [a / divisor for a in centred]
 
 
 def sequences_of(batch, settings):
@@ -186,7 +191,6 @@ def sequences_of(batch, settings):
                 trained=[t for t in range(1, len(tokens)) if trained[t]],
                 advantages=advantages,
                 engine=torch.tensor(group["inference_logprobs"][i], dtype=torch.float64),
-                old=torch.tensor(group["old_logprobs"][i], dtype=torch.float64),
                 temperature=temperature_at(group.get("overrides"), group.get("group_overrides"), i),
                 teacher_ids=group.get("distill_token_ids", [None] * len(relative))[i],
                 teacher_logprobs=group.get("distill_logprobs", [None] * len(relative))[i],
@@ -196,7 +200,7 @@ def sequences_of(batch, settings):
 def surrogate(preset, s, settings, logp, log_ratio, t, mean_log_ratio):
     a = s.advantages[t]
     low, high = settings["clipLow"], settings["clipHigh"]
-    if preset in ("grpo", "dr-grpo", "dapo", "gspo"):
+    if preset in ("grpo", "atropos", "dr-grpo", "dapo", "gspo"):
         r = torch.exp(mean_log_ratio if preset == "gspo" else log_ratio[t])
         return -min(r * a, torch.clamp(r, 1 - low, 1 + high) * a)
     r = torch.exp(log_ratio[t]).detach()
@@ -219,7 +223,7 @@ def token_losses(preset, s, settings):
             q = q / q.sum()
             losses[t] = sum((q[k] * (q[k].log() - every[t - 1, v]) for k, v in enumerate(s.teacher_ids[t])), logp[t] * 0)
         return losses
-    old = {"engine": s.engine, "trainer": s.old, "current": logp.detach()}[settings["oldPolicy"]]
+    old = {"engine": s.engine, "current": logp.detach()}[settings["oldPolicy"]]
     log_ratio = logp - old
     mean_log_ratio = sum(log_ratio[t] for t in s.trained) / len(s.trained) if s.trained else None
     reference = logprobs_of(s.tokens, s.temperature, reference=True) if settings["klCoef"] else None
@@ -277,7 +281,7 @@ def trl_loss(preset, batch, settings):
     """TRL's own loss on the same sequences; None where TRL has no such loss or no such setting."""
     aggregation = settings["aggregation"]
     names = {
-        ("grpo", "sequence-mean"): "grpo", ("gspo", "sequence-mean"): "grpo", ("grpo", "token-mean"): "bnpo",
+        ("grpo", "sequence-mean"): "grpo", ("atropos", "sequence-mean"): "grpo", ("gspo", "sequence-mean"): "grpo", ("grpo", "token-mean"): "bnpo",
         ("dapo", "token-mean"): "dapo", ("dr-grpo", "constant"): "dr_grpo", ("cispo", "token-mean"): "cispo",
     }
     sequences = list(sequences_of(batch, settings))
@@ -312,12 +316,11 @@ def trl_loss(preset, batch, settings):
         "num_items_in_batch": torch.tensor(float(sum(len(s.trained) for s in sequences))),
     }
     mask = inputs["completion_mask"] * inputs["tool_mask"]
-    old = rows(answer(lambda s: s.old if settings["oldPolicy"] == "trainer" else s.engine), completions)
-    if not current:
-        inputs["old_per_token_logps"] = old
     engine = rows(answer(lambda s: s.engine), completions)
+    if not current:
+        inputs["old_per_token_logps"] = engine
     present = rows(answer(lambda s: logprobs_of(s.tokens, s.temperature).detach()), completions)
-    ratio = torch.exp(((present if current else old) - engine) * mask)
+    ratio = torch.exp((present - engine) * mask)
     cap = settings["importanceCap"]
     if settings["importanceSampling"] == "truncated":
         inputs["importance_sampling_ratio"] = torch.clamp(ratio, max=cap)
@@ -383,12 +386,12 @@ cases = [
     ("plain", "grpo", dict(klCoef=0.1, klImportance=True)),
     ("plain", "grpo", dict(klCoef=0.1, kl="k2")),
     ("plain", "grpo", dict(klCoef=0.1, kl="k1", klImportance=True)),
-    ("plain", "grpo", dict(oldPolicy="trainer")),
     ("plain", "grpo", dict(oldPolicy="current")),
-    ("plain", "grpo", dict(oldPolicy="trainer", importanceSampling="truncated", importanceCap=1.2)),
-    ("plain", "grpo", dict(oldPolicy="trainer", importanceSampling="masked", importanceCap=1.2)),
+    ("plain", "grpo", dict(oldPolicy="current", importanceSampling="truncated", importanceCap=1.2)),
+    ("plain", "grpo", dict(oldPolicy="current", importanceSampling="masked", importanceCap=1.2)),
     ("plain", "grpo", dict(oldPolicy="current", importanceSampling="truncated", importanceCap=1.1)),
-    ("plain", "grpo", dict(baseline="leave-one-out", normalize=False, aggregation="token-mean")),
+    ("plain", "grpo", dict(baseline="leave-one-out", advantageScale="none", aggregation="token-mean")),
+    ("plain", "atropos", {}),
     ("plain", "dr-grpo", dict(divisorTokens=12)),
     ("plain", "dapo", {}),
     ("plain", "cispo", dict(clipHigh=0.1)),

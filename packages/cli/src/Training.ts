@@ -2,11 +2,16 @@
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 
 /** `reward` is what stands for the reward: of the step, or a mean over some. */
-export const stepDetail = ({ kl, loss, stalenessMean, tokensPerSecond }: StepMetrics, reward: number): string =>
+export const stepDetail = (
+  { kl, loss, mismatchOnPolicy, skipped, stalenessMean, tokensPerSecond }: StepMetrics,
+  reward: number
+): string =>
   [
     `reward ${reward.toFixed(3)}`,
-    `loss ${loss.toFixed(4)}`,
+    // Nothing was computed: a loss of 0 would say that something was.
+    skipped === "nothingToTrain" ? "nothing to learn from: equal scores" : `loss ${loss.toFixed(4)}`,
     ...(kl === undefined ? [] : [`kl ${kl.toFixed(4)}`]),
+    ...(mismatchOnPolicy === undefined ? [] : [`mismatch ${mismatchOnPolicy.toFixed(4)}`]),
     `staleness ${stalenessMean.toFixed(1)}`,
     `${Math.round(tokensPerSecond)} tokens/s`
   ].join(" | ")

@@ -115,7 +115,7 @@ const batches = Effect.fnUntraced(function* (client: TrajectoryClient.Trajectory
 })
 
 const advantagesOf = (group: ScoredGroup.ScoredGroup) =>
-  Advantages.ofGroup(group, { baseline: "group", normalize: false }).advantages_G_T.map(
+  Advantages.ofGroup(group, { baseline: "group", advantageScale: "none" }).advantages_G_T.map(
     // A trained token's.
     (row) => Math.round(row.at(-1)! * 1e6) / 1e6
   )

@@ -67,13 +67,34 @@ export const processSupervision = (
   )
 }
 
-/** A = r - mean(r), over std(r) where asked (GRPO, 2402.03300, eq. 3; without std: Dr. GRPO, 2503.20783). A constant group gives zeros. */
+/**
+ * What centred rewards are divided by (GRPO, 2402.03300, section 4.1.2, does not say which deviation):
+ *
+ *     sample-std       sqrt(Σ (r - mean)² / (G - 1)) + 1e-4, as TRL
+ *     population-std   sqrt(Σ (r - mean)² / G) + 1e-8, as the original's trainer
+ *     none             1: Dr. GRPO, 2503.20783, section 3.2
+ */
+export const Scale = Schema.Literals(["sample-std", "population-std", "none"])
+export type Scale = typeof Scale.Type
+
+const divisor = (scale: Scale, variance: number, count: number): number => {
+  switch (scale) {
+    case "sample-std":
+      return Math.sqrt((variance * count) / Math.max(1, count - 1)) + 1e-4
+    case "population-std":
+      return Math.sqrt(variance) + 1e-8
+    case "none":
+      return 1
+  }
+}
+
+/** A = (r - mean(r)) / divisor. A constant group gives zeros. */
 export const groupRelative = (
   rewards_G: ArrayLike<number>,
-  { normalize = true, epsilon = 1e-8 }: { readonly normalize?: boolean; readonly epsilon?: number } = {}
+  { scale: kind = "sample-std" }: { readonly scale?: Scale } = {}
 ): Float64Array => {
   const { mean, variance } = stats(Array.from(rewards_G)) ?? { mean: 0, variance: 0 }
-  const scale = normalize ? Math.sqrt(variance) + epsilon : 1
+  const scale = divisor(kind, variance, rewards_G.length)
   return Float64Array.from(rewards_G, (reward) => (reward - mean) / scale)
 }
 

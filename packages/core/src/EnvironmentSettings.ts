@@ -31,7 +31,11 @@ export const commonFields = {
     "what training rollouts do during an evaluation: wait, run at eval_limit_ratio, or go on"
   ),
   evalLimitRatio: field(Schema.Finite, 0.5, "share of the workers left to training under LIMIT_TRAIN"),
-  maxTokenLength: field(positive, 2048, "longest generation, tokens"),
+  maxTokenLength: field(
+    positive,
+    2048,
+    "longest generation, tokens; less where the prompt leaves less of the trainer's seq_len"
+  ),
   inferenceWeight: field(
     Schema.Finite,
     1,

@@ -114,7 +114,7 @@ export const play = Effect.fn("Episode.play")(function* <State>(
     return yield* new InferenceError({
       reason: "unsupported",
       server: servers.modelName,
-      message: `the opening of the episode leaves no room for an answer within ${tokens} tokens`
+      message: "the opening of the episode leaves no room for an answer in the longest sequence (the trainer's seq_len)"
     })
   }
   return { ...trajectory, messages: messages.at(-1)?.role === "user" ? messages.slice(0, -1) : messages }

@@ -58,9 +58,12 @@ export const definition = Effect.fnUntraced(function* <State>(game: PlayableGame
     const random = seeded(from, index)
     return { samplingSeed: random.between(0, 2 ** 30), start: game.start(random) }
   }
-  const shared = { maxTokens: maxAnswerTokens, ...(game.form !== undefined && { form: game.form }) }
+  const shared = {
+    maxTokens: Math.min(maxAnswerTokens, maxTokenLength),
+    ...(game.form !== undefined && { form: game.form })
+  }
   const play = ({ samplingSeed, start }: Item<State>, index: number, sampling: Episode.Sampling) =>
-    Episode.play(game, start, { ...shared, tokens: maxTokenLength, seed: samplingSeed + index, ...sampling })
+    Episode.play(game, start, { ...shared, seed: samplingSeed + index, ...sampling })
   const collect = (
     item: Item<State>
   ): Effect.Effect<Environment.Rollouts<Item<State>>, InferenceError, ServerManager> =>

@@ -23,6 +23,7 @@ import type { Message } from "./Message.ts"
 import { text as textOf } from "./Message.ts"
 import * as PromptEncoder from "./PromptEncoder.ts"
 import * as Sampling from "./Sampling.ts"
+import * as SequenceLimit from "./SequenceLimit.ts"
 import type { TokenizerShape } from "./Tokenizer.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 import * as TrackedSequence from "./TrackedSequence.ts"
@@ -69,7 +70,13 @@ export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options
     const from = TrackedSequence.continuation(tokenizer, encoder, sequences, prompt)
     const inputIds = from?.inputIds ?? encoder.whole(prompt.text)
     yield* reportRewrittenHistory(prompt, from)
-    const sampled = yield* backend.tokens({ ...samplingOf(request), inputIds, origin: request })
+    const maxTokens = yield* SequenceLimit.maxTokens(backend.server, inputIds.length, request.maxTokens)
+    const sampled = yield* backend.tokens({
+      ...samplingOf(request),
+      ...(maxTokens !== undefined && { maxTokens }),
+      inputIds,
+      origin: request
+    })
     const answers = yield* Effect.forEach(sampled, (one) => {
       const texts = TrackedSequence.completionTexts(tokenizer, one.tokens, keepSpecialTokens)
       return Effect.map(answer(one, texts.visible), (answered) => ({ answered, one, texts }))

@@ -54,7 +54,7 @@ describe("Advantage", () => {
     "group-relative advantages sum to zero",
     [Schema.Array(Schema.Natural).check(Schema.isMinLength(1))],
     ([rewards]) => {
-      const advantages = Advantage.groupRelative(rewards, { normalize: false })
+      const advantages = Advantage.groupRelative(rewards, { scale: "none" })
       const scale = Math.max(1, ...rewards)
       assert.closeTo(advantages.reduce((sum, one) => sum + one, 0) / scale, 0, 1e-6)
     }

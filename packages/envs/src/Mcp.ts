@@ -109,8 +109,8 @@ export const layer = Environment.layer("mcp", settings, (chosen) =>
     const episodes = ({ question, samplingSeed }: Item, count: number, split: "train" | "eval") =>
       ToolEpisode.playGroup(toolbox, [Message.system(instructions), Message.user(question)], {
         count,
-        limits: { turns: chosen.maxTurns, calls: chosen.maxCalls, seconds: chosen.maxSeconds, tokens: maxTokenLength },
-        maxTokens: maxAnswerTokens,
+        limits: { turns: chosen.maxTurns, calls: chosen.maxCalls, seconds: chosen.maxSeconds },
+        maxTokens: Math.min(maxAnswerTokens, maxTokenLength),
         seed: samplingSeed,
         split,
         temperature: split === "train" ? chosen.temperature : chosen.evalTemperature

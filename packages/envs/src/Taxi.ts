@@ -17,11 +17,6 @@ export const settings = Environment.settings({
     30,
     "actions per episode"
   ),
-  maxTokenLength: Environment.field(
-    Schema.Int.check(Schema.isGreaterThan(0)),
-    4096,
-    "longest episode, tokens; thirty actions without thinking take some 2500"
-  ),
   maxAnswerTokens: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 128, "longest answer of a turn, tokens")
 })
 

@@ -114,8 +114,8 @@ export const layer = Environment.layer("tool-use", settings, (chosen) =>
     const episodes = (item: Item, count: number, split: "train" | "eval") =>
       ToolEpisode.playGroup(toolbox, [Message.system(instructions), Message.user(item.question)], {
         count,
-        limits: { turns: chosen.maxTurns, calls: chosen.maxCalls, seconds: chosen.maxSeconds, tokens: maxTokenLength },
-        maxTokens: maxAnswerTokens,
+        limits: { turns: chosen.maxTurns, calls: chosen.maxCalls, seconds: chosen.maxSeconds },
+        maxTokens: Math.min(maxAnswerTokens, maxTokenLength),
         seed: item.samplingSeed,
         split,
         temperature: split === "train" ? chosen.temperature : chosen.evalTemperature

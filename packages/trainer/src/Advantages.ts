@@ -4,12 +4,11 @@
  * A sequence's score becomes one number for all its tokens; where the environment gives advantages per token, those are used as
  * they are. The rules, with r the group's scores:
  *
- *     group          A_i = r_i - mean(r), over std(r) if `normalize` (GRPO, arXiv 2402.03300, section 4.1.2; without std:
- *                    Dr. GRPO, arXiv 2503.20783, section 3.2). Population std, as the original's trainer.
- *     leave-one-out  A_i = r_i - mean of the others = G / (G - 1) (r_i - mean(r)), over std(r) if `normalize`
- *                    (RLOO, arXiv 2402.14740, equation 8)
+ *     group          A_i = (r_i - mean(r)) / d (GRPO, arXiv 2402.03300, section 4.1.2)
+ *     leave-one-out  A_i = (r_i - mean of the others) / d = G / (G - 1) (r_i - mean(r)) / d (RLOO, arXiv 2402.14740, equation 8)
  *     none           A_i = r_i
  *
+ * d is what `advantageScale` says (`Advantage.Scale` in core): a standard deviation, or 1.
  * A group of one has nothing to compare with: its score is its advantage, as in the original (example_trainer/data.py). Scores that
  * differ by no more than rounding are equal: their advantages are 0, where the original divided rounding errors by 1e-8.
  * A given row of one entry stands for the whole sequence.
@@ -21,8 +20,8 @@ export type Baseline = "group" | "leave-one-out" | "none"
 
 export interface AdvantageSettings {
   readonly baseline: Baseline
-  /** Whether score advantages are divided by the group's standard deviation. */
-  readonly normalize: boolean
+  /** What score advantages are divided by. */
+  readonly advantageScale: Advantage.Scale
 }
 
 export interface GroupAdvantages {
@@ -42,11 +41,11 @@ const areEqual = (scores_G: Float64Array): boolean => {
 }
 
 /** One advantage per sequence. */
-export const ofScores = (scores_G: Float64Array, { baseline, normalize }: AdvantageSettings): Float64Array => {
+export const ofScores = (scores_G: Float64Array, { advantageScale, baseline }: AdvantageSettings): Float64Array => {
   const count = scores_G.length
   if (count <= 1 || baseline === "none") return scores_G.slice()
   if (areEqual(scores_G)) return new Float64Array(count)
-  const relative_G = Advantage.groupRelative(scores_G, { normalize })
+  const relative_G = Advantage.groupRelative(scores_G, { scale: advantageScale })
   return baseline === "group" ? relative_G : relative_G.map((advantage) => (advantage * count) / (count - 1))
 }
 

@@ -40,8 +40,11 @@ export interface Computed {
   readonly isFinite: boolean
 }
 
+export type Look = (batch: MicroBatch, logprobs: Float32Array) => void
+
 export interface Learner {
-  readonly compute: (packed: Packed) => Effect.Effect<Computed, TrainerError>
+  /** `look` is shown the logprobs of each micro-batch, (B, T) nats; they are not kept. */
+  readonly compute: (packed: Packed, look?: Look) => Effect.Effect<Computed, TrainerError>
   /** The step with the gradients of the last `compute`. */
   readonly update: (learningRate: number) => Effect.Effect<OptimizerThread.Updated, TrainerError>
   /** Forgets those gradients. */
@@ -102,27 +105,28 @@ export const make = Effect.fn("Learner.make")(function* (
 
   /** The micro-batch with the logprobs its objective compares with. */
   const complete = Effect.fnUntraced(function* (batch: MicroBatch) {
-    // One update a batch: the policy before it is the present one, which is what unknown logprobs stand for.
-    const own =
-      objective.oldPolicy === "trainer"
-        ? TrainFeeds.withLogprobs(batch, { oldLogprobs: new Float32Array(batch.oldLogprobs.length).fill(1) })
-        : batch
-    if (logprobs === undefined || reference === undefined || own.refLogprobs !== undefined) return own
-    const { host } = yield* run(logprobs, TrainFeeds.idFeeds(own), reference, ["logprobs"])
-    return TrainFeeds.withLogprobs(own, { refLogprobs: host["logprobs"]!.data as Float32Array })
+    if (logprobs === undefined || reference === undefined || batch.refLogprobs !== undefined) return batch
+    const { host } = yield* run(logprobs, TrainFeeds.idFeeds(batch), reference, ["logprobs"])
+    return TrainFeeds.withLogprobs(batch, { refLogprobs: host["logprobs"]!.data as Float32Array })
   })
 
   const compute = Effect.fn("Learner.compute")(
-    function* ({ microBatches }: Packed) {
+    function* ({ microBatches }: Packed, look?: Look) {
       yield* optimizer.discard
       const parameters = yield* current
       let loss = 0
       let sums: ArrayLike<number> = new Float64Array(metrics.length)
       for (const microBatch of microBatches) {
         const feeds = TrainFeeds.feeds(yield* complete(microBatch), objective)
-        const { host } = yield* run(train, feeds, parameters, ["loss", "grad", "metrics"])
+        const { host } = yield* run(train, feeds, parameters, [
+          "loss",
+          "grad",
+          "metrics",
+          ...(look ? ["logprobs"] : [])
+        ])
         // The graph's outputs are float32 vectors by construction.
         const [part, gradient, figures] = ["loss", "grad", "metrics"].map((name) => host[name]!.data as Float32Array)
+        look?.(microBatch, host["logprobs"]!.data as Float32Array)
         loss += part![0]!
         sums = TrainGraph.combine(metrics, sums, figures!)
         if (!Number.isFinite(loss)) break

@@ -4,7 +4,8 @@
  * Staleness = policy version at use - policy version at sampling, in updates of the weights; 0 is on-policy. A version ahead of
  * the trainer's (it went back to a checkpoint) counts as 0. A sequence of unknown version is trained on and counted apart.
  *
- * - drop: the sequence leaves its group before advantages are computed, as if it had not been sampled; an emptied group leaves the batch.
+ * - drop: the sequence leaves its group before advantages are computed, as if it had not been sampled; a group leaves the batch when it is
+ *   empty then, or when its only sequence has nothing left to be compared with: a raw score is no advantage.
  * - mask: it stays in the group's baseline and is not trained on (its mask is -100 throughout).
  */
 import { ScoredGroup } from "@atropos/core"
@@ -13,6 +14,8 @@ export interface Rule {
   /** Largest staleness that is trained on; null: any. */
   readonly maxStaleness: number | null
   readonly action: "drop" | "mask"
+  /** Whether a sequence says something without its group: no scores are compared, or it brings advantages of its own. Default: those. */
+  readonly isAbsolute?: boolean
 }
 
 /** Counts are sequences. */
@@ -65,7 +68,7 @@ export const select = (group: ScoredGroup.ScoredGroup, kept: ReadonlyArray<numbe
 export const apply = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
   version: number,
-  { action, maxStaleness }: Rule
+  { action, isAbsolute = false, maxStaleness }: Rule
 ): { readonly groups: ReadonlyArray<ScoredGroup.ScoredGroup>; readonly figures: Figures } => {
   const limit = maxStaleness ?? Number.POSITIVE_INFINITY
   let [sum, known, max, unknown, stale] = [0, 0, 0, 0, 0]
@@ -84,9 +87,11 @@ export const apply = (
       return staleness <= limit
     })
     const fresh = isFresh.flatMap((is, index) => (is ? [index] : []))
-    stale += size - fresh.length
     if (fresh.length === size) return [group]
-    if (action === "drop") return fresh.length === 0 ? [] : [select(group, fresh)]
+    const isLone = fresh.length === 1 && !isAbsolute && group.advantages === undefined
+    const left = action === "drop" && isLone ? [] : fresh
+    stale += size - left.length
+    if (action === "drop") return left.length === 0 ? [] : [select(group, left)]
     const masks = group.masks.map((mask, index) => (isFresh[index] ? mask : new Int32Array(mask.length).fill(ignored)))
     return [{ ...group, masks }]
   })

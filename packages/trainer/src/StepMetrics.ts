@@ -34,6 +34,8 @@ export interface StepMetrics {
   readonly mismatchMax?: number
   /** Divergence of the trainer's from the engine's distribution by the k3 estimator. */
   readonly mismatchKl?: number
+  /** Mean absolute difference of the two over tokens that the present weights sampled (`Mismatch`). */
+  readonly mismatchOnPolicy?: number
   readonly logprobMean?: number
   readonly sequences: number
   readonly groups: number
@@ -41,6 +43,8 @@ export interface StepMetrics {
   readonly constantGroups: number
   /** Sequences left out: too long, not finite, outside the vocabulary, nothing to train. */
   readonly unusable: number
+  /** Trained tokens without a usable logprob of the sampler: taken as sampled by the present policy. */
+  readonly unknownLogprobs: number
   /** Share of sequences whose loss was masked because they ended at the token limit. */
   readonly truncatedFraction: number
   readonly trainedTokens: number
@@ -94,10 +98,12 @@ export const wireNames = {
   mismatchAbsMean: "alignment/diff_abs_mean",
   mismatchMax: "alignment/diff_max",
   mismatchKl: "alignment/kl",
+  mismatchOnPolicy: "alignment/on_policy_diff",
   sequences: "batch/sequences",
   groups: "batch/groups",
   constantGroups: "batch/zero_variance_groups",
   unusable: "batch/unusable",
+  unknownLogprobs: "batch/unknown_logprobs",
   truncatedFraction: "batch/truncated_fraction",
   stalenessMean: "staleness/mean",
   stalenessMax: "staleness/max",
@@ -135,6 +141,7 @@ export const line = (metrics: StepMetrics): string => {
     ...figure("reward", metrics.rewardMean),
     ...figure("loss", metrics.loss, 4),
     ...figure("kl", metrics.kl, 4),
+    ...figure("mismatch", metrics.mismatchOnPolicy, 4),
     ...figure("grad", metrics.gradNorm, 2),
     ...figure("staleness", metrics.stalenessMean, 1),
     `${Math.round(metrics.tokensPerSecond)} tokens/s`,

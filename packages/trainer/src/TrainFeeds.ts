@@ -80,7 +80,7 @@ const distillFeeds = (batch: MicroBatch, real: Real): Feeds => {
   }
 }
 
-/** Old logprobs as the objective wants them; the trainer's own are put into the micro-batch by `withLogprobs`. */
+/** Old logprobs as the objective wants them; unknown ones stand for the present policy. */
 const oldLogprobs = (batch: MicroBatch, { oldPolicy }: Objective): Float32Array =>
   oldPolicy === "current" ? new Float32Array(batch.oldLogprobs.length).fill(1) : batch.oldLogprobs
 
@@ -107,8 +107,8 @@ export const feeds = (batch: MicroBatch, objective: Objective, real: Real = "flo
   }
 }
 
-/** The micro-batch with the trainer's old or reference logprobs, as the logprobs graph gave them. */
-export const withLogprobs = (
-  batch: MicroBatch,
-  logprobs: { readonly oldLogprobs?: Float32Array; readonly refLogprobs?: Float32Array }
-): MicroBatch => ({ ...batch, ...logprobs })
+/** The micro-batch with the reference's logprobs, as the logprobs graph gave them. */
+export const withLogprobs = (batch: MicroBatch, logprobs: { readonly refLogprobs?: Float32Array }): MicroBatch => ({
+  ...batch,
+  ...logprobs
+})

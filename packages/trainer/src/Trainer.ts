@@ -27,12 +27,14 @@ import { Executor } from "./exec/Executor.ts"
 import * as BatchPreparation from "./internal/BatchPreparation.ts"
 import * as GroupOrder from "./internal/GroupOrder.ts"
 import * as TrainerProgress from "./internal/TrainerProgress.ts"
+import * as Rehearsal from "./internal/Rehearsal.ts"
+import * as SamplerCheck from "./internal/SamplerCheck.ts"
 import * as StepFigures from "./internal/StepFigures.ts"
 import * as StepTrace from "./internal/StepTrace.ts"
 import * as Learner from "./Learner.ts"
 import * as Preset from "./loss/Preset.ts"
 import * as MemoryPlan from "./MemoryPlan.ts"
-import type { Packed } from "./MicroBatch.ts"
+import * as Mismatch from "./Mismatch.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
 import * as Schedule from "./Schedule.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
@@ -76,6 +78,8 @@ export interface Trainer {
   readonly policyVersion: Effect.Effect<number>
   /** A copy of the present weights. */
   readonly parameters: Effect.Effect<Float32Array, TrainerError>
+  /** Seconds that the gradient of one made-up sequence of so many tokens takes; changes nothing. */
+  readonly measure: (tokens: number) => Effect.Effect<number, TrainerError>
   /** Metrics of a step per batch, until `training_steps` are done or the batches end. Run one such stream at a time. */
   readonly steps: <E, R>(
     batches: Stream.Stream<Batch.Batch, E, R>,
@@ -111,7 +115,7 @@ const timed = <A, E, R>(
   })
 
 /** A step's update, behind which there is no way back. */
-interface Learned extends Pick<StepFigures.Parts, "computed" | "gradNorm" | "skipped"> {
+interface Learned extends Pick<StepFigures.Parts, "compared" | "computed" | "gradNorm" | "skipped"> {
   readonly computeSeconds: number
   readonly updateSeconds: number
 }
@@ -210,17 +214,21 @@ export const make = Effect.fn("Trainer.make")(function* (
     })
   }, Effect.provide(files))
 
+  const sampler = SamplerCheck.make(trainer, objective)
   const prepare = BatchPreparation.make({ model, settings: trainer, objective, multiple: graph.chunks })
 
   /** Computes and updates; the update and the account of it, to `told` as well, are one, whatever interrupts. */
   const learn = Effect.fnUntraced(function* (
     batch: Batch.Batch,
-    packed: Packed,
+    { packed, sequences }: BatchPreparation.Prepared,
     lr: number,
     told: (learned: Learned) => void
   ) {
     const isEmpty = packed.microBatches.length === 0
-    const [computeSeconds, computed] = yield* timed("compute", learner.compute(packed))
+    const meter = objective.isPolicyGradient ? Mismatch.meter(sequences, progress.policyVersion) : undefined
+    const [computeSeconds, computed] = yield* timed("compute", learner.compute(packed, meter?.add))
+    const compared = meter?.sum() ?? Mismatch.nothing
+    yield* sampler.judge(batch, compared)
     return yield* Effect.gen(function* () {
       const [updateSeconds, updated] = yield* timed(
         "update",
@@ -230,7 +238,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       )
       const skipped = updated.isApplied ? null : isEmpty ? "nothingToTrain" : "nonFinite"
       progress.consume(batch, skipped)
-      const learned: Learned = { computeSeconds, computed, skipped, updateSeconds, gradNorm: updated.norm }
+      const learned: Learned = { compared, computeSeconds, computed, skipped, updateSeconds, gradNorm: updated.norm }
       told(learned)
       return learned
     }).pipe(Effect.uninterruptible)
@@ -243,10 +251,12 @@ export const make = Effect.fn("Trainer.make")(function* (
   ) {
     const batch = { ...given, groups: GroupOrder.canonical(given.groups) }
     const lr = Schedule.learningRate(TrainerSettings.scheduleOf(trainer), progress.step)
-    const [prepareSeconds, { counts, packed, staleness }] = yield* timed(
+    const [prepareSeconds, prepared] = yield* timed(
       "prepare",
       Effect.sync(() => prepare(batch.groups, progress.policyVersion))
     )
+    const { counts, packed, staleness } = prepared
+    yield* sampler.tellUnknown(counts.unknownLogprobs)
     const seconds = { wait: waitSeconds, prepare: prepareSeconds, publish: 0, save: 0 }
     const figuresOf = ({ computeSeconds, updateSeconds, ...learned }: Learned): StepMetrics =>
       StepFigures.of({
@@ -261,7 +271,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       })
     let done: Learned | undefined
     return yield* Effect.gen(function* () {
-      const learned = yield* learn(batch, packed, lr, (told) => (done = told))
+      const learned = yield* learn(batch, prepared, lr, (told) => (done = told))
       if (learned.skipped === "nonFinite") {
         yield* Effect.logWarning("step skipped: loss or gradient is not a number", {
           step: progress.step,
@@ -334,6 +344,7 @@ export const make = Effect.fn("Trainer.make")(function* (
     isSettled: progress.isSettled,
     policyVersion: Effect.sync(() => progress.policyVersion),
     parameters: learner.parameters,
+    measure: Rehearsal.make({ learner, objective, vocabSize: model.vocabSize, multiple: graph.chunks }),
     steps: (batches, hooks) => (progress.step >= trainer.trainingSteps ? Stream.empty : steps(batches, hooks))
   }
 })

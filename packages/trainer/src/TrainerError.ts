@@ -3,6 +3,7 @@ import { Schema } from "effect"
 
 export const TrainerFailure = Schema.Literals([
   "nonFinite", // several steps in a row had a loss or gradient that is not a number; the batch is on disk
+  "mismatch", // the sampler's logprobs are not the trainer's
   "executor", // the graph cannot be loaded or run
   "thread", // the optimizer's thread died
   "checkpoint", // a checkpoint cannot be written or read

@@ -46,9 +46,9 @@ export const trainerFields = {
   tokenBudget: field(positive, 8192, "positions of a micro-batch, padding included; bounds memory, changes no result"),
   tooLong: field(Schema.Literals(["cut", "drop"]), "drop", "longer sequences: cut off their end, or leave them out"),
   lr: field(
-    positiveNumber,
-    1e-5,
-    "learning rate after the warm-up; adapters usually take 10 times that of all weights"
+    Schema.NullOr(positiveNumber),
+    null,
+    "learning rate after the warm-up; null: 1e-4 for an adapter, 1e-5 for all weights (the original's, which trained all)"
   ),
   schedule: field(Schema.Literals(Schedule.kinds), "constant", "learning rate after the warm-up"),
   warmupSteps: field(count, 0, "steps over which the learning rate rises to lr"),
@@ -74,6 +74,11 @@ export const trainerFields = {
     "older sequences: leave their group, or stay in its baseline without being trained on"
   ),
   temperature: field(positiveNumber, 1, "temperature of sequences that do not say what they were sampled at"),
+  maxMismatch: field(
+    positiveNumber,
+    0.02,
+    "mean difference of the sampler's and the trainer's logprobs, nats, above which the first steps stop training; bf16 servers need about 0.05"
+  ),
   savePath: field(
     Schema.NonEmptyString,
     "trained_model_checkpoints",
@@ -156,11 +161,18 @@ export const encode = (settings: TrainerSettings): { readonly [name: string]: un
   loss: loss.encode(settings.loss)
 })
 
+/** The learning rate after the warm-up: an adapter has few values to move, and takes ten times that of all weights. */
+export const learningRate = ({ lr, trains }: Pick<Trainer, "lr" | "trains">): number =>
+  lr ?? (trains === "adapter" ? 1e-4 : 1e-5)
+
 /** The learning rate's course. */
-export const scheduleOf = ({ lr, lrFloor, schedule, trainingSteps, warmupSteps }: Trainer): Schedule.Schedule => ({
-  kind: schedule,
-  peak: lr,
-  warmupSteps,
-  steps: trainingSteps,
-  floor: lrFloor
-})
+export const scheduleOf = (trainer: Trainer): Schedule.Schedule => {
+  const { lrFloor, schedule, trainingSteps, warmupSteps } = trainer
+  return {
+    kind: schedule,
+    peak: learningRate(trainer),
+    warmupSteps,
+    steps: trainingSteps,
+    floor: lrFloor
+  }
+}

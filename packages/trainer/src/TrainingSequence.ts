@@ -4,7 +4,7 @@
  * Arrays are aligned by position as in `ScoredGroup`: unpadded, unshifted, T entries each; entry t belongs to the prediction of
  * token t from the tokens before it, so entry 0 is never used. Logprobs are nats of the distribution at `temperature`.
  */
-import { Trajectory, type ScoredGroup } from "@atropos/core"
+import { Sampling, Trajectory, type ScoredGroup } from "@atropos/core"
 import * as Advantages from "./Advantages.ts"
 
 export interface TrainingSequence {
@@ -14,7 +14,7 @@ export interface TrainingSequence {
   readonly mask: Uint8Array
   /** (T) */
   readonly advantages: Float32Array
-  /** (T) under the policy that sampled it, 1 where not sampled. */
+  /** (T) under the policy that sampled it, at `temperature`; 1 where not sampled. Absent where they are of another temperature. */
   readonly engineLogprobs?: Float32Array
   /** (T) under the reference policy, where the environment gives them. */
   readonly refLogprobs?: Float32Array
@@ -22,6 +22,8 @@ export interface TrainingSequence {
   readonly distillTokenIds?: ReadonlyArray<Int32Array>
   readonly distillLogprobs?: ReadonlyArray<Float32Array>
   readonly temperature: number
+  /** How it was sampled, where it says so. */
+  readonly sampling?: Sampling.Sampling
   readonly score: number
   /** Updates behind the weights that sampled it; null where unknown. */
   readonly policyVersion: number | null
@@ -46,6 +48,13 @@ export interface SequenceCounts {
   /** Trained tokens without a sampling logprob; the loss takes them as sampled by the present policy (ratio 1). */
   readonly unknownLogprobs: number
 }
+
+/** Switches of sequence i, the nearest last. */
+const switchesOf = ({ generationParams, groupOverrides, overrides }: ScoredGroup.ScoredGroup, i: number) => ({
+  ...groupOverrides,
+  ...generationParams,
+  ...overrides?.[i]
+})
 
 /** Whether sequence i was cut off: its overrides say `truncated: true` or `finish_reason: "length"`. */
 const isTruncated = ({ overrides }: ScoredGroup.ScoredGroup, i: number): boolean =>
@@ -75,7 +84,11 @@ const ofGroup = (
   const { advantages_G_T, isConstant } = Advantages.ofGroup(group, settings)
   const sequences = group.tokens.map((tokens, i): TrainingSequence => {
     const isMasked = settings.maskTruncated && isTruncated(group, i)
-    const engineLogprobs = group.inferenceLogprobs?.[i]
+    const temperature = Advantages.temperatureOf(group, i, usualTemperature)
+    const sampling = Sampling.ofSwitches(switchesOf(group, i))
+    // Raw logprobs are those of temperature 1: at another one they say nothing of the distribution that was sampled from.
+    const isOther = sampling?.logprobs === "raw" && temperature !== 1
+    const engineLogprobs = isOther ? undefined : group.inferenceLogprobs?.[i]
     const refLogprobs = group.refLogprobs?.[i]
     const distillTokenIds = group.distillTokenIds?.[i]
     const distillLogprobs = group.distillLogprobs?.[i]
@@ -87,7 +100,8 @@ const ofGroup = (
       ...(refLogprobs && { refLogprobs }),
       ...(distillTokenIds && { distillTokenIds }),
       ...(distillLogprobs && { distillLogprobs }),
-      temperature: Advantages.temperatureOf(group, i, usualTemperature),
+      temperature,
+      ...(sampling && { sampling }),
       score: group.scores[i]!,
       policyVersion: group.policyVersions?.[i] ?? null,
       group: index

@@ -5,7 +5,7 @@ import * as Advantages from "../src/Advantages.ts"
 import * as TrainingSequence from "../src/TrainingSequence.ts"
 import padding from "./fixtures/trainer-padding.json" with { type: "json" }
 
-const original: Advantages.AdvantageSettings = { baseline: "group", normalize: true }
+const original: Advantages.AdvantageSettings = { baseline: "group", advantageScale: "population-std" }
 
 const groupOf = (
   scores: ReadonlyArray<number>,
@@ -38,9 +38,9 @@ describe("Advantages", () => {
   })
 
   it.prop("sum to 0 in every group, with and without std, with either baseline", [scores], ([rewards]) => {
-    for (const normalize of [true, false]) {
+    for (const advantageScale of ["sample-std", "population-std", "none"] as const) {
       for (const baseline of ["group", "leave-one-out"] as const) {
-        const ours = Advantages.ofScores(Float64Array.from(rewards), { baseline, normalize })
+        const ours = Advantages.ofScores(Float64Array.from(rewards), { advantageScale, baseline })
         const size = Math.max(1, ...ours.map(Math.abs))
         assert.closeTo(sum(ours) / size, 0, 1e-6)
       }
@@ -48,7 +48,7 @@ describe("Advantages", () => {
   })
 
   it.prop("leave-one-out is the difference to the mean of the others", [scores], ([rewards]) => {
-    const ours = Advantages.ofScores(Float64Array.from(rewards), { baseline: "leave-one-out", normalize: false })
+    const ours = Advantages.ofScores(Float64Array.from(rewards), { baseline: "leave-one-out", advantageScale: "none" })
     const most = Math.max(...rewards.map(Math.abs))
     rewards.forEach((reward, i) => {
       const others = rewards.filter((_, j) => j !== i)

@@ -44,6 +44,20 @@ describe("Staleness", () => {
     assert.deepInclude(figures, { dropped: 3, masked: 0, max: 19 })
   })
 
+  it("drops a group of which one sequence is left: nothing to compare it with; not where its score or advantages stand alone", () => {
+    const rule = { maxStaleness: 2, action: "drop" } as const
+    const { figures, groups } = Staleness.apply([groupOf([19, 10, 5])], version, rule)
+    assert.deepStrictEqual(groups, [])
+    assert.deepInclude(figures, { dropped: 3, masked: 0 })
+    const alone = (group: ScoredGroup.ScoredGroup, isAbsolute: boolean) =>
+      Staleness.apply([group], version, { ...rule, isAbsolute }).groups.map(ScoredGroup.size)
+    assert.deepStrictEqual(alone(groupOf([19, 10]), true), [1])
+    const advantages = [0, 1].map(() => Float32Array.of(0, 1, 1))
+    assert.deepStrictEqual(alone({ ...groupOf([19, 10]), advantages }, false), [1])
+    // Sent as one: its environment says what its score means.
+    assert.deepStrictEqual(alone(groupOf([19]), false), [1])
+  })
+
   it("masks old sequences and keeps their scores for the baseline", () => {
     const { figures, groups } = Staleness.apply([groupOf([19, 10])], version, { maxStaleness: 2, action: "mask" })
     assert.deepStrictEqual(groups[0]!.masks, [Int32Array.of(-100, 0, 1), Int32Array.of(-100, -100, -100)])
@@ -53,7 +67,11 @@ describe("Staleness", () => {
 
   it.prop("keeps just the sequences within the limit and those of unknown version", [Versions, Age], ([all, limit]) => {
     const groups = all.map(groupOf)
-    const { figures, groups: kept } = Staleness.apply(groups, version, { maxStaleness: limit, action: "drop" })
+    const { figures, groups: kept } = Staleness.apply(groups, version, {
+      maxStaleness: limit,
+      action: "drop",
+      isAbsolute: true
+    })
     const expected = all.flat().filter((sampled) => sampled === null || version - sampled <= limit)
     assert.deepStrictEqual(
       kept.flatMap(({ policyVersions }) => policyVersions ?? []),

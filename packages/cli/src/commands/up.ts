@@ -1,6 +1,7 @@
 /** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import type { ConfigFile } from "../config/ConfigFile.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
@@ -107,6 +108,9 @@ export const make: MakeVerb = (words) =>
         Effect.gen(function* () {
           const { config, fresh, host, policyPort, port, stepsAhead } = input
           const flagged = Flags.given(input.trainer)
+          // A recipe is one model's: what suits it does not suit another.
+          const recipeOf = (sections: ConfigFile["sections"]) =>
+            "model" in flagged || "model" in (sections["trainer"] ?? {}) ? undefined : kitchen
           // One seed for all that is drawn, unless the environment is told another.
           const hasSeed = "seed" in chosen.environment.settings.fields
           const settings = yield* RunSettings.make(
@@ -118,23 +122,27 @@ export const make: MakeVerb = (words) =>
               servers: OtherServers.given(input.others),
               manager: {}
             },
-            { ...kitchen?.env, ...("seed" in flagged && hasSeed && { seed: flagged["seed"] }) },
+            (sections) => ({
+              ...(recipeOf(sections)?.env ?? Recipe.ownModel.env),
+              ...("seed" in flagged && hasSeed && { seed: flagged["seed"] })
+            }),
             { ...TrainerRun.sections, ...Metrics.sections }
           )
+          const own = recipeOf(settings.sections)
           const trainer = yield* TrainerRun.make({
-            mode: { trainer: kitchen?.trainer ?? {}, loss: kitchen?.loss ?? {} },
+            mode: { trainer: own?.trainer ?? {}, loss: own?.loss ?? {} },
             file: settings.sections,
             given: input
           })
-          const wantsOwnModel = "model" in flagged || "model" in (settings.sections["trainer"] ?? {})
-          const recipe =
-            kitchen === undefined || wantsOwnModel ? Option.none() : Option.some(yield* kitchen.make(settings.given))
+          const recipe = own === undefined ? Option.none() : Option.some(yield* own.make(settings.given))
+          const isSeqLenGiven = "seq_len" in flagged || "seq_len" in (settings.sections["trainer"] ?? {})
           const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"])
           const result = yield* Up.run({
             settings,
             trainer,
             metrics,
             recipe,
+            isSeqLenGiven,
             stepsAhead,
             fresh,
             host,
@@ -146,7 +154,11 @@ export const make: MakeVerb = (words) =>
     ).pipe(
       Command.withExamples([
         { command: "atropos up", description: "a small model learns to sort letters" },
-        { command: "atropos up --env addition --seed 2", description: "a harder task, another seed" }
+        { command: "atropos up --env addition --seed 2", description: "a harder task, another seed" },
+        {
+          command: "atropos up --env arithmetic-stories --model ./my-model --steps 20 --env.max_token_length 256",
+          description: "an adapter on a model of your own, with short answers"
+        }
       ])
     )
     return {

@@ -57,19 +57,22 @@ const decodeCommon = Schema.decodeUnknownEffect(EnvironmentSettings.Common)
 const commonOf = (settings: unknown): Effect.Effect<EnvironmentSettings.Common, Schema.SchemaError> =>
   decodeCommon(settings)
 
-/** Merges and checks. `mode` is what the verb sets below file and flags (`process` keeps groups with equal scores, …). */
+/**
+ * Merges and checks. `mode` is what the verb sets below file and flags (`process` keeps groups with equal scores, …); it may depend on the
+ * file's other sections.
+ */
 export const make = Effect.fn("RunSettings.make")(function* (
   word: string,
   chosen: Chosen,
   flags: GivenFlags,
-  mode: Values = {},
+  mode: Values | ((sections: ConfigFile.ConfigFile["sections"]) => Values) = {},
   sections: Parameters<typeof ConfigFile.read>[2] = {}
 ) {
   const { environment } = chosen
   const file = Option.isSome(flags.config)
     ? yield* ConfigFile.read(flags.config.value, Option.some(environment.settings.fields), sections)
     : ConfigFile.empty
-  const given = Precedence.merge(mode, file.env, flags.env)
+  const given = Precedence.merge(typeof mode === "function" ? mode(file.sections) : mode, file.env, flags.env)
   const settings = yield* environment.settings
     .decode(given)
     .pipe(Effect.mapError((error) => explain(error, given, (name) => Precedence.origin(name, flags.env, file.env))))

@@ -1,6 +1,8 @@
 /** The closed loop, and the held-out items asked before and after. */
-import { Environment, Evaluation } from "@atropos/core"
+import { Environment, Evaluation, SequenceLimit } from "@atropos/core"
 import * as ClosedLoop from "@atropos/trainer/ClosedLoop"
+import type * as Engine from "@atropos/trainer/policy/Engine"
+import type * as Trainer from "@atropos/trainer/Trainer"
 import type { Model } from "@atropos/trainer/model/Model"
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
@@ -12,8 +14,10 @@ export interface Options {
   readonly model: Model
   readonly settings: TrainerSettings
   readonly stepsAhead: number
-  /** Recomputing activations saves memory where a model is large. */
-  readonly remat: boolean
+  /** How the graph is built, where the trainer's own choice is not wanted. */
+  readonly graph?: ClosedLoop.Options["graph"]
+  /** Called before anything is sampled or trained. */
+  readonly onReady?: (trainer: Trainer.Trainer) => Effect.Effect<void, unknown, Engine.Engine>
   readonly onStep: (metrics: StepMetrics, curve: Curve) => Effect.Effect<void>
 }
 
@@ -47,18 +51,21 @@ const evaluate = ({ evaluation }: Environment.EnvironmentShape) =>
 const noCurve: Curve = { rewards: [], tokens: 0, sequences: 0 }
 
 /** Runs until the trainer's steps are done. */
-export const run = Effect.fn("Loop.run")(function* ({ model, onStep, remat, settings, stepsAhead }: Options) {
+export const run = Effect.fn("Loop.run")(function* (options: Options) {
+  const { graph, model, onReady, onStep, settings, stepsAhead } = options
   const environment = yield* Environment.Environment
   const publish = yield* Publisher.make(model, settings)
-  const { steps } = yield* ClosedLoop.make({
+  const { steps, trainer } = yield* ClosedLoop.make({
     model,
     settings,
     stepsAhead,
-    graph: { remat },
+    ...(graph && { graph }),
     owner: "atropos up",
     ...(publish && { publish })
   })
-  const before = yield* evaluate(environment)
+  if (onReady !== undefined) yield* onReady(trainer)
+  const { seqLen } = settings.trainer
+  const before = yield* SequenceLimit.within(seqLen)(evaluate(environment))
   const curve = yield* steps.pipe(
     Stream.runFoldEffect(
       () => noCurve,
@@ -72,5 +79,5 @@ export const run = Effect.fn("Loop.run")(function* ({ model, onStep, remat, sett
       }
     )
   )
-  return { before, curve, after: yield* evaluate(environment) } satisfies Outcome
+  return { before, curve, after: yield* SequenceLimit.within(seqLen)(evaluate(environment)) } satisfies Outcome
 }, Effect.scoped)

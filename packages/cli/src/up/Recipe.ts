@@ -2,7 +2,8 @@
  * How to train a model from scratch on a small task of characters, in seconds and with nothing to download: the vocabulary, what is
  * shown before reinforcement learning, and settings that were found to learn every time (docs/training.md has the curves).
  *
- * What stands here lies below a file and flags.
+ * What stands here lies below a file and flags. A recipe is for its own model: for a model that the user names there is `ownModel` alone, and
+ * the trainer's defaults (an adapter, `TrainerSettings`).
  */
 import { Addition, Blackjack, type Demonstration, LetterCounting, Mcqa, SortLetters } from "@atropos/envs"
 import { Effect } from "effect"
@@ -32,8 +33,14 @@ export interface Kitchen {
 /** All rollouts count, those of groups without a difference too: a batch is a fixed number of items. */
 const env: Values = { group_size: 8, ensure_scores_are_not_same: false, max_num_workers: 64, steps_per_eval: 0 }
 
+/**
+ * What differs from an environment's defaults for a model of the user's: a step takes what its items give, also where all answers are scored
+ * alike and teach nothing. Dropped, they would keep a model that solves none from ever ending a step.
+ */
+export const ownModel: { readonly env: Values } = { env: { ensure_scores_are_not_same: false } }
+
 /** Advantages r - mean without a deviation (Dr. GRPO), DAPO's asymmetric clip and mean over tokens; no reference. */
-const loss: Values = { preset: "dapo", normalize: false, mask_truncated: false, drop_constant_groups: false }
+const loss: Values = { preset: "dapo", advantage_scale: "none", mask_truncated: false, drop_constant_groups: false }
 
 const trainer: Values = {
   trains: "all",

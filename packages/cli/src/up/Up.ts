@@ -16,15 +16,18 @@ import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import * as ServeModel from "@atropos/trainer/policy/ServeModel"
+import type { Trainer } from "@atropos/trainer/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
 import * as WarmStart from "@atropos/trainer/WarmStart"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Clock, Console, Effect, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
+import * as Summary from "../job/Summary.ts"
 import * as Progress from "../Progress.ts"
 import { stepDetail } from "../Training.ts"
 import * as Curve from "./Curve.ts"
 import * as Loop from "./Loop.ts"
+import * as Plan from "./Plan.ts"
 import type * as Recipe from "./Recipe.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
@@ -34,6 +37,8 @@ export interface UpOptions {
   readonly trainer: TrainerSettings
   readonly metrics: MetricsSettings.MetricsSettings
   readonly recipe: Option.Option<Recipe.Recipe>
+  /** Else `seq_len` is no more than the model has positions. */
+  readonly isSeqLenGiven: boolean
   readonly stepsAhead: number
   readonly fresh: boolean
   readonly policyPort: number
@@ -142,18 +147,23 @@ export const run = Effect.fn("Up.run")(
     // Asked for by word only: a first try should go nowhere by itself.
     const useWandb = options.trainer.trainer.useWandb || settings.given["use_wandb"] === true
     const place = { folder: chosen.folder, useWandb: { value: useWandb, isGiven: useWandb } }
-    const named = { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
+    const asked = { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
+    const started = yield* Clock.currentTimeMillis
+    const model = yield* Option.match(recipe, {
+      onNone: () => pretrained({ ...options.trainer, trainer: asked }),
+      onSome: (given) => fromScratch(given, asked)
+    })
+    const positions = model.config.maxPositions
+    const named = options.isSeqLenGiven ? asked : { ...asked, seqLen: Math.min(seqLen, positions) }
     const trainer: TrainerSettings = {
       ...options.trainer,
       trainer: { ...named, ...(yield* Metrics.announced(options.metrics, place, named)) }
     }
-    const started = yield* Clock.currentTimeMillis
-    const model = yield* Option.match(recipe, {
-      onNone: () => pretrained(trainer),
-      onSome: (given) => fromScratch(given, trainer.trainer)
-    })
+    if (named.seqLen < seqLen) {
+      yield* Console.log(`seq_len ${named.seqLen}, as ${model.name} has no more positions`)
+    }
     yield* Console.log(
-      `${settings.word}, batches of ${trainer.trainer.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops`
+      `${settings.word}, batches of ${named.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops`
     )
     const progress = yield* Progress.make({ unit: "steps", total: trainingSteps, done: chosen.done })
     const environment = settings.chosen.environment
@@ -163,11 +173,26 @@ export const run = Effect.fn("Up.run")(
         Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
         Layer.provideMerge(ServeModel.layerInProcess(model, { device: device.kind }))
       )
+    const workload = {
+      batchSize: named.batchSize,
+      steps: trainingSteps - chosen.done,
+      seqLen: named.seqLen,
+      maxTokenLength: settings.common.maxTokenLength
+    }
+    const plan = Effect.fnUntraced(function* (measured: Pick<Trainer, "measure">) {
+      yield* Console.log("measuring a step on this machine …")
+      const speed = yield* Plan.measure(model, measured, workload)
+      const memoryBytes = process.memoryUsage.rss()
+      yield* Console.log(
+        `\n${Summary.print(Plan.describe({ model, trainer: trainer.trainer, workload, speed, memoryBytes }))}\n`
+      )
+    })
     const outcome = yield* Loop.run({
       model,
       settings: trainer,
       stepsAhead,
-      remat: Option.isNone(recipe),
+      // Nothing has to be computed again for a small one.
+      ...(Option.isSome(recipe) ? { graph: { remat: false } } : { onReady: plan }),
       onStep: (metrics, curve) => progress.update(metrics.step, stepDetail(metrics, Curve.recent(curve.rewards)))
     }).pipe(
       Effect.provide([

@@ -9,6 +9,7 @@ import * as ChatMask from "../ChatMask.ts"
 import { type ChatRequest, type Choice, InferenceError, type TextRequest, type TrackedSession } from "../Inference.ts"
 import type { Message } from "../Message.ts"
 import * as Sampling from "../Sampling.ts"
+import * as SequenceLimit from "../SequenceLimit.ts"
 import type { TokenizerShape } from "../Tokenizer.ts"
 import { repeats } from "../TrackedSequence.ts"
 import type { Trajectory } from "../Trajectory.ts"
@@ -49,9 +50,31 @@ export const make = ({
       undefined
     )
 
+  /** Tokens of a chat's prompt, where a tokenizer can tell. */
+  const lengthOfChat = ({ messages, tools }: ChatRequest): number | undefined =>
+    tokenizer === undefined
+      ? undefined
+      : Result.getOrUndefined(
+          // A template that does not take these messages is the server's to complain of.
+          Result.try(() =>
+            tokenizer.encode(
+              tokenizer.applyChatTemplate(messages, { addGenerationPrompt: true, ...(tools && { tools }) })
+            )
+          )
+        )?.length
+
+  /** The request, asking for no more than there is room for. */
+  const within = <Request extends ChatRequest | TextRequest>(request: Request, promptTokens: number | undefined) =>
+    promptTokens === undefined
+      ? Effect.succeed(request)
+      : Effect.map(SequenceLimit.maxTokens(backend.server, promptTokens, request.maxTokens), (maxTokens): Request =>
+          maxTokens === undefined ? request : { ...request, maxTokens }
+        )
+
   const chat = Effect.fn("TextSequences.chat")(function* (request: ChatRequest) {
     const base = continuedBy(request.messages)
-    const { choices, promptTokens } = yield* backend.chat({ ...request, exact: true })
+    const asked = yield* within(request, lengthOfChat(request))
+    const { choices, promptTokens } = yield* backend.chat({ ...asked, exact: true })
     return choices.map((choice, index): Choice => {
       const messages = [...request.messages, choice.message]
       const sampled = new Set([...(base?.sampled ?? []), request.messages.length])
@@ -75,7 +98,8 @@ export const make = ({
   })
 
   const complete = Effect.fn("TextSequences.complete")(function* (request: TextRequest) {
-    const { choices, promptTokens } = yield* backend.complete({ ...request, exact: true })
+    const asked = yield* within(request, tokenizer?.encode(request.prompt).length)
+    const { choices, promptTokens } = yield* backend.complete({ ...asked, exact: true })
     return choices.map((choice): Choice => {
       const trajectory = () => Result.succeed(ChatMask.textTrajectory(tokenizer, request.prompt, choice, promptTokens))
       return {

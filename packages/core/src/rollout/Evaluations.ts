@@ -5,6 +5,7 @@
  */
 import { Effect, FileSystem, Latch, Option, Path } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
+import * as SequenceLimit from "../SequenceLimit.ts"
 import { ServerManager } from "../ServerManager.ts"
 import * as Trace from "../Trace.ts"
 import * as Evaluate from "./Evaluate.ts"
@@ -24,6 +25,8 @@ export interface Evaluations {
 
 export interface EvaluationsOptions {
   readonly environment: EnvironmentShape
+  /** Longest sequence, tokens; 0 or less: no limit is known. */
+  readonly sequenceLimit: () => number
   readonly record: (step: number, figures: { readonly [name: string]: number }) => Effect.Effect<void>
   /** An evaluation began or ended. */
   readonly onChange: () => void
@@ -31,7 +34,7 @@ export interface EvaluationsOptions {
 
 /** Evaluations of an environment; requests to one without held-out items change nothing. */
 export const make = Effect.fn("Evaluations.make")(function* (options: EvaluationsOptions) {
-  const { environment, onChange, record } = options
+  const { environment, onChange, record, sequenceLimit } = options
   const servers = yield* ServerManager
   const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const requested = Latch.makeUnsafe(false)
@@ -43,7 +46,7 @@ export const make = Effect.fn("Evaluations.make")(function* (options: Evaluation
   const evaluateAt = Effect.fnUntraced(
     function* (step: number) {
       yield* Effect.logInfo("evaluation started", { step })
-      const evaluated = yield* Evaluate.evaluate(environment)
+      const evaluated = yield* SequenceLimit.within(sequenceLimit())(Evaluate.evaluate(environment))
       if (Option.isNone(evaluated)) return
       const figures = Evaluate.metrics(evaluated.value)
       yield* Effect.logInfo("evaluation finished", { step, ...figures })

@@ -1,14 +1,17 @@
 /**
  * Which scored groups are sent: the original's rules (atroposlib/envs/base.py, `handle_send_to_api`), each drop with its reason.
  *
- * A group is dropped whole: for a size other than announced, for scores that carry no signal, for one sequence that reaches the
- * run's token limit (equality counts), and, beyond the original, for content no trainer could use. Groups whose signal lies in
- * token-level advantages are kept although their scores are equal.
+ * A group is dropped whole: for a size other than announced, for scores that carry no signal, and, beyond the original, for content no
+ * trainer could use. Groups whose signal lies in token-level advantages are kept although their scores are equal.
+ *
+ * A sequence longer than the run's limit is cut there, masked and told as truncated: it teaches nothing, and its score stays in the
+ * group's baseline. (The original drops the whole group for it, and for one that is exactly as long, which is where every answer ends
+ * that its limit cut off.) A group with nothing but such sequences is dropped.
  */
 import { Result } from "effect"
 import type { ContentPart, Message } from "../Message.ts"
-import type { ScoredGroup } from "../ScoredGroup.ts"
-import { trainedTokens } from "../Trajectory.ts"
+import type { Overrides, ScoredGroup } from "../ScoredGroup.ts"
+import { masked, notSampled, trainedTokens } from "../Trajectory.ts"
 
 /** Why a group was not sent, and what that means. */
 export const reasons = {
@@ -17,7 +20,7 @@ export const reasons = {
   misaligned: "masks, scores, logprobs or a teacher's candidates do not match the tokens",
   not_finite: "there is NaN or Infinity among scores or advantages",
   identical_scores: "all scores are equal, and there are no token-level advantages",
-  too_long: "a sequence has the run's max_token_length tokens or more",
+  too_long: "every sequence has more tokens than the run's seq_len",
   unscorable: "the environment could not judge it",
   rejected_by_service: "the service refused it; see the dead letters"
 } as const
@@ -30,7 +33,7 @@ export interface FilterOptions {
   readonly includeMessages: boolean
   /** Chats that are there are sent for people to look at, unless they are very large (`largestChats`). */
   readonly keepMessages?: boolean
-  /** Sequences of this many tokens or more are too long; 0 or less: no limit is known. */
+  /** Longest sequence, tokens; 0 or less: no limit is known. */
   readonly maxTokenLength: number
   /** Synthesises the chat of a sequence from its tokens, where a tokenizer is at hand. */
   readonly decode?: (tokens: Int32Array) => string
@@ -47,8 +50,40 @@ export const filter = (group: ScoredGroup, options: FilterOptions): Result.Resul
     return Result.fail("identical_scores")
   }
   const limit = options.maxTokenLength
-  if (limit > 0 && tokens.some((sequence) => sequence.length >= limit)) return Result.fail("too_long")
-  return Result.succeed(withMessages(group, options))
+  if (limit <= 0 || tokens.every((sequence) => sequence.length <= limit)) {
+    return Result.succeed(withMessages(group, options))
+  }
+  if (tokens.every((sequence) => sequence.length > limit)) return Result.fail("too_long")
+  return Result.succeed(cut(withMessages(group, options), limit))
+}
+
+/** What a trainer has to know of a sequence that was cut. */
+const truncated: Overrides = { finish_reason: "length", truncated: true }
+
+/** Rows as long as the limit at most. */
+const rowsWithin = <Row extends { readonly length: number; subarray(from: number, to: number): Row }>(
+  rows: ReadonlyArray<Row>,
+  limit: number
+): ReadonlyArray<Row> => rows.map((row) => (row.length > limit ? row.subarray(0, limit) : row))
+
+const cut = (group: ScoredGroup, limit: number): ScoredGroup => {
+  const { advantages, distillLogprobs, distillTokenIds, inferenceLogprobs, refLogprobs, tokens } = group
+  const isLong = tokens.map((sequence) => sequence.length > limit)
+  return {
+    ...group,
+    tokens: rowsWithin(tokens, limit),
+    masks: group.masks.map((mask, index) => (isLong[index] ? new Int32Array(limit).fill(masked) : mask)),
+    ...(advantages && { advantages: rowsWithin(advantages, limit) }),
+    ...(refLogprobs && { refLogprobs: rowsWithin(refLogprobs, limit) }),
+    ...(inferenceLogprobs && {
+      inferenceLogprobs: inferenceLogprobs.map((row, index) =>
+        isLong[index] ? new Float32Array(limit).fill(notSampled) : row
+      )
+    }),
+    ...(distillTokenIds && { distillTokenIds: distillTokenIds.map((rows) => rows.slice(0, limit)) }),
+    ...(distillLogprobs && { distillLogprobs: distillLogprobs.map((rows) => rows.slice(0, limit)) }),
+    overrides: tokens.map((_, index) => ({ ...group.overrides?.[index], ...(isLong[index] && truncated) }))
+  }
 }
 
 /** Characters of chats, roughly: text, images written out, calls. */

@@ -63,6 +63,13 @@ export const run = Effect.fn("Runner.run")(
     const batchSize = (): number => (connection.batchSize() > 0 ? connection.batchSize() : settings.batchSize)
     const totalSteps = settings.totalSteps === -1 ? numSteps : settings.totalSteps
     yield* checkSettings(name, settings.groupSize, batchSize(), totalSteps)
+    const longest = connection.maxTokenLength()
+    if (longest > 0 && longest <= settings.maxTokenLength) {
+      yield* Effect.logInfo("generations end where prompt and answer fill the trainer's sequence", {
+        seq_len: longest,
+        max_token_length: settings.maxTokenLength
+      })
+    }
     yield* Effect.logInfo("environment registered", {
       name: registeredName,
       batchSize: batchSize(),
@@ -161,7 +168,12 @@ export const run = Effect.fn("Runner.run")(
       })
     })
 
-    const evaluations = yield* Evaluations.make({ environment, record: recorder.figures, onChange: () => pool.wake() })
+    const evaluations = yield* Evaluations.make({
+      environment,
+      sequenceLimit: connection.maxTokenLength,
+      record: recorder.figures,
+      onChange: () => pool.wake()
+    })
 
     const room = Room.make({
       settings,
@@ -198,6 +210,7 @@ export const run = Effect.fn("Runner.run")(
         isDone: progress.isDone,
         room: room.left,
         timeoutSeconds: settings.workerTimeout,
+        sequenceLimit: connection.maxTokenLength,
         maxAttempts: options.maxItemAttempts,
         failuresBeforeSlowdown: Math.max(
           minFailuresBeforeSlowdown,

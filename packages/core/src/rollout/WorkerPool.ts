@@ -9,6 +9,7 @@
 import { Cause, Clock, Effect, Exit, Latch, Pull, Result, type Scope, Stream } from "effect"
 import { EnvironmentError, type RolledOut, Unscorable, type Work } from "../Environment.ts"
 import { InferenceError } from "../Inference.ts"
+import * as SequenceLimit from "../SequenceLimit.ts"
 import * as Trace from "../Trace.ts"
 import { backoffMillis } from "./backoff.ts"
 import { reasonOf } from "./reason.ts"
@@ -38,6 +39,8 @@ export interface PoolOptions {
   readonly room: (running: number) => number
   /** Seconds per item; 0 or less: no limit. */
   readonly timeoutSeconds: number
+  /** Longest sequence, tokens, asked for every rollout; 0 or less: no limit is known. */
+  readonly sequenceLimit: () => number
   readonly maxAttempts: number
   /** Failures in a row after which starts slow down. */
   readonly failuresBeforeSlowdown: number
@@ -158,8 +161,9 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
     })
 
   const limited = ({ work }: Task) => {
-    if (timeoutSeconds <= 0) return work.rollOut
-    return Effect.timeout(work.rollOut, timeoutSeconds * 1000)
+    const rollOut = SequenceLimit.within(options.sequenceLimit())(work.rollOut)
+    if (timeoutSeconds <= 0) return rollOut
+    return Effect.timeout(rollOut, timeoutSeconds * 1000)
   }
 
   const rollOut = Effect.fnUntraced(function* (task: Task) {

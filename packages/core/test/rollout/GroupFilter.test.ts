@@ -28,10 +28,37 @@ describe("GroupFilter", () => {
     assert.strictEqual(reasonFor(group(1, 1), { groupSize: 1 }), "identical_scores")
   })
 
-  it("drops at the token limit, equality included; without a limit keeps", () => {
-    assert.strictEqual(reasonFor(group(1), { maxTokenLength: 4 }), "too_long")
-    assert.strictEqual(reasonFor(group(1), { maxTokenLength: 5 }), "kept")
+  it("keeps sequences up to the token limit and drops a group of longer ones alone; without a limit keeps", () => {
+    assert.strictEqual(reasonFor(group(1), { maxTokenLength: 3 }), "too_long")
+    assert.strictEqual(reasonFor(group(1), { maxTokenLength: 4 }), "kept")
     assert.strictEqual(reasonFor(group(1), { maxTokenLength: -1 }), "kept")
+  })
+
+  it("cuts and masks a longer sequence, tells that it was truncated, and keeps its score in the group", () => {
+    const one = group(1)
+    const long = Int32Array.of(1, 1, 2, 3, 4, 5)
+    const filtered = Result.getOrThrow(
+      GroupFilter.filter(
+        {
+          ...one,
+          tokens: [one.tokens[0]!, long],
+          masks: [one.masks[0]!, Int32Array.of(-100, -100, 2, 3, 4, 5)],
+          inferenceLogprobs: [Float32Array.of(1, 1, -0.5, -0.25), Float32Array.of(1, 1, -1, -1, -1, -1)],
+          distillTokenIds: [one.tokens[0]!, long].map((row) => Array.from(row, (id) => Int32Array.of(id))),
+          overrides: [{}, { note: 1 }]
+        },
+        options
+      )
+    )
+    assert.deepStrictEqual(filtered.tokens, [one.tokens[0]!, long.subarray(0, 5)])
+    assert.deepStrictEqual(filtered.masks, [one.masks[0]!, new Int32Array(5).fill(-100)])
+    assert.deepStrictEqual([...filtered.scores], [0, 1])
+    assert.deepStrictEqual(filtered.inferenceLogprobs?.[1], new Float32Array(5).fill(1))
+    assert.deepStrictEqual(
+      filtered.distillTokenIds?.map((rows) => rows.length),
+      [4, 5]
+    )
+    assert.deepStrictEqual(filtered.overrides, [{}, { note: 1, finish_reason: "length", truncated: true }])
   })
 
   it("drops what no trainer could use", () => {

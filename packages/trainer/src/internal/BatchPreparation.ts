@@ -17,6 +17,8 @@ export interface Options {
 
 export interface Prepared {
   readonly packed: MicroBatch.Packed
+  /** Those that `packed` refers to by index. */
+  readonly sequences: ReadonlyArray<TrainingSequence.TrainingSequence>
   readonly counts: TrainingSequence.SequenceCounts
   readonly staleness: Staleness.Figures
 }
@@ -28,7 +30,11 @@ export const make =
   ({ model, multiple, objective, settings }: Options) =>
   (groups: ReadonlyArray<ScoredGroup.ScoredGroup>, policyVersion: number): Prepared => {
     const { maxStaleness, onStale, seqLen, temperature, tokenBudget, tooLong } = settings
-    const { figures, groups: fresh } = Staleness.apply(groups, policyVersion, { maxStaleness, action: onStale })
+    const { figures, groups: fresh } = Staleness.apply(groups, policyVersion, {
+      maxStaleness,
+      action: onStale,
+      isAbsolute: objective.baseline === "none" || !objective.isPolicyGradient
+    })
     const withTemperature = fresh.map((group) => ({
       ...group,
       // The last place that is looked for one.
@@ -45,5 +51,5 @@ export const make =
       vocabSize: model.vocabSize,
       skipZeroAdvantage: objective.isAdvantageOnly
     })
-    return { packed, counts, staleness: figures }
+    return { packed, sequences, counts, staleness: figures }
   }

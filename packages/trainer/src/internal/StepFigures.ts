@@ -2,6 +2,7 @@
 import type { Batch } from "@atropos/core"
 import type { Computed } from "../Learner.ts"
 import type { Packed } from "../MicroBatch.ts"
+import * as Mismatch from "../Mismatch.ts"
 import type { Figures } from "../Staleness.ts"
 import type { StepMetrics } from "../StepMetrics.ts"
 import type { SequenceCounts } from "../TrainingSequence.ts"
@@ -15,6 +16,7 @@ export interface Parts {
   readonly staleness: Figures
   readonly computed: Computed
   readonly gradNorm: number
+  readonly compared: Mismatch.Compared
   readonly skipped: StepMetrics["skipped"]
   readonly seconds: {
     readonly wait: number
@@ -49,13 +51,14 @@ type Measured = Pick<
   | "mismatchAbsMean"
   | "mismatchMax"
   | "mismatchKl"
+  | "mismatchOnPolicy"
 >
 
 const given = (figures: { readonly [K in keyof Measured]: number | undefined }): Measured =>
   Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== undefined))
 
 /** The graph's sums over tokens as means. */
-const measured = ({ figures }: Computed): Measured => {
+const measured = ({ figures }: Computed, compared: Mismatch.Compared): Measured => {
   const figure = (name: string) => figures.get(name)
   const tokens = figure("tokens") ?? 0
   const known = figure("mismatch_tokens") ?? 0
@@ -70,7 +73,8 @@ const measured = ({ figures }: Computed): Measured => {
     mismatchMean: share(figure("mismatch"), known),
     mismatchAbsMean: share(figure("mismatch_abs"), known),
     mismatchMax: known === 0 ? undefined : figure("mismatch_abs_max"),
-    mismatchKl: share(figure("mismatch_kl"), known)
+    mismatchKl: share(figure("mismatch_kl"), known),
+    mismatchOnPolicy: Mismatch.mean(compared)
   })
 }
 
@@ -87,11 +91,12 @@ export const of = (parts: Parts): StepMetrics => {
     gradNorm: parts.gradNorm,
     lr: parts.lr,
     ...momentsOf(batch.groups),
-    ...measured(computed),
+    ...measured(computed, parts.compared),
     sequences: batch.groups.reduce((sum, { tokens }) => sum + tokens.length, 0),
     groups: batch.groups.length,
     constantGroups: counts.constantGroups,
     unusable: report.dropped.length,
+    unknownLogprobs: counts.unknownLogprobs,
     truncatedFraction: counts.sequences === 0 ? 0 : counts.truncated / counts.sequences,
     trainedTokens: report.trainedTokens,
     usefulFraction: report.paddedTokens === 0 ? 1 : report.usefulTokens / report.paddedTokens,

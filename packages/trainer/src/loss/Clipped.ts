@@ -41,13 +41,20 @@ export const grpo: PolicyPreset = {
   defaults: plain
 }
 
+/** GRPO with the divisor of the original's trainer: the population's standard deviation + 1e-8. */
+export const atropos: PolicyPreset = {
+  ...grpo,
+  name: "atropos",
+  defaults: { ...plain, advantageScale: "population-std" }
+}
+
 /** Dr. GRPO: no std, and a constant divisor instead of the sequence's length: neither easy groups nor short answers weigh more. */
 export const drGrpo: PolicyPreset = {
   name: "dr-grpo",
   paper: "Understanding R1-Zero-like training, arXiv 2503.20783, section 3.2",
   surrogate,
   needsSequences: false,
-  defaults: { ...plain, normalize: false, aggregation: "constant" }
+  defaults: { ...plain, advantageScale: "none", aggregation: "constant" }
 }
 
 /** DAPO: room above the ratio 1 (0.28 against 0.2), mean over the batch's tokens, truncated sequences masked, constant groups dropped. */

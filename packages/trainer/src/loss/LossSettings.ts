@@ -1,8 +1,9 @@
 /** What a user may set of the loss: a preset by name, and changes to it. A null means the preset's own value. */
+import { Advantage } from "@atropos/core"
 import { field } from "@atropos/core/EnvironmentSettings"
 import { Schema } from "effect"
 
-export const presetNames = ["grpo", "dr-grpo", "dapo", "cispo", "gspo", "dppo", "sft", "distill"] as const
+export const presetNames = ["grpo", "atropos", "dr-grpo", "dapo", "cispo", "gspo", "dppo", "sft", "distill"] as const
 export type PresetName = (typeof presetNames)[number]
 
 const notNegative = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
@@ -15,7 +16,10 @@ const change = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(schema: S
 export const LossSettings = Schema.Struct({
   preset: field(Schema.Literals(presetNames), "grpo", "loss, by name"),
   baseline: change(Schema.Literals(["group", "leave-one-out", "none"]), "what scores are compared with"),
-  normalize: change(Schema.Boolean, "divide advantages by the group's standard deviation"),
+  advantageScale: change(
+    Advantage.Scale,
+    "what advantages are divided by: the group's sample or population standard deviation, or nothing"
+  ),
   maskTruncated: change(Schema.Boolean, "learn nothing from sequences that ended at the token limit"),
   dropConstantGroups: change(Schema.Boolean, "leave out groups whose scores are all equal"),
   aggregation: change(Schema.Literals(["sequence-mean", "token-mean", "constant"]), "how tokens' losses become one"),
@@ -24,8 +28,8 @@ export const LossSettings = Schema.Struct({
   clipHigh: change(notNegative, "how far the ratio (dppo: the probability) may rise"),
   ratioCap: change(positive, "largest factor of a token's gradient (dppo)"),
   oldPolicy: change(
-    Schema.Literals(["engine", "trainer", "current"]),
-    "whose logprobs the ratio is taken against: the engine's, the trainer's before the batch, or the present ones"
+    Schema.Literals(["engine", "current"]),
+    "whose logprobs the ratio is taken against: those recorded while sampling, or the present ones"
   ),
   importanceSampling: change(
     Schema.Literals(["none", "truncated", "masked"]),

@@ -43,11 +43,13 @@ export interface TokenLoss {
   readonly metrics: ReadonlyArray<Metric>
 }
 
-/** Whose logprobs `oldLogprobs` are: the sampling engine's, the trainer's own before the first update on a batch, or the present ones (ratio 1). */
-export type OldPolicy = "engine" | "trainer" | "current"
+/** Whose logprobs `oldLogprobs` are: the sampling engine's, or the trainer's own, which with one update a batch are the present ones (ratio 1). */
+export type OldPolicy = "engine" | "current"
 
 export interface Objective extends AggregationSettings, SequenceSettings {
   readonly name: string
+  /** Whether it learns from what the policy itself sampled, and not from what others wrote. */
+  readonly isPolicyGradient: boolean
   /** Which logprobs of each position the loss is made of: the target token's, or the teacher's top tokens'. */
   readonly candidates: "target" | "teacher"
   readonly oldPolicy: OldPolicy

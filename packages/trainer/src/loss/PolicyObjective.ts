@@ -71,6 +71,7 @@ const tokenLoss =
 export const make = (preset: PolicyPreset, settings: PolicySettings): Objective => ({
   ...settings,
   name: preset.name,
+  isPolicyGradient: true,
   candidates: "target",
   needsReference: settings.klCoef !== 0,
   needsSequences: preset.needsSequences,

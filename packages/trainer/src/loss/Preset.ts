@@ -1,7 +1,7 @@
 /** Losses by name, and the objective of a preset with a user's changes. */
 import { Result, Schema } from "effect"
 import { cispo } from "./Cispo.ts"
-import { dapo, drGrpo, grpo } from "./Clipped.ts"
+import { atropos, dapo, drGrpo, grpo } from "./Clipped.ts"
 import { dppo } from "./Dppo.ts"
 import { gspo } from "./Gspo.ts"
 import type { LossSettings, PresetName } from "./LossSettings.ts"
@@ -22,6 +22,7 @@ export class LossSettingsError extends Schema.TaggedError<LossSettingsError>()("
 
 const policies: Partial<Record<PresetName, PolicyPreset>> = {
   grpo,
+  atropos,
   "dr-grpo": drGrpo,
   dapo,
   cispo,
@@ -55,8 +56,8 @@ export const resolve = (
   const settings: PolicySettings = { ...policy.defaults, ...changed }
   if (settings.importanceSampling !== "none" && settings.oldPolicy === "engine") {
     return fail(
-      `${settings.importanceSampling} importance sampling corrects the trainer's old logprobs against the engine's: ` +
-        `oldPolicy must be "trainer" or "current", not "engine"`
+      `${settings.importanceSampling} importance sampling corrects the trainer's logprobs against the engine's: ` +
+        `oldPolicy must be "current"`
     )
   }
   if (settings.kl === "k1" && settings.klCoef !== 0 && !settings.klImportance) {

@@ -12,7 +12,7 @@ import { plain } from "./Surrogate.ts"
 
 const common = {
   baseline: plain.baseline,
-  normalize: plain.normalize,
+  advantageScale: plain.advantageScale,
   maskTruncated: false,
   dropConstantGroups: false,
   oldPolicy: "current",
@@ -34,6 +34,7 @@ export const sft: SupervisedPreset = {
   objective: {
     ...common,
     name: "sft",
+    isPolicyGradient: false,
     candidates: "target",
     tokenLoss: (graph, { logprobs }) => ({ loss: graph.neg(logprobs), metrics: [] })
   }
@@ -46,6 +47,7 @@ export const distill: SupervisedPreset = {
   objective: {
     ...common,
     name: "distill",
+    isPolicyGradient: false,
     candidates: "teacher",
     tokenLoss: (graph, { logprobs, teacherEntropies }) => {
       const crossEntropy = graph.neg(logprobs)

@@ -56,7 +56,7 @@ export const indicator = (graph: Graph, ...conditions: readonly [Value, ...Reado
 /** What presets start from. */
 export const plain: PolicySettings = {
   baseline: "group",
-  normalize: true,
+  advantageScale: "sample-std",
   maskTruncated: false,
   dropConstantGroups: false,
   aggregation: "sequence-mean",

@@ -1,8 +1,8 @@
 /**
  * A model of a Hugging Face folder or hub id, with an adapter to train on it or to be trained whole.
  *
- * Under an adapter the weights stay where they are in the files, and are read in place when a graph is loaded. Trained whole, they are
- * widened to floats in memory: 4 bytes a parameter here, 12 more in the optimizer.
+ * Under an adapter the weights stay where they are in the files (or, of half precision, in a widened file of the cache), and are mapped when a
+ * graph is loaded. Trained whole, they are widened to floats in memory: 4 bytes a parameter here, 12 more in the optimizer.
  */
 import { Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"
@@ -17,6 +17,7 @@ import * as Parameters from "./Parameters.ts"
 import * as Peft from "./Peft.ts"
 import * as Safetensors from "./Safetensors.ts"
 import * as Tensors from "./Tensors.ts"
+import * as WidenedWeights from "./WidenedWeights.ts"
 import * as Weights from "./Weights.ts"
 
 export interface Options {
@@ -82,11 +83,13 @@ const adapted = Effect.fnUntraced(function* (base: Base, adapter: Lora.LoraSetti
     })
   }
   const layout = Lora.layout(base.config, adapter, projections)
+  // `readEntries` has checked that all are there.
+  const needed = new Map(Tensors.all(base.config).map(({ name }) => [name, base.entries.get(name)!] as const))
   const model: Model = {
     name: base.name,
     config: base.config,
     tokenizer: base.tokenizer,
-    weights: ModelFolder.weights(base.config, base.entries),
+    weights: ModelFolder.weights(base.config, yield* WidenedWeights.cached(needed)),
     layout,
     initial: yield* Pieces.yielding(() => Lora.initialPieces(layout, seed)),
     adapter,

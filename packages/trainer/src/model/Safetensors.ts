@@ -182,6 +182,52 @@ export const floats = Effect.fn("Safetensors.floats")(
   (effect, { file }) => Effect.mapError(effect, unreadable(file))
 )
 
+/** The head of a file: its length, and the JSON with the places of tensors in their order, padded to eight bytes. */
+const headBytes = (
+  tensors: Iterable<{ readonly name: string; readonly shape: ReadonlyArray<number>; readonly elements: number }>,
+  type: "F32" | "BF16"
+): Uint8Array => {
+  let end = 0
+  const entries = Array.from(tensors, ({ elements, name, shape }) => {
+    const from = end
+    end += elements * sizes[type]
+    return [name, { dtype: type, shape, data_offsets: [from, end] }] as const
+  })
+  const text = new TextEncoder().encode(
+    JSON.stringify({ __metadata__: { format: "pt" }, ...Object.fromEntries(entries) })
+  )
+  const padded = new Uint8Array(8 + Math.ceil(text.length / 8) * 8).fill(0x20)
+  new DataView(padded.buffer).setBigUint64(0, BigInt(padded.length - 8), true)
+  padded.set(text, 8)
+  return padded
+}
+
+/** Writes half-precision tensors of other files as float32, a stretch at a time, through to the disk. */
+export const writeWidened = Effect.fn("Safetensors.writeWidened")(
+  function* (path: string, entries: ReadonlyMap<string, Entry>) {
+    const fs = yield* FileSystem.FileSystem
+    const file = yield* fs.open(path, { flag: "wx" })
+    yield* file.writeAll(
+      headBytes(
+        entries.entries().map(([name, { length, shape }]) => ({ name, shape, elements: length / 2 })),
+        "F32"
+      )
+    )
+    for (const { dtype, file: source, length, offset } of entries.values()) {
+      for (let at = 0; at < length; at += 2 * stretch) {
+        const bytes = yield* readBytes(source, offset + at, Math.min(2 * stretch, length - at))
+        const values = new Float32Array(bytes.length / 2)
+        // Only half-precision entries are given.
+        widen(dtype as "BF16" | "F16", bytes, values)
+        yield* file.writeAll(new Uint8Array(values.buffer))
+      }
+    }
+    yield* file.sync
+  },
+  Effect.scoped,
+  (effect, path) => Effect.mapError(effect, unwritten(path))
+)
+
 /** Writes tensors in their order, under another name until all is on the disk: a file that is there is whole. */
 export const write = Effect.fn("Safetensors.write")(
   function* (
@@ -194,23 +240,15 @@ export const write = Effect.fn("Safetensors.write")(
     type: "F32" | "BF16"
   ) {
     const fs = yield* FileSystem.FileSystem
-    let end = 0
-    const entries = tensors.map(({ name, shape, values }) => {
-      const from = end
-      end += values.length * sizes[type]
-      return [name, { dtype: type, shape, data_offsets: [from, end] }] as const
-    })
-    const text = new TextEncoder().encode(
-      JSON.stringify({ __metadata__: { format: "pt" }, ...Object.fromEntries(entries) })
+    const head = headBytes(
+      tensors.map(({ name, shape, values }) => ({ name, shape, elements: values.length })),
+      type
     )
-    const padded = new Uint8Array(8 + Math.ceil(text.length / 8) * 8).fill(0x20)
-    new DataView(padded.buffer).setBigUint64(0, BigInt(padded.length - 8), true)
-    padded.set(text, 8)
     const partial = `${path}.partial`
     yield* Effect.scoped(
       Effect.gen(function* () {
         const file = yield* fs.open(partial, { flag: "w" })
-        yield* file.writeAll(padded)
+        yield* file.writeAll(head)
         for (const { values } of tensors) {
           for (let at = 0; at < values.length; at += stretch) {
             const part = values.subarray(at, at + stretch)

@@ -75,7 +75,7 @@ export const handle = (
     const request: Completions.Request = {
       ...Parameters.sampling(asked, served),
       promptTokens,
-      maxTokens: asked.max_completion_tokens ?? asked.max_tokens ?? Served.room(served, promptTokens.length),
+      maxTokens: yield* served.room(promptTokens.length, asked.max_completion_tokens ?? asked.max_tokens),
       ...(isLogprobsAsked && { topLogprobs: asked.top_logprobs ?? 0 }),
       // The marks of a call may be special tokens.
       ...(areCalled && { skipSpecialTokens: false })

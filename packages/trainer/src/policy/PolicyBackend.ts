@@ -76,7 +76,7 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.O
       completions.collect({
         ...Parameters.sampling(asked, served),
         promptTokens,
-        maxTokens: asked.max_tokens ?? Served.room(served, promptTokens.length)
+        maxTokens: yield* served.room(promptTokens.length, asked.max_tokens)
       }),
       fromEngine
     )

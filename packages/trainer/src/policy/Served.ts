@@ -25,6 +25,11 @@ export interface Served extends Required<Options> {
   readonly completions: Completions.Completions
   /** Ids of a prompt text. A frame such as a BOS is there exactly once, even where the text writes it out; `isFramed` false: none is added. */
   readonly encode: (text: string, isFramed?: boolean) => Effect.Effect<ReadonlyArray<number>, PromptError>
+  /**
+   * Tokens a completion may have: those asked for, as far as the prompt leaves room, or all the room; at least one, so that the engine can
+   * say what is too long. That less was given than asked for is logged once.
+   */
+  readonly room: (promptTokens: number, wanted: number | undefined) => Effect.Effect<number>
   /** The prompt text of a chat. */
   readonly render: (
     messages: ReadonlyArray<Message.Message>,
@@ -50,9 +55,11 @@ export const make = Effect.fn("Served.make")(function* (options: Options) {
   const tokenizer = yield* Tokenizer.Tokenizer
   const { eosTokenId } = tokenizer
   const frame = frameOf(tokenizer)
+  const { maxSequenceTokens } = options
+  let isTold = false
   return {
     modelName: options.modelName,
-    maxSequenceTokens: options.maxSequenceTokens,
+    maxSequenceTokens,
     endTokenIds: options.endTokenIds ?? (eosTokenId === undefined ? [] : [eosTokenId]),
     engine,
     tokenizer,
@@ -62,11 +69,21 @@ export const make = Effect.fn("Served.make")(function* (options: Options) {
         const ids = tokenizer.encode(text, { addSpecialTokens: false })
         return !isFramed || frame.every((id, index) => ids[index] === id) ? ids : [...frame, ...ids]
       }),
+    room: (promptTokens, wanted) => {
+      const left = Math.max(1, maxSequenceTokens - promptTokens)
+      if (wanted === undefined || wanted <= left) return Effect.succeed(wanted ?? left)
+      if (isTold) return Effect.succeed(left)
+      isTold = true
+      return Effect.as(
+        Effect.logInfo("completions end where the room for a sequence does", {
+          asked: wanted,
+          left,
+          because: `the prompt has ${promptTokens} tokens, and a sequence at most ${maxSequenceTokens}`
+        }),
+        left
+      )
+    },
     render: (messages, options) =>
       attempt("the chat template does not take these messages", () => tokenizer.applyChatTemplate(messages, options))
   } satisfies Served
 })
-
-/** Tokens a completion may have where the request does not say: at least one, so that the engine can say what is too long. */
-export const room = ({ maxSequenceTokens }: Served, promptTokens: number): number =>
-  Math.max(1, maxSequenceTokens - promptTokens)

@@ -97,12 +97,14 @@ export const handle = (
       returnTokenIds: asked.return_token_ids ?? false,
       tokensAsIds: asked.return_tokens_as_token_ids ?? false
     }
-    const requests = prompts.map(({ tokens }): Completions.Request => ({
-      ...sampling,
-      promptTokens: tokens,
-      maxTokens,
-      ...(top !== undefined && { topLogprobs: top })
-    }))
+    const requests = yield* Effect.forEach(prompts, ({ tokens }) =>
+      Effect.map(served.room(tokens.length, maxTokens), (maxTokens): Completions.Request => ({
+        ...sampling,
+        promptTokens: tokens,
+        maxTokens,
+        ...(top !== undefined && { topLogprobs: top })
+      }))
+    )
     const scoreOf = ({ tokens }: Prompt): Effect.Effect<Scored, EngineError> =>
       engine.score({
         promptTokens: tokens,

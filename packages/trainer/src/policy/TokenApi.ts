@@ -71,7 +71,7 @@ export const generate = (served: Served.Served) =>
     const request: Completions.Request = {
       ...Parameters.sampling(asked, served),
       promptTokens: tokens,
-      maxTokens: asked.max_tokens ?? defaultMaxTokens,
+      maxTokens: yield* served.room(tokens.length, asked.max_tokens ?? defaultMaxTokens),
       ...(asked.logprobs !== undefined && { topLogprobs: asked.logprobs })
     }
     const [all, scored] = yield* Effect.all(

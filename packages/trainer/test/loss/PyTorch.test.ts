@@ -75,28 +75,14 @@ const arranged = ({ size, slots }: Layout, gradient: Float32Array): Float32Array
   return result
 }
 
-interface WireGroupWithOld {
-  readonly old_logprobs: ReadonlyArray<ReadonlyArray<number>>
-}
-const batches: Readonly<Record<string, ReadonlyArray<WireGroupWithOld>>> = fixtures.batches
+const batches: Readonly<Record<string, ReadonlyArray<unknown>>> = fixtures.batches
 
-/** Sequences of a batch, with the trainer's old logprobs of each. */
-const sequencesOf = (name: string, objective: Objective) => {
-  const wire = batches[name]!
-  const groups = wire.map((group) => Result.getOrThrow(WireGroup.decode(group)))
-  const { sequences } = TrainingSequence.ofGroups(groups, objective)
-  const kept = new Set(sequences.map(({ group }) => group))
-  return { sequences, old: wire.flatMap((group, i) => (kept.has(i) ? group.old_logprobs : [])) }
-}
-
-/** Puts logprobs given per sequence where the sequences lie. */
-const placed = (batch: MicroBatch.MicroBatch, old: ReadonlyArray<ReadonlyArray<number>>) => {
-  const oldLogprobs = new Float32Array(batch.oldLogprobs.length).fill(1)
-  for (const { length, row, sequence, start } of batch.placements) {
-    oldLogprobs.set(old[sequence]!.slice(1, length + 1), row * batch.length + start)
-  }
-  return oldLogprobs
-}
+/** Sequences of a batch. */
+const sequencesOf = (name: string, objective: Objective) =>
+  TrainingSequence.ofGroups(
+    batches[name]!.map((group) => Result.getOrThrow(WireGroup.decode(group))),
+    objective
+  ).sequences
 
 type Run = (
   feeds: TrainFeeds.Feeds,
@@ -140,7 +126,7 @@ layer(layerTest)("losses of PyTorch, PEFT and TRL", (it) => {
       Effect.gen(function* () {
         const { layout, policy, theta } = yield* Adapted
         const objective = Result.getOrThrow(Preset.resolve(yield* Schema.decodeUnknownEffect(LossSettings)(settings)))
-        const { old, sequences } = sequencesOf(name, objective)
+        const sequences = sequencesOf(name, objective)
         const { microBatches, report } = MicroBatch.pack(sequences, objective, {
           ...MicroBatch.defaults,
           vocabSize: 64,
@@ -156,8 +142,7 @@ layer(layerTest)("losses of PyTorch, PEFT and TRL", (it) => {
           Effect.gen(function* () {
             const given = logprobs && (yield* logprobs(TrainFeeds.idFeeds(batch), reference))
             return TrainFeeds.withLogprobs(batch, {
-              ...(given && { refLogprobs: Float32Array.from(given["logprobs"]!) }),
-              ...(objective.oldPolicy === "trainer" && { oldLogprobs: placed(batch, old) })
+              ...(given && { refLogprobs: Float32Array.from(given["logprobs"]!) })
             })
           })
         )
@@ -192,7 +177,7 @@ layer(layerTest)("a training step of a transformer in float64", (it) => {
         for (const given of settings) {
           const objective = Result.getOrThrow(Preset.resolve(given))
           const { microBatches } = MicroBatch.pack(
-            sequencesOf("plain", objective).sequences.map((sequence) => ({
+            sequencesOf("plain", objective).map((sequence) => ({
               ...sequence,
               refLogprobs: sequence.engineLogprobs!
             })),

@@ -43,7 +43,7 @@ const objectives: ReadonlyArray<Objective> = [
     klCoef: 0.1,
     kl: "k1",
     klImportance: true,
-    oldPolicy: "trainer",
+    oldPolicy: "current",
     importanceSampling: "masked"
   })
 ]

@@ -1,6 +1,6 @@
 /** The policy server's own endpoints, and what it does when things go wrong, over real HTTP. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Redacted } from "effect"
+import { Effect, Fiber, Redacted, Logger } from "effect"
 import * as ScriptedEngine from "./ScriptedEngine.ts"
 import { serve, until } from "./TestPolicyServer.ts"
 
@@ -67,7 +67,8 @@ describe("policy server", () => {
           ]
         ],
         prompt_logprobs: [null, [{ "105": -0.25 }]],
-        policy_version: 0
+        policy_version: 0,
+        logprobs_mode: "tempered"
       })
     })
   )
@@ -153,7 +154,7 @@ describe("policy server", () => {
     ["/v1/completions", { prompt: [1, 999] }, 400, "prompt"],
     ["/v1/completions", { prompt: "a", max_tokens: 0 }, 400, "max_tokens"],
     ["/v1/completions", { prompt: "a", best_of: 3 }, 400, "best_of"],
-    ["/v1/completions", { prompt: "a", max_tokens: 4096 }, 400, "prompt"],
+    ["/v1/completions", { prompt: "a".repeat(4096), max_tokens: 1 }, 400, "prompt"],
     ["/v1/completions", { prompt: "a", model: "other" }, 404, "model"],
     ["/generate", { prompt: { prompt_token_ids: [1.5] } }, 400, "prompt"],
     ["/generate", { prompt: "a", stream: true }, 400, "stream"],
@@ -161,6 +162,22 @@ describe("policy server", () => {
     ["/v1/load_lora_adapter", { lora_name: "a" }, 400, "lora_path"],
     ["/v1/unload_lora_adapter", { lora_name: "a" }, 404, "lora_name"]
   ]
+  it.live("gives what the prompt leaves where more is asked for, and says so once", () => {
+    const logged: Array<unknown> = []
+    return Effect.gen(function* () {
+      const { asked, url } = yield* serve(() => "ok", { maxSequenceTokens: 64 })
+      yield* ask(url, "/v1/chat/completions", { messages: message, max_tokens: 2048 })
+      yield* ask(url, "/v1/completions", { prompt: "a", max_tokens: 2048 })
+      yield* ask(url, "/generate", { prompt: { prompt_token_ids: [1, 2, 3] }, max_tokens: 2048 })
+      yield* ask(url, "/v1/completions", { prompt: "a", max_tokens: 5 })
+      assert.deepStrictEqual(
+        asked.map(({ maxTokens, promptTokens }) => maxTokens + promptTokens.length),
+        [64, 64, 64, 5 + asked[3]!.promptTokens.length]
+      )
+      assert.strictEqual(JSON.stringify(logged).split("completions end where the room").length - 1, 1)
+    }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(message))])))
+  })
+
   it.live("refuses what is wrong by name, in OpenAI's shape, and what is harmless not at all", () =>
     Effect.gen(function* () {
       const server = yield* serve(() => "ok")

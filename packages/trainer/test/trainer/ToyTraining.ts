@@ -53,13 +53,23 @@ export const batch = (step: number, groups = [group(2 * step), group(2 * step + 
 export const overflowing = (step: number): Batch.Batch =>
   batch(step, [group(step, { generationParams: { temperature: 1e-40 } })])
 
+/** Its sequences were sampled by nobody: their logprobs are no policy's, so nothing is compared. */
 export const settings = (
   savePath: string,
   trainer: Partial<TrainerSettings.Trainer> = {},
   loss: Parameters<typeof TrainerSettings.complete>[0]["loss"] = {}
 ): TrainerSettings.TrainerSettings =>
   TrainerSettings.complete({
-    trainer: { savePath, lr: 0.02, trainingSteps: 6, checkpointInterval: 2, tokenBudget: 64, seqLen: 16, ...trainer },
+    trainer: {
+      savePath,
+      lr: 0.02,
+      trainingSteps: 6,
+      checkpointInterval: 2,
+      tokenBudget: 64,
+      seqLen: 16,
+      maxMismatch: 100,
+      ...trainer
+    },
     loss: { preset: "dapo", oldPolicy: "current", ...loss }
   })
 

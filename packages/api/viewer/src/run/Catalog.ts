@@ -109,6 +109,7 @@ const learning: Section = {
       [
         trace("absolute", "alignment/diff_abs_mean"),
         trace("signed", "alignment/diff_mean"),
+        trace("same weights", "alignment/on_policy_diff"),
         trace("KL", "alignment/kl")
       ]
     ),

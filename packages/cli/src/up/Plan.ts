@@ -1,0 +1,139 @@
+/**
+ * What a run on a model of one's own will take, measured before it starts: sampling and training speed on this machine, the memory they
+ * have taken, the time of a step and of the whole run, and what would make it faster where nobody wants to wait that long.
+ *
+ * Answers are as long as the model makes them, so a step has two times: at a usual length, and at the longest that is allowed.
+ */
+import type { Model } from "@atropos/trainer/model/Model"
+import { weightBytes } from "@atropos/trainer/MemoryPlan"
+import * as Engine from "@atropos/trainer/policy/Engine"
+import type * as Trainer from "@atropos/trainer/Trainer"
+import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
+import { totalmem } from "node:os"
+import { Clock, Effect } from "effect"
+import * as Summary from "../job/Summary.ts"
+
+/** Tokens a second. */
+export interface Speed {
+  readonly sampling: number
+  readonly training: number
+}
+
+export interface Workload {
+  readonly batchSize: number
+  readonly steps: number
+  /** Longest prompt and answer together, and longest answer, tokens. */
+  readonly seqLen: number
+  readonly maxTokenLength: number
+}
+
+/** Lengths of prompts and answers, tokens, where nobody knows better. */
+const usual = { prompt: 200, answer: 200 }
+
+/** A step of so long answers, seconds. */
+export const stepSeconds = ({ batchSize }: Workload, { sampling, training }: Speed, answer: number): number =>
+  batchSize * (answer / sampling + (usual.prompt + answer) / training)
+
+/** The longest answer there is room for. */
+export const longestAnswer = ({ maxTokenLength, seqLen }: Workload): number =>
+  Math.max(1, Math.min(maxTokenLength, seqLen - usual.prompt))
+
+const sampledRows = 32
+const sampledTokens = 8
+const trainedTokens = 128
+
+/** Times a few tokens of both; changes nothing. */
+export const measure = Effect.fn("Plan.measure")(function* (
+  { config }: Model,
+  trainer: Pick<Trainer.Trainer, "measure">,
+  { batchSize, seqLen }: Workload
+) {
+  const engine = yield* Engine.Engine
+  const rows = Math.min(batchSize, sampledRows)
+  const sample = (maxTokens: number) =>
+    engine.generate({
+      promptTokens: Array.from({ length: Math.min(16, seqLen - sampledTokens) }, (_, i) => i % config.vocabSize),
+      n: rows,
+      maxTokens,
+      temperature: 1,
+      topP: 1,
+      topK: 0,
+      stopTokenIds: [],
+      seed: 0
+    })
+  yield* sample(1)
+  const start = yield* Clock.currentTimeNanos
+  yield* sample(sampledTokens)
+  const samplingSeconds = Number((yield* Clock.currentTimeNanos) - start) / 1e9
+  const tokens = Math.min(trainedTokens, seqLen)
+  const trainingSeconds = yield* trainer.measure(tokens)
+  return { sampling: (rows * sampledTokens) / samplingSeconds, training: tokens / trainingSeconds } satisfies Speed
+})
+
+/** Seconds for one run beyond which advice is given. */
+const longRun = 3600
+
+/** Changes that make a step shorter, each with what it would take. */
+const advice = (workload: Workload, speed: Speed): ReadonlyArray<readonly [string, string]> => {
+  const longest = longestAnswer(workload)
+  const at = (changed: Workload, answer: number) => `${time(stepSeconds(changed, speed, answer))} a step`
+  const shorter = Math.min(128, longest)
+  const fewer = { ...workload, batchSize: Math.max(8, Math.round(workload.batchSize / 4)) }
+  return [
+    ...(shorter < longest
+      ? [[`--env.max_token_length ${shorter}`, `${at(workload, shorter)} at the most`] as const]
+      : []),
+    ...(fewer.batchSize < workload.batchSize
+      ? [[`--batch_size ${fewer.batchSize}`, at(fewer, Math.min(usual.answer, longest))] as const]
+      : []),
+    ["a smaller model", "time falls with its parameters"],
+    ["a GPU", "docs/gpu.md; or sample on one: docs/training.md, in separate processes"]
+  ]
+}
+
+const count = (value: number): string => value.toLocaleString("en-US")
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
+const time = (seconds: number): string => Summary.time(1000 * seconds)
+const rate = (value: number): string => count(Math.round(value))
+
+/** The plan as pairs to be printed. */
+export const describe = (options: {
+  readonly model: Model
+  readonly trainer: TrainerSettings.Trainer
+  readonly workload: Workload
+  readonly speed: Speed
+  /** Of the process, now. */
+  readonly memoryBytes: number
+}): ReadonlyArray<readonly [string, string]> => {
+  const { memoryBytes, model, speed, trainer, workload } = options
+  const { adapter, config, layout, name } = model
+  const longest = longestAnswer(workload)
+  const least = Math.min(usual.answer, longest)
+  const step = [least, longest].map((answer) => stepSeconds(workload, speed, answer)) as [number, number]
+  const span = ([low, high]: readonly [number, number]) => (low === high ? time(low) : `${time(low)} to ${time(high)}`)
+  const kind = adapter === undefined ? "all weights" : `an adapter of rank ${adapter.r}`
+  const isLong = step[1] * workload.steps > longRun
+  return [
+    ["model", `${name}, ${count(Math.round(weightBytes(config) / 4))} parameters`],
+    ["trained", `${kind}: ${count(layout.size)} parameters, learning rate ${TrainerSettings.learningRate(trainer)}`],
+    ...(longest < workload.maxTokenLength
+      ? [
+          [
+            "answers",
+            `of up to ${count(workload.maxTokenLength)} tokens (max_token_length), as far as the prompt leaves room in ${count(workload.seqLen)} (seq_len)`
+          ] as const
+        ]
+      : []),
+    ["memory", `${gigabytes(memoryBytes)} of ${gigabytes(totalmem())} taken; keys and values may add to it`],
+    ["measured", `sampling ${rate(speed.sampling)}, training ${rate(speed.training)} tokens/s`],
+    [
+      "a step",
+      `${workload.batchSize} answers: ${time(step[0])} at ${least} tokens each` +
+        (longest > least ? `, ${time(step[1])} at the ${count(longest)} they may have` : "")
+    ],
+    [`${workload.steps} steps`, span([step[0] * workload.steps, step[1] * workload.steps])],
+    ...(isLong
+      ? advice(workload, speed).map(([what, then], index) => [index === 0 ? "faster" : "", `${what}: ${then}`] as const)
+      : [])
+  ]
+}

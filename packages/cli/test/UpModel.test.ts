@@ -1,0 +1,108 @@
+/** `up` with a model folder of the user's, as a process of its own. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem } from "effect"
+import * as Bin from "./Bin.ts"
+import * as ModelFolders from "./ModelFolders.ts"
+
+/** Milliseconds; for machines under load. */
+const limit = 240_000
+
+const up = (cwd: string, ...words: ReadonlyArray<string>) =>
+  Bin.run(["up", "--port", "0", "--policy_port", "0", ...words], { cwd })
+
+const few = ["--batch_size", "4", "--env.group_size", "2"]
+
+/** Settings of the run as they were written down. */
+const saved = Effect.fnUntraced(function* (cwd: string, run: string) {
+  const fs = yield* FileSystem.FileSystem
+  return JSON.parse(yield* fs.readFileString(`${cwd}/.atropos/up/${run}/run.json`)) as {
+    readonly trainer: { readonly [name: string]: unknown }
+    readonly env: { readonly [name: string]: unknown }
+  }
+})
+
+describe("atropos up --model", () => {
+  it.live(
+    "trains an adapter with defaults where prompt and max_token_length do not fit into the sequence, and says before what it will take",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Bin.folder
+        const model = yield* ModelFolders.write(`${cwd}/my-model`, "llama", { type: "BF16" })
+        const words = ["--env", "arithmetic-stories", "--model", model, "--steps", "3", "--env.evaluation_items", "2"]
+        const { code, stderr, stdout } = yield* up(cwd, ...words, ...few)
+        assert.strictEqual(code, 0, stdout + stderr)
+        assert.match(stdout, /arithmetic-stories-1, 3 steps in/)
+        const order = [
+          /model +.*my-model, [\d,]+ parameters/,
+          /trained +an adapter of rank 16: [\d,]+ parameters, learning rate 0\.0001/
+        ]
+          .concat([
+            /memory +\d+\.\d GB of/,
+            /measured +sampling [\d,]+, training [\d,]+ tokens\/s/,
+            /a step +4 answers: /
+          ])
+          .map((line) => stdout.search(line))
+        assert.isTrue(
+          order.every((at, i) => at > (order[i - 1] ?? 0)),
+          stdout
+        )
+        assert.isBelow(order.at(-1)!, stdout.indexOf("held-out items solved"))
+        // Said once, and nothing failed for want of room.
+        assert.strictEqual(stdout.split("as far as the prompt leaves room in 2,048 (seq_len)").length - 1, 1, stdout)
+        assert.notMatch(stdout + stderr, /do not fit|rollout failed/)
+      }).pipe(Effect.provide(NodeServices.layer)),
+    limit
+  )
+
+  it.live(
+    "leaves a recipe to its own model, named by a flag or in a file, and keeps to the positions there are",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Bin.folder
+        const fs = yield* FileSystem.FileSystem
+        const model = yield* ModelFolders.write(`${cwd}/small`, "qwen3", { positions: 1500 })
+        const letters = yield* up(
+          cwd,
+          "--env",
+          "letter-counting",
+          "--model",
+          model,
+          "--steps",
+          "2",
+          ...few,
+          "--env.evaluation_items",
+          "2"
+        ).pipe(Effect.map((run) => run))
+        assert.strictEqual(letters.code, 0, letters.stdout + letters.stderr)
+        assert.include(letters.stdout, "seq_len 1500, as")
+        const told = yield* saved(cwd, "letter-counting-1")
+        assert.deepInclude(told.trainer, { trains: "adapter", lr: null, schedule: "constant", seqLen: 2048 })
+        assert.isUndefined(told.env["prompt_style"])
+
+        const other = yield* ModelFolders.write(`${cwd}/other`, "qwen2")
+        yield* fs.writeFileString(`${cwd}/run.yaml`, `trainer:\n  model: ${other}\n`)
+        const choices = yield* up(
+          cwd,
+          "--config",
+          "run.yaml",
+          "--env",
+          "mcqa",
+          "--steps",
+          "2",
+          ...few,
+          "--env.max_token_length",
+          "16"
+        )
+        assert.strictEqual(choices.code, 0, choices.stdout + choices.stderr)
+        assert.match(choices.stdout, /trained +an adapter of rank 16/)
+        const tooLong = yield* up(cwd, "--env", "mcqa", "--model", model, "--seq_len", "2048", ...few)
+        assert.notStrictEqual(tooLong.code, 0)
+        assert.match(
+          tooLong.stderr,
+          /seq_len 2048 is more than the 1500 positions of .*small: set seq_len to 1500 or less/
+        )
+      }).pipe(Effect.provide(NodeServices.layer)),
+    limit
+  )
+})

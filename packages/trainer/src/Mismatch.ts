@@ -1,0 +1,135 @@
+/**
+ * Whether trainer and sampler compute the same distribution: their logprobs of tokens that the trainer's present weights sampled.
+ *
+ * With the same weights the two differ by rounding alone. Where they differ by more, the sequences were sampled otherwise than they say,
+ * every ratio of the loss compares two different distributions, and training goes wrong without a sign. So the first steps are held to a
+ * bound; later ones, where servers may drift, are reported.
+ *
+ * Looked at are trained tokens with a logprob of the sampler's, in sequences of the present policy version; before the first update also
+ * those whose version nobody knows. A logprob of what top-p left is above the whole distribution's by at most -log(top-p), which is
+ * allowed for; what top-k and min-p took away is not known, so those sequences are not compared (`Sampling` in core).
+ */
+import { Sampling, type ScoredGroup } from "@atropos/core"
+import type { MicroBatch } from "./MicroBatch.ts"
+import { isUnknown, type TrainingSequence } from "./TrainingSequence.ts"
+
+/** Sums over the tokens that were compared. */
+export interface Compared {
+  readonly tokens: number
+  /** Σ |log π_trainer - log π_sampler| beyond what is allowed for, nats. */
+  readonly difference: number
+}
+
+export const nothing: Compared = { tokens: 0, difference: 0 }
+
+/** Nats per token; undefined where nothing could be compared. */
+export const mean = ({ difference, tokens }: Compared): number | undefined =>
+  tokens === 0 ? undefined : difference / tokens
+
+const add = (a: Compared, b: Compared): Compared => ({
+  tokens: a.tokens + b.tokens,
+  difference: a.difference + b.difference
+})
+
+/** What was cut off a sampler's distribution may put its logprobs this far above the trainer's, nats; none where that is not known. */
+const allowance = ({ sampling }: TrainingSequence): number | undefined => {
+  if (sampling?.logprobs !== "processed") return 0
+  return sampling.topK > 0 || sampling.minP > 0 ? undefined : -Math.log(sampling.topP)
+}
+
+/** Whether weights of `version` sampled it. */
+const isFresh = ({ policyVersion }: TrainingSequence, version: number): boolean =>
+  policyVersion === null ? version === 0 : policyVersion === version
+
+/** A micro-batch's part; `logprobs` are the trainer's, (B, T). */
+const ofMicroBatch = (
+  { engineLogprobs, length: rowLength, lossMask, placements }: MicroBatch,
+  logprobs: ArrayLike<number>,
+  sequences: ReadonlyArray<TrainingSequence>,
+  version: number
+): Compared => {
+  let tokens = 0
+  let difference = 0
+  for (const { length, row, sequence: index, start } of placements) {
+    const sequence = sequences[index]!
+    const allowed = allowance(sequence)
+    if (allowed === undefined || !isFresh(sequence, version)) continue
+    const at = row * rowLength + start
+    for (let t = at; t < at + length; t++) {
+      if (lossMask[t] === 0 || isUnknown(engineLogprobs[t]!)) continue
+      const d = logprobs[t]! - engineLogprobs[t]!
+      tokens++
+      difference += d < 0 ? Math.max(0, -d - allowed) : d
+    }
+  }
+  return { tokens, difference }
+}
+
+/** Adds up what the graphs make of a batch, micro-batch by micro-batch. */
+export const meter = (sequences: ReadonlyArray<TrainingSequence>, version: number) => {
+  let sum = nothing
+  return {
+    add: (batch: MicroBatch, logprobs: ArrayLike<number>): void => {
+      sum = add(sum, ofMicroBatch(batch, logprobs, sequences, version))
+    },
+    sum: (): Compared => sum
+  }
+}
+
+/** Steps at the beginning that are held to the bound. */
+const firstSteps = 3
+
+export type Verdict = "agree" | "disagree" | "drifted"
+
+/** Judges steps in their order: `disagree` ends training, `drifted` is said once for as long as it lasts. */
+export const guard = (bound: number) => {
+  let first = nothing
+  let steps = 0
+  let isDrifted = false
+  return (step: Compared): Verdict => {
+    const difference = mean(step)
+    if (difference === undefined) return "agree"
+    if (steps < firstSteps) {
+      steps++
+      first = add(first, step)
+      return mean(first)! > bound ? "disagree" : "agree"
+    }
+    const wasDrifted = isDrifted
+    isDrifted = difference > bound
+    return isDrifted && !wasDrifted ? "drifted" : "agree"
+  }
+}
+
+/** How the sequences of these groups say they were sampled. */
+const records = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): string => {
+  const told = new Set(
+    groups.flatMap(({ generationParams, groupOverrides, overrides, tokens }) =>
+      tokens.map((_, i) => {
+        const switches = { ...groupOverrides, ...generationParams, ...overrides?.[i] }
+        const record = Sampling.ofSwitches(switches)
+        if (record !== undefined) return Sampling.describe(record)
+        const { temperature } = switches as { readonly temperature?: unknown }
+        return temperature === undefined ? "no record" : `temperature ${String(temperature)}, no record of the rest`
+      })
+    )
+  )
+  return [...told].join("; ")
+}
+
+/** What to tell whoever trains. `usual` is the temperature of sequences without a record. */
+export const explain = (
+  compared: Compared,
+  bound: number,
+  groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
+  usual: number
+): string =>
+  [
+    `the sampler's logprobs are not the trainer's: they differ by ${mean(compared)?.toFixed(3)} nats on average over ` +
+      `${compared.tokens} tokens that the same weights sampled (max_mismatch: ${bound}). Likely causes, in order:`,
+    `1. temperature, top-p or penalties: the sequences say "${records(groups)}" (without a record temperature ${usual} is assumed); ` +
+      "does the server sample with anything else, from its generation_config.json for one?",
+    "2. logprobs mode: a server that reports raw logprobs at another temperature than 1 (vLLM: --logprobs-mode processed_logprobs)",
+    "3. chat template or tokenizer: tokens that were made from text again, or another template than the model's",
+    "4. adapter or policy version: the server answered with other weights than it says, or has another base model",
+    "5. precision: weights or caches in bf16, int8 or 4 bits; raise max_mismatch where the figure is what that costs (bf16: about 0.05)"
+  ].join("\n  ")
