@@ -8,6 +8,8 @@ dependencies will do, or a folder of the wheel's Python files in PYTHONPATH; tor
     python scripts/make-server-fixtures.py trl FOLDER      # 0.17.0, 1.9.2; from 1.13 on `trl vllm-serve` starts vLLM's own server
     python scripts/make-server-fixtures.py transformers    # 5.23.0
 
+Each run also puts the lines of docs/training.md that start this server through the server's own argument parser.
+
 `requests` are JSON Schemas of the request classes, `unknownFields` says what the server does with fields it does not know; `answers` are dumped
 by the response classes. Bodies that the tests recorded (requests.json beside the fixtures) are put through the request classes too.
 """
@@ -19,6 +21,7 @@ import inspect
 import json
 import os
 import pathlib
+import shlex
 import sys
 import types
 import typing
@@ -74,11 +77,45 @@ def recorded(server, version):
     return bodies.get(f"{server}-{version}", {})
 
 
+def start_lines(*words):
+    """The arguments of the lines in docs/training.md that start a server with these words."""
+    text = (pathlib.Path(__file__).parent.parent / "docs" / "training.md").read_text().replace("\\\n", " ")
+    lines = [shlex.split(line) for line in text.splitlines() if line.startswith((" ".join(words), "VLLM_"))]
+    commands = [[word for word in line if not word.startswith("VLLM_")] for line in lines]
+    return [line[len(words):] for line in commands if tuple(line[: len(words)]) == words]
+
+
+def check_start_lines(words, parse):
+    for arguments in start_lines(*words):
+        try:
+            parse(arguments)
+            print("understood:", *words, *arguments)
+        except SystemExit:
+            print("not by this version:", *words, *arguments)
+
+
 # vLLM
+
+
+def vllm_parser():
+    import vllm.platforms
+    from vllm.platforms.cpu import CpuPlatform
+
+    vllm.platforms._current_platform = CpuPlatform()
+    try:
+        from vllm.entrypoints.common.cli_args import make_arg_parser
+    except ModuleNotFoundError:
+        from vllm.entrypoints.openai.cli_args import make_arg_parser
+    try:
+        from vllm.utils.argparse_utils import FlexibleArgumentParser
+    except ModuleNotFoundError:
+        from vllm.utils import FlexibleArgumentParser
+    return make_arg_parser(FlexibleArgumentParser())
 
 
 def vllm():
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("VLLM_PLUGINS", "")
     from vllm._version import __version__ as version
 
     def load(*modules):
@@ -190,6 +227,9 @@ def vllm():
         else:
             continue
         told[name] = {key: getattr(params, key) for key in ("n", "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "seed", "logprobs", "prompt_logprobs")}
+    parser = vllm_parser()
+    # `vllm serve MODEL` makes --model of its first word.
+    check_start_lines(("vllm", "serve"), lambda words: parser.parse_args(["--model", *words]))
     write("vllm", version, {"unknownFields": "ignored", "requests": requests, "answers": answers, "told": told})
 
 
@@ -372,7 +412,19 @@ def sglang(folder):
             if route == "/generate":
                 contract.GenerateRequest.from_json_value(body)
                 print("the contract takes", name)
+    arguments = sglang_arguments(root)
+    check_start_lines(("python", "-m", "sglang.launch_server"), lambda words: [
+        sys.exit(f"{word} is no argument of SGLang {version}") for word in words
+        if word.startswith("--") and word[2:].replace("-", "_") not in arguments])
     write("sglang", version, {"unknownFields": "ignored", "requests": requests, "answers": answers})
+
+
+def sglang_arguments(root):
+    """Names of the server's settings: the annotated fields of its ServerArgs, or of the files it is put together from."""
+    files = [root / "srt" / "server_args.py", *(root / "srt" / "arg_groups").glob("fields/*.py")]
+    return {"model_path", *(
+        node.target.id for file in files for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name))}
 
 
 def sglang_words(root, part):
@@ -393,7 +445,13 @@ def trl(folder):
     version = pathlib.Path(folder).name.removeprefix("trl-")
     source = (pathlib.Path(folder) / "trl" / "scripts" / "vllm_serve.py").read_text()
     if "class GenerateRequest" not in source:
-        raise SystemExit(f"TRL {version} starts vLLM's own server: its fixture is vLLM's")
+        sys.path.insert(0, folder)
+        from trl.scripts.vllm_serve import build_command, make_parser
+
+        check_start_lines(("trl", "vllm-serve"), lambda words: print(
+            *build_command(*make_parser().parse_args_and_config(words, return_remaining_strings=True))[3:]))
+        print(f"TRL {version} starts vLLM's own server: its fixture is vLLM's")
+        return
     response = schema_in(source, "GenerateResponse")
     nested = "logprob_token_ids" in response["properties"]
     answers = {
@@ -446,6 +504,13 @@ def transformers():
     for name, (route, body) in recorded("transformers", library.__version__).items():
         handlers[route]._validate_request(SimpleNamespace(_valid_params_class=handlers[route]._valid_params_class, _unused_fields=set()), body)
         print("taken:", name)
+    import typer
+    from transformers.cli.serve import Serve
+
+    application = typer.Typer()
+    application.command()(Serve)
+    command = typer.main.get_command(application)
+    check_start_lines(("transformers", "serve"), lambda words: command.make_context("serve", list(words)))
     write("transformers", library.__version__, {"unknownFields": "refused", "requests": requests, "answers": answers})
 
 

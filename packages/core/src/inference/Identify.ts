@@ -194,6 +194,8 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
       fields,
       // Prompts as ids and logprobs came with different versions; without both there is no token-level request.
       tokens: isKnown && takesIds(openApi?.components?.schemas["GenerateRequest"]) ? "/generate/" : undefined,
+      // Logprobs came with 0.24, and processed with the ids of several (0.29).
+      ...(answers.has("logprob_token_ids") ? { logprobs: "processed" as const } : {}),
       ...(isKnown && !answers.has("logprobs") ? { logprobs: undefined } : {})
     }
   }

@@ -29,8 +29,8 @@ export interface Identity {
   readonly versions: "stated" | "adapter" | "none"
   /** Whether adapters can be loaded while it runs; undefined: not known. */
   readonly adapters: boolean | undefined
-  /** Whether the server itself parses tool calls; with exact tokens they are parsed here. */
-  readonly tools: "here" | "server" | "none"
+  /** Whether the server itself parses tool calls; with exact tokens that is done here. */
+  readonly tools: "server" | "none"
   /** One request may ask for several completions. */
   readonly takesN: boolean
   /** Tokens of prompt and answer together. */
@@ -86,7 +86,7 @@ export const base = (kind: Kind, modelName: string): Identity => ({
   promptLogprobs: kind === "vllm" || kind === "policy" || kind === "patched",
   versions: kind === "policy" ? "stated" : kind === "vllm" || kind === "sglang" ? "adapter" : "none",
   adapters: { policy: true, trl: false, transformers: false }[kind as string],
-  tools: kind === "patched" ? "here" : kind === "trl" ? "here" : kind === "transformers" ? "server" : "server",
+  tools: kind === "trl" ? "none" : "server",
   takesN: kind !== "transformers",
   contextLength: undefined,
   models: [],
@@ -101,6 +101,7 @@ const instead = "vllm serve, SGLang or atropos policy give them (docs/training.m
 export const shortcoming = (server: string, identity: Identity): string | undefined => {
   const { idsBy, kind, logprobs, tokens } = identity
   if (tokens !== undefined && (logprobs !== undefined || kind === "policy")) return undefined
+  if (kind === "trl" && logprobs !== undefined) return undefined
   const missing = tokens === undefined && idsBy === undefined ? "neither token ids nor logprobs" : "no logprobs"
   return (
     `${server} (${nameOf(identity)}) gives ${missing}: what is sampled there trains without behaviour logprobs` +
@@ -111,7 +112,8 @@ export const shortcoming = (server: string, identity: Identity): string | undefi
 /** One line for people: `vLLM 0.33.0, ids and raw logprobs by /v1/completions, …`. */
 export const describe = (identity: Identity): string => {
   const { adapters, idsBy, logprobs, tokens, tools, versions } = identity
-  const ids = tokens !== undefined ? `ids: yes (${tokens})` : idsBy !== undefined ? "ids: beside the text" : "ids: no"
+  const isBeside = idsBy !== undefined || (identity.kind === "trl" && logprobs !== undefined)
+  const ids = tokens !== undefined ? `ids: yes (${tokens})` : isBeside ? "ids: beside the text" : "ids: no"
   const kindOfLogprobs = identity.kind === "policy" ? "tempered, as it says itself" : logprobs
   return [
     nameOf(identity),
@@ -119,6 +121,6 @@ export const describe = (identity: Identity): string => {
     `logprobs: ${kindOfLogprobs ?? "no"}`,
     `policy version: ${{ stated: "stated", adapter: "by the adapter's name", none: "no" }[versions]}`,
     `adapters: ${adapters === undefined ? "not known" : adapters ? "yes" : "no"}`,
-    `tool calls: ${tools === "none" ? "no" : tokens !== undefined ? "parsed here" : "parsed by the server"}`
+    `tool calls: ${tokens !== undefined ? "parsed here" : tools === "none" ? "no" : "parsed by the server"}`
   ].join(", ")
 }
