@@ -8,7 +8,7 @@
  *
  * Fails as requests do: `unreachable` while nobody is there, `rejected` where a key is refused. Whoever calls may ask again.
  */
-import { Duration, Effect, Result, Schema } from "effect"
+import { Duration, Effect, Option, Result, Schema } from "effect"
 import { InferenceError } from "../Inference.ts"
 import * as Scalars from "../internal/wire/Scalars.ts"
 import { isOfficial, type Server } from "../ServerSettings.ts"
@@ -119,6 +119,10 @@ export const isAtLeast = (version: string | undefined, wanted: readonly [number,
   return true
 }
 
+/** An answer, where there is one of this shape. */
+const read = <A>(schema: Schema.Codec<A, unknown>, answer: Result.Result<unknown, InferenceError>): A | undefined =>
+  Result.isSuccess(answer) ? Option.getOrUndefined(Schema.decodeUnknownOption(schema)(answer.success)) : undefined
+
 export const identify = Effect.fn("Identify.identify")(function* (settings: Server, transport: Transport) {
   const { apiKey, baseUrl, modelName } = settings
   const server = baseUrl ?? ""
@@ -131,8 +135,6 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
       Effect.map(({ body }) => body),
       Effect.result
     )
-  const read = <A>(schema: Schema.Codec<A, unknown>, answer: Result.Result<unknown, InferenceError>): A | undefined =>
-    Result.isSuccess(answer) ? Schema.decodeUnknownOption(schema)(answer.success).pipe(orUndefined) : undefined
 
   const listed = yield* get(`${server}/models`)
   if (Result.isFailure(listed)) {
@@ -156,8 +158,11 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
     kind === "vllm"
       ? yield* get(`${root}/version`)
       : kind === "sglang"
-        ? yield* Effect.flatMap(get(`${root}/server_info`), (answer) =>
-            read(Version, answer) === undefined ? get(`${root}/get_server_info`) : Effect.succeed(answer)
+        ? yield* Effect.filterOrElse(
+            get(`${root}/server_info`),
+            (answer) => read(Version, answer) !== undefined,
+            // Its name in older versions.
+            () => get(`${root}/get_server_info`)
           )
         : undefined
   const version = info && read(Version, info)?.version
@@ -184,7 +189,8 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
     }
   }
   if (kind === "sglang") return { ...base, adapters: paths.size === 0 ? undefined : paths.has("/load_lora_adapter") }
-  if (kind === "patched") return { ...base, adapters: has(paths, "/lora/load"), promptLogprobs: false }
+  // The original's own server takes prompt_logprobs and never returns them; others that have its /generate may.
+  if (kind === "patched") return { ...base, promptLogprobs: !paths.has("/bridge/info") }
   if (kind === "trl") {
     const fields = fieldsOf(openApi?.components?.schemas["GenerateRequest"])
     const answers = fieldsOf(openApi?.components?.schemas["GenerateResponse"])
@@ -201,9 +207,6 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
   }
   return base
 })
-
-const orUndefined = <A>(option: { readonly _tag: "Some"; readonly value: A } | { readonly _tag: "None" }) =>
-  option._tag === "Some" ? option.value : undefined
 
 const propertiesOf = (schema: unknown): { readonly [key: string]: unknown } =>
   Scalars.isRecord(schema) && Scalars.isRecord(schema["properties"]) ? schema["properties"] : {}

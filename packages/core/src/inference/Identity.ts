@@ -68,25 +68,47 @@ const typed: { readonly [T in Server["serverType"]]: ReadonlyArray<Kind> } = {
 /** Whether a server is what its settings say. */
 export const isOfType = (kind: Kind, serverType: Server["serverType"]): boolean => typed[serverType].includes(kind)
 
+type Nature = Pick<Identity, "tokens" | "idsBy" | "logprobs" | "promptLogprobs" | "versions" | "adapters" | "tools">
+
+const plain: Nature = {
+  tokens: undefined,
+  idsBy: undefined,
+  logprobs: undefined,
+  promptLogprobs: false,
+  versions: "none",
+  adapters: undefined,
+  tools: "server"
+}
+
 /** What is known of a kind before anything was asked. */
+const natures: { readonly [K in Kind]: Nature } = {
+  vllm: {
+    ...plain,
+    tokens: "/v1/completions",
+    idsBy: "return_token_ids",
+    logprobs: "raw",
+    promptLogprobs: true,
+    versions: "adapter"
+  },
+  patched: { ...plain, tokens: "/generate", logprobs: "raw", promptLogprobs: true, adapters: false },
+  policy: {
+    ...plain,
+    tokens: "/generate",
+    idsBy: "return_token_ids",
+    promptLogprobs: true,
+    versions: "stated",
+    adapters: true
+  },
+  sglang: { ...plain, tokens: "/generate", logprobs: "tempered", versions: "adapter" },
+  trl: { ...plain, tokens: "/generate/", logprobs: "raw", adapters: false, tools: "none" },
+  transformers: { ...plain, adapters: false },
+  openai: plain
+}
+
 export const base = (kind: Kind, modelName: string): Identity => ({
+  ...natures[kind],
   kind,
   version: undefined,
-  tokens: {
-    vllm: "/v1/completions",
-    patched: "/generate",
-    policy: "/generate",
-    sglang: "/generate",
-    trl: "/generate/"
-  }[kind as string],
-  idsBy: kind === "vllm" || kind === "policy" ? "return_token_ids" : undefined,
-  logprobs:
-    kind === "sglang" ? "tempered" : kind === "vllm" || kind === "patched" || kind === "trl" ? "raw" : undefined,
-  // The original's server takes prompt_logprobs and never returns them.
-  promptLogprobs: kind === "vllm" || kind === "policy" || kind === "patched",
-  versions: kind === "policy" ? "stated" : kind === "vllm" || kind === "sglang" ? "adapter" : "none",
-  adapters: { policy: true, trl: false, transformers: false }[kind as string],
-  tools: kind === "trl" ? "none" : "server",
   takesN: kind !== "transformers",
   contextLength: undefined,
   models: [],

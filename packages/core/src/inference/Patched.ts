@@ -12,13 +12,13 @@ import * as Adapters from "./Adapters.ts"
 import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import { rootOf } from "./Identify.ts"
 import * as OpenAi from "./OpenAi.ts"
-import { type Position, Position as PositionSchema, ofPrompt, pairsOf } from "./Positions.ts"
+import * as Positions from "./Positions.ts"
 import { checkCount, decode, headerPolicyVersion } from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
 import { malformed } from "./Transport.ts"
 
 const Generated = Schema.Struct({
-  logprobs: Schema.Array(Schema.Array(PositionSchema)),
+  logprobs: Schema.Array(Schema.Array(Positions.Position)),
   finish_reasons: Schema.Array(Schema.NullOr(Schema.String)),
   token_ids: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Array(Schema.Natural)))),
   policy_version: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
@@ -26,7 +26,7 @@ const Generated = Schema.Struct({
   logprobs_mode: Schema.optionalKey(Schema.NullOr(Sampling.LogprobsMode))
 })
 const Prompted = Schema.Struct({
-  prompt_logprobs: Schema.Union([Schema.Array(PositionSchema), Schema.Array(Schema.Array(PositionSchema))])
+  prompt_logprobs: Schema.Union([Schema.Array(Positions.Position), Schema.Array(Schema.Array(Positions.Position))])
 })
 const decodeGenerated = decode(Generated)
 const decodePrompted = decode(Prompted)
@@ -86,7 +86,7 @@ export const make = Effect.fn("Patched.make")(function* (options: OpenAi.Options
     const { prompt_logprobs: given } = yield* decodePrompted(server, reply.body)
     // `[position]`, or `[[position]]` with one list per sequence: only in the second is the first element a list of one per prompt token.
     const positions = isNested(given, inputIds.length) ? given[0]! : given
-    return yield* ofPrompt(server, inputIds, positions)
+    return yield* Positions.ofPrompt(server, inputIds, positions)
   })
 
   return {
@@ -102,14 +102,14 @@ export const make = Effect.fn("Patched.make")(function* (options: OpenAi.Options
 })
 
 const isNested = (
-  given: ReadonlyArray<Position> | ReadonlyArray<ReadonlyArray<Position>>,
+  given: ReadonlyArray<Positions.Position> | ReadonlyArray<ReadonlyArray<Positions.Position>>,
   length: number
-): given is ReadonlyArray<ReadonlyArray<Position>> =>
+): given is ReadonlyArray<ReadonlyArray<Positions.Position>> =>
   given.length === 1 && Array.isArray(given[0]) && (length !== 1 || Array.isArray(given[0][0]) || given[0][0] === null)
 
 const sampled = Effect.fnUntraced(function* (
   server: string,
-  positions: ReadonlyArray<Position>,
+  positions: ReadonlyArray<Positions.Position>,
   ids: ReadonlyArray<number> | undefined
 ): Effect.fn.Return<Omit<TokenChoice, "finishReason">, InferenceError> {
   if (ids !== undefined && ids.length !== positions.length) {
@@ -121,7 +121,7 @@ const sampled = Effect.fnUntraced(function* (
   const tokens: Array<number> = []
   const logprobs: Array<number> = []
   for (const [index, position] of positions.entries()) {
-    const pairs = pairsOf(position)
+    const pairs = Positions.pairsOf(position)
     const pair = ids === undefined ? pairs[0] : pairs.find(([id]) => id === ids[index])
     if (pair === undefined) {
       return yield* malformed(

@@ -52,7 +52,10 @@ export const ofPrompt = (
 const missing = -9999
 
 /** A choice whose logprobs are all there. */
-export const complete = (server: string, choice: TokenChoice): Effect.Effect<TokenChoice, InferenceError> => {
+export const complete = <C extends Pick<TokenChoice, "logprobs">>(
+  server: string,
+  choice: C
+): Effect.Effect<C, InferenceError> => {
   const at = choice.logprobs.findIndex((logprob) => logprob <= missing)
   return at === -1
     ? Effect.succeed(choice)

@@ -143,7 +143,7 @@ const logprobsOf = (
   ids: ReadonlyArray<number>,
   given: ReadonlyArray<number | ReadonlyArray<number | null>> | undefined
 ): Effect.Effect<ReadonlyArray<number> | undefined, InferenceError> => {
-  if (given === undefined) return Effect.succeed(undefined)
+  if (given === undefined) return Effect.undefined
   const logprobs = given
     .flatMap((one) => (typeof one === "number" ? [one] : one.slice(0, 1)))
     .filter((one) => one !== null)

@@ -75,7 +75,7 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
       ({ finish_reason: finish, logprobs, token_ids: tokens }) => {
         const values = logprobs?.content?.map(({ logprob }) => logprob)
         return tokens && values && tokens.length === values.length
-          ? Effect.succeed<TokenChoice>({
+          ? Positions.complete<TokenChoice>(server, {
               tokens,
               logprobs: values,
               finishReason: finish ?? "unknown",
@@ -108,10 +108,7 @@ export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
   })
 
   const tokens = Effect.fn("Vllm.tokens")((request: IdsRequest) =>
-    Effect.flatMap(
-      identity.tokens === "/inference/v1/generate" ? inference(request) : completions(request),
-      Effect.forEach((choice) => Positions.complete(server, choice))
-    )
+    identity.tokens === "/inference/v1/generate" ? inference(request) : completions(request)
   )
 
   const promptLogprobs = Effect.fn("Vllm.promptLogprobs")(function* ({ inputIds, topK }: PromptRequest) {

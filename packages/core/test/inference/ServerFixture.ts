@@ -32,7 +32,7 @@ const decodeAnswer = Schema.decodeUnknownSync(Answer)
 export const read = (name: string): Fixture => decodeFixture(readFileSync(new URL(`${name}.json`, folder), "utf8"))
 
 /** The bodies that are put through the servers' own classes when the fixtures are made. */
-export const recordedBodies = Schema.decodeUnknownSync(
+export const recordedBodies = Schema.decodeSync(
   Schema.fromJsonString(
     Schema.Record(
       Schema.String,
@@ -179,8 +179,8 @@ export const serve = (fixture: Fixture, { apiKey, isTaciturn = false, mode = "ra
         if (path.includes("lora_adapter")) return adapter(path, String(body["lora_name"]))
         const model = body["model"]
         const known = models().data.map(({ id }) => id)
-        return kind === "vllm" && model !== undefined && !known.includes(model)
-          ? { status: 404, json: { error: { message: `The model \`${String(model)}\` does not exist.` } } }
+        return kind === "vllm" && typeof model === "string" && !known.includes(model)
+          ? { status: 404, json: { error: { message: `The model \`${model}\` does not exist.` } } }
           : generated(path, body)
       },
       { isProbed: true }

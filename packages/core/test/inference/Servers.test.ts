@@ -222,28 +222,29 @@ describe("transformers serve", () => {
   )
 })
 
-describe("what is told at the start", () => {
-  const told = (url: string, settings: Partial<ServerSettings.Server> = {}) =>
-    Effect.gen(function* () {
-      const lines: Array<string> = []
-      const logger = Logger.make<unknown, void>(({ message }) => {
-        lines.push(JSON.stringify(message))
-      })
-      const backend = yield* Effect.flatMap(Transport.make, (transport) =>
-        Probed.backend(
-          {
-            settings: ServerSettings.server.complete({ baseUrl: `${url}/v1`, ...settings }),
-            reasoning: Reasoning.off,
-            transport
-          },
-          undefined
-        )
-      )
-      const asking = Effect.ignore(backend.identify ?? Effect.void)
-      yield* Effect.andThen(asking, asking).pipe(Effect.provide(Logger.layer([logger])))
-      return lines
+/** What is logged of a server, asked twice. */
+const told = (url: string, settings: Partial<ServerSettings.Server> = {}) =>
+  Effect.gen(function* () {
+    const lines: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ message }) => {
+      lines.push(JSON.stringify(message))
     })
+    const backend = yield* Effect.flatMap(Transport.make, (transport) =>
+      Probed.backend(
+        {
+          settings: ServerSettings.server.complete({ baseUrl: `${url}/v1`, ...settings }),
+          reasoning: Reasoning.off,
+          transport
+        },
+        undefined
+      )
+    )
+    const asking = Effect.ignore(backend.identify ?? Effect.void)
+    yield* Effect.andThen(asking, asking).pipe(Effect.provide(Logger.layer([logger])))
+    return lines
+  })
 
+describe("what is told at the start", () => {
   it.live("that it gives neither ids nor logprobs, what that means, and what to start instead; once", () =>
     Effect.gen(function* () {
       for (const name of ["transformers-5.23.0", "trl-0.17.0"]) {
@@ -344,14 +345,14 @@ describe("a manager of such servers", () => {
         )
         assert.deepStrictEqual(
           trajectories.map(({ logprobs, sampling, tokens }) => [
-            [...tokens.slice(-1)],
+            tokens.at(-1),
             logprobs!.at(-1),
             sampling?.temperature,
             sampling?.logprobs
           ]),
           [
-            [[98], Math.fround(-0.25), 0.7, "processed"],
-            [[99], Math.fround(-0.5), 0.7, "processed"]
+            [98, Math.fround(-0.25), 0.7, "processed"],
+            [99, Math.fround(-0.5), 0.7, "processed"]
           ],
           name
         )
