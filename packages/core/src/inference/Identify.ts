@@ -73,7 +73,9 @@ const kindOf = (models: Models, paths: ReadonlySet<string>): Identity.Kind | und
   if (has(paths, "/generate/", "/init_communicator/")) return "trl"
   if (has(paths, "/generate", "/get_model_info") || has(paths, "/generate", "/model_info")) return "sglang"
   if (has(paths, "/inference/v1/generate") || has(paths, "/v1/completions", "/version", "/tokenize")) return "vllm"
-  if (has(paths, "/load_model", "/v1/chat/completions")) return "transformers"
+  // Up to 5.0 it has chats alone.
+  const isChatAlone = has(paths, "/v1/responses", "/v1/audio/transcriptions") && !paths.has("/v1/completions")
+  if (has(paths, "/v1/chat/completions") && (paths.has("/load_model") || isChatAlone)) return "transformers"
   if (has(paths, "/generate", "/health") && !paths.has("/v1/completions")) return "patched"
   return undefined
 }

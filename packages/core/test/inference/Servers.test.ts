@@ -8,6 +8,7 @@ import * as Probed from "../../src/inference/Probed.ts"
 import * as Transport from "../../src/inference/Transport.ts"
 import * as Reasoning from "../../src/Reasoning.ts"
 import * as ServerFixture from "./ServerFixture.ts"
+import * as TestServer from "./TestServer.ts"
 
 const inputIds = [1, 2, 3]
 const sampled = [
@@ -316,6 +317,30 @@ describe("what a server is", () => {
       )
       assert.strictEqual(server.asked.filter(({ path }) => path === "/v1/models").length, 1)
       assert.strictEqual(server.posts().length, 2 + 8)
+    })
+  )
+
+  it.live("is told by its paths where nobody owns its models: the original's server, old transformers serve", () =>
+    Effect.gen(function* () {
+      const withPaths = (paths: ReadonlyArray<string>) =>
+        TestServer.make(
+          ({ path }) =>
+            path === "/openapi.json"
+              ? { json: { paths: Object.fromEntries(paths.map((one) => [one, {}])) } }
+              : path === "/generate"
+                ? { json: { finish_reasons: ["stop"], logprobs: [[{ "7": -0.5 }]], token_ids: [[7]] } }
+                : { status: 404, text: "" },
+          { isProbed: true }
+        )
+      const original = yield* withPaths(["/health", "/health_generate", "/generate", "/bridge/info", "/lora/load"])
+      const backend = yield* backendOf(original.url)
+      const [choice] = yield* quiet(backend.tokens({ inputIds }))
+      assert.deepStrictEqual([choice!.tokens, choice!.sampling?.logprobs], [[7], "raw"])
+      assert.deepStrictEqual([backend.identity?.kind, backend.capabilities.promptLogprobs], ["patched", false])
+      const chats = ["/v1/chat/completions", "/v1/responses", "/v1/audio/transcriptions", "/v1/models", "/health"]
+      const old = yield* backendOf((yield* withPaths(chats)).url)
+      yield* quiet(old.identify ?? Effect.void)
+      assert.strictEqual(old.identity?.kind, "transformers")
     })
   )
 
