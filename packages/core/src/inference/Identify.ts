@@ -3,7 +3,7 @@
  * `/server_info`, `/openapi.json` (which paths it has). Where that says nothing, `server_type` is believed.
  *
  * A server with token-level answers is then asked for one token, twice: its logprobs show what they are of. The token is the likeliest one
- * (top-p next to nothing), at temperatures 0.5 and 2. Processed logprobs are 0 then, as nothing else was left to draw; raw ones are the
+ * (top-p next to nothing), at temperatures 0.25 and 4. Processed logprobs are 0 then, as nothing else was left to draw; raw ones are the
  * same at both temperatures; tempered ones are larger at the lower one. `logprobs_mode` spares the question.
  *
  * Fails as requests do: `unreachable` while nobody is there, `rejected` where a key is refused. Whoever calls may ask again.
@@ -218,8 +218,8 @@ const fieldsOf = (schema: unknown): ReadonlySet<string> => new Set(Object.keys(p
 /** Whether `prompts` may be lists of integers. */
 const takesIds = (schema: unknown): boolean => JSON.stringify(propertiesOf(schema)["prompts"] ?? {}).includes("integer")
 
-/** Logprobs of equal tokens differ by less than this from one request to the next. */
-const noise = 0.01
+/** Half-precision logits make equal tokens' logprobs differ by a little less than this; between the two temperatures lies far more. */
+const noise = 0.1
 
 /** What a server's logprobs are of; absent where its answers are like nothing that is known. */
 export const measured = Effect.fn("Identify.measured")(function* (backend: Pick<Backend, "tokens" | "server">) {
@@ -234,10 +234,10 @@ export const measured = Effect.fn("Identify.measured")(function* (backend: Pick<
       ),
       ([choice]) => choice?.logprobs[0]
     )
-  return modeOf(yield* ask(0.5), yield* ask(2))
+  return modeOf(yield* ask(0.25), yield* ask(4))
 })
 
-/** The mode that gives the likeliest token these logprobs at temperatures 0.5 and 2. */
+/** The mode that gives the likeliest token these logprobs at temperatures 0.25 and 4. */
 export const modeOf = (cold: number | undefined, hot: number | undefined) => {
   if (cold === undefined || hot === undefined) return undefined
   if (cold > -1e-5 && hot > -1e-5) return "processed" as const
