@@ -24,8 +24,8 @@ describe("OrtWorker", () => {
   it.live("a long run does not hold up the event loop", () =>
     inThread(
       Effect.gen(function* () {
-        const program = yield* (yield* Executor).load(power(1200))
-        const x = square(1200)
+        const program = yield* (yield* Executor).load(power(1400))
+        const x = square(1400)
         const delay = monitorEventLoopDelay({ resolution: 1 })
         const start = performance.now()
         delay.enable()
