@@ -195,7 +195,6 @@ def vllm():
     prompt_logprobs = [None, {2: logprob(-0.5, 1, "x"), 7: logprob(-1.5, 2, "y")}, {3: logprob(-0.25, 1, "z"), 8: logprob(-2.0, 2, "w")}]
     answers = {
         "completions": completion(SAMPLED, not has_ids),
-        "completionsText": completion(SAMPLED[:1], False) if has_ids else None,
         "chat": chat(SAMPLED[:1], not has_ids),
         "promptLogprobs": completion(SAMPLED[1:], not has_ids, prompt_logprobs=prompt_logprobs),
         "models": plain(openai.ModelList(data=[openai.ModelCard(id=MODEL, max_model_len=4096, root="/models/tiny")]).model_dump_json()),
@@ -209,9 +208,14 @@ def vllm():
                 tokens.GenerateLogProbsContent(token_id=id, logprob=value, rank=1) for id, value in zip(ids, logprobs)]))
             for index, (ids, logprobs) in enumerate(SAMPLED)]
         answers["inference"] = plain(tokens.GenerateTokensResponse(model=MODEL, choices=choices, usage=usage).model_dump_json())
-        answers["inferencePrompt"] = plain(tokens.GenerateTokensResponse(
-            model=MODEL, choices=choices[1:], usage=usage, prompt_logprobs=prompt_logprobs).model_dump_json())
     answers["paths"] = sorted(classes) + ["/health", "/v1/models", "/version"]
+
+    # The server's own handler answers the body that our tests recorded, over what an engine would have sampled.
+    if "/v1/completions" in recorded("vllm", version):
+        request = openai.CompletionRequest(**recorded("vllm", version)["/v1/completions"][1])
+        answers["completions"] = vllm_completion(request, logprob)
+        scored = openai.CompletionRequest(**recorded("vllm", version)["prompt logprobs"][1])
+        answers["promptLogprobs"] = vllm_completion(scored, logprob, prompt_logprobs)
 
     # A model's generation_config.json, as an operator may not know it: none of it may reach a request of ours.
     sneaky = {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "min_p": 0.1, "repetition_penalty": 1.1}
@@ -231,6 +235,37 @@ def vllm():
     # `vllm serve MODEL` makes --model of its first word.
     check_start_lines(("vllm", "serve"), lambda words: parser.parse_args(["--model", *words]))
     write("vllm", version, {"unknownFields": "ignored", "requests": requests, "answers": answers, "told": told})
+
+
+def vllm_completion(request, logprob, prompt_logprobs=None):
+    """The answer that vLLM's handler of /v1/completions makes of an engine's output."""
+    from unittest.mock import MagicMock
+
+    from vllm.outputs import CompletionOutput, RequestOutput
+
+    try:
+        from vllm.entrypoints.openai.completion.serving import OpenAIServingCompletion
+    except ModuleNotFoundError:
+        from vllm.entrypoints.openai.serving_completion import OpenAIServingCompletion
+    text = {id: name for name, id in NAMES.items()}
+    outputs = [
+        CompletionOutput(
+            index=index, text="".join(text[id] for id in ids), token_ids=ids, cumulative_logprob=sum(logprobs),
+            logprobs=None if request.logprobs is None else [
+                {id: logprob(value, 1, text[id])} for id, value in zip(ids, logprobs)],
+            finish_reason="stop" if len(ids) == 2 else "length")
+        for index, (ids, logprobs) in enumerate(SAMPLED[: request.n] if prompt_logprobs is None else SAMPLED[1:])
+    ]
+    given = {
+        "request_id": "1", "prompt": None, "prompt_token_ids": PROMPT, "prompt_logprobs": prompt_logprobs, "outputs": outputs, "finished": True}
+    arguments = {
+        "final_res_batch": [RequestOutput(**given)], "request": request, "request_id": "1", "created_time": 1, "model_name": MODEL,
+        "tokenizer": MagicMock(), "request_metadata": MagicMock()}
+    handler = object.__new__(OpenAIServingCompletion)
+    for name in ("return_tokens_as_token_ids", "enable_prompt_tokens_details", "enable_per_request_metrics"):
+        setattr(handler, name, False)
+    handler.system_fingerprint = None
+    return plain(handler.request_output_to_completion_response(**arguments).model_dump_json())
 
 
 async def vllm_adapters(openai):
@@ -262,12 +297,9 @@ async def vllm_adapters(openai):
         return {"status": body.get("error", body)["code"], "json": body}
 
     answers = {"loaded": answer(await models.load_lora_adapter(load))}
-    answers["adapterModels"] = plain((await models.show_available_models()).model_dump_json())
     answers["loadedTwice"] = answer(await models.load_lora_adapter(load))
     answers["unloaded"] = answer(await models.unload_lora_adapter(unload))
     answers["unloadedTwice"] = answer(await models.unload_lora_adapter(unload))
-    engine.add_lora = AsyncMock(side_effect=RuntimeError("LoRA rank 64 is greater than max_lora_rank 16."))
-    answers["refused"] = answer(await models.load_lora_adapter(load))
     return answers
 
 

@@ -290,6 +290,18 @@ describe("what is told at the start", () => {
   )
 })
 
+/** A server that says nothing but its paths, and answers `/generate` as the original's does. */
+const withPaths = (paths: ReadonlyArray<string>) =>
+  TestServer.make(
+    ({ path }) =>
+      path === "/openapi.json"
+        ? { json: { paths: Object.fromEntries(paths.map((one) => [one, {}])) } }
+        : path === "/generate"
+          ? { json: { finish_reasons: ["stop"], logprobs: [[{ "7": -0.5 }]], token_ids: [[7]] } }
+          : { status: 404, text: "" },
+    { isProbed: true }
+  )
+
 describe("what a server is", () => {
   it.live("is believed from its settings where it does not say, and shown by what it answers", () =>
     Effect.gen(function* () {
@@ -322,16 +334,6 @@ describe("what a server is", () => {
 
   it.live("is told by its paths where nobody owns its models: the original's server, old transformers serve", () =>
     Effect.gen(function* () {
-      const withPaths = (paths: ReadonlyArray<string>) =>
-        TestServer.make(
-          ({ path }) =>
-            path === "/openapi.json"
-              ? { json: { paths: Object.fromEntries(paths.map((one) => [one, {}])) } }
-              : path === "/generate"
-                ? { json: { finish_reasons: ["stop"], logprobs: [[{ "7": -0.5 }]], token_ids: [[7]] } }
-                : { status: 404, text: "" },
-          { isProbed: true }
-        )
       const original = yield* withPaths(["/health", "/health_generate", "/generate", "/bridge/info", "/lora/load"])
       const backend = yield* backendOf(original.url)
       const [choice] = yield* quiet(backend.tokens({ inputIds }))
