@@ -3,7 +3,7 @@
 One server a run, in an environment from which it can be imported (no GPU is needed; `pip install --no-deps` and the protocol's small
 dependencies will do, or a folder of the wheel's Python files in PYTHONPATH; torch is the CPU build):
 
-    python scripts/make-server-fixtures.py vllm            # 0.8.5, 0.10.2, 0.33.0
+    python scripts/make-server-fixtures.py vllm            # 0.8.5, 0.10.2, 0.12.0, 0.33.0
     python scripts/make-server-fixtures.py sglang FOLDER   # 0.4.10.post2, 0.5.23: the unpacked wheel, read without importing most of it
     python scripts/make-server-fixtures.py trl FOLDER      # 0.17.0, 1.9.2; from 1.13 on `trl vllm-serve` starts vLLM's own server
     python scripts/make-server-fixtures.py transformers    # 5.23.0
@@ -136,7 +136,7 @@ def vllm():
         "vllm.entrypoints.serve.lora.protocol",
         "vllm.entrypoints.openai.engine.protocol",
     )
-    tokens = load("vllm.entrypoints.scale_out.token_in_token_out.protocol")
+    tokens = load("vllm.entrypoints.openai.protocol", "vllm.entrypoints.scale_out.token_in_token_out.protocol")
     from vllm.sampling_params import SamplingParams
 
     classes = {
@@ -201,13 +201,21 @@ def vllm():
         "version": {"version": version},
         **asyncio.run(vllm_adapters(openai)),
     }
-    if hasattr(tokens, "GenerateRequest"):
+    if hasattr(tokens, "GenerateTokensResponse"):
         choices = [tokens.GenerateTokensChoice(
             index=index, finish_reason="stop" if len(ids) == 2 else "length", token_ids=ids,
             logprobs=tokens.GenerateLogProbs(content=[
                 tokens.GenerateLogProbsContent(token_id=id, logprob=value, rank=1) for id, value in zip(ids, logprobs)]))
             for index, (ids, logprobs) in enumerate(SAMPLED)]
         answers["inference"] = plain(tokens.GenerateTokensResponse(model=MODEL, choices=choices, usage=usage).model_dump_json())
+    elif hasattr(tokens, "GenerateRequest"):
+        # 0.12: logprobs are those of chats, tokens named by their ids.
+        choices = [tokens.GenerateResponseChoice(
+            index=index, finish_reason="stop" if len(ids) == 2 else "length", token_ids=ids,
+            logprobs=tokens.ChatCompletionLogProbs(content=[
+                tokens.ChatCompletionLogProbsContent(token=f"token_id:{id}", logprob=value) for id, value in zip(ids, logprobs)]))
+            for index, (ids, logprobs) in enumerate(SAMPLED)]
+        answers["inference"] = plain(tokens.GenerateResponse(choices=choices).model_dump_json())
     answers["paths"] = sorted(classes) + ["/health", "/v1/models", "/version"]
 
     # The server's own handler answers the body that our tests recorded, over what an engine would have sampled.

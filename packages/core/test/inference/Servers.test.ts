@@ -48,6 +48,7 @@ const exact: ReadonlyArray<readonly [name: string, path: string, without?: Reado
   ["vllm-0.33.0", "/inference/v1/generate"],
   // As `vllm serve` is without --enable-scale-out.
   ["vllm-0.33.0", "/v1/completions", ["/inference/v1/generate"]],
+  ["vllm-0.12.0", "/inference/v1/generate"],
   ["vllm-0.10.2", "/v1/completions"],
   ["vllm-0.8.5", "/v1/completions"],
   ["sglang-0.5.23", "/generate"],
@@ -391,7 +392,7 @@ describe("a manager of such servers", () => {
 describe("vLLM's own request classes", () => {
   it("make of our bodies the sampling that was asked for, whatever a model's generation_config.json says", () => {
     // 0.6, 0.95, 20, 0.1 and 1.1 is what that file said when these were made.
-    for (const name of ["vllm-0.33.0", "vllm-0.10.2", "vllm-0.8.5"]) {
+    for (const name of ["vllm-0.33.0", "vllm-0.12.0", "vllm-0.10.2", "vllm-0.8.5"]) {
       const { told } = ServerFixture.read(name)
       assert.deepStrictEqual(Object.keys(told ?? {}), Object.keys(ServerFixture.recordedBodies[name] ?? {}))
       for (const [what, params] of Object.entries(told ?? {})) {
