@@ -10,10 +10,11 @@ export type Architecture = (typeof architectures)[number]
 
 const special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
+const isPrintable = (byte: number): boolean =>
+  (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255)
+
 /** The characters that byte-level tokenizers write bytes as: printable ones as they are, the others from 256 on. */
 const byteCharacters = (): ReadonlyArray<string> => {
-  const isPrintable = (byte: number) =>
-    (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255)
   let next = 256
   return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(isPrintable(byte) ? byte : next++))
 }

@@ -86,15 +86,23 @@ export type Picked<Wanted extends Columns> = {
 
 const Row = Schema.Record(Schema.String, Schema.Unknown)
 
+/** Why a row shows that all rows of its source are read wrongly, those too that could be read. */
+export class Misread {
+  readonly reason: string
+  constructor(reason: string) {
+    this.reason = reason
+  }
+}
+
 /**
  * What `make` makes of the wanted columns of each row of a source, in order. A first row whose columns do not fit is an error: they are
  * named wrongly. Other rows that do not fit (a blank answer, say), or of which `make` says why it cannot, are left out, counted, and
- * told once; if none is left, that is an error too.
+ * told once; if none is left, that is an error too, and so is a row that is `Misread`.
  */
 export const rowsAs = Effect.fn("Columns.rowsAs")(function* <const Wanted extends Columns, A>(
   source: string,
   wanted: Wanted,
-  make: (picked: Picked<Wanted>) => Result.Result<A, string>
+  make: (picked: Picked<Wanted>) => Result.Result<A, string | Misread>
 ) {
   const dataset = yield* Dataset
   let read = 0
@@ -113,14 +121,12 @@ export const rowsAs = Effect.fn("Columns.rowsAs")(function* <const Wanted extend
         if (Result.isFailure(picked)) {
           return read === 1 ? Effect.fail(picked.failure) : Effect.succeed(leaveOut(picked.failure))
         }
-        const number = read
-        return Effect.succeed(
-          Result.match(make(picked.success), {
-            onSuccess: (one): ReadonlyArray<A> => [one],
-            onFailure: (problem) =>
-              leaveOut(new DatasetError({ source, row: number, message: `${source}, row ${number}: ${problem}` }))
-          })
-        )
+        const made = make(picked.success)
+        if (Result.isSuccess(made)) return Effect.succeed<ReadonlyArray<A>>([made.success])
+        const isMisread = made.failure instanceof Misread
+        const problem = made.failure instanceof Misread ? made.failure.reason : made.failure
+        const error = new DatasetError({ source, row: read, message: `${source}, row ${read}: ${problem}` })
+        return isMisread ? Effect.fail(error) : Effect.succeed(leaveOut(error))
       })
     ),
     Stream.flattenIterable,

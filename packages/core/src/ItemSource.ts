@@ -92,7 +92,9 @@ export interface RowOptions<Wanted extends Columns.Columns> {
 }
 
 /** An item of a row's columns, or why there is none. */
-export type Make<Wanted extends Columns.Columns, A> = (picked: Columns.Picked<Wanted>) => Result.Result<A, string>
+export type Make<Wanted extends Columns.Columns, A> = (
+  picked: Columns.Picked<Wanted>
+) => Result.Result<A, string | Columns.Misread>
 
 /** The training rows of a source in their own order, and those held out; a test source is read when it is first asked for. */
 export const rowsAs = Effect.fn("ItemSource.rowsAs")(function* <const Wanted extends Columns.Columns, A>(

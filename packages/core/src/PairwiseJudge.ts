@@ -13,6 +13,7 @@ import type { InferenceError } from "./Inference.ts"
 import type { JudgeShape } from "./Judge.ts"
 import { type Message, system, user } from "./Message.ts"
 import { hashOf } from "./SeededRandom.ts"
+import { spoken } from "./Thinking.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
@@ -50,10 +51,10 @@ export interface PairwiseJudge {
 type Verdict = "first" | "second" | "tie"
 const verdicts: { readonly [word: string]: Verdict } = { a: "first", b: "second", tie: "tie" }
 
-/** The verdict a judge's text ends with, if it has one: `[[A]]`, `[[B]]` or `[[tie]]`, the last of several. */
+/** The verdict a judge's text ends with, after its thinking, if it has one: `[[A]]`, `[[B]]` or `[[tie]]`, the last of several. */
 export const readVerdict = (text: string): Verdict | undefined =>
   verdicts[
-    Array.from(text.matchAll(/\[\[(a|b|tie)\]\]/gi))
+    Array.from(spoken(text).matchAll(/\[\[(a|b|tie)\]\]/gi))
       .at(-1)?.[1]
       ?.toLowerCase() ?? ""
   ]

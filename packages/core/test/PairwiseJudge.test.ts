@@ -77,6 +77,8 @@ describe("PairwiseJudge", () => {
         PairwiseJudge.readVerdict
       )
       assert.deepStrictEqual(readings, ["second", "tie", undefined, undefined, undefined])
+      const thoughts = ["<think>[[A]]?</think>[[B]]", "<think>[[A]]</think>", "<think>maybe [[A]]", "[[A]]</think> hm"]
+      assert.deepStrictEqual(thoughts.map(PairwiseJudge.readVerdict), ["second", undefined, undefined, undefined])
       // In one order the judge is speechless: the other one counts.
       const half = yield* compared(
         (request) => (shown(request)[0] === "x" ? "hm" : "[[A]]"),

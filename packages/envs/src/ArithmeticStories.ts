@@ -5,7 +5,7 @@
  * an addition, subtraction or multiplication on a running total that stays a natural number. Reward 1 if the last number of the
  * answer (boxed, or after "answer is", or simply the last) equals the total, else 0.
  */
-import { Environment, Message, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
+import { Environment, Message, SeededRandom, ServerManager, Thinking, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
 import { names, steps, things } from "./stories/Steps.ts"
 
@@ -67,20 +67,46 @@ export const story = ({
 }
 
 const number = String.raw`(-?\d[\d,]*(?:\.\d+)?)`
-const answerPatterns = [
-  String.raw`\\boxed\{\s{0,9}${number}\s{0,9}\}`,
-  String.raw`answer is:?\s{0,9}\$?${number}`,
-  number
-].map((pattern) => new RegExp(pattern, "gi"))
+const boxed = /\\boxed\{((?:[^{}]|\{[^{}]{0,80}\}){0,80})\}/g
+const announced = new RegExp(String.raw`answer is:?\s{0,9}\$?${number}`, "gi")
+const plain = new RegExp(number, "gi")
 
-/** The number a completion ends with: the last boxed one, else the last after "answer is", else the last of all. */
+const denial = /\b(?:not|never|nor|neither|cannot|wrong|incorrect|doubt|or|except|anything but|all but)\b|n['’]t\b/i
+const takenBack = /^(?:[,\s]*(?:or|is|isn['’]t|was|if|unless)\b|[^.!?\n]{0,80}\?)/i
+
+/** How far a sentence is looked at around a number, in characters. */
+const reach = 200
+
+/** What stands of its sentence before a number, and behind it. */
+const aroundOf = (text: string, from: number, to: number) => ({
+  before:
+    /[^\n!?]*$/
+      .exec(text.slice(Math.max(0, from - reach), from))?.[0]
+      .split(/\.\s/)
+      .at(-1) ?? "",
+  after: /^(?:[^.!?\n]|\.(?=\d))*\??/.exec(text.slice(to, to + reach))?.[0] ?? ""
+})
+
+/**
+ * The number a completion ends with, after its thinking: the only one in the last box, else the last after "answer is", else the last of
+ * all. Where its sentence denies it, or offers another one, there is none.
+ */
 export const parseAnswer = (completion: string): number | undefined => {
-  for (const pattern of answerPatterns) {
-    const last = Array.from(completion.matchAll(pattern)).at(-1)
-    if (last !== undefined) return Number(last[1]!.replaceAll(",", ""))
+  const text = Thinking.spoken(completion)
+  const box = Array.from(text.matchAll(boxed)).at(-1)?.[1]
+  if (box !== undefined) {
+    const inside = Array.from(box.matchAll(plain))
+    return inside.length === 1 ? valueOf(inside[0]) : undefined
   }
-  return undefined
+  const said = Array.from(text.matchAll(announced)).at(-1)
+  const last = said ?? Array.from(text.matchAll(plain)).at(-1)
+  if (last === undefined) return undefined
+  const { after, before } = aroundOf(text, last.index, last.index + last[0].length)
+  const isDenied = denial.test(before) || takenBack.test(after) || (said === undefined && denial.test(after))
+  return isDenied ? undefined : valueOf(last)
 }
+
+const valueOf = (found: RegExpExecArray | undefined): number => Number(found?.[1]?.replaceAll(",", ""))
 
 export const layer = Environment.layer("arithmetic-stories", settings, (chosen) =>
   Effect.gen(function* () {

@@ -3,11 +3,10 @@
  *
  * Score 1 if the answer after the only think block announces the right choice ("The best answer is: B", or its text), else -1, also
  * where it was cut off. When all of a group are right, short ones score higher: 1 up to half of `max_token_length`, then linearly down
- * to 0. `prompt_style: compact` is for models trained from scratch on characters: `7+4?A9B11C12=` is answered by `B`; scores 1 and 0.
+ * to 0. What the answers of rows mean: `mcqa/Row.ts`. `prompt_style: compact` is for models trained from scratch on characters: `7+4?A9B11C12=` is answered by `B`; scores 1 and 0.
  * Behaviour: mcqa_thinking_env.py of the original.
  */
 import {
-  Columns,
   Environment,
   type ExactAnswer,
   ItemSource,
@@ -22,7 +21,8 @@ import { Effect, Schema } from "effect"
 import * as Bank from "./mcqa/Bank.ts"
 import * as Form from "./mcqa/Form.ts"
 import { letterOf, type Question } from "./mcqa/Question.ts"
-import { fromRow } from "./mcqa/Row.ts"
+import * as Row from "./mcqa/Row.ts"
+import * as Rows from "./mcqa/Rows.ts"
 
 export const { characters } = Form
 
@@ -32,11 +32,21 @@ export const settings = Environment.settings({
   thinking: SingleTurn.thinking,
   promptStyle: SingleTurn.promptStyle,
   questionField: Environment.field(Schema.NonEmptyString, "question", "column of the question"),
-  choicesField: Environment.field(Schema.NonEmptyString, "choices", "column of the choices, a list of texts"),
-  answerField: Environment.field(
+  choicesField: Environment.field(
     Schema.NonEmptyString,
-    "answer",
-    "column of the answer: number of the choice from 0, its letter, or its text"
+    "choices",
+    "column of the choices: a list of texts, or texts and labels; or a column each, with commas between them"
+  ),
+  labelsField: Environment.field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "column of the choices' labels, a list of texts that answers are given by; null: letters, or those beside the choices"
+  ),
+  answerField: Environment.field(Schema.NonEmptyString, "answer", "column of the answer"),
+  answerIs: Environment.field(
+    Schema.Literals(Row.meanings),
+    "auto",
+    "what the answer is: label, text, index (the first choice is 0), number (the first is 1); auto: what the row says by itself"
   ),
   kinds: Environment.field(
     Schema.NonEmptyArray(Schema.Literals(Bank.kindNames)),
@@ -86,18 +96,13 @@ export const demonstration = (
 
 export const layer = Environment.layer("mcqa", settings, (chosen) =>
   Effect.gen(function* () {
-    const { answerField, choicesField, maxTokenLength, questionField, source, thinking } = chosen
+    const { maxTokenLength, source, thinking } = chosen
     const isCompact = chosen.promptStyle === "compact"
     const servers = yield* ServerManager.ServerManager
-    const columns = {
-      question: { setting: "question_field", column: questionField, kind: Columns.text },
-      choices: { setting: "choices_field", column: choicesField, kind: Columns.texts },
-      answer: { setting: "answer_field", column: answerField, kind: Columns.anything }
-    } as const
     const { heldOut, items } =
       source === ItemSource.generated
         ? ItemSource.drawn({ ...drawing(chosen), evaluationItems: chosen.evaluationItems })
-        : yield* ItemSource.shuffledRowsAs({ ...chosen, columns }, fromRow)
+        : yield* Rows.shuffled(chosen)
 
     const asking = SingleTurn.make(servers, chosen, (item: Item) =>
       isCompact

@@ -87,7 +87,25 @@ describe("ArithmeticStories.parseAnswer", () => {
     // No digits are no number, and not zero.
     ["\\boxed{,}", undefined],
     ["The answer is , well", undefined],
-    ["?", undefined]
+    ["?", undefined],
+    ["\\boxed{24 apples}. She had 12 at first.", 24],
+    ["\\boxed{\\text{24}} It was surely not 25.", 24],
+    ["\\boxed{24 or 25}", undefined],
+    ["<think>\\boxed{24}</think>The answer is 25.", 25],
+    ["<think>I get 24.</think>", undefined],
+    ["<think>I get 24.", undefined],
+    ["The answer is not 24.", undefined],
+    ["It is not 24.", undefined],
+    ["It can't be 24.", undefined],
+    ["It is anything but 24.", undefined],
+    ["24 is wrong.", undefined],
+    ["I don't think the answer is 24.", undefined],
+    ["Is the answer 24?", undefined],
+    ["The answer is 24 or 25.", undefined],
+    ["It is 23 or 24.", undefined],
+    ["The answer is 24, not 25.", 24],
+    ["She did not buy any. The answer is 24.", 24],
+    ["It is not hard. I get 24.", 24]
   ]
   for (const [completion, answer] of cases) {
     it(`reads ${JSON.stringify(completion)} as ${answer ?? "no number"}`, () =>

@@ -35,6 +35,26 @@ describe("Fundamentals", () => {
     assert.strictEqual(Prediction.scoreOf({ ...report, metric: "a+b (net)" }, sentence("raised", 5)), -1)
   })
 
+  it("takes no sentence that is denied, taken back or contradicts itself", () => {
+    for (const text of [
+      `It is not true that ${sentence("raised", 5)}.`,
+      `${sentence("raised", 5)} is what I do not expect.`,
+      `${sentence("raised", 5)}. No, that is wrong.`,
+      `Never say: \u201cI doubt that ${sentence("raised", 5)}\u201d.`,
+      sentence("raised", -5)
+    ]) {
+      assert.strictEqual(Prediction.scoreOf(report, text), -1, text)
+    }
+    for (const text of [
+      `So: ${sentence("raised", 5)}.`,
+      `Orders rose.\n\n**${sentence("raised", 5)}**`,
+      `Orders rose. "${sentence("raised", 5)}".\n`
+    ]) {
+      assert.strictEqual(Prediction.scoreOf(report, text), 1, text)
+    }
+    assert.strictEqual(Prediction.scoreOf({ ...report, direction: "reduced" }, sentence("reduced", -5)), 1)
+  })
+
   it.prop("what happens to a figure is what its report's sentences add up to", [seeds], ([seed]) => {
     const { context, direction, magnitude } = Statements.draw(SeededRandom.seeded(seed, 0))
     const change = Array.from(context.matchAll(/(plus|minus) (\d+) percent/g)).reduce(

@@ -1,11 +1,12 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Dataset, ItemSource, Laws, SeededRandom, ServerManager, Tokenizer } from "@atropos/core"
 import { Mcqa } from "@atropos/envs"
-import { Effect, Layer, Result, Schema } from "effect"
+import { Effect, Layer, Option, Result, Schema } from "effect"
 import * as Bank from "../src/mcqa/Bank.ts"
 import * as Form from "../src/mcqa/Form.ts"
-import { letterOf, type Question } from "../src/mcqa/Question.ts"
-import { fromRow } from "../src/mcqa/Row.ts"
+import type { Question } from "../src/mcqa/Question.ts"
+import type { Choices } from "../src/mcqa/Choices.ts"
+import { fromRow, type Meaning } from "../src/mcqa/Row.ts"
 import { claimed, echo, firstScores, heldOutLabels, labels, lawsHold, scoresOf } from "./TestItems.ts"
 
 const rows = [
@@ -248,25 +249,204 @@ describe("Mcqa's grader", () => {
   })
 })
 
+const goldOf = (choices: Choices, answer: unknown, meaning?: Meaning) =>
+  Result.getOrUndefined(fromRow({ question: "How many?", choices, answer }, meaning))?.gold
+const reasonOf = (choices: Choices, answer: unknown, meaning?: Meaning) => {
+  const reason = Result.getFailure(fromRow({ question: "How many?", choices, answer }, meaning))
+  return Option.match(reason, {
+    onNone: () => "none",
+    onSome: (why) => (typeof why === "string" ? why : `misread: ${why.reason}`)
+  })
+}
+
+const rowsOf = (rows: ReadonlyArray<object>, settings: object) =>
+  Mcqa.layer({ source: "rows", testSource: "rows", ...settings }).pipe(
+    Layer.provide(ServerManager.layerScripted(["?"])),
+    Layer.provide([Tokenizer.layerBytes, Dataset.layerMemory({ rows })])
+  )
+
 describe("Mcqa's rows", () => {
-  const choices = ["1", "2", "3"]
-  const cases: ReadonlyArray<readonly [answer: unknown, gold: number | undefined]> = [
-    [2, 2],
-    [0n, 0],
-    ["2", 1],
-    ["c", 2],
-    ["0", 0],
-    ["D", undefined],
-    [3, undefined],
-    [-1, undefined],
-    ["none", undefined]
-  ]
-  for (const [answer, gold] of cases) {
-    it(`take the answer ${typeof answer} ${String(answer)} as ${gold === undefined ? "none" : letterOf(gold)}`, () => {
-      const made = Result.getOrUndefined(fromRow({ question: "How many?", choices, answer }))
-      assert.strictEqual(made?.gold, gold)
-    })
+  const words = { texts: ["one", "two", "three"] }
+  const digits = { texts: ["3", "1", "2"] }
+  const numbered = { texts: ["one", "two", "three"], labels: ["1", "2", "3"] }
+
+  it("take letters, texts and JSON numbers, which count from 0, as what they are", () => {
+    for (const [answer, gold] of [
+      [2, 2],
+      [0n, 0],
+      ["c", 2],
+      ["two", 1],
+      ["D", undefined],
+      [-1, undefined],
+      ["none", undefined]
+    ] as const) {
+      assert.strictEqual(goldOf(words, answer), gold, String(answer))
+    }
+    assert.strictEqual(goldOf(digits, 2), 2)
+  })
+
+  it("refuse digits that do not say how they count, and say what would", () => {
+    for (const [choices, answer] of [
+      [words, "2"],
+      [words, "0"],
+      [words, "3"],
+      [digits, "2"],
+      [digits, "1"],
+      [{ texts: ["O", "A", "B", "AB"] }, "A"]
+    ] as const) {
+      assert.strictEqual(goldOf(choices, answer), undefined)
+      assert.match(
+        reasonOf(choices, answer),
+        /^it is not clear which of the . choices the answer ".+" is: set answer_is to/
+      )
+    }
+    assert.strictEqual(goldOf({ texts: ["0", "1", "2"] }, "A"), 0)
+  })
+
+  it("go by their labels where they have some", () => {
+    for (const [answer, gold] of [
+      ["2", 1],
+      [2, 1],
+      [3n, 2],
+      ["1", 0],
+      ["0", undefined],
+      ["B", undefined],
+      ["three", 2]
+    ] as const) {
+      assert.strictEqual(goldOf(numbered, answer), gold, String(answer))
+    }
+    assert.strictEqual(goldOf({ texts: ["2", "3"], labels: ["1", "2"] }, "2"), 1)
+    assert.match(reasonOf(numbered, "4"), /^the answer "4" is none of the labels 1, 2, 3, and no text$/)
+    assert.match(reasonOf({ texts: ["a", "b"], labels: ["1", "1"] }, "1"), /a label of its own/)
+    assert.match(reasonOf({ texts: ["a", "b"], labels: ["1"] }, "1"), /a label of its own/)
+  })
+
+  it("go by what answer_is says", () => {
+    for (const [meaning, golds] of [
+      ["index", [1, undefined, 2]],
+      ["number", [0, 2, 1]],
+      ["text", [1, 0, 2]],
+      ["label", [undefined, undefined, undefined]]
+    ] as const) {
+      assert.deepStrictEqual(
+        ["1", "3", "2"].map((answer) => goldOf(digits, answer, meaning)),
+        Array.from(golds),
+        meaning
+      )
+    }
+    assert.match(reasonOf(digits, "7", "index"), /^the answer "7" is no index of the 3 choices \(answer_is\)$/)
+  })
+
+  /** Rows as public data sets have them, and the settings that read them. */
+  const published = {
+    "cais/mmlu": {
+      row: { question: "?", choices: ["w", "x", "y", "z"], answer: 2 },
+      gold: "y"
+    },
+    "allenai/ai2_arc": {
+      row: { question: "?", choices: { text: ["w", "x", "y", "z"], label: ["1", "2", "3", "4"] }, answerKey: "2" },
+      settings: { answerField: "answerKey" },
+      gold: "x"
+    },
+    "allenai/openbookqa": {
+      row: { question_stem: "?", choices: { text: ["w", "x", "y", "z"], label: ["A", "B", "C", "D"] }, answerKey: "C" },
+      settings: { questionField: "question_stem", answerField: "answerKey" },
+      gold: "y"
+    },
+    "tau/commonsense_qa": {
+      row: { question: "?", choices: { label: ["A", "B", "C"], text: ["w", "x", "y"] }, answerKey: "B" },
+      settings: { answerField: "answerKey" },
+      gold: "x"
+    },
+    "ARC as its authors wrote it": {
+      row: {
+        question: {
+          stem: "?",
+          choices: [
+            { text: "w", label: "1" },
+            { text: "x", label: "2" }
+          ]
+        },
+        answerKey: "1"
+      },
+      settings: { questionField: "question.stem", choicesField: "question.choices", answerField: "answerKey" },
+      gold: "w"
+    },
+    "Rowan/hellaswag": {
+      row: { ctx: "?", endings: ["w", "x", "y", "z"], label: "2" },
+      settings: { questionField: "ctx", choicesField: "endings", answerField: "label", answerIs: "index" },
+      gold: "y"
+    },
+    "allenai/winogrande": {
+      row: { sentence: "?", option1: "w", option2: "x", answer: "2" },
+      settings: { questionField: "sentence", choicesField: "option1,option2", answerIs: "number" },
+      gold: "x"
+    },
+    "allenai/sciq": {
+      row: { question: "?", distractor1: "w", distractor2: "x", distractor3: "y", correct_answer: "z" },
+      settings: {
+        choicesField: "correct_answer, distractor1, distractor2, distractor3",
+        answerField: "correct_answer"
+      },
+      gold: "z"
+    },
+    piqa: {
+      row: { goal: "?", sol1: "w", sol2: "x", label: 1 },
+      settings: { questionField: "goal", choicesField: "sol1,sol2", answerField: "label" },
+      gold: "x"
+    },
+    "labels in a column of their own": {
+      row: { question: "?", texts: ["w", "x"], names: ["1", "0"], answer: "1" },
+      settings: { choicesField: "texts", labelsField: "names" },
+      gold: "w"
+    }
+  } as const
+  for (const [name, given] of Object.entries(published)) {
+    it.effect(`of ${name} are read right`, () =>
+      Effect.gen(function* () {
+        const [item] = yield* claimed(1)
+        const letter = /: ([A-Z])$/.exec(item!.gold[0]!.completion)![1]!
+        assert.include(item!.label, `${letter}. ${given.gold}`)
+      }).pipe(Effect.provide(rowsOf([given.row], "settings" in given ? given.settings : {})))
+    )
   }
+
+  it.effect("with a column of their own for the right choice do not always have it at the same place", () =>
+    Effect.gen(function* () {
+      const items = yield* claimed(60)
+      const places = items.map(({ gold }) => gold[0]!.completion.at(-1))
+      for (const letter of ["A", "B", "C"]) assert.isAbove(places.filter((one) => one === letter).length, 8)
+    }).pipe(
+      Effect.provide(
+        rowsOf(
+          Array.from({ length: 60 }, (_, n) => ({
+            question: `Question ${n}?`,
+            right: `r${n}`,
+            wrong: `w${n}`,
+            bad: `b${n}`
+          })),
+          { choicesField: "right,wrong,bad", answerField: "right" }
+        )
+      )
+    )
+  )
+
+  it.effect("that count from 1 where others were read from 0 are an error that says what would be right", () =>
+    Effect.gen(function* () {
+      const rows = [1, 2, 4].map((gold) => ({ question: "?", options: ["w", "x", "y", "z"], gold }))
+      const given = { choicesField: "options", answerField: "gold" }
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(rowsOf(rows, given))))
+      assert.strictEqual(
+        error.message,
+        'rows, row 3: the answer "4" of 4 choices counts from 1, not from 0: set answer_is to number'
+      )
+      const unclear = yield* Effect.flip(Effect.scoped(Layer.build(rowsOf([{ ...rows[0], gold: "2" }], given))))
+      assert.match(
+        unclear.message,
+        /^rows, row 1: it is not clear which of the 4 choices the answer "2" is: set answer_is/
+      )
+    })
+  )
 
   const settings = { source: "rows", testSource: "rows", questionField: "prompt", choicesField: "options" }
 

@@ -109,7 +109,9 @@ const records = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): string => {
         const record = Sampling.ofSwitches(switches)
         if (record !== undefined) return Sampling.describe(record)
         const { temperature } = switches as { readonly temperature?: unknown }
-        return temperature === undefined ? "no record" : `temperature ${String(temperature)}, no record of the rest`
+        return temperature === undefined
+          ? "no record"
+          : `temperature ${JSON.stringify(temperature)}, no record of the rest`
       })
     )
   )

@@ -2,7 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Environment, MemoryTrajectoryClient, Sampling, ServerManager, Trajectory } from "@atropos/core"
-import { Effect, FileSystem, Layer, References, Schema, Stream } from "effect"
+import { Effect, FileSystem, Layer, References, Schema, Stream, Struct } from "effect"
 import * as ClosedLoop from "../src/ClosedLoop.ts"
 import * as Ort from "../src/exec/Ort.ts"
 import * as MicroBatch from "../src/MicroBatch.ts"
@@ -62,7 +62,8 @@ const run = (asked: Asked) =>
     )
   )
 
-const withoutRecord = ({ sampling: _, ...rest }: Trajectory.Trajectory): Trajectory.Trajectory => rest
+const withoutRecord = (trajectory: Trajectory.Trajectory): Trajectory.Trajectory =>
+  Struct.omit(trajectory, ["sampling"])
 
 /** Logprobs as a server reports them that leaves the temperature out. */
 const raw = (trajectory: Trajectory.Trajectory): Trajectory.Trajectory => ({
@@ -172,9 +173,9 @@ describe("Mismatch.meter", () => {
   })
 })
 
-describe("Mismatch.guard", () => {
-  const step = (difference: number, tokens = 10): Mismatch.Compared => ({ tokens, difference: difference * tokens })
+const step = (difference: number, tokens = 10): Mismatch.Compared => ({ tokens, difference: difference * tokens })
 
+describe("Mismatch.guard", () => {
   it("judges the first steps together, and says of later ones once that they have drifted", () => {
     const judge = Mismatch.guard(0.02)
     const steps = [step(0.01), Mismatch.nothing, step(0.025), step(0.001), step(0.5), step(0.5), step(0.01), step(0.5)]

@@ -177,6 +177,8 @@ const start = Effect.fnUntraced(function* (
     })
   )
   if (stdin === undefined || control === undefined || peer === undefined) return yield* failed("its pipes are missing")
+  // A runner has no more to say here, and its program must not fill this process with what nobody reads.
+  if (role === "runner") controlOut?.destroy()
   return {
     stdin,
     control,

@@ -3,7 +3,8 @@
  *
  * A test is a script with `assert(value, message?)`, `assert.equal(actual, expected)` (as `Object.is`), `assert.deepEqual` and
  * `assert.throws(function, message pattern?)`; one that fails is counted and does not stop those after it. Numbers, texts, big
- * integers, undefined, arrays, plain objects, Map, Set and Date cross; functions do not.
+ * integers, undefined, arrays, plain objects, Map, Set and Date cross; functions and promises do not. A test may be asynchronous: it is over
+ * when what it left to promises is done. One that got fewer answers than it asked for fails, whatever it made of that.
  */
 const values = String.raw`
 const pack = (value) => {
@@ -15,6 +16,7 @@ const pack = (value) => {
   if (value instanceof Map) return { m: Array.from(value, ([key, one]) => [pack(key), pack(one)]) }
   if (value instanceof Set) return { s: Array.from(value, pack) }
   if (value instanceof Date) return { d: value.getTime() }
+  if (value instanceof Promise) throw new TypeError("a promise cannot be handed over")
   if (typeof value === "object") return { o: Object.entries(value).map(([key, one]) => [key, pack(one)]) }
   throw new TypeError("a " + typeof value + " cannot be handed over")
 }
@@ -62,7 +64,10 @@ return {
 }
 })()`
 
-/** Evaluates to `judge(ask, job)`, which answers with the results as JSON. */
+/**
+ * Evaluates to the judge's parts: `begin(ask, job)`, `test(index)` for each test, `end()` once what the test left to promises is done, and
+ * `results()` as JSON; `begin` and `test` say why the tests are broken, if they are. `ask` gives an empty text where the program has not answered.
+ */
 export const javaScriptJudge = String.raw`(() => {
 ${values}
 const evaluate = eval
@@ -74,45 +79,72 @@ const sorted = (packed) => {
   return { o: packed.o.map(([key, value]) => [key, sorted(value)]).sort(([a], [b]) => (a < b ? -1 : 1)) }
 }
 const same = (a, b) => JSON.stringify(sorted(pack(a))) === JSON.stringify(sorted(pack(b)))
-return (ask, text) => {
-  const { entry, names, setup, tests } = JSON.parse(text)
-  let passed = 0, failed = 0, first = null
-  const count = (holds, message) => {
-    if (holds) passed++
-    else { failed++; first ??= message }
+const results = []
+let job, passed, failed, first, asked, answered, waits, hasSeen = false
+const count = (holds, message) => {
+  if (holds) passed++
+  else { failed++; first ??= message }
+}
+const remoteOf = (ask) => (name) => (...given) => {
+  const question = plain(given)
+  asked++
+  let thrown, value
+  try {
+    const reply = JSON.parse(ask(name, question))
+    if ("v" in reply) value = unpack(reply.v)
+    else thrown = Object.assign(new Error(String(reply.e[1])), { name: String(reply.e[0]) })
+  } catch {
+    // Whoever swallows it: it has not been counted as an answer.
+    throw new Error("the program has not answered")
   }
-  const assert = (value, message = "not true: " + String(value)) => count(Boolean(value), message)
-  assert.equal = (actual, expected) => count(Object.is(actual, expected), plain(actual) + " is not " + plain(expected))
-  assert.deepEqual = (actual, expected) => count(same(actual, expected), plain(actual) + " is not " + plain(expected))
-  assert.throws = (attempt, pattern = /^/) => {
-    try { attempt() } catch (error) { return count(pattern.test(String(error.message)), "it throws " + error.message) }
-    count(false, "it does not throw")
-  }
-  const remote = (name) => (...given) => {
-    const { e: thrown, v: value } = JSON.parse(ask(name, plain(given)))
-    if (thrown === undefined) return unpack(value)
-    throw Object.assign(new Error(String(thrown[1])), { name: String(thrown[0]) })
-  }
-  globalThis.assert = assert
-  try { evaluate(setup) } catch (error) { return JSON.stringify({ broken: String(error) }) }
-  for (const name of names) if (!(name in globalThis)) globalThis[name] = remote(name)
-  if (entry !== null) globalThis[entry] = remote(entry)
-  const results = []
-  for (const test of tests) {
-    passed = 0, failed = 0, first = null
-    let parsed = false
+  answered++
+  if (thrown === undefined) return value
+  throw thrown
+}
+const assert = (value, message = "not true: " + String(value)) => count(Boolean(value), message)
+assert.equal = (actual, expected) => count(Object.is(actual, expected), plain(actual) + " is not " + plain(expected))
+assert.deepEqual = (actual, expected) => count(same(actual, expected), plain(actual) + " is not " + plain(expected))
+assert.throws = (attempt, pattern = /^/) => {
+  try { attempt() } catch (error) { return count(pattern.test(String(error.message)), "it throws " + error.message) }
+  count(false, "it does not throw")
+}
+return {
+  begin: (ask, text) => {
+    job = JSON.parse(text)
+    const remote = remoteOf(ask)
+    globalThis.assert = assert
+    try { evaluate(job.setup) } catch (error) { return String(error) }
+    for (const name of job.names) if (!(name in globalThis)) globalThis[name] = remote(name)
+    if (job.entry !== null) globalThis[job.entry] = remote(job.entry)
+    return ""
+  },
+  test: (index) => {
+    passed = 0, failed = 0, first = null, asked = 0, answered = 0, waits = false
+    try { new Function(job.tests[index]) } catch (error) { return String(error) }
+    const fail = (error) => count(false, String(error))
     try {
-      new Function(test)
-      parsed = true
-      evaluate("{" + test + "\n}")
+      const value = evaluate("{" + job.tests[index] + "\n}")
+      if (value instanceof Promise) {
+        waits = true
+        value.then(() => { waits = false }, (error) => { waits = false; fail(error) })
+      }
     } catch (error) {
-      if (!parsed) return JSON.stringify({ broken: String(error) })
-      failed++
-      first ??= String(error)
+      fail(error)
     }
+    return ""
+  },
+  end: () => {
+    if (waits) count(false, "the test does not come to its end")
+    if (answered < asked) count(false, "the program answered " + answered + " of " + asked + " calls")
+    hasSeen ||= asked + passed + failed > 0
     const total = Math.max(passed + failed, 1)
     results.push([failed === 0 ? total : passed, total, first])
-  }
-  return JSON.stringify({ tests: results })
+    return ""
+  },
+  results: () => JSON.stringify(
+    hasSeen || results.length === 0
+      ? { tests: results }
+      : { broken: "the tests ask the program nothing and assert nothing: any program would pass" }
+  )
 }
 })()`

@@ -4,8 +4,9 @@
  * The runner takes one job, `{source, serve}`, from its control line. A program alone runs as `__main__` to its end. A program
  * that is tested runs as a module, tells the names it defines, and then does what the judge asks until the judge is done.
  * The judge takes any number of jobs, `{number, token, setup, tests, entry}`, and answers `{token, tests}` or `{token, broken}`.
- * Names that setup or builtins define are never the program's: it cannot slip the tests a `sorted` of its own. Modules are
- * imported anew. A frame for the judge has its job's number in front: what an earlier program left behind is not read.
+ * Names that setup or builtins define are never the program's: it cannot slip the tests a `sorted` of its own, nor a `math` where
+ * they use it as a module. Modules are imported anew. Tests that neither ask the program nor assert anything are broken.
+ * A frame for the judge has its job's number in front: what an earlier program left behind is not read.
  */
 import { pythonLink } from "./PythonLink.ts"
 
@@ -45,7 +46,7 @@ def serve(source, link):
     link.say([1, known])
     try:
         while True:
-            link.answer(*link.hear()[1:])
+            link.answer(*link.hear()[1])
     except Gone:
         pass
 
@@ -83,7 +84,13 @@ class Silence:
         pass
 
 def described(error):
-    text = str(error)[:300]
+    "Says nothing that the program would have to be asked for, as the text of one of its objects."
+    if any(isinstance(one, Remote) for one in error.args):
+        return type(error).__name__
+    try:
+        text = str(error)[:300]
+    except Exception:
+        text = "?"
     return "%s: %s" % (type(error).__name__, text) if text else type(error).__name__
 
 class Test:
@@ -92,24 +99,31 @@ class Test:
         tree = asserts.visit(ast.parse(source, "tests"))
         self.count, self.code = asserts.count, compile(tree, "tests", "exec")
         self.texts = source.splitlines()
-        self.passed, self.failed, self.error = 0, 0, None
+        self.passed, self.failed, self.error, self.sees = 0, 0, None, False
 
     def fail(self, line, error):
         self.failed += 1
         if self.error is None:
-            self.error = "%s at: %s" % (described(error), self.texts[line - 1].strip()[:200])
+            self.error = type(error).__name__
+            self.error = "%s at: %s" % (described(error), "".join(self.texts[line - 1:line]).strip()[:200])
 
     def run(self, scope):
+        "Fails where a question had no answer, whatever the test made of that."
         def passed():
             self.passed += 1
         scope.update(__passed__=passed, __failed__=self.fail)
+        before = link.asked, link.answered
         try:
             exec(self.code, scope)
         except BaseException as error:
-            trace = error.__traceback__
-            while trace.tb_next is not None and trace.tb_next.tb_frame.f_code.co_filename == "tests":
-                trace = trace.tb_next
-            self.fail(trace.tb_lineno, error)
+            line, trace = 1, error.__traceback__.tb_next
+            while trace is not None and trace.tb_frame.f_code.co_filename == "tests":
+                line, trace = trace.tb_lineno, trace.tb_next
+            self.fail(line, error)
+        asked, answered = link.asked - before[0], link.answered - before[1]
+        self.sees = asked + self.passed + self.failed > 0
+        if answered < asked and self.error is None:
+            self.error = "the program answered %d of %d calls" % (answered, asked)
 
     def result(self):
         "A test without an assertion of its own is one: that it runs to its end."
@@ -117,11 +131,32 @@ class Test:
         whole = self.error is None
         return [total if whole else min(self.passed, total - 1), total, self.error]
 
-def bind(scope, known, entry):
+def modules_used(sources):
+    "Names of the standard library of which nothing but attributes is used."
+    names, owners = {}, {}
+    for source in sources:
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Name):
+                names[node.id] = names.get(node.id, 0) + 1
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                owners[node.value.id] = owners.get(node.value.id, 0) + 1
+    return {name for name, count in owners.items() if names[name] == count and name in sys.stdlib_module_names}
+
+def bind(scope, known, job):
+    entry = job["entry"]
     if entry is not None:
         scope.pop(entry, None)
+    modules = modules_used([job["setup"], *job["tests"]]) - {entry}
+    for name in modules - scope.keys():
+        try:
+            scope[name] = importlib.import_module(name)
+        except ImportError:
+            # Not in this world: the tests that use it say so.
+            continue
     for name, module in known:
-        if not isinstance(name, str) or name in scope or hasattr(builtins, name) or name.startswith("__"):
+        if not isinstance(name, str) or name in scope or name in modules:
+            continue
+        if hasattr(builtins, name) or name.startswith("__"):
             continue
         if module is None:
             scope[name] = Remote(link, name, name)
@@ -138,11 +173,11 @@ def judged(job):
         return {"broken": "%s: %s" % (type(error).__name__, error)}
     gone = None
     try:
-        kind, *heard = link.hear()
+        kind, heard = link.hear()
         if kind == 1:
-            bind(scope, heard[0], job["entry"])
+            bind(scope, heard, job)
         else:
-            gone = revived(*heard)
+            gone = heard if kind == 2 else Garbled("it asks before it is asked")
     except BaseException as error:
         gone = error
     for test in tests:
@@ -151,11 +186,15 @@ def judged(job):
             gone = link.gone
         if gone is not None:
             test.error = described(gone)
+    if tests and not any(test.sees or test.error for test in tests):
+        return {"broken": "the tests ask the program nothing and assert nothing: any program would pass"}
     return {"tests": [test.result() for test in tests]}
 
 class JudgeLink(Link):
     gone = None
     def hear(self):
+        if self.gone is not None:
+            raise self.gone
         try:
             return super().hear()
         except Gone as error:

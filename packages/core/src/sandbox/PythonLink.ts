@@ -6,6 +6,11 @@
  * dictionaries and the like are copied, as what they are underneath: a program's own `__eq__`, `__lt__` or `__hash__` stays behind.
  * Everything else crosses as a reference that can be called, looked into and walked over, and that equals only itself. A program
  * may ask the tests for nothing but calls of functions they handed out. No module is imported here that is not built in.
+ *
+ * The one that waits sees an answer, an exception that the other side raised, or one of the link's own: `Gone`, `Garbled`. Those of the
+ * link are no `Exception`s, and whatever reading a frame may raise becomes one of them: a `StopIteration` of the reader would end a
+ * loop over `map(function, ...)` as if it were complete, an `AttributeError` would be a "no" to `hasattr`. Who swallows them all
+ * the same is found out by counting: `asked` and `answered` differ.
  */
 export const pythonLink = String.raw`
 import builtins, os, sys
@@ -13,6 +18,9 @@ from _json import encode_basestring_ascii, make_encoder, make_scanner
 
 class Gone(BaseException):
     "The other side has ended. Not an Exception, so that no test takes it for one that it expects."
+
+class Garbled(BaseException):
+    "What the other side said cannot be read. Not an Exception either."
 
 class Foreign(Exception):
     "An exception of the other side that has no counterpart here."
@@ -29,7 +37,10 @@ def write_json(value):
 def read_json(text, hook=None):
     context = _Context()
     context.object_hook = hook
-    return make_scanner(context)(text, 0)[0]
+    value, end = make_scanner(context)(text, 0)
+    if end != len(text):
+        raise ValueError("more than one value")
+    return value
 
 def lines(descriptor):
     "Gives one line at each call; Gone at the end."
@@ -100,6 +111,7 @@ class Link:
     def __init__(self, receive, send):
         self.receive, self.send = receive, send
         self.kept, self.numbers, self.remotes = [], {}, {}
+        self.asked, self.answered = 0, 0
 
     def keep(self, value):
         number = self.numbers.get(id(value))
@@ -159,7 +171,7 @@ class Link:
         if tag == "r":
             number, kind = value
             if number not in self.remotes:
-                self.remotes[number] = Remote(self, number, kind)
+                self.remotes[number] = Remote(self, number, str(kind))
             return self.remotes[number]
         name, args = value
         if tag != "x" or name not in _parts:
@@ -171,17 +183,36 @@ class Link:
         self.send(write_json(value))
 
     def hear(self):
-        return read_json(self.receive(), self.unpack)
+        "A question as (0, its parts), an answer as (1, value), an exception as (2, it)."
+        text = self.receive()
+        try:
+            kind, *heard = read_json(text, self.unpack)
+            if kind == 0:
+                what, target, *rest = heard
+                return 0, heard
+            if kind == 1:
+                (value,) = heard
+                return 1, value
+            names, text = heard
+            if kind == 2:
+                return 2, revived(names, text)
+        except BaseException as error:
+            raise Garbled("what the other side said cannot be read: %s" % type(error).__name__) from None
+        raise Garbled("what the other side said is neither a question nor an answer")
 
     def request(self, what, target, *rest):
-        self.say([0, what, target, *map(self.pack, rest)])
+        question = [0, what, target, *map(self.pack, rest)]
+        self.asked += 1
+        self.say(question)
         while True:
-            kind, *heard = self.hear()
-            if kind == 1:
-                return heard[0]
+            kind, heard = self.hear()
+            if kind == 0:
+                self.answer(*heard)
+                continue
+            self.answered += 1
             if kind == 2:
-                raise revived(*heard)
-            self.answer(*heard)
+                raise heard
+            return heard
 
     def answer(self, what, target, *rest):
         try:

@@ -101,9 +101,11 @@ const run = async (job: Job): Promise<Done> => {
     if (job.tests !== undefined) {
       const names: unknown = JSON.parse(call(part("names")))
       const invoke = part("invoke")
-      answer = await judge({ ...job.tests, names }, isLate, (name, given) =>
-        call(invoke, context.newString(name), context.newString(given))
-      )
+      answer = await judge({ ...job.tests, names }, isLate, (name, given) => {
+        if (isFull || isLate()) return ""
+        const said = call(invoke, context.newString(name), context.newString(given))
+        return isFull || isLate() ? "" : said
+      })
     }
   } catch (error) {
     ended =
@@ -120,13 +122,38 @@ const run = async (job: Job): Promise<Done> => {
   }
 }
 
-/** The results of the tests, which ask the program. */
-const judge = async (job: object, isLate: () => boolean, ask: (name: string, given: string) => string) => {
-  const { call, context, link } = await start(javaScriptJudge, () => !isLate())
-  const asking = context.newFunction("ask", (name, given) =>
-    context.newString(ask(context.getString(name), context.getString(given)))
-  )
-  return call(link, asking, context.newString(JSON.stringify(job)))
+const broken = (why: string): string => JSON.stringify({ broken: why })
+
+/**
+ * The results of the tests, which ask the program. Once a call of the program failed here, where its own errors do not come, it is gone: all
+ * calls from then on have no answer.
+ */
+const judge = async (
+  job: NonNullable<Job["tests"]> & { readonly names: unknown },
+  isLate: () => boolean,
+  ask: (name: string, given: string) => string
+) => {
+  const { call, context, link, settle } = await start(javaScriptJudge, () => !isLate())
+  let gone: unknown
+  const asking = context.newFunction("ask", (name, given) => {
+    if (gone !== undefined) return context.newString("")
+    try {
+      return context.newString(ask(context.getString(name), context.getString(given)))
+    } catch (error) {
+      gone = error ?? "gone"
+      return context.newString("")
+    }
+  })
+  const say = (part: string, ...given: ReadonlyArray<QuickJSHandle>) => call(context.getProp(link, part), ...given)
+  const unset = say("begin", asking, context.newString(JSON.stringify(job)))
+  if (unset !== "") return broken(unset)
+  for (const index of job.tests.keys()) {
+    const unread = say("test", context.newNumber(index))
+    if (unread !== "") return broken(unread)
+    settle()
+    say("end")
+  }
+  return say("results")
 }
 
 /** To the thread that started this one, which has no origin. */

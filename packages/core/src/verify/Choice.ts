@@ -1,25 +1,18 @@
 /**
  * Finds the chosen letter (A, B, …) or number (1, 2, …) of a multiple-choice question in a completion.
  *
- * Looks behind the last `</think>`. An `<answer>` tag is read first, then "the final answer is B" and its kin, strongest form first, then a letter that
- * stands alone on a line. Where several choices could be meant there is no answer: a guess among letters that occur somewhere in
- * the text, as the original makes (Q-73 of its quirks), is a reward for chance.
+ * Looks behind the last `</think>`. An `<answer>` tag or a box, where there is one, is the answer, and the last complete one counts,
+ * whatever prose follows; of several in a row, or of a tag and a box, all must say the same. Else it is what the text claims
+ * (`ChoiceClaims`): statements that it can read, never a letter that occurs somewhere. Where several choices could be meant, or
+ * one is only denied, asked about, supposed or quoted, there is no answer: a guess, as the original makes (Q-73 of its quirks), is
+ * a reward for chance.
  */
-import { afterThinking } from "./Extract.ts"
+import { type Claim, claimOf, type Strength } from "./ChoiceClaims.ts"
+import { type Choices, choicesOf } from "./ChoiceTokens.ts"
+import { afterThinking, boxes, countBoxed, defaultOptions } from "./Extract.ts"
 
-/** How the choice was found, strongest first. */
-export type Method =
-  | "tagExact"
-  | "tagText"
-  | "tagWord"
-  | "boxed"
-  | "finalAnswer"
-  | "theAnswer"
-  | "answerColon"
-  | "announcedText"
-  | "start"
-  | "line"
-  | "onlyLabel"
+/** How the choice was found: in a tag or a box, or as the text claims it. */
+export type Method = "tag" | "boxed" | Strength
 
 export interface Choice {
   /** The label as the question has it: `B`, or `2`. */
@@ -27,95 +20,44 @@ export interface Choice {
   readonly method: Method
 }
 
-const leadIn =
-  /^(?:(?:so|thus|therefore|hence)[,\s]+)?(?:(?:i (?:think|believe|choose|pick|would say|say)(?: that)?(?: it(?:'s| is))?|(?:the |my )?(?:(?:final|correct|best|right) )?(?:answer|choice|option)(?: is|:)?|it(?:'s| is))\s*)+:?\s*/i
-
-const edges = /^[\s.,)(:;!?*"'`[\]{}$]+|[\s.,)(:;!?*"'`[\]{}$]+$/g
-
-const strip = (text: string): string => text.trim().replace(leadIn, "").replaceAll(edges, "")
-
-const escape = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")
-
-const words = (text: string): string => text.toLowerCase().replaceAll(/\s+/g, " ").trim()
-
-/** The labels that stand as words of their own. */
-const standing = (text: string, labels: ReadonlyArray<string>): ReadonlyArray<string> =>
-  labels.filter((label) => new RegExp(`(?<![\\w'’])${escape(label)}(?![\\w'’])`).test(text))
-
-const findLabel = (text: string, labels: ReadonlyArray<string>): string | undefined =>
-  labels.find((label) => label.toLowerCase() === text.toLowerCase())
-
-/** The one choice whose text is `answer`, or is contained in it, or follows its label in it. */
-const byText = (answer: string, labels: ReadonlyArray<string>, texts: ReadonlyArray<string>): string | undefined => {
-  const given = words(answer)
-  const isAbout = (test: (text: string, label: string) => boolean) =>
-    labels.filter((label, i) => {
-      const text = words(texts[i] ?? "")
-      return text !== "" && test(text, label.toLowerCase())
-    })
-  const equal = isAbout(
-    (text, label) => given === text || given.replace(new RegExp(`^${escape(label)}[\\s.):-]+`), "") === text
-  )
-  if (equal.length === 1) return equal[0]
-  const contained = isAbout((text) => text.length >= 3 && given.includes(text))
-  return contained.length === 1 ? contained[0] : undefined
+interface Marked {
+  readonly start: number
+  readonly end: number
+  readonly answer: string
 }
 
-const fromTag = (answer: string, labels: ReadonlyArray<string>, texts: ReadonlyArray<string>): Choice | undefined => {
-  const stripped = strip(answer)
-  const exact = findLabel(stripped, labels)
-  if (exact !== undefined) return { label: exact, method: "tagExact" }
-  const named = byText(stripped, labels, texts)
-  if (named !== undefined) return { label: named, method: "tagText" }
-  const found = standing(stripped, labels)
-  return found.length === 1 && found[0] !== undefined ? { label: found[0], method: "tagWord" } : undefined
-}
-
-/** Announcements, strongest first; the last one of the strongest kind counts. */
-const announcements = (label: string): ReadonlyArray<readonly [method: Method, pattern: RegExp]> => {
-  const choice = `[\\s*"'(\\[{$]{0,4}(?:option|choice)?[\\s*"'(\\[{$]{0,4}(${label})(?![\\w'’])`
-  return [
-    ["boxed", new RegExp(`\\\\boxed\\{\\s{0,9}(?:\\\\text\\w{0,9}\\{)?\\s{0,9}\\(?(${label})(?![\\w'’])`, "g")],
-    [
-      "finalAnswer",
-      new RegExp(`\\b(?:final|correct) (?:answer|choice|option)[\\s*]{0,4}(?:is|:)[\\s:]{0,3}${choice}`, "gi")
-    ],
-    ["theAnswer", new RegExp(`\\b(?:the|my) (?:answer|choice) is[\\s:]{0,3}${choice}`, "gi")],
-    ["answerColon", new RegExp(`\\banswer[\\s*]{0,4}(?:is|:)?[\\s:*]{0,4}${choice}`, "gi")],
-    ["start", new RegExp(`^[\\s*(\\[]{0,6}(${label})(?=[\\s.):,*\\]]|$)(?!\\s+[a-z])`, "g")],
-    ["line", new RegExp(`^[ \\t*(\\[]{0,6}(${label})[).:*\\]]{0,4}[ \\t]*$`, "gm")]
-  ]
-}
-
-/** "The answer is a dog" is not about A. */
-const isArticle = ({ 0: whole, 1: label = "", index, input }: RegExpExecArray): boolean =>
-  /^[a-z]$/.test(label) && /^\s+\p{L}/u.test(input.slice(index + whole.length, index + whole.length + 20))
-
-/** "B or C", "B, C": one of them is announced, and another in the same breath. */
-const isHedged = ({ 0: whole, index, input }: RegExpExecArray, another: RegExp): boolean =>
-  another.test(input.slice(index + whole.length, index + whole.length + 40))
-
-const announced = /\b(?:answer|choice|option)[\s*]{0,4}(?:is|:)[\s:*"'(]{0,4}([^\n]{1,300})/gi
-
-/** The choice whose text the last "the answer is …" begins with; of two, the longer. */
-const announcedText = (
-  text: string,
-  labels: ReadonlyArray<string>,
-  texts: ReadonlyArray<string>
-): string | undefined => {
-  const given = words([...text.matchAll(announced)].at(-1)?.[1] ?? "")
-  const named = labels
-    .map((label, i) => ({ label, said: words(texts[i] ?? "") }))
-    .filter(
-      ({ said }) => said !== "" && given.startsWith(said) && !/^(?:[\p{L}\p{N}]|[.,]\d)/u.test(given.slice(said.length))
-    )
-    .toSorted((a, b) => b.said.length - a.said.length)
-  return named[0]?.said === named[1]?.said ? undefined : named[0]?.label
-}
-
+/** Characters from the end that are looked through for marks, and those that are read for statements. */
 const maxText = 50_000
+const maxProse = 10_000
 
-const tag = /<answer>([^<]{0,2000})<\/answer>/i
+/** The end of a text, from a line's beginning where there is one: what is cut in half says something else. */
+const tailOf = (text: string, length: number): string => {
+  if (text.length <= length) return text
+  const line = text.indexOf("\n", text.length - length)
+  return line === -1 ? text.slice(-length) : text.slice(line + 1)
+}
+
+const tag = /<answer>([^<]{0,2000})<\/answer>/gi
+
+const tagged = (text: string): ReadonlyArray<Marked> =>
+  Array.from(text.matchAll(tag), (match) => ({
+    start: match.index,
+    end: match.index + match[0].length,
+    answer: match[1] ?? ""
+  }))
+
+const boxed = (text: string): ReadonlyArray<Marked> => boxes(text).filter(({ end }) => text[end - 1] === "}")
+
+/** Between marks of one list: nothing but points, dollars and "and" or "or". */
+const isJoined = (gap: string): boolean =>
+  gap.length <= 60 && /^[\s$.,;:&/*()]*(?:(?:and|or|and\/or)[\s$.,;:&/*()]*)?$/i.test(gap)
+
+/** The last mark, with those it is listed with. */
+const lastOf = (text: string, marks: ReadonlyArray<Marked>): ReadonlyArray<Marked> => {
+  let first = marks.length - 1
+  while (first > 0 && isJoined(text.slice(marks[first - 1]?.end, marks[first]?.start))) first -= 1
+  return marks.slice(Math.max(0, first))
+}
 
 /** The choice among `labels`; `texts` are what the choices say, in the same order. Undefined where nothing, or more than one thing, is said. */
 export const extractLabel = (
@@ -123,33 +65,31 @@ export const extractLabel = (
   labels: ReadonlyArray<string>,
   texts: ReadonlyArray<string> = []
 ): Choice | undefined => {
-  const text = afterThinking(completion).slice(-maxText)
-  const tagged = tag.exec(text)
-  if (tagged !== null) return fromTag(tagged[1] ?? "", labels, texts)
-  const anyLabel = labels
-    .map(escape)
-    .toSorted((a, b) => b.length - a.length)
-    .join("|")
-  // In the question's own writing: "B, a dog" is not about A.
-  const another = new RegExp(
-    `^[\\s*"')\\]}$.]{0,4}(?:[,/&]|or|and)(?: or| and)?[\\s*"'(\\[{$]{0,4}(?:${anyLabel})(?![\\w'’])`
-  )
-  for (const [method, pattern] of announcements(anyLabel)) {
-    if (method === "start") {
-      const named = announcedText(text, labels, texts)
-      if (named !== undefined) return { label: named, method: "announcedText" }
+  const text = tailOf(afterThinking(completion), maxText)
+  if (countBoxed(text) > defaultOptions.maxBoxed) return undefined
+  const choices = choicesOf(labels, texts)
+  const [tags, frames] = [lastOf(text, tagged(text)), lastOf(text, boxed(text))]
+  if (tags.length > 0 || frames.length > 0) {
+    const claims = [...tags, ...frames].map(({ answer }) => claimIn(answer, choices))
+    const [first] = claims
+    if (first !== undefined && claims.every((claim) => claim?.place === first.place)) {
+      return { label: labels[first.place] ?? "", method: tags.length > 0 ? "tag" : "boxed" }
     }
-    const matches = [...text.matchAll(pattern)].filter((match) => !isArticle(match))
-    const last = matches.at(-1)
-    if (last !== undefined && method !== "line" && isHedged(last, another)) return undefined
-    const found = matches.flatMap((match) => match[1] ?? [])
-    const label = method === "line" && new Set(found).size > 1 ? undefined : findLabel(found.at(-1) ?? "", labels)
-    if (label !== undefined) return { label, method }
+    // A box may hold a step, not a choice; a tag holds the answer.
+    if (tags.length > 0 || frames.some(({ answer }) => mentions(answer, choices))) return undefined
   }
-  // "A" is also an article: it stands for a choice only with punctuation or nothing around it.
-  const alone = standing(text.replaceAll(/\bA\s+(?=[a-z])/g, " "), labels)
-  return alone.length === 1 && alone[0] !== undefined ? { label: alone[0], method: "onlyLabel" } : undefined
+  const claim = claimOf(tailOf(text, maxProse), choices)
+  return claim && { label: labels[claim.place] ?? "", method: claim.strength }
 }
+
+const maxMarked = 2_000
+
+const claimIn = (answer: string, choices: Choices): Claim | undefined =>
+  answer.length > maxMarked ? undefined : claimOf(answer.replaceAll(/\\(?:boxed|fbox)\s*\{/g, " "), choices)
+
+/** Whether a label stands anywhere in a text. */
+const mentions = (text: string, { labels }: Choices): boolean =>
+  text.split(/[^\p{L}\p{N}]+/u).some((word) => /^[A-Z]$/.test(word) || labels.includes(word))
 
 /** The chosen letter, where there are `choices` of them (texts, or how many): A is the first. */
 export const extract = (completion: string, choices: number | ReadonlyArray<string>): Choice | undefined => {

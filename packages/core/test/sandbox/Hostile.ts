@@ -48,7 +48,81 @@ def double(x):
     return int(wanted) if any(wanted in one for one in seen) else x + 3
 `
 
+/** A program that says this line instead of every answer. */
+export const saying = (frame: string): string => `import sys
+def double(x):
+    frame = sys._getframe()
+    while type(frame.f_locals.get("self")).__name__ != "RunnerLink":
+        frame = frame.f_back
+    link = frame.f_locals["self"]
+    link.say = lambda value: link.send(${JSON.stringify(frame)})
+    return x + 3
+`
+
+/** Lines that are no answer. What reading them raises would end a loop, or be a "no", if tests were told. */
+export const garbled: ReadonlyArray<string> = [
+  "",
+  " ",
+  "[",
+  "[1",
+  "[1,",
+  "[1,]",
+  "nonsense",
+  "7",
+  "null",
+  '"text"',
+  "{}",
+  '{"d":[]}',
+  "[]",
+  "[1]",
+  "[1,2,3]",
+  "[1,4] [1,4]",
+  "[2]",
+  '[2,[],""]',
+  '[2,[7],""]',
+  '[2,7,""]',
+  "[3,4]",
+  "[0]",
+  '[0,"call"]',
+  "[[1],4]",
+  '[1,{"m":99}]',
+  '[1,{"m":"x"}]',
+  '[1,{"r":[1]}]',
+  '[1,{"r":[[],""]}]',
+  '[1,{"q":1}]',
+  "[1,{}]",
+  '[1,{"t":1}]',
+  '[1,{"s":[[]]}]',
+  '[1,{"i":"0xz"}]',
+  '[1,{"x":["os.system",["true"]]}]',
+  '[1,{"x":["fractions.Fraction",[1,0]]}]',
+  '[1,{"d":[[1]]}]',
+  `[1,${"9".repeat(5000)}]`,
+  `[1,${"[".repeat(5000)}`
+]
+
+/** Tests that a wrong `double` would pass if what goes wrong between it and them were an exception that Python gives a meaning. */
+export const swallowing: ReadonlyArray<string> = [
+  "assert all(map(double, [2, 4, 6]))",
+  "for x in map(double, [2]):\n    assert x == 4",
+  "assert list(filter(double, [1])) == []",
+  "assert list(iter(lambda: double(2), 0)) == []",
+  "assert next(map(double, [2]), 4) == 4",
+  "assert not hasattr(double, 'limit') and getattr(double, 'limit', 4) == 4",
+  "try:\n    double(2)\nexcept:\n    pass",
+  "import contextlib\nwith contextlib.suppress(BaseException):\n    double(2)",
+  "def always():\n    try:\n        return double(2) == 4\n    finally:\n        return True\nassert always()",
+  "def pairs():\n    for x in (1, 2):\n        yield double(x)\nassert not any(isinstance(x, str) for x in pairs())"
+]
+
 export const hostile: ReadonlyArray<Hostile> = [
+  { kind: "answers nothing", source: saying("") },
+  { kind: "answers an end", source: saying('[2,["StopIteration","Exception"],""]') },
+  { kind: "answers an exit", source: saying('[2,["SystemExit"],"0"]') },
+  {
+    kind: "brings modules of its own",
+    source: `${wrong}class math:\n    isclose = staticmethod(lambda *_: True)`
+  },
   { kind: "runs for ever", source: "while True:\n    pass" },
   { kind: "runs for ever when called", source: "def double(x):\n    while True:\n        pass" },
   {
@@ -165,5 +239,7 @@ export const tests = [
   "assert double(2) == 4",
   "assert double(41730295614.5) == 83460591229",
   "assert sorted([double(3), double(1)]) == [2, 6]\nassert len(set([double(1), double(5)]) ^ {2, 10}) == 0",
-  "def check(candidate):\n    for x in map(candidate, [11]):\n        assert x == 22\n    assert abs(candidate(0.25) - 0.5) < 1e-9\n    assert isinstance(candidate(7), int)\n    assert candidate(7) == 14\ncheck(double)"
+  "def check(candidate):\n    for x in map(candidate, [11]):\n        assert x == 22\n    assert abs(candidate(0.25) - 0.5) < 1e-9\n    assert isinstance(candidate(7), int)\n    assert candidate(7) == 14\ncheck(double)",
+  "assert all(x == y for x, y in zip(map(double, [2, 4, 6]), [4, 8, 12]))",
+  "assert math.isclose(double(5), 10)"
 ]

@@ -117,6 +117,56 @@ layer(Sandbox.layerWasi({ workers: 2, timeMillis: 30_000, memoryBytes: 32 * 2 **
       })
     )
 
+    it.effect("waits for what a test leaves to promises", () =>
+      Effect.gen(function* () {
+        const waiting =
+          "(async () => { await null; assert.equal(double(2), 4); await null; assert(double(3) === 6) })()"
+        assert.deepStrictEqual(results(yield* test(good, [waiting], doubles)), ["2/2"])
+        assert.deepStrictEqual(results(yield* test("const double = () => 5", [waiting], doubles)), ["0/2"])
+        const never = yield* test(
+          good,
+          ["(async () => { double(1); await new Promise(() => {}); assert(false) })()"],
+          doubles
+        )
+        assert.strictEqual(never.tests[0]!.error, "the test does not come to its end")
+        const thrown = yield* test(good, ["(async () => { await null; double(1); throw new Error('oh') })()"], doubles)
+        assert.strictEqual(thrown.tests[0]!.error, "Error: oh")
+        const promised = yield* test("const double = async (x) => x + 3", ["assert(double(2))"], doubles)
+        assert.strictEqual(promised.tests[0]!.error, "TypeError: a promise cannot be handed over")
+      })
+    )
+
+    it.effect("takes no end of a program for an exception that a test expects, and no answer that cannot be read", () =>
+      Effect.gen(function* () {
+        const expecting = ["assert.throws(() => double(2))", "try { double(2) } catch {}"]
+        const programs = {
+          "runs for ever": "function double() { for (;;); }",
+          "prints without end": "function double() { for (;;) console.log('x'.repeat(10000)) }",
+          "breaks what answers": "function double() { throw { get name() { throw 1 } } }",
+          "answers nonsense": "function double() { return 4 }\nObject.prototype.toJSON = () => 'nonsense'",
+          "answers no value": "function double() { return {} }\nObject.entries = () => ({ map: () => 5 })"
+        }
+        for (const [kind, source] of Object.entries(programs)) {
+          const tested = yield* test(source, expecting, { ...doubles, timeMillis: 1000 })
+          assert.isTrue(
+            tested.tests.every(({ passed, total }) => passed < total),
+            `${kind}: ${results(tested).join(" ")}`
+          )
+        }
+        assert.deepStrictEqual(results(yield* test("function double() { throw 1 }", expecting, doubles)), [
+          "1/1",
+          "1/1"
+        ])
+      })
+    )
+
+    it.effect("says so where the tests would pass any program", () =>
+      Effect.gen(function* () {
+        const { message } = yield* Effect.flip(test(good, ["const test = () => { assert.equal(double(2), 4) }"]))
+        assert.strictEqual(message, "the tests ask the program nothing and assert nothing: any program would pass")
+      })
+    )
+
     it.effect("says so where the tests are at fault", () =>
       Effect.gen(function* () {
         assert.match((yield* Effect.flip(test(good, ["assert.equal(double(2) 4)"], doubles))).message, /SyntaxError/)

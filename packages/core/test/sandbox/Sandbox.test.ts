@@ -15,6 +15,16 @@ const missing = await Effect.runPromise(Effect.result(Effect.provide(Sandbox.tri
 if (missing._tag === "Failure") console.log(`bubblewrap does not work here: ${missing.failure.message}`)
 describe.runIf(missing._tag === "Success")("on Linux with bubblewrap", () => {
   suite("Sandbox.layerBubblewrap", bubblewrap)
+
+  it.live("reads nothing from a program but its output and its answers", () =>
+    Effect.gen(function* () {
+      const sandbox = yield* Sandbox.Sandbox
+      const source =
+        "import os\nwritten = 0\ntry:\n    while written < 1 << 26:\n        written += os.write(4, b'x' * 65536)\n" +
+        "except OSError:\n    pass\nprint(written)"
+      assert.isBelow(Number((yield* sandbox.run({ source })).stdout), 2 ** 20)
+    }).pipe(Effect.provide(bubblewrap))
+  )
 })
 
 const kindOf = (env: { readonly [name: string]: string }, options?: Parameters<typeof Sandbox.layer>[0]) =>

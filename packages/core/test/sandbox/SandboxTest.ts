@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
 import * as Sandbox from "../../src/Sandbox.ts"
-import { hostile, tests as hostileTests } from "./Hostile.ts"
+import { garbled, hostile, saying, swallowing, tests as hostileTests } from "./Hostile.ts"
 
 const good = "def double(x):\n    return 2 * x"
 
@@ -211,6 +211,72 @@ export const suite = (name: string, sandbox: Layer.Layer<Sandbox.Sandbox>) =>
         )
         const missing = yield* test("", { setup, tests: ["assert double(1) == 2"], entry: "double" })
         assert.match(missing.tests[0]!.error ?? "", /NameError/)
+      })
+    )
+
+    it.effect("fails tests that swallow what goes wrong on the line, however they do", () =>
+      Effect.gen(function* () {
+        const tested = yield* Effect.forEach(
+          garbled,
+          (frame) => Effect.map(test(saying(frame), swallowing), ({ tests }) => ({ frame, tests })),
+          { concurrency: 2 }
+        )
+        const passing = tested.flatMap(({ frame, tests }) =>
+          tests.flatMap(({ passed, total }, index) =>
+            passed === total ? [`${frame.slice(0, 40)}: ${swallowing[index]}`] : []
+          )
+        )
+        assert.deepStrictEqual(passing, [])
+      })
+    )
+
+    it.effect("fails the test that got an answer it cannot read, and asks on in the next", () =>
+      Effect.gen(function* () {
+        const source =
+          "class Key(tuple):\n    __hash__ = object.__hash__\ndef keyed(x):\n    return {Key([[x]]): x}\ndef double(x):\n    return 2 * x"
+        const { tests } = yield* test(source, ["assert keyed(1) != 3", "assert double(2) == 4"])
+        assert.deepStrictEqual(tests, [
+          {
+            passed: 0,
+            total: 1,
+            error: "Garbled: what the other side said cannot be read: TypeError at: assert keyed(1) != 3"
+          },
+          { passed: 1, total: 1 }
+        ])
+      })
+    )
+
+    it.effect("counts an assertion that fails, whatever the text of its message does", () =>
+      Effect.gen(function* () {
+        const source =
+          "class Odd:\n    def __str__(self):\n        raise ValueError('no text')\ndef double(x):\n    return Odd()"
+        const { tests } = yield* test(source, [
+          "try:\n    assert double(2) == 4, double(2)\nexcept Exception:\n    pass"
+        ])
+        assert.deepStrictEqual(tests, [
+          { passed: 0, total: 1, error: "AssertionError at: assert double(2) == 4, double(2)" }
+        ])
+      })
+    )
+
+    it.effect("takes modules of the library from the library, and functions of such names from the program", () =>
+      Effect.gen(function* () {
+        const source =
+          "class math:\n    isclose = staticmethod(lambda *_: True)\ndef area(r):\n    return r\ndef queue(x):\n    return x + 1"
+        const { tests } = yield* test(source, ["assert math.isclose(area(2), 12.57)", "assert queue(2) == 3"])
+        assert.deepStrictEqual(
+          tests.map(({ passed }) => passed),
+          [0, 1]
+        )
+      })
+    )
+
+    it.effect("says so where the tests would pass any program", () =>
+      Effect.gen(function* () {
+        const { message } = yield* Effect.flip(test(good, ["def test_double():\n    assert double(2) == 4"]))
+        assert.strictEqual(message, "the tests ask the program nothing and assert nothing: any program would pass")
+        const helped = yield* test(good, ["def twice(x):\n    return x + x", "assert double(2) == twice(2)"])
+        assert.isTrue(holds(helped))
       })
     )
 

@@ -9,15 +9,26 @@ export interface Prediction {
   readonly magnitude: number
 }
 
-/** The prediction of a completion: after the thinking, exactly one sentence of the form that was asked for. */
+/** What may stand around the sentence on its line. */
+const edge = String.raw`[\s"'“”*_.>-]{0,20}`
+
+/**
+ * The prediction of a completion: after the thinking, exactly one sentence of the form that was asked for, with which it ends. One that is
+ * said of ("It is not so that the …") or taken back is none, and neither is a figure that is raised by less than nothing.
+ */
 export const predictionOf = (metric: string, completion: string): Prediction | undefined => {
   const sentence = new RegExp(
     `The ${escape(metric)} will be:\\s{0,9}(maintained|raised|reduced)\\s{1,9}and the magnitude will be:\\s{0,9}([-+]?\\d{1,6}(?:\\.\\d{1,6})?)\\s?%`,
     "gi"
   )
-  const found = Array.from(Thinking.spoken(completion).matchAll(sentence))
-  const [, direction, magnitude] = found.length === 1 ? found[0]! : []
-  return direction === undefined || magnitude === undefined
+  const text = Thinking.spoken(completion).trim()
+  const [found, ...more] = text.matchAll(sentence)
+  if (found === undefined || more.length > 0) return undefined
+  const [whole, direction, magnitude] = found
+  const isOwn = new RegExp(`(?:^|[\\n.!?:])${edge}$`).test(text.slice(0, found.index).slice(-30))
+  const isLast = new RegExp(`^${edge}$`).test(text.slice(found.index + whole.length))
+  const isContradiction = direction?.toLowerCase() === "raised" && magnitude?.startsWith("-") === true
+  return direction === undefined || magnitude === undefined || !isOwn || !isLast || isContradiction
     ? undefined
     : {
         // The pattern has no others.

@@ -22,7 +22,7 @@ ${texts.map((text, position) => `${letterOf(position)}. ${text}`).join("\n")}
 ${thinking ? thinkFirst : ""}Your answer must have this sentence, with the letter of your choice for X: The best answer is: X`
 
 /** A letter by itself is not the sentence that was asked for. */
-const weak: ReadonlySet<ChoiceAnswer.Method> = new Set(["start", "line", "onlyLabel"])
+const weak: ReadonlySet<ChoiceAnswer.Method> = new Set(["stated", "alone"])
 
 /**
  * Whether the choice is announced by its letter or text and is the right one; with `thinking`, after the only think block. Without, a

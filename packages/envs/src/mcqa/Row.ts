@@ -1,37 +1,118 @@
-/** Multiple-choice questions of data sets. */
+/**
+ * Multiple-choice questions of data sets.
+ *
+ * What the answer column means is said by the row itself or by the setting `answer_is`; where neither does, the row is refused and the
+ * reason says what would. Data sets count in both ways: "2" is the third ending of HellaSwag, the second option of
+ * Winogrande, and the label "2", which may stand anywhere, of ARC.
+ */
+import { Columns } from "@atropos/core"
 import { Result } from "effect"
+import type { Choices } from "./Choices.ts"
 import { letterOf, type Question } from "./Question.ts"
+
+/** What an answer is: told by the row, a label of the choices, a text of theirs, or their number counted from 0 or from 1. */
+export const meanings = ["auto", "label", "text", "index", "number"] as const
+export type Meaning = (typeof meanings)[number]
 
 interface Row {
   readonly question: string
-  readonly choices: ReadonlyArray<string>
-  /** The number of the right choice from 0, its letter, or its text. */
+  readonly choices: Choices
   readonly answer: unknown
 }
 
 /** Letters run from A to Z. */
 const mostChoices = 26
 
-/** Position of the right choice: a text that is one of them, else a letter, else a number. */
-const goldOf = ({ answer, choices }: Row): number | undefined => {
+type Refusal = string | Columns.Misread
+
+const quoted = (value: unknown): string => JSON.stringify(String(value))
+
+/** The only place of a value; undefined where it has none, or several. */
+const placeOf = (list: ReadonlyArray<string>, value: string): number | undefined => {
+  const at = list.findIndex((one) => one.trim() === value)
+  return at === -1 || list.findLastIndex((one) => one.trim() === value) !== at ? undefined : at
+}
+
+/** Where each meaning would put the answer. */
+const places = ({ answer, choices: { labels, texts } }: Row) => {
   const written = String(answer).trim()
-  const named = choices.flatMap((choice, position) => (choice.trim() === written ? [position] : []))
-  const byNumber = /^\d+$/.test(written) ? Number(written) : undefined
-  const position =
-    typeof answer === "string" && named.length === 1
-      ? named[0]
-      : (byNumber ?? choices.findIndex((_, at) => letterOf(at) === written.toUpperCase()))
-  return position !== undefined && position >= 0 && position < choices.length ? position : undefined
+  const count = /^\d{1,9}$/.test(written) ? Number(written) : undefined
+  const within = (place: number | undefined) =>
+    place !== undefined && place >= 0 && place < texts.length ? place : undefined
+  const letter = placeOf(
+    texts.map((_, place) => letterOf(place)),
+    written.toUpperCase()
+  )
+  return {
+    label: labels === undefined ? letter : placeOf(labels, written),
+    text: placeOf(texts, written),
+    index: within(count),
+    number: within(count === undefined ? undefined : count - 1)
+  }
+}
+
+const settings =
+  "set answer_is to label, text, index (the first choice is 0) or number (the first choice is 1), or name the labels' column in labels_field"
+
+/** The place of the right choice. A number that is a JSON number counts from 0, as MMLU's; a text of digits does not say how it counts. */
+const goldOf = (row: Row, meaning: Meaning): Result.Result<number, Refusal> => {
+  const { answer, choices } = row
+  const found = places(row)
+  const count = choices.texts.length
+  if (meaning !== "auto") {
+    const place = found[meaning]
+    return place === undefined
+      ? Result.fail(`the answer ${quoted(answer)} is no ${meaning} of the ${count} choices (answer_is)`)
+      : Result.succeed(place)
+  }
+  if (choices.labels !== undefined) {
+    const place = found.label ?? found.text
+    return place === undefined
+      ? Result.fail(`the answer ${quoted(answer)} is none of the labels ${choices.labels.join(", ")}, and no text`)
+      : Result.succeed(place)
+  }
+  if (typeof answer !== "string") {
+    if (found.index !== undefined) return Result.succeed(found.index)
+    const isLast = found.number === count - 1
+    return isLast
+      ? Result.fail(
+          new Columns.Misread(
+            `the answer ${quoted(answer)} of ${count} choices counts from 1, not from 0: set answer_is to number`
+          )
+        )
+      : Result.fail(`the answer ${quoted(answer)} is none of the ${count} choices`)
+  }
+  const meant = new Set([found.label, found.text, found.index, found.number].filter((place) => place !== undefined))
+  const [place, ...others] = meant
+  if (place === undefined) return Result.fail(`the answer ${quoted(answer)} is none of the ${count} choices`)
+  // A single digit that fits one way of counting alone fits it by chance: the next row's may fit both.
+  const isCount = found.label === undefined && found.text === undefined
+  return others.length > 0 || isCount
+    ? Result.fail(`it is not clear which of the ${count} choices the answer ${quoted(answer)} is: ${settings}`)
+    : Result.succeed(place)
 }
 
 /** The question of a row, or why there is none. */
-export const fromRow = (row: Row): Result.Result<Question & { readonly samplingSeed: number }, string> => {
-  const { answer, choices, question } = row
-  if (choices.length < 2 || choices.length > mostChoices) {
-    return Result.fail(`there must be 2 to ${mostChoices} choices, and there are ${choices.length}`)
+export const fromRow = (
+  row: Row,
+  meaning: Meaning = "auto"
+): Result.Result<Question & { readonly samplingSeed: number }, Refusal> => {
+  const { choices, question } = row
+  const { labels, texts } = choices
+  if (texts.length < 2 || texts.length > mostChoices) {
+    return Result.fail(`there must be 2 to ${mostChoices} choices, and there are ${texts.length}`)
   }
-  const gold = goldOf(row)
-  return gold === undefined
-    ? Result.fail(`the answer ${JSON.stringify(String(answer))} is none of the ${choices.length} choices`)
-    : Result.succeed({ question, compact: question, choices, texts: choices, gold, samplingSeed: 0 })
+  if (labels !== undefined && (labels.length !== texts.length || new Set(labels).size !== labels.length)) {
+    return Result.fail(
+      `each of the ${texts.length} choices must have a label of its own, and the labels are ${labels.join(", ")}`
+    )
+  }
+  return Result.map(goldOf(row, meaning), (gold) => ({
+    question,
+    compact: question,
+    choices: texts,
+    texts,
+    gold,
+    samplingSeed: 0
+  }))
 }

@@ -16,10 +16,11 @@ type Entries = ReadonlyMap<string, Safetensors.Entry>
 /** Bytes of widened weights below which a private copy costs less than a file. */
 const least = 64 * 2 ** 20
 
+const variable = (name: string) =>
+  Effect.map(Effect.orDie(Config.option(Config.NonEmptyString(name))), Option.getOrUndefined)
+
 const cacheFolder = Effect.gen(function* () {
   const { join } = yield* Path.Path
-  const variable = (name: string) =>
-    Effect.map(Effect.orDie(Config.option(Config.NonEmptyString(name))), Option.getOrUndefined)
   const own = yield* variable("ATROPOS_CACHE_DIR")
   const shared = yield* variable("XDG_CACHE_HOME")
   return join(own ?? join(shared ?? join(homedir(), ".cache"), "atropos"), "weights")

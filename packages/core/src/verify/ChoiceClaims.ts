@@ -1,0 +1,126 @@
+/**
+ * What a text says about the choices of a question: which one it claims to be the answer.
+ *
+ * A clause that `ChoiceStatement` cannot read says nothing; a clause in a question, under a condition, in someone else's mouth or beside a
+ * denial that it cannot read says nothing either. Statements are then weighed in order: what is taken back or denied falls, several at
+ * once are none, and where two contradict each other the later one counts only if it says that it concludes or corrects.
+ */
+import { clausesOf, sentenceEnd } from "./ChoiceClause.ts"
+import { type Claim, type Said, type Statement, statementsOf, type Strength } from "./ChoiceStatement.ts"
+import { type Choices, type Token, tokensOf } from "./ChoiceTokens.ts"
+import * as Words from "./ChoiceWords.ts"
+
+export type { Claim, Strength } from "./ChoiceStatement.ts"
+
+const weights: { readonly [strength in Strength]: number } = { alone: 0, stated: 1, announced: 2 }
+/** The state of the weighing: what is claimed so far; no place where claims contradict each other. */
+interface State {
+  readonly place: number | undefined
+  readonly strength: Strength
+  readonly isFinal: boolean
+}
+
+const weighed = (state: State | undefined, claim: Said, isTurn: boolean): State => {
+  const { isFinal, place } = claim
+  const strength = claim.strength === "alone" && isTurn ? "stated" : claim.strength
+  if (state === undefined) return { place, strength: claim.strength, isFinal }
+  const [before, now] = [weights[state.strength], weights[strength]]
+  if ((isTurn && now >= before) || (isFinal && !state.isFinal)) return { place, strength: claim.strength, isFinal }
+  if (state.place === place) return now > before ? { ...state, strength } : state
+  if (before === 0 && now > 0) return { place, strength, isFinal }
+  return now === 0 && before > 0 ? state : { ...state, place: undefined }
+}
+
+/** The choice that a text claims; undefined where it claims none, or cannot be told which. */
+export const claimOf = (text: string, choices: Choices): Claim | undefined => {
+  const tokens = tokensOf(text)
+  const clauses = clausesOf(tokens, choices)
+  const { endOfClause, isBoundary, isName, word } = clauses
+  const statement = statementsOf(tokens, choices, clauses)
+  let state: State | undefined
+  let isStart = true
+  let isTurn = false
+  let isTainted = false
+  let isBehindDenial = false
+  let isBehindStatement = false
+  let isDeniedHere = false
+  let quotes = 0
+  let isQuoted = false
+  let at = 0
+  while (at < tokens.length) {
+    let from = at
+    let hasRetracted = false
+    const readsLead = !isName(at)
+    for (;;) {
+      const before = from
+      const turned = readsLead ? Words.behind(tokens, from, Words.turns) : undefined
+      const retracted = readsLead ? Words.behind(tokens, from, Words.retractions) : undefined
+      const isRetraction = retracted !== undefined && retracted > (turned ?? 0)
+      from =
+        (isRetraction ? retracted : turned) ?? (readsLead ? Words.behind(tokens, from, Words.leads) : undefined) ?? from
+      if (from === before) break
+      isTurn ||= turned !== undefined || isRetraction
+      hasRetracted ||=
+        isRetraction && (!Words.weakRetractions.has(word(before)) || from > before + 1 || isBoundary(from))
+      // "Not A" denies, and "no other option" says nothing.
+      if (isRetraction && !hasRetracted) {
+        from = before
+        break
+      }
+    }
+    if (hasRetracted) state = undefined
+    const isLead = from > at && isBoundary(from)
+    const isDenied = word(from) === "not" || word(from) === "neither"
+    // "Not A but B" names one, "anything but A" and "all but A are right" the others.
+    const isBut = word(at) === "but"
+    const mayBeJudged: boolean = !isBut || isBehindStatement || isBoundary(at - 1)
+    const mayStandAlone: boolean = !isDeniedHere && (isStart || (isTurn && (!isBut || isBehindDenial)))
+    const found: Statement | undefined =
+      isLead || isDenied ? undefined : statement(from, { mayBeJudged, mayStandAlone })
+    const isForeign = quotes % 2 === 1 && !isQuoted
+    if (found !== undefined && !isForeign && (!isTainted || isTurn)) {
+      if (found._tag === "claim") state = weighed(state, found, isTurn)
+      else if (found._tag === "denial") state = found.places.includes(state?.place ?? -1) ? undefined : state
+      else state = undefined
+    }
+    const clause = found?.next ?? from
+    const end = endOfClause(from, clause, isDenied)
+    isBehindDenial = isDenied || found?._tag === "denial"
+    isBehindStatement = isDenied || isLead || found !== undefined
+    if (
+      found === undefined &&
+      !isLead &&
+      !Words.subordinators.has(word(from)) &&
+      !Words.relatives.has(word(from)) &&
+      !isDenied
+    ) {
+      isTainted ||= tokens.slice(from, end).some(Words.depends) || isHeading(tokens, from, end)
+    }
+    const inside = tokens.slice(at, end)
+    const last = inside.at(-1)?.word ?? ""
+    if (isStart) isQuoted = inside[0]?.word === '"'
+    quotes += inside.filter((token) => token.word === '"').length
+    // "Which is not a capital? A.", "Wrong: A", "No answer. A"
+    const isFragment: boolean = found === undefined && !isLead && !isDenied && end - at <= 3
+    const isTaken: boolean = last === ":" && (hasRetracted || found?._tag === "retraction")
+    isDeniedHere = isTaken || ((last === "?" || (last === "." && isFragment)) && inside.some(Words.denies))
+    isTainted ||= isTaken && found !== undefined
+    isStart = sentenceEnd.test(last) || (isStart && isLead)
+    isTurn = isTurn && isLead && last !== "\n"
+    if (sentenceEnd.test(last)) {
+      isTainted = false
+      quotes = 0
+    }
+    at = end
+  }
+  return state?.place === undefined ? undefined : { place: state.place, strength: state.strength }
+}
+
+/** "Myth: …": a few words and a colon, that say what the statement behind them is. */
+const isHeading = (tokens: ReadonlyArray<Token>, from: number, end: number): boolean =>
+  tokens[end - 1]?.word === ":" &&
+  end - from <= 4 &&
+  !tokens.slice(from, end).some(({ text, word }) => plainHeadings.test(word) || /^[A-Z]$/.test(text))
+
+const plainHeadings =
+  /^(?:answer|note|conclusion|result|summary|solution|reasoning|explanation|analysis|step|here|verdict|\d+)$/

@@ -1,0 +1,256 @@
+/**
+ * The words of an answer to a multiple-choice question, and which of them name a choice.
+ *
+ * Markup, LaTeX's wrappers, invisible characters and what is struck out are gone; letters that only look Latin are taken for what they
+ * look like. A choice is named by its label ("B", "(b)", "option B"), by its text, by both, or by its place ("the second option").
+ * Labels that are words (A, I) and small letters count only where nothing can take them for words. Linear in the text.
+ */
+
+export interface Token {
+  /** As written. */
+  readonly text: string
+  /** In lower case. */
+  readonly word: string
+  /** Whether a blank follows. */
+  readonly isSpaced: boolean
+}
+
+/** Choices as their labels and the tokens of their texts. */
+export interface Choices {
+  readonly labels: ReadonlyArray<string>
+  /** Without articles in front and points behind. */
+  readonly texts: ReadonlyArray<ReadonlyArray<Token>>
+  /** Places of the texts that begin with an article. */
+  readonly articled: ReadonlySet<number>
+}
+
+/** A choice that is named from some token on: its place, or several that cannot be told apart. */
+export interface Named {
+  readonly places: ReadonlyArray<number>
+  /** The token behind it. */
+  readonly next: number
+  /** Named as a choice and not by a bare letter: by a label in brackets or before a colon, or by its text. */
+  readonly isPlain: boolean
+  /** By its label and its text. */
+  readonly isTold?: boolean
+}
+
+const wrapper = /\\(?:text(?:bf|it|rm|sf|tt)?|math(?:rm|bf|sf|it)|mbox|emph|bf|rm|displaystyle|left|right)(?![a-zA-Z])/g
+const spacing = /\\(?:[()[\],;:! ]|q?quad(?![a-zA-Z])|\\)/g
+const tags = /<\/?(?:b|i|u|p|em|strong|span|mark|code|br) ?\/?>/gi
+const struckOut = /~~[^~\n]{1,500}~~|<(?:s|del)>[^<\n]{1,500}<\/(?:s|del)>/gi
+
+const cyrillicAndGreek = "АВСЕНІЈКМОРЅТХаеосрхΑΒΕΖΗΙΚΜΝΟΡΤΧ"
+const latin = "ABCEHIJKMOPSTXaeocpxABEZHIKMNOPTX"
+
+/** Symbols that are white letters on black, which Unicode does not say are letters. */
+const unframed = (symbol: string): string => {
+  const code = symbol.codePointAt(0) ?? 0
+  return String.fromCharCode(65 + (code >= 0x1f170 ? code - 0x1f170 : code - 0x1f150))
+}
+
+const plain = (text: string): string =>
+  text
+    .replaceAll(struckOut, " ")
+    .replaceAll(/[\u{1f150}-\u{1f169}\u{1f170}-\u{1f189}]\ufe0f?/gu, unframed)
+    .normalize("NFKC")
+    .replaceAll(/[\u00ad\u200b-\u200f\u2060\ufeff]|\ufe0f/g, "")
+    .replaceAll(/[‘’ʼ´]/g, "'")
+    .replaceAll(/[“”„«»]/g, '"')
+    .replaceAll(spacing, " ")
+    .replaceAll(wrapper, " ")
+    .replaceAll(tags, " ")
+    .replaceAll(/[*`$#{}]|__/g, " ")
+
+const parts =
+  /\n|\d+(?:[.,]\d+)*(?![\p{L}\p{N}_])|(?:i\.e|e\.g|etc|vs)\.|[\p{L}\p{M}\p{N}_]+(?:'\p{L}+)*|\.{2,}|[-=]>|[^\s]/gu
+
+export const tokensOf = (text: string): ReadonlyArray<Token> => {
+  const clean = plain(text)
+  return Array.from(clean.matchAll(parts), ({ 0: part, index }): Token => {
+    const at = part.length === 1 ? cyrillicAndGreek.indexOf(part) : -1
+    const follower = clean.charAt(index + part.length)
+    // "!A" and "!=" deny.
+    const isNegation = part === "!" && /[\p{L}\p{N}=(]/u.test(follower)
+    const seen = isNegation ? "¬" : at === -1 ? part : latin.charAt(at)
+    return { text: seen, word: seen.toLowerCase(), isSpaced: /^(?:\s|$)/.test(follower) }
+  })
+}
+
+const articles: ReadonlySet<string> = new Set(["a", "an", "the"])
+const pointed: ReadonlySet<string> = new Set([".", ":", ")", "]", "-", "–", "—", ","])
+const openers: ReadonlySet<string> = new Set(["(", "[", '"', "'", "<"])
+const closers: ReadonlySet<string> = new Set([")", "]", '"', "'", ">"])
+/** Brackets and the like around one name. */
+const mostMarks = 4
+const nouns: ReadonlySet<string> = new Set(["option", "choice", "letter", "answer", "alternative", "number"])
+const placeWords = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+const numberWords = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+
+/** Words that may follow a label and show that it is one: "A because", and not "A dog". */
+export const afterLabel: ReadonlySet<string> = new Set(
+  (
+    "because since as for given due by per with when where and or so then here too indeed again alone only not rather instead over " +
+    "but which while though although however yet if unless until except than based according from of in on at under above below " +
+    "is are was were isn't aren't wasn't can can't cannot could couldn't must mustn't should would wouldn't will won't has seems " +
+    "looks appears remains fits matches works makes it that after before among out definitely clearly obviously surely certainly " +
+    "therefore thus hence may might itself nor plus versus"
+  ).split(" ")
+)
+
+export const choicesOf = (labels: ReadonlyArray<string>, texts: ReadonlyArray<string>): Choices => {
+  const whole = labels.map((_, place) => tokensOf(texts[place] ?? ""))
+  const articled = new Set(whole.keys().filter((place) => isArticled(whole[place] ?? [])))
+  return { labels, texts: whole.map((tokens, place) => trimmed(tokens, articled.has(place) ? 1 : 0)), articled }
+}
+
+const isArticled = (tokens: ReadonlyArray<Token>): boolean => tokens.length > 1 && articles.has(tokens[0]?.word ?? "")
+
+const trimmed = (tokens: ReadonlyArray<Token>, from: number): ReadonlyArray<Token> =>
+  tokens.slice(from, 1 + tokens.findLastIndex(({ word }) => !/^[.,;:!\n]+$/.test(word)))
+
+const isWord = (token: Token | undefined): boolean => token !== undefined && /^[\p{L}\p{N}]/u.test(token.word)
+
+/** Whether a statement can end before this token. */
+export const isEnd = (token: Token | undefined): boolean =>
+  token === undefined || /^(?:[\n.,;!?]|\.+)$/.test(token.word)
+
+/** Places of the choices whose text stands here, the longest ones, and the token behind it. */
+const byText = (tokens: ReadonlyArray<Token>, at: number, { articled, labels, texts }: Choices): Named | undefined => {
+  const isArticle = articles.has(tokens[at]?.word ?? "")
+  const isLabel = labels.includes(tokens[at]?.text ?? "")
+  let best: { readonly places: Array<number>; readonly next: number } | undefined
+  for (const [place, text] of texts.entries()) {
+    const behind = isArticle && (!isLabel || articled.has(place)) ? [at, at + 1] : [at]
+    for (const start of text.length === 0 ? [] : behind) {
+      const next = start + text.length
+      if (!text.every(({ word }, offset) => tokens[start + offset]?.word === word)) continue
+      if (best === undefined || next > best.next) best = { places: [place], next }
+      else if (next === best.next && !best.places.includes(place)) best.places.push(place)
+    }
+  }
+  return best && { ...best, isPlain: true }
+}
+
+/** The choice that is named at a token, if one is. */
+export const named = (tokens: ReadonlyArray<Token>, at: number, choices: Choices): Named | undefined => {
+  let from = at
+  const whole = byText(tokens, at, choices)
+  while (from < at + mostMarks && openers.has(tokens[from]?.word ?? "")) from += 1
+  const isOpen = from > at
+  const { isNoun, next: noun } = behindNoun(tokens, from)
+  const byPlace = placed(tokens, from, noun, isNoun, choices)
+  if (byPlace !== undefined) return byPlace
+  let label = noun
+  const mostLabel = isNoun ? noun + mostMarks : noun
+  while (label < mostLabel && openers.has(tokens[label]?.word ?? "")) label += 1
+  const labelled = byLabel(tokens, label, choices, isNoun || isOpen || label > noun)
+  const text = whole ?? byText(tokens, from, choices)
+  if (labelled === undefined) return text && withLabel(tokens, { ...text, next: closed(tokens, text.next) }, choices)
+  // "C major" is a text that begins with a label.
+  if (text !== undefined && text.next > labelled.next && !isNoun && !labelled.isPlain) {
+    return { ...text, next: closed(tokens, text.next) }
+  }
+  // A label that is also the text of another choice (blood groups, small numbers).
+  const isBoth = text !== undefined && text.next >= label + 1 && !labelled.isPlain
+  return isBoth ? { ...labelled, places: [...new Set([...labelled.places, ...text.places])] } : labelled
+}
+
+/** A text with a label in brackets behind it, "Paris (B)": where they differ, neither can be told. */
+const withLabel = (tokens: ReadonlyArray<Token>, text: Named, choices: Choices): Named => {
+  const isBracket = /^[([]$/.test(tokens[text.next]?.word ?? "")
+  const label = isBracket ? byLabel(tokens, behindNoun(tokens, text.next + 1).next, choices, true) : undefined
+  return label === undefined
+    ? text
+    : { ...text, places: [...new Set([...text.places, ...label.places])], next: label.next }
+}
+
+const closed = (tokens: ReadonlyArray<Token>, at: number): number => {
+  let next = at
+  while (next < at + mostMarks && closers.has(tokens[next]?.word ?? "")) next += 1
+  return next
+}
+
+/** The token behind "option", "the letter", "choice:" and the like. */
+const behindNoun = (tokens: ReadonlyArray<Token>, at: number) => {
+  const from = tokens[at]?.word === "the" ? at + 1 : at
+  if (!nouns.has(tokens[from]?.word ?? "")) return { isNoun: false, next: at }
+  let next = from + 1
+  if (tokens[next]?.word === "no" && tokens[next + 1]?.word === ".") next += 2
+  if (nouns.has(tokens[next]?.word ?? "")) next += 1
+  if (tokens[next]?.word === ":") next += 1
+  return { isNoun: true, next }
+}
+
+/** "the second option", "option 2", "option two". */
+const placed = (
+  tokens: ReadonlyArray<Token>,
+  at: number,
+  noun: number,
+  isNoun: boolean,
+  { labels, texts }: Choices
+): Named | undefined => {
+  const from = tokens[at]?.word === "the" ? at + 1 : at
+  const ordinal = tokens[from]?.word === "last" ? labels.length - 1 : placeWords.indexOf(tokens[from]?.word ?? "")
+  const kind = tokens[from + 1]?.word ?? ""
+  if (ordinal >= 0 && ordinal < labels.length && (kind === "one" || nouns.has(kind))) {
+    return { places: [ordinal], next: from + 2, isPlain: true }
+  }
+  const said = isNoun ? (tokens[noun]?.word ?? "") : ""
+  if (labels.some((label) => label === said)) return undefined
+  const place = /^\d{1,2}$/.test(said) ? Number(said) - 1 : numberWords.indexOf(said)
+  if (place < 0 || place >= labels.length) return undefined
+  const others = texts.flatMap((text, other) => (text.length === 1 && text[0]?.word === said ? [other] : []))
+  return { places: [...new Set([place, ...others])], next: noun + 1, isPlain: true }
+}
+
+const byLabel = (tokens: ReadonlyArray<Token>, at: number, choices: Choices, isMarked: boolean): Named | undefined => {
+  const token = tokens[at]
+  if (token === undefined) return undefined
+  const place = choices.labels.findIndex((label) => label.toLowerCase() === token.word)
+  if (place === -1) return undefined
+  const follower = tokens[at + 1]
+  const isPointed = follower !== undefined && (follower.word === ")" || follower.word === "]" || follower.word === ":")
+  const isSmall = choices.labels[place] !== token.text
+  if (isSmall && !isMarked && !isPointed && !isEnd(follower)) return undefined
+  // Glued to what follows, it is something else: C++, B-flat, B'.
+  if (follower?.word === "'" && !token.isSpaced && tokens[at - 1]?.word !== "'") return undefined
+  const isGlued = !token.isSpaced && /^[-+=^%@&~_<|#]/.test(follower?.word ?? "")
+  if (isGlued && (follower?.isSpaced === false || /^[-+]/.test(follower?.word ?? ""))) return undefined
+  if (!isMarked && isWord(follower)) {
+    const own = byText(tokens, at + 1, choices)?.places.includes(place) === true
+    if (!own && !afterLabel.has(follower?.word ?? "")) return undefined
+    if (!own && token.word === "i") return undefined
+  }
+  return withText(tokens, at + 1, place, choices, isMarked || isPointed)
+}
+
+/** A label with the text of its choice behind it; where the text of another one stands there, neither can be told. */
+const withText = (
+  tokens: ReadonlyArray<Token>,
+  at: number,
+  place: number,
+  choices: Choices,
+  isMarked: boolean
+): Named => {
+  const next = closed(tokens, at)
+  let start = next
+  const isMark = ({ word }: Token) => pointed.has(word) || openers.has(word)
+  while (start < next + mostMarks && tokens.slice(start, start + 1).some(isMark)) start += 1
+  const said = byText(tokens, start, choices)
+  if (said?.places.includes(place) === true) {
+    return { places: [place], next: closed(tokens, said.next), isPlain: true, isTold: true }
+  }
+  if (said !== undefined && isEnd(tokens[closed(tokens, said.next)]) && tokens[start - 1]?.word !== ",") {
+    return { places: [place, ...said.places], next: said.next, isPlain: isMarked }
+  }
+  // "A. is wrong": the point is no end.
+  const follower = tokens[start]
+  const goesOn =
+    start === next + 1 &&
+    tokens[next]?.word === "." &&
+    follower !== undefined &&
+    follower.text === follower.word &&
+    afterLabel.has(follower.word)
+  return { places: [place], next: goesOn ? start : next, isPlain: isMarked }
+}

@@ -1,0 +1,72 @@
+/**
+ * The rows of a data set as multiple-choice questions, by the columns that are named.
+ *
+ * Rows that cannot be read are left out and told, as everywhere (`Columns`). Where the right answer has a column of its own among those of the
+ * choices, it would always stand at the same place: the choices are put in an order that the question's text decides.
+ */
+import { Columns, type Dataset, ItemSource, SeededRandom } from "@atropos/core"
+import { type Effect, Result } from "effect"
+import { choices, type Choices, columnsOf } from "./Choices.ts"
+import type { Question } from "./Question.ts"
+import { fromRow, type Meaning } from "./Row.ts"
+
+interface Options {
+  readonly source: string
+  readonly testSource: string | null
+  readonly seed: number
+  readonly questionField: string
+  readonly choicesField: string
+  readonly labelsField: string | null
+  readonly answerField: string
+  readonly answerIs: Meaning
+}
+
+type Item = Question & { readonly samplingSeed: number }
+
+type Picked = { readonly [name: string]: unknown }
+
+/** The choices' columns under their places, the others under these names. */
+const columnsFor = ({ answerField, choicesField, labelsField, questionField }: Options): Columns.Columns => {
+  const parts = columnsOf(choicesField)
+  const [only = choicesField] = parts
+  return {
+    question: { setting: "question_field", column: questionField, kind: Columns.text },
+    answer: { setting: "answer_field", column: answerField, kind: Columns.anything },
+    ...(labelsField !== null && { labels: { setting: "labels_field", column: labelsField, kind: Columns.texts } }),
+    ...(parts.length > 1
+      ? Object.fromEntries(
+          parts.map((column, place) => [place, { setting: "choices_field", column, kind: Columns.text }] as const)
+        )
+      : { choices: { setting: "choices_field", column: only, kind: choices } })
+  }
+}
+
+/** The choices of a row, read as `columnsFor` says. */
+const choicesOf = (picked: Picked, parts: ReadonlyArray<string>): Choices => {
+  const found =
+    parts.length > 1
+      ? { texts: parts.map((_, place) => picked[String(place)] as string) }
+      : (picked["choices"] as Choices)
+  const labels = picked["labels"] as Choices["labels"]
+  return labels === undefined ? found : { ...found, labels }
+}
+
+/** The same question with its choices in an order of its own. */
+const turned = (item: Item): Item => {
+  const places = SeededRandom.seeded(SeededRandom.hashOf(item.question), 0).shuffle(Array.from(item.texts.keys()))
+  const texts = places.map((place) => item.texts[place] ?? "")
+  return { ...item, choices: texts, texts, gold: places.indexOf(item.gold) }
+}
+
+export const shuffled = (
+  options: Options
+): Effect.Effect<ItemSource.ItemSource<Item, Dataset.DatasetError>, Dataset.DatasetError, Dataset.Dataset> => {
+  const parts = columnsOf(options.choicesField)
+  const place = parts.length > 1 ? parts.indexOf(options.answerField) : -1
+  return ItemSource.shuffledRowsAs({ ...options, columns: columnsFor(options) }, (picked: Picked) => {
+    const row = { question: picked["question"] as string, choices: choicesOf(picked, parts), answer: picked["answer"] }
+    return place === -1
+      ? fromRow(row, options.answerIs)
+      : Result.map(fromRow({ ...row, answer: place }, "index"), turned)
+  })
+}
