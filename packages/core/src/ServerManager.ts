@@ -4,7 +4,7 @@
  * Guarantees: training and evaluation requests have separate limits per server; a request goes to the healthy server with the
  * most room and to another one when that dies; retries are bounded, jittered and respect Retry-After; nothing waits for ever.
  */
-import { Context, Duration, Effect, Layer, Option, type Scope } from "effect"
+import { Context, Duration, Effect, Layer, Option, Schedule, type Scope } from "effect"
 import type {
   ChatRequest,
   Choice,
@@ -20,14 +20,11 @@ import type {
 import * as Adapters from "./inference/Adapters.ts"
 import type { Answer, Backend } from "./inference/Backend.ts"
 import * as Fleet from "./inference/Fleet.ts"
-import * as OpenAi from "./inference/OpenAi.ts"
+import * as Probed from "./inference/Probed.ts"
 import * as Proxy from "./inference/Proxy.ts"
 import * as Routing from "./inference/Routing.ts"
 import * as Scripted from "./inference/Scripted.ts"
-import * as Sglang from "./inference/Sglang.ts"
 import * as Transport from "./inference/Transport.ts"
-import * as Trl from "./inference/Trl.ts"
-import * as Vllm from "./inference/Vllm.ts"
 import { layerPlatform } from "./internal/platform.ts"
 import * as Reasoning from "./Reasoning.ts"
 import * as ServerSettings from "./ServerSettings.ts"
@@ -102,11 +99,12 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
       const transport = yield* Transport.make
       const members = yield* Effect.forEach(servers, (settings) =>
         Adapters.make(settings, transport).pipe(
-          Effect.flatMap((adapters) => toBackend({ settings, reasoning, transport, adapters }, tokenizer)),
+          Effect.flatMap((adapters) => Probed.backend({ settings, reasoning, transport, adapters }, tokenizer)),
           Effect.map((backend) => ({ ...settings, backend }))
         )
       )
       const isDefault = origin === "defaults"
+      yield* Effect.forEach(members, ({ backend }) => lookedAt(backend, !isDefault), { discard: true })
       const proxyUrl = manager.proxyUrl ?? (yield* Proxy.configuredUrl)
       return yield* make(members, manager, {
         tokenizer,
@@ -183,13 +181,28 @@ const unlimited = (backend: Backend): Fleet.MemberSettings => ({
   numRequestsForEval: Infinity
 })
 
-const toBackend = (options: OpenAi.Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> =>
-  ({
-    openai: () => OpenAi.make(options),
-    vllm: () => Vllm.make(options),
-    sglang: () => Sglang.make(options),
-    trl: () => Effect.succeed(Trl.make(options, tokenizer))
-  })[options.settings.serverType]()
+/** Finds out at the start what a server is, so that whoever started the run is told then; asks again while it is not there. */
+const lookedAt = (backend: Backend, isConfigured: boolean): Effect.Effect<void, never, Scope.Scope> => {
+  let failures = 0
+  return (backend.identify ?? Effect.void).pipe(
+    Effect.tapError(({ message, reason }) =>
+      isConfigured && failures++ === 0
+        ? Effect.logWarning(reason === "rejected" ? "inference server refuses" : "inference server is not there yet", {
+            server: backend.server,
+            message
+          })
+        : Effect.void
+    ),
+    Effect.retry(
+      Schedule.exponential("500 millis").pipe(
+        Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, Duration.seconds(15))))
+      )
+    ),
+    Effect.ignore,
+    Effect.forkScoped,
+    Effect.asVoid
+  )
+}
 
 const make = Effect.fn("ServerManager.make")(function* (
   members: ReadonlyArray<Fleet.MemberSettings>,
@@ -205,9 +218,12 @@ const make = Effect.fn("ServerManager.make")(function* (
   const fleet = yield* Fleet.make(members, { serverWait: Duration.seconds(serverWait), advice })
   const everyone = Routing.backend(fleet, manager)
   const once = (ask: (session: TrackedSession) => Effect.Effect<unknown, InferenceError>) =>
-    Effect.suspend(() => {
+    Effect.gen(function* () {
+      // Whether tokens or text are asked for depends on what the servers are.
+      yield* everyone.identify
       const session = TrackedSequences.session({ backend: everyone, tokenizer })
-      return Effect.andThen(ask(session), session.trajectories)
+      yield* ask(session)
+      return yield* session.trajectories
     })
   return ServerManager.of({
     chat: Effect.fn("ServerManager.chat")((request) => once((session) => session.chat(request))),
@@ -221,7 +237,7 @@ const make = Effect.fn("ServerManager.make")(function* (
     tracked: ({ preserveThinkBlocks } = {}) =>
       proxy !== undefined
         ? proxy.tracked
-        : Effect.sync(() => {
+        : Effect.map(everyone.identify, () => {
             const prefer = fleet.roomiest(({ backend }) => backend.capabilities.tokens) ?? fleet.roomiest(() => true)
             return TrackedSequences.session({
               backend: Routing.backend(fleet, manager, prefer),

@@ -16,7 +16,12 @@ export const serverFields = {
   serverType: field(
     Schema.Literals(["openai", "vllm", "sglang", "trl"]),
     "openai",
-    "dialect of the server; vllm and sglang give exact tokens and logprobs"
+    "what the server is, where it does not say so itself: it is asked, and exact tokens and logprobs are had the best way it has"
+  ),
+  logprobsMode: field(
+    Schema.Literals(["auto", "raw", "tempered", "processed"]),
+    "auto",
+    "what the server's logprobs are of: the model's distribution, after temperature, or after top-p, top-k and min-p too; auto: measured with two tokens at the start"
   ),
   baseUrl: field(
     Schema.NullOr(Schema.String),

@@ -135,16 +135,23 @@ describe("ServerManager over HTTP", () => {
 
   it.live("goes back to a server that has come back, asking it for its models and never for a generation", () =>
     Effect.gen(function* () {
-      const back = yield* TestServer.make(({ path }, count) => {
-        if (path === "/models") return { json: { data: [] } }
-        return count === 1 ? "break" : TestServer.chatReply(["back"])
-      })
+      let isFirst = true
+      const back = yield* TestServer.make(
+        ({ path }) => {
+          if (path === "/models") return { json: { data: [] } }
+          if (path === "/openapi.json") return { status: 404, text: "" }
+          if (!isFirst) return TestServer.chatReply(["back"])
+          isFirst = false
+          return "break"
+        },
+        { isProbed: true }
+      )
       yield* managing([back.url], (manager) =>
         Effect.map(manager.answer(hello), (choices) => assert.deepStrictEqual(texts(choices), ["back"]))
       )
       assert.deepStrictEqual(
         back.asked.map(({ method, path }) => `${method} ${path}`),
-        ["POST /chat/completions", "GET /models", "POST /chat/completions"]
+        ["GET /models", "GET /openapi.json", "POST /chat/completions", "GET /models", "POST /chat/completions"]
       )
     })
   )
@@ -206,7 +213,7 @@ describe("ServerManager over HTTP", () => {
       const server = yield* TestServer.make(() => TestServer.chatReply(["hi"]))
       const error = yield* managing([server.url], (manager) => Effect.flip(manager.tokens({ inputIds: [1, 2] })))
       assert.strictEqual(error.reason, "unsupported")
-      assert.include(error.message, "server_type vllm")
+      assert.include(error.message, "vLLM and atropos policy give token-level completions")
       assert.strictEqual(server.asked.length, 0)
     })
   )

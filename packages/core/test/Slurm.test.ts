@@ -181,6 +181,7 @@ describe("ServerSettings.resolve", () => {
     assert.deepStrictEqual(ServerSettings.server.encode(ServerSettings.server.complete({})), {
       adapter_prefix: null,
       server_type: "openai",
+      logprobs_mode: "auto",
       base_url: "",
       api_key: "",
       model_name: "default",

@@ -58,11 +58,14 @@ describe("Teacher", () => {
 
   it.live("reads the prompt logprobs of a server, asks nothing of the policy's, and fails where they do not fit", () =>
     Effect.gen(function* () {
-      const server = yield* TestServer.make(({ body }) => {
-        const ids = (body["prompt"] as { readonly prompt_token_ids: ReadonlyArray<number> }).prompt_token_ids
-        const positions = ids.map((id, at) => (at === 0 ? null : { [id]: -0.25, 9: -1.5 }))
-        return { json: { prompt_logprobs: ids[0] === 6 ? positions.slice(1) : positions } }
-      })
+      const server = yield* TestServer.make(
+        ({ body }) => {
+          const ids = (body["prompt"] as { readonly prompt_token_ids: ReadonlyArray<number> }).prompt_token_ids
+          const positions = ids.map((id, at) => (at === 0 ? null : { [id]: -0.25, 9: -1.5 }))
+          return { json: { prompt_logprobs: ids[0] === 6 ? positions.slice(1) : positions } }
+        },
+        { owner: "atropos" }
+      )
       const layer = Teacher.layer([{ baseUrl: `${server.url}/v1`, tokenizerName: "bytes" }])
       const one = yield* attached({ trajectories: [trajectory(5)] }, 2).pipe(Effect.provide(layer))
       assert.deepStrictEqual(one.distillTokenIds![0]![2], Int32Array.of(2, 9))

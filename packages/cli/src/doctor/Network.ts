@@ -1,7 +1,10 @@
 /** Checks of what is reached over the network: the service's port, the database, the inference servers. */
 import * as net from "node:net"
-import { ServerSettings } from "@atropos/core"
-import { Config, Duration, Effect, Option, Redacted, Schema } from "effect"
+import { Reasoning, ServerSettings } from "@atropos/core"
+import * as Identity from "@atropos/core/inference/Identity"
+import * as Probed from "@atropos/core/inference/Probed"
+import * as Transport from "@atropos/core/inference/Transport"
+import { Config, Duration, Effect, Option, Redacted, Result } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { broken, type Finding, note, ok } from "./Finding.ts"
 import * as Machine from "./Machine.ts"
@@ -19,12 +22,9 @@ const listens = (host: string, port: number): Effect.Effect<boolean> =>
 
 /** Text of a GET, or why there is none. */
 const get = Effect.fnUntraced(
-  function* (url: string, key?: string) {
+  function* (url: string) {
     const client = yield* HttpClient.HttpClient
-    const request = HttpClientRequest.get(url).pipe(
-      key ? HttpClientRequest.bearerToken(Redacted.make(key)) : (unchanged) => unchanged
-    )
-    const response = yield* client.execute(request)
+    const response = yield* client.execute(HttpClientRequest.get(url))
     return { status: response.status, text: yield* response.text }
   },
   Effect.timeout(patience),
@@ -80,31 +80,41 @@ export const database = Effect.gen(function* () {
       )
 })
 
-const Models = Schema.fromJsonString(Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) }))
-const decodeModels = Schema.decodeUnknownOption(Models)
+/** Two tokens may have to be waited for: a server says what its logprobs are of by making them. */
+const tokenPatience = Duration.seconds(20)
 
 const inferenceServer = Effect.fnUntraced(function* (server: ServerSettings.Server, isConfigured: boolean) {
-  const { apiKey, baseUrl, modelName } = server
+  const { baseUrl, modelName } = server
   const check = "inference"
-  const answer = yield* get(`${baseUrl}/models`, apiKey ?? undefined)
-  if (Option.isNone(answer)) {
+  const found = yield* Transport.make.pipe(
+    Effect.flatMap((transport) => Probed.find({ settings: server, reasoning: Reasoning.off, transport }, undefined)),
+    Effect.scoped,
+    Effect.timeout(tokenPatience),
+    Effect.result
+  )
+  if (Result.isFailure(found)) {
+    const { failure } = found
+    if (failure._tag === "InferenceError" && failure.reason === "rejected") {
+      return [broken(check, failure.message, "give --openai.api_key or OPENAI_API_KEY")]
+    }
     return isConfigured
-      ? broken(check, `${baseUrl} does not answer`, "start the server, or mend --openai.base_url")
-      : note(check, `${baseUrl} does not answer`, "none is configured; give --openai.base_url, or start one there")
+      ? [broken(check, `${baseUrl} does not answer: ${failure.message}`, "start the server, or mend --openai.base_url")]
+      : [note(check, `${baseUrl} does not answer`, "none is configured; give --openai.base_url, or start one there")]
   }
-  const { status, text } = answer.value
-  if (status === 401 || status === 403) {
-    return broken(check, `${baseUrl} refuses the key (${status})`, "give --openai.api_key or OPENAI_API_KEY")
+  const { identity } = found.success
+  const models = identity.models.slice(0, 3).join(", ")
+  const says = `${baseUrl}: ${Identity.describe(identity)}${models === "" ? "" : `, models: ${models}`}`
+  if (modelName !== "default" && identity.models.length > 0 && !identity.models.includes(modelName)) {
+    const all = identity.models.slice(0, 5).join(", ")
+    return [
+      ok(check, says),
+      broken(check, `${baseUrl} has no model ${modelName}`, `it has ${all}: give --openai.model_name`)
+    ]
   }
-  if (status >= 400) return note(check, `${baseUrl} answers ${status} to /models`, "it may still serve completions")
-  const models = Option.match(decodeModels(text), {
-    onNone: (): ReadonlyArray<string> => [],
-    onSome: ({ data }) => data.map(({ id }) => id)
-  })
-  if (modelName !== "default" && models.length > 0 && !models.includes(modelName)) {
-    return broken(check, `${baseUrl} has no model ${modelName}`, `it has ${models.slice(0, 5).join(", ")}`)
-  }
-  return ok(check, `${baseUrl} serves ${models.slice(0, 3).join(", ") || "(it names no models)"}`)
+  return [
+    ok(check, says),
+    ...Probed.warnings(server, baseUrl ?? "", identity).map((warning) => note(check, warning, "see docs/training.md"))
+  ]
 })
 
 /** The configured inference servers, or the default ones. */
@@ -115,10 +125,10 @@ export const inference = Effect.fn("Network.inference")(function* (given: Partia
   }
   const { origin, servers } = resolved.success
   if (origin !== "defaults")
-    return yield* Effect.forEach(servers, (server) => inferenceServer(server, true), { concurrency: 8 })
-  const findings: ReadonlyArray<Finding> = yield* Effect.forEach(servers, (server) => inferenceServer(server, false), {
+    return (yield* Effect.forEach(servers, (server) => inferenceServer(server, true), { concurrency: 8 })).flat()
+  const findings: ReadonlyArray<Finding> = (yield* Effect.forEach(servers, (server) => inferenceServer(server, false), {
     concurrency: 4
-  })
+  })).flat()
   const answering = findings.filter(({ status }) => status === "ok")
   return answering.length > 0
     ? answering

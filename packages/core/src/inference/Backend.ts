@@ -19,6 +19,7 @@ import {
   type TokenChoice,
   type TokensRequest
 } from "../Inference.ts"
+import type { Identity } from "./Identity.ts"
 
 /** What a back end can do beside chat and text completions. */
 export interface Capabilities {
@@ -52,13 +53,23 @@ export interface IdsRequest extends TokensRequest {
   readonly origin?: ChatRequest | TextRequest
 }
 
+/** Whether the exact tokens of an answer are wanted beside its text. */
+export interface Exact {
+  readonly exact?: boolean
+}
+
 export interface Backend {
   /** Base URL, or a name for what has none; what `InferenceError.server` says. */
   readonly server: string
   readonly modelName: string
+  /** Of a server that is still to be asked what it is: none, until `identify` has succeeded. */
   readonly capabilities: Capabilities
-  readonly chat: (request: ChatRequest) => Effect.Effect<Answer, InferenceError>
-  readonly complete: (request: TextRequest) => Effect.Effect<Answer, InferenceError>
+  /** Finds out what the server is, once; absent where that is known. Every request does it by itself. */
+  readonly identify?: Effect.Effect<unknown, InferenceError>
+  /** What the server is, once that was found out. */
+  readonly identity?: Identity | undefined
+  readonly chat: (request: ChatRequest & Exact) => Effect.Effect<Answer, InferenceError>
+  readonly complete: (request: TextRequest & Exact) => Effect.Effect<Answer, InferenceError>
   /** n completions of token ids. Fails with `unsupported` where `capabilities.tokens` is false. */
   readonly tokens: (request: IdsRequest) => Effect.Effect<ReadonlyArray<TokenChoice>, InferenceError>
   /** Fails with `unsupported` where `capabilities.promptLogprobs` is false. */

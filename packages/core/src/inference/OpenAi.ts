@@ -1,24 +1,27 @@
 /**
  * An OpenAI-compatible server: chat and text completions through the `openai` package.
  *
- * The package's own retries and time limit are off; `ServerManager` owns both. There is no token-level endpoint, but ids and
- * logprobs that the server adds to its answers are kept (see `Reply`). Health is a list of models, never a generation (Q-52); a 500
+ * The package's own retries and time limit are off; `ServerManager` owns both. There is no token-level endpoint, but where a server can
+ * add ids and logprobs to its answers (`Identity.idsBy`) it is asked to for those that are trained on, and what comes is kept (see `Reply`). Health is a list of models, never a generation (Q-52); a 500
  * there is that list's own trouble (`transformers serve` needs the network for it), so only a gateway's answer says that nobody is there.
  */
 import { Clock, Effect } from "effect"
-import { type ChatRequest, InferenceError, type SamplingOptions, type TextRequest } from "../Inference.ts"
+import { type ChatRequest, InferenceError, type TextRequest } from "../Inference.ts"
 import * as Reasoning from "../Reasoning.ts"
-import * as Sampling from "../Sampling.ts"
 import type { Server } from "../ServerSettings.ts"
 import * as Adapters from "./Adapters.ts"
-import { type Answer, type Backend, unsupported } from "./Backend.ts"
+import { type Answer, type Backend, type Exact, unsupported } from "./Backend.ts"
+import type { Identity } from "./Identity.ts"
 import * as Reply from "./Reply.ts"
+import * as SamplingBody from "./SamplingBody.ts"
 import { type JsonReply, malformed, rootMessage, statusError, type Transport } from "./Transport.ts"
 
 export interface Options {
   readonly settings: Server
   readonly reasoning: Reasoning.Reasoning
   readonly transport: Transport
+  /** What the server is. */
+  readonly identity: Identity
   /** Default: none, the model itself is asked. */
   readonly adapters?: Adapters.Adapters
 }
@@ -33,11 +36,12 @@ export const asModel: Naming = ({ name }) => ({ model: name })
 const noLimit = 2 ** 31 - 1
 
 export const make = Effect.fn("OpenAi.make")(function* (
-  { adapters = Adapters.none, reasoning, settings, transport }: Options,
+  { adapters = Adapters.none, identity, reasoning, settings, transport }: Options,
   naming: Naming = asModel
 ) {
   const { default: OpenAI } = yield* Effect.promise(() => import("openai"))
-  const { apiKey, modelName } = settings
+  const { apiKey } = settings
+  const { modelName } = identity
   const server = settings.baseUrl ?? ""
   const client = new OpenAI({
     // An empty key would make the package look for one of its own in the environment.
@@ -90,56 +94,54 @@ export const make = Effect.fn("OpenAi.make")(function* (
         Effect.flatMap((reply) =>
           Effect.map(
             read(reply),
-            // Servers report raw logprobs unless they were told, or say, otherwise.
-            Reply.withSampling(Sampling.ofRequest(request, Reply.logprobsMode(reply) ?? "raw"))
+            Reply.withSampling(SamplingBody.recorded(request, Reply.logprobsMode(reply), identity))
           )
         ),
         Effect.map(Reply.withVersion(adapter?.policyVersion))
       )
     )
 
-  const chat = Effect.fn("OpenAi.chat")(function* (request: ChatRequest) {
+  const named = modelName === undefined ? {} : { model: modelName }
+  /** Ids and logprobs beside the text, for answers that are trained on. */
+  const exactly = ({ exact }: Exact, logprobs: unknown) =>
+    exact && identity.idsBy !== undefined ? { logprobs, [identity.idsBy]: true } : {}
+
+  const chat = Effect.fn("OpenAi.chat")(function* (request: ChatRequest & Exact) {
+    if (identity.kind === "transformers" && request.toolChoice !== undefined && request.toolChoice !== "auto") {
+      return yield* SamplingBody.refuse(server, identity, "tool_choice")
+    }
     const body = {
-      model: modelName,
+      ...named,
       messages: request.messages,
       ...(request.tools === undefined ? {} : { tools: request.tools }),
-      ...(request.toolChoice === undefined ? {} : { tool_choice: request.toolChoice }),
-      ...samplingBody(request)
+      ...(request.toolChoice === undefined || identity.kind === "transformers"
+        ? {}
+        : { tool_choice: request.toolChoice }),
+      ...exactly(request, true),
+      ...(yield* SamplingBody.text(server, identity, request))
     }
     const asked = request.skipReasoning ? body : Reasoning.inject(body, reasoning, server)
     return yield* answer("/chat/completions", request, asked, (reply) => Reply.chat(server, request.n ?? 1, reply))
   })
 
-  const complete = Effect.fn("OpenAi.complete")(function* (request: TextRequest) {
-    const body = { model: modelName, prompt: request.prompt, ...samplingBody(request) }
+  const complete = Effect.fn("OpenAi.complete")(function* (request: TextRequest & Exact) {
+    const sampling = yield* SamplingBody.text(server, identity, request)
+    const body = { ...named, prompt: request.prompt, ...exactly(request, 0), ...sampling }
     return yield* answer("/completions", request, body, (reply) => Reply.complete(server, request.n ?? 1, reply))
   })
 
-  const instead = "use server_type vllm or sglang where the server has a /generate endpoint"
+  const instead = "ask vLLM, SGLang or atropos policy (docs/training.md has a line to start each)"
   return {
     server,
-    modelName,
+    modelName: settings.modelName,
     capabilities: { tokens: false, promptLogprobs: false },
     chat,
     complete,
     tokens: () => unsupported(server, "token-level completions", instead),
-    promptLogprobs: () => unsupported(server, "prompt logprobs", "use server_type vllm"),
+    promptLogprobs: () => unsupported(server, "prompt logprobs", "ask vLLM's own server or atropos policy"),
     health: transport.isThere({ server, url: `${server}/models`, apiKey: apiKey ?? "" }, isFromGateway)
   } satisfies Backend
 })
 
 /** 502, 503, 504: somebody in front of the server, or the server itself, says that it is not there. */
 const isFromGateway = (status: number): boolean => status >= 502 && status <= 504
-
-/** Sampling options as OpenAI-shaped body keys; what is not given is left to the server. `n` is left out where it is 1. */
-export const samplingBody = (options: SamplingOptions): { readonly [key: string]: unknown } => ({
-  ...((options.n ?? 1) === 1 ? {} : { n: options.n }),
-  ...(options.maxTokens === undefined ? {} : { max_tokens: options.maxTokens }),
-  ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
-  ...(options.topP === undefined ? {} : { top_p: options.topP }),
-  ...(options.topK === undefined ? {} : { top_k: options.topK || -1 }),
-  ...(options.minP === undefined ? {} : { min_p: options.minP }),
-  ...(options.stop === undefined || options.stop.length === 0 ? {} : { stop: options.stop }),
-  ...(options.seed === undefined ? {} : { seed: options.seed }),
-  ...options.extra
-})

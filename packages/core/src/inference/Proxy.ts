@@ -11,8 +11,8 @@ import type { Message } from "../Message.ts"
 import * as Sampling from "../Sampling.ts"
 import type { Trajectory } from "../Trajectory.ts"
 import { unsupported } from "./Backend.ts"
-import { samplingBody } from "./OpenAi.ts"
 import * as Reply from "./Reply.ts"
+import * as SamplingBody from "./SamplingBody.ts"
 import type { Transport } from "./Transport.ts"
 
 export interface Proxy {
@@ -89,7 +89,7 @@ export const make = (options: {
             messages: request.messages,
             ...(request.tools === undefined ? {} : { tools: request.tools }),
             ...(request.toolChoice === undefined ? {} : { tool_choice: request.toolChoice }),
-            ...samplingBody(request)
+            ...SamplingBody.given(request)
           })
           // Behind the proxy are vLLM or SGLang with their usual logprobs.
           const sampling = Sampling.ofRequest(request, "raw")

@@ -13,6 +13,7 @@ import * as Message from "../Message.ts"
 import * as Reasoning from "../Reasoning.ts"
 import * as Sampling from "../Sampling.ts"
 import type { Answer, AnswerChoice } from "./Backend.ts"
+import * as Positions from "./Positions.ts"
 import { type JsonReply, malformed, shortened } from "./Transport.ts"
 
 /** A key that may be absent or null. */
@@ -235,5 +236,5 @@ const sampledOf = Effect.fnUntraced(function* (
   if (finite.length !== tokens.length) {
     return yield* malformed(server, `answer of ${server}: ${tokens.length} token ids but ${finite.length} logprobs`)
   }
-  return { tokens, logprobs: finite }
+  return yield* Positions.complete(server, { tokens, logprobs: finite })
 })

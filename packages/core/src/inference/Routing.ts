@@ -48,8 +48,14 @@ const anyone = (): boolean => true
 const givesTokens = ({ backend }: Member): boolean => backend.capabilities.tokens
 const givesPromptLogprobs = ({ backend }: Member): boolean => backend.capabilities.promptLogprobs
 
+const isKnown = ({ backend }: Member): boolean => backend.identify === undefined || backend.identity !== undefined
+
 /** The fleet as one back end; `prefer` is the server to stay with while it is healthy. */
-export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backend => {
+export const backend = (
+  fleet: Fleet,
+  options: Options,
+  prefer?: Member
+): Backend & { readonly identify: Effect.Effect<unknown, InferenceError> } => {
   const named = prefer === undefined ? fleet.members : [prefer]
 
   const attempt = <A>(question: Question<A>, want: Want, state: Attempts): Effect.Effect<A, InferenceError> =>
@@ -104,6 +110,20 @@ export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backen
       )
     })
 
+  /** What any server can do is known once the first of them was asked. */
+  const identified = (split: Split) =>
+    Effect.suspend(() =>
+      fleet.members.some(isKnown)
+        ? Effect.void
+        : answerTo<unknown>({
+            split,
+            isEligible: anyone,
+            what: "anything",
+            ask: ({ backend }) => backend.identify ?? Effect.void,
+            tokens: () => 0
+          })
+    )
+
   /** n choices in requests of at most `maxNCompletions` side by side, in their order; one by one of servers that ignore `n`. */
   const spread = <R extends SamplingOptions, A>(
     request: R,
@@ -151,7 +171,10 @@ export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backen
   return {
     server: named.map(({ backend }) => backend.server).join(", "),
     modelName: named[0]?.backend.modelName ?? "default",
-    capabilities: { tokens: named.some(givesTokens), promptLogprobs: named.some(givesPromptLogprobs) },
+    get capabilities() {
+      return { tokens: named.some(givesTokens), promptLogprobs: named.some(givesPromptLogprobs) }
+    },
+    identify: identified("train"),
     chat: (request) => text(request, (member, asked) => member.backend.chat(asked)),
     complete: (request) => text(request, (member, asked) => member.backend.complete(asked)),
     tokens: (request) =>
@@ -168,7 +191,7 @@ export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backen
           ({ length }) => length
         ),
         (answers) => answers.flat()
-      ),
+      ).pipe((asking) => Effect.andThen(identified(request.split ?? "train"), asking)),
     promptLogprobs: (request) =>
       answerTo({
         split: request.split ?? "train",
@@ -176,7 +199,7 @@ export const backend = (fleet: Fleet, options: Options, prefer?: Member): Backen
         what: "prompt logprobs",
         ask: (member) => member.backend.promptLogprobs(request),
         tokens: () => 0
-      }),
+      }).pipe((asking) => Effect.andThen(identified(request.split ?? "train"), asking)),
     health: Effect.suspend(() => {
       const sick = named.find(({ isUp }) => !isUp)
       return sick === undefined || named.some(({ isUp }) => isUp)
@@ -246,6 +269,8 @@ const noticeIgnoredN = <A>(
     : Effect.tap(asking, (answer) => {
         if (count(answer) === n || member.ignoresN) return Effect.void
         member.ignoresN = true
+        // Of some kinds that is known.
+        if (member.backend.identity?.takesN === false) return Effect.void
         return Effect.logWarning("the server ignores n: completions are asked for one by one from now on", {
           server: member.backend.server
         })
@@ -283,5 +308,5 @@ const cannot = (fleet: Fleet, what: string): Effect.Effect<never, InferenceError
   unsupported(
     fleet.members.map(({ backend }) => backend.server).join(", "),
     what,
-    "server_type vllm gives token-level completions and prompt logprobs, sglang token-level completions"
+    "vLLM and atropos policy give token-level completions and prompt logprobs, SGLang token-level completions"
   )

@@ -1,17 +1,18 @@
 /**
- * An SGLang server: OpenAI's routes for text, its native `POST /generate` for exact tokens and logprobs, `GET /health`.
+ * An SGLang server: OpenAI's routes for text, its native `POST /generate` for exact tokens and logprobs, `GET /health`. Its logprobs are
+ * taken after temperature and before top-p and top-k, unless it was started with SGLANG_RETURN_ORIGINAL_LOGPROB.
  *
  * The native answer is one object, or a list of them for n > 1, each with `meta_info.output_token_logprobs = [[logprob, id, text], …]` and
  * `meta_info.finish_reason = { type, … }`. Prompt logprobs are not asked of it.
  */
 import { Effect, Schema } from "effect"
 import type { TokenChoice } from "../Inference.ts"
-import * as Sampling from "../Sampling.ts"
 import * as Adapters from "./Adapters.ts"
 import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
+import { isAtLeast, rootOf } from "./Identify.ts"
 import * as OpenAi from "./OpenAi.ts"
 import { checkCount, decode, headerPolicyVersion } from "./Reply.ts"
-import { rootOf } from "./Vllm.ts"
+import * as SamplingBody from "./SamplingBody.ts"
 
 const Generated = Schema.Struct({
   meta_info: Schema.Struct({
@@ -19,7 +20,9 @@ const Generated = Schema.Struct({
       Schema.TupleWithRest(Schema.Tuple([Schema.Finite, Schema.Natural]), [Schema.Unknown])
     ),
     finish_reason: Schema.NullOr(Schema.Union([Schema.String, Schema.Struct({ type: Schema.String })])),
-    policy_version: Schema.optionalKey(Schema.NullOr(Schema.Finite))
+    policy_version: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
+    /** A label, `default` at first, that whoever updates the weights may set. */
+    weight_version: Schema.optionalKey(Schema.NullOr(Schema.String))
   })
 })
 const decodeGenerated = decode(Schema.Union([Schema.Array(Generated), Generated]))
@@ -28,7 +31,7 @@ const decodeGenerated = decode(Schema.Union([Schema.Array(Generated), Generated]
 const asPath: OpenAi.Naming = ({ name }) => ({ lora_path: name })
 
 export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options) {
-  const { settings, transport } = options
+  const { identity, settings, transport } = options
   const openAi = yield* OpenAi.make(options, asPath)
   const adapters = options.adapters ?? Adapters.none
   const { server } = openAi
@@ -36,7 +39,10 @@ export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options)
   const apiKey = settings.apiKey ?? ""
 
   const tokens = Effect.fn("Sglang.tokens")(function* (request: IdsRequest) {
-    const { max_tokens: limit, seed, ...sampling } = OpenAi.samplingBody(request)
+    // Older versions know of no seeds, and fail at the unknown word.
+    if (request.seed !== undefined && !isAtLeast(identity.version, [0, 5, 3])) {
+      return yield* SamplingBody.refuse(server, identity, "seed")
+    }
     const ask = (adapter: Adapters.Adapter | undefined) =>
       transport
         .json({
@@ -47,11 +53,7 @@ export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options)
           body: {
             input_ids: request.inputIds,
             ...(adapter !== undefined && asPath(adapter)),
-            sampling_params: {
-              ...sampling,
-              ...(limit === undefined ? {} : { max_new_tokens: limit }),
-              ...(seed === undefined ? {} : { sampling_seed: seed })
-            },
+            sampling_params: SamplingBody.sglang(request),
             return_logprob: true,
             return_text_in_logprobs: false
           }
@@ -62,7 +64,8 @@ export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options)
     const sequences: ReadonlyArray<typeof Generated.Type> = Array.isArray(body) ? body : [body]
     yield* checkCount(server, request.n ?? 1, sequences.length)
     return sequences.map(({ meta_info: info }): TokenChoice => {
-      const policyVersion = info.policy_version ?? headerPolicyVersion(reply) ?? reply.adapterVersion
+      const policyVersion =
+        info.policy_version ?? headerPolicyVersion(reply) ?? reply.adapterVersion ?? numberIn(info.weight_version)
       return {
         tokens: info.output_token_logprobs.map(([, id]) => id),
         logprobs: info.output_token_logprobs.map(([logprob]) => logprob),
@@ -72,7 +75,7 @@ export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options)
             : typeof info.finish_reason === "string"
               ? info.finish_reason
               : info.finish_reason.type,
-        sampling: Sampling.ofRequest(request, "tempered"),
+        sampling: SamplingBody.recorded(request, undefined, identity),
         ...(policyVersion === undefined ? {} : { policyVersion })
       }
     })
@@ -82,7 +85,13 @@ export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options)
     ...openAi,
     capabilities: { tokens: true, promptLogprobs: false },
     tokens,
-    promptLogprobs: () => unsupported(server, "prompt logprobs", "use server_type vllm"),
+    promptLogprobs: () => unsupported(server, "prompt logprobs", "use vLLM's own server or atropos policy"),
     health: transport.isThere({ server, url: `${root}/health`, apiKey })
   } satisfies Backend
 })
+
+/** The number at the end of a label. */
+const numberIn = (label: string | null | undefined): number | undefined => {
+  const [digits] = /\d{1,15}$/.exec(label ?? "") ?? []
+  return digits === undefined ? undefined : Number(digits)
+}

@@ -73,7 +73,8 @@ export const make = ({
 
   const chat = Effect.fn("TextSequences.chat")(function* (request: ChatRequest) {
     const base = continuedBy(request.messages)
-    const { choices, promptTokens } = yield* backend.chat(yield* within(request, lengthOfChat(request)))
+    const asked = yield* within(request, lengthOfChat(request))
+    const { choices, promptTokens } = yield* backend.chat({ ...asked, exact: true })
     return choices.map((choice, index): Choice => {
       const messages = [...request.messages, choice.message]
       const sampled = new Set([...(base?.sampled ?? []), request.messages.length])
@@ -97,9 +98,8 @@ export const make = ({
   })
 
   const complete = Effect.fn("TextSequences.complete")(function* (request: TextRequest) {
-    const { choices, promptTokens } = yield* backend.complete(
-      yield* within(request, tokenizer?.encode(request.prompt).length)
-    )
+    const asked = yield* within(request, tokenizer?.encode(request.prompt).length)
+    const { choices, promptTokens } = yield* backend.complete({ ...asked, exact: true })
     return choices.map((choice): Choice => {
       const trajectory = () => Result.succeed(ChatMask.textTrajectory(tokenizer, request.prompt, choice, promptTokens))
       return {

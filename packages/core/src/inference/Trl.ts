@@ -1,73 +1,103 @@
 /**
- * The server of TRL's `trl vllm-serve`: prompts as text to `POST /generate/`, completions back as token ids.
+ * The server of `trl vllm-serve` up to TRL 1.12: prompts to `POST /generate/`, completions back as token ids. From 1.13 on that command starts
+ * vLLM's own server, which `Identify` tells from this one.
  *
- * Chats are put through the tokenizer's template here and the ids are turned into text here, so a `Tokenizer` is needed. Special
- * tokens stay in the text (tool tags may be some), the end-of-sequence token at its end does not. Newer versions add prompt ids
- * and logprobs, which are kept; a token-level endpoint there is not.
+ * Its fields grew: prompt ids and logprobs in answers, `generation_kwargs` (for stop strings and seeds), prompts as ids. What a version has
+ * is in its `/openapi.json`. Where prompts go as text, chats are put through the tokenizer's template here and ids are turned into text here, so a
+ * `Tokenizer` is needed. Special tokens stay in the text (tool tags may be some), the end-of-sequence token at its end does not.
  */
 import { Effect, Schema } from "effect"
-import { type ChatRequest, InferenceError, type SamplingOptions, type TextRequest } from "../Inference.ts"
+import {
+  type ChatRequest,
+  InferenceError,
+  type SamplingOptions,
+  type TextRequest,
+  type TokenChoice
+} from "../Inference.ts"
 import * as Message from "../Message.ts"
-import * as Sampling from "../Sampling.ts"
 import type { TokenizerShape } from "../Tokenizer.ts"
-import { type Answer, type AnswerChoice, type Backend, unsupported } from "./Backend.ts"
+import { type Answer, type AnswerChoice, type Backend, type IdsRequest, unsupported } from "./Backend.ts"
+import { rootOf } from "./Identify.ts"
 import type { Options } from "./OpenAi.ts"
 import { checkCount, decode, headerPolicyVersion, nullable } from "./Reply.ts"
+import * as SamplingBody from "./SamplingBody.ts"
 import { malformed } from "./Transport.ts"
 
 const Ids = Schema.Array(Schema.Natural)
 const Generated = Schema.Struct({
   completion_ids: Schema.Array(Ids),
   prompt_ids: nullable(Schema.Array(Ids)),
-  logprobs: nullable(Schema.Array(Schema.Array(Schema.Finite)))
+  // Of the sampled token, or a list of one for each position (of several where more are asked for).
+  logprobs: nullable(
+    Schema.Array(Schema.Array(Schema.Union([Schema.Finite, Schema.NonEmptyArray(Schema.NullOr(Schema.Finite))])))
+  )
 })
 const decodeGenerated = decode(Generated)
 
-export const make = ({ settings, transport }: Options, tokenizer: TokenizerShape | undefined): Backend => {
+export const make = ({ identity, settings, transport }: Options, tokenizer: TokenizerShape | undefined): Backend => {
   const server = settings.baseUrl ?? ""
+  const root = rootOf(server)
   const apiKey = settings.apiKey ?? ""
 
+  const bodyOf = (prompt: string | ReadonlyArray<number>, options: SamplingOptions) => {
+    const { max_tokens: limit, n, seed, stop, ...rest } = SamplingBody.vllm({ ...options, extra: {} })
+    const { frequency_penalty: _, presence_penalty: __, ...sampling } = rest
+    const more = { ...(stop === undefined ? {} : { stop }), ...(seed === undefined ? {} : { seed }) }
+    const [refused] = identity.fields.has("generation_kwargs") ? [] : Object.keys(more)
+    if (refused !== undefined) return SamplingBody.refuse(server, identity, refused)
+    return Effect.succeed({
+      prompts: [prompt],
+      n: n ?? 1,
+      ...sampling,
+      max_tokens: limit ?? 1024,
+      ...(Object.keys(more).length > 0 && { generation_kwargs: more }),
+      ...options.extra
+    })
+  }
+
   const generate = Effect.fn("Trl.generate")(function* (
-    tokenizer: TokenizerShape,
-    prompt: string,
+    prompt: string | ReadonlyArray<number>,
     options: SamplingOptions
   ) {
-    const reply = yield* transport.json({
-      method: "POST",
-      server,
-      url: `${server}/generate/`,
-      apiKey,
-      body: {
-        prompts: [prompt],
-        n: options.n ?? 1,
-        repetition_penalty: 1,
-        temperature: options.temperature ?? 1,
-        top_p: options.topP ?? 1,
-        top_k: options.topK || -1,
-        min_p: options.minP ?? 0,
-        max_tokens: options.maxTokens ?? 1024,
-        ...options.extra
-      }
-    })
-    const body = yield* decodeGenerated(server, reply.body)
-    yield* checkCount(server, options.n ?? 1, body.completion_ids.length)
+    const body = yield* bodyOf(prompt, options)
+    const reply = yield* transport.json({ method: "POST", server, url: `${root}/generate/`, apiKey, body })
+    const generated = yield* decodeGenerated(server, reply.body)
+    yield* checkCount(server, options.n ?? 1, generated.completion_ids.length)
     const policyVersion = headerPolicyVersion(reply)
-    const sampling = Sampling.ofRequest(options, "raw")
-    const choices = yield* Effect.forEach(body.completion_ids, (ids, index) => {
-      const logprobs = body.logprobs?.[index]
-      return logprobs !== undefined && logprobs.length !== ids.length
-        ? Effect.fail(malformed(server, `answer of ${server}: ${ids.length} token ids but ${logprobs.length} logprobs`))
-        : Effect.succeed(toChoice(tokenizer, ids, logprobs, policyVersion, sampling))
-    })
-    const promptTokens = body.prompt_ids?.[0]
+    const finish = {
+      sampling: SamplingBody.recorded(options, undefined, identity),
+      ...(policyVersion === undefined ? {} : { policyVersion })
+    }
+    const choices = yield* Effect.forEach(generated.completion_ids, (tokens, index) =>
+      Effect.map(logprobsOf(server, tokens, generated.logprobs?.[index]), (logprobs) => ({
+        tokens,
+        logprobs,
+        finishReason: tokenizer?.eosTokenId !== undefined && tokens.includes(tokenizer.eosTokenId) ? "stop" : "length",
+        ...finish
+      }))
+    )
+    return { choices, promptTokens: generated.prompt_ids?.[0] }
+  })
+
+  const answer = Effect.fnUntraced(function* (tokenizer: TokenizerShape, prompt: string, options: SamplingOptions) {
+    const { choices, promptTokens } = yield* generate(prompt, options)
     return {
-      choices,
+      choices: choices.map((choice) => toChoice(tokenizer, choice)),
       ...(promptTokens === undefined ? {} : { promptTokens }),
       usage: {
         promptTokens: promptTokens?.length ?? 0,
-        completionTokens: body.completion_ids.reduce((sum, ids) => sum + ids.length, 0)
+        completionTokens: choices.reduce((sum, { tokens }) => sum + tokens.length, 0)
       }
     } satisfies Answer
+  })
+
+  const tokens = Effect.fn("Trl.tokens")(function* (request: IdsRequest) {
+    const { choices } = yield* generate(request.inputIds, request)
+    return yield* Effect.forEach(choices, ({ logprobs, ...choice }) =>
+      logprobs === undefined
+        ? Effect.fail(malformed(server, `answer of ${server}: no logprobs`))
+        : Effect.succeed<TokenChoice>({ ...choice, logprobs })
+    )
   })
 
   const withTokenizer = <A>(use: (tokenizer: TokenizerShape) => Effect.Effect<A, InferenceError>) =>
@@ -79,15 +109,16 @@ export const make = ({ settings, transport }: Options, tokenizer: TokenizerShape
         )
       : use(tokenizer)
 
-  const instead = "use server_type vllm or sglang"
+  const instead = "start a newer trl vllm-serve, vLLM or SGLang"
+  const hasTokens = identity.tokens !== undefined && identity.logprobs !== undefined
   return {
     server,
     modelName: settings.modelName,
-    capabilities: { tokens: false, promptLogprobs: false },
+    capabilities: { tokens: hasTokens, promptLogprobs: false },
     chat: (request: ChatRequest) =>
       withTokenizer((tokenizer) =>
         Effect.suspend(() =>
-          generate(
+          answer(
             tokenizer,
             tokenizer.applyChatTemplate(request.messages, {
               addGenerationPrompt: true,
@@ -97,28 +128,33 @@ export const make = ({ settings, transport }: Options, tokenizer: TokenizerShape
           )
         )
       ),
-    complete: (request: TextRequest) => withTokenizer((tokenizer) => generate(tokenizer, request.prompt, request)),
-    tokens: () => unsupported(server, "token-level completions", instead),
+    complete: (request: TextRequest) => withTokenizer((tokenizer) => answer(tokenizer, request.prompt, request)),
+    tokens: (request) => (hasTokens ? tokens(request) : unsupported(server, "token-level completions", instead)),
     promptLogprobs: () => unsupported(server, "prompt logprobs", instead),
-    health: transport.isThere({ server, url: `${server}/health/`, apiKey })
+    health: transport.isThere({ server, url: `${root}/health/`, apiKey })
   }
 }
 
-const toChoice = (
-  tokenizer: TokenizerShape,
+type Sampled = Omit<TokenChoice, "logprobs"> & { readonly logprobs: ReadonlyArray<number> | undefined }
+
+/** One logprob for each token; absent where there are none at all. */
+const logprobsOf = (
+  server: string,
   ids: ReadonlyArray<number>,
-  logprobs: ReadonlyArray<number> | undefined,
-  policyVersion: number | undefined,
-  sampling: Sampling.Sampling
-): AnswerChoice => {
-  const isEnded = tokenizer.eosTokenId !== undefined && ids.includes(tokenizer.eosTokenId)
-  const spoken = isEnded && ids.at(-1) === tokenizer.eosTokenId ? ids.slice(0, -1) : ids
-  const text = tokenizer.decode(spoken, { skipSpecialTokens: false })
-  const finish = {
-    finishReason: isEnded ? "stop" : "length",
-    sampling,
-    ...(policyVersion === undefined ? {} : { policyVersion })
-  }
+  given: ReadonlyArray<number | ReadonlyArray<number | null>> | undefined
+): Effect.Effect<ReadonlyArray<number> | undefined, InferenceError> => {
+  if (given === undefined) return Effect.undefined
+  const logprobs = given
+    .flatMap((one) => (typeof one === "number" ? [one] : one.slice(0, 1)))
+    .filter((one) => one !== null)
+  return logprobs.length === ids.length
+    ? Effect.succeed(logprobs)
+    : Effect.fail(malformed(server, `answer of ${server}: ${ids.length} token ids but ${logprobs.length} logprobs`))
+}
+
+const toChoice = (tokenizer: TokenizerShape, { logprobs, tokens: ids, ...finish }: Sampled): AnswerChoice => {
+  const isEnded = ids.length > 0 && ids.at(-1) === tokenizer.eosTokenId
+  const text = tokenizer.decode(isEnded ? ids.slice(0, -1) : ids, { skipSpecialTokens: false })
   return {
     message: Message.assistant(text),
     text,

@@ -1,169 +1,141 @@
 /**
- * A vLLM server: OpenAI's routes for text, `POST /generate` for exact tokens and logprobs, `GET /health`.
+ * Token-level requests to stock vLLM, by the endpoint it has: `POST /inference/v1/generate` (0.12 on; `--enable-scale-out` from 0.30 on), else
+ * `POST /v1/completions` with the prompt as ids. There ids come back as `token_ids` (`return_token_ids`, 0.10.2 on) or as the names of
+ * tokens (`return_tokens_as_token_ids`, before).
  *
- * `/generate` is the endpoint of the original's bundled server (example_trainer/vllm_api_server.py); prompts go as ids and nothing is tokenised
- * again. The sampled token of a position is named by `token_ids` where the answer has them, else it is the first key of the position's map
- * (with `logprobs: 0` there is no other). The end-of-sequence token is part of the output.
+ * Where a logprob is missing vLLM writes -9999: such an answer is refused. The end-of-sequence token is part of the output.
  */
 import { Effect, Schema } from "effect"
-import type { InferenceError, PromptLogprobs, PromptRequest, TokenChoice } from "../Inference.ts"
-import * as Sampling from "../Sampling.ts"
+import { InferenceError, type PromptLogprobs, type PromptRequest, type TokenChoice } from "../Inference.ts"
 import * as Adapters from "./Adapters.ts"
-import type { Backend, IdsRequest } from "./Backend.ts"
+import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
+import { rootOf } from "./Identify.ts"
 import * as OpenAi from "./OpenAi.ts"
-import { checkCount, decode, headerPolicyVersion } from "./Reply.ts"
+import * as Positions from "./Positions.ts"
+import { checkCount, complete as readCompletion, decode, nullable, withVersion } from "./Reply.ts"
+import * as SamplingBody from "./SamplingBody.ts"
 import { malformed } from "./Transport.ts"
 
-// A position is `{ "<id>": logprob }` or, from newer servers, `{ "<id>": { logprob, rank, decoded_token } }`, alone or in a list.
-const Logprob = Schema.Union([Schema.Finite, Schema.Struct({ logprob: Schema.Finite })])
-const isTokenId = (key: string): boolean => /^\d+$/.test(key)
-const Entry = Schema.Record(Schema.String, Logprob).check(
-  Schema.makeFilter((entry) => Object.keys(entry).every(isTokenId) || "logprobs must be keyed by token id")
-)
-const Position = Schema.NullOr(Schema.Union([Entry, Schema.Array(Entry)]))
-type Position = typeof Position.Type
-
+const Content = Schema.Struct({ content: nullable(Schema.Array(Schema.Struct({ logprob: Schema.Finite }))) })
 const Generated = Schema.Struct({
-  logprobs: Schema.Array(Schema.Array(Position)),
-  finish_reasons: Schema.Array(Schema.NullOr(Schema.String)),
-  token_ids: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Array(Schema.Natural)))),
-  policy_version: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
-  /** What our own policy server says its logprobs are of. */
-  logprobs_mode: Schema.optionalKey(Schema.NullOr(Sampling.LogprobsMode))
+  choices: Schema.Array(
+    Schema.Struct({
+      index: Schema.Int,
+      finish_reason: nullable(Schema.String),
+      token_ids: nullable(Schema.Array(Schema.Natural)),
+      logprobs: nullable(Content)
+    })
+  )
 })
 const Prompted = Schema.Struct({
-  prompt_logprobs: Schema.Union([Schema.Array(Position), Schema.Array(Schema.Array(Position))])
+  choices: Schema.NonEmptyArray(Schema.Struct({ prompt_logprobs: Schema.Array(Positions.Position) }))
 })
 const decodeGenerated = decode(Generated)
 const decodePrompted = decode(Prompted)
 
+/** Only the whole choices: `output_kind` 2. Some versions answer with the last ones to finish otherwise. */
+const finalOnly = 2
+
 export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
-  const { settings, transport } = options
+  const { identity, settings, transport } = options
   const openAi = yield* OpenAi.make(options)
   const { server } = openAi
   const root = rootOf(server)
   const apiKey = settings.apiKey ?? ""
   const adapters = options.adapters ?? Adapters.none
-  const generate = (inputIds: ReadonlyArray<number>, body: { readonly [key: string]: unknown }) =>
+  const named = identity.modelName === undefined ? {} : { model: identity.modelName }
+  const post = (url: string, body: SamplingBody.Body) =>
     adapters.asking((adapter) =>
       transport
         .json({
           method: "POST",
           server,
-          url: `${root}/generate`,
+          url,
           apiKey,
-          body: {
-            prompt: { prompt_token_ids: inputIds },
-            ...(adapter !== undefined && OpenAi.asModel(adapter)),
-            ...body
-          }
+          body: { ...named, ...(adapter !== undefined && OpenAi.asModel(adapter)), ...body }
         })
-        .pipe(Effect.map((reply) => ({ ...reply, adapterVersion: adapter?.policyVersion })))
+        .pipe(Effect.map((reply) => ({ reply, version: adapter?.policyVersion })))
     )
 
-  const tokens = Effect.fn("Vllm.tokens")(function* (request: IdsRequest) {
-    const n = request.n ?? 1
-    const reply = yield* generate(request.inputIds, { logprobs: 0, ...OpenAi.samplingBody(request) })
-    const body = yield* decodeGenerated(server, reply.body)
-    yield* checkCount(server, n, body.logprobs.length)
-    if (body.finish_reasons.length !== body.logprobs.length) {
-      return yield* malformed(
-        server,
-        `answer of ${server}: ${body.logprobs.length} lists of logprobs but ${body.finish_reasons.length} finish reasons`
-      )
-    }
-    const policyVersion = body.policy_version ?? headerPolicyVersion(reply) ?? reply.adapterVersion
-    return yield* Effect.forEach(body.logprobs, (positions, index) =>
-      Effect.map(sampled(server, positions, body.token_ids?.[index]), (one): TokenChoice => ({
-        ...one,
-        finishReason: body.finish_reasons[index] ?? "unknown",
-        sampling: Sampling.ofRequest(request, body.logprobs_mode ?? "raw"),
-        ...(policyVersion === undefined ? {} : { policyVersion })
-      }))
+  /** Without a limit vLLM makes 16 tokens of a completion. */
+  const limited = (request: IdsRequest): IdsRequest =>
+    request.maxTokens !== undefined || identity.contextLength === undefined
+      ? request
+      : { ...request, maxTokens: Math.max(1, identity.contextLength - request.inputIds.length) }
+
+  const inference = Effect.fnUntraced(function* (request: IdsRequest) {
+    const { reply, version } = yield* post(`${root}/inference/v1/generate`, {
+      token_ids: request.inputIds,
+      sampling_params: { ...SamplingBody.vllm(limited(request)), logprobs: 0, output_kind: finalOnly }
+    })
+    const { choices } = yield* decodeGenerated(server, reply.body)
+    yield* checkCount(server, request.n ?? 1, choices.length)
+    return yield* Effect.forEach(
+      choices.toSorted((a, b) => a.index - b.index),
+      ({ finish_reason: finish, logprobs, token_ids: tokens }) => {
+        const values = logprobs?.content?.map(({ logprob }) => logprob)
+        return tokens && values && tokens.length === values.length
+          ? Positions.complete<TokenChoice>(server, {
+              tokens,
+              logprobs: values,
+              finishReason: finish ?? "unknown",
+              ...(version !== undefined && { policyVersion: version }),
+              sampling: SamplingBody.recorded(request, undefined, identity)
+            })
+          : Effect.fail(
+              malformed(
+                server,
+                `answer of ${server}: ${tokens?.length ?? "no"} token ids but ${values?.length ?? "no"} logprobs`
+              )
+            )
+      }
     )
   })
 
-  const promptLogprobs = Effect.fn("Vllm.promptLogprobs")(function* ({ inputIds, topK }: PromptRequest) {
-    const reply = yield* generate(inputIds, {
-      prompt_logprobs: Math.max(1, topK),
-      n: 1,
-      temperature: 0,
-      top_p: 1,
-      max_tokens: 1
+  const completions = Effect.fnUntraced(function* (request: IdsRequest) {
+    const { reply, version } = yield* post(`${server}/completions`, {
+      prompt: request.inputIds,
+      logprobs: 0,
+      ...(identity.idsBy !== undefined && { [identity.idsBy]: true }),
+      ...SamplingBody.vllm(limited(request))
     })
-    const { prompt_logprobs: given } = yield* decodePrompted(server, reply.body)
-    // `[position]`, or `[[position]]` with one list per sequence: only in the second is the first element a list of one per prompt token.
-    const positions = isNested(given, inputIds.length) ? given[0]! : given
-    if (positions.length !== inputIds.length) {
-      return yield* malformed(
-        server,
-        `answer of ${server}: ${inputIds.length} prompt tokens but ${positions.length} positions with logprobs`
-      )
-    }
-    const pairs = positions.map(pairsOf)
-    return {
-      promptTokens: inputIds,
-      topTokenIds: pairs.map((position) => position.map(([id]) => id)),
-      topLogprobs: pairs.map((position) => position.map(([, logprob]) => logprob))
-    } satisfies PromptLogprobs
+    const answer = withVersion(version)(yield* readCompletion(server, request.n ?? 1, reply))
+    return yield* Effect.forEach(answer.choices, ({ sampled }) =>
+      sampled === undefined
+        ? Effect.fail(noIds(server))
+        : Effect.succeed({ ...sampled, sampling: SamplingBody.recorded(request, undefined, identity) })
+    )
+  })
+
+  const tokens = Effect.fn("Vllm.tokens")((request: IdsRequest) =>
+    identity.tokens === "/inference/v1/generate" ? inference(request) : completions(request)
+  )
+
+  const promptLogprobs = Effect.fn("Vllm.promptLogprobs")(function* ({ inputIds, topK }: PromptRequest) {
+    const { reply } = yield* post(`${server}/completions`, {
+      prompt: inputIds,
+      prompt_logprobs: Math.max(1, topK),
+      ...SamplingBody.vllm({ temperature: 0, maxTokens: 1 })
+    })
+    const { choices } = yield* decodePrompted(server, reply.body)
+    return yield* Positions.ofPrompt(server, inputIds, choices[0].prompt_logprobs)
   })
 
   return {
     ...openAi,
-    capabilities: { tokens: true, promptLogprobs: true },
+    capabilities: { tokens: identity.tokens !== undefined, promptLogprobs: identity.promptLogprobs },
     tokens,
-    promptLogprobs,
+    promptLogprobs: (request): Effect.Effect<PromptLogprobs, InferenceError> =>
+      identity.promptLogprobs
+        ? promptLogprobs(request)
+        : unsupported(server, "prompt logprobs", "use vLLM's own server or atropos policy"),
     health: transport.isThere({ server, url: `${root}/health`, apiKey })
   } satisfies Backend
 })
 
-/** Where a server's own routes are: its OpenAI address without the version at the end (and only there: Q-61). */
-export const rootOf = (baseUrl: string): string => baseUrl.replace(/\/v1$/, "")
-
-const isNested = (
-  given: ReadonlyArray<Position> | ReadonlyArray<ReadonlyArray<Position>>,
-  length: number
-): given is ReadonlyArray<ReadonlyArray<Position>> =>
-  given.length === 1 && Array.isArray(given[0]) && (length !== 1 || Array.isArray(given[0][0]) || given[0][0] === null)
-
-const pairsOf = (position: Position): ReadonlyArray<readonly [id: number, logprob: number]> =>
-  entriesOf(position).flatMap((entry) =>
-    Object.entries(entry).map(
-      ([id, logprob]) => [Number(id), typeof logprob === "number" ? logprob : logprob.logprob] as const
-    )
-  )
-
-const entriesOf = (position: Position): ReadonlyArray<typeof Entry.Type> => {
-  if (position === null) return []
-  return isList(position) ? position : [position]
-}
-const isList = (position: NonNullable<Position>): position is ReadonlyArray<typeof Entry.Type> =>
-  Array.isArray(position)
-
-const sampled = Effect.fnUntraced(function* (
-  server: string,
-  positions: ReadonlyArray<Position>,
-  ids: ReadonlyArray<number> | undefined
-): Effect.fn.Return<Omit<TokenChoice, "finishReason">, InferenceError> {
-  if (ids !== undefined && ids.length !== positions.length) {
-    return yield* malformed(
-      server,
-      `answer of ${server}: ${ids.length} token ids but ${positions.length} positions with logprobs`
-    )
-  }
-  const tokens: Array<number> = []
-  const logprobs: Array<number> = []
-  for (const [index, position] of positions.entries()) {
-    const pairs = pairsOf(position)
-    const pair = ids === undefined ? pairs[0] : pairs.find(([id]) => id === ids[index])
-    if (pair === undefined) {
-      return yield* malformed(
-        server,
-        `answer of ${server}: no logprob of the sampled token at output position ${index}`
-      )
-    }
-    tokens.push(pair[0])
-    logprobs.push(pair[1])
-  }
-  return { tokens, logprobs }
-})
+const noIds = (server: string): InferenceError =>
+  new InferenceError({
+    reason: "unsupported",
+    server,
+    message: `${server} answered /v1/completions without token ids and logprobs, though it was asked for them`
+  })

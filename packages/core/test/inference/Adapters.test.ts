@@ -1,25 +1,29 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Sampling, ServerManager, type ServerSettings, Tokenizer } from "@atropos/core"
+import { Sampling, ServerManager, ServerSettings, Tokenizer } from "@atropos/core"
 import { Effect, Layer, References, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as Adapters from "../../src/inference/Adapters.ts"
+import * as Transport from "../../src/inference/Transport.ts"
 import * as TestServer from "./TestServer.ts"
 
 const hello: ServerManager.ChatRequest = { messages: [{ role: "user", content: "hello" }] }
 
 /** A server that lists and serves adapters as vLLM does, under whatever names are loaded; its answers say what was asked for. */
 const vllmWith = (loaded: Array<string>, list: () => TestServer.Reply = () => listOf(loaded)) =>
-  TestServer.make(({ body, method, path }) => {
-    if (method === "GET") return list()
-    const model = typeof body["model"] === "string" ? body["model"] : "base"
-    if (model !== "base" && !loaded.includes(model)) return missing(model)
-    return path.endsWith("/generate")
-      ? { json: { finish_reasons: ["stop"], logprobs: [[{ "7": -0.5 }]], token_ids: [[7]] } }
-      : TestServer.chatReply([model])
-  })
+  TestServer.make(
+    ({ body, method, path }) => {
+      if (method === "GET") return list()
+      const model = typeof body["model"] === "string" ? body["model"] : "base"
+      if (model !== "base" && !loaded.includes(model)) return missing(model)
+      return path.endsWith("/generate")
+        ? { json: { finish_reasons: ["stop"], logprobs: [[{ "7": -0.5 }]], token_ids: [[7]] } }
+        : TestServer.chatReply([model])
+    },
+    { isProbed: true }
+  )
 
-const listOf = (loaded: ReadonlyArray<string>): TestServer.Reply => ({
-  json: { object: "list", data: ["base", ...loaded].map((id) => ({ id, object: "model" })) }
+const listOf = (loaded: ReadonlyArray<string>, owner = "somebody"): TestServer.Reply => ({
+  json: { object: "list", data: ["base", ...loaded].map((id) => ({ id, object: "model", owned_by: owner })) }
 })
 
 const missing = (model: string): TestServer.Reply => ({
@@ -61,9 +65,11 @@ describe("adapter_prefix", () => {
         yield* managing(server.url, (manager) =>
           Effect.gen(function* () {
             assert.deepStrictEqual(yield* until(manager, "policy-run-v10"), ["policy-run-v10", 10])
+            const lists = () => server.asked.filter(({ method }) => method === "GET").length
+            const before = lists()
             loaded.push("policy-run-v11")
             assert.deepStrictEqual(yield* asked(manager), ["policy-run-v10", 10])
-            assert.strictEqual(server.asked.filter(({ method }) => method === "GET").length, 1)
+            assert.strictEqual(lists(), before)
             yield* TestClock.adjust("1 second")
             assert.deepStrictEqual(yield* until(manager, "policy-run-v11"), ["policy-run-v11", 11])
           })
@@ -74,11 +80,9 @@ describe("adapter_prefix", () => {
   it.effect("asks for the model while there is no adapter, and waits for no list", () =>
     Effect.gen(function* () {
       const server = yield* vllmWith([], () => "hang")
-      yield* managing(server.url, (manager) =>
-        Effect.gen(function* () {
-          assert.deepStrictEqual(yield* asked(manager), ["base", undefined])
-        })
-      )
+      const settings = ServerSettings.server.complete({ baseUrl: `${server.url}/v1`, adapterPrefix: "policy-" })
+      const adapters = yield* Effect.flatMap(Transport.make, (transport) => Adapters.make(settings, transport))
+      assert.strictEqual(yield* adapters.asking((adapter) => Effect.succeed(adapter?.name)), undefined)
       const elsewhere = yield* vllmWith(["policy-v1"], () => ({ status: 500, text: "no list today" }))
       yield* managing(elsewhere.url, (manager) =>
         Effect.gen(function* () {
@@ -113,10 +117,12 @@ describe("adapter_prefix", () => {
 
   it.effect("tries no other adapter when the request itself is refused", () =>
     Effect.gen(function* () {
-      const server = yield* TestServer.make(({ method }) =>
-        method === "GET"
-          ? listOf(["policy-v1"])
-          : { status: 400, json: { error: { message: "This model's maximum context length is 8 tokens." } } }
+      const server = yield* TestServer.make(
+        ({ method }) =>
+          method === "GET"
+            ? listOf(["policy-v1"])
+            : { status: 400, json: { error: { message: "This model's maximum context length is 8 tokens." } } },
+        { isProbed: true }
       )
       yield* managing(server.url, (manager) =>
         Effect.gen(function* () {
@@ -136,20 +142,24 @@ describe("adapter_prefix", () => {
 
   it.effect("names it to vLLM's token endpoint too, and to SGLang beside the model", () =>
     Effect.gen(function* () {
-      const server = yield* TestServer.make(({ body, method, path }) => {
-        if (method === "GET") return listOf(["policy-v4"])
-        if (!path.endsWith("/generate")) return TestServer.chatReply([String(body["lora_path"] ?? body["model"])])
-        return "input_ids" in body
-          ? { json: [{ meta_info: { output_token_logprobs: [[-0.5, 7]], finish_reason: { type: "stop" } } }] }
-          : { json: { finish_reasons: ["stop"], logprobs: [[{ "7": -0.5 }]], token_ids: [[7]] } }
-      })
       for (const serverType of ["vllm", "sglang"] as const) {
+        const logprobsMode = serverType === "vllm" ? "raw" : "tempered"
+        const server = yield* TestServer.make(
+          ({ body, method, path }) => {
+            if (method === "GET") return listOf(["policy-v4"], serverType === "vllm" ? "atropos" : "sglang")
+            if (!path.endsWith("/generate")) return TestServer.chatReply([String(body["lora_path"] ?? body["model"])])
+            return "input_ids" in body
+              ? { json: [{ meta_info: { output_token_logprobs: [[-0.5, 7]], finish_reason: { type: "stop" } } }] }
+              : { json: { finish_reasons: ["stop"], logprobs: [[{ "7": -0.5 }]], token_ids: [[7]] } }
+          },
+          { isProbed: true }
+        )
         yield* managing(
           server.url,
           (manager) =>
             Effect.gen(function* () {
               yield* until(manager, "policy-v4")
-              const sampling = Sampling.ofRequest({}, serverType === "vllm" ? "raw" : "tempered")
+              const sampling = Sampling.ofRequest({}, logprobsMode)
               assert.deepStrictEqual(yield* manager.tokens({ inputIds: [1] }), [
                 { tokens: [7], logprobs: [-0.5], finishReason: "stop", policyVersion: 4, sampling }
               ])
@@ -161,7 +171,7 @@ describe("adapter_prefix", () => {
               const [trajectory] = yield* manager.chat(hello)
               assert.strictEqual(trajectory!.policyVersion, 4)
             }),
-          { serverType }
+          { serverType, logprobsMode }
         )
       }
     })
@@ -169,8 +179,12 @@ describe("adapter_prefix", () => {
 
   it.effect("believes a server that says which version it sampled with", () =>
     Effect.gen(function* () {
-      const server = yield* TestServer.make(({ body, method }) =>
-        method === "GET" ? listOf(["policy-v4"]) : TestServer.chatReply([String(body["model"])], { policy_version: 6 })
+      const server = yield* TestServer.make(
+        ({ body, method }) =>
+          method === "GET"
+            ? listOf(["policy-v4"])
+            : TestServer.chatReply([String(body["model"])], { policy_version: 6 }),
+        { isProbed: true }
       )
       yield* managing(server.url, (manager) =>
         Effect.map(until(manager, "policy-v4"), ([, version]) => assert.strictEqual(version, 6))

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Sampling, ServerSettings } from "@atropos/core"
 import { Effect, Result } from "effect"
+import * as Identity from "../../src/inference/Identity.ts"
 import * as OpenAi from "../../src/inference/OpenAi.ts"
 import { retryAfterMillis } from "../../src/inference/Transport.ts"
 import * as Transport from "../../src/inference/Transport.ts"
@@ -9,7 +10,12 @@ import * as TestServer from "./TestServer.ts"
 
 const backendOf = (settings: Partial<ServerSettings.Server>, reasoning: Reasoning.Reasoning = Reasoning.off) =>
   Effect.flatMap(Transport.make, (transport) =>
-    OpenAi.make({ settings: ServerSettings.server.complete(settings), reasoning, transport })
+    OpenAi.make({
+      identity: Identity.base("openai", settings.modelName ?? "default"),
+      settings: ServerSettings.server.complete(settings),
+      reasoning,
+      transport
+    })
   )
 const hello = { messages: [{ role: "user", content: "hello", custom: 1 }] }
 
@@ -210,7 +216,9 @@ describe("OpenAI back end", () => {
     () =>
       Effect.gen(function* () {
         const statuses = [401, 404, 500, 501, 502, 503, 504]
-        const server = yield* TestServer.make((_, count) => ({ status: statuses[count - 1]!, text: "" }))
+        const server = yield* TestServer.make((_, count) => ({ status: statuses[count - 1]!, text: "" }), {
+          isProbed: true
+        })
         const backend = yield* backendOf({ baseUrl: server.url })
         for (const status of statuses) {
           const answer = yield* Effect.result(backend.health)

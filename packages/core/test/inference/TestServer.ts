@@ -29,8 +29,19 @@ export interface TestServer {
   readonly gaveUp: Promise<void>
 }
 
+/** What a server is asked to find out what it is; one that has no such paths answers 404. */
+const probes: ReadonlySet<string> = new Set(["/openapi.json", "/version", "/server_info", "/get_server_info"])
+
+export interface Options {
+  /** Questions for what it is go to `answer` too, and are remembered. */
+  readonly isProbed?: boolean
+  /** Who owns its model, which says what it is. By default it does not say. */
+  readonly owner?: string
+}
+
 export const make = (
-  answer: (asked: Asked, count: number) => Reply | Promise<Reply>
+  answer: (asked: Asked, count: number) => Reply | Promise<Reply>,
+  { isProbed = false, owner }: Options = {}
 ): Effect.Effect<TestServer, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<TestServer & { readonly close: Effect.Effect<void> }>((resume) => {
@@ -55,8 +66,20 @@ export const make = (
             headers: request.headers,
             body: text === "" ? {} : JSON.parse(text)
           }
+          const path = one.path.split("?")[0]!
+          if (!isProbed && one.method === "GET" && (probes.has(path) || /^(\/v1)?\/models$/.test(path))) {
+            const isModels = owner !== undefined && path.endsWith("/models")
+            send(
+              response,
+              isModels
+                ? { json: { data: [{ id: "default", owned_by: owner }] } }
+                : { status: 404, json: { detail: "Not Found" } }
+            )
+            return
+          }
           asked.push(one)
-          Promise.resolve(answer(one, asked.length)).then(
+          const replied = new Promise<Reply>((resolve) => resolve(answer(one, asked.length)))
+          replied.then(
             (reply) => send(response, reply),
             (error: unknown) => response.destroy(error as Error)
           )

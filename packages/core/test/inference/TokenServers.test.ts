@@ -2,16 +2,19 @@ import { assert, describe, it } from "@effect/vitest"
 import { Sampling, ServerSettings, Tokenizer } from "@atropos/core"
 import { Duration, Effect, Exit } from "effect"
 import type { Backend } from "../../src/inference/Backend.ts"
+import * as Identify from "../../src/inference/Identify.ts"
+import * as Identity from "../../src/inference/Identity.ts"
+import * as Patched from "../../src/inference/Patched.ts"
 import * as Proxy from "../../src/inference/Proxy.ts"
 import * as Sglang from "../../src/inference/Sglang.ts"
 import * as Transport from "../../src/inference/Transport.ts"
 import * as Trl from "../../src/inference/Trl.ts"
-import * as Vllm from "../../src/inference/Vllm.ts"
 import * as Reasoning from "../../src/Reasoning.ts"
 import * as TestServer from "./TestServer.ts"
 
-const optionsFor = (baseUrl: string, apiKey = "") =>
+const optionsFor = (baseUrl: string, apiKey = "", kind: Identity.Kind = "policy") =>
   Effect.map(Transport.make, (transport) => ({
+    identity: Identity.base(kind, "default"),
     settings: ServerSettings.server.complete({ baseUrl, apiKey }),
     reasoning: Reasoning.off,
     transport
@@ -19,7 +22,7 @@ const optionsFor = (baseUrl: string, apiKey = "") =>
 
 const plain = Sampling.ofRequest({}, "raw")
 
-describe("vLLM back end", () => {
+describe("back end of the original's vLLM server and of ours", () => {
   const generated = {
     text: ["ab", "c"],
     prompt: "p",
@@ -32,7 +35,7 @@ describe("vLLM back end", () => {
   it.live("asks /generate beside /v1 for ids, and reads ids and logprobs", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.make(() => ({ json: generated, headers: { "x-policy-version": "5" } }))
-      const backend = yield* Effect.flatMap(optionsFor(`${server.url}/v1`, "k"), Vllm.make)
+      const backend = yield* Effect.flatMap(optionsFor(`${server.url}/v1`, "k"), Patched.make)
       const choices = yield* backend.tokens({
         inputIds: [1, 2],
         n: 2,
@@ -54,6 +57,11 @@ describe("vLLM back end", () => {
         n: 2,
         max_tokens: 16,
         temperature: 1,
+        top_p: 1,
+        top_k: -1,
+        repetition_penalty: 1,
+        presence_penalty: 0,
+        frequency_penalty: 0,
         min_p: 0.1
       })
     })
@@ -73,7 +81,7 @@ describe("vLLM back end", () => {
               ? { finish_reasons: ["stop"], logprobs: [[rich]], token_ids: [[97]] }
               : { finish_reasons: ["stop"], logprobs: [[[{ "12": -0.7 }]]] }
         }))
-        const backend = yield* Effect.flatMap(optionsFor(server.url), Vllm.make)
+        const backend = yield* Effect.flatMap(optionsFor(server.url), Patched.make)
         assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1] }), [
           { tokens: [97], logprobs: [-0.1], finishReason: "stop", sampling: plain }
         ])
@@ -105,7 +113,7 @@ describe("vLLM back end", () => {
     it.live(`finds out a server that answers with ${what}`, () =>
       Effect.gen(function* () {
         const server = yield* TestServer.make(() => ({ json }))
-        const backend = yield* Effect.flatMap(optionsFor(server.url), Vllm.make)
+        const backend = yield* Effect.flatMap(optionsFor(server.url), Patched.make)
         const error = yield* Effect.flip(backend.tokens({ inputIds: [1], n: 2 }))
         assert.strictEqual(error.reason, "malformed")
         assert.include(error.message, complaint)
@@ -123,7 +131,7 @@ describe("vLLM back end", () => {
       ]
       const shapes = [flat, [flat], rich, [rich]]
       const server = yield* TestServer.make((_, count) => ({ json: { prompt_logprobs: shapes[count - 1] } }))
-      const backend = yield* Effect.flatMap(optionsFor(server.url), Vllm.make)
+      const backend = yield* Effect.flatMap(optionsFor(server.url), Patched.make)
       for (const _ of shapes) {
         assert.deepStrictEqual(yield* backend.promptLogprobs({ inputIds: [4, 5, 7], topK: 2 }), {
           promptTokens: [4, 5, 7],
@@ -137,6 +145,11 @@ describe("vLLM back end", () => {
         n: 1,
         temperature: 0,
         top_p: 1,
+        top_k: -1,
+        min_p: 0,
+        repetition_penalty: 1,
+        presence_penalty: 0,
+        frequency_penalty: 0,
         max_tokens: 1
       })
     })
@@ -146,7 +159,7 @@ describe("vLLM back end", () => {
     Effect.gen(function* () {
       const shapes = [[null], [[null]], [{ "5": -1 }], [[{ "5": -1 }]]]
       const server = yield* TestServer.make((_, count) => ({ json: { prompt_logprobs: shapes[count - 1] } }))
-      const backend = yield* Effect.flatMap(optionsFor(server.url), Vllm.make)
+      const backend = yield* Effect.flatMap(optionsFor(server.url), Patched.make)
       const read = Effect.map(backend.promptLogprobs({ inputIds: [4], topK: 1 }), ({ topTokenIds }) => topTokenIds)
       assert.deepStrictEqual(yield* read, [[]])
       assert.deepStrictEqual(yield* read, [[]])
@@ -158,7 +171,7 @@ describe("vLLM back end", () => {
   it.live("refuses prompt logprobs of another length than the prompt", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.make(() => ({ json: { prompt_logprobs: [null, { "5": -1 }] } }))
-      const backend = yield* Effect.flatMap(optionsFor(server.url), Vllm.make)
+      const backend = yield* Effect.flatMap(optionsFor(server.url), Patched.make)
       const error = yield* Effect.flip(backend.promptLogprobs({ inputIds: [4, 5, 6], topK: 1 }))
       assert.include(error.message, "3 prompt tokens but 2 positions")
     })
@@ -167,12 +180,12 @@ describe("vLLM back end", () => {
   it.live("asks /health for its health, and only the end of the address is a version", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.make((_, count) => ({ text: "", status: count === 1 ? 200 : 500 }))
-      const backend = yield* Effect.flatMap(optionsFor(`${server.url}/v1`), Vllm.make)
+      const backend = yield* Effect.flatMap(optionsFor(`${server.url}/v1`), Patched.make)
       yield* backend.health
       assert.strictEqual(server.asked[0]!.path, "/health")
       // Its engine is dead.
       assert.strictEqual((yield* Effect.flip(backend.health)).status, 500)
-      assert.strictEqual(Vllm.rootOf("http://host/v1beta/v1"), "http://host/v1beta")
+      assert.strictEqual(Identify.rootOf("http://host/v1beta/v1"), "http://host/v1beta")
     })
   )
 })
@@ -194,13 +207,24 @@ const sglangChoice = (id: number, topP = 1) => ({
   sampling: Sampling.ofRequest({ topP }, "tempered")
 })
 
+/** Every parameter of the distribution, off. */
+const neutral = {
+  temperature: 1,
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  repetition_penalty: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0
+}
+
 describe("SGLang back end", () => {
   it.live("asks /generate in its own dialect, and reads one answer or a list", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.make((_, count) => ({
         json: count === 1 ? sglangSequence(7) : [sglangSequence(7), sglangSequence(8)]
       }))
-      const backend: Backend = yield* Effect.flatMap(optionsFor(`${server.url}/v1`), Sglang.make)
+      const backend: Backend = yield* Effect.flatMap(optionsFor(`${server.url}/v1`, "", "sglang"), Sglang.make)
       assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1], maxTokens: 4 }), [sglangChoice(7)])
       assert.deepStrictEqual(yield* backend.tokens({ inputIds: [1], n: 2, topP: 0.9 }), [
         sglangChoice(7, 0.9),
@@ -208,11 +232,11 @@ describe("SGLang back end", () => {
       ])
       assert.deepStrictEqual(server.asked[0]!.body, {
         input_ids: [1],
-        sampling_params: { max_new_tokens: 4 },
+        sampling_params: { ...neutral, max_new_tokens: 4 },
         return_logprob: true,
         return_text_in_logprobs: false
       })
-      assert.deepStrictEqual(server.asked[1]!.body["sampling_params"], { n: 2, top_p: 0.9 })
+      assert.deepStrictEqual(server.asked[1]!.body["sampling_params"], { ...neutral, n: 2, top_p: 0.9 })
       assert.strictEqual((yield* Effect.flip(backend.promptLogprobs({ inputIds: [1], topK: 1 }))).reason, "unsupported")
     })
   )

@@ -8,7 +8,7 @@
  */
 import { InferenceError, type TokenChoice } from "@atropos/core/Inference"
 import type { Answer, Backend } from "@atropos/core/inference/Backend"
-import * as OpenAi from "@atropos/core/inference/OpenAi"
+import * as SamplingBody from "@atropos/core/inference/SamplingBody"
 import { Message, Sampling, ServerManager, type ServerSettings, type Tokenizer, ToolCalls } from "@atropos/core"
 import { Effect, Layer } from "effect"
 import type * as Completions from "./Completions.ts"
@@ -66,10 +66,10 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.O
 
   const sample = Effect.fnUntraced(function* (
     promptTokens: ReadonlyArray<number>,
-    request: Parameters<typeof OpenAi.samplingBody>[0]
+    request: Parameters<typeof SamplingBody.given>[0]
   ) {
     const asked = yield* Effect.mapError(
-      Effect.flatMap(Parameters.withoutNulls(OpenAi.samplingBody(request)), read),
+      Effect.flatMap(Parameters.withoutNulls(SamplingBody.given(request)), read),
       ({ message }) => new InferenceError({ reason: "rejected", server, message })
     )
     return yield* Effect.mapError(

@@ -1,5 +1,6 @@
 /** The policy server and the back end in process on the real engine, with a model of characters and random weights. */
 import { assert, layer } from "@effect/vitest"
+import * as Identify from "@atropos/core/inference/Identify"
 import { ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, Fiber, Layer } from "effect"
 import { HttpServer } from "effect/http"
@@ -91,6 +92,25 @@ layer(Layer.provideMerge(server, base), { excludeTestServices: true, timeout: "6
       assert.strictEqual(new Set(overHttp.map(({ tokens }) => tokens.join())).size > 1, true)
       assert.isTrue(overHttp.every(({ policyVersion }) => policyVersion === 0))
     })
+  )
+
+  it.effect(
+    "the question for what logprobs are of is answered by a real engine: after temperature, over all tokens",
+    () =>
+      Effect.gen(function* () {
+        const services = yield* Effect.context<Engine.Engine | Tokenizer.Tokenizer>()
+        const { tokens } = yield* ServerManager.ServerManager.pipe(
+          Effect.provide(PolicyBackend.layerServerManager(served).pipe(Layer.provide(Layer.succeedContext(services))))
+        )
+        assert.strictEqual(yield* Identify.measured({ server: "engine", tokens }), "tempered")
+        // A server that gave raw logprobs, and one that gave those of what was left to draw from.
+        const as = (temperature: number) => (request: Parameters<typeof tokens>[0]) =>
+          tokens({ ...request, temperature })
+        assert.strictEqual(yield* Identify.measured({ server: "engine", tokens: as(1) }), "raw")
+        const left: typeof tokens = (request) =>
+          Effect.map(tokens(request), (choices) => choices.map((choice) => ({ ...choice, logprobs: [0] })))
+        assert.strictEqual(yield* Identify.measured({ server: "engine", tokens: left }), "processed")
+      })
   )
 
   it.effect("refuses characters the model does not know, and chats it has no template for", () =>
