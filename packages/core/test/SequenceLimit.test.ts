@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { MemoryTrajectoryClient, SequenceLimit, Tokenizer, TrackedSequences } from "@atropos/core"
 import { Effect, Option, Result, Schema, Stream } from "effect"
 import * as Budget from "../src/Budget.ts"
+import { InferenceError } from "../src/Inference.ts"
 import * as Scripted from "../src/inference/Scripted.ts"
 import { claim, finish, folder, layerParts, numbers, settle, start, trajectory } from "./rollout/RolloutTest.ts"
 
@@ -77,7 +78,7 @@ describe("SequenceLimit", () => {
         collectTrajectories: (item) =>
           Effect.gen(function* () {
             seen.push(yield* SequenceLimit.SequenceLimit)
-            if (seen.length === 1) return yield* Effect.fail(new Error("once"))
+            if (seen.length === 1) return yield* new InferenceError({ reason: "failed", server: "s", message: "once" })
             const trajectories = [trajectory(item), trajectory(item)]
             return seen.length === 2 ? { groups: [{ trajectories }], requeue: [item] } : trajectories
           })

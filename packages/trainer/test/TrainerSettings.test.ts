@@ -2,6 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as TrainerSettings from "../src/TrainerSettings.ts"
 
+const rateOf = (trainer: Partial<TrainerSettings.Trainer>) =>
+  TrainerSettings.learningRate(TrainerSettings.complete({ trainer }).trainer)
+
 describe("TrainerSettings", () => {
   it("has the original's names and defaults where the original has the setting", () => {
     const encoded = TrainerSettings.encode(TrainerSettings.complete({}))
@@ -20,8 +23,6 @@ describe("TrainerSettings", () => {
   })
 
   it("learn at a rate that suits what is trained, the original's for all weights, unless another is given", () => {
-    const rateOf = (trainer: Partial<TrainerSettings.Trainer>) =>
-      TrainerSettings.learningRate(TrainerSettings.complete({ trainer }).trainer)
     assert.deepStrictEqual(
       [rateOf({}), rateOf({ trains: "all" }), rateOf({ trains: "all", lr: 3e-4 })],
       [1e-4, 1e-5, 3e-4]
