@@ -4,8 +4,8 @@
  * Every game is a tracked session: all its answers are one sequence, with the exact tokens and logprobs that were sampled, and
  * they alone are trained on. Run it: `npx node --conditions=atropos-src examples/05-multi-turn.ts`.
  */
-import { Environment, Message, ServerManager, Trajectory } from "@atropos/core"
-import { Console, Effect, Layer, Schema, Stream } from "effect"
+import { Budget, Environment, Message, ServerManager, Trajectory } from "@atropos/core"
+import { Console, Effect, Layer, Option, Schema, Stream } from "effect"
 
 const settings = Environment.settings({ turns: Environment.field(Schema.Int, 4, "guesses per game") })
 
@@ -15,12 +15,15 @@ export const layer = Environment.layer("guess", settings, ({ groupSize, maxToken
 
     const play = Effect.fn("Guess.play")(function* (secret: number) {
       const session = yield* servers.tracked()
+      // Ends the game after its turns, or when the sequence is as long as the trainer takes it.
+      const budget = yield* Budget.make({ turns })
       const messages = [Message.user("Guess my number from 1 to 15. Say nothing but the number.")]
-      for (let turn = 1; turn <= turns; turn++) {
-        const [answer] = yield* session.chat({ messages, maxTokens: maxTokenLength })
-        messages.push(answer!.message)
-        const guess = Number(answer!.text)
-        if (guess === secret || turn === turns) break
+      for (;;) {
+        const answer = Option.getOrUndefined(yield* budget.turn(session, { messages, maxTokens: maxTokenLength }))
+        if (answer === undefined) break
+        messages.push(answer.message)
+        const guess = Number(answer.text)
+        if (guess === secret) break
         messages.push(Message.user(guess < secret ? "higher" : "lower"))
       }
       return yield* session.trajectories

@@ -128,7 +128,12 @@ const ask = Effect.fnUntraced(function* (
   { form = "chat", ...sampling }: Sampling
 ) {
   if (form === "text") {
-    const [choice] = yield* session.complete({ prompt: messages.map(text).join(""), ...sampling })
+    const [choice] = yield* session.complete({ prompt: messages.map(text).join(""), ...sampling }).pipe(
+      Effect.catchIf(
+        ({ reason }) => reason === "noRoom",
+        () => Effect.succeed([])
+      )
+    )
     return choice && assistant(choice.text)
   }
   return Option.getOrUndefined(

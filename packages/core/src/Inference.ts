@@ -18,6 +18,7 @@ export const InferenceFailure = Schema.Literals([
   "failed", // 5xx
   "malformed", // an answer that is not what the protocol says
   "unsupported", // this back end cannot do what was asked
+  "noRoom", // the prompt fills the longest sequence: nothing can be asked for
   "noServer" // no healthy server within the time limit
 ])
 export type InferenceFailure = typeof InferenceFailure.Type

@@ -32,11 +32,11 @@ export const maxTokens = (
     if (room > 0) return Effect.succeed(Math.min(wanted ?? room, room))
     return Effect.fail(
       new InferenceError({
-        reason: "unsupported",
+        reason: "noRoom",
         server,
         message:
           `a prompt of ${promptTokens} tokens leaves no room for an answer: sequences end at ${limit} tokens ` +
-          "(the trainer's seq_len): raise it, or give the environment shorter prompts"
+          "(the trainer's seq_len): raise it, or give the environment shorter prompts; an episode ends there if it asks through Budget"
       })
     )
   })

@@ -86,6 +86,11 @@ describe("the record of sampling on the wire", () => {
 
   it.effect("is of each sequence where they differ, and survives both forms of the wire", () =>
     Effect.gen(function* () {
+      const own = yield* groupOf(sampledAt([0.5, 1.25], { temperature: 0.6 }))
+      assert.deepStrictEqual(
+        own.overrides?.map((one) => one["temperature"]),
+        [0.6, 0.6]
+      )
       const group = yield* groupOf(sampledAt([0.5, 1.25]))
       const expected = [
         { temperature: 0.5, ...kept },
@@ -111,8 +116,10 @@ describe("turns of one sequence", () => {
           const session = TrackedSequences.session({ backend: scripted, tokenizer: Tokenizer.bytes })
           const question = { role: "user", content: "2 + 2" }
           const [answer] = yield* session.chat({ messages: [question], temperature: 0.5 })
+          const more = [question, answer!.message, { role: "user", content: "and 1 more" }]
+          const [next] = yield* session.chat({ messages: more, temperature: second })
           yield* session.chat({
-            messages: [question, answer!.message, { role: "user", content: "and 1 more" }],
+            messages: [...more, next!.message, { role: "user", content: "and another" }],
             temperature: second
           })
           const trajectories = yield* Effect.result(session.trajectories)

@@ -88,7 +88,8 @@ export const guard = (bound: number) => {
   let isDrifted = false
   return (step: Compared): Verdict => {
     const difference = mean(step)
-    if (difference === undefined) return "agree"
+    // A step that is no number is the trainer's to refuse: it must not make the sum of the others one.
+    if (difference === undefined || !Number.isFinite(difference)) return "agree"
     if (steps < firstSteps) {
       steps++
       first = add(first, step)

@@ -18,10 +18,12 @@
  * - One trainer at a time uses a folder of checkpoints; a second one is refused while the first one lives.
  */
 import { type Batch, FolderLock } from "@atropos/core"
-import { Cause, Clock, Effect, Exit, FileSystem, Option, type Path, Result, type Scope, Stream } from "effect"
+import { wireName } from "@atropos/core/EnvironmentSettings"
+import { Cause, Clock, Effect, Exit, FileSystem, Option, type Path, Result, type Scope, Stream, Struct } from "effect"
 import * as CheckpointError from "./checkpoint/CheckpointError.ts"
 import * as Checkpoints from "./checkpoint/Checkpoints.ts"
 import * as RejectedBatch from "./checkpoint/RejectedBatch.ts"
+import * as Differences from "./checkpoint/Differences.ts"
 import type { Handle } from "./Deliveries.ts"
 import { Executor } from "./exec/Executor.ts"
 import * as BatchPreparation from "./internal/BatchPreparation.ts"
@@ -153,6 +155,12 @@ export const make = Effect.fn("Trainer.make")(function* (
   }
   if (resumed !== undefined) {
     yield* Effect.logInfo("resuming", { folder: resumed.folder, step: resumed.state.step })
+    const ofRunning = TrainerSettings.ofRunning.map(wireName)
+    const differences = Differences.between(
+      Struct.omit(resumed.state.settings, ofRunning),
+      Struct.omit(TrainerSettings.encode(settings), ofRunning)
+    )
+    if (differences.length > 0) yield* Effect.logWarning("settings differ from the checkpoint's", { differences })
   }
   const progress = TrainerProgress.make(resumed?.state)
   let savedStep = progress.step

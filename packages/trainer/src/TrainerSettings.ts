@@ -154,6 +154,27 @@ export const complete = (given: {
   loss: loss.complete(given.loss ?? {})
 })
 
+/** What says how far, where and for whom to run, and nothing of what is learned. */
+export const ofRunning: ReadonlyArray<keyof Trainer> = [
+  "trainingSteps",
+  "savePath",
+  "checkpointInterval",
+  "keepCheckpoints",
+  "leaseSeconds",
+  "prefetch",
+  "device",
+  "threads",
+  "tokenBudget",
+  "maxMismatch",
+  "maxNonFinite",
+  "run",
+  "atroposUrl",
+  "weightSync",
+  "useWandb",
+  "wandbProject",
+  "wandbGroup"
+]
+
 /** The snake_case form, as a YAML file has it. */
 export const encode = (settings: TrainerSettings): { readonly [name: string]: unknown } => ({
   ...trainer.encode(settings.trainer),

@@ -32,6 +32,8 @@ export interface TrainingSequence {
 }
 
 export interface SequenceSettings extends Advantages.AdvantageSettings {
+  /** Whether they are samples of the policy, to be seen at the temperature they were sampled at; what others wrote is seen at the usual one. */
+  readonly isPolicyGradient: boolean
   /** Sequences that ended at the token limit teach nothing (overlong filtering, DAPO, arXiv 2503.14476, section 3.4). */
   readonly maskTruncated: boolean
   /** Groups whose scores are all equal are left out, as if never sampled (dynamic sampling, DAPO, section 3.2). */
@@ -84,7 +86,9 @@ const ofGroup = (
   const { advantages_G_T, isConstant } = Advantages.ofGroup(group, settings)
   const sequences = group.tokens.map((tokens, i): TrainingSequence => {
     const isMasked = settings.maskTruncated && isTruncated(group, i)
-    const temperature = Advantages.temperatureOf(group, i, usualTemperature)
+    const temperature = settings.isPolicyGradient
+      ? Advantages.temperatureOf(group, i, usualTemperature)
+      : usualTemperature
     const sampling = Sampling.ofSwitches(switchesOf(group, i))
     // Raw logprobs are those of temperature 1: at another one they say nothing of the distribution that was sampled from.
     const isOther = sampling?.logprobs === "raw" && temperature !== 1

@@ -17,7 +17,12 @@ const groupOf = (
   ...more
 })
 
-const settings: TrainingSequence.SequenceSettings = { ...original, maskTruncated: false, dropConstantGroups: false }
+const settings: TrainingSequence.SequenceSettings = {
+  ...original,
+  isPolicyGradient: true,
+  maskTruncated: false,
+  dropConstantGroups: false
+}
 const scores = Schema.Array(Schema.Finite.check(Schema.isBetween({ minimum: -1e6, maximum: 1e6 }))).check(
   Schema.isMinLength(2),
   Schema.isMaxLength(16)
@@ -116,6 +121,21 @@ describe("TrainingSequence", () => {
     assert.deepStrictEqual(
       dropped.sequences.map(({ group }) => group),
       [1, 1, 2]
+    )
+  })
+
+  it("sees samples of the policy at their temperature, and what others wrote at the usual one", () => {
+    const groups = [groupOf([1, 0], { generationParams: { temperature: 0.5 } })]
+    const at = (isPolicyGradient: boolean) =>
+      TrainingSequence.ofGroups(groups, { ...settings, isPolicyGradient }).sequences.map(
+        ({ temperature }) => temperature
+      )
+    assert.deepStrictEqual(
+      [at(true), at(false)],
+      [
+        [0.5, 0.5],
+        [1, 1]
+      ]
     )
   })
 

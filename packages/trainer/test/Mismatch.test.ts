@@ -190,5 +190,7 @@ describe("Mismatch.guard", () => {
       "drifted"
     ])
     assert.strictEqual(Mismatch.guard(0.02)(step(0.03)), "disagree")
+    const broken = Mismatch.guard(0.02)
+    assert.deepStrictEqual([step(Number.NaN), step(10)].map(broken), ["agree", "disagree"])
   })
 })

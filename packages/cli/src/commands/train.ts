@@ -40,7 +40,8 @@ export const make: MakeVerb = () =>
             : ConfigFile.empty
           const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, given })
           const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
-          const { first, folder, last, steps } = yield* Train.run(settings, metrics)
+          const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, given }, "seq_len")
+          const { first, folder, last, steps } = yield* Train.run(settings, metrics, isSeqLenGiven)
           yield* Console.log("")
           yield* Console.log(
             Summary.print([

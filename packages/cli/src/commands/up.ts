@@ -135,7 +135,7 @@ export const make: MakeVerb = (words) =>
             given: input
           })
           const recipe = own === undefined ? Option.none() : Option.some(yield* own.make(settings.given))
-          const isSeqLenGiven = "seq_len" in flagged || "seq_len" in (settings.sections["trainer"] ?? {})
+          const isSeqLenGiven = TrainerRun.isGiven({ file: settings.sections, given: input }, "seq_len")
           const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"])
           const result = yield* Up.run({
             settings,

@@ -61,6 +61,12 @@ export interface Sources {
   readonly given: { readonly [G in Group]: { readonly [name: string]: Option.Option<unknown> } }
 }
 
+/** Whether a setting of the trainer stands in the file or in a flag. */
+export const isGiven = (
+  { file, given }: Pick<Sources, "file"> & { readonly given: Pick<Sources["given"], "trainer"> },
+  name: string
+): boolean => name in Flags.given(given.trainer) || name in (file["trainer"] ?? {})
+
 /** All sources merged and checked; what is out of range is named with where it came from. */
 export const make = Effect.fn("TrainerRun.make")(function* ({ file, given, mode }: Sources) {
   const decode = <A>(group: Group, settings: EnvironmentSettings.Settings<A>) => {

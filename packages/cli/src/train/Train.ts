@@ -26,16 +26,28 @@ export interface Trained {
   readonly folder: string
 }
 
+/** Settings whose sequences a model has positions for, where nobody asked for longer ones. */
+export const fitted = (settings: TrainerSettings, model: Model.Model, isSeqLenGiven: boolean) => {
+  const { seqLen: asked } = settings.trainer
+  const seqLen = isSeqLenGiven ? asked : Math.min(asked, model.config.maxPositions)
+  return { seqLen, settings: { ...settings, trainer: { ...settings.trainer, seqLen } } }
+}
+
 /** Runs until the steps are done. */
 export const run = Effect.fn("Train.run")(
-  function* (given: TrainerSettings, metrics: MetricsSettings.MetricsSettings) {
+  function* (
+    given: TrainerSettings,
+    metrics: MetricsSettings.MetricsSettings,
+    /** Else `seq_len` is no more than the model has positions. */
+    isSeqLenGiven: boolean
+  ) {
     const place = {
       folder: given.trainer.savePath,
       useWandb: { value: given.trainer.useWandb, isGiven: given.trainer.useWandb }
     }
     const announced = yield* Metrics.announced(metrics, place, given.trainer)
-    const settings = { ...given, trainer: { ...given.trainer, ...announced } }
-    const { lora, trainer } = settings
+    const asked = { ...given, trainer: { ...given.trainer, ...announced } }
+    const { lora, trainer } = asked
     const { device } = yield* Executor
     const { resolve } = yield* Path.Path
     yield* Console.log(`device: ${device.kind}, ${device.detail}`)
@@ -44,6 +56,8 @@ export const run = Effect.fn("Train.run")(
       seed: trainer.seed,
       maxPositions: trainer.seqLen
     })
+    const { seqLen, settings } = fitted(asked, model, isSeqLenGiven)
+    if (seqLen < trainer.seqLen) yield* Console.log(`seq_len ${seqLen}, as ${model.name} has no more positions`)
     const kind = model.adapter === undefined ? "all weights" : `adapter of rank ${model.adapter.r}`
     yield* Console.log(
       `model: ${model.name}, training ${model.layout.size.toLocaleString("en-US")} parameters (${kind})`

@@ -5,7 +5,7 @@
  * Answers are as long as the model makes them, so a step has two times: at a usual length, and at the longest that is allowed.
  */
 import type { Model } from "@atropos/trainer/model/Model"
-import { weightBytes } from "@atropos/trainer/MemoryPlan"
+import * as Tensors from "@atropos/trainer/model/Tensors"
 import * as Engine from "@atropos/trainer/policy/Engine"
 import type * as Trainer from "@atropos/trainer/Trainer"
 import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
@@ -52,9 +52,12 @@ export const measure = Effect.fn("Plan.measure")(function* (
   const rows = Math.min(batchSize, sampledRows)
   const sample = (maxTokens: number) =>
     engine.generate({
-      promptTokens: Array.from({ length: Math.min(16, seqLen - sampledTokens) }, (_, i) => i % config.vocabSize),
+      promptTokens: Array.from(
+        { length: Math.max(1, Math.min(16, seqLen - sampledTokens)) },
+        (_, i) => i % config.vocabSize
+      ),
       n: rows,
-      maxTokens,
+      maxTokens: Math.max(1, Math.min(maxTokens, seqLen - 1)),
       temperature: 1,
       topP: 1,
       topK: 0,
@@ -96,6 +99,10 @@ const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
 const time = (seconds: number): string => Summary.time(1000 * seconds)
 const rate = (value: number): string => count(Math.round(value))
 
+/** Of the whole model, an adapter apart. */
+const parametersOf = ({ config }: Model): number =>
+  Tensors.all(config).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0)
+
 /** The plan as pairs to be printed. */
 export const describe = (options: {
   readonly model: Model
@@ -106,7 +113,7 @@ export const describe = (options: {
   readonly memoryBytes: number
 }): ReadonlyArray<readonly [string, string]> => {
   const { memoryBytes, model, speed, trainer, workload } = options
-  const { adapter, config, layout, name } = model
+  const { adapter, layout, name } = model
   const longest = longestAnswer(workload)
   const least = Math.min(usual.answer, longest)
   const step = [least, longest].map((answer) => stepSeconds(workload, speed, answer)) as [number, number]
@@ -114,7 +121,7 @@ export const describe = (options: {
   const kind = adapter === undefined ? "all weights" : `an adapter of rank ${adapter.r}`
   const isLong = step[1] * workload.steps > longRun
   return [
-    ["model", `${name}, ${count(Math.round(weightBytes(config) / 4))} parameters`],
+    ["model", `${name}, ${count(parametersOf(model))} parameters`],
     ["trained", `${kind}: ${count(layout.size)} parameters, learning rate ${TrainerSettings.learningRate(trainer)}`],
     ...(longest < workload.maxTokenLength
       ? [
@@ -131,7 +138,10 @@ export const describe = (options: {
       `${workload.batchSize} answers: ${time(step[0])} at ${least} tokens each` +
         (longest > least ? `, ${time(step[1])} at the ${count(longest)} they may have` : "")
     ],
-    [`${workload.steps} steps`, span([step[0] * workload.steps, step[1] * workload.steps])],
+    [
+      `${workload.steps} steps`,
+      `${span([step[0] * workload.steps, step[1] * workload.steps])}, and the held-out items before and after`
+    ],
     ...(isLong
       ? advice(workload, speed).map(([what, then], index) => [index === 0 ? "faster" : "", `${what}: ${then}`] as const)
       : [])

@@ -4,6 +4,7 @@
  * The newest run with the same settings that is not through is gone on with; else a new one begins. Settings that only say how far or
  * where to run (steps, device, threads) do not tell runs apart.
  */
+import * as Differences from "@atropos/trainer/checkpoint/Differences"
 import * as TrainerState from "@atropos/trainer/checkpoint/TrainerState"
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 
@@ -56,8 +57,14 @@ export const choose = Effect.fn("RunFolder.choose")(function* (options: {
     const folder = join(root, name)
     const written = yield* Effect.orElseSucceed(fs.readFileString(join(folder, "run.json")), () => "")
     const done = yield* stepsIn(folder)
-    const isSame = JSON.stringify(Option.getOrUndefined(decode(written))) === identity
-    if (isSame && done < options.steps) return { name, folder, done } satisfies RunFolder
+    const differences = Differences.between(Option.getOrUndefined(decode(written)), JSON.parse(identity))
+    if (differences.length === 0 && done < options.steps) return { name, folder, done } satisfies RunFolder
+    if (done > 0 && done < options.steps) {
+      yield* Effect.logWarning("a new run begins: an unfinished one has other settings", {
+        unfinished: name,
+        differences
+      })
+    }
   }
   const name = `${stem}-${last + 1}`
   const folder = join(root, name)

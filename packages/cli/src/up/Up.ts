@@ -20,11 +20,12 @@ import type { Trainer } from "@atropos/trainer/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
 import * as WarmStart from "@atropos/trainer/WarmStart"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Clock, Console, Effect, Layer, Option } from "effect"
+import { Clock, Console, Effect, Layer, Option, Struct } from "effect"
 import { HttpServer } from "effect/http"
 import * as Summary from "../job/Summary.ts"
 import * as Progress from "../Progress.ts"
 import { stepDetail } from "../Training.ts"
+import * as Train from "../train/Train.ts"
 import * as Curve from "./Curve.ts"
 import * as Loop from "./Loop.ts"
 import * as Plan from "./Plan.ts"
@@ -99,7 +100,9 @@ const pretrained = ({ lora, trainer }: TrainerSettings) =>
 
 /** What tells runs apart: everything but how far and where they run. */
 const identityOf = ({ recipe, settings, stepsAhead, trainer }: UpOptions) => {
-  const { device: _, run: __, savePath: ___, threads: ____, trainingSteps: _____, ...told } = trainer.trainer
+  const { trainer: given } = trainer
+  // Nor does a bound that the trainer itself advises to raise.
+  const told = Struct.omit(given, ["device", "run", "savePath", "threads", "trainingSteps", "maxMismatch"])
   return {
     environment: settings.word,
     env: settings.given,
@@ -153,8 +156,8 @@ export const run = Effect.fn("Up.run")(
       onNone: () => pretrained({ ...options.trainer, trainer: asked }),
       onSome: (given) => fromScratch(given, asked)
     })
-    const positions = model.config.maxPositions
-    const named = options.isSeqLenGiven ? asked : { ...asked, seqLen: Math.min(seqLen, positions) }
+    const { settings: fitted } = Train.fitted({ ...options.trainer, trainer: asked }, model, options.isSeqLenGiven)
+    const named = fitted.trainer
     const trainer: TrainerSettings = {
       ...options.trainer,
       trainer: { ...named, ...(yield* Metrics.announced(options.metrics, place, named)) }

@@ -89,6 +89,9 @@ export const make = (options: {
             messages: request.messages,
             ...(request.tools === undefined ? {} : { tools: request.tools }),
             ...(request.toolChoice === undefined ? {} : { tool_choice: request.toolChoice }),
+            // What is left out a server may fill in from its model's files.
+            temperature: 1,
+            top_p: 1,
             ...SamplingBody.given(request)
           })
           // Behind the proxy are vLLM or SGLang with their usual logprobs.
@@ -101,7 +104,12 @@ export const make = (options: {
         complete: () => unsupported(server, "tracked text completions", "use chat, or leave proxy_url out"),
         trajectories: Effect.gen(function* () {
           const { nodes } = yield* decodeNodes(server, (yield* call("GET", `/${uuid}/nodes`)).body)
-          return yield* Effect.forEach(nodes, (node) => toTrajectory(server, node, chats))
+          // Which of a node's turns belong to which request the proxy does not say: they have to be alike.
+          const [first, ...others] = chats.map(({ sampling }) => sampling)
+          if (others.some((sampling) => !Sampling.areEqual(sampling, first))) {
+            return yield* new InferenceError({ reason: "unsupported", server, message: Sampling.mixed })
+          }
+          return yield* Effect.forEach(nodes, (node) => toTrajectory(server, node, chats, first))
         })
       }
     })
@@ -118,7 +126,8 @@ interface Chat {
 const toTrajectory = (
   server: string,
   node: (typeof Nodes.Type)["nodes"][number],
-  chats: ReadonlyArray<Chat>
+  chats: ReadonlyArray<Chat>,
+  sampling: Sampling.Sampling | undefined
 ): Effect.Effect<Trajectory, InferenceError> => {
   const { full_text: text, logprobs, masked_tokens: mask, tokens } = node
   if (tokens.length !== mask.length || tokens.length !== logprobs.length) {
@@ -140,6 +149,6 @@ const toTrajectory = (
     tokens: Int32Array.from(tokens),
     mask: Int32Array.from(mask),
     logprobs: Float32Array.from(logprobs),
-    ...(chat !== undefined && { sampling: chat.sampling })
+    ...(sampling !== undefined && { sampling })
   })
 }

@@ -20,7 +20,8 @@ interface TextSequence {
   readonly chat: ReadonlyArray<Message> | undefined
   /** Indices of the messages that were sampled here. */
   readonly sampled: ReadonlySet<number>
-  readonly sampling: Sampling.Sampling | undefined
+  /** How its answers were sampled; `mixed`: not alike. */
+  readonly sampling: Sampling.Sampling | "mixed" | undefined
   readonly trajectory: () => Result.Result<Trajectory, ChatMask.ChatMaskError>
 }
 
@@ -78,9 +79,12 @@ export const make = ({
     return choices.map((choice, index): Choice => {
       const messages = [...request.messages, choice.message]
       const sampled = new Set([...(base?.sampled ?? []), request.messages.length])
-      const isMixed = base !== undefined && !Sampling.areEqual(base.sampling, choice.sampling)
+      const sampling =
+        base === undefined || (base.sampling !== "mixed" && Sampling.areEqual(base.sampling, choice.sampling))
+          ? choice.sampling
+          : "mixed"
       const trajectory = () =>
-        isMixed
+        sampling === "mixed"
           ? Result.fail(new ChatMask.ChatMaskError({ tokenizer: tokenizer?.name ?? "none", message: Sampling.mixed }))
           : ChatMask.chatTrajectory(tokenizer, request, choice, {
               train: (_, index) => sampled.has(index),
@@ -89,10 +93,7 @@ export const make = ({
             })
       return {
         ...withoutTokens(choice),
-        sequence: record(
-          { chat: messages, sampled, sampling: choice.sampling, trajectory },
-          index === 0 ? base : undefined
-        )
+        sequence: record({ chat: messages, sampled, sampling, trajectory }, index === 0 ? base : undefined)
       }
     })
   })

@@ -189,12 +189,15 @@ const cutOff: Overrides = { finish_reason: "length" }
 const toScoredGroup = (group: RolloutGroup, scores: ReadonlyArray<Score>): ScoredGroup => {
   const { scores: _, trajectories, ...beside } = group
   const details = scores.map((score) => (typeof score === "number" ? { score } : score))
+  const own = { ...beside.groupOverrides, ...beside.generationParams }
+  // The environment has the last word.
+  const told = (sampling: Sampling.Sampling) =>
+    Object.fromEntries(Object.entries(Sampling.toSwitches(sampling)).map(([name, value]) => [name, own[name] ?? value]))
   const sampling = trajectories[0]?.sampling
   const isAlike = trajectories.every((one) => Sampling.areEqual(one.sampling, sampling))
   const overrides = trajectories.map(({ finishReason, sampling }, index) => {
-    // The environment has the last word.
     const all = {
-      ...(!isAlike && sampling !== undefined && Sampling.toSwitches(sampling)),
+      ...(!isAlike && sampling !== undefined && told(sampling)),
       ...(finishReason === "length" && cutOff),
       ...details[index]!.overrides
     }
@@ -205,7 +208,7 @@ const toScoredGroup = (group: RolloutGroup, scores: ReadonlyArray<Score>): Score
     ...beside,
     ...(isAlike &&
       sampling !== undefined && {
-        generationParams: { ...Sampling.toSwitches(sampling), ...beside.generationParams }
+        generationParams: { ...beside.generationParams, ...told(sampling) }
       }),
     tokens: trajectories.map(({ tokens }) => tokens),
     masks: trajectories.map(({ mask }) => mask),

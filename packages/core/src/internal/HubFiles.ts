@@ -19,6 +19,7 @@ import {
   Stream
 } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { isAlive } from "./isAlive.ts"
 import { messageOf } from "./messageOf.ts"
 
 const HubFailure = Schema.Literals([
@@ -216,10 +217,3 @@ const refusal = (
     return fail("unreachable", "the hub is not well; try again later")
   return fail("rejected", "an answer that a hub does not give; check HF_ENDPOINT")
 }
-
-/** Signal 0 only asks; EPERM means that the process exists and is somebody else's. */
-const isAlive = (pid: number): Effect.Effect<boolean> =>
-  Effect.try({
-    try: () => process.kill(pid, 0),
-    catch: (error) => error instanceof Error && "code" in error && error.code === "EPERM"
-  }).pipe(Effect.match({ onFailure: (isForeign) => isForeign, onSuccess: () => true }))

@@ -20,7 +20,7 @@ export const reasons = {
   misaligned: "masks, scores, logprobs or a teacher's candidates do not match the tokens",
   not_finite: "there is NaN or Infinity among scores or advantages",
   identical_scores: "all scores are equal, and there are no token-level advantages",
-  too_long: "every sequence has more tokens than the run's seq_len",
+  too_long: "nothing to train is left of it: its sequences have more tokens than the run's seq_len",
   unscorable: "the environment could not judge it",
   rejected_by_service: "the service refused it; see the dead letters"
 } as const
@@ -53,8 +53,8 @@ export const filter = (group: ScoredGroup, options: FilterOptions): Result.Resul
   if (limit <= 0 || tokens.every((sequence) => sequence.length <= limit)) {
     return Result.succeed(withMessages(group, options))
   }
-  if (tokens.every((sequence) => sequence.length > limit)) return Result.fail("too_long")
-  return Result.succeed(cut(withMessages(group, options), limit))
+  const left = cut(withMessages(group, options), limit)
+  return left.masks.some((mask) => trainedTokens({ mask }) > 0) ? Result.succeed(left) : Result.fail("too_long")
 }
 
 /** What a trainer has to know of a sequence that was cut. */

@@ -35,12 +35,7 @@ export const make =
       action: onStale,
       isAbsolute: objective.baseline === "none" || !objective.isPolicyGradient
     })
-    const withTemperature = fresh.map((group) => ({
-      ...group,
-      // The last place that is looked for one.
-      groupOverrides: { temperature, ...group.groupOverrides }
-    }))
-    const { counts, sequences } = TrainingSequence.ofGroups(withTemperature, objective)
+    const { counts, sequences } = TrainingSequence.ofGroups(fresh, objective, temperature)
     const packed = MicroBatch.pack(sequences, objective, {
       ...MicroBatch.defaults,
       maxLength: seqLen,

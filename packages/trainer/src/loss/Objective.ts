@@ -48,8 +48,6 @@ export type OldPolicy = "engine" | "current"
 
 export interface Objective extends AggregationSettings, SequenceSettings {
   readonly name: string
-  /** Whether it learns from what the policy itself sampled, and not from what others wrote. */
-  readonly isPolicyGradient: boolean
   /** Which logprobs of each position the loss is made of: the target token's, or the teacher's top tokens'. */
   readonly candidates: "target" | "teacher"
   readonly oldPolicy: OldPolicy

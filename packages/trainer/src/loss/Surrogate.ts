@@ -8,7 +8,7 @@ import type { ImportanceSampling } from "./ImportanceSampling.ts"
 import type { OldPolicy, Tokens } from "./Objective.ts"
 
 /** Everything a preset sets and a user may change. */
-export interface PolicySettings extends AggregationSettings, SequenceSettings {
+export interface PolicySettings extends AggregationSettings, Omit<SequenceSettings, "isPolicyGradient"> {
   /** ε_low and ε_high of the ratio; for `dppo` δ_low and δ_high of the probability. */
   readonly clipLow: number
   readonly clipHigh: number

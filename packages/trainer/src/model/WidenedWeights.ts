@@ -6,8 +6,9 @@
  * of (files, sizes, times of change, tensors): a changed model makes another one. It is there whole or not at all, whoever writes it at the
  * same time. It may be removed at any time, and takes 4 bytes a parameter.
  */
-import { createHash, randomUUID } from "node:crypto"
+import { createHash } from "node:crypto"
 import { homedir } from "node:os"
+import { isAlive } from "@atropos/core/internal/isAlive"
 import { Config, Effect, FileSystem, Option, Path } from "effect"
 import * as Safetensors from "./Safetensors.ts"
 
@@ -39,12 +40,27 @@ const identity = Effect.fnUntraced(function* (halves: Entries) {
   return hash.digest("hex").slice(0, 32)
 })
 
+const partialOf = /\.(\d+)\.\d+\.partial$/
+
+let parts = 0
+
+/** Removes what killed processes had begun to write. */
+const tidy = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  for (const name of yield* fs.readDirectory(folder)) {
+    const writer = partialOf.exec(name)?.[1]
+    if (writer !== undefined && !(yield* isAlive(Number(writer)))) yield* fs.remove(join(folder, name), { force: true })
+  }
+})
+
 /** Writes the file under a name of its own, then gives it the one that others look for. */
 const make = Effect.fnUntraced(function* (path: string, halves: Entries) {
   const fs = yield* FileSystem.FileSystem
   const { dirname } = yield* Path.Path
   yield* fs.makeDirectory(dirname(path), { recursive: true })
-  const partial = `${path}.${randomUUID()}.partial`
+  yield* tidy(dirname(path))
+  const partial = `${path}.${process.pid}.${parts++}.partial`
   yield* Safetensors.writeWidened(partial, halves).pipe(
     Effect.andThen(fs.rename(partial, path)),
     Effect.onError(() => Effect.ignore(fs.remove(partial, { force: true })))

@@ -48,7 +48,13 @@ layer(Layer.merge(NodeServices.layer, quiet))("WidenedWeights", (it) => {
           ModelFolder.readEntries(model, config)
         )
         const cached = Effect.provide(WidenedWeights.cached(entries, 0), inCache(folder))
+        // What a killed process left, and what a living one is writing.
+        yield* fs.makeDirectory(`${folder}/weights`)
+        const [dead, living] = [2 ** 22 + 1, process.ppid].map((pid) => `${folder}/weights/other.${pid}.0.partial`)
+        yield* Effect.forEach([dead!, living!], (path) => fs.writeFileString(path, ""))
         yield* Effect.all([cached, cached, cached], { concurrency: "unbounded" })
+        assert.deepStrictEqual([yield* fs.exists(dead!), yield* fs.exists(living!)], [false, true])
+        yield* fs.remove(living!)
         const [name, ...others] = yield* fs.readDirectory(`${folder}/weights`)
         assert.deepStrictEqual(others, [])
         const { ino } = yield* fs.stat(`${folder}/weights/${name}`)
