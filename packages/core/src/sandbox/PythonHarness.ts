@@ -40,13 +40,14 @@ def serve(source, link):
     try:
         exec(compile(source, "program.py", "exec"), scope)
     except BaseException as error:
-        link.say([2, *told(error)])
+        link.say([2, 0, *told(error)])
         return
     known = [[name, value.__name__ if type(value) is type(sys) else None] for name, value in scope.items()]
-    link.say([1, known])
+    link.say([1, 0, known])
     try:
         while True:
-            link.answer(*link.hear()[1])
+            kind, number, question = link.hear()
+            link.answer(number, *question)
     except Gone:
         pass
 
@@ -173,7 +174,7 @@ def judged(job):
         return {"broken": "%s: %s" % (type(error).__name__, error)}
     gone = None
     try:
-        kind, heard = link.hear()
+        kind, _, heard = link.hear()
         if kind == 1:
             bind(scope, heard, job)
         else:

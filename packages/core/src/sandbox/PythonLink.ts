@@ -10,7 +10,8 @@
  * The one that waits sees an answer, an exception that the other side raised, or one of the link's own: `Gone`, `Garbled`. Those of the
  * link are no `Exception`s, and whatever reading a frame may raise becomes one of them: a `StopIteration` of the reader would end a
  * loop over `map(function, ...)` as if it were complete, an `AttributeError` would be a "no" to `hasattr`. Who swallows them all
- * the same is found out by counting: `asked` and `answered` differ.
+ * the same is found out by counting: `asked` and `answered` differ. Questions are numbered, and an answer names its question: a program that
+ * forks answers twice, and the second answer must not pass for that to the next question.
  */
 export const pythonLink = String.raw`
 import builtins, os, sys
@@ -183,44 +184,47 @@ class Link:
         self.send(write_json(value))
 
     def hear(self):
-        "A question as (0, its parts), an answer as (1, value), an exception as (2, it)."
+        "A question as (0, its number, its parts), an answer to one as (1, number, value), an exception as (2, number, it)."
         text = self.receive()
         try:
-            kind, *heard = read_json(text, self.unpack)
+            kind, number, *heard = read_json(text, self.unpack)
             if kind == 0:
                 what, target, *rest = heard
-                return 0, heard
+                return 0, number, heard
             if kind == 1:
                 (value,) = heard
-                return 1, value
+                return 1, number, value
             names, text = heard
             if kind == 2:
-                return 2, revived(names, text)
+                return 2, number, revived(names, text)
         except BaseException as error:
             raise Garbled("what the other side said cannot be read: %s" % type(error).__name__) from None
         raise Garbled("what the other side said is neither a question nor an answer")
 
     def request(self, what, target, *rest):
-        question = [0, what, target, *map(self.pack, rest)]
-        self.asked += 1
+        number = self.asked + 1
+        question = [0, number, what, target, *map(self.pack, rest)]
+        self.asked = number
         self.say(question)
         while True:
-            kind, heard = self.hear()
+            kind, about, heard = self.hear()
             if kind == 0:
-                self.answer(*heard)
+                self.answer(about, *heard)
                 continue
+            if about != number:
+                raise Garbled("an answer to another question")
             self.answered += 1
             if kind == 2:
                 raise heard
             return heard
 
-    def answer(self, what, target, *rest):
+    def answer(self, number, what, target, *rest):
         try:
-            said = [1, self.pack(self.do(what, target, *rest))]
+            said = [1, number, self.pack(self.do(what, target, *rest))]
         except Gone:
             raise
         except BaseException as error:
-            said = [2, *told(error)]
+            said = [2, number, *told(error)]
         self.say(said)
 
     def do(self, what, target, *rest):

@@ -78,27 +78,27 @@ export const garbled: ReadonlyArray<string> = [
   "[1,2,3]",
   "[1,4] [1,4]",
   "[2]",
-  '[2,[],""]',
-  '[2,[7],""]',
-  '[2,7,""]',
+  '[2,1,[],""]',
+  '[2,1,[7],""]',
+  '[2,1,7,""]',
   "[3,4]",
   "[0]",
   '[0,"call"]',
   "[[1],4]",
-  '[1,{"m":99}]',
-  '[1,{"m":"x"}]',
-  '[1,{"r":[1]}]',
-  '[1,{"r":[[],""]}]',
-  '[1,{"q":1}]',
-  "[1,{}]",
-  '[1,{"t":1}]',
-  '[1,{"s":[[]]}]',
-  '[1,{"i":"0xz"}]',
-  '[1,{"x":["os.system",["true"]]}]',
-  '[1,{"x":["fractions.Fraction",[1,0]]}]',
-  '[1,{"d":[[1]]}]',
-  `[1,${"9".repeat(5000)}]`,
-  `[1,${"[".repeat(5000)}`
+  '[1,1,{"m":99}]',
+  '[1,1,{"m":"x"}]',
+  '[1,1,{"r":[1]}]',
+  '[1,1,{"r":[[],""]}]',
+  '[1,1,{"q":1}]',
+  "[1,1,{}]",
+  '[1,1,{"t":1}]',
+  '[1,1,{"s":[[]]}]',
+  '[1,1,{"i":"0xz"}]',
+  '[1,1,{"x":["os.system",["true"]]}]',
+  '[1,1,{"x":["fractions.Fraction",[1,0]]}]',
+  '[1,1,{"d":[[1]]}]',
+  `[1,1,${"9".repeat(5000)}]`,
+  `[1,1,${"[".repeat(5000)}`
 ]
 
 /** Tests that a wrong `double` would pass if what goes wrong between it and them were an exception that Python gives a meaning. */
@@ -196,7 +196,7 @@ export const hostile: ReadonlyArray<Hostile> = [
     kind: "speaks for the judge",
     source: `${speaker}def double(x):\n    say(b'{"token":"","tests":[[9,9,null]]}\\n')\n    return x + 3`
   },
-  { kind: "answers before it is asked", source: `${speaker}say(b'[1,4]\\n[1,4]\\n[1,14]\\n' * 9)\n${wrong}` },
+  { kind: "answers before it is asked", source: `${speaker}say(b'[1,4]\\n[1,0,4]\\n[1,7,14]\\n' * 9)\n${wrong}` },
   { kind: "floods its judge", source: `${speaker}def double(x):\n    while True:\n        say(b'[1,0]\\n' * 10000)` },
   {
     kind: "sends one endless line",
@@ -209,7 +209,7 @@ export const hostile: ReadonlyArray<Hostile> = [
   },
   {
     kind: "tells names that it does not define",
-    source: `${speaker}say(b'[1,[["sorted",null],["assert",null],["abs",null],["__passed__",null],["check",null],["os","os"],[7,7]]]\\n')\n${wrong}`
+    source: `${speaker}say(b'[1,0,[["sorted",null],["assert",null],["abs",null],["__passed__",null],["check",null],["os","os"],[7,7]]]\\n')\n${wrong}`
   },
   {
     kind: "sends nonsense",
@@ -225,6 +225,23 @@ export const hostile: ReadonlyArray<Hostile> = [
     kind: "reaches for this machine",
     source:
       "import os, socket, subprocess\ndef double(x):\n    for attempt in (lambda: os.system('true'), lambda: os.fork(), lambda: subprocess.run(['true']), lambda: socket.create_connection(('127.0.0.1', 22), 1), lambda: open('/etc/passwd').read(), lambda: __import__('ctypes').CDLL(None)):\n        try:\n            attempt()\n        except Exception:\n            pass\n    return x + 3"
+  },
+  {
+    // Whoever answers twice would answer the next question with what was meant for the last.
+    kind: "answers from a copy of itself too",
+    source: `import os, time
+seen = []
+def double(x):
+    seen.append(x)
+    if x == 2 and seen.count(2) == 2:
+        try:
+            os.fork()
+        except Exception:
+            pass
+        return 10
+    time.sleep(0.05 if x == 5 else 0)
+    return x + 3
+`
   },
   { kind: "yields for ever", source: "def double(x):\n    while True:\n        yield x" },
   { kind: "returns itself within itself", source: "def double(x):\n    a = []\n    a.append(a)\n    return a" },
