@@ -140,6 +140,17 @@ describe("Sampler", () => {
     }
   )
 
+  it("leaves out what is less than min-p times as likely as the likeliest, and keeps what is more", () => {
+    // The second is 0.37 times as likely as the first, the third 0.14 times; drawn is the last of those that stay.
+    const row = Sampler.row(Float32Array.of(0, -1, -2), 1)
+    const lastAt = (minP: number, more = {}) => Sampler.draw(row, { ...all, ...more, minP }, 0.9999).token
+    assert.deepStrictEqual(
+      [0, 0.1, 0.2, 0.5, 1].map((minP) => lastAt(minP)),
+      [2, 2, 1, 0, 0]
+    )
+    assert.deepStrictEqual([lastAt(0.1, { topK: 2 }), lastAt(0.5, { topK: 2 }), lastAt(0.5, { topP: 0.95 })], [1, 0, 0])
+  })
+
   it.prop("lists the likeliest alternatives in order", [Seed, Size, Size], ([seed, size, k]) => {
     const logits = logitsOf(seed, size)
     const row = Sampler.row(logits, 1)
