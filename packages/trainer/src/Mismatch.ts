@@ -6,11 +6,11 @@
  * bound; later ones, where servers may drift, are reported.
  *
  * Looked at are trained tokens with a logprob of the sampler's, in sequences of the present policy version; before the first update also
- * those whose version nobody knows. A logprob of what top-p left is above the whole distribution's by at most -log(top-p), which is
+ * those whose version nobody knows. Each environment is judged by itself: a small one would hide behind the others. A logprob of what top-p left is above the whole distribution's by at most -log(top-p), which is
  * allowed for; what top-k and min-p took away is not known, so those sequences are not compared (`Sampling` in core).
  */
 import { Sampling, type ScoredGroup } from "@atropos/core"
-import type { MicroBatch } from "./MicroBatch.ts"
+import type { MicroBatch, Placement } from "./MicroBatch.ts"
 import { isUnknown, type TrainingSequence } from "./TrainingSequence.ts"
 
 /** Sums over the tokens that were compared. */
@@ -41,38 +41,43 @@ const allowance = ({ sampling }: TrainingSequence): number | undefined => {
 const isFresh = ({ policyVersion }: TrainingSequence, version: number): boolean =>
   policyVersion === null ? version === 0 : policyVersion === version
 
-/** A micro-batch's part; `logprobs` are the trainer's, (B, T). */
-const ofMicroBatch = (
-  { engineLogprobs, length: rowLength, lossMask, placements }: MicroBatch,
+/** A sequence in a micro-batch; `logprobs` are the trainer's, (B, T). */
+const ofSequence = (
+  { engineLogprobs, length: rowLength, lossMask }: MicroBatch,
   logprobs: ArrayLike<number>,
-  sequences: ReadonlyArray<TrainingSequence>,
-  version: number
+  { length, row, start }: Placement,
+  allowed: number
 ): Compared => {
   let tokens = 0
   let difference = 0
-  for (const { length, row, sequence: index, start } of placements) {
-    const sequence = sequences[index]!
-    const allowed = allowance(sequence)
-    if (allowed === undefined || !isFresh(sequence, version)) continue
-    const at = row * rowLength + start
-    for (let t = at; t < at + length; t++) {
-      if (lossMask[t] === 0 || isUnknown(engineLogprobs[t]!)) continue
-      const d = logprobs[t]! - engineLogprobs[t]!
-      tokens++
-      difference += d < 0 ? Math.max(0, -d - allowed) : d
-    }
+  const at = row * rowLength + start
+  for (let t = at; t < at + length; t++) {
+    if (lossMask[t] === 0 || isUnknown(engineLogprobs[t]!)) continue
+    const d = logprobs[t]! - engineLogprobs[t]!
+    tokens++
+    difference += d < 0 ? Math.max(0, -d - allowed) : d
   }
   return { tokens, difference }
 }
 
+/** By the environments' ids; those of sequences that tell none are one. */
+export type ByEnvironment = ReadonlyMap<number | undefined, Compared>
+
 /** Adds up what the graphs make of a batch, micro-batch by micro-batch. */
 export const meter = (sequences: ReadonlyArray<TrainingSequence>, version: number) => {
-  let sum = nothing
+  const sums = new Map<number | undefined, Compared>()
   return {
     add: (batch: MicroBatch, logprobs: ArrayLike<number>): void => {
-      sum = add(sum, ofMicroBatch(batch, logprobs, sequences, version))
+      for (const placement of batch.placements) {
+        const sequence = sequences[placement.sequence]!
+        const allowed = allowance(sequence)
+        if (allowed === undefined || !isFresh(sequence, version)) continue
+        const sum = sums.get(sequence.environment) ?? nothing
+        sums.set(sequence.environment, add(sum, ofSequence(batch, logprobs, placement, allowed)))
+      }
     },
-    sum: (): Compared => sum
+    byEnvironment: (): ByEnvironment => sums,
+    sum: (): Compared => sums.values().reduce(add, nothing)
   }
 }
 
@@ -81,7 +86,7 @@ const firstSteps = 3
 
 export type Verdict = "agree" | "disagree" | "drifted"
 
-/** Judges steps in their order: `disagree` ends training, `drifted` is said once for as long as it lasts. */
+/** Judges the steps of one environment in their order: `disagree` ends training, `drifted` is said once for as long as it lasts. */
 export const guard = (bound: number) => {
   let first = nothing
   let steps = 0

@@ -236,7 +236,7 @@ export const make = Effect.fn("Trainer.make")(function* (
     const meter = objective.isPolicyGradient ? Mismatch.meter(sequences, progress.policyVersion) : undefined
     const [computeSeconds, computed] = yield* timed("compute", learner.compute(packed, meter?.add))
     const compared = meter?.sum() ?? Mismatch.nothing
-    yield* sampler.judge(batch, compared)
+    if (meter !== undefined) yield* sampler.judge(batch, meter.byEnvironment())
     return yield* Effect.gen(function* () {
       const [updateSeconds, updated] = yield* timed(
         "update",

@@ -29,6 +29,8 @@ export interface TrainingSequence {
   readonly policyVersion: number | null
   /** Index of its group in the batch. */
   readonly group: number
+  /** Id of the environment that sent it, where the service tells. */
+  readonly environment?: number
 }
 
 export interface SequenceSettings extends Advantages.AdvantageSettings {
@@ -108,7 +110,8 @@ const ofGroup = (
       ...(sampling && { sampling }),
       score: group.scores[i]!,
       policyVersion: group.policyVersions?.[i] ?? null,
-      group: index
+      group: index,
+      ...(group.envId !== undefined && { environment: group.envId })
     }
   })
   const truncated = settings.maskTruncated ? group.tokens.filter((_, i) => isTruncated(group, i)).length : 0

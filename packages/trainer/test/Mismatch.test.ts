@@ -1,9 +1,19 @@
 /** What the trainer knows of how its sequences were sampled, and what it does where that is not how they were. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Environment, MemoryTrajectoryClient, Sampling, ServerManager, Trajectory } from "@atropos/core"
-import { Effect, FileSystem, Layer, References, Schema, Stream, Struct } from "effect"
+import {
+  type Batch,
+  Environment,
+  MemoryTrajectoryClient,
+  Sampling,
+  type ScoredGroup,
+  ServerManager,
+  Trajectory
+} from "@atropos/core"
+import { Effect, FileSystem, Layer, References, Result, Schema, Stream, Struct } from "effect"
 import * as ClosedLoop from "../src/ClosedLoop.ts"
+import * as SamplerCheck from "../src/internal/SamplerCheck.ts"
+import * as Preset from "../src/loss/Preset.ts"
 import * as Ort from "../src/exec/Ort.ts"
 import * as MicroBatch from "../src/MicroBatch.ts"
 import * as Mismatch from "../src/Mismatch.ts"
@@ -174,6 +184,34 @@ describe("Mismatch.meter", () => {
 })
 
 const step = (difference: number, tokens = 10): Mismatch.Compared => ({ tokens, difference: difference * tokens })
+
+/** A group of an environment that was sampled at a temperature. */
+const groupOf = (envId: number, temperature: number): ScoredGroup.ScoredGroup => ({
+  tokens: [Int32Array.of(1)],
+  masks: [Int32Array.of(1)],
+  scores: Float64Array.of(1),
+  envId,
+  generationParams: { temperature }
+})
+
+describe("SamplerCheck", () => {
+  it.effect("judges each environment by itself: one with few tokens does not hide behind the others", () =>
+    Effect.gen(function* () {
+      const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
+      const { judge } = SamplerCheck.make(TrainerSettings.complete({}).trainer, objective)
+      const groups = [groupOf(1, 1), groupOf(2, 0.7)]
+      const batch: Batch.Batch = { id: "b", step: 0, leaseToken: "l", leaseUntil: 0, deliveries: 1, groups }
+      const parts = new Map([
+        [1, step(0.0001, 9000)],
+        [2, step(0.15, 100)]
+      ])
+      // Together they would be 0.0017.
+      const error = yield* Effect.flip(judge(batch, parts))
+      assert.match(error.message, /0\.150 nats on average over 100 tokens[^]*temperature 0\.7/)
+      assert.notInclude(error.message, "temperature 1,")
+    })
+  )
+})
 
 describe("Mismatch.guard", () => {
   it("judges the first steps together, and says of later ones once that they have drifted", () => {

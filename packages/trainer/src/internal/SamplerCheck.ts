@@ -8,7 +8,7 @@ import type { Trainer } from "../TrainerSettings.ts"
 
 export interface SamplerCheck {
   /** Fails where the first steps disagree, warns where later ones do. */
-  readonly judge: (batch: Batch.Batch, compared: Mismatch.Compared) => Effect.Effect<void, TrainerError>
+  readonly judge: (batch: Batch.Batch, compared: Mismatch.ByEnvironment) => Effect.Effect<void, TrainerError>
   /** Warns once of trained tokens that no logprob of the sampler's is known of. */
   readonly tellUnknown: (tokens: number) => Effect.Effect<void>
 }
@@ -17,15 +17,23 @@ export const make = (
   { maxMismatch, temperature }: Trainer,
   { isPolicyGradient, oldPolicy }: Objective
 ): SamplerCheck => {
-  const guard = Mismatch.guard(maxMismatch)
+  const guards = new Map<number | undefined, ReturnType<typeof Mismatch.guard>>()
+  const guardOf = (environment: number | undefined) => {
+    const guard = guards.get(environment) ?? Mismatch.guard(maxMismatch)
+    guards.set(environment, guard)
+    return guard
+  }
   let isTold = false
   return {
     judge: Effect.fnUntraced(function* (batch, compared) {
-      const verdict = guard(compared)
-      if (verdict === "agree") return
-      const message = Mismatch.explain(compared, maxMismatch, batch.groups, temperature)
-      if (verdict === "disagree") return yield* new TrainerError({ reason: "mismatch", message })
-      yield* Effect.logWarning("trainer and sampler have drifted apart", { batch: batch.id, message })
+      for (const [environment, part] of compared) {
+        const verdict = guardOf(environment)(part)
+        if (verdict === "agree") continue
+        const groups = batch.groups.filter(({ envId }) => envId === environment)
+        const message = Mismatch.explain(part, maxMismatch, groups, temperature)
+        if (verdict === "disagree") return yield* new TrainerError({ reason: "mismatch", message })
+        yield* Effect.logWarning("trainer and sampler have drifted apart", { batch: batch.id, environment, message })
+      }
     }),
     tellUnknown: (tokens) => {
       if (isTold || tokens === 0 || !isPolicyGradient || oldPolicy !== "engine") return Effect.void
