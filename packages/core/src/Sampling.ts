@@ -52,9 +52,6 @@ export const ofRequest = ({ extra, minP, temperature, topK, topP }: Asked, logpr
   logprobs
 })
 
-/** Whether tokens are drawn from a part of the vocabulary. */
-export const isCut = ({ minP, topK, topP }: Omit<Sampling, "logprobs">): boolean => topP < 1 || topK > 0 || minP > 0
-
 export const areEqual = (a: Sampling | undefined, b: Sampling | undefined): boolean =>
   a === b ||
   (a !== undefined &&

@@ -11,7 +11,7 @@
  */
 import { Sampling, type ScoredGroup } from "@atropos/core"
 import type { MicroBatch, Placement } from "./MicroBatch.ts"
-import { isUnknown, type TrainingSequence } from "./TrainingSequence.ts"
+import { isUnknown, switchesOf, type TrainingSequence } from "./TrainingSequence.ts"
 
 /** Sums over the tokens that were compared. */
 export interface Compared {
@@ -109,9 +109,9 @@ export const guard = (bound: number) => {
 /** How the sequences of these groups say they were sampled. */
 const records = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): string => {
   const told = new Set(
-    groups.flatMap(({ generationParams, groupOverrides, overrides, tokens }) =>
-      tokens.map((_, i) => {
-        const switches = { ...groupOverrides, ...generationParams, ...overrides?.[i] }
+    groups.flatMap((group) =>
+      group.tokens.map((_, i) => {
+        const switches = switchesOf(group, i)
         const record = Sampling.ofSwitches(switches)
         if (record !== undefined) return Sampling.describe(record)
         const { temperature } = switches as { readonly temperature?: unknown }

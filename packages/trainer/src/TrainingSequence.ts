@@ -54,7 +54,7 @@ export interface SequenceCounts {
 }
 
 /** Switches of sequence i, the nearest last. */
-const switchesOf = ({ generationParams, groupOverrides, overrides }: ScoredGroup.ScoredGroup, i: number) => ({
+export const switchesOf = ({ generationParams, groupOverrides, overrides }: ScoredGroup.ScoredGroup, i: number) => ({
   ...groupOverrides,
   ...generationParams,
   ...overrides?.[i]

@@ -110,7 +110,7 @@ export const make: MakeVerb = (words) =>
           const flagged = Flags.given(input.trainer)
           // A recipe is one model's: what suits it does not suit another.
           const recipeOf = (sections: ConfigFile["sections"]) =>
-            "model" in flagged || "model" in (sections["trainer"] ?? {}) ? undefined : kitchen
+            TrainerRun.isGiven({ file: sections, given: input }, "model") ? undefined : kitchen
           // One seed for all that is drawn, unless the environment is told another.
           const hasSeed = "seed" in chosen.environment.settings.fields
           const settings = yield* RunSettings.make(

@@ -26,12 +26,16 @@ export interface Trained {
   readonly folder: string
 }
 
-/** Settings whose sequences a model has positions for, where nobody asked for longer ones. */
-export const fitted = (settings: TrainerSettings, model: Model.Model, isSeqLenGiven: boolean) => {
-  const { seqLen: asked } = settings.trainer
-  const seqLen = isSeqLenGiven ? asked : Math.min(asked, model.config.maxPositions)
-  return { seqLen, settings: { ...settings, trainer: { ...settings.trainer, seqLen } } }
-}
+/** Settings whose sequences a model has positions for, where nobody asked for longer ones; a shorter `seq_len` is told. */
+export const fitted = Effect.fnUntraced(function* (
+  settings: TrainerSettings,
+  { config: { maxPositions }, name }: Model.Model,
+  isSeqLenGiven: boolean
+) {
+  if (isSeqLenGiven || settings.trainer.seqLen <= maxPositions) return settings
+  yield* Console.log(`seq_len ${maxPositions}, as ${name} has no more positions`)
+  return { ...settings, trainer: { ...settings.trainer, seqLen: maxPositions } }
+})
 
 /** Runs until the steps are done. */
 export const run = Effect.fn("Train.run")(
@@ -56,8 +60,7 @@ export const run = Effect.fn("Train.run")(
       seed: trainer.seed,
       maxPositions: trainer.seqLen
     })
-    const { seqLen, settings } = fitted(asked, model, isSeqLenGiven)
-    if (seqLen < trainer.seqLen) yield* Console.log(`seq_len ${seqLen}, as ${model.name} has no more positions`)
+    const settings = yield* fitted(asked, model, isSeqLenGiven)
     const kind = model.adapter === undefined ? "all weights" : `adapter of rank ${model.adapter.r}`
     yield* Console.log(
       `model: ${model.name}, training ${model.layout.size.toLocaleString("en-US")} parameters (${kind})`

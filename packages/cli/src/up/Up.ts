@@ -156,14 +156,10 @@ export const run = Effect.fn("Up.run")(
       onNone: () => pretrained({ ...options.trainer, trainer: asked }),
       onSome: (given) => fromScratch(given, asked)
     })
-    const { settings: fitted } = Train.fitted({ ...options.trainer, trainer: asked }, model, options.isSeqLenGiven)
-    const named = fitted.trainer
+    const { trainer: named } = yield* Train.fitted({ ...options.trainer, trainer: asked }, model, options.isSeqLenGiven)
     const trainer: TrainerSettings = {
       ...options.trainer,
       trainer: { ...named, ...(yield* Metrics.announced(options.metrics, place, named)) }
-    }
-    if (named.seqLen < seqLen) {
-      yield* Console.log(`seq_len ${named.seqLen}, as ${model.name} has no more positions`)
     }
     yield* Console.log(
       `${settings.word}, batches of ${named.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops`
