@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as CliOutput from "effect/cli/CliOutput"
 import type { NonShowHelpErrors } from "effect/cli/CliError"
 import type { HelpDoc } from "effect/cli/HelpDoc"
+import * as CommandLine from "./CommandLine.ts"
 import { hint } from "./Nearest.ts"
 
 /** Servers whose flags there are only where the environment asks them. */
@@ -15,7 +16,7 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
       const known = [...flags, ...globalFlags].map(({ name }) => `--${name}`)
       const absent = otherServers.find((one) => error.option.startsWith(`--${one}.`))
       if (absent !== undefined && known.includes("--env") && !known.some((name) => name.startsWith(`--${absent}.`))) {
-        return `there is no ${error.option.replace(/=.*/, "")}: the environment of --env asks no ${absent}; atropos envs lists what each of them needs`
+        return `there is no ${error.option.replace(/=.*/, "")}: the environment of --env asks no ${absent}; ${CommandLine.of("envs")} lists what each of them needs`
       }
       return `unknown flag ${error.option}${hint(error.option.replace(/=.*/, ""), known)}`
     }
@@ -36,12 +37,23 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
   }
 }
 
+/** The name of the command in a line that is to be typed; an address may hold the word too. */
+const typed = (line: string): string =>
+  line.replace(/(^|\s)atropos(?=\s|$)/, (_, before) => before + CommandLine.of(""))
+
 /** Puts one line per mistake on standard error instead of a page of help on standard output. */
 export const layer = CliOutput.layerPresenter({
   present: Effect.fnUntraced(function* (event) {
+    if (event._tag === "Help") {
+      const { examples, usage, ...rest } = event.helpDoc
+      const spelled = examples?.map((example) => ({ ...example, command: typed(example.command) }))
+      const helpDoc = { ...rest, usage: typed(usage), ...(spelled !== undefined && { examples: spelled }) }
+      return yield* CliOutput.defaultPresenter.present({ ...event, helpDoc })
+    }
     if (event._tag !== "InvalidInvocation") return yield* CliOutput.defaultPresenter.present(event)
     for (const error of event.errors) yield* Console.error(`atropos: ${describe(error, event.helpDoc)}`)
     const hasEnvironment = event.helpDoc.flags.some(({ name }) => name === "env")
-    yield* Console.error(`see: ${event.commandPath.join(" ")} ${hasEnvironment ? "--env NAME " : ""}--help`)
+    const verb = event.commandPath.slice(1).concat(hasEnvironment ? "--env NAME" : [], "--help")
+    yield* Console.error(`see: ${CommandLine.of(verb.join(" "))}`)
   })
 })

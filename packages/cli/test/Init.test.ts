@@ -31,7 +31,7 @@ describe("atropos init", () => {
         const { code, stdout } = yield* Bin.run(["init", "my-env"], { cwd })
         assert.strictEqual(code, 0)
         assert.include(stdout, `ln -s ${modules} node_modules`)
-        assert.include(stdout, "npx atropos validate --env ./my-env.ts")
+        assert.include(stdout, "npx @atropos/cli validate --env ./my-env.ts")
         const folder = `${cwd}/my-env`
         assert.deepStrictEqual((yield* fs.readDirectory(folder)).toSorted(), [
           "my-env.test.ts",

@@ -45,9 +45,7 @@ export const make =
         verb.name,
         {
           env: Flag.String("env").pipe(
-            Flag.withDescription(
-              "environment: a name (atropos envs lists them) or a file; its own flags are listed with it"
-            ),
+            Flag.withDescription("environment: a name (envs lists them) or a file; its own flags are listed with it"),
             Flag.withMetavar("name|file")
           ),
           config: Flag.String("config").pipe(

@@ -2,6 +2,7 @@
 import { EnvironmentSettings } from "@atropos/core"
 import { Console, Effect, Option, SchemaAST } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import * as CommandLine from "../CommandLine.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Table from "../Table.ts"
 import type { MakeVerb } from "./Verb.ts"
@@ -86,7 +87,11 @@ export const make: MakeVerb = () =>
           ])
         yield* Console.log(Table.columns(["name", "family", "needs", "data licence", "what it is"], rows))
         yield* Console.log(
-          "\natropos envs NAME lists all settings; atropos init my-env writes a starter of your own, run by its path: --env ./my-env.ts"
+          [
+            "",
+            `${CommandLine.of("envs NAME")} lists all settings`,
+            `${CommandLine.of("init my-env")} writes a starter of your own, run by its path: --env ./my-env.ts`
+          ].join("\n")
         )
       })
     ).pipe(

@@ -1,7 +1,9 @@
 /** `atropos init NAME`: the starter of an environment of one's own, with its test, in a folder of its own. */
 import packageJson from "../../package.json" with { type: "json" }
+import { Docs } from "@atropos/core"
 import { Console, Effect, FileSystem, Path } from "effect"
 import { Argument, Command } from "effect/cli"
+import * as CommandLine from "../CommandLine.ts"
 import { CommandFailed, UsageError } from "../Failure.ts"
 import * as Starter from "../init/Starter.ts"
 import type { MakeVerb } from "./Verb.ts"
@@ -63,9 +65,9 @@ const write = Effect.fn("init.write")(function* (given: string) {
   const steps = [
     `cd ${path.relative(path.resolve("."), folder) || "."}`,
     ...(yield* installation(folder)),
-    "npm test                    the score against cases, no model needed",
-    "npx atropos validate --env ./NAME.ts   its claims, and a thousand random texts".replace("NAME", chosen),
-    `npx atropos process --env ./${chosen}.ts --testing   groups from a policy that says back what it was told`
+    "npm test   # the score against cases, no model needed",
+    `${CommandLine.anywhere} validate --env ./${chosen}.ts   # its claims, and a thousand random texts`,
+    `${CommandLine.anywhere} process --env ./${chosen}.ts --testing   # groups from a policy that says back what it was told`
   ]
   yield* Console.log(
     [
@@ -74,7 +76,10 @@ const write = Effect.fn("init.write")(function* (given: string) {
       "next:",
       ...steps.map((step) => `  ${step}`),
       "",
-      "then: against a service with atropos serve, or trained with atropos up --model …; docs/writing-an-environment.md tells the rest"
+      "then:",
+      `  ${CommandLine.anywhere} serve --env ./${chosen}.ts   # against a service`,
+      `  ${CommandLine.anywhere} up --env ./${chosen}.ts --model FOLDER   # trained`,
+      `  ${path.resolve(Docs.path("writing-an-environment.md"))} tells the rest`
     ].join("\n")
   )
 })

@@ -1,6 +1,8 @@
 /** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
+import { Docs } from "@atropos/core"
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import * as CommandLine from "../CommandLine.ts"
 import type { ConfigFile } from "../config/ConfigFile.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Flags from "../config/Flags.ts"
@@ -11,6 +13,7 @@ import * as Services from "../config/Services.ts"
 import * as TrainerRun from "../config/TrainerRun.ts"
 import * as Words from "../config/Words.ts"
 import * as Summary from "../job/Summary.ts"
+import * as Table from "../Table.ts"
 import * as Curve from "../up/Curve.ts"
 import * as Recipe from "../up/Recipe.ts"
 import * as Up from "../up/Up.ts"
@@ -43,12 +46,14 @@ const report = ({ after, before, curve, run, seconds }: Up.UpResult) =>
       [
         "",
         "next:",
-        "  npx atropos api                                          its curves and rollouts in the browser, at /ui",
-        "  npx atropos up --env addition                            a harder task",
-        "  npx atropos envs                                         environments there are",
-        "  npx atropos process --env arithmetic-stories --testing   rollouts to a file, no service",
-        "  docs/training.md                                         your own model, and a GPU",
-        "  docs/writing-an-environment.md                           an environment of your own"
+        Table.pairs([
+          [CommandLine.of("api"), "its curves and rollouts in the browser, at /ui"],
+          [CommandLine.of("up --env addition"), "a harder task"],
+          [CommandLine.of("envs"), "environments there are"],
+          [CommandLine.of("process --env arithmetic-stories --testing"), "rollouts to a file, no service"],
+          [Docs.path("training.md"), "your own model, and a GPU"],
+          [Docs.path("writing-an-environment.md"), "an environment of your own"]
+        ]).replace(/^/gm, "  ")
       ].join("\n")
     )
   })

@@ -7,6 +7,7 @@ import { Config, Console, Effect, FileSystem, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { pathToFileURL } from "node:url"
+import * as CommandLine from "../CommandLine.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Services from "../config/Services.ts"
 import { UsageError } from "../Failure.ts"
@@ -95,7 +96,7 @@ const point = Effect.fnUntraced(function* ({ apiUrl, open }: Given) {
   )
   if (!isOurs) {
     return yield* new UsageError({
-      message: `the service at ${url} is the original's, and has no viewer: look at files of saved groups instead (atropos view groups.jsonl)`
+      message: `the service at ${url} is the original's, and has no viewer: look at files of saved groups instead (${CommandLine.of("view groups.jsonl")})`
     })
   }
   yield* Console.log(`the viewer of the service: ${url}/ui`)
@@ -107,7 +108,7 @@ const view = Effect.fnUntraced(function* (given: Given) {
   if (files.length === 0) {
     if (Option.isSome(out)) {
       return yield* new UsageError({
-        message: "--out needs files of saved groups: atropos view groups.jsonl --out groups.html"
+        message: `--out needs files of saved groups: ${CommandLine.of("view groups.jsonl --out groups.html")}`
       })
     }
     return yield* point(given)

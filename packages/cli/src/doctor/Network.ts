@@ -1,11 +1,12 @@
 /** Checks of what is reached over the network: the service's port, the database, the inference servers. */
 import * as net from "node:net"
-import { Reasoning, ServerSettings } from "@atropos/core"
+import { Docs, Reasoning, ServerSettings } from "@atropos/core"
 import * as Identity from "@atropos/core/inference/Identity"
 import * as Probed from "@atropos/core/inference/Probed"
 import * as Transport from "@atropos/core/inference/Transport"
 import { Config, Duration, Effect, Option, Redacted, Result } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
+import * as CommandLine from "../CommandLine.ts"
 import { broken, type Finding, note, ok } from "./Finding.ts"
 import * as Machine from "./Machine.ts"
 
@@ -41,7 +42,7 @@ export const port = Effect.fn("Network.port")(function* (number: number) {
     : note(
         check,
         "something else listens there",
-        "give atropos api another --port, and environments --env.rollout_server_url"
+        `give the service another port (${CommandLine.of("api --port N")}), and environments --env.rollout_server_url`
       )
 })
 
@@ -113,7 +114,9 @@ const inferenceServer = Effect.fnUntraced(function* (server: ServerSettings.Serv
   }
   return [
     ok(check, says),
-    ...Probed.warnings(server, baseUrl ?? "", identity).map((warning) => note(check, warning, "see docs/training.md"))
+    ...Probed.warnings(server, baseUrl ?? "", identity).map((warning) =>
+      note(check, warning, `see ${Docs.path("training.md")}`)
+    )
   ]
 })
 

@@ -1,5 +1,5 @@
 /** Checks of the sandboxes that run what a model wrote: each runs a program and judges it. */
-import { Sandbox } from "@atropos/core"
+import { Docs, Sandbox } from "@atropos/core"
 import { Effect, type Layer } from "effect"
 import { broken, type Finding, note, ok } from "./Finding.ts"
 
@@ -20,7 +20,7 @@ export const sandboxes: Effect.Effect<ReadonlyArray<Finding>> = Effect.gen(funct
       : note(
           check("bubblewrap"),
           bubblewrap.failure.message,
-          "only for programs that need native packages: install bubblewrap, see docs/sandbox.md"
+          `only for programs that need native packages: install bubblewrap, see ${Docs.path("sandbox.md")}`
         )
   ]
 })

@@ -4,6 +4,7 @@
  *
  * Answers are as long as the model makes them, so a step has two times: at a usual length, and at the longest that is allowed.
  */
+import { Docs } from "@atropos/core"
 import type { Model } from "@atropos/trainer/model/Model"
 import * as Tensors from "@atropos/trainer/model/Tensors"
 import * as Engine from "@atropos/trainer/policy/Engine"
@@ -90,7 +91,7 @@ const advice = (workload: Workload, speed: Speed): ReadonlyArray<readonly [strin
       ? [[`--batch_size ${fewer.batchSize}`, at(fewer, Math.min(usual.answer, longest))] as const]
       : []),
     ["a smaller model", "time falls with its parameters"],
-    ["a GPU", "docs/gpu.md; or sample on one: docs/training.md, in separate processes"]
+    ["a GPU", `${Docs.path("gpu.md")}; or sample on one: ${Docs.path("training.md")}, in separate processes`]
   ]
 }
 

@@ -40,7 +40,8 @@ export interface WrittenPage {
 /** What was written, in a line. */
 export const summary = ({ bytes, groups, leftOut, path }: WrittenPage): string => {
   const size = `${(bytes / 1024 ** 2).toFixed(1)} MB`
-  const rest = leftOut === 0 ? "" : `; ${leftOut.toLocaleString("en-US")} more had no room: atropos view shows them all`
+  const rest =
+    leftOut === 0 ? "" : `; ${leftOut.toLocaleString("en-US")} more had no room: npx @atropos/cli view shows them all`
   return `${path} (${groups.toLocaleString("en-US")} groups, ${size})${rest}`
 }
 

@@ -2,6 +2,7 @@
  * What an inference server is and what it can do, as found out by `Identify` or taken from its settings: which requests it is sent, which
  * parameters it takes, and what its logprobs are of. docs/training.md has the table, test/fixtures/servers what the servers themselves say.
  */
+import * as Docs from "../Docs.ts"
 import type { LogprobsMode } from "../Sampling.ts"
 import type { Server } from "../ServerSettings.ts"
 
@@ -117,7 +118,7 @@ export const base = (kind: Kind, modelName: string): Identity => ({
 })
 
 /** What to start instead of a server that gives no ids and logprobs. */
-const instead = "vllm serve, SGLang or atropos policy give them (docs/training.md has a line for each)"
+const instead = `vllm serve, SGLang or atropos policy give them (${Docs.path("training.md")} has a line for each)`
 
 /** What rollouts of a server lack, for a person, before they are made; absent where nothing does. */
 export const shortcoming = (server: string, identity: Identity): string | undefined => {

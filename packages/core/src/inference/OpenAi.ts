@@ -6,6 +6,7 @@
  * there is that list's own trouble (`transformers serve` needs the network for it), so only a gateway's answer says that nobody is there.
  */
 import { Clock, Effect } from "effect"
+import * as Docs from "../Docs.ts"
 import { type ChatRequest, InferenceError, type TextRequest } from "../Inference.ts"
 import * as Reasoning from "../Reasoning.ts"
 import type { Server } from "../ServerSettings.ts"
@@ -130,7 +131,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
     return yield* answer("/completions", request, body, (reply) => Reply.complete(server, request.n ?? 1, reply))
   })
 
-  const instead = "ask vLLM, SGLang or atropos policy (docs/training.md has a line to start each)"
+  const instead = `ask vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a line to start each)`
   return {
     server,
     modelName: settings.modelName,

@@ -4,6 +4,7 @@
  * Nothing is believed that was not tried: a device works if a process of its own multiplied matrices on it with the right result.
  * `auto` takes the fastest of those that work, so a software driver of WebGPU, which is slower than the CPU, is taken only by name.
  */
+import { Docs } from "@atropos/core"
 import { fork } from "node:child_process"
 import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -33,9 +34,8 @@ export const cudaInstallation = "ONNXRUNTIME_NODE_INSTALL=true node node_modules
 
 const advices: { readonly [Kind in DeviceKind]: string } = {
   cpu: 'run "npm ci" in the project\'s folder: ONNX Runtime is not there, or not for this machine',
-  webgpu:
-    "it needs a GPU and, on Linux, its Vulkan driver (NVIDIA's own; Mesa 25 or newer for AMD and Intel): docs/gpu.md",
-  cuda: "it needs an NVIDIA driver, and CUDA and cuDNN 9 where the system's linker finds them: docs/gpu.md"
+  webgpu: `it needs a GPU and, on Linux, its Vulkan driver (NVIDIA's own; Mesa 25 or newer for AMD and Intel): ${Docs.path("gpu.md")}`,
+  cuda: `it needs an NVIDIA driver, and CUDA and cuDNN 9 where the system's linker finds them: ${Docs.path("gpu.md")}`
 }
 
 const explain = (kind: DeviceKind, failure: string): string => {

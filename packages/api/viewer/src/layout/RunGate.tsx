@@ -14,7 +14,7 @@ export const RunGate = ({ children }: { readonly children: ReactNode }) => {
     return (
       <Empty title="This page holds no rollouts">
         <p>Pages with rollouts in them are written by process and view:</p>
-        <pre>npx atropos view groups.jsonl --out page.html</pre>
+        <pre>npx @atropos/cli view groups.jsonl --out page.html</pre>
       </Empty>
     )
   }

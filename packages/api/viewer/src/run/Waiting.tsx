@@ -24,7 +24,7 @@ export const Waiting = ({ run }: { readonly run: Wire.Run }) => {
             "A trainer is registered."
           ) : (
             <>
-              No trainer is registered: start one (<code>npx atropos train</code>).
+              No trainer is registered: start one (<code>npx @atropos/cli train</code>).
             </>
           )}
         </Item>
@@ -33,7 +33,7 @@ export const Waiting = ({ run }: { readonly run: Wire.Run }) => {
             `${format.plural(connected, "environment")} connected.`
           ) : (
             <>
-              No environment is connected: start one (<code>npx atropos serve --env …</code>).
+              No environment is connected: start one (<code>npx @atropos/cli serve --env …</code>).
             </>
           )}
         </Item>

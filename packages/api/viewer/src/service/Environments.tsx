@@ -14,7 +14,7 @@ export const Environments = ({ environments, now }: EnvironmentsProps) => {
   if (environments.length === 0) {
     return (
       <p className="muted">
-        None has registered yet. <code>npx atropos serve --env …</code> starts one.
+        None has registered yet. <code>npx @atropos/cli serve --env …</code> starts one.
       </p>
     )
   }

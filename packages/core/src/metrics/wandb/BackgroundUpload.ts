@@ -58,10 +58,13 @@ export const start = Effect.fnUntraced(function* (
       }
       const error = result.failure
       if (error._tag === "WandbError" && error.reason === "final") {
-        yield* Effect.logError("nothing more is sent to Weights & Biases; `atropos wandb-sync` sends what is kept", {
-          reason: error.message,
-          ...kept
-        })
+        yield* Effect.logError(
+          "nothing more is sent to Weights & Biases; `npx @atropos/cli wandb-sync` sends what is kept",
+          {
+            reason: error.message,
+            ...kept
+          }
+        )
         break
       }
       if (!isOut) yield* Effect.logWarning("Weights & Biases is away; trying again", { reason: error.message })
@@ -82,7 +85,10 @@ export const start = Effect.fnUntraced(function* (
       yield* Deferred.await(done)
     }).pipe(
       Effect.onInterrupt(() =>
-        Effect.logWarning("not all was sent to Weights & Biases in time; `atropos wandb-sync` sends the rest", kept)
+        Effect.logWarning(
+          "not all was sent to Weights & Biases in time; `npx @atropos/cli wandb-sync` sends the rest",
+          kept
+        )
       )
     )
   }

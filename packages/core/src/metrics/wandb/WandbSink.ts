@@ -168,7 +168,9 @@ export const make = Effect.fnUntraced(function* (options: Options) {
             const at = yield* Clock.currentTimeMillis
             yield* Effect.mapError(journal.append([{ exit: exitCode, at }]), unwritable)
             if (upload !== undefined) return yield* upload.finish
-            yield* tell(`Weights & Biases: ${source.name} is kept in ${journal.folder}; atropos wandb-sync uploads it`)
+            yield* tell(
+              `Weights & Biases: ${source.name} is kept in ${journal.folder}; npx @atropos/cli wandb-sync uploads it`
+            )
           })
       }
     }, Effect.provideContext(context))

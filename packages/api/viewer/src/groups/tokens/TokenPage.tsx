@@ -55,7 +55,7 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
             Ids only: nobody told the text.{" "}
             {!hasService && (
               <>
-                For files <code>atropos view</code> takes <code>--tokenizer</code>.
+                For files <code>npx @atropos/cli view</code> takes <code>--tokenizer</code>.
               </>
             )}
           </p>
