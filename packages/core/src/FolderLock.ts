@@ -1,14 +1,16 @@
 /**
  * One process per folder: a lock that the operating system lets go of when its holder dies, however it dies.
  *
- * The holder listens on a socket in the folder. Whoever finds the socket taken connects to it: an answer (the holder's process
- * id) means the folder is in use; no answer means the holder is gone, and its socket file is removed. Unlike a file with a
- * process id, this does not mistake a stranger that got the same id (every container's first process) for the holder.
+ * It is SQLite's lock on `lock.sqlite` in the folder, a file that stays empty: `fcntl` on Linux and macOS, `LockFileEx` on Windows. The
+ * one step that takes it (`BEGIN IMMEDIATE`) has one winner among any number of processes, and nothing stale is ever to be removed.
+ * Between machines it holds as far as the file system's locks do (docs/operations.md); a file system that keeps none is refused. It
+ * needs `node:sqlite` (Node 22.13): elsewhere locking fails, and says so. Who holds it stands in `lock.json`, for refusals to say;
+ * nothing is decided by that.
  */
-import { Effect, FileSystem, Path, Schema, type Scope } from "effect"
-import { createHash } from "node:crypto"
-import { connect, createServer, type Server } from "node:net"
-import { tmpdir } from "node:os"
+import { Effect, FileSystem, Option, Path, Schedule, Schema, type Scope } from "effect"
+import { randomUUID } from "node:crypto"
+import { hostname } from "node:os"
+import type { DatabaseSync } from "node:sqlite"
 
 /** The folder is in use by another living process, or cannot be locked. */
 export class FolderLockError extends Schema.TaggedError<FolderLockError>()("FolderLockError", {
@@ -19,30 +21,78 @@ export class FolderLockError extends Schema.TaggedError<FolderLockError>()("Fold
   holder: Schema.NullOr(Schema.Int)
 }) {}
 
-// Socket paths are limited to 107 bytes on Linux and 103 on macOS.
-const longestPath = 100
+const Holder = Schema.fromJsonString(Schema.Struct({ pid: Schema.Int, host: Schema.String }))
+const decodeHolder = Schema.decodeUnknownEffect(Holder)
+const encodeHolder = Schema.encodeSync(Holder)
 
-const listen = (path: string): Effect.Effect<Server, NodeJS.ErrnoException> =>
-  Effect.callback((resume) => {
-    const server = createServer((socket) => socket.on("error", () => socket.destroy()).end(String(process.pid)))
-    server.once("error", (error: NodeJS.ErrnoException) => resume(Effect.fail(error)))
-    server.listen(path, () => {
-      // The lock alone must not keep a process running.
-      server.unref()
-      resume(Effect.succeed(server))
-    })
+/** SQLite's number for a lock that somebody else has, and for one that the file system does not keep. */
+const busy = 5
+
+// What node:sqlite throws is an Error, with SQLite's number.
+const sqliteError = (cause: unknown) => cause as Error & { readonly errcode?: number }
+
+/** A connection that has the file's one write lock until it is closed; none where another has it. */
+const take = Effect.fnUntraced(function* (file: string): Effect.fn.Return<Option.Option<DatabaseSync>, Error> {
+  const sqlite = yield* Effect.tryPromise({
+    try: () => import("node:sqlite"),
+    catch: () =>
+      new Error(`locks are made with node:sqlite, which Node ${process.versions.node} lacks: use Node 22.13 or newer`)
+  })
+  const database = yield* Effect.try({ try: () => new sqlite.DatabaseSync(file), catch: sqliteError })
+  const isTaken = yield* Effect.try({
+    try: () => {
+      // With a journal in a file, there would be a stale one to remove after a kill, under a lock again.
+      database.exec("PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE")
+      return true
+    },
+    catch: sqliteError
+  }).pipe(
+    Effect.catchIf(
+      (error) => error.errcode === busy,
+      () => Effect.succeed(false)
+    ),
+    Effect.tapError(() => Effect.sync(() => database.close()))
+  )
+  if (isTaken) return Option.some(database)
+  database.close()
+  return Option.none()
+})
+
+const letGo = (taken: Option.Option<DatabaseSync>) =>
+  Effect.sync(() => {
+    if (Option.isSome(taken)) taken.value.close()
   })
 
-/** Process id of the living holder; null where nobody answers. */
-const askHolder = (path: string): Effect.Effect<number | null> =>
-  Effect.callback<number | null>((resume) => {
-    const socket = connect(path)
-    let text = ""
-    socket.on("data", (bytes) => (text += bytes.toString()))
-    socket.once("error", () => resume(Effect.succeed(null)))
-    socket.once("end", () => resume(Effect.succeed(Number(text) || 0)))
-    return Effect.sync(() => socket.destroy())
-  }).pipe(Effect.timeoutOrElse({ duration: "2 seconds", orElse: () => Effect.succeed(0) }))
+/** Whether a file of which nobody knows can be locked. */
+const keepsLocks = Effect.fnUntraced(function* (root: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const file = path.join(root, `lock-${randomUUID()}.sqlite`)
+  return yield* Effect.acquireUseRelease(
+    take(file),
+    (taken) => Effect.succeed(Option.isSome(taken)),
+    (taken) => Effect.andThen(letGo(taken), Effect.ignore(fs.remove(file, { force: true }), { log: "Warn" }))
+  )
+})
+
+const isRunning = (pid: number): Effect.Effect<boolean> =>
+  Effect.try({ try: () => process.kill(pid, 0), catch: (cause) => cause as NodeJS.ErrnoException }).pipe(
+    Effect.catch((error) => Effect.succeed(error.code === "EPERM"))
+  )
+
+/** Who holds it, as its sign says. One that was killed has left its own, which the next one is about to replace. */
+const holderOf = (sign: string, host: string) =>
+  Effect.flatMap(FileSystem.FileSystem, (fs) => fs.readFileString(sign)).pipe(
+    Effect.flatMap(decodeHolder),
+    Effect.flatMap((found) =>
+      Effect.map(found.host === host ? isRunning(found.pid) : Effect.succeed(true), (isLiving) =>
+        isLiving ? Option.some(found) : Option.none()
+      )
+    ),
+    Effect.flatMap(Effect.fromOption),
+    Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 50 }),
+    Effect.option
+  )
 
 /** Holds `folder` until the scope closes; fails where another process holds it. */
 export const hold = Effect.fn("FolderLock.hold")(function* (
@@ -50,36 +100,31 @@ export const hold = Effect.fn("FolderLock.hold")(function* (
 ): Effect.fn.Return<void, FolderLockError, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const inFolder = path.join(path.resolve(folder), "lock.sock")
-  const socketPath =
-    inFolder.length <= longestPath
-      ? inFolder
-      : path.join(tmpdir(), `atropos-${createHash("sha256").update(inFolder).digest("hex").slice(0, 32)}.sock`)
-  const cannot = (cause: { readonly message: string }) =>
-    new FolderLockError({ message: `cannot lock the folder ${folder}: ${cause.message}`, isHeld: false, holder: null })
+  const root = path.resolve(folder)
+  const sign = path.join(root, "lock.json")
+  const host = hostname()
+  const cannot = ({ message }: { readonly message: string }) =>
+    new FolderLockError({ message: `cannot lock the folder ${folder}: ${message}`, isHeld: false, holder: null })
 
-  const acquire = listen(socketPath).pipe(
-    Effect.catchIf(
-      (error) => error.code === "EADDRINUSE",
-      () =>
-        Effect.gen(function* () {
-          const holder = yield* askHolder(socketPath)
-          if (holder !== null) {
-            return yield* new FolderLockError({
-              message: `the folder ${folder} is in use by a running process${holder > 0 ? ` (id ${holder})` : ""}`,
-              isHeld: true,
-              holder: holder > 0 ? holder : null
-            })
-          }
-          yield* fs.remove(socketPath, { force: true })
-          return yield* listen(socketPath)
-        })
-    ),
-    Effect.mapError((error) => (error instanceof FolderLockError ? error : cannot(error)))
-  )
-  yield* Effect.acquireRelease(acquire, (server) =>
-    Effect.callback<void>((resume) => {
-      server.close(() => resume(Effect.void))
-    })
-  )
+  const taken = yield* Effect.acquireRelease(Effect.mapError(take(path.join(root, "lock.sqlite")), cannot), letGo)
+  if (Option.isSome(taken)) {
+    // The lock holds without a sign too, on a full disk say.
+    return yield* Effect.acquireRelease(
+      Effect.ignore(fs.writeFileString(sign, encodeHolder({ pid: process.pid, host })), { log: "Warn" }),
+      () => Effect.ignore(fs.remove(sign, { force: true }), { log: "Warn" })
+    )
+  }
+  const holder = yield* holderOf(sign, host)
+  if (Option.isNone(holder) && !(yield* Effect.mapError(keepsLocks(root), cannot))) {
+    return yield* cannot({ message: "its file system keeps no locks; choose a folder on a disk of this machine" })
+  }
+  const who = Option.match(holder, {
+    onNone: () => "",
+    onSome: (found) => ` (id ${found.pid}${found.host === host ? "" : ` on ${found.host}`})`
+  })
+  return yield* new FolderLockError({
+    message: `the folder ${folder} is in use by a running process${who}`,
+    isHeld: true,
+    holder: Option.match(holder, { onNone: () => null, onSome: ({ pid }) => pid })
+  })
 })

@@ -25,8 +25,11 @@ layer(NodeServices.layer, { excludeTestServices: true })("FolderLock", (it) => {
       const target = join(yield* folder, "deep".repeat(40))
       yield* fs.makeDirectory(target)
       yield* FolderLock.hold(target)
-      const error = yield* Effect.flip(FolderLock.hold(join(target, "..", "deep".repeat(40), ".")))
-      assert.isTrue(error.isHeld)
+      const link = join(yield* folder, "link")
+      yield* fs.symlink(target, link)
+      for (const same of [join(target, "..", "deep".repeat(40), "."), link]) {
+        assert.isTrue((yield* Effect.flip(FolderLock.hold(same))).isHeld)
+      }
     })
   )
 
@@ -36,6 +39,32 @@ layer(NodeServices.layer, { excludeTestServices: true })("FolderLock", (it) => {
       const error = yield* Effect.flip(FolderLock.hold(join(yield* folder, "missing")))
       assert.isFalse(error.isHeld)
       assert.include(error.message, "missing")
+    })
+  )
+
+  it.effect("does not take a folder for free whose lock is no lock", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { join } = yield* Path.Path
+      const target = yield* folder
+      yield* fs.writeFileString(join(target, "lock.sqlite"), "1234\n".repeat(100))
+      const error = yield* Effect.flip(FolderLock.hold(target))
+      assert.isFalse(error.isHeld)
+      assert.strictEqual(error.message, `cannot lock the folder ${target}: file is not a database`)
+    })
+  )
+
+  it.effect("names nobody where its holder left no sign", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { join } = yield* Path.Path
+      const target = yield* folder
+      yield* FolderLock.hold(target)
+      yield* fs.remove(join(target, "lock.json"))
+      const error = yield* Effect.flip(FolderLock.hold(target))
+      assert.deepInclude(error, { isHeld: true, holder: null })
+      assert.strictEqual(error.message, `the folder ${target} is in use by a running process`)
+      assert.sameMembers(yield* fs.readDirectory(target), ["lock.sqlite"])
     })
   )
 })

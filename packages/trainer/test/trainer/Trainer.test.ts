@@ -24,9 +24,12 @@ const collect = (trainer: Trainer.Trainer, source: Stream.Stream<Batch.Batch>) =
 /** Leaves the lock as a process does that is killed while it holds it. */
 const abandonedLock = (target: string) =>
   Effect.callback<void>((resume) => {
-    const program = `require("node:net").createServer().listen(process.argv[1], () => process.kill(process.pid, "SIGKILL"))`
-    spawn(process.execPath, ["-e", program, join(target, "lock.sock")]).once("exit", () => {
-      assert.isTrue(existsSync(join(target, "lock.sock")))
+    const program = `
+      new (require("node:sqlite").DatabaseSync)(process.argv[1]).exec("BEGIN IMMEDIATE")
+      process.kill(process.pid, "SIGKILL")
+    `
+    spawn(process.execPath, ["-e", program, join(target, "lock.sqlite")]).once("exit", () => {
+      assert.isTrue(existsSync(join(target, "lock.sqlite")))
       resume(Effect.void)
     })
   })
