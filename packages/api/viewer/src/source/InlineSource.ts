@@ -76,6 +76,7 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
         num_steps: -1,
         registered: false,
         started: false,
+        advantages: null,
         ended: true,
         current_step: rows.reduce((step, row) => Math.max(step, row.step ?? 0), 0)
       })),
