@@ -191,12 +191,23 @@ describe("Group.ordered", () => {
 })
 
 describe("Group.sharedMessages", () => {
-  const shared = (...chats: ReadonlyArray<unknown>) =>
-    Group.sharedMessages(read({ tokens: chats.map(() => [1]), scores: chats.map(() => 0), messages: chats }))
+  const sharedBy = (masks: unknown, ...chats: ReadonlyArray<unknown>) =>
+    Group.sharedMessages(read({ tokens: chats.map(() => [1]), scores: chats.map(() => 0), masks, messages: chats }))
+  const shared = (...chats: ReadonlyArray<unknown>) => sharedBy([], ...chats)
 
-  it("is what all rollouts begin with", () => {
-    assert.strictEqual(shared(chat("q", "a", "b", "c"), chat("q", "a", "b", "d")), 3)
+  it("is what all rollouts were given, and no action, were it the same one in all of them", () => {
+    assert.strictEqual(shared(chat("q", "a", "b", "c"), chat("q", "a", "b", "d")), 1)
     assert.strictEqual(shared(chat("q", "a"), chat("p", "a")), 0)
+    const twice = [-100, 5, -100, 6]
+    assert.strictEqual(sharedBy([twice, twice], chat("q", "a", "b", "c"), chat("q", "a", "b", "d")), 1)
+  })
+
+  it("has the examples of a prompt in it, which are not trained on", () => {
+    const once = [-100, -100, -100, 6]
+    assert.strictEqual(sharedBy([once, once], chat("e", "a", "q", "c"), chat("e", "a", "q", "d")), 3)
+    // What was masked whole, as too long, says nothing.
+    const nothing = [-100, -100, -100, -100]
+    assert.strictEqual(sharedBy([nothing, once], chat("e", "a", "q", "c"), chat("e", "a", "q", "d")), 3)
   })
 
   it("leaves every rollout a message of its own", () => {

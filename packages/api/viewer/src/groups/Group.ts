@@ -4,6 +4,7 @@
  * What others wrote is taken as far as it makes sense: a field of another form counts as absent, so that one odd field never hides
  * the rest. G sequences; arrays per token may be shorter than the tokens.
  */
+import * as Prompt from "../../../src/Prompt.ts"
 import type { AdvantageRecipe } from "../source/Wire.ts"
 import * as AdvantageRule from "./AdvantageRule.ts"
 import { type Image, imagesOf } from "./message/Image.ts"
@@ -109,21 +110,17 @@ export const ordered = (group: Group): ReadonlyArray<Rollout> =>
   group.rollouts.toSorted((a, b) => (b.score ?? -Infinity) - (a.score ?? -Infinity) || a.index - b.index)
 
 /**
- * How many leading messages all rollouts have in common: the item's prompt. At least one message is left to each rollout; of a
- * single rollout everything before its first answer is the prompt.
+ * How many leading messages are the item's prompt, the same for all rollouts: none that the policy made, though all began with the
+ * same one. At least one message is left to each rollout.
  */
 export const sharedMessages = ({ rollouts }: Group): number => {
-  const chats = rollouts.map(({ messages }) => messages ?? [])
-  const [first = []] = chats
-  if (chats.length === 1)
-    return Math.max(
-      0,
-      first.findIndex(({ role }) => role === "assistant")
-    )
-  const most = Math.min(...chats.map((messages) => messages.length)) - 1
-  const texts = first.slice(0, Math.max(0, most)).map(({ raw }) => JSON.stringify(raw))
-  const end = texts.findIndex((text, place) => chats.some((messages) => JSON.stringify(messages[place]?.raw) !== text))
-  return end === -1 ? texts.length : end
+  const chats = rollouts.map(({ messages }) => (messages ?? []).map(({ raw }) => raw))
+  const most = Math.min(...chats.map((chat) => chat.length)) - 1
+  const given = Prompt.lengthOf(
+    chats,
+    rollouts.map(({ mask }) => mask)
+  )
+  return Math.max(0, Math.min(most, given))
 }
 
 export const hasReasoning = ({ rollouts }: Group): boolean =>

@@ -50,7 +50,7 @@ export interface RolloutRow {
   readonly scores: ReadonlyArray<number>
   /** Trainer step of the weights that sampled it. */
   readonly policy_step: number | null
-  /** The beginning of the last user message. */
+  /** The beginning of the item's question: of the prompt's last user message. */
   readonly preview: string | null
 }
 
