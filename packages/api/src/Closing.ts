@@ -12,6 +12,11 @@ export const Closing = Context.Reference<Effect.Effect<void>>("@atropos/api/Clos
   defaultValue: () => Effect.never
 })
 
-/** The values until the server closes: the stream then ends as if there were no more. */
+/** In which what happened last, such as a run's last step, is still told. */
+const moment = "200 millis"
+
+/** The values until a moment after the server begins to close: the stream then ends as if there were no more. */
 export const until = <A, E, R>(values: Stream.Stream<A, E, R>): Stream.Stream<A, E, R> =>
-  Stream.unwrap(Effect.map(Closing, (closing) => Stream.interruptWhen(values, closing)))
+  Stream.unwrap(
+    Effect.map(Closing, (closing) => Stream.interruptWhen(values, Effect.andThen(closing, Effect.sleep(moment))))
+  )

@@ -103,6 +103,8 @@ export interface ClaimedBatch {
 /** Groups that wait without being able to leave: odd sizes in an environment's buffer, or sizes no batch can be made of. */
 export interface StuckGroups {
   readonly envId: number | null
+  /** Name of the environment; null where nobody registered under this id. */
+  readonly environment: string | null
   readonly sequences: number
   readonly count: number
   readonly reason: string

@@ -175,6 +175,8 @@ export const QueueSummary = wire({
   stuck: Schema.Array(
     wire({
       envId: Schema.NullOr(Schema.Int),
+      /** Its name; null where nobody registered under this id. */
+      environment: Schema.NullOr(Schema.String),
       sequences: Schema.Int,
       count: Schema.Int,
       reason: Schema.String,

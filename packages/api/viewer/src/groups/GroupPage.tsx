@@ -29,7 +29,7 @@ export const GroupPage = ({ params }: RouteComponentProps<{ readonly run: string
   return (
     <div className="group">
       <GroupHead run={run} id={id} stored={stored} group={group} recipe={recipe} />
-      {remote.error !== null ? (
+      {remote.error !== null && stored === null ? (
         <Failure error={remote.error} onRetry={remote.reload} />
       ) : stored === null ? (
         <Loading what="group" />

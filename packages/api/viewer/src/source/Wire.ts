@@ -174,6 +174,7 @@ export interface QueueSummary {
   readonly leased_batches: number
   readonly stuck: ReadonlyArray<{
     readonly env_id: number | null
+    readonly environment: string | null
     readonly sequences: number
     readonly count: number
     readonly reason: string
