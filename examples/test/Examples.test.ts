@@ -40,7 +40,7 @@ describe("examples", { timeout: 120_000 }, () => {
       const lines = yield* printed(TwoEnvironments.program).pipe(Effect.provide(TestConsole.layer))
       assert.deepStrictEqual(
         lines.map((line) => line.slice(0, 16)),
-        ["step 0: 4 groups", "step 1: 4 groups", "step 2: 4 groups"]
+        ["step 1: 4 groups", "step 2: 4 groups", "step 3: 4 groups"]
       )
     })
   )

@@ -5,9 +5,10 @@
  * It listens only when all routes are in place: a request that comes early is refused by the operating system, and does not hang.
  */
 import { NodeHttpServer } from "@effect/platform-node"
-import { Cause, Effect, Layer, Schema } from "effect"
+import { Cause, Deferred, Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServer, type HttpServerError, HttpServerRequest } from "effect/http"
 import { createServer } from "node:http"
+import { Closing } from "./Closing.ts"
 import * as Cors from "./Cors.ts"
 import * as Reply from "./v0/Reply.ts"
 
@@ -63,6 +64,9 @@ const logDefects = Effect.tapCause((cause: Cause.Cause<unknown>) =>
     : Effect.void
 )
 
+/** How long requests may take that are under way when the server closes; what would never end is ended at once (`Closing`). */
+const gracefulShutdownTimeout = "5 seconds"
+
 /** Listens, and serves `routes` until the scope closes. The bound address is in `HttpServer`. */
 export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =>
   Layer.unwrap(
@@ -73,12 +77,18 @@ export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =
         // Paths are what they are in the original: case counts, and so do double slashes.
         Effect.provideService(HttpRouter.RouterConfig, { ignoreDuplicateSlashes: false, caseSensitive: true })
       ),
-      (app) =>
-        Layer.provideMerge(
-          HttpServer.serve(logDefects(app)),
-          NodeHttpServer.layer(createNodeServer, options).pipe(
+      (app) => {
+        const closing = Deferred.makeUnsafe<void>()
+        const served = Layer.provideMerge(
+          // For bodies too, which are written when the request has been handled.
+          Layer.provide(HttpServer.serve(logDefects(app)), Layer.succeed(Closing, Deferred.await(closing))),
+          NodeHttpServer.layer(createNodeServer, { ...options, gracefulShutdownTimeout }).pipe(
             Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(toListenError(options)(error))))
           )
         )
+        // Built last, and so the first to close: the server waits for the streams that end by it.
+        const tellClosing = Layer.effectDiscard(Effect.addFinalizer(() => Deferred.succeed(closing, undefined)))
+        return Layer.provideMerge(tellClosing, served)
+      }
     )
   )

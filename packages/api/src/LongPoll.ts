@@ -1,11 +1,12 @@
 /**
- * A claim that waits: the answer comes as soon as there is a batch, or after `wait` without one.
+ * A claim that waits: the answer comes as soon as there is a batch, or after `wait` without one, or when the server closes.
  *
  * The store's changes wake it. Two things make no change: a lease that runs out, and a notification lost with a database
  * connection; for these alone it looks again every five seconds. A claimer who goes away while its claim is in the database
  * gives the batch back.
  */
 import { Clock, Duration, Effect, Option, Queue, Stream } from "effect"
+import { Closing } from "./Closing.ts"
 import type { ClaimedBatch, StoreError, TrajectoryStoreShape, UnknownRun } from "./TrajectoryStore.ts"
 
 const lookAgainMillis = 5000
@@ -29,6 +30,10 @@ export const claim = (
   )
   const waiting = Effect.gen(function* () {
     const deadline = (yield* Clock.currentTimeMillis) + waitMillis
+    let isClosing = false
+    const closing = Effect.map(yield* Closing, () => {
+      isClosing = true
+    })
     const changes = yield* Queue.sliding<void>(1)
     // Listening starts before the next look, so that nothing falls between the two.
     yield* Effect.forkScoped(
@@ -38,8 +43,8 @@ export const claim = (
     while (true) {
       const found = yield* once
       const left = deadline - (yield* Clock.currentTimeMillis)
-      if (Option.isSome(found) || left <= 0) return found
-      yield* Effect.timeoutOption(Queue.take(changes), Math.min(left, lookAgainMillis))
+      if (Option.isSome(found) || left <= 0 || isClosing) return found
+      yield* Effect.timeoutOption(Effect.raceFirst(Queue.take(changes), closing), Math.min(left, lookAgainMillis))
     }
   })
   return waitMillis <= 0 ? once : Effect.filterOrElse(once, Option.isSome, () => Effect.scoped(waiting))

@@ -34,7 +34,7 @@ export interface RolloutRow extends Envelope {
   readonly state: "buffered" | "queued" | "formed" | "leased" | "consumed"
   /** Milliseconds since the epoch. */
   readonly createdAt: number
-  /** The beginning of the last user message; null without messages, and where the group's text was not looked at yet. */
+  /** The beginning of the item's question, the prompt's last user message; null without messages, and where the group's text was not looked at yet. */
   readonly preview: string | null
 }
 

@@ -1,5 +1,5 @@
 /**
- * The words of a group's chats, and how they are searched. Pure, and without imports; the same here, in the database, in a thread of
+ * The words of a group's chats, and how they are searched. Pure; the same here, in the database, in a thread of
  * its own and in a browser.
  *
  * A word is a run of letters and digits of any script, lower case; case and punctuation do not count, so `\boxed{42}` is `boxed 42`.
@@ -10,8 +10,10 @@
  * Searched are contents, reasoning, and names and arguments of tool calls: no images. What several rollouts of a group share, such as
  * their prompt, is kept once. A group's text ends at a million characters, or of different words.
  */
+import * as Prompt from "./Prompt.ts"
+
 export interface GroupText {
-  /** The beginning of the last user message of the first rollout; null without messages. */
+  /** The beginning of the item's question: of the last user message of the prompt; null without messages. */
   readonly preview: string | null
   /** Each message's words with a space around each, messages apart by line feeds; empty where there are none. */
   readonly body: string
@@ -103,13 +105,15 @@ const partsOf = (message: unknown): ReadonlyArray<string> =>
       )
     : []
 
-const previewOf = (messages: ReadonlyArray<unknown>): string => {
-  const said = messages
+const previewOf = (rollouts: ReadonlyArray<ReadonlyArray<unknown>>, masks: unknown): string => {
+  const said = rollouts[0]!
     .filter(isRecord)
     .map((message) => ({ role: message["role"], text: contentOf(message["content"]) }))
+  const prompt = said.slice(0, Prompt.lengthOf(rollouts, masks))
   const shown =
-    said.findLast(({ role, text }) => role === "user" && text !== "") ??
-    said.findLast(({ role, text }) => role !== "assistant" && text !== "") ??
+    prompt.findLast(({ role, text }) => role === "user" && text !== "") ??
+    prompt.findLast(({ role, text }) => role !== "assistant" && text !== "") ??
+    said.find(({ role, text }) => role === "user" && text !== "") ??
     said.find(({ text }) => text !== "")
   // Far more than is shown, as white space goes.
   const text = (shown?.text ?? "")
@@ -121,10 +125,12 @@ const previewOf = (messages: ReadonlyArray<unknown>): string => {
   return cut.toWellFormed()
 }
 
-/** The text of the chats of a group, one list of messages per rollout. */
-export const ofMessages = (chats: unknown): GroupText => {
+const isChat = (chat: unknown): chat is ReadonlyArray<unknown> => Array.isArray(chat) && chat.length > 0
+
+/** The text of the chats of a group, one list of messages per rollout; `masks`, one per rollout too, tell answers from the prompt. */
+export const ofMessages = (chats: unknown, masks?: unknown): GroupText => {
   if (!Array.isArray(chats)) return nothing
-  const rollouts = chats.filter((chat): chat is ReadonlyArray<unknown> => Array.isArray(chat) && chat.length > 0)
+  const rollouts = chats.filter(isChat)
   const [first] = rollouts
   if (first === undefined) return nothing
   const known = new Set<string>()
@@ -146,5 +152,10 @@ export const ofMessages = (chats: unknown): GroupText => {
     }
     if (words.length > 0) lines.push(` ${words.join(" ")} `)
   }
-  return { preview: previewOf(first), body: lines.join("\n"), vocabulary: vocabulary.size }
+  const rows: ReadonlyArray<unknown> = Array.isArray(masks) ? masks : []
+  const preview = previewOf(
+    rollouts,
+    rows.filter((_, place) => isChat(chats[place]))
+  )
+  return { preview, body: lines.join("\n"), vocabulary: vocabulary.size }
 }

@@ -3,13 +3,13 @@
  * through `RolloutReader`.
  *
  * Guarantees: an answered `submit` survives a crash of any process; a key is stored once; a group is in at most one batch; the
- * batches of a run number `startingStep`, `startingStep + 1`, … without gaps; a batch is handed to one claimer at a time, and
+ * batches of a run number `startingStep + 1`, `startingStep + 2`, … without gaps, as the trainer does its steps; a batch is handed to one claimer at a time, and
  * again when its lease runs out. Several processes may share one database.
  *
  * Payloads are opaque bytes. The store looks at the envelope only: counts, scores, environment.
  */
 import { Context, type Duration, type Effect, type Option, Schema, type Stream } from "effect"
-import type { TrajectoryClient } from "@atropos/core"
+import type { ScoreAdvantage, TrajectoryClient } from "@atropos/core"
 
 /** The database is away, or said something it should not. */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
@@ -65,10 +65,12 @@ export interface Submission extends Envelope {
 /** A run as stored. `registered` is false for a run that only has early data (parked until a trainer registers). */
 export interface Run extends TrajectoryClient.RunSpec {
   readonly id: number
+  /** Null where nobody told. */
+  readonly advantages: ScoreAdvantage.Recipe | null
   readonly registered: boolean
   /** A trainer has asked for a batch. */
   readonly started: boolean
-  /** starting step + batches handed out. */
+  /** Starting step + batches handed out: the step of the newest batch. */
   readonly currentStep: number
 }
 
@@ -101,6 +103,8 @@ export interface ClaimedBatch {
 /** Groups that wait without being able to leave: odd sizes in an environment's buffer, or sizes no batch can be made of. */
 export interface StuckGroups {
   readonly envId: number | null
+  /** Name of the environment; null where nobody registered under this id. */
+  readonly environment: string | null
   readonly sequences: number
   readonly count: number
   readonly reason: string

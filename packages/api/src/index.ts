@@ -1,5 +1,6 @@
 /** The trajectory service of Atropos. */
 export * as Auth from "./Auth.ts"
+export * as Closing from "./Closing.ts"
 export * as Cors from "./Cors.ts"
 export * as Database from "./Database.ts"
 export * as HttpServer from "./HttpServer.ts"

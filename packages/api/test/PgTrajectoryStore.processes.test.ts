@@ -218,7 +218,7 @@ for (const { place } of places.filter(({ isServer }) => isServer)) {
           const steps = [...seen.keys()].toSorted((a, b) => a - b)
           assert.deepStrictEqual(
             steps,
-            steps.map((_, i) => i + 3)
+            steps.map((_, i) => i + 4)
           )
           const texts = [...seen.values()].flatMap((joined) => joined.split(","))
           assert.strictEqual(new Set(texts).size, texts.length)

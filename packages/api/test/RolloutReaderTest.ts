@@ -191,11 +191,11 @@ export const suite = <E>(
         assert.deepStrictEqual(yield* pages({ text: yes }), [10, 8, 6, 4, 2, 0])
         assert.deepStrictEqual(yield* pages({ text: RolloutText.parse('"of course"')! }), [10, 8, 6, 4, 2, 0])
         assert.deepStrictEqual(yield* pages({ text: yes, environment: "x_0" }), [6, 0])
-        assert.deepStrictEqual(yield* pages({ text: yes, stepFrom: 4, stepTo: 5 }), [4, 2])
-        assert.deepStrictEqual(yield* pages({ stepFrom: 5 }), [5, 4])
+        assert.deepStrictEqual(yield* pages({ text: yes, stepFrom: 5, stepTo: 6 }), [4, 2])
+        assert.deepStrictEqual(yield* pages({ stepFrom: 6 }), [5, 4])
         assert.deepStrictEqual(yield* pages({ environment: "y_0", scoreFrom: 3, scoreTo: 7 }), [7, 5, 4])
         assert.deepStrictEqual(
-          yield* pages({ text: yes, environment: "y_0", stepTo: 4, scoreFrom: 1, scoreTo: 2 }),
+          yield* pages({ text: yes, environment: "y_0", stepTo: 5, scoreFrom: 1, scoreTo: 2 }),
           [2]
         )
         assert.deepStrictEqual(yield* pages({ text: RolloutText.parse("nothing")! }), [])
@@ -431,10 +431,10 @@ export const suite = <E>(
         assert.deepStrictEqual(
           batches.map(({ groups, leaseOwner, sequences, state, step }) => [step, state, leaseOwner, groups, sequences]),
           [
-            [6, "free", "trainer", 2, 2],
-            [5, "leased", "another", 2, 2],
-            [4, "free", "trainer", 2, 2],
-            [3, "acked", "trainer", 2, 2]
+            [7, "free", "trainer", 2, 2],
+            [6, "leased", "another", 2, 2],
+            [5, "free", "trainer", 2, 2],
+            [4, "acked", "trainer", 2, 2]
           ]
         )
         assert.strictEqual(batches[1]!.leaseUntil, Option.getOrThrow(leased).leaseUntil)

@@ -69,13 +69,22 @@ describe("RolloutText.ofMessages", () => {
     { ...said("assistant", null), tool_calls: [{ function: { name: "lookUp", arguments: '{"word":"zebra"}' } }] }
   ]
 
-  it("shows the last user message, and searches contents, reasoning and calls, but no images", () => {
+  it("shows the item's question, and searches contents, reasoning and calls, but no images", () => {
     const text = RolloutText.ofMessages([chat])
-    assert.strictEqual(text.preview, "Second question")
+    assert.strictEqual(text.preview, "First question")
     for (const word of ["kind", "wonder", "answer", "second", "lookup", "zebra"]) {
       assert.isTrue(RolloutText.matches(RolloutText.parse(word)!, text), word)
     }
     assert.isFalse(RolloutText.matches(RolloutText.parse("aaaa")!, text))
+  })
+
+  it.each([
+    ["an answer that all rollouts began with", [-100, 7, 8, -100, 9], "First question"],
+    ["an example in the prompt", [-100, -100, -100, -100, 9], "Second question"],
+    ["an example, in zeros and ones", [0, 0, 0, 0, 1], "Second question"],
+    ["nobody knows what", [-100, -100, -100, -100, -100], "First question"]
+  ])("takes the first answer for %s as the mask says", (_, mask, preview) => {
+    assert.strictEqual(RolloutText.ofMessages([chat, chat], [mask, mask]).preview, preview)
   })
 
   it("keeps what rollouts share once", () => {

@@ -70,7 +70,7 @@ export const suite = <E>(
       return Option.getOrUndefined(yield* store.claim(run, trainer))
     })
 
-    it.effect("hands out what was submitted, oldest first, in steps that start at the run's", () =>
+    it.effect("hands out what was submitted, oldest first, in steps that begin after the run's", () =>
       Effect.gen(function* () {
         const { run, store } = yield* started()
         for (let i = 0; i < 5; i++) {
@@ -81,8 +81,8 @@ export const suite = <E>(
         assert.deepStrictEqual(
           [first, second].map((batch) => [batch?.step, batch?.deliveries, batch?.groups.map(textOf)]),
           [
-            [3, 1, ["0", "1"]],
-            [4, 1, ["2", "3"]]
+            [4, 1, ["0", "1"]],
+            [5, 1, ["2", "3"]]
           ]
         )
         assert.deepStrictEqual(first?.groups[0]?.scores, [0, 0.5, 1, 1.5])
@@ -107,6 +107,21 @@ export const suite = <E>(
           (yield* store.runs).map(({ name }) => name),
           run
         )
+      })
+    )
+
+    it.effect("knows how a run's trainer makes advantages, as the one that registered last told it", () =>
+      Effect.gen(function* () {
+        const { run, store } = yield* started()
+        const known = Effect.map(store.run(run), (found) => Option.getOrThrow(found).advantages)
+        assert.isNull(yield* known)
+        const rule = { loss: "dapo", baseline: "group", advantageScale: "none", isUsed: true } as const
+        assert.deepStrictEqual((yield* store.registerRun({ ...spec(run), advantages: rule })).advantages, rule)
+        const other = { ...rule, loss: "grpo", advantageScale: "sample-std" } as const
+        assert.deepStrictEqual((yield* store.registerRun({ ...spec(run), advantages: other })).advantages, other)
+        // A trainer that says nothing takes nothing back.
+        yield* store.registerRun(spec(run))
+        assert.deepStrictEqual(yield* known, other)
       })
     )
 
@@ -191,7 +206,7 @@ export const suite = <E>(
         assert.isAtLeast(batches.length, 50)
         assert.deepStrictEqual(
           batches.map(({ step }) => step).toSorted((a, b) => a - b),
-          batches.map((_, i) => i + 3)
+          batches.map((_, i) => i + 4)
         )
         const handed = batches.flatMap(({ groups }) => groups.map(textOf))
         assert.strictEqual(new Set(handed).size, handed.length)
@@ -209,13 +224,13 @@ export const suite = <E>(
         assert.isUndefined(yield* claimed(store, run))
         yield* TestClock.adjust("1 second")
         const again = (yield* claimed(store, run))!
-        assert.deepStrictEqual([again.id, again.step, again.deliveries], [dead.id, 3, 2])
+        assert.deepStrictEqual([again.id, again.step, again.deliveries], [dead.id, 4, 2])
         assert.notStrictEqual(again.leaseToken, dead.leaseToken)
         assert.deepStrictEqual(again.groups.map(textOf), ["a"])
         assert.strictEqual((yield* Effect.flip(store.ack(dead)))._tag, "LeaseLost")
         yield* store.extendLease(again, "120 seconds")
         yield* TestClock.adjust("119 seconds")
-        assert.strictEqual((yield* claimed(store, run))?.step, 4)
+        assert.strictEqual((yield* claimed(store, run))?.step, 5)
         yield* store.ack(again)
         // The answer may have been lost: the same ack again is none the worse, and makes the batch nobody else's.
         yield* store.ack(again)
@@ -241,7 +256,7 @@ export const suite = <E>(
         assert.strictEqual((yield* Effect.flip(store.nack(first)))._tag, "LeaseLost")
         const steps = []
         for (let i = 0; i < 3; i++) steps.push((yield* claimed(store, run))?.step)
-        assert.deepStrictEqual(steps, [3, 4, 5])
+        assert.deepStrictEqual(steps, [4, 5, 6])
         for (const leaseToken of ["", "not a token", randomUUID()]) {
           const error = yield* Effect.flip(store.ack({ id: first.id, leaseToken }))
           assert.strictEqual(error._tag, "LeaseLost")
@@ -401,13 +416,13 @@ export const suite = <E>(
         assert.isUndefined(yield* claimed(store, run))
         yield* store.submit(run, [submission(4, null, "c")])
         const next = (yield* claimed(store, run))!
-        assert.deepStrictEqual([next.step, next.groups.map(textOf)], [3, ["c"]])
+        assert.deepStrictEqual([next.step, next.groups.map(textOf)], [4, ["c"]])
         const { rows } = yield* reader.rollouts(run, { limit: 10 })
         assert.deepStrictEqual(
           rows.map(({ state, step }) => [state, step]),
           [
-            ["leased", 3],
-            ["consumed", 3]
+            ["leased", 4],
+            ["consumed", 4]
           ]
         )
       })
@@ -438,16 +453,16 @@ export const suite = <E>(
             ["x_0", "queued", null],
             [null, "queued", null],
             ["x_0", "queued", null],
-            [null, "leased", 4],
-            ["x_0", "consumed", 3]
+            [null, "leased", 5],
+            ["x_0", "consumed", 4]
           ]
         )
         assert.isNull(second.next)
         const count = (filter: Partial<RolloutReader.RolloutFilter>) =>
           Effect.map(reader.rollouts(run, { limit: 10, ...filter }), ({ rows }) => rows.length)
         assert.strictEqual(yield* count({ environment: "x_0" }), 4)
-        assert.strictEqual(yield* count({ stepFrom: 4 }), 1)
-        assert.strictEqual(yield* count({ stepTo: 4 }), 2)
+        assert.strictEqual(yield* count({ stepFrom: 5 }), 1)
+        assert.strictEqual(yield* count({ stepTo: 5 }), 2)
         assert.strictEqual(yield* count({ scoreFrom: 2, scoreTo: 3 }), 2)
         const row = first.rows[1]!
         assert.strictEqual(textOf(Option.getOrThrow(yield* reader.rollout(run, row.id))), "5")

@@ -114,7 +114,7 @@ describe.skipIf(TestPostgres.serverUrl === undefined)("two services on one datab
         }
         assert.deepStrictEqual(
           taken.map(({ step }) => step).toSorted((a, b) => a - b),
-          Array.from({ length: sequences / batchSize }, (_, n) => 100 + n)
+          Array.from({ length: sequences / batchSize }, (_, n) => 101 + n)
         )
         for (const { deliveries, groups } of taken) {
           assert.strictEqual(deliveries, 1)

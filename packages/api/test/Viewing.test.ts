@@ -232,7 +232,7 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("what peop
       const { batches } = (yield* call(`/v1/runs/${run}/batches`)).json() as { batches: ReadonlyArray<Json> }
       assert.deepStrictEqual(
         batches.slice(-3).map(({ groups, sequences, state, step }) => [step, state, groups, sequences]),
-        [2, 1, 0].map((step) => [step, "acked", 2, 4])
+        [3, 2, 1].map((step) => [step, "acked", 2, 4])
       )
     }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, Layer.succeed(References.MinimumLogLevel, "None")]))
   )

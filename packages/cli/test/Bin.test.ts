@@ -164,8 +164,8 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
           )
         }).pipe(Effect.provide(TrajectoryClientHttp.layer({ url })))
         assert.deepStrictEqual(steps, [
-          [0, 8],
-          [1, 8]
+          [1, 8],
+          [2, 8]
         ])
         const { code, stdout } = yield* Fiber.join(serving)
         assert.strictEqual(code, 0)

@@ -4,7 +4,10 @@
  * Follows atroposlib/utils/advantages.py and best_of_n_selection.py of the original; variances are population variances.
  */
 import { Result, Schema } from "effect"
+import * as ScoreAdvantage from "./ScoreAdvantage.ts"
 import { masked } from "./Trajectory.ts"
+
+export { groupRelative } from "./ScoreAdvantage.ts"
 
 /** The rewards say nothing about which step was better. */
 export class ConstantRewards extends Schema.TaggedError<ConstantRewards>()("ConstantRewards", {
@@ -67,36 +70,9 @@ export const processSupervision = (
   )
 }
 
-/**
- * What centred rewards are divided by (GRPO, 2402.03300, section 4.1.2, does not say which deviation):
- *
- *     sample-std       sqrt(Σ (r - mean)² / (G - 1)) + 1e-4, as TRL
- *     population-std   sqrt(Σ (r - mean)² / G) + 1e-8, as the original's trainer
- *     none             1: Dr. GRPO, 2503.20783, section 3.2
- */
-export const Scale = Schema.Literals(["sample-std", "population-std", "none"])
-export type Scale = typeof Scale.Type
-
-const divisor = (scale: Scale, variance: number, count: number): number => {
-  switch (scale) {
-    case "sample-std":
-      return Math.sqrt((variance * count) / Math.max(1, count - 1)) + 1e-4
-    case "population-std":
-      return Math.sqrt(variance) + 1e-8
-    case "none":
-      return 1
-  }
-}
-
-/** A = (r - mean(r)) / divisor. A constant group gives zeros. */
-export const groupRelative = (
-  rewards_G: ArrayLike<number>,
-  { scale: kind = "sample-std" }: { readonly scale?: Scale } = {}
-): Float64Array => {
-  const { mean, variance } = stats(Array.from(rewards_G)) ?? { mean: 0, variance: 0 }
-  const scale = divisor(kind, variance, rewards_G.length)
-  return Float64Array.from(rewards_G, (reward) => (reward - mean) / scale)
-}
+/** What centred rewards are divided by: see `ScoreAdvantage`. */
+export const Scale = Schema.Literals(ScoreAdvantage.scales)
+export type Scale = ScoreAdvantage.Scale
 
 /**
  * Turn-level advantages of multi-turn rollouts (MT-GRPO, 2505.11821): the reward of turn k, standardised over the rollouts at that turn,

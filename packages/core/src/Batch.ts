@@ -4,7 +4,7 @@ import type { ScoredGroup } from "./ScoredGroup.ts"
 export interface Batch {
   /** The service's id of this batch; goes back in `ack` and `nack`. */
   readonly id: string
-  /** The trainer step this batch is for: the run's starting step + batches handed out before. */
+  /** The step that is made of this batch, as its trainer counts: the run's starting step + 1 for the first. */
   readonly step: number
   /** Proves the right to ack: changes with every delivery. */
   readonly leaseToken: string

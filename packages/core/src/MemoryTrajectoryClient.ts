@@ -2,7 +2,7 @@
  * A trajectory service in memory: runs, keys, exact-fill batches, leases, saved state, for tests and programs of one process.
  *
  * Guarantees, for as long as the process lives: a key is stored once; a batch has exactly `batchSize` sequences, of the oldest
- * groups that fit, minimum shares met (`Packing`); steps number from `startingStep` without gaps; a batch goes to one claimer at a
+ * groups that fit, minimum shares met (`Packing`); steps number from `startingStep` + 1 without gaps; a batch goes to one claimer at a
  * time, and to the next when its lease runs out or it is given back. One run; registering again changes nothing, as with the
  * original.
  */
@@ -117,9 +117,9 @@ export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Traje
     const groups = chosen.map((index) => queue[index]!)
     const taken = new Set(chosen)
     queue = queue.filter((_, index) => !taken.has(index))
+    step++
     const batch: Batch = { id: `batch-${step}`, step, ...lease, deliveries: 1, groups }
     batches.push({ batch, isFree: false })
-    step++
     touch()
     return batch
   }

@@ -204,6 +204,14 @@ export const envelope = (bytes: Uint8Array): Result.Result<Envelope, PackedGroup
     return { sequences, tokens, scores, envId: env_id, policyVersions: policy_versions }
   })
 
+/** The masks alone. */
+export const masks = (bytes: Uint8Array): Result.Result<ReadonlyArray<Int32Array>, PackedGroupError> =>
+  Result.gen(function* () {
+    const opened = yield* open(bytes)
+    const lengths = (yield* ints(bytes, opened, "tokens.lengths")) ?? new Int32Array()
+    return (yield* readMatrix(bytes, opened, "masks", ints(bytes, opened, "masks"), lengths)) ?? []
+  })
+
 /** The chats as they were sent, null where there are none; nothing else is looked at, and nothing is checked. */
 export const messages = (bytes: Uint8Array): Result.Result<unknown, PackedGroupError> =>
   Result.flatMap(open(bytes), ({ rest }) =>

@@ -5,6 +5,7 @@
  * through a schema.
  */
 import { Schema, String } from "effect"
+import * as ScoreAdvantage from "./ScoreAdvantage.ts"
 
 type SnakeCase<S extends string> = S extends `${infer Head}${infer Tail}`
   ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${SnakeCase<Tail>}`
@@ -36,6 +37,16 @@ export const Name = Schema.String.check(
 const positive = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))
 const text = Schema.String.check(Schema.isMaxLength(4096))
 
+/** How scores become advantages. */
+const advantages = Schema.NullOr(
+  wire({
+    loss: text,
+    baseline: Schema.Literals(ScoreAdvantage.baselines),
+    advantageScale: Schema.Literals(ScoreAdvantage.scales),
+    isUsed: Schema.Boolean
+  })
+)
+
 /** What a trainer announces. */
 export const RunSpec = wire({
   name: Name,
@@ -46,7 +57,8 @@ export const RunSpec = wire({
   checkpointDir: text,
   saveCheckpointInterval: Schema.Int,
   wandbGroup: text,
-  wandbProject: text
+  wandbProject: text,
+  advantages: Schema.optionalKey(advantages)
 })
 
 const run = {
@@ -59,6 +71,7 @@ const run = {
   saveCheckpointInterval: Schema.Int,
   wandbGroup: Schema.String,
   wandbProject: Schema.String,
+  advantages,
   registered: Schema.Boolean,
   started: Schema.Boolean,
   currentStep: Schema.Int
@@ -162,6 +175,8 @@ export const QueueSummary = wire({
   stuck: Schema.Array(
     wire({
       envId: Schema.NullOr(Schema.Int),
+      /** Its name; null where nobody registered under this id. */
+      environment: Schema.NullOr(Schema.String),
       sequences: Schema.Int,
       count: Schema.Int,
       reason: Schema.String,

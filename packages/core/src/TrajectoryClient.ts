@@ -6,6 +6,7 @@
  */
 import { Context, type Duration, type Effect, type Option, Schema, type Stream } from "effect"
 import type { Batch } from "./Batch.ts"
+import type * as ScoreAdvantage from "./ScoreAdvantage.ts"
 import type { ScoredGroup } from "./ScoredGroup.ts"
 
 /** What went wrong at the boundary to the trajectory service. */
@@ -32,12 +33,15 @@ export interface RunSpec {
   readonly name: string
   readonly batchSize: number
   readonly maxTokenLength: number
+  /** Steps done before: the first batch makes the next one. */
   readonly startingStep: number
   readonly numSteps: number
   readonly checkpointDir: string
   readonly saveCheckpointInterval: number
   readonly wandbGroup: string
   readonly wandbProject: string
+  /** How its trainer makes advantages of scores; a trainer that registers again tells it anew. */
+  readonly advantages?: ScoreAdvantage.Recipe | null
 }
 
 /** What an environment announces. */
@@ -61,6 +65,7 @@ export interface Registration {
 
 /** How full the queue is, as one environment sees it. Sizes are in groups of this environment's size. */
 export interface EnvironmentStatus {
+  /** Step of the newest batch; the run's starting step before the first. */
   readonly currentStep: number
   readonly queueSize: number
   readonly selfQueueSize: number

@@ -165,7 +165,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const takeStep = Effect.gen(function* () {
     const known = yield* Ref.get(nextStep)
     // The server has counted this batch already.
-    const step = Option.isSome(known) ? known.value : Math.max(0, (yield* currentStep) - 1)
+    const step = Option.isSome(known) ? known.value : Math.max(1, yield* currentStep)
     yield* Ref.set(nextStep, Option.some(step + 1))
     return step
   })
@@ -218,7 +218,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
               Effect.andThen(
                 Ref.update(
                   nextStep,
-                  Option.orElse(() => Option.some(spec.startingStep))
+                  Option.orElse(() => Option.some(spec.startingStep + 1))
                 )
               )
             )

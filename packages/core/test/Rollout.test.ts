@@ -45,7 +45,7 @@ describe("Rollout", () => {
       for (let step = 0; step < 6; step++) {
         yield* settle
         const batch = yield* claim(client)
-        assert.strictEqual(batch?.step, step)
+        assert.strictEqual(batch?.step, step + 1)
         seen.push(...batch!.groups.map(itemOf))
       }
       assert.deepStrictEqual(
@@ -75,7 +75,7 @@ describe("Rollout", () => {
         yield* settle
         // Four groups of two make a batch of eight.
         assert.strictEqual(started.length, 4 * (step + 1 + stepsAhead))
-        assert.strictEqual((yield* claim(client))?.step, step)
+        assert.strictEqual((yield* claim(client))?.step, step + 1)
         yield* settle
         // The batch is being trained on: its weights are still the old ones.
         assert.strictEqual(started.length, 4 * (step + 1 + stepsAhead))
@@ -160,7 +160,7 @@ describe("Rollout", () => {
       for (let step = 0; step < 3; step++) {
         yield* settle
         assert.strictEqual((yield* client.status(envId)).queueSize, 4)
-        assert.strictEqual((yield* claim(client))?.step, step)
+        assert.strictEqual((yield* claim(client))?.step, step + 1)
       }
       yield* Fiber.interrupt(fiber)
     }).pipe(Effect.provide(layerParts))

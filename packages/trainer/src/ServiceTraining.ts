@@ -33,6 +33,7 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
   const client = yield* TrajectoryClient.TrajectoryClient
   const { trainer: given } = settings
   const step = yield* trainer.step
+  const first = step + 1
   const patient = <A>(effect: Effect.Effect<A, TrajectoryClient.TrajectoryError>) =>
     effect.pipe(Effect.retry(Deliveries.patiently), Effect.mapError(refused))
   const before = yield* patient(client.runInfo)
@@ -40,7 +41,7 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
   const isNew = before.batchSize < 0
   if (isNew) {
     // Written first, so that whoever comes after a crash knows it too. Leases on another database's batches mean nothing here.
-    yield* Effect.mapError(LeaseJournal.write(given.savePath, { firstStep: step, leases: [] }), unwritable)
+    yield* Effect.mapError(LeaseJournal.write(given.savePath, { firstStep: first, leases: [] }), unwritable)
   } else if (before.batchSize !== given.batchSize) {
     yield* Effect.logWarning("the run has another batch size", { run: given.run, batchSize: before.batchSize })
   }
@@ -54,12 +55,13 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
       checkpointDir: given.savePath,
       saveCheckpointInterval: given.checkpointInterval > 0 ? given.checkpointInterval : given.trainingSteps,
       wandbGroup: given.wandbGroup,
-      wandbProject: given.wandbProject
+      wandbProject: given.wandbProject,
+      advantages: trainer.advantages
     })
   )
-  if (isNew) return Option.some(step)
-  const first = Option.flatMap(journal, ({ firstStep }) => Option.fromNullishOr(firstStep))
-  const known = [first, yield* trainer.nextBatchStep].flatMap(Option.toArray)
+  if (isNew) return Option.some(first)
+  const written = Option.flatMap(journal, ({ firstStep }) => Option.fromNullishOr(firstStep))
+  const known = [written, yield* trainer.nextBatchStep].flatMap(Option.toArray)
   return known.length === 0 ? Option.none<number>() : Option.some(Math.max(...known))
 })
 

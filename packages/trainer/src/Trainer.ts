@@ -17,7 +17,7 @@
  *   come.
  * - One trainer at a time uses a folder of checkpoints; a second one is refused while the first one lives.
  */
-import { type Batch, FolderLock } from "@atropos/core"
+import { type Batch, FolderLock, type ScoreAdvantage } from "@atropos/core"
 import { wireName } from "@atropos/core/EnvironmentSettings"
 import { Cause, Clock, Effect, Exit, FileSystem, Option, type Path, Result, type Scope, Stream, Struct } from "effect"
 import * as CheckpointError from "./checkpoint/CheckpointError.ts"
@@ -70,6 +70,8 @@ export interface Hooks {
 }
 
 export interface Trainer {
+  /** How scores become advantages here, for those who look on. */
+  readonly advantages: ScoreAdvantage.Recipe
   /** Batches consumed so far: where a resumed run begins. */
   readonly step: Effect.Effect<number>
   /** Step the service is expected to give the next batch; none before the first. */
@@ -347,6 +349,12 @@ export const make = Effect.fn("Trainer.make")(function* (
   const isUnsaved = () => progress.step > savedStep
 
   return {
+    advantages: {
+      loss: objective.name,
+      baseline: objective.baseline,
+      advantageScale: objective.advantageScale,
+      isUsed: objective.isPolicyGradient
+    },
     step: Effect.sync(() => progress.step),
     nextBatchStep: Effect.sync(() => Option.fromNullishOr(progress.nextBatchStep)),
     isSettled: progress.isSettled,

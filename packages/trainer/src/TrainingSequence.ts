@@ -4,7 +4,7 @@
  * Arrays are aligned by position as in `ScoredGroup`: unpadded, unshifted, T entries each; entry t belongs to the prediction of
  * token t from the tokens before it, so entry 0 is never used. Logprobs are nats of the distribution at `temperature`.
  */
-import { Sampling, Trajectory, type ScoredGroup } from "@atropos/core"
+import { Sampling, Trajectory, type ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 import * as Advantages from "./Advantages.ts"
 
 export interface TrainingSequence {
@@ -33,7 +33,7 @@ export interface TrainingSequence {
   readonly environment?: number
 }
 
-export interface SequenceSettings extends Advantages.AdvantageSettings {
+export interface SequenceSettings extends ScoreAdvantage.Rule {
   /** Whether they are samples of the policy, to be seen at the temperature they were sampled at; what others wrote is seen at the usual one. */
   readonly isPolicyGradient: boolean
   /** Sequences that ended at the token limit teach nothing (overlong filtering, DAPO, arXiv 2503.14476, section 3.4). */

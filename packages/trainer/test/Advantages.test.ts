@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { ScoredGroup } from "@atropos/core"
+import { ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 import { Schema } from "effect"
 import * as Advantages from "../src/Advantages.ts"
 import * as TrainingSequence from "../src/TrainingSequence.ts"
 import padding from "./fixtures/trainer-padding.json" with { type: "json" }
 
-const original: Advantages.AdvantageSettings = { baseline: "group", advantageScale: "population-std" }
+const original: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }
 
 const groupOf = (
   scores: ReadonlyArray<number>,
@@ -33,7 +33,7 @@ describe("Advantages", () => {
   it("gives the original's advantages and temperatures", () => {
     for (const { advantages, batch, temperatures } of padding) {
       const expected = advantages.flat(2)
-      const ours = batch.flatMap((group) => [...Advantages.ofScores(Float64Array.from(group.scores), original)])
+      const ours = batch.flatMap((group) => [...ScoreAdvantage.ofScores(Float64Array.from(group.scores), original)])
       ours.forEach((advantage, i) => assert.closeTo(advantage, expected[i]!, 1e-6))
       const temperature = batch.flatMap((group) =>
         group.scores.map((_, i) => Advantages.temperatureOf(groupOf(group.scores), i))
@@ -45,7 +45,7 @@ describe("Advantages", () => {
   it.prop("sum to 0 in every group, with and without std, with either baseline", [scores], ([rewards]) => {
     for (const advantageScale of ["sample-std", "population-std", "none"] as const) {
       for (const baseline of ["group", "leave-one-out"] as const) {
-        const ours = Advantages.ofScores(Float64Array.from(rewards), { advantageScale, baseline })
+        const ours = ScoreAdvantage.ofScores(Float64Array.from(rewards), { advantageScale, baseline })
         const size = Math.max(1, ...ours.map(Math.abs))
         assert.closeTo(sum(ours) / size, 0, 1e-6)
       }
@@ -53,7 +53,10 @@ describe("Advantages", () => {
   })
 
   it.prop("leave-one-out is the difference to the mean of the others", [scores], ([rewards]) => {
-    const ours = Advantages.ofScores(Float64Array.from(rewards), { baseline: "leave-one-out", advantageScale: "none" })
+    const ours = ScoreAdvantage.ofScores(Float64Array.from(rewards), {
+      baseline: "leave-one-out",
+      advantageScale: "none"
+    })
     const most = Math.max(...rewards.map(Math.abs))
     rewards.forEach((reward, i) => {
       const others = rewards.filter((_, j) => j !== i)
@@ -62,20 +65,20 @@ describe("Advantages", () => {
   })
 
   it.prop("follow their sequences when a group is permuted", [scores], ([rewards]) => {
-    const ours = Advantages.ofScores(Float64Array.from(rewards), original)
-    const reversed = Advantages.ofScores(Float64Array.from(rewards.toReversed()), original)
+    const ours = ScoreAdvantage.ofScores(Float64Array.from(rewards), original)
+    const reversed = ScoreAdvantage.ofScores(Float64Array.from(rewards.toReversed()), original)
     ours.forEach((advantage, i) => assert.closeTo(advantage, reversed.at(-1 - i)!, 1e-6))
   })
 
   it("take scores that differ by rounding as equal, and small true differences as differences", () => {
-    assert.deepStrictEqual([...Advantages.ofScores(Float64Array.of(0.1 + 0.2, 0.3), original)], [0, 0])
-    const [low, high] = Advantages.ofScores(Float64Array.of(1e-3, 2e-3), original)
+    assert.deepStrictEqual([...ScoreAdvantage.ofScores(Float64Array.of(0.1 + 0.2, 0.3), original)], [0, 0])
+    const [low, high] = ScoreAdvantage.ofScores(Float64Array.of(1e-3, 2e-3), original)
     assert.closeTo(low!, -1, 1e-4)
     assert.closeTo(high!, 1, 1e-4)
   })
 
   it("leave a group of one its score", () => {
-    assert.deepStrictEqual([...Advantages.ofScores(Float64Array.of(0.7), original)], [0.7])
+    assert.deepStrictEqual([...ScoreAdvantage.ofScores(Float64Array.of(0.7), original)], [0.7])
   })
 
   it("given per token win over scores; set_advantage_to_zero wins over both", () => {

@@ -11,7 +11,7 @@ const claimed = { owner: "another", wait: 0, lease: "60 seconds" } as const
 
 /** A service with this many batches waiting; batch i has the score i. */
 const serviceWith = Effect.fnUntraced(function* (batches: number) {
-  const client = MemoryTrajectoryClient.make({ batchSize: 1, startingStep: 5 })
+  const client = MemoryTrajectoryClient.make({ batchSize: 1, startingStep: 4 })
   const environment = yield* client.registerEnvironment({
     desiredName: "test",
     weight: 1,

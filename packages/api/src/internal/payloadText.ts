@@ -6,14 +6,24 @@ import type { Payload } from "../TrajectoryStore.ts"
 
 const decoder = new TextDecoder()
 
-const messagesOf = ({ bytes, format }: Payload): Result.Result<unknown, unknown> =>
+interface Chats {
+  readonly messages?: unknown
+  readonly masks?: unknown
+}
+
+const chatsOf = ({ bytes, format }: Payload): Result.Result<Chats, unknown> =>
   format === "packed"
-    ? PackedGroup.messages(bytes)
-    : Result.try(() => {
+    ? Result.map(PackedGroup.messages(bytes), (messages) => ({
+        messages,
+        masks: Result.getOrElse(PackedGroup.masks(bytes), () => undefined)
+      }))
+    : Result.try((): Chats => {
         const group: unknown = JSON.parse(decoder.decode(bytes))
-        return typeof group === "object" && group !== null && "messages" in group ? group.messages : undefined
+        return typeof group === "object" && group !== null ? group : {}
       })
 
 /** The text of a stored group; none where it cannot be read. Takes milliseconds where the group is large. */
-export const payloadText = (payload: Payload): RolloutText.GroupText =>
-  RolloutText.ofMessages(Result.getOrElse(messagesOf(payload), () => undefined))
+export const payloadText = (payload: Payload): RolloutText.GroupText => {
+  const { masks, messages } = Result.getOrElse(chatsOf(payload), (): Chats => ({}))
+  return RolloutText.ofMessages(messages, masks)
+}

@@ -27,7 +27,7 @@ const statements = [
     save_checkpoint_interval bigint not null,
     wandb_group text not null,
     wandb_project text not null,
-    -- Batches handed out, redeliveries not counted: the next one is of step starting_step + batches.
+    -- Batches handed out, redeliveries not counted: the newest one is of step starting_step + batches.
     batches bigint not null default 0,
     constraint run_batches_not_negative check (batches >= 0),
     constraint run_ends_after_creation check (ended_at >= created_at)

@@ -1,10 +1,11 @@
 /** Server-sent events: each value as one named event of JSON, and a comment now and then as a sign of life. */
 import { Effect, Schema, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
+import * as Closing from "../Closing.ts"
 
 const signOfLife = ": alive\n\n"
 
-/** An answer that goes on until the listener leaves, or the values fail (then it ends, and the listener comes back). */
+/** An answer that goes on until the listener leaves, the server closes, or the values fail (then it ends, and the listener comes back). */
 export const response = <A, I, E>(
   name: string,
   schema: Schema.Codec<A, I>,
@@ -26,7 +27,7 @@ export const response = <A, I, E>(
     events,
     Stream.map(Stream.tick("15 seconds"), () => signOfLife),
     { haltStrategy: "left" }
-  ).pipe(Stream.encodeText)
+  ).pipe(Closing.until, Stream.encodeText)
   return HttpServerResponse.stream(body, {
     contentType: "text/event-stream",
     headers: { "cache-control": "no-store", "x-accel-buffering": "no" }

@@ -1,6 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
+import { ScoreAdvantage } from "@atropos/core"
+import * as AdvantageRule from "../../viewer/src/groups/AdvantageRule.ts"
 import * as Group from "../../viewer/src/groups/Group.ts"
+import type { AdvantageRecipe } from "../../viewer/src/source/Wire.ts"
 
 const chat = (...turns: ReadonlyArray<string>) =>
   turns.map((content, index) => ({ role: index % 2 === 0 ? "user" : "assistant", content }))
@@ -13,8 +16,8 @@ const wire = (fields: object) => ({
   ...fields
 })
 
-const read = (fields: object): Group.Group => {
-  const group = Group.read(wire(fields))
+const read = (fields: object, recipe: AdvantageRecipe | null = null): Group.Group => {
+  const group = Group.read(wire(fields), recipe)
   assert.isNotNull(group)
   return group
 }
@@ -41,7 +44,7 @@ describe("Group.read", () => {
     for (const value of [null, 3, "group", [], {}, { tokens: [] }]) assert.isNull(Group.read(value))
   })
 
-  it("gives every rollout its score relative to the group's, as a trainer without other settings does", () => {
+  it("gives every rollout its score relative to the group's, as the original's trainer does, where the run's is not known", () => {
     // mean 0.5, std sqrt(1/6)
     const advantages = read({}).rollouts.map(({ advantage }) => advantage ?? Number.NaN)
     assert.closeTo(advantages[1]!, 0.5 / Math.sqrt(1 / 6), 1e-6)
@@ -55,6 +58,57 @@ describe("Group.read", () => {
       [0, 0, 0]
     )
     assert.strictEqual(read({ overrides: [{}, { set_advantage_to_zero: true }, {}] }).rollouts[1]!.advantage, 0)
+  })
+
+  it.prop(
+    "gives the advantages that the run's trainer trains by",
+    [
+      Schema.Array(Schema.Finite.check(Schema.isBetween({ minimum: -1e3, maximum: 1e3 }))).check(
+        Schema.isMinLength(1),
+        Schema.isMaxLength(16)
+      ),
+      Schema.Literals(ScoreAdvantage.baselines),
+      Schema.Literals(ScoreAdvantage.scales)
+    ],
+    ([scores, baseline, scale]) => {
+      const recipe = { loss: "grpo", baseline, advantage_scale: scale, is_used: true }
+      assert.deepStrictEqual(
+        read({ scores }, recipe)
+          .rollouts.slice(0, scores.length)
+          .map(({ advantage }) => advantage),
+        [...ScoreAdvantage.ofScores(scores, { baseline, advantageScale: scale })]
+      )
+    }
+  )
+
+  it("takes an advantage that the environment gave for a sequence or its tokens, and none where the loss has none", () => {
+    const given = read({ advantages: [[0.25], [1, 2, 3], [0.5]], overrides: [{}, {}, { set_advantage_to_zero: true }] })
+    assert.deepStrictEqual(
+      given.rollouts.map(({ advantage, advantages }) => [advantage, advantages]),
+      [
+        [0.25, null],
+        [null, [1, 2, 3]],
+        [0, null]
+      ]
+    )
+    const sft = { loss: "sft", baseline: "group", advantage_scale: "none", is_used: false } as const
+    assert.deepStrictEqual(
+      read({}, sft).rollouts.map(({ advantage }) => advantage),
+      [null, null, null]
+    )
+    assert.strictEqual(AdvantageRule.name(sft), "no advantages (sft)")
+  })
+
+  it("says which rule it shows, and that it is not the run's where nobody told that", () => {
+    const dapo = { loss: "dapo", baseline: "group", advantage_scale: "none", is_used: true } as const
+    assert.strictEqual(
+      AdvantageRule.formula(dapo),
+      "advantage = score − mean of the group: the rule of this run (dapo)"
+    )
+    assert.strictEqual(
+      AdvantageRule.formula(null),
+      "advantage = (score − mean of the group) / population standard deviation of the group; the run’s own rule is not known here"
+    )
   })
 
   it("gives pictures to the rollouts where there is one entry for each, else to the group", () => {
@@ -137,12 +191,23 @@ describe("Group.ordered", () => {
 })
 
 describe("Group.sharedMessages", () => {
-  const shared = (...chats: ReadonlyArray<unknown>) =>
-    Group.sharedMessages(read({ tokens: chats.map(() => [1]), scores: chats.map(() => 0), messages: chats }))
+  const sharedBy = (masks: unknown, ...chats: ReadonlyArray<unknown>) =>
+    Group.sharedMessages(read({ tokens: chats.map(() => [1]), scores: chats.map(() => 0), masks, messages: chats }))
+  const shared = (...chats: ReadonlyArray<unknown>) => sharedBy([], ...chats)
 
-  it("is what all rollouts begin with", () => {
-    assert.strictEqual(shared(chat("q", "a", "b", "c"), chat("q", "a", "b", "d")), 3)
+  it("is what all rollouts were given, and no action, were it the same one in all of them", () => {
+    assert.strictEqual(shared(chat("q", "a", "b", "c"), chat("q", "a", "b", "d")), 1)
     assert.strictEqual(shared(chat("q", "a"), chat("p", "a")), 0)
+    const twice = [-100, 5, -100, 6]
+    assert.strictEqual(sharedBy([twice, twice], chat("q", "a", "b", "c"), chat("q", "a", "b", "d")), 1)
+  })
+
+  it("has the examples of a prompt in it, which are not trained on", () => {
+    const once = [-100, -100, -100, 6]
+    assert.strictEqual(sharedBy([once, once], chat("e", "a", "q", "c"), chat("e", "a", "q", "d")), 3)
+    // What was masked whole, as too long, says nothing.
+    const nothing = [-100, -100, -100, -100]
+    assert.strictEqual(sharedBy([nothing, once], chat("e", "a", "q", "c"), chat("e", "a", "q", "d")), 3)
   })
 
   it("leaves every rollout a message of its own", () => {

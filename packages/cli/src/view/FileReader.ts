@@ -74,6 +74,7 @@ export const layer = ({ files, index, tokenizer }: Options): Layer.Layer<Rollout
         saveCheckpointInterval: 0,
         wandbGroup: "",
         wandbProject: "",
+        advantages: null,
         registered: false,
         started: false,
         currentStep: 0,

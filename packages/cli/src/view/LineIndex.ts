@@ -198,7 +198,7 @@ export const open = (paths: ReadonlyArray<string>): LineIndex => {
     const told = unknownFields(file.path, { line: id % linesPerFile, unknown })
     if (told !== undefined) notes.push(told)
     const scores = Array.from(group.scores)
-    const { body, preview } = RolloutText.ofMessages(group.messages)
+    const { body, preview } = RolloutText.ofMessages(group.messages, group.masks)
     prepared(
       `update line set state = 1, sequences = ?, tokens = ?, scores = ?, mean = ?, env_id = ?, policy_step = ?, preview = ?, at = ?
        where id = ?`

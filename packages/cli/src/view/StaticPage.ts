@@ -89,7 +89,7 @@ const rowOf = (id: string, group: ScoredGroup.ScoredGroup, createdAt: number) =>
   tokens: ScoredGroup.tokenCount(group),
   scores: Array.from(group.scores),
   policy_step: Payloads.policyStep(group.policyVersions),
-  preview: RolloutText.ofMessages(group.messages).preview
+  preview: RolloutText.ofMessages(group.messages, group.masks).preview
 })
 
 /** Compresses what is written to it, and keeps it: a page has little room. */

@@ -111,7 +111,7 @@ export const savedFrontier = (client: TrajectoryClient.TrajectoryClientShape) =>
 export const check = (got: Got): void => {
   assert.deepStrictEqual(
     [...got.steps].sort((a, b) => a - b),
-    got.steps.map((_, index) => index)
+    got.steps.map((_, index) => index + 1)
   )
   assert.deepStrictEqual(
     [...got.stories].sort((a, b) => Number(a) - Number(b)),

@@ -100,7 +100,7 @@ export const checkSteps = (taken: Taken): number => {
   const steps = [...taken.values()].map(({ step }) => step).sort((a, b) => a - b)
   assert.deepStrictEqual(
     steps,
-    steps.map((_, index) => index),
+    steps.map((_, index) => index + 1),
     "steps have gaps or repeat"
   )
   return steps.length

@@ -114,7 +114,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         assert.deepStrictEqual(yield* client.status(envId), before)
         // The trainer goes on with the batches that it would have had.
         const next = yield* train(client)
-        assert.strictEqual(next.step, 1)
+        assert.strictEqual(next.step, 2)
         assert.strictEqual(
           next.groups.reduce((sum, one) => sum + ScoredGroup.size(one), 0),
           batchSize

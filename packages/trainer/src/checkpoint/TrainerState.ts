@@ -1,5 +1,5 @@
 /** Where training stands: `trainer.json` of a checkpoint. */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 
 /** A batch that was trained on. Its id alone does not tell: another database may count from the same number. */
 export const Consumed = Schema.Struct({ id: Schema.String, step: Schema.Int })
@@ -9,7 +9,8 @@ export type Consumed = typeof Consumed.Type
 export const remembered = 1000
 
 export const TrainerState = Schema.Struct({
-  version: Schema.Literal(1),
+  /** In version 1 the steps of batches counted the steps before them. */
+  version: Schema.Literals([1, 2]),
   /** Batches consumed, steps that were skipped included. */
   step: Schema.Natural,
   /** Updates of the weights: the version of these weights. */
@@ -37,5 +38,18 @@ export const TrainerState = Schema.Struct({
 export type TrainerState = typeof TrainerState.Type
 
 const codec = Schema.fromJsonString(TrainerState)
-export const decode = Schema.decodeUnknownEffect(codec)
+
+/** As if it had been written in the newest version. */
+const renewed = (state: TrainerState): TrainerState =>
+  state.version === 2
+    ? state
+    : {
+        ...state,
+        version: 2,
+        consumed: state.consumed.map(({ id, step }) => ({ id, step: step + 1 })),
+        nextBatchStep: state.nextBatchStep === null ? null : state.nextBatchStep + 1
+      }
+
+const read = Schema.decodeUnknownEffect(codec)
+export const decode = (text: unknown) => Effect.map(read(text), renewed)
 export const encode = Schema.encodeEffect(codec)

@@ -75,7 +75,7 @@ export const make = (from: TrainerState.TrainerState | undefined): TrainerProgre
       return taken
     },
     state: (about) => ({
-      version: 1,
+      version: 2,
       step,
       policyVersion,
       skipped,

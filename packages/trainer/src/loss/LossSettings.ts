@@ -1,5 +1,5 @@
 /** What a user may set of the loss: a preset by name, and changes to it. A null means the preset's own value. */
-import { Advantage } from "@atropos/core"
+import { Advantage, ScoreAdvantage } from "@atropos/core"
 import { field } from "@atropos/core/EnvironmentSettings"
 import { Schema } from "effect"
 
@@ -15,7 +15,7 @@ const change = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(schema: S
 
 export const LossSettings = Schema.Struct({
   preset: field(Schema.Literals(presetNames), "grpo", "loss, by name"),
-  baseline: change(Schema.Literals(["group", "leave-one-out", "none"]), "what scores are compared with"),
+  baseline: change(Schema.Literals(ScoreAdvantage.baselines), "what scores are compared with"),
   advantageScale: change(
     Advantage.Scale,
     "what advantages are divided by: the group's sample or population standard deviation, or nothing"

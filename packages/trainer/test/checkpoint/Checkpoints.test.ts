@@ -6,6 +6,7 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import * as Checkpoints from "../../src/checkpoint/Checkpoints.ts"
 import * as LeaseJournal from "../../src/checkpoint/LeaseJournal.ts"
+import * as TrainerState from "../../src/checkpoint/TrainerState.ts"
 import * as Samples from "./Samples.ts"
 
 const program = fileURLToPath(new URL("saveForever.ts", import.meta.url))
@@ -47,6 +48,20 @@ layer(NodeServices.layer, { excludeTestServices: true })("Checkpoints", (it) => 
       const { ignored, newest: found } = yield* newest(target)
       assert.deepStrictEqual(found, { folder: path, state: Samples.stateOf(3), snapshot })
       assert.deepStrictEqual(ignored, [])
+    })
+  )
+
+  it.effect("reads the numbers of batches in a checkpoint of the first version as they count now", () =>
+    Effect.gen(function* () {
+      const { consumed, nextBatchStep, ...state } = Samples.stateOf(2)
+      const old = {
+        ...state,
+        version: 1 as const,
+        consumed: consumed.map(({ id, step }) => ({ id, step: step - 1 })),
+        nextBatchStep: nextBatchStep! - 1
+      }
+      const text = yield* TrainerState.encode(old)
+      assert.deepStrictEqual(yield* TrainerState.decode(text), Samples.stateOf(2))
     })
   )
 

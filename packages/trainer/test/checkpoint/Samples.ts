@@ -17,13 +17,13 @@ export const snapshotOf = (step: number): Snapshot => {
 }
 
 export const stateOf = (step: number): TrainerState => ({
-  version: 1,
+  version: 2,
   step,
   policyVersion: step,
   skipped: 0,
   nonFiniteInARow: 0,
-  consumed: Array.from({ length: step }, (_, i) => ({ id: `batch-${i}`, step: i })),
-  nextBatchStep: step,
+  consumed: Array.from({ length: step }, (_, i) => ({ id: `batch-${i}`, step: i + 1 })),
+  nextBatchStep: step + 1,
   model: "tiny",
   seed: 1,
   settings: { lr: 0.001 }

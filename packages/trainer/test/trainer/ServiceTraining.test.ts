@@ -56,10 +56,10 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
       const metrics = yield* Effect.flatMap(train(client, given(yield* folder, { prefetch })), Stream.runCollect)
       assert.deepStrictEqual(
         metrics.map(({ batchId, step }) => [step, batchId]),
-        [0, 1, 2, 3].map((step) => [step + 1, `batch-${step}`])
+        [1, 2, 3, 4].map((step) => [step, `batch-${step}`])
       )
       // What was claimed ahead was given back.
-      assert.strictEqual(yield* nextStep(client), 4)
+      assert.strictEqual(yield* nextStep(client), 5)
     })
   )
 
@@ -77,7 +77,7 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
       // A trainer that dies now has a successor that knows which batch comes first.
       assert.deepStrictEqual(
         Option.map(yield* LeaseJournal.read(settings.trainer.savePath), ({ firstStep }) => firstStep),
-        Option.some(0)
+        Option.some(1)
       )
     })
   )
@@ -99,7 +99,7 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
       assert.strictEqual(yield* (yield* Toy.trainer(settings)).step, 2)
       assert.deepStrictEqual(
         [yield* nextStep(client), yield* nextStep(client), yield* nextStep(client)],
-        [2, 3, undefined]
+        [3, 4, undefined]
       )
     })
   )
@@ -119,7 +119,7 @@ layer(layerTest, { excludeTestServices: true })("ServiceTraining", (it) => {
         )
       )
       yield* LeaseJournal.write(target, {
-        firstStep: 0,
+        firstStep: 1,
         leases: leases.map(({ id, leaseToken, step }) => ({ id, leaseToken, step }))
       })
       const metrics = yield* Effect.flatMap(train(client, settings), Stream.runCollect)

@@ -133,7 +133,7 @@ export const make = Effect.fnUntraced(function* (
   ) => sql<FormedRow>`
     with numbered as (
       update run set batches = batches + 1 where id = ${runId} and batches = ${batches} and ended_at is null
-      returning starting_step + batches - 1 as step,
+      returning starting_step + batches as step,
         -- For this transaction: see above.
         set_config('synchronous_commit', ${claimCommits}, true)
     ), taken as materialized (

@@ -31,6 +31,7 @@ export interface RunJson {
   readonly save_checkpoint_interval: number
   readonly wandb_group: string
   readonly wandb_project: string
+  readonly advantages: Run["advantages"]
   readonly batches: number
 }
 
@@ -47,6 +48,7 @@ export const toRun = (row: RunJson): Run => ({
   saveCheckpointInterval: row.save_checkpoint_interval,
   wandbGroup: row.wandb_group,
   wandbProject: row.wandb_project,
+  advantages: row.advantages,
   currentStep: row.starting_step + row.batches
 })
 

@@ -55,24 +55,34 @@ export const make = Effect.fnUntraced(function* (
   const registerRun: Runs["registerRun"] = Effect.fn("PgTrajectoryStore.registerRun")(
     function* (spec) {
       const now = new Date(yield* Clock.currentTimeMillis)
+      const advantages =
+        spec.advantages === undefined || spec.advantages === null ? null : JSON.stringify(spec.advantages)
       const rows = yield* sql<{ run: Rows.RunJson }>`
       insert into run (
         name, created_at, is_registered, batch_size, max_token_length, starting_step, num_steps, checkpoint_dir,
-        save_checkpoint_interval, wandb_group, wandb_project
+        save_checkpoint_interval, wandb_group, wandb_project, advantages
       ) values (
         ${spec.name}, ${now}, true, ${spec.batchSize}, ${spec.maxTokenLength}, ${spec.startingStep}, ${spec.numSteps},
-        ${spec.checkpointDir}, ${spec.saveCheckpointInterval}, ${spec.wandbGroup}, ${spec.wandbProject}
+        ${spec.checkpointDir}, ${spec.saveCheckpointInterval}, ${spec.wandbGroup}, ${spec.wandbProject}, ${advantages}::json
       )
       on conflict (name) where ended_at is null do update set
         is_registered = true, batch_size = excluded.batch_size, max_token_length = excluded.max_token_length,
         starting_step = excluded.starting_step, num_steps = excluded.num_steps, checkpoint_dir = excluded.checkpoint_dir,
         save_checkpoint_interval = excluded.save_checkpoint_interval, wandb_group = excluded.wandb_group,
-        wandb_project = excluded.wandb_project
+        wandb_project = excluded.wandb_project, advantages = excluded.advantages
       where not run.is_registered
       returning to_json(run) as run`
       if (rows[0] !== undefined) {
         changes.changed(spec.name)
         return Rows.toRun(rows[0].run)
+      }
+      // The rest stays as it is; whoever trains now says how.
+      if (advantages !== null) {
+        const told = yield* sql`
+          update run set advantages = ${advantages}::json
+          where name = ${spec.name} and ended_at is null and advantages::text is distinct from ${advantages}::json::text
+          returning id`
+        if (told.length > 0) changes.changed(spec.name)
       }
       views.invalidate(spec.name)
       return (yield* viewOf(spec.name)).run

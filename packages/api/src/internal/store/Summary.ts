@@ -39,6 +39,7 @@ export const make = Effect.fnUntraced(function* (
           return reason === undefined ? [] : [{ ...count, reason }]
         })
       : []
+    const nameOf = (envId: number | null) => (envId === null ? null : (view.environments[envId]?.name ?? null))
     const ageSeconds = (createdAt: Date | null) =>
       createdAt === null ? 0 : Math.max(0, (now - createdAt.getTime()) / 1000)
     const stuck = yield* Effect.forEach(
@@ -48,7 +49,7 @@ export const make = Effect.fnUntraced(function* (
           select created_at from grp
           where run_id = ${run.id} and env_id = ${Rows.toEnvColumn(envId)} and sequences = ${sequences}
             and batch_id is null and place is not null order by place limit 1`
-        return { envId, sequences, count: groups, reason, ageSeconds: ageSeconds(oldest?.created_at ?? null) }
+        return { envId, environment: nameOf(envId), sequences, count: groups, reason, ageSeconds: ageSeconds(oldest?.created_at ?? null) }
       })
     )
     const buffered = view.hasBuffered
@@ -68,6 +69,7 @@ export const make = Effect.fnUntraced(function* (
         ...stuck,
         ...buffered.map(({ count, env_id, oldest, sequences }): StuckGroups => ({
           envId: Rows.fromEnvColumn(env_id),
+          environment: nameOf(Rows.fromEnvColumn(env_id)),
           sequences,
           count,
           reason: `waits to be combined to the group size ${view.environments[env_id]?.groupSize ?? "of its environment"}`,

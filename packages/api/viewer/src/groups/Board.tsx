@@ -3,6 +3,7 @@
  */
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { type ReactNode, useEffect, useLayoutEffect, useMemo, useState } from "react"
+import type { AdvantageRecipe } from "../source/Wire.ts"
 import { useHeight, useWidth } from "../ui/useSize.ts"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
 import { type Group, longestAnswer, picturesOf, type Rollout, sharedMessages } from "./Group.ts"
@@ -18,6 +19,7 @@ interface Props {
   readonly id: string
   readonly raw: unknown
   readonly group: Group
+  readonly recipe: AdvantageRecipe | null
   /** In the order shown. */
   readonly rollouts: ReadonlyArray<Rollout>
   /** Place of the rollout that is looked at; null: none in particular. */
@@ -37,7 +39,7 @@ const columnWidth = (width: number, count: number, least: number): number =>
     ? Math.min(width - 2 * gap, widest)
     : Math.min(widest, Math.max(Math.min(least, width - 4 * gap), Math.floor((width - gap) / count) - gap))
 
-export const Board = ({ current, group, id, raw, rollouts, run }: Props) => {
+export const Board = ({ current, group, id, raw, recipe, rollouts, run }: Props) => {
   const [scroller, setScroller] = useState<HTMLDivElement | null>(null)
   const width = useWidth(scroller)
   const shared = useMemo(() => sharedMessages(group), [group])
@@ -93,7 +95,7 @@ export const Board = ({ current, group, id, raw, rollouts, run }: Props) => {
               style={{ width: column }}
               key={rollout.index}
             >
-              <RolloutHead run={run} id={id} raw={raw} rollout={rollout} />
+              <RolloutHead run={run} id={id} raw={raw} recipe={recipe} rollout={rollout} />
               <div className="rollout-body">
                 <Pictures images={pictures.own[rollout.index] ?? []} />
                 {rollout.messages === null ? (

@@ -4,6 +4,9 @@
  * What others wrote is taken as far as it makes sense: a field of another form counts as absent, so that one odd field never hides
  * the rest. G sequences; arrays per token may be shorter than the tokens.
  */
+import * as Prompt from "../../../src/Prompt.ts"
+import type { AdvantageRecipe } from "../source/Wire.ts"
+import * as AdvantageRule from "./AdvantageRule.ts"
 import { type Image, imagesOf } from "./message/Image.ts"
 import { type Message, read as readMessage } from "./message/Message.ts"
 
@@ -15,7 +18,7 @@ export interface Rollout {
   /** Its place in the group, from 0. */
   readonly index: number
   readonly score: number | null
-  /** The score relative to the group's, (s - mean) / std, 0 where the group says so; what a trainer without other settings uses. */
+  /** What its score is worth by the rule of the run; what the group says of the whole sequence comes first. Null where there is none, or each token has its own. */
   readonly advantage: number | null
   readonly tokens: Numbers
   readonly mask: Numbers
@@ -46,8 +49,8 @@ export interface Group {
   readonly std: number | null
 }
 
-/** Reads a group; null where it is no object with sequences. */
-export const read = (value: unknown): Group | null => {
+/** Reads a group; null where it is no object with sequences. `recipe` is the run's; null where nobody told it. */
+export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Group | null => {
   if (!isFields(value)) return null
   const tokens = rows(value["tokens"])
   const scores = numbers(value["scores"]) ?? []
@@ -55,6 +58,7 @@ export const read = (value: unknown): Group | null => {
   const size = Math.max(tokens.length, scores.length, chats.length)
   if (size === 0) return null
   const { mean, std } = spread(scores)
+  const ofScores = AdvantageRule.ofScores(scores, recipe)
   const masks = rows(value["masks"])
   const logprobs = rows(value["inference_logprobs"])
   const refLogprobs = rows(value["ref_logprobs"])
@@ -64,23 +68,22 @@ export const read = (value: unknown): Group | null => {
   const overrides = list(value["overrides"])
   const rollouts = Array.from({ length: size }, (_, index): Rollout => {
     const own = fields(overrides[index])
-    const score = scores[index] ?? null
+    const isZero = Boolean(own["set_advantage_to_zero"])
+    const given = advantages[index] ?? null
+    const perToken = isZero || given === null || given.length <= 1 ? null : given
+    // A row of one entry stands for the whole sequence.
+    const ofSequence = given?.length === 1 ? given[0]! : (ofScores?.[index] ?? null)
     const chat = list(chats[index])
     const teacherIds = list(list(value["distill_token_ids"])[index])
     return {
       index,
-      score,
-      advantage:
-        own["set_advantage_to_zero"] === true
-          ? 0
-          : score === null || mean === null
-            ? null
-            : relative(score, scores.length, mean, std ?? 0),
+      score: scores[index] ?? null,
+      advantage: isZero ? 0 : perToken === null ? ofSequence : null,
       tokens: tokens[index] ?? [],
       mask: masks[index] ?? [],
       logprobs: logprobs[index] ?? null,
       refLogprobs: refLogprobs[index] ?? null,
-      advantages: advantages[index] ?? null,
+      advantages: perToken,
       teacher:
         teacherIds.length === 0
           ? null
@@ -107,21 +110,17 @@ export const ordered = (group: Group): ReadonlyArray<Rollout> =>
   group.rollouts.toSorted((a, b) => (b.score ?? -Infinity) - (a.score ?? -Infinity) || a.index - b.index)
 
 /**
- * How many leading messages all rollouts have in common: the item's prompt. At least one message is left to each rollout; of a
- * single rollout everything before its first answer is the prompt.
+ * How many leading messages are the item's prompt, the same for all rollouts: none that the policy made, though all began with the
+ * same one. At least one message is left to each rollout.
  */
 export const sharedMessages = ({ rollouts }: Group): number => {
-  const chats = rollouts.map(({ messages }) => messages ?? [])
-  const [first = []] = chats
-  if (chats.length === 1)
-    return Math.max(
-      0,
-      first.findIndex(({ role }) => role === "assistant")
-    )
-  const most = Math.min(...chats.map((messages) => messages.length)) - 1
-  const texts = first.slice(0, Math.max(0, most)).map(({ raw }) => JSON.stringify(raw))
-  const end = texts.findIndex((text, place) => chats.some((messages) => JSON.stringify(messages[place]?.raw) !== text))
-  return end === -1 ? texts.length : end
+  const chats = rollouts.map(({ messages }) => (messages ?? []).map(({ raw }) => raw))
+  const most = Math.min(...chats.map((chat) => chat.length)) - 1
+  const given = Prompt.lengthOf(
+    chats,
+    rollouts.map(({ mask }) => mask)
+  )
+  return Math.max(0, Math.min(most, given))
 }
 
 export const hasReasoning = ({ rollouts }: Group): boolean =>
@@ -173,10 +172,6 @@ export const jsonOfRollout = (group: unknown, index: number): unknown => {
     ])
   )
 }
-
-/** A group of one keeps its score; scores that are all but equal say nothing. */
-const relative = (score: number, size: number, mean: number, std: number): number =>
-  size === 1 ? score : std <= 1e-6 * Math.abs(score) ? 0 : (score - mean) / (std + 1e-8)
 
 const spread = (scores: Numbers): { readonly mean: number | null; readonly std: number | null } => {
   if (scores.length === 0) return { mean: null, std: null }

@@ -7,6 +7,7 @@ import { Ago } from "../ui/Ago.tsx"
 import { count, number, plural } from "../ui/format.ts"
 import { Icon } from "../ui/Icon.tsx"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
+import * as AdvantageRule from "./AdvantageRule.ts"
 import type { Group } from "./Group.ts"
 import * as Remembered from "./list/Remembered.ts"
 import { policyTitle } from "./RolloutHead.tsx"
@@ -15,6 +16,7 @@ import { Settings } from "./Settings.tsx"
 export const GroupHead = ({
   group,
   id,
+  recipe,
   run,
   stored
 }: {
@@ -22,6 +24,7 @@ export const GroupHead = ({
   readonly id: string
   readonly stored: Wire.Rollout | null
   readonly group: Group | null
+  readonly recipe: Wire.AdvantageRecipe | null
 }) => {
   const source = useSource()
   const [, navigate] = useLocation()
@@ -79,6 +82,7 @@ export const GroupHead = ({
               mean {number(group.mean, 3)} ± {number(group.std ?? 0, 3)}
             </span>
           )}
+          {group !== null && <span title={AdvantageRule.formula(recipe)}>{AdvantageRule.name(recipe)}</span>}
           {group !== null && <Settings of={[group.generationParams, group.groupOverrides]} />}
           <Ago at={stored.created_at} />
         </p>

@@ -3,7 +3,9 @@ import { useMemo, useState } from "react"
 import type { RouteComponentProps } from "wouter"
 import { decode } from "../route/Location.ts"
 import { useSearch, useSetSearch } from "../route/useHash.ts"
+import type { AdvantageRecipe } from "../source/Wire.ts"
 import { useRemote } from "../state/useRemote.ts"
+import { useRuns } from "../state/useRun.tsx"
 import { CopyButton, useCopied } from "../ui/copy.tsx"
 import { Empty, Failure, Loading } from "../ui/Note.tsx"
 import { useTitle } from "../ui/useTitle.ts"
@@ -22,11 +24,12 @@ export const GroupPage = ({ params }: RouteComponentProps<{ readonly run: string
   useTitle(`Group ${id}`, run)
   const remote = useRemote(`${run}/${id}`, (source, signal) => source.rollout(run, id, signal))
   const stored = remote.isStale ? null : remote.value
-  const group = useMemo(() => (stored === null ? null : read(stored.group)), [stored])
+  const recipe = useRuns().runs.value?.find(({ name }) => name === run)?.advantages ?? null
+  const group = useMemo(() => (stored === null ? null : read(stored.group, recipe)), [stored, recipe])
   return (
     <div className="group">
-      <GroupHead run={run} id={id} stored={stored} group={group} />
-      {remote.error !== null ? (
+      <GroupHead run={run} id={id} stored={stored} group={group} recipe={recipe} />
+      {remote.error !== null && stored === null ? (
         <Failure error={remote.error} onRetry={remote.reload} />
       ) : stored === null ? (
         <Loading what="group" />
@@ -35,7 +38,7 @@ export const GroupPage = ({ params }: RouteComponentProps<{ readonly run: string
           <CopyButton label="Copy what is stored" text={() => JSON.stringify(stored)} />
         </Empty>
       ) : (
-        <Rollouts key={`${run}/${id}`} run={run} id={id} group={group} raw={stored.group} />
+        <Rollouts key={`${run}/${id}`} run={run} id={id} group={group} raw={stored.group} recipe={recipe} />
       )}
     </div>
   )
@@ -45,12 +48,14 @@ const Rollouts = ({
   group,
   id,
   raw,
+  recipe,
   run
 }: {
   readonly run: string
   readonly id: string
   readonly group: Group
   readonly raw: unknown
+  readonly recipe: AdvantageRecipe | null
 }) => {
   const search = useSearch()
   const setSearch = useSetSearch()
@@ -148,7 +153,15 @@ const Rollouts = ({
         />
       ) : (
         <Reading.Provider value={reading}>
-          <Board run={run} id={id} raw={raw} group={group} rollouts={rollouts} current={place === -1 ? null : place} />
+          <Board
+            run={run}
+            id={id}
+            raw={raw}
+            group={group}
+            recipe={recipe}
+            rollouts={rollouts}
+            current={place === -1 ? null : place}
+          />
         </Reading.Provider>
       )}
     </>

@@ -1,9 +1,11 @@
 /** The numbers of a rollout, and what can be done with it. */
 import { Link } from "wouter"
 import { groupPath } from "../route/Location.ts"
+import type { AdvantageRecipe } from "../source/Wire.ts"
 import { CopyButton } from "../ui/copy.tsx"
 import { count, number } from "../ui/format.ts"
 import { Icon } from "../ui/Icon.tsx"
+import * as AdvantageRule from "./AdvantageRule.ts"
 import { jsonOfRollout, type Rollout } from "./Group.ts"
 import { Settings } from "./Settings.tsx"
 
@@ -12,13 +14,14 @@ interface Props {
   readonly id: string
   /** The group as it came. */
   readonly raw: unknown
+  readonly recipe: AdvantageRecipe | null
   readonly rollout: Rollout
 }
 
 /** Steps that teach nothing, and so change no weights, make the version fall behind the step. */
 export const policyTitle = "version of the weights that sampled it: how often they had been updated"
 
-export const RolloutHead = ({ id, raw, rollout, run }: Props) => {
+export const RolloutHead = ({ id, raw, recipe, rollout, run }: Props) => {
   const { advantage, finishReason, index, policyVersion, score, tokens } = rollout
   const { finish_reason: _, truncated: __, ...others } = rollout.overrides
   const isCut = finishReason === "length" || rollout.overrides["truncated"] === true
@@ -32,10 +35,11 @@ export const RolloutHead = ({ id, raw, rollout, run }: Props) => {
       <p className="rollout-facts number">
         <span>rollout {index}</span>
         {advantage !== null && (
-          <span title="(score − mean) / standard deviation of the group">
+          <span title={AdvantageRule.formula(recipe)}>
             adv <Signed value={advantage} />
           </span>
         )}
+        {rollout.advantages !== null && <span title="the environment gave one for each token">adv by token</span>}
         <span>{count(tokens.length)} tok</span>
         {policyVersion !== null && <span title={policyTitle}>policy {policyVersion}</span>}
         {!isCut && finishReason !== null && finishReason !== "stop" && <span>{finishReason}</span>}

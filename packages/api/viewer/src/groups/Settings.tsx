@@ -1,8 +1,14 @@
-/** Switches and parameters a group came with, those that are one value: `temperature 0.7`. */
+/** Switches and parameters a group came with: `temperature 0.7`, `limits {"turns":3}`; long ones are whole where they are pointed at. */
 export const Settings = ({ of }: { readonly of: ReadonlyArray<{ readonly [name: string]: unknown }> }) =>
   of.flatMap((settings) =>
     Object.entries(settings).flatMap(([name, value]) => {
-      const isShown = typeof value === "number" || typeof value === "boolean" || typeof value === "string"
-      return isShown ? [<span key={name}>{`${name.replaceAll("_", " ")} ${String(value).slice(0, 40)}`}</span>] : []
+      if (value === null || value === undefined) return []
+      const text = typeof value === "object" ? JSON.stringify(value) : String(value)
+      const shown = text.length > longest ? `${text.slice(0, longest - 1)}…` : text
+      return [
+        <span key={name} title={shown === text ? undefined : text}>{`${name.replaceAll("_", " ")} ${shown}`}</span>
+      ]
     })
   )
+
+const longest = 80

@@ -5,6 +5,7 @@ import { useSession } from "../state/SourceContext.tsx"
 import { ErrorBoundary } from "./ErrorBoundary.tsx"
 import { Header } from "./Header.tsx"
 import { Help } from "./Help.tsx"
+import { Outage } from "./Outage.tsx"
 import { RunGate } from "./RunGate.tsx"
 import { ShortcutProvider, useShortcuts } from "../ui/useShortcuts.tsx"
 import { TokenPrompt } from "./TokenPrompt.tsx"
@@ -26,6 +27,7 @@ const Frame = ({ children }: { readonly children: ReactNode }) => {
         Skip to content
       </button>
       <Header onHelp={() => setHelps(true)} />
+      <Outage />
       <main className="main" id="main" tabIndex={-1}>
         <ErrorBoundary key={path}>
           <RunGate>{children}</RunGate>

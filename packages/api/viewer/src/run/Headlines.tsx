@@ -2,6 +2,7 @@
 import type { ReactNode } from "react"
 import { type Column, DataTable } from "../service/DataTable.tsx"
 import type * as Wire from "../source/Wire.ts"
+import { useSource } from "../state/SourceContext.tsx"
 import * as format from "../ui/format.ts"
 import * as Catalog from "./Catalog.ts"
 import { Swatch } from "./ChartFigure.tsx"
@@ -39,7 +40,7 @@ const Tiles = ({ headline, run }: Row) => {
     <dl className="tiles">
       <Tile title="Step" value={step === null ? null : format.count(step)}>
         {totalSteps !== null && <>of {format.count(totalSteps)} · </>}
-        <Liveness run={run} isDone={step !== null && totalSteps !== null && step >= totalSteps} />
+        <Liveness run={run} headline={headline} />
         {step !== null && totalSteps !== null && <progress aria-label="Steps done" value={step} max={totalSteps} />}
       </Tile>
       <Tile title="Reward" value={reward === null ? null : quantity(reward.now, "number")}>
@@ -88,11 +89,15 @@ const Change = ({ value }: { readonly value: number }) => (
 const words: { readonly [State in RunState["live"]]: string } = {
   connecting: "connecting",
   live: "live",
-  waiting: "interrupted, trying again",
+  waiting: "interrupted",
   static: "saved"
 }
 
-const Liveness = ({ isDone, run }: { readonly run: RunState; readonly isDone: boolean }) => {
+const Liveness = ({ headline: { step, totalSteps }, run }: Pick<Row, "run" | "headline">) => {
+  const { stepOf } = useSource()
+  // The last rows may not have come before the service ended.
+  const last = run.live === "waiting" ? Math.max(step ?? 0, stepOf(run.name) ?? 0) : step
+  const isDone = last !== null && totalSteps !== null && last >= totalSteps
   if (run.phase === "failed") return <span className="falling">{run.error?.message ?? "failed"}</span>
   if (run.phase === "loading") return <span>loading, {format.count(run.loaded)} rows so far</span>
   return isDone ? <span>done</span> : <span className={`liveness ${run.live}`}>{words[run.live]}</span>
@@ -134,9 +139,7 @@ const columns: ReadonlyArray<Column<Row>> = [
     id: "state",
     title: "State",
     value: ({ run }) => run.phase,
-    cell: ({ headline: { step, totalSteps }, run }) => (
-      <Liveness run={run} isDone={step !== null && totalSteps !== null && step >= totalSteps} />
-    )
+    cell: ({ headline, run }) => <Liveness run={run} headline={headline} />
   },
   figure("step", "Step", ({ step }) => step, format.count),
   figure(

@@ -2,8 +2,8 @@
  * The metrics of the runs that are looked at, as they come: all that is recorded, page by page, then each new row.
  *
  * Listeners are told at most four times a second (once while runs are loading), on a frame of the browser, and not while the page is
- * hidden: they read the tables then. A run that failed to load can be tried again; an interruption of its events is only told
- * (`live`), they go on by themselves.
+ * hidden: they read the tables then. A run that failed to load can be tried again, and is when a source is back that was away; an
+ * interruption of its events is only told (`live`), they go on by themselves.
  */
 import { type Source, SourceError, type Unwatch, type WatchState } from "../source/Source.ts"
 import * as Catalog from "./Catalog.ts"
@@ -60,6 +60,17 @@ export const make = ({ onFrame, onUnauthorized, source }: Surroundings): RunMetr
     pause,
     onFrame
   })
+  const retry = (name: string) => {
+    runs.get(name)?.close()
+    open(name)
+    notice.now()
+  }
+  let returns = source.reach.returns()
+  const unsubscribe = source.reach.subscribe(() => {
+    if (source.reach.returns() === returns) return
+    returns = source.reach.returns()
+    for (const [name, run] of runs) if (run.state().error?.kind === "unreachable") retry(name)
+  })
   const open = (name: string) => runs.set(name, follow(source, name, notice, onUnauthorized))
 
   return {
@@ -74,11 +85,7 @@ export const make = ({ onFrame, onUnauthorized, source }: Surroundings): RunMetr
       for (const name of names) if (!runs.has(name)) open(name)
       notice.now()
     },
-    retry: (name) => {
-      runs.get(name)?.close()
-      open(name)
-      notice.now()
-    },
+    retry,
     subscribe: (listener) => {
       listeners.add(listener)
       return () => void listeners.delete(listener)
@@ -98,6 +105,7 @@ export const make = ({ onFrame, onUnauthorized, source }: Surroundings): RunMetr
         })
         .join("\n\n")),
     close: () => {
+      unsubscribe()
       notice.cancel()
       for (const run of runs.values()) run.close()
       runs.clear()

@@ -106,7 +106,8 @@ const Failures = ({
   readonly onRetry: (name: string) => void
 }) =>
   states.flatMap(({ error, name }) =>
-    error === null
+    // An outage is told over the page, and mended by itself.
+    error === null || error.kind === "unreachable"
       ? []
       : [
           <div key={name} className="run-failure" role="alert">

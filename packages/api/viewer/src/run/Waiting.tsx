@@ -1,6 +1,8 @@
 /** What stands in the charts' place before the first step: what is missing until it, and how to bring it. */
 import { type ReactNode, useState } from "react"
 import { Link } from "wouter"
+import { standingOf } from "../service/shares.ts"
+import { useNow } from "../service/useNow.ts"
 import { usePolled } from "../service/usePolled.ts"
 import { servicePath } from "../route/Location.ts"
 import type * as Wire from "../source/Wire.ts"
@@ -12,7 +14,8 @@ export const Waiting = ({ run }: { readonly run: Wire.Run }) => {
   const environments = usePolled(`environments:${run.name}`, (source, signal) => source.environments(run.name, signal))
   const [summary, setSummary] = useState<Wire.QueueSummary | null>(null)
   useLive<Wire.QueueSummary>(run.name, (source, watcher) => source.watchSummary(run.name, watcher), setSummary)
-  const connected = environments.value?.filter(({ connected }) => connected).length ?? 0
+  const now = useNow()
+  const connected = environments.value?.filter((one) => standingOf(one, now).standing === "connected").length ?? 0
   const sequences = summary?.queued_sequences ?? 0
   const batches = (summary?.formed_batches ?? 0) + (summary?.leased_batches ?? 0)
   return (

@@ -3,7 +3,7 @@ import { compact } from "../run/quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as format from "../ui/format.ts"
 import { type Column, DataTable } from "./DataTable.tsx"
-import { dueShare } from "./shares.ts"
+import { dueShare, standingOf } from "./shares.ts"
 
 interface EnvironmentsProps {
   readonly environments: ReadonlyArray<Wire.EnvironmentRow>
@@ -39,13 +39,16 @@ const columnsOf = (
   {
     id: "connected",
     title: "State",
-    value: ({ connected }) => (connected ? "connected" : "gone"),
-    cell: ({ connected, last_seen }) => (
-      <span>
-        <State kind={connected ? "good" : "bad"}>{connected ? "connected" : "gone"}</State>{" "}
-        <span className="muted">{format.ago(last_seen, now)}</span>
-      </span>
-    )
+    value: (environment) => standingOf(environment, now).standing,
+    cell: (environment) => {
+      const { heardAt, standing } = standingOf(environment, now)
+      return (
+        <span title={standing === "silent" ? "it did not leave, and has said nothing for minutes" : undefined}>
+          <State kind={standing === "connected" ? "good" : "bad"}>{standing}</State>{" "}
+          <span className="muted">{format.ago(heardAt, now)}</span>
+        </span>
+      )
+    }
   },
   { id: "weight", title: "Weight", isNumber: true, value: ({ weight }) => weight },
   {

@@ -8,10 +8,9 @@ interface QueueProps {
   readonly summary: Wire.QueueSummary
   /** Sequences of a batch; null where unknown. */
   readonly batchSize: number | null
-  readonly environments: ReadonlyArray<Wire.EnvironmentRow>
 }
 
-export const Queue = ({ batchSize, environments, summary }: QueueProps) => (
+export const Queue = ({ batchSize, summary }: QueueProps) => (
   <>
     <dl className="tiles">
       <Figure title="Step" value={summary.current_step} note="batches formed so far" />
@@ -25,7 +24,7 @@ export const Queue = ({ batchSize, environments, summary }: QueueProps) => (
       <Figure title="Batches leased" value={summary.leased_batches} note="claimed, and not acknowledged yet" />
       <Figure title="Size" value={bytes(summary.queued_bytes)} note="of what waits" />
     </dl>
-    {summary.stuck.length > 0 && <Stuck stuck={summary.stuck} environments={environments} />}
+    {summary.stuck.length > 0 && <Stuck stuck={summary.stuck} />}
   </>
 )
 
@@ -47,13 +46,7 @@ const Figure = ({
 
 type StuckRow = Wire.QueueSummary["stuck"][number]
 
-const Stuck = ({
-  environments,
-  stuck
-}: {
-  readonly stuck: ReadonlyArray<StuckRow>
-  readonly environments: ReadonlyArray<Wire.EnvironmentRow>
-}) => (
+const Stuck = ({ stuck }: { readonly stuck: ReadonlyArray<StuckRow> }) => (
   <section className="stuck">
     <h3>
       {format.plural(
@@ -64,20 +57,19 @@ const Stuck = ({
     </h3>
     <DataTable
       caption="Groups that cannot leave the queue"
-      columns={columnsOf(environments)}
+      columns={columns}
       rows={stuck}
       rowKey={({ env_id, reason, sequences }) => `${env_id} ${sequences} ${reason}`}
     />
   </section>
 )
 
-const columnsOf = (environments: ReadonlyArray<Wire.EnvironmentRow>): ReadonlyArray<Column<StuckRow>> => [
+const columns: ReadonlyArray<Column<StuckRow>> = [
   {
     id: "environment",
     title: "Environment",
-    value: (row) =>
-      environments.find(({ env_id }) => env_id === row.env_id)?.name ??
-      (row.env_id === null ? "unknown" : `number ${row.env_id}`)
+    value: ({ env_id, environment }) =>
+      environment ?? (env_id === null ? "none was told" : `number ${env_id}, which nobody registered`)
   },
   { id: "sequences", title: "Sequences a group", isNumber: true, value: ({ sequences }) => sequences },
   { id: "count", title: "Groups", isNumber: true, value: ({ count }) => count },

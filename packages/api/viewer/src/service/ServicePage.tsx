@@ -4,7 +4,7 @@ import type * as Wire from "../source/Wire.ts"
 import { useSource } from "../state/SourceContext.tsx"
 import { type Live, useLive } from "../state/useLive.ts"
 import type { Remote } from "../state/useRemote.ts"
-import { useRun, useRuns } from "../state/useRun.tsx"
+import { useIsDone, useRun, useRuns } from "../state/useRun.tsx"
 import { Empty, Failure, Loading } from "../ui/Note.tsx"
 import { Batches } from "./Batches.tsx"
 import { Environments } from "./Environments.tsx"
@@ -20,8 +20,6 @@ export const ServicePage = () => {
   // Another run starts from nothing: no figures of the last one stay.
   return hasService ? <Service key={run} run={run} /> : <Empty title="Saved groups have no service" />
 }
-
-const none: ReadonlyArray<Wire.EnvironmentRow> = []
 
 const Service = ({ run }: { readonly run: string }) => {
   const { runs } = useRuns()
@@ -42,7 +40,7 @@ const Service = ({ run }: { readonly run: string }) => {
             <Failure error={live.problem} />
           )
         ) : (
-          <Queue summary={summary} batchSize={batchSize} environments={environments.value ?? none} />
+          <Queue summary={summary} batchSize={batchSize} />
         )}
       </Part>
       <Part title="Environments">
@@ -82,7 +80,7 @@ const Part = ({
   </section>
 )
 
-/** What came last stays on the page while the service cannot be reached, with a word about it. */
+/** What came last stays on the page where nothing newer comes: while the service is away, which is told over the page, and else with a word. */
 const Loaded = <A,>({
   children,
   remote: { error, reload, value },
@@ -95,7 +93,7 @@ const Loaded = <A,>({
   if (value === null) return error === null ? <Loading what={what} /> : <Failure error={error} onRetry={reload} />
   return (
     <>
-      {error !== null && (
+      {error !== null && error.kind !== "unreachable" && (
         <p className="bad" role="status">
           These are the last figures that came: {error.message}
         </p>
@@ -108,12 +106,15 @@ const Loaded = <A,>({
 const words: { readonly [State in Live["state"]]: string } = {
   connecting: "connecting",
   live: "live",
-  waiting: "interrupted, trying again",
+  waiting: "interrupted",
   static: ""
 }
 
-const Liveness = ({ live: { state } }: { readonly live: Live }) => (
-  <span className={`liveness muted ${state}`} role="status">
-    {words[state]}
-  </span>
-)
+const Liveness = ({ live: { state } }: { readonly live: Live }) => {
+  const isDone = useIsDone()
+  return (
+    <span className={`liveness muted ${state}`} role="status">
+      {isDone && state !== "live" ? "done" : words[state]}
+    </span>
+  )
+}

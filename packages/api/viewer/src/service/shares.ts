@@ -1,6 +1,20 @@
 /** What the tables of the service page tell beyond what the service sends. Pure. */
 import type * as Wire from "../source/Wire.ts"
 
+/** How long an environment may say nothing: one of ours reports every five seconds, and one of the original's asks as often. */
+const silentMillis = 2 * 60_000
+
+export type Standing = "connected" | "silent" | "gone"
+
+/** Whether an environment is there, by when it was last heard of. */
+export const standingOf = (
+  { connected, last_seen, report }: Pick<Wire.EnvironmentRow, "connected" | "last_seen" | "report">,
+  now: number
+): { readonly standing: Standing; readonly heardAt: number } => {
+  const heardAt = Math.max(last_seen, report?.at ?? 0)
+  return { standing: !connected ? "gone" : now - heardAt > silentMillis ? "silent" : "connected", heardAt }
+}
+
 /** The part of the batches an environment is due by its weight, among those that are connected; null for the others. */
 export const dueShare = (
   environment: Pick<Wire.EnvironmentRow, "env_id">,

@@ -2,6 +2,7 @@
  * The trajectory service as a source. The page is served by it (`/ui`) or by `atropos view`: requests go to the page's own origin.
  */
 import { first, follow } from "./events.ts"
+import * as Reach from "./Reach.ts"
 import { type Source, SourceError, type SourceErrorKind } from "./Source.ts"
 import * as token from "./token.ts"
 import type * as Wire from "./Wire.ts"
@@ -13,11 +14,20 @@ const kinds: { readonly [status: number]: SourceErrorKind } = {
   401: "unauthorized",
   403: "forbidden",
   404: "not-found",
-  503: "unreachable"
+  // A proxy says so of the service behind it.
+  502: "unreachable",
+  503: "unreachable",
+  504: "unreachable"
 }
 
 /** `isFiles`: what answers has groups of files and nothing else. */
 export const make = (base: string, { isFiles = false }: { readonly isFiles?: boolean } = {}): Source => {
+  const steps = new Map<string, number>()
+  const note = (run: string, step: number) => steps.set(run, Math.max(step, steps.get(run) ?? step))
+  const noteRows = (run: string, rows: ReadonlyArray<Wire.MetricsRow>) => {
+    for (const { source, step } of rows) if (source === "trainer") note(run, step)
+  }
+
   const request = async (path: string, query: object = {}, signal?: AbortSignal): Promise<Response> => {
     const search = new URLSearchParams(
       Object.entries(query).flatMap(([key, value]) =>
@@ -29,27 +39,46 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
     if (signal !== undefined) init.signal = signal
     const response = await fetch(`${base}/v1${path}${search === "" ? "" : `?${search}`}`, init).catch(
       (cause: unknown) => {
-        throw signal?.aborted === true ? cause : new SourceError("unreachable", "The service does not answer.")
+        if (signal?.aborted === true) throw cause
+        throw unanswered()
       }
     )
-    if (!response.ok) throw new SourceError(kinds[response.status] ?? "failed", await reasonOf(response))
+    const kind = response.ok ? null : (kinds[response.status] ?? "failed")
+    reach.tell(kind !== "unreachable")
+    if (kind !== null) throw new SourceError(kind, await reasonOf(response))
     return response
+  }
+
+  const unanswered = (): SourceError => {
+    reach.tell(false)
+    return new SourceError("unreachable", "The service does not answer.")
   }
 
   const json = async <A>(path: string, query?: object, signal?: AbortSignal): Promise<A> => {
     const response = await request(path, query, signal)
     // The service's answers have the form its definitions say; groups, which others wrote, are checked where they are read.
     return (await response.json().catch((cause: unknown) => {
-      throw signal?.aborted === true ? cause : new SourceError("failed", "The service’s answer was cut short.")
+      if (signal?.aborted === true) throw cause
+      throw cause instanceof SyntaxError ? new SourceError("failed", "The service’s answer is no JSON.") : unanswered()
     })) as A
   }
 
+  const listRuns = async (signal?: AbortSignal) => {
+    const { runs } = await json<{ readonly runs: ReadonlyArray<Wire.Run> }>("/runs", {}, signal)
+    // A run that was reset begins anew.
+    for (const { current_step, name } of runs) steps.set(name, current_step)
+    return runs
+  }
+  const reach = Reach.make(listRuns)
+
   return {
+    reach,
+    stepOf: (run) => steps.get(run) ?? null,
     isLive: true,
     hasService: !isFiles,
     hasMetrics: !isFiles,
     title: null,
-    runs: async (signal) => (await json<{ readonly runs: ReadonlyArray<Wire.Run> }>("/runs", {}, signal)).runs,
+    runs: listRuns,
     browse: (run, query, signal) => json(`${of(run)}/rollouts`, query, signal),
     rollout: (run, id, signal) => json(`${of(run)}/rollouts/${encodeURIComponent(id)}`, {}, signal),
     pieces: async (run, ids, signal) => {
@@ -79,9 +108,11 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
       let last = after
       const tell = (rows: ReadonlyArray<Wire.MetricsRow>) => {
         last = rows.at(-1)?.id ?? last
+        noteRows(run, rows)
         if (rows.length > 0) onEvent(rows)
       }
       return follow({
+        reach,
         open: (signal) => request(`${of(run)}/metrics/events`, { after: last }, signal),
         onMessage: (event, data) => {
           if (event === "metrics") tell(rowsOf(JSON.parse(data)))
@@ -99,9 +130,13 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
     watchSummary: (run, { onEvent, onState }) => {
       const open = (signal: AbortSignal) => request(`${of(run)}/events`, {}, signal)
       const onMessage = (event: string | undefined, data: string) => {
-        if (event === "summary") onEvent(JSON.parse(data) as Wire.QueueSummary)
+        if (event !== "summary") return
+        const summary = JSON.parse(data) as Wire.QueueSummary
+        note(run, summary.current_step)
+        onEvent(summary)
       }
       return follow({
+        reach,
         open,
         onMessage,
         ask: async (signal) => first(await open(signal), onMessage),

@@ -6,6 +6,7 @@
  */
 import * as PackedPage from "../../../src/PackedPage.ts"
 import * as RolloutText from "../../../src/RolloutText.ts"
+import * as Reach from "./Reach.ts"
 import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
 
@@ -63,6 +64,8 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
   }
 
   return {
+    reach: Reach.always,
+    stepOf: () => null,
     isLive: false,
     hasService: false,
     hasMetrics: data.runs.some(({ metrics = [] }) => metrics.length > 0),
@@ -76,6 +79,7 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
         num_steps: -1,
         registered: false,
         started: false,
+        advantages: null,
         ended: true,
         current_step: rows.reduce((step, row) => Math.max(step, row.step ?? 0), 0)
       })),

@@ -3,6 +3,7 @@
  *
  * Every method rejects with a `SourceError` and nothing else, except that an aborted request rejects with the signal's reason.
  */
+import type { Reach } from "./Reach.ts"
 import type * as Wire from "./Wire.ts"
 
 /** Why nothing came: `unauthorized` asks for a token, `static` means that a saved page has no such thing. */
@@ -29,6 +30,10 @@ export interface Watcher<A> {
 export type Unwatch = () => void
 
 export interface Source {
+  /** Whether it answers. */
+  readonly reach: Reach
+  /** The newest step of a run that it told, by whatever it told; null where nothing is known. */
+  readonly stepOf: (run: string) => number | null
   /** Whether it may change: there is a program behind it. */
   readonly isLive: boolean
   /** Whether groups come from a service: else there are no environments, batches, summary and states of groups to show. */

@@ -4,6 +4,17 @@
  * The service's definitions are in `packages/core/src/TrajectoryApiSchema.ts`; a saved page (`StaticData`) carries the same rows.
  */
 import type * as PackedPage from "../../../src/PackedPage.ts"
+import type { Baseline, Scale } from "../../../../core/src/ScoreAdvantage.ts"
+
+/** How a trainer makes advantages of scores. */
+export interface AdvantageRecipe {
+  /** Name of the loss. */
+  readonly loss: string
+  readonly baseline: Baseline
+  readonly advantage_scale: Scale
+  /** Whether the loss looks at advantages at all. */
+  readonly is_used: boolean
+}
 
 /** A training run. */
 export interface Run {
@@ -15,6 +26,9 @@ export interface Run {
   readonly num_steps: number
   readonly registered: boolean
   readonly started: boolean
+  /** Null where the run's trainer did not say. */
+  readonly advantages: AdvantageRecipe | null
+  /** Step of the newest batch. */
   readonly current_step: number
   /** It was reset: its consumed groups can still be read. */
   readonly ended: boolean
@@ -27,7 +41,7 @@ export interface RolloutRow {
   readonly id: string
   readonly environment: string | null
   readonly env_id: number | null
-  /** The batch's step, where the group is in one. */
+  /** The step that is made of its batch, where the group is in one. */
   readonly step: number | null
   readonly state: RolloutState
   readonly created_at: number
@@ -36,7 +50,7 @@ export interface RolloutRow {
   readonly scores: ReadonlyArray<number>
   /** Trainer step of the weights that sampled it. */
   readonly policy_step: number | null
-  /** The beginning of the last user message. */
+  /** The beginning of the item's question: of the prompt's last user message. */
   readonly preview: string | null
 }
 
@@ -160,6 +174,7 @@ export interface QueueSummary {
   readonly leased_batches: number
   readonly stuck: ReadonlyArray<{
     readonly env_id: number | null
+    readonly environment: string | null
     readonly sequences: number
     readonly count: number
     readonly reason: string

@@ -7,9 +7,12 @@
  */
 import { EventSourceParserStream } from "eventsource-parser/stream"
 import * as connections from "./connections.ts"
+import type { Reach } from "./Reach.ts"
 import { SourceError, type Unwatch, type WatchState } from "./Source.ts"
 
 export interface EventStream {
+  /** Of what is listened to: a stream is opened again as soon as it answers. */
+  readonly reach: Reach
   /** Opens the stream; called again after each interruption, so that it can say where to go on. */
   readonly open: (signal: AbortSignal) => Promise<Response>
   readonly onMessage: (event: string | undefined, data: string) => void
@@ -22,7 +25,7 @@ const firstPauseMillis = 1000
 const longestPauseMillis = 30_000
 const betweenAsksMillis = 3000
 
-export const follow = ({ ask, onMessage, onState, open }: EventStream): Unwatch => {
+export const follow = ({ ask, onMessage, onState, open, reach }: EventStream): Unwatch => {
   const abort = new AbortController()
   const { signal } = abort
 
@@ -69,7 +72,7 @@ export const follow = ({ ask, onMessage, onState, open }: EventStream): Unwatch 
       }
       onState("waiting", problem)
       if (problem?.kind === "unauthorized" || problem?.kind === "forbidden" || problem?.kind === "not-found") return
-      await sleep(pause * (0.5 + Math.random() / 2), signal)
+      await sleep(pause * (0.5 + Math.random() / 2), signal, reach)
       pause = Math.min(pause * 2, longestPauseMillis)
     }
   }
@@ -87,11 +90,17 @@ const read = ({ body }: Response) => {
   return body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
 }
 
-const sleep = (millis: number, signal: AbortSignal): Promise<void> =>
+/** Ends early when the source is back. */
+const sleep = (millis: number, signal: AbortSignal, reach?: Reach): Promise<void> =>
   new Promise((resolve) => {
-    const timer = setTimeout(resolve, millis)
-    signal.addEventListener("abort", () => {
+    const end = () => {
       clearTimeout(timer)
+      unsubscribe()
+      signal.removeEventListener("abort", end)
       resolve()
-    })
+    }
+    const returns = reach?.returns()
+    const unsubscribe = reach?.subscribe(() => reach.returns() !== returns && end()) ?? (() => {})
+    const timer = setTimeout(end, millis)
+    signal.addEventListener("abort", end)
   })

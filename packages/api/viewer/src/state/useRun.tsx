@@ -1,11 +1,11 @@
 /**
- * The runs of the source, and the one being looked at: the one the address names (`?run=`, or the path of a group), else the first,
- * where something happened last when the page was opened.
+ * The runs of the source, and the one being looked at: the one the address names (`?run=`, or the path of a group). An address without
+ * one gets the first, where something happened last: it is written into it, and so means the same when it is opened again.
  */
-import { createContext, type ReactNode, useContext, useEffect, useState } from "react"
-import { useRoute } from "wouter"
+import { createContext, type ReactNode, useContext, useEffect } from "react"
+import { useLocation, useRoute } from "wouter"
 import { decode } from "../route/Location.ts"
-import { useSearch } from "../route/useHash.ts"
+import { useSearch, useSetSearch } from "../route/useHash.ts"
 import type * as Wire from "../source/Wire.ts"
 import { useSource } from "./SourceContext.tsx"
 import { type Remote, useRemote } from "./useRemote.ts"
@@ -17,6 +17,9 @@ interface Runs {
 }
 
 const RunContext = createContext<Runs | null>(null)
+
+/** Pages that are of the run in their parameters. */
+const ofRuns: ReadonlySet<string> = new Set(["/", "/groups", "/service"])
 
 /** Runs begin and end while somebody looks. */
 const runsEveryMillis = 10_000
@@ -32,12 +35,15 @@ export const RunProvider = ({ children }: { readonly children: ReactNode }) => {
     return () => clearInterval(timer)
   }, [isLive, isRefused, reload])
   const search = useSearch()
+  const [path] = useLocation()
+  const setSearch = useSetSearch()
   const [, group] = useRoute("/groups/:run/:id")
-  const named = group === null ? search.get("run") : decode(group.run)
-  // Of several runs that train at once, now one and now another comes first: the page stays with the one it began with.
-  const [first, setFirst] = useState<string | null>(null)
-  const names = runs.value?.map(({ name }) => name)
-  if (names?.[0] !== undefined && (first === null || !names.includes(first))) setFirst(names[0])
+  const named = group === null ? search.get("run") || null : decode(group.run)
+  const first = runs.value?.[0]?.name ?? null
+  const isOpen = named === null && first !== null && ofRuns.has(path)
+  useEffect(() => {
+    if (isOpen) setSearch({ run: first }, { replace: true })
+  })
   return <RunContext.Provider value={{ runs, run: named ?? first }}>{children}</RunContext.Provider>
 }
 
@@ -45,6 +51,14 @@ export const useRuns = (): Runs => {
   const runs = useContext(RunContext)
   if (runs === null) throw new Error("useRuns stands outside of a RunProvider")
   return runs
+}
+
+/** Whether the run being looked at has taken all the steps that its trainer meant to. */
+export const useIsDone = (): boolean => {
+  const { stepOf } = useSource()
+  const { run, runs } = useRuns()
+  const total = runs.value?.find(({ name }) => name === run)?.num_steps ?? 0
+  return run !== null && total > 0 && (stepOf(run) ?? 0) >= total
 }
 
 /** The run being looked at. Pages stand inside `RunGate`, where there is one. */

@@ -11,7 +11,7 @@ import { phone, useMedia } from "../../ui/useMedia.ts"
 import { useShortcuts } from "../../ui/useShortcuts.tsx"
 import { columns, features, type Shown } from "./columns.tsx"
 import * as Remembered from "./Remembered.ts"
-import { scaleOf } from "./ScoreStrip.tsx"
+import { scalesOf } from "./ScoreStrip.tsx"
 
 interface Props {
   readonly run: string
@@ -93,11 +93,11 @@ export const GroupList = ({ isStale, listKey, onWant, rows, run, shown, total }:
     { keys: ["Enter", "o"], label: "open the group", run: () => open(at) }
   ])
 
-  const scale = useMemo(() => scaleOf(rows), [rows])
+  const scaleOf = useMemo(() => scalesOf(rows), [rows])
   const { isPlain, isReading } = shown
   const ofTable = useMemo(
-    () => columns(scale, { isPlain, isReading }, ({ id }, index) => <RowLink run={run} id={id} index={index} />),
-    [scale, isPlain, isReading, run]
+    () => columns(scaleOf, { isPlain, isReading }, ({ id }, index) => <RowLink run={run} id={id} index={index} />),
+    [scaleOf, isPlain, isReading, run]
   )
   const table = useTable({ features, columns: ofTable, data: rows, getRowId: ({ id }) => id })
   const model = table.getRowModel().rows

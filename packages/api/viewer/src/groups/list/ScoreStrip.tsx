@@ -1,14 +1,19 @@
-/** The scores of a group as bars on one scale, best first: how many were good, and how much they differ. */
+/**
+ * The scores of a group as bars, best first: how many were good, and how much they differ. Scores between -1 and 1 stand on one scale in
+ * all groups; where a list has others, each group has the scale of its own: beside rewards of hundreds nothing is seen of a half.
+ */
 import { memo } from "react"
 import { number } from "../../ui/format.ts"
 
-/** The scale of many strips: from 0 or the lowest score to 1 or the highest. */
+/** From 0 or the lowest score to 1 or the highest. */
 export interface Scale {
   readonly low: number
   readonly high: number
 }
 
-export const scaleOf = (rows: ReadonlyArray<{ readonly scores: ReadonlyArray<number> }>): Scale => {
+type Scored = { readonly scores: ReadonlyArray<number> }
+
+const rangeOf = (rows: ReadonlyArray<Scored>): Scale => {
   let low = 0
   let high = 0
   for (const { scores } of rows) {
@@ -17,15 +22,22 @@ export const scaleOf = (rows: ReadonlyArray<{ readonly scores: ReadonlyArray<num
       if (score > high) high = score
     }
   }
+  return { low, high }
+}
+
+/** The scale of each group. */
+export const scalesOf = (rows: ReadonlyArray<Scored>): ((group: Scored) => Scale) => {
+  const { high, low } = rangeOf(rows)
   // Scores of right and wrong would fill every bar if none was right.
-  return high <= 1 && low >= -1 ? { low: low < 0 ? -1 : 0, high: 1 } : { low, high }
+  const common = { low: low < 0 ? -1 : 0, high: 1 }
+  return high <= 1 && low >= -1 ? () => common : (group) => rangeOf([group])
 }
 
 const height = 20
 const longest = 112
 
 export const ScoreStrip = memo(
-  ({ scale, scores }: { readonly scores: ReadonlyArray<number>; readonly scale: Scale }) => {
+  ({ scale, scores }: Scored & { readonly scale: Scale }) => {
     const step = Math.min(7, longest / Math.max(1, scores.length))
     const bar = Math.max(0.6, step * 0.72)
     const y = (score: number) => height * (1 - (score - scale.low) / (scale.high - scale.low || 1))
@@ -41,6 +53,7 @@ export const ScoreStrip = memo(
       })
     const shown = scores.slice(0, 32).map((score) => number(score, 3))
     const label = `${scores.length} scores: ${shown.join(", ")}${scores.length > 32 ? " and more" : ""}`
+    const range = `bars from ${number(scale.low, 3)} to ${number(scale.high, 3)}`
     return (
       <svg
         className="score-strip"
@@ -49,6 +62,7 @@ export const ScoreStrip = memo(
         role="img"
         aria-label={label}
       >
+        <title>{`${label}; ${range}`}</title>
         <path className="score-none" d={paths.none} />
         <path className="score-above" d={paths.above} />
         <path className="score-below" d={paths.below} />

@@ -32,7 +32,7 @@ const ofService = new Set(["step", "environment", "state"])
 
 /** `link` draws the way to a group. */
 export const columns = (
-  scale: Scale,
+  scaleOf: (row: Wire.RolloutRow) => Scale,
   { isPlain, isReading }: Shown,
   link: (row: Wire.RolloutRow, index: number) => ReactNode
 ) => {
@@ -42,7 +42,7 @@ export const columns = (
     helper.accessor("environment", { header: "Environment", cell: ({ getValue }) => getValue() ?? "–" }),
     helper.accessor("scores", {
       header: "Scores",
-      cell: ({ getValue }) => <ScoreStrip scores={getValue()} scale={scale} />
+      cell: ({ row }) => <ScoreStrip scores={row.original.scores} scale={scaleOf(row.original)} />
     }),
     helper.display({ id: "mean", header: "Mean", cell: ({ row }) => mean(row.original) }),
     helper.accessor("preview", {

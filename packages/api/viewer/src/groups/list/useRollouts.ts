@@ -8,6 +8,7 @@ import { useCallback, useEffect, useState } from "react"
 import { SourceError } from "../../source/Source.ts"
 import type * as Wire from "../../source/Wire.ts"
 import { useSession, useSource } from "../../state/SourceContext.tsx"
+import { useReturn } from "../../state/useReach.ts"
 import * as Remembered from "./Remembered.ts"
 import { freshLimit, useFresh } from "./useFresh.ts"
 
@@ -80,6 +81,10 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
     // oxlint-disable-next-line react/exhaustive-deps
   }, [source, key, loaded, needsPage, hasFailed])
 
+  useReturn(() => {
+    if (hasFailed && error.error.kind === "unreachable") setError(null)
+  })
+
   useFresh(run, query, isCurrent ? key : null, pages?.rows[0]?.id ?? null, (rows) => {
     if (pages === null) return
     const newest = BigInt(pages.rows[0]?.id ?? "0")
@@ -98,7 +103,8 @@ export const useRollouts = (run: string, query: Wire.RolloutQuery): Rollouts => 
     rows: pages?.rows ?? [],
     total: pages?.total ?? null,
     unindexed: pages?.unindexed ?? 0,
-    error: hasFailed ? error.error : null,
+    // What the outage leaves on the page is told over the page.
+    error: hasFailed && !(error.error.kind === "unreachable" && pages?.list === list) ? error.error : null,
     isLoading: pages === null && !hasFailed,
     isStale: pages !== null && !isCurrent && !hasFailed,
     fresh: fresh.key === key ? fresh.count : 0,

@@ -28,8 +28,9 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
   const [chosen, setChosen] = useState<Colouring>("logprob")
   const [hovered, setHovered] = useState<number | null>(null)
   const colouring = choices.includes(chosen) ? chosen : (choices[0] ?? "mask")
-  if (pieces.error !== null) return <Failure error={pieces.error} onRetry={pieces.reload} />
-  if (pieces.isLoading) return <Loading what="tokens" />
+  if (pieces.value === null || pieces.isStale) {
+    return pieces.error === null ? <Loading what="tokens" /> : <Failure error={pieces.error} onRetry={pieces.reload} />
+  }
   if (model.length === 0) return <p className="note muted">This rollout has no tokens.</p>
   const cursor = Math.min(token ?? 0, model.length - 1)
   return (
@@ -50,7 +51,7 @@ export const TokenPage = ({ group, onToken, rollout, run, token }: Props) => {
           {`${count(model.length)} tokens, ${count(model.trained)} trained`}
           {model.meanLogprob !== null && `, mean logprob ${number(model.meanLogprob, 3)}`}
         </p>
-        {pieces.value !== null && Object.keys(pieces.value).length === 0 && (
+        {Object.keys(pieces.value).length === 0 && (
           <p className="muted">
             Ids only: nobody told the text.{" "}
             {!hasService && (

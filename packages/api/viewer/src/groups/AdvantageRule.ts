@@ -1,0 +1,45 @@
+/**
+ * Advantages of scores as the run's trainer makes them, by its own function, and how to say so.
+ *
+ * Where nobody told the rule (the original's trainers, files), it is that of the original's trainer, and is called so.
+ */
+import * as ScoreAdvantage from "../../../../core/src/ScoreAdvantage.ts"
+import type { AdvantageRecipe } from "../source/Wire.ts"
+
+const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }
+
+const ruleOf = (recipe: AdvantageRecipe | null): ScoreAdvantage.Rule =>
+  recipe === null ? usual : { baseline: recipe.baseline, advantageScale: recipe.advantage_scale }
+
+/** One for each score; null where the run's loss looks at none. */
+export const ofScores = (scores: ReadonlyArray<number>, recipe: AdvantageRecipe | null): Float64Array | null =>
+  recipe !== null && !recipe.is_used ? null : ScoreAdvantage.ofScores(scores, ruleOf(recipe))
+
+const baselines: { readonly [B in ScoreAdvantage.Baseline]: string } = {
+  group: "score − mean of the group",
+  "leave-one-out": "score − mean of the others",
+  none: "score"
+}
+
+const scales: { readonly [S in ScoreAdvantage.Scale]: string | null } = {
+  "sample-std": "sample standard deviation of the group",
+  "population-std": "population standard deviation of the group",
+  none: null
+}
+
+/** The rule in words: `(score − mean of the group) / sample standard deviation of the group: the rule of this run (grpo)`. */
+export const formula = (recipe: AdvantageRecipe | null): string => {
+  if (recipe !== null && !recipe.is_used) return `the loss of this run (${recipe.loss}) looks at no advantages`
+  const { advantageScale, baseline } = ruleOf(recipe)
+  const scale = baseline === "none" ? null : scales[advantageScale]
+  const rule = scale === null ? baselines[baseline] : `(${baselines[baseline]}) / ${scale}`
+  return `advantage = ${rule}${recipe === null ? "; the run’s own rule is not known here" : `: the rule of this run (${recipe.loss})`}`
+}
+
+/** Whose rule it is, in few words. */
+export const name = (recipe: AdvantageRecipe | null): string =>
+  recipe === null
+    ? "adv (s − mean) / std, rule not known"
+    : recipe.is_used
+      ? `adv by ${recipe.loss}`
+      : `no advantages (${recipe.loss})`

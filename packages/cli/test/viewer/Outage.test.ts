@@ -1,0 +1,172 @@
+/** What a tab shows when the service behind it goes away, comes back, or has nothing left to do. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Page } from "playwright-core"
+import * as Atropos from "../crash/Atropos.ts"
+import * as Browser from "./Browser.ts"
+import { mathGroup } from "./SavedRollouts.ts"
+
+const run = (name: string) => ({
+  name,
+  batch_size: 3,
+  max_token_length: 64,
+  starting_step: 0,
+  num_steps: 100,
+  checkpoint_dir: "",
+  save_checkpoint_interval: 0,
+  wandb_group: "",
+  wandb_project: ""
+})
+
+const environment = { desired_name: "math", weight: 1, group_size: 3, max_token_length: 64, min_batch_allocation: null }
+const claim = { owner: "t", wait_seconds: 0, lease_seconds: 600 }
+
+const send = async (url: string, path: string, body: object) => {
+  const response = await fetch(`${url}/v1/runs${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body)
+  })
+  assert.isTrue(response.ok, `${path}: ${await response.text()}`)
+}
+
+/** A run with an environment, a group that was trained on, one that waits, one that cannot, and the metrics of a step. */
+const fill = async (url: string, name: string) => {
+  await send(url, "", run(name))
+  await send(url, `/${name}/batches/claim`, claim)
+  await send(url, `/${name}/environments`, environment)
+  const submit = (group: object) => send(url, `/${name}/groups`, { key: crypto.randomUUID(), group })
+  await submit({ ...mathGroup, env_id: 0, policy_versions: undefined })
+  await send(url, `/${name}/batches/claim`, claim)
+  await submit({ ...mathGroup, env_id: 0, policy_versions: undefined })
+  await submit({ tokens: [[1], [2], [3], [4]], masks: [[1], [2], [3], [4]], scores: [1, 0, 1, 0], env_id: 0 })
+  await send(url, `/${name}/metrics`, { source: "trainer", step: 1, values: { "reward/mean": 0.5, "train/loss": 1 } })
+}
+
+const outage = (page: Page) => page.locator(".outage")
+
+describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.absence}`, () => {
+  const { open } = Browser.suite()
+
+  const serving = Effect.fnUntraced(function* (cwd: string, port: number) {
+    const service = yield* Atropos.start(["api", "--port", String(port)], { cwd })
+    yield* service.says("trajectory service at")
+    return service
+  })
+
+  it.live(
+    "says so in one way on every page, keeps what it has, and goes on by itself",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Atropos.folder
+        const port = yield* Atropos.freePort
+        const url = `http://127.0.0.1:${port}`
+        const before = yield* serving(cwd, port)
+        yield* Effect.promise(() => fill(url, "lasting"))
+        const pages = yield* Effect.promise(async () => {
+          const of = async (address: string, sign: string) => {
+            const { page } = await open(`${url}/ui#${address}`)
+            await page.locator(sign).first().waitFor()
+            return { page, sign }
+          }
+          return {
+            run: await of("/?run=lasting", ".tile-value"),
+            groups: await of("/groups?run=lasting", ".row-link"),
+            group: await of("/groups/lasting/1", ".rollout"),
+            service: await of("/service?run=lasting", "table[class=data-table]")
+          }
+        })
+        const { group, groups, run: curves, service } = pages
+        yield* Effect.promise(async () => {
+          await service.page.getByRole("table", { name: "Batches" }).waitFor()
+          // Steps count as the trainer counts them.
+          await Browser.becomes(
+            () => groups.page.locator(".group-rows .cell-step").allInnerTexts(),
+            ["–", "–", "1"]
+          )
+          assert.match(await group.page.locator(".group-facts").innerText(), /step 1/)
+          assert.include(await service.page.getByRole("table", { name: "Batches" }).locator("tbody").innerText(), "1")
+          const stuck = service.page.getByRole("table", { name: "Groups that cannot leave the queue" })
+          assert.include(await stuck.locator("tbody").innerText(), "math_0")
+        })
+
+        yield* before.kill
+        yield* Effect.promise(async () => {
+          for (const { page, sign } of Object.values(pages)) {
+            await outage(page).getByText("The service does not answer").waitFor()
+            assert.isAbove(await page.locator(sign).count(), 0)
+            assert.strictEqual(await page.getByText("interrupted, trying again").count(), 0)
+          }
+          assert.strictEqual(await groups.page.locator(".row-link").count(), 3)
+          assert.isTrue(await service.page.getByRole("table", { name: "Environments" }).isVisible())
+          // A page that is opened now has nothing to keep, and loads when it can.
+          await groups.page.evaluate("location.hash = '/groups/lasting/2'")
+          await groups.page.getByRole("heading", { name: "The service cannot be reached" }).waitFor()
+          assert.deepStrictEqual(await Browser.violations(service.page), [])
+        })
+
+        yield* serving(cwd, port)
+        yield* Effect.promise(async () => {
+          for (const { page } of Object.values(pages)) await outage(page).waitFor({ state: "detached" })
+          await groups.page.locator(".rollout").first().waitFor()
+          await send(url, "/lasting/metrics", { source: "trainer", step: 2, values: { "reward/mean": 1 } })
+          const step = curves.page.locator(".tile-value").first()
+          await Browser.becomes(() => step.innerText(), "2")
+          await service.page.locator(".liveness.live").waitFor()
+          for (const { page } of Object.values(pages)) await page.context().close()
+        })
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    240_000
+  )
+
+  it.live(
+    "has an address that means the same run later",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Atropos.folder
+        const port = yield* Atropos.freePort
+        const url = `http://127.0.0.1:${port}`
+        yield* serving(cwd, port)
+        yield* Effect.promise(async () => {
+          await fill(url, "first")
+          const { page } = await open(`${url}/ui`)
+          const address = () => page.evaluate<string>("location.hash")
+          await Browser.becomes(address, "#/?run=first")
+          await fill(url, "second")
+          await page.reload()
+          await page.getByRole("heading", { name: "Run first" }).waitFor({ state: "attached" })
+          await page.goto(`${url}/ui#/groups?text=litres`)
+          await Browser.becomes(address, "#/groups?text=litres&run=second")
+          await page.context().close()
+        })
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    120_000
+  )
+
+  it.live(
+    "ends with a run that has taken its steps in that word",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Atropos.folder
+        const port = yield* Atropos.freePort
+        const words = ["up", "--steps", "12", "--threads", "1", "--port", String(port), "--policy_port", "0"]
+        const up = yield* Atropos.start(words, { cwd })
+        yield* up.says("trajectory service at")
+        const { page } = yield* Effect.promise(() => open(`http://127.0.0.1:${port}/ui`))
+        const service = yield* Effect.promise(() => page.context().newPage())
+        yield* up.says(/[1-9]\d*\/12 steps/)
+        yield* Effect.promise(() => service.goto(`http://127.0.0.1:${port}/ui#/service`))
+        assert.strictEqual((yield* up.ended).code, 0)
+        yield* Effect.promise(async () => {
+          for (const tab of [page, service]) {
+            await outage(tab).getByText("has taken all its steps").waitFor()
+            assert.strictEqual(await tab.getByText("interrupted").count(), 0)
+          }
+          assert.match(await page.locator(".tiles").innerText(), /12\s+of 12 · done/)
+          await page.context().close()
+        })
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    240_000
+  )
+})

@@ -1,0 +1,84 @@
+/**
+ * What a sequence's score is worth beside its group's: the rule that the trainer trains by, and that the viewer shows. Without
+ * dependencies, for a page has it too.
+ *
+ * With r the group's scores:
+ *
+ *     group          A_i = (r_i - mean(r)) / d (GRPO, arXiv 2402.03300, section 4.1.2)
+ *     leave-one-out  A_i = (r_i - mean of the others) / d = G / (G - 1) (r_i - mean(r)) / d (RLOO, arXiv 2402.14740, equation 8)
+ *     none           A_i = r_i
+ *
+ * and d (the paper of GRPO does not say which deviation):
+ *
+ *     sample-std       sqrt(Σ (r - mean)² / (G - 1)) + 1e-4, as TRL
+ *     population-std   sqrt(Σ (r - mean)² / G) + 1e-8, as the original's trainer
+ *     none             1: Dr. GRPO, 2503.20783, section 3.2
+ *
+ * A group of one has nothing to compare with: its score is its advantage, as in the original (example_trainer/data.py). Scores that
+ * differ by no more than rounding are equal: their advantages are 0, where the original divided rounding errors by 1e-8.
+ */
+export const baselines = ["group", "leave-one-out", "none"] as const
+export type Baseline = (typeof baselines)[number]
+
+export const scales = ["sample-std", "population-std", "none"] as const
+export type Scale = (typeof scales)[number]
+
+export interface Rule {
+  readonly baseline: Baseline
+  /** What score advantages are divided by. */
+  readonly advantageScale: Scale
+}
+
+/** The rule of a run, and whose it is. */
+export interface Recipe extends Rule {
+  /** Name of the loss. */
+  readonly loss: string
+  /** Whether the loss looks at advantages at all. */
+  readonly isUsed: boolean
+}
+
+/** Scores closer than this, relative to the largest, are equal: float32 rounding of a sum of a few terms. */
+const tolerance = 1e-6
+
+export const areEqual = (scores_G: ArrayLike<number>): boolean => {
+  let least = Infinity
+  let most = -Infinity
+  for (let i = 0; i < scores_G.length; i++) {
+    least = Math.min(least, scores_G[i]!)
+    most = Math.max(most, scores_G[i]!)
+  }
+  return most - least <= tolerance * Math.max(Math.abs(least), Math.abs(most))
+}
+
+const divisor = (scale: Scale, variance: number, count: number): number => {
+  switch (scale) {
+    case "sample-std":
+      return Math.sqrt((variance * count) / Math.max(1, count - 1)) + 1e-4
+    case "population-std":
+      return Math.sqrt(variance) + 1e-8
+    case "none":
+      return 1
+  }
+}
+
+/** A = (r - mean(r)) / d. A constant group gives zeros. */
+export const groupRelative = (
+  rewards_G: ArrayLike<number>,
+  { scale: kind = "sample-std" }: { readonly scale?: Scale } = {}
+): Float64Array => {
+  const rewards = Float64Array.from(rewards_G)
+  const count = rewards.length
+  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / Math.max(1, count)
+  const variance = rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0) / Math.max(1, count)
+  const scale = divisor(kind, variance, count)
+  return rewards.map((reward) => (reward - mean) / scale)
+}
+
+/** One advantage per sequence. */
+export const ofScores = (scores_G: ArrayLike<number>, { advantageScale, baseline }: Rule): Float64Array => {
+  const count = scores_G.length
+  if (count <= 1 || baseline === "none") return Float64Array.from(scores_G)
+  if (areEqual(scores_G)) return new Float64Array(count)
+  const relative_G = groupRelative(scores_G, { scale: advantageScale })
+  return baseline === "group" ? relative_G : relative_G.map((advantage) => (advantage * count) / (count - 1))
+}
