@@ -52,7 +52,9 @@ export const numbers = ({ settings, ...definition }: Numbers = {}): Effect.Effec
   Environment.Environment.pipe(
     Effect.provide(numbersLayer(definition)({ groupSize: 2, totalSteps: 1_000_000, ...settings }), {
       local: true
-    })
+    }),
+    // Whatever is wrong with the definition is the test's own mistake.
+    Effect.orDie
   )
 
 export interface Outage {
