@@ -228,7 +228,10 @@ describe("Rollout", () => {
         })
       )
       assert.strictEqual(reasons["1"], "no answer")
-      assert.match(reasons["2"]!, /^collectTrajectories threw TypeError: undefined is not a function \(.*Rollout\.test\.ts:/)
+      assert.match(
+        reasons["2"]!,
+        /^collectTrajectories threw TypeError: undefined is not a function \(.*Rollout\.test\.ts:/
+      )
       assert.strictEqual(reasons["3"], "took longer than 5 seconds")
       assert.strictEqual((yield* drain(client)).length, 4)
     }).pipe(Effect.provide(layerParts))
