@@ -160,6 +160,12 @@ export const pass = (seconds: number) =>
     }
   })
 
+/** Lets time pass until something holds, however long real input and output take. */
+export const passUntil = <E, R>(holds: Effect.Effect<boolean, E, R>): Effect.Effect<void, E, R> =>
+  Effect.gen(function* () {
+    while (!(yield* holds)) yield* pass(0.25)
+  })
+
 /** Waits for a fiber's end while time passes, however long real input and output take. */
 export const finish = <A, E>(fiber: Fiber.Fiber<A, E>) =>
   Effect.gen(function* () {
