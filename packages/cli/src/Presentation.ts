@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import * as CliOutput from "effect/cli/CliOutput"
 import type { NonShowHelpErrors } from "effect/cli/CliError"
 import type { HelpDoc } from "effect/cli/HelpDoc"
+import { hint } from "@atropos/core/internal/Nearest"
 import * as CommandLine from "./CommandLine.ts"
-import { hint } from "./Nearest.ts"
 
 /** Servers whose flags there are only where the environment asks them. */
 const otherServers = ["judge", "teacher"] as const

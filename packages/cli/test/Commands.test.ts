@@ -53,12 +53,15 @@ describe("commands", () => {
         yaml,
         `env:\n  group_size: 3\n  total_steps: 50\n  ensure_scores_are_not_same: true\n  data_path_to_save_groups: ${out}\n`
       )
-      const { code, stdout } = yield* atropos("process", ...env, "--config", yaml, "--env.total_steps", "6")
-      assert.strictEqual(code, 0)
+      const { code, stderr, stdout } = yield* atropos("process", ...env, "--config", yaml, "--env.total_steps", "6")
+      assert.strictEqual(code, 1)
       // The echoing policy is always right, and the file asks for groups that differ: all six are dropped.
       assert.match(stdout, /groups +0 kept/)
       assert.match(stdout, /dropped +6 \(identical_scores 6\)/)
       assert.match(stdout, /pass@3/)
+      // Nothing to write is no success, and leaves nothing that the next run would have to avoid.
+      assert.include(stderr, "dropped (identical_scores 6). The first was item 0: all scores are equal")
+      assert.isFalse(yield* fs.exists(out))
     }).pipe(Effect.provide(layer))
   )
 
@@ -128,7 +131,8 @@ describe("commands", () => {
       assert.strictEqual(metrics.config_general.generation_parameters.max_new_tokens, 2048)
       assert.isBelow(metrics.intervals_95["eval/percent_correct"][0], 1)
       // A second evaluation is a new one: the model may have learnt since.
-      yield* atropos(...words)
+      const second = yield* atropos(...words)
+      assert.include(second.stdout, "(samples_1.jsonl, metrics_1.json, evaluate_config_1.yaml)")
       assert.isTrue(yield* fs.exists(`${folder}/metrics_1.json`))
     }).pipe(Effect.provide(layer))
   )

@@ -43,8 +43,10 @@ const run = Effect.fnUntraced(function* ({
     target,
     file,
     from: destination.checkpoint,
-    onProgress: () => Effect.void
+    onProgress: () => Effect.void,
+    isFruitful: ({ scores: [scored] }) => scored > 0
   })
+  if (outcome.nothing !== undefined) return yield* new NoLuck({ message: outcome.nothing })
   return { ...outcome, path: destination.path, repairedBytes: file.repairedBytes }
 }, Effect.scoped)
 
@@ -147,7 +149,9 @@ describe("Job", () => {
   it.effect("gives up when nothing but failures comes, naming the last and the file", () =>
     Effect.gen(function* () {
       const path = yield* folder
-      const exit = yield* Effect.exit(run({ path, roll: () => Effect.fail(new NoLuck({ message: "server is dead" })) }))
+      const roll = (item: number) =>
+        item === 0 ? Effect.succeed(result(item)) : Effect.fail(new NoLuck({ message: "server is dead" }))
+      const exit = yield* Effect.exit(run({ path, workers: 1, roll }))
       assert.isTrue(Exit.isFailure(exit))
       const error = yield* Effect.flip(exit)
       assert.include(error.message, "server is dead")
@@ -184,6 +188,56 @@ describe("Job", () => {
       assert.strictEqual(found.path, path.replace(".jsonl", "_1.jsonl"))
       assert.isTrue(Option.isNone(found.checkpoint))
       assert.include(found.notes.join(), 'environment was "numbers", is "letters"')
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("has one owner: a second run is refused with the first one's process id, under any name of the file", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* folder
+      const linked = `${yield* fs.makeTempDirectoryScoped()}/link`
+      yield* fs.symlink(path.slice(0, path.lastIndexOf("/")), linked)
+      const started = yield* Deferred.make<void>()
+      const roll = (item: number) =>
+        item === 0 ? Effect.succeed(result(item)) : Effect.andThen(Deferred.succeed(started, undefined), Effect.never)
+      const first = yield* Effect.forkChild(run({ path, roll, workers: 2 }))
+      yield* Deferred.await(started)
+      for (const name of [path, `${linked}/numbers.jsonl`]) {
+        const error = yield* Effect.flip(run({ path: name, target: 5 }))
+        assert.include(error.message, `${name} is being written by another process (id ${process.pid})`)
+      }
+      yield* Fiber.interrupt(first)
+      yield* run({ path, target: 5 })
+      assert.deepStrictEqual(yield* linesOf(path), upTo(5))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("leaves nothing behind when nothing came, and says what became of the first item", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* folder
+      const roll = (item: number) =>
+        Effect.succeed<Job.ItemResult>({
+          lines: [],
+          tally: { ...Tally.empty, dropped: { not_finite: 1 } },
+          counts: true,
+          whyDropped: `it has NaN (${item})`
+        })
+      const error = yield* Effect.flip(run({ path, target: 3, roll, workers: 1 }))
+      assert.strictEqual(
+        error.message,
+        "nothing came of this run: all that its items gave was dropped (not_finite 3). The first was item 0: it has NaN (0)"
+      )
+      assert.deepStrictEqual(yield* fs.readDirectory(path.slice(0, path.lastIndexOf("/"))), [])
+      const { path: again } = yield* run({ path, target: 3 })
+      assert.strictEqual(again, path)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("fails where there are no items", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(run({ path: yield* folder, count: 0 }))
+      assert.strictEqual(error.message, "nothing came of this run: the environment gave no items")
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

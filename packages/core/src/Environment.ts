@@ -6,13 +6,15 @@
  * it testable by property (`Laws`). Replaces the original's `BaseEnv` (atroposlib/envs/base.py); `Rollout` runs it.
  */
 import { Context, Effect, Layer, type Option, type Schema, type Scope, type Stream } from "effect"
-import type { EnvironmentError, Unscorable } from "./EnvironmentError.ts"
+import { DefinitionFault, EnvironmentError, type Unscorable } from "./EnvironmentError.ts"
 import * as EnvironmentSettings from "./EnvironmentSettings.ts"
 import * as ClosedEnvironment from "./internal/ClosedEnvironment.ts"
+import * as DefinitionKeys from "./internal/DefinitionKeys.ts"
+import * as Guarded from "./internal/Guarded.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
-export { EnvironmentError, Unscorable } from "./EnvironmentError.ts"
+export { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 
 /** Rollouts to be compared with each other, with what the trainer should know beside their scores. */
 export interface RolloutGroup extends Pick<
@@ -97,6 +99,25 @@ export interface Definition<Item, E, R> {
   /** Short text for logs and dead letters. Default: the JSON of the item. */
   readonly label?: (item: Item) => string
   readonly claims?: Claims<Item>
+}
+
+type Known = {
+  readonly [K in keyof Definition<unknown, unknown, never>]-?: K extends "evaluation"
+    ? keyof EvaluationDefinition<unknown, unknown, never>
+    : K extends "claims"
+      ? keyof TestableClaims<unknown> | keyof Untestable
+      : K extends "state"
+        ? "save" | "restore"
+        : PropertyKey
+}
+
+/** Keys that mean nothing, as a type that nothing has: what a definition says must be among what it may say. */
+export type OnlyKnown<D> = {
+  readonly [K in Exclude<keyof D, keyof Known>]: `${K & string} is no key of a definition`
+} & {
+  readonly [K in "evaluation" | "claims" | "state" as K extends keyof D ? K : never]?: K extends keyof D
+    ? { readonly [L in Exclude<keyof NonNullable<D[K]>, Known[K]>]: `${L & string} is no key of ${K}` }
+    : never
 }
 
 /** What rolling one item out gave. */
@@ -185,17 +206,24 @@ export const settings = EnvironmentSettings.make
  * An environment as a layer: `make` gets the settings and returns the definition, in whose effects it may use other services. What `make`
  * acquires (a process, a connection) lives as long as the layer.
  */
-export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1>(
+export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1, D>(
   name: string,
   settings: EnvironmentSettings.Settings<A>,
   // Errors of any kind, different ones in each place: they all become the cause of an `EnvironmentError`.
-  make: (settings: A) => Effect.Effect<Definition<Item, unknown, R>, E1, R1>
-): EnvironmentLayer<A, E1, R | Exclude<R1, Scope.Scope>> => {
-  const build = (chosen: A): Layer.Layer<Environment, E1, R | Exclude<R1, Scope.Scope>> =>
+  make: (settings: A) => Effect.Effect<Definition<Item, unknown, R> & D & OnlyKnown<D>, E1, R1>
+): EnvironmentLayer<A, E1 | EnvironmentError, R | Exclude<R1, Scope.Scope>> => {
+  const build = (chosen: A): Layer.Layer<Environment, E1 | EnvironmentError, R | Exclude<R1, Scope.Scope>> =>
     Layer.effect(
       Environment,
       Effect.gen(function* () {
-        const definition = yield* make(chosen)
+        const definition = yield* Guarded.called("Environment.layer's function", () => make(chosen), "definition").pipe(
+          Effect.tap(DefinitionKeys.check),
+          Effect.tapError(Guarded.teller(name)),
+          Effect.catchIf(
+            (error) => error instanceof DefinitionFault,
+            (fault) => Effect.fail(new EnvironmentError({ environment: name, message: fault.message, cause: fault }))
+          )
+        )
         const context = yield* Effect.context<R>()
         return ClosedEnvironment.make({
           name,

@@ -10,3 +10,20 @@ export class EnvironmentError extends Schema.TaggedError<EnvironmentError>()("En
   message: Schema.String,
   cause: Schema.Defect()
 }) {}
+
+/**
+ * A mistake in the environment's own file: a function of its definition threw or gave something that it must not, or the definition has
+ * keys that mean nothing. The cause of an `EnvironmentError`; trying again would only repeat it.
+ */
+export class DefinitionFault extends Schema.TaggedError<DefinitionFault>()("DefinitionFault", {
+  /** Whose mistake it is: `score`, `evaluation.collectTrajectories`. */
+  part: Schema.String,
+  /** With file and line, where something was thrown. */
+  message: Schema.String,
+  /** What was thrown, if anything was: an error without the frames that are not its author's. */
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+/** Whether something failed for a mistake in an environment's file. */
+export const isDefinitionFault = (error: unknown): boolean =>
+  error instanceof EnvironmentError && error.cause instanceof DefinitionFault

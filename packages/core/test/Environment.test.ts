@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Option, References, Schema, Stream } from "effect"
+import { Effect, Exit, Layer, Logger, Option, References, Schema, Stream } from "effect"
 import * as Environment from "../src/Environment.ts"
 import * as EnvironmentSettings from "../src/EnvironmentSettings.ts"
 import type { Trajectory } from "../src/Trajectory.ts"
@@ -73,7 +73,54 @@ describe("Environment", () => {
   it.effect("does not judge a group with a score too few", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip((yield* firstOf(yield* letters({ score: () => Effect.succeed([1]) }))).rollOut)
-      assert.deepStrictEqual([error._tag, error.message], ["Unscorable", "1 scores for 2 trajectories"])
+      assert.strictEqual(error._tag, "EnvironmentError")
+      assert.include(error.message, "score gave 1 score for 2 trajectories")
+    })
+  )
+
+  it.effect("takes what a function throws for a mistake of that function, and shows its stack once", () =>
+    Effect.gen(function* () {
+      const logged: Array<unknown> = []
+      const listening = Logger.layer([Logger.make(({ message }) => void logged.push(message))])
+      const broken = yield* letters({
+        score: () => {
+          throw new TypeError("no such thing")
+        }
+      })
+      const errors = yield* broken.work(0).pipe(
+        Stream.mapEffect(({ rollOut }) => Effect.flip(rollOut)),
+        Stream.runCollect,
+        Effect.provide(listening)
+      )
+      assert.strictEqual(errors.length, 3)
+      for (const error of errors) {
+        assert.isTrue(error._tag === "EnvironmentError" && error.cause instanceof Environment.DefinitionFault)
+        assert.match(error.message, /^score threw TypeError: no such thing \(.*Environment\.test\.ts:\d+:\d+\)$/)
+      }
+      assert.strictEqual(logged.length, 1)
+    })
+  )
+
+  it.effect("refuses keys that mean nothing, by type and when it is made", () =>
+    Effect.gen(function* () {
+      const misspelt = Environment.layer("letters", Environment.settings({}), () =>
+        // @ts-expect-error: the key is misspelt
+        Effect.succeed({ ...definitionOf(), evalution: { items: Stream.empty } })
+      )
+      const nested = Environment.layer("letters", Environment.settings({}), () =>
+        // @ts-expect-error: a key inside is
+        Effect.succeed({ ...definitionOf(), claims: { untestable: "why", scoreRnage: [0, 1] as const } })
+      )
+      const messages = yield* Effect.forEach([misspelt, nested], (layer) =>
+        Effect.scoped(Layer.build(layer())).pipe(
+          Effect.flip,
+          Effect.map(({ message }) => message)
+        )
+      )
+      assert.deepStrictEqual(messages, [
+        'the definition has an unknown key "evalution"; did you mean "evaluation"?',
+        'claims has an unknown key "scoreRnage"; did you mean "scoreRange"?'
+      ])
     })
   )
 

@@ -21,6 +21,7 @@ import {
   layerParts,
   numbers,
   pass,
+  passUntil,
   settle,
   start,
   trajectory,
@@ -228,7 +229,10 @@ describe("Rollout", () => {
         })
       )
       assert.strictEqual(reasons["1"], "no answer")
-      assert.strictEqual(reasons["2"], "undefined is not a function")
+      assert.match(
+        reasons["2"]!,
+        /^collectTrajectories threw TypeError: undefined is not a function \(.*Rollout\.test\.ts:/
+      )
       assert.strictEqual(reasons["3"], "took longer than 5 seconds")
       assert.strictEqual((yield* drain(client)).length, 4)
     }).pipe(Effect.provide(layerParts))
@@ -754,11 +758,11 @@ describe("Rollout", () => {
       })
       const options = { spoolDirectory: yield* folder, evaluateAtStart: true }
       const running = yield* start(environment, client, options)
+      const evaluated = (step: number) => fs.exists(`${evals}/numbers/step-${step}/metrics.json`)
       for (let step = 0; step < 3; step++) {
-        yield* pass(12)
-        yield* claim(client)
+        yield* passUntil(evaluated(step))
+        yield* passUntil(Effect.map(claim(client), (batch) => batch !== undefined))
       }
-      yield* pass(12)
       const summary = yield* finish(running)
       assert.strictEqual(summary.evaluations, 4)
       assert.strictEqual(startedMeanwhile, 0)
@@ -826,6 +830,26 @@ describe("Rollout", () => {
         assert.strictEqual(lines.length, 3)
         assert.strictEqual(JSON.parse(lines[0]!).messages[1][1].content, "right")
       }
+    }).pipe(Effect.provide(layerParts))
+  )
+
+  it.effect("is refused where another process has its spool, and told what to do", () =>
+    Effect.gen(function* () {
+      const client = MemoryTrajectoryClient.make({ batchSize: 2 })
+      const environment = yield* numbers()
+      const options = { spoolDirectory: yield* folder }
+      const running = yield* start(environment, client, options)
+      const second = yield* launch(environment, client, options)
+      const error = yield* Effect.flip(finish(second))
+      assert.strictEqual(error.reason, "state")
+      assert.include(
+        error.message,
+        `is in use by a running process (id ${process.pid}): stop that environment, or give`
+      )
+      // Another name has a place of its own.
+      const other = yield* start(yield* numbers({ name: "others" }), client, options)
+      yield* Fiber.interrupt(other)
+      yield* Fiber.interrupt(running)
     }).pipe(Effect.provide(layerParts))
   )
 

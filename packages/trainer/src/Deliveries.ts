@@ -10,6 +10,7 @@
  * that refuses ends the stream.
  */
 import type { Batch, TrajectoryClient } from "@atropos/core"
+import * as Waiting from "@atropos/core/Waiting"
 import { Clock, Duration, Effect, type FileSystem, Option, type Path, Schedule, type Scope, Stream } from "effect"
 import * as LeaseJournal from "./checkpoint/LeaseJournal.ts"
 import { TrainerError } from "./TrainerError.ts"
@@ -48,6 +49,22 @@ export const patiently = Schedule.min([Schedule.exponential("200 millis"), Sched
   Schedule.setInputType<TrajectoryClient.TrajectoryError>(),
   Schedule.while(({ input }) => isPassing(input))
 )
+
+/** The same, and says after a while that it waits, for what and why. */
+export const waiting = <A>(
+  effect: Effect.Effect<A, TrajectoryClient.TrajectoryError>
+): Effect.Effect<A, TrajectoryClient.TrajectoryError> =>
+  Effect.suspend(() => {
+    let reason = ""
+    return effect.pipe(
+      Effect.tapError(({ message }) => Effect.sync(() => void (reason = message))),
+      Effect.retry(patiently),
+      Waiting.telling((seconds) => (reason === "" ? Effect.void : noService(reason, seconds)))
+    )
+  })
+
+const noService = (reason: string, seconds: number) =>
+  Effect.logWarning("waiting for the trajectory service (npx @atropos/cli api starts one)", { seconds, reason })
 
 const refused = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "service", message: `the trajectory service: ${cause.message}`, cause })
@@ -146,6 +163,8 @@ export const make = Effect.fn("Deliveries.make")(function* (
   yield* sayAll
   yield* writeJournal
 
+  /** Why the service did not answer the last time that it was asked for a batch. */
+  let unreachable = ""
   const claim = (wait: Duration.Duration) =>
     Effect.uninterruptibleMask((restore) =>
       restore(client.claim({ owner: options.owner, wait, lease })).pipe(
@@ -162,16 +181,19 @@ export const make = Effect.fn("Deliveries.make")(function* (
         )
       )
     ).pipe(
-      Effect.tapError((error) =>
-        isPassing(error)
-          ? Effect.logWarning("waiting for the trajectory service", { message: error.message })
-          : Effect.void
-      ),
+      Effect.tap(() => Effect.sync(() => void (unreachable = ""))),
+      Effect.tapError(({ message }) => Effect.sync(() => void (unreachable = message))),
       Effect.retry(patiently),
       Effect.mapError(refused)
     )
 
   const { isOver } = options
+  const sayWaiting = (seconds: number) =>
+    unreachable === ""
+      ? Effect.logInfo("waiting for a batch: environments send what it is made of (npx @atropos/cli serve --env …)", {
+          seconds
+        })
+      : noService(unreachable, seconds)
   /** The next batch; undefined when there will be none. */
   const claimOne = Effect.gen(function* () {
     for (;;) {
@@ -180,7 +202,7 @@ export const make = Effect.fn("Deliveries.make")(function* (
       const claimed = yield* claim(wait)
       if (isLast || Option.isSome(claimed)) return Option.getOrUndefined(claimed)
     }
-  })
+  }).pipe(Waiting.telling(sayWaiting))
 
   let nextStep = Option.getOrUndefined(options.nextStep)
   let ordered = true

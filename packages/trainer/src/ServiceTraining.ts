@@ -35,7 +35,7 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
   const step = yield* trainer.step
   const first = step + 1
   const patient = <A>(effect: Effect.Effect<A, TrajectoryClient.TrajectoryError>) =>
-    effect.pipe(Effect.retry(Deliveries.patiently), Effect.mapError(refused))
+    Effect.mapError(Deliveries.waiting(effect), refused)
   const before = yield* patient(client.runInfo)
   const journal = yield* Effect.mapError(LeaseJournal.read(given.savePath), unwritable)
   const isNew = before.batchSize < 0

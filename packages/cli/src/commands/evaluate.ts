@@ -53,7 +53,7 @@ export const make = EnvironmentVerb.make({
       yield* Console.log("")
       yield* Console.log(
         Summary.print([
-          ["results", `${result.folder} (samples.jsonl, metrics.json, evaluate_config.yaml)`],
+          ["results", `${result.folder} (${result.files.join(", ")})`],
           ...(result.before > 0 ? [["from before", `${result.before} items`] as const] : []),
           ...Summary.failures(result),
           ...Summary.figures(result.tally)

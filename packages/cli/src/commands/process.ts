@@ -3,6 +3,7 @@ import { Console, Effect } from "effect"
 import { Flag } from "effect/cli"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
+import { CommandFailed } from "../Failure.ts"
 import * as Summary from "../job/Summary.ts"
 import * as Page from "../process/Page.ts"
 import * as Process from "../process/Process.ts"
@@ -51,7 +52,7 @@ export const make = EnvironmentVerb.make({
           })
         )
       )
-      const { before, destination, repairedBytes, tally } = result
+      const { before, destination, nothing, repairedBytes, tally } = result
       for (const note of destination.notes) yield* Console.error(note)
       if (repairedBytes > 0) {
         yield* Console.error(
@@ -62,7 +63,7 @@ export const make = EnvironmentVerb.make({
       const page = html && tally.kept > 0 ? yield* Page.write(destination.path, environmentName) : undefined
       yield* Console.log(
         Summary.print([
-          ["file", destination.path],
+          ["file", nothing === undefined ? destination.path : "none: there is nothing to write"],
           ...(page === undefined ? [] : [["page", page] as const]),
           ["groups", `${tally.kept} kept${before > 0 ? `, ${before} items from before` : ""}`],
           ["dropped", Summary.dropped(tally)],
@@ -70,6 +71,7 @@ export const make = EnvironmentVerb.make({
           ...Summary.figures(tally)
         ])
       )
+      if (nothing !== undefined) return yield* new CommandFailed({ message: nothing })
       if (before > 0 && before === tally.items) {
         yield* Console.error(
           "the file was complete already: raise --env.total_steps to go on, or give --no-resume for a new file"

@@ -48,8 +48,7 @@ const write = Effect.fnUntraced(function* (given: Given, out: string) {
     tokenizer: yield* tokenizerOf(given),
     onFault: faults.tell,
     onNote: Console.error
-  })
-  yield* faults.end
+  }).pipe(Effect.ensuring(faults.end))
   yield* Console.log(StaticPage.summary({ bytes, groups, leftOut, path }))
   if (given.open) yield* Browser.open(pathToFileURL(out).href)
 })

@@ -8,7 +8,7 @@
 import { EnvironmentSettings, Judge, ServerSettings, Teacher } from "@atropos/core"
 import { Effect, FileSystem, Option, type Schema } from "effect"
 import { UsageError } from "../Failure.ts"
-import { hint } from "../Nearest.ts"
+import { hint } from "@atropos/core/internal/Nearest"
 
 /** Servers by what they are for: the policy, a judge, a teacher. */
 export const serverFields = {

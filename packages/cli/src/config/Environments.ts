@@ -14,12 +14,14 @@ import type {
   Teacher,
   Tokenizer
 } from "@atropos/core"
+import { messageOf } from "@atropos/core/internal/messageOf"
+import { hint } from "@atropos/core/internal/Nearest"
+import * as StackFrames from "@atropos/core/internal/StackFrames"
 import { registry, type RegistryEntry } from "@atropos/envs"
 import { Effect, FileSystem, Layer, Path, Predicate, type Schema } from "effect"
 import type { HttpClient } from "effect/http"
 import type { ChildProcessSpawner } from "effect/process"
 import { UsageError } from "../Failure.ts"
-import { hint } from "../Nearest.ts"
 
 /** What the command offers to an environment. */
 export type EnvironmentServices =
@@ -76,6 +78,17 @@ const isEnvironmentLayer = (value: unknown): value is RunnableEnvironment =>
   Predicate.hasProperty(value, "settings") &&
   Predicate.hasProperty(value, "fromEncoded")
 
+/** What went wrong and where; an error that the file itself threw with its stack. */
+const loadingFault = (cause: unknown): string => {
+  if (!(cause instanceof Error)) return messageOf(cause)
+  const stack = cause.stack ?? ""
+  const place = StackFrames.place(stack)
+  if (place === undefined) return cause.message
+  return cause instanceof SyntaxError
+    ? `${cause.message} (${place})`
+    : `${cause.message} (${place})\n${StackFrames.trimmed(stack)}`
+}
+
 const fromFile = Effect.fn("Environments.fromFile")(function* (word: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -89,7 +102,7 @@ const fromFile = Effect.fn("Environments.fromFile")(function* (word: string) {
     try: (): Promise<Record<string, unknown>> => import(url.href),
     catch: (cause) =>
       new UsageError({
-        message: `--env ${word}: the file could not be loaded: ${cause instanceof Error ? cause.message : String(cause)}`
+        message: `--env ${word}: the file could not be loaded: ${loadingFault(cause)}`
       })
   })
   const environment = [exported["default"], exported["layer"]].find(isEnvironmentLayer)

@@ -2,10 +2,12 @@
  * The evaluation of an environment into a folder: `samples.jsonl` (one line per completion, as they come), and at the end
  * `metrics.json` in the original's shape with intervals, and `evaluate_config.yaml` without keys.
  *
- * Resumable: a second run goes on where `samples.jsonl` ends, and tries failed items again. Rates are means over items, with the
- * standard error over items; failed items are left out and counted.
+ * Resumable: a run that was stopped is gone on with where `samples.jsonl` ends. One that came to its end stays as it is, and the next goes to
+ * `samples_1.jsonl` and `metrics_1.json`: the model behind a name may have learnt since. Rates are means over items, with the
+ * standard error over items; items that failed or have no score are left out and counted.
  */
 import { Environment, MetricsSink, ServerManager, Trace, Trajectory } from "@atropos/core"
+import * as GroupFilter from "@atropos/core/rollout/GroupFilter"
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
 import * as Destination from "../job/Destination.ts"
 import * as Job from "../job/Job.ts"
@@ -17,6 +19,8 @@ import * as Process from "../process/Process.ts"
 
 export interface Evaluated extends Job.JobResult {
   readonly folder: string
+  /** Names of what was written in it. */
+  readonly files: ReadonlyArray<string>
   readonly notes: ReadonlyArray<string>
   /** Items of earlier runs that this one went on from. */
   readonly before: number
@@ -91,34 +95,30 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
   const items = environment.evaluation.value
   const total = yield* Stream.runCount(items).pipe(Effect.mapError(unreadable))
   const made = Process.madeBy(environment, servers.modelName)
-  const destination = yield* Destination.find(path.join(wanted, "samples.jsonl"), made, {
-    resume,
-    // The model behind a name may have learnt since: a whole evaluation is never taken for the next one.
-    isFinished: ({ tally }) => tally.items >= total
-  })
+  const destination = yield* Destination.find(path.join(wanted, "samples.jsonl"), made, { resume })
   const file = yield* ResumableFile.open(destination.path, made, destination.checkpoint)
   const before = Option.match(destination.checkpoint, { onNone: () => 0, onSome: ({ tally }) => tally.items })
   const progress = yield* Progress.make({ unit: "items", total, done: before })
 
   const roll = ({ evaluate, label }: Environment.EvaluationWork, index: number) =>
     evaluate.pipe(
-      Effect.map((results): Job.ItemResult => ({
-        lines: results.map((one) => sampleOf(index, label, one)),
-        tally: Tally.ofGroup({
-          scores: results.map(({ score }) => score),
-          passes: results.filter(({ correct }) => correct).length,
-          trainedTokens: results.reduce((sum, { trajectory }) => sum + Trajectory.trainedTokens(trajectory), 0),
-          tokens: results.reduce((sum, { trajectory }) => sum + trajectory.tokens.length, 0)
-        }),
-        counts: true
-      })),
-      Effect.catchTag("Unscorable", () =>
-        Effect.succeed<Job.ItemResult>({
-          lines: [],
-          tally: { ...Tally.empty, dropped: { unscorable: 1 } },
+      Effect.map((results): Job.ItemResult => {
+        if (results.length === 0)
+          return unscored("no_rollouts", "the evaluation's collectTrajectories gave no trajectories")
+        if (!results.every(({ score }) => Number.isFinite(score)))
+          return unscored("not_finite", GroupFilter.reasons.not_finite)
+        return {
+          lines: results.map((one) => sampleOf(index, label, one)),
+          tally: Tally.ofGroup({
+            scores: results.map(({ score }) => score),
+            passes: results.filter(({ correct }) => correct).length,
+            trainedTokens: results.reduce((sum, { trajectory }) => sum + Trajectory.trainedTokens(trajectory), 0),
+            tokens: results.reduce((sum, { trajectory }) => sum + trajectory.tokens.length, 0)
+          }),
           counts: true
-        })
-      )
+        }
+      }),
+      Effect.catchTag("Unscorable", ({ message }) => Effect.succeed(unscored("unscorable", message)))
     )
   const result = yield* Job.run({
     items: (cursor) => Stream.drop(items, cursor),
@@ -129,12 +129,14 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
     target: undefined,
     file,
     from: destination.checkpoint,
-    onProgress: (tally) => progress.update(tally.items, detail(tally))
+    onProgress: (tally) => progress.update(tally.items, detail(tally)),
+    isFruitful: ({ scores: [scored] }) => scored > 0
   }).pipe(Effect.withSpan(Trace.roots.evaluation, { root: true, attributes: { "environment.name": environment.name } }))
+  if (result.nothing !== undefined) return yield* new CommandFailed({ message: result.nothing })
   const folder = path.dirname(destination.path)
   const figures = metrics(result.tally, result.failures)
   const stem = path.basename(destination.path, ".jsonl").replace(/^samples/, "")
-  yield* writeResults(folder, stem, {
+  const written = yield* writeResults(folder, stem, {
     config: { env: environment.encodedSettings, ...config },
     metrics: {
       config_general: {
@@ -146,8 +148,16 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
       intervals_95: intervals(result.tally)
     }
   })
+  yield* file.finish
   yield* record(environment, servers.modelName, { ...figures, ...bounds(result.tally) })
-  return { ...result, folder, notes: destination.notes, before, metrics: figures } satisfies Evaluated
+  return {
+    ...result,
+    folder,
+    files: [path.basename(destination.path), ...written],
+    notes: destination.notes,
+    before,
+    metrics: figures
+  } satisfies Evaluated
 }, Effect.scoped)
 
 /** For the sinks of the context, if there are any. */
@@ -170,6 +180,14 @@ const record = Effect.fnUntraced(function* (
   yield* recorder.figures(0, figures)
 })
 
+/** An item without a score: there is no sample to be counted. */
+const unscored = (reason: string, whyDropped: string): Job.ItemResult => ({
+  lines: [],
+  tally: { ...Tally.empty, dropped: { [reason]: 1 } },
+  counts: true,
+  whyDropped
+})
+
 const detail = (tally: Tally.Tally): string => {
   const rate = Tally.passRate(tally)
   return rate === undefined ? "" : `${(100 * rate.value).toFixed(1)}% correct`
@@ -187,10 +205,12 @@ const writeResults = Effect.fnUntraced(function* (folder: string, suffix: string
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const { stringify } = yield* Effect.promise(() => import("yaml"))
-  yield* fs.writeFileString(path.join(folder, `metrics${suffix}.json`), `${JSON.stringify(metrics, null, 2)}\n`).pipe(
-    Effect.andThen(fs.writeFileString(path.join(folder, `evaluate_config${suffix}.yaml`), stringify(config))),
+  const [figures, settings] = [`metrics${suffix}.json`, `evaluate_config${suffix}.yaml`] as const
+  yield* fs.writeFileString(path.join(folder, figures), `${JSON.stringify(metrics, null, 2)}\n`).pipe(
+    Effect.andThen(fs.writeFileString(path.join(folder, settings), stringify(config))),
     Effect.mapError(
       (cause) => new CommandFailed({ message: `cannot write the results to ${folder}: ${cause.message}`, cause })
     )
   )
+  return [figures, settings]
 })

@@ -1,8 +1,9 @@
 /**
  * Where a run's lines go: the file asked for when it is new, or made by the same settings and not yet done; else the next free
- * name (`groups_1.jsonl`, as in the original). Nothing is ever overwritten.
+ * name (`groups_1.jsonl`, as in the original). Nothing is ever overwritten, and one process at a time writes under a name.
  */
 import { Effect, Equal, Option, Path } from "effect"
+import * as OutputLock from "./OutputLock.ts"
 import * as ResumableFile from "./ResumableFile.ts"
 
 export interface Destination {
@@ -28,16 +29,18 @@ export const madeBy = (values: { readonly [name: string]: unknown }): MadeBy =>
 export interface FindOptions {
   /** false: always a new file. */
   readonly resume: boolean
-  /** A finished run is not gone on from: the next one is a new run. */
-  readonly isFinished?: (checkpoint: ResumableFile.Checkpoint) => boolean
 }
 
-/** Finds the file for a run. */
-export const find = Effect.fn("Destination.find")(function* (
-  wanted: string,
-  made: MadeBy,
-  { isFinished = () => false, resume }: FindOptions
-) {
+/** Finds the file for a run, and holds the name asked for and the one found until the scope closes. */
+export const find = Effect.fn("Destination.find")(function* (wanted: string, made: MadeBy, options: FindOptions) {
+  // Before anything is looked at: what another process is about to write is neither missing nor finished.
+  yield* OutputLock.hold(wanted)
+  const found = yield* look(wanted, made, options)
+  if (found.path !== wanted) yield* OutputLock.hold(found.path)
+  return found
+})
+
+const look = Effect.fnUntraced(function* (wanted: string, made: MadeBy, { resume }: FindOptions) {
   const path = yield* Path.Path
   const { dir, ext, name } = path.parse(wanted)
   const notes: Array<string> = []
@@ -51,7 +54,7 @@ export const find = Effect.fn("Destination.find")(function* (
       continue
     }
     const changed = differences(checkpoint.value.madeBy, made)
-    if (changed === "" && isFinished(checkpoint.value)) continue
+    if (changed === "" && checkpoint.value.isFinished === true) continue
     if (changed === "") return { path: candidate, checkpoint, notes } satisfies Destination
     notes.push(`${candidate} was made with other settings (${changed}), so it is left alone`)
   }

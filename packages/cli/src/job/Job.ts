@@ -4,7 +4,8 @@
  * A failed or timed-out item is counted and another takes its place; it is tried again when the run is resumed. When nothing but
  * failures comes for a while, the run ends with the last of them: a dead server should not be asked for ever. So it does after a
  * thousand items that gave no result. What was finished
- * is in the file, also when the run is interrupted.
+ * is in the file, also when the run is interrupted. Where nothing came of a run, it
+ * says what became of the first item.
  */
 import * as Cursor from "@atropos/core/rollout/Cursor"
 import { Cause, Clock, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
@@ -18,6 +19,8 @@ export interface ItemResult<Line = string> {
   readonly tally: Tally.Tally
   /** Whether it counts towards the target; one that does not makes room for another item. */
   readonly counts: boolean
+  /** Why something of it was dropped, in words. */
+  readonly whyDropped?: string
 }
 
 /** Where lines go, with how far the work has come: a file, for the most part. */
@@ -41,6 +44,8 @@ export interface JobOptions<Item, Line, E, R> {
   readonly file: Sink<Line>
   readonly from: Option.Option<Pick<ResumableFile.Checkpoint, "cursor" | "tally">>
   readonly onProgress: (tally: Tally.Tally) => Effect.Effect<void>
+  /** Whether anything came of it all, earlier runs included. */
+  readonly isFruitful: (tally: Tally.Tally) => boolean
 }
 
 export interface JobResult {
@@ -48,6 +53,8 @@ export interface JobResult {
   /** Items that failed in this run, with the first reasons. */
   readonly failures: number
   readonly reasons: ReadonlyArray<string>
+  /** Why nothing came of it all, where nothing did: whoever asked for the run fails with it. */
+  readonly nothing?: string
 }
 
 /** Failures without a single result between them that end a run, beyond one round of all workers. */
@@ -55,11 +62,32 @@ const patience = 8
 /** Items in a row without a result that end a run: an environment that leaves all it makes out would go on for ever. */
 const mostWithoutResult = 1_000
 const shownReasons = 5
+/** Characters of an item in a message. */
+const longestLabel = 200
 
 const shownCounts = (counts: Tally.Tally["dropped"]): string =>
   Object.entries(counts)
     .map(([reason, count]) => `${reason} ${count}`)
     .join(", ") || "no reason given"
+
+/** Why no result came, with what became of the first item. */
+const whyNothing = (
+  { dropped, items }: Tally.Tally,
+  { first, reasons }: { readonly first: FirstDrop | undefined; readonly reasons: ReadonlyArray<string> }
+): string => {
+  const failed = reasons.length === 0 ? "" : ` Items failed: ${reasons.join("; ")}.`
+  if (first === undefined) {
+    return items === 0 && failed === ""
+      ? "nothing came of this run: the environment gave no items"
+      : `nothing came of ${items} items.${failed}`
+  }
+  return `nothing came of this run: all that its items gave was dropped (${shownCounts(dropped)}). The first was item ${first.item}: ${first.reason}${failed === "" ? "" : `.${failed}`}`
+}
+
+interface FirstDrop {
+  readonly item: string
+  readonly reason: string
+}
 
 const reasonOf = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
@@ -72,6 +100,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   const {
     file,
     from,
+    isFruitful,
     items,
     label,
     onProgress,
@@ -88,6 +117,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   let failures = 0
   let failuresInARow = 0
   let withoutResult = 0
+  let first: FirstDrop | undefined
   let pending: Array<Line> = []
   let hasNews = false
 
@@ -129,12 +159,17 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
     return tickets.release(1)
   })
 
-  const settle = Effect.fnUntraced(function* (index: number, result: ItemResult<Line>) {
+  const settle = Effect.fnUntraced(function* (
+    { index, item }: { readonly index: number; readonly item: Item },
+    result: ItemResult<Line>
+  ) {
     const now = yield* Clock.currentTimeMillis
     failuresInARow = 0
     tally = { ...Tally.add(tally, result.tally), millis: millisBefore + now - started }
     withoutResult = result.counts ? 0 : withoutResult + 1
     if (result.counts) tally = { ...tally, items: tally.items + 1 }
+    if (result.whyDropped !== undefined)
+      first ??= { item: label(item).slice(0, longestLabel), reason: result.whyDropped }
     pending.push(...result.lines)
     cursor.hold(index)
     cursor.release(index)
@@ -152,10 +187,12 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       const rolling = roll(item, index)
       const exit = yield* Effect.exit(timeoutSeconds > 0 ? Effect.timeout(rolling, timeoutSeconds * 1000) : rolling)
       if (Exit.isSuccess(exit)) {
-        yield* settle(index, exit.value)
+        yield* settle(taken.value, exit.value)
         if (withoutResult >= mostWithoutResult) {
           return yield* new CommandFailed({
-            message: `${withoutResult} items in a row gave no group: the environment left them out, put others back or could not judge them (${shownCounts(tally.dropped)}). What was finished is in ${file.path}`
+            message: isFruitful(tally)
+              ? `${withoutResult} items in a row gave no group: the environment left them out, put others back or could not judge them (${shownCounts(tally.dropped)}). What was finished is in ${file.path}`
+              : whyNothing(tally, { first, reasons })
           })
         }
         if (tally.items >= target) yield* finish
@@ -170,7 +207,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       yield* Effect.logDebug("item failed", { item: label(item), reason })
       if (failuresInARow >= workers + patience) {
         return yield* new CommandFailed({
-          message: `${failuresInARow} items in a row failed, the last with: ${reason}. What was finished is in ${file.path}; the same command goes on from there`,
+          message: `${failuresInARow} items in a row failed, the last with: ${reason}. ${isFruitful(tally) ? `What was finished is in ${file.path}; the same command goes on from there` : "Nothing was finished"}`,
           cause: exit.cause
         })
       }
@@ -188,5 +225,11 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   if (failures > 0 && tally.items === itemsBefore) {
     return yield* new CommandFailed({ message: `all ${failures} items failed: ${reasons.join("; ")}` })
   }
-  return { tally, failures, reasons } satisfies JobResult
+  const isBarren = !isFruitful(tally)
+  return {
+    tally,
+    failures,
+    reasons,
+    ...(isBarren && { nothing: whyNothing(tally, { first, reasons }) })
+  } satisfies JobResult
 }, Effect.scoped)

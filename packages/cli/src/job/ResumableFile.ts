@@ -3,9 +3,9 @@
  *
  * Lines are written first, then the checkpoint, which tells the file's length and the items that are done. What lies behind that
  * length (a crash came between, or in the middle of a line) is cut off on opening; its items are not done, so they are rolled out
- * again. So every item is in the file once, whatever happened.
+ * again. So every item is in the file once, whatever happened. A file that no line was written to goes with the scope.
  */
-import { Effect, FileSystem, Option, Path, Schema } from "effect"
+import { Effect, FileSystem, Option, Schema } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import * as Cursor from "@atropos/core/rollout/Cursor"
 import { CommandFailed, UsageError } from "../Failure.ts"
@@ -16,6 +16,8 @@ export const Checkpoint = Schema.Struct({
   /** What made the lines: name and settings of the environment, model. A run with others starts a file of its own. */
   madeBy: Schema.Record(Schema.String, Schema.Unknown),
   bytes: Schema.Natural,
+  /** Whether its end was reached; what came of it then is written, and nothing is added any more. */
+  isFinished: Schema.optionalKey(Schema.Boolean),
   cursor: Cursor.Saved,
   tally: Tally.Tally
 })
@@ -57,22 +59,20 @@ export interface ResumableFile {
     lines: ReadonlyArray<string>,
     state: Pick<Checkpoint, "cursor" | "tally">
   ) => Effect.Effect<void, CommandFailed>
+  /** Says in the checkpoint that the end is reached. */
+  readonly finish: Effect.Effect<void, CommandFailed>
 }
 
-/** Opens a file for one run: a new one, or one to go on with from its checkpoint. */
+/** Opens a file for one run: a new one, or one to go on with from its checkpoint. Whoever opens it holds it (`Destination.find`). */
 export const open = Effect.fn("ResumableFile.open")(function* (
   path: string,
   madeBy: Checkpoint["madeBy"],
   checkpoint: Option.Option<Checkpoint>
 ) {
   const fs = yield* FileSystem.FileSystem
-  const paths = yield* Path.Path
   const beside = checkpointPath(path)
-  yield* fs
-    .makeDirectory(paths.dirname(path), { recursive: true })
-    .pipe(Effect.mapError(failed("cannot make the folder of", path)))
   const file = yield* fs
-    .open(path, { flag: Option.isSome(checkpoint) ? "r+" : "w" })
+    .open(path, { flag: Option.isSome(checkpoint) ? "r+" : "wx" })
     .pipe(Effect.mapError(failed("cannot open", path)))
   let bytes = Option.match(checkpoint, { onNone: () => 0, onSome: ({ bytes }) => bytes })
   const { size } = yield* file.stat.pipe(Effect.mapError(failed("cannot look at", path)))
@@ -85,9 +85,17 @@ export const open = Effect.fn("ResumableFile.open")(function* (
   if (repairedBytes > 0) yield* file.truncate(bytes).pipe(Effect.mapError(failed("cannot mend", path)))
   yield* file.seek(BigInt(bytes), "start").pipe(Effect.mapError(failed("cannot write", path)))
 
+  // Else the next run would leave it alone, as the work of somebody else.
+  yield* Effect.addFinalizer(() =>
+    bytes > 0
+      ? Effect.void
+      : Effect.forEach([path, beside], (one) => Effect.ignore(fs.remove(one, { force: true })), { discard: true })
+  )
+
   const encoder = new TextEncoder()
+  let last: Pick<Checkpoint, "cursor" | "tally"> | undefined = Option.getOrUndefined(checkpoint)
   const save = Effect.fnUntraced(
-    function* (state: Pick<Checkpoint, "cursor" | "tally">) {
+    function* (state: Pick<Checkpoint, "cursor" | "tally" | "isFinished">) {
       const text = yield* Effect.orDie(encode({ version: 1, madeBy, bytes, ...state }))
       yield* fs.writeFileString(`${beside}.new`, text)
       yield* fs.rename(`${beside}.new`, beside)
@@ -100,7 +108,11 @@ export const open = Effect.fn("ResumableFile.open")(function* (
       yield* file.writeAll(content).pipe(Effect.andThen(file.sync), Effect.mapError(failed("cannot write", path)))
       bytes += content.length
     }
+    last = state
     yield* save(state)
   })
-  return { path, repairedBytes, append } satisfies ResumableFile
+  const finish = Effect.suspend(() =>
+    last === undefined ? Effect.void : save({ cursor: last.cursor, tally: last.tally, isFinished: true })
+  )
+  return { path, repairedBytes, append, finish } satisfies ResumableFile
 })

@@ -88,7 +88,8 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
     target,
     file,
     from: destination.checkpoint,
-    onProgress: (tally) => progress.update(tally.items, detail(tally))
+    onProgress: (tally) => progress.update(tally.items, detail(tally)),
+    isFruitful: ({ kept }) => kept > 0
   })
   return { ...result, destination, repairedBytes: file.repairedBytes, before } satisfies Processed
 }, Effect.scoped)

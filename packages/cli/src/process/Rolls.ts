@@ -10,6 +10,8 @@ export interface Rolled {
   readonly tally: Tally.Tally
   /** Whether it gave groups at all, dropped ones included. */
   readonly counts: boolean
+  /** Why the first of its groups that was dropped was, in words. */
+  readonly whyDropped?: string
 }
 
 const tallyOf = (group: ScoredGroup.ScoredGroup, kept: boolean): Tally.Tally => ({
@@ -49,6 +51,7 @@ export const make = Effect.gen(function* () {
       Effect.tapErrorTag("Unscorable", (error) => tell(label, error)),
       Effect.map(({ groups, requeued, unscorable }) => {
         const kept: Array<ScoredGroup.ScoredGroup> = []
+        let whyDropped = unscorable[0]?.message
         let tally: Tally.Tally = {
           ...Tally.empty,
           dropped: {
@@ -60,12 +63,15 @@ export const make = Effect.gen(function* () {
           const result = GroupFilter.filter(group, filterOptions)
           tally = Tally.add(tally, tallyOf(group, Result.isSuccess(result)))
           if (Result.isSuccess(result)) kept.push(result.success)
-          else tally = Tally.add(tally, droppedFor(result.failure))
+          else {
+            tally = Tally.add(tally, droppedFor(result.failure))
+            whyDropped ??= GroupFilter.reasons[result.failure]
+          }
         }
-        return { groups: kept, tally, counts: groups.length > 0 }
+        return { groups: kept, tally, counts: groups.length > 0, ...(whyDropped !== undefined && { whyDropped }) }
       }),
-      Effect.catchTag("Unscorable", () =>
-        Effect.succeed({ groups: [], tally: droppedFor("unscorable"), counts: false })
+      Effect.catchTag("Unscorable", ({ message }) =>
+        Effect.succeed({ groups: [], tally: droppedFor("unscorable"), counts: false, whyDropped: message })
       )
     )
 })

@@ -6,12 +6,10 @@
  * end the partial files take their final names in one step each; a crash between two of them is made good by the next run. Rows are
  * added to a file by making a new one of both. One process at a time writes a data set.
  */
-import { FolderLock } from "@atropos/core"
 import { Clock, Effect, Equal, FileSystem, Option, Path, Schema, Stream } from "effect"
 import type { PlatformError } from "effect/PlatformError"
-import { createHash } from "node:crypto"
-import { tmpdir } from "node:os"
 import { CommandFailed, UsageError } from "../Failure.ts"
+import * as OutputLock from "../job/OutputLock.ts"
 import type { MadeRow, Split } from "./Builder.ts"
 import * as Counts from "./Counts.ts"
 import type { Row } from "./Layout.ts"
@@ -95,27 +93,6 @@ const cannot = (what: string, file: string) => (cause: PlatformError) =>
 
 const encoder = new TextEncoder()
 
-/** One process at a time; whoever comes second is told so. */
-const hold = Effect.fnUntraced(function* (out: string) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const folder = path.join(
-    tmpdir(),
-    `atropos-set-${createHash("sha256").update(path.resolve(out)).digest("hex").slice(0, 16)}`
-  )
-  yield* fs.makeDirectory(folder, { recursive: true }).pipe(Effect.mapError(cannot("make", folder)))
-  yield* FolderLock.hold(folder).pipe(
-    Effect.mapError(
-      ({ holder, isHeld, message }) =>
-        new CommandFailed({
-          message: isHeld
-            ? `${out} is being written by another process${holder === null ? "" : ` (id ${holder})`}`
-            : message
-        })
-    )
-  )
-})
-
 const differences = (before: Options["identity"], now: Options["identity"]): string =>
   Object.keys({ ...before, ...now })
     .filter((name) => !Equal.equals(before[name], now[name]))
@@ -142,10 +119,7 @@ export const open = Effect.fn("SetFiles.open")(function* (options: Options) {
   // What JSON leaves of it, so that it can be compared.
   const identity = JSON.parse(JSON.stringify(options.identity)) as Options["identity"]
 
-  yield* fs
-    .makeDirectory(path.dirname(out), { recursive: true })
-    .pipe(Effect.mapError(cannot("make the folder of", out)))
-  yield* hold(out)
+  yield* OutputLock.hold(out)
   const exists = (file: string) => fs.exists(file).pipe(Effect.mapError(cannot("look at", file)))
   if (!options.resumes) yield* fs.remove(beside, { force: true }).pipe(Effect.mapError(cannot("remove", beside)))
 

@@ -85,6 +85,7 @@ export const run = Effect.fn("Validate.run")(
     const { items, scoreRange, untestable } = environment.claims.value
     const verdicts = new Map<LawName, Verdict>()
     let unscorable = 0
+    let firstUnscorable = ""
     const note = (law: LawName, violation?: string): void => {
       const before = verdicts.get(law) ?? { law: laws[law], checks: 0, violations: 0, first: undefined }
       verdicts.set(law, {
@@ -129,6 +130,7 @@ export const run = Effect.fn("Validate.run")(
       const error = Cause.squash(exit.cause)
       if (error instanceof Environment.Unscorable) {
         unscorable++
+        firstUnscorable ||= `${short(item.label)}: ${error.message}`
         return false
       }
       const isBroken = error instanceof Laws.LawBroken
@@ -179,6 +181,12 @@ export const run = Effect.fn("Validate.run")(
       const fixed = index < 2 ? Hostile.fixed : []
       const random = yield* Hostile.random(2 * pairsPerItem)
       for (const texts of Array.chunksOf([...fixed, ...random], 2)) yield* stress(item, texts)
+    }
+    const scored = [...verdicts].filter(([law]) => law !== "items")
+    if (scored.length === 0 && untestable === undefined) {
+      return yield* new CommandFailed({
+        message: `nothing was checked: none of ${unscorable} groups over ${taken.length} items could be scored. The first was of item ${firstUnscorable}`
+      })
     }
     return {
       items: taken.length,

@@ -241,6 +241,11 @@ export const write = Effect.fn("StaticPage.write")(function* (
     Stream.runForEach(json.write)
   )
 
+  if (groups === 0) {
+    return yield* new CommandFailed({
+      message: `there is no group in ${files.join(", ")}, so no page was written: each of its lines should be ${SavedGroup.expected}`
+    })
+  }
   const unfinished = `${out}.new`
   const lines = Stream.fromIterable(parts).pipe(Stream.flatMap(({ end }) => Stream.concat(end, Stream.succeed("\n"))))
   yield* Stream.concat(Stream.succeed(before), Stream.concat(lines, Stream.succeed(after))).pipe(

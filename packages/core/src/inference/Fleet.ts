@@ -9,9 +9,10 @@
  * row. A server that is out is asked for its health, ever less often, only while requests keep coming (Q-52), and is back with
  * one more failure to its credit. 429 and 503 with Retry-After are no ill health: nothing is sent to that server before the time it named.
  */
-import { Clock, Deferred, Duration, Effect, Option, Random, type Scope } from "effect"
+import { Clock, Deferred, Duration, Effect, Latch, Option, Random, type Scope } from "effect"
 import { InferenceError, type ServerMetrics, type Split } from "../Inference.ts"
 import type { Server } from "../ServerSettings.ts"
+import * as Waiting from "../Waiting.ts"
 import type { Backend } from "./Backend.ts"
 import * as Lane from "./Lane.ts"
 
@@ -110,6 +111,8 @@ export const make = Effect.fn("Fleet.make")(function* (
   const waiters = { train: new Set<Waiter>(), eval: new Set<Waiter>() } satisfies { [S in Split]: Set<Waiter> }
   const serverWaitMillis = Duration.toMillis(serverWait)
   let lastWanted = -Infinity
+  /** Opened whenever a server comes back. */
+  const isBack = Latch.makeUnsafe(true)
 
   /** Servers a request may go to, the ones it should avoid left out while there are others. */
   const candidates = ({ avoid, isEligible, prefer }: Want): ReadonlyArray<Member> => {
@@ -200,6 +203,7 @@ export const make = Effect.fn("Fleet.make")(function* (
     Effect.gen(function* () {
       member.isUp = true
       member.isProbed = false
+      isBack.openUnsafe()
       yield* Effect.logInfo("inference server is back", { server: member.backend.server })
       yield* serveAll
     })
@@ -238,12 +242,36 @@ export const make = Effect.fn("Fleet.make")(function* (
       }).pipe(Effect.forkIn(scope), Effect.asVoid)
     })
 
+  let isToldOfOutage = false
+  /** While no server is up and somebody waits for one. */
+  const tellOfOutage = Effect.suspend(() => {
+    isToldOfOutage = true
+    const say = (seconds: number) =>
+      waiters.train.size + waiters.eval.size === 0
+        ? Effect.void
+        : Effect.logWarning(
+            "waiting for an inference server: start one (vLLM, SGLang or npx @atropos/cli policy --model …), or give another address (--openai.base_url)",
+            {
+              seconds,
+              tried: members.map(({ backend }) => backend.server).join(", "),
+              requests: waiters.train.size + waiters.eval.size
+            }
+          )
+    return Effect.raceFirst(Waiting.reminders(say), isBack.await).pipe(
+      Effect.ensuring(Effect.sync(() => void (isToldOfOutage = false))),
+      Effect.forkIn(scope),
+      Effect.asVoid
+    )
+  })
+
   const markDown = (member: Member, error: InferenceError) =>
     Effect.gen(function* () {
       member.isUp = false
       member.downSince = yield* Clock.currentTimeMillis
       member.setbacks++
       yield* Effect.logWarning("inference server is out", { server: member.backend.server, reason: error.message })
+      isBack.closeUnsafe()
+      if (!isToldOfOutage && members.every(({ isUp }) => !isUp)) yield* tellOfOutage
       if (!member.isProbed) yield* probe(member)
       // Those who wait for this one go elsewhere.
       yield* serveAll

@@ -1,17 +1,20 @@
 /**
  * An environment as whoever runs it sees it: its definition with the item type, its services and its errors closed over.
  *
- * Every error becomes an `EnvironmentError` that names the environment, but for `Unscorable`. Of an item's groups the ones that
+ * Every error becomes an `EnvironmentError` that names the environment, but for `Unscorable`, and so does all that the definition's own
+ * functions throw; where in its file that was is logged once. Of an item's groups the ones that
  * cannot be judged are left out and the others kept.
  */
 import { Context, Effect, Formatter, Option, Schema, Stream, Tracer } from "effect"
 import type { Definition, EnvironmentShape, RolloutGroup, Score, Work } from "../Environment.ts"
-import { EnvironmentError, Unscorable } from "../EnvironmentError.ts"
+import { type DefinitionFault, EnvironmentError, Unscorable } from "../EnvironmentError.ts"
 import type { Common } from "../EnvironmentSettings.ts"
 import * as Laws from "../Laws.ts"
 import * as Sampling from "../Sampling.ts"
 import type { Overrides, ScoredGroup } from "../ScoredGroup.ts"
 import type { Trajectory } from "../Trajectory.ts"
+import * as Given from "./Given.ts"
+import * as Guarded from "./Guarded.ts"
 import { messageOf } from "./messageOf.ts"
 
 export const make = <Item, E, R>({
@@ -46,29 +49,44 @@ export const make = <Item, E, R>({
           message: messageOf(cause),
           cause
         })
+  const tell = Guarded.teller(name)
   const inside = <B>(
-    effect: Effect.Effect<B, Unscorable | EnvironmentError | E, R>
+    part: string,
+    effect: Effect.Effect<B, Unscorable | EnvironmentError | DefinitionFault | E, R>
   ): Effect.Effect<B, EnvironmentError | Unscorable> =>
-    effect.pipe(
+    Guarded.guarded(part, effect).pipe(
       Effect.provideContext(context),
+      Effect.tapError(tell),
       Effect.mapError((error) => (error instanceof Unscorable ? error : crossing(error)))
     )
-  const failing = <B>(stream: Stream.Stream<B, E, R>): Stream.Stream<B, EnvironmentError> =>
-    stream.pipe(Stream.provideContext(context), Stream.mapError(crossing))
+  const failing = <A, B>(
+    part: string,
+    stream: () => Stream.Stream<A, E, R>,
+    each: (item: A) => B
+  ): Stream.Stream<B, EnvironmentError> =>
+    Guarded.streamed(part, stream, each).pipe(
+      Stream.provideContext(context),
+      Stream.tapError(tell),
+      Stream.mapError(crossing)
+    )
 
   const scored = Effect.fn("Environment.score")(function* (item: Item, { scores: given, trajectories }: RolloutGroup) {
     if (given === undefined && score === undefined) return yield* crossing(new Error(noScores))
-    const scores = given ?? (score === undefined ? [] : yield* score(item, trajectories))
-    if (scores.length !== trajectories.length) {
-      return yield* new Unscorable({ message: `${scores.length} scores for ${trajectories.length} trajectories` })
-    }
-    return scores
+    const scores =
+      given ?? (score === undefined ? [] : yield* Guarded.called("score", () => score(item, trajectories), "scores"))
+    return yield* Given.scores(given === undefined ? "score" : "collectTrajectories", scores, trajectories.length)
   })
   const judged = Effect.fnUntraced(
     function* (item: Item, group: RolloutGroup) {
       const scores = yield* scored(item, group)
       const { leaveOut, requeue = [] } =
-        (yield* afterScore?.(item, { ...group, values: scores.map(scoreValue) }) ?? Effect.void) ?? {}
+        (afterScore &&
+          (yield* Guarded.called(
+            "afterScore",
+            () => afterScore(item, { ...group, values: scores.map(scoreValue) }),
+            "undefined"
+          ))) ??
+        {}
       const outcome = leaveOut === undefined ? toScoredGroup(group, scores) : new Unscorable({ message: leaveOut })
       return { outcome, requeue }
     },
@@ -79,9 +97,13 @@ export const make = <Item, E, R>({
     label: label(item),
     ...(encode !== undefined && { save: () => Option.getOrUndefined(encode(item)) }),
     rollOut: inside(
+      "the definition",
       Effect.gen(function* () {
-        const rollouts = yield* collectTrajectories(item)
-        const parts = "groups" in rollouts ? rollouts : { groups: [{ trajectories: rollouts }] }
+        const parts = yield* Guarded.called(
+          "collectTrajectories",
+          () => collectTrajectories(item),
+          "trajectories"
+        ).pipe(Effect.flatMap(Given.rollouts))
         const all = yield* Effect.forEach(
           parts.groups.filter(({ trajectories }) => trajectories.length > 0),
           (group) => judged(item, group)
@@ -95,7 +117,7 @@ export const make = <Item, E, R>({
       }).pipe(Effect.withSpan("Environment.rollOut", { attributes: { "environment.name": name } }))
     )
   })
-  const work = (cursor: number) => failing(items(cursor)).pipe(Stream.map(toWork))
+  const work = (cursor: number) => failing("items", () => items(cursor), toWork)
 
   return {
     name,
@@ -115,13 +137,19 @@ export const make = <Item, E, R>({
     evaluation: Option.map(
       Option.fromUndefinedOr(evaluation),
       ({ collectTrajectories, isCorrect = isPositive, items }) =>
-        failing(items).pipe(
-          Stream.map((item) => ({
+        failing(
+          "evaluation.items",
+          () => items,
+          (item) => ({
             label: label(item),
             evaluate: inside(
+              "evaluation",
               Effect.gen(function* () {
-                const rollouts = yield* collectTrajectories(item)
-                const group = "trajectories" in rollouts ? rollouts : { trajectories: rollouts }
+                const group = yield* Guarded.called(
+                  "evaluation.collectTrajectories",
+                  () => collectTrajectories(item),
+                  "trajectories"
+                ).pipe(Effect.flatMap(Given.evaluated))
                 const scores = yield* scored(item, group)
                 return group.trajectories.map((trajectory, index) => {
                   const value = scoreValue(scores[index]!)
@@ -129,12 +157,16 @@ export const make = <Item, E, R>({
                 })
               })
             )
-          }))
+          })
         )
     ),
     state: Option.map(Option.fromUndefinedOr(definition.state), ({ restore, save }) => ({
       save,
-      restore: (saved: unknown) => restore(saved).pipe(Effect.provideContext(context), Effect.mapError(crossing))
+      restore: (saved: unknown) =>
+        Guarded.called("state.restore", () => restore(saved), "undefined").pipe(
+          Effect.provideContext(context),
+          Effect.mapError(crossing)
+        )
     })),
     requeued: Option.map(Option.fromUndefinedOr(requeued), (codec) => {
       const decode = Schema.decodeUnknownEffect(codec)
@@ -145,26 +177,32 @@ export const make = <Item, E, R>({
       return {
         scoreRange: claims.scoreRange ?? anyScore,
         ...(!isTestable && { untestable: claims.untestable }),
-        items: failing(items(0)).pipe(
+        items: failing(
+          "claims",
           // A claim may be an episode that has to be played: none is made that nobody asks for.
-          Stream.rechunk(1),
-          Stream.map((item) => ({
+          () => oneByOne(items(0)),
+          (item) => ({
             label: label(item),
             gold: isTestable ? claims.gold(item).map(asTrajectory) : [],
             wrong: isTestable ? claims.wrong(item).map(asTrajectory) : [],
             score: (trajectories: ReadonlyArray<Trajectory>) =>
               inside(
+                "score",
                 score === undefined
                   ? Effect.fail(new Unscorable({ message: noScores }))
                   : Effect.map(scored(item, { trajectories }), (scores) => scores.map(scoreValue))
               )
-          }))
+          })
         )
       }
     }),
     metrics: Effect.provideContext(definition.metrics ?? Effect.succeed({}), context)
   }
 }
+
+/** As it is where it is no stream: whoever runs it says so. */
+const oneByOne = <A, E, R>(items: Stream.Stream<A, E, R>): Stream.Stream<A, E, R> =>
+  Stream.isStream(items) ? Stream.rechunk(items, 1) : items
 
 const noScores = "its definition has no score, so every group has to bring its scores"
 

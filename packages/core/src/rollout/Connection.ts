@@ -33,7 +33,7 @@ export const make = Effect.fn("Connection.make")(function* (
   const register = Effect.gen(function* () {
     const registration = yield* waiting(
       client.registerEnvironment(spec),
-      "waiting for the trainer to ask for its first batch"
+      "waiting for a trainer to ask for its first batch (npx @atropos/cli train --model … is one)"
     )
     const info = yield* waiting(Effect.asSome(client.runInfo), "waiting for the run's batch size")
     return { registration, info }
@@ -89,7 +89,7 @@ const waiting = Effect.fnUntraced(function* <A>(
     if (error.reason !== "unreachable" && error.reason !== "overloaded" && error.reason !== "notFound") {
       return yield* error
     }
-    yield* note("waiting for the trajectory service", { reason: error.message })
+    yield* note("waiting for the trajectory service (npx @atropos/cli api starts one)", { reason: error.message })
     yield* Effect.sleep(yield* backoffMillis(attempts, { atLeast: error.retryAfterMillis ?? 0, cap: 10_000 }))
   }
 })

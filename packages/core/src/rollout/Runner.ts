@@ -1,6 +1,7 @@
 /** Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module. */
-import { Context, Deferred, Effect, Exit, Fiber, Option, Path, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, FileSystem, Option, Path, Scope } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
+import * as FolderLock from "../FolderLock.ts"
 import * as MetricsSink from "../MetricsSink.ts"
 import { ServerManager } from "../ServerManager.ts"
 import { Tokenizer } from "../Tokenizer.ts"
@@ -11,6 +12,7 @@ import * as Connection from "./Connection.ts"
 import * as DeadLetters from "./DeadLetters.ts"
 import * as Evaluations from "./Evaluations.ts"
 import * as EvaluationSchedule from "./EvaluationSchedule.ts"
+import * as Occurrences from "./Occurrences.ts"
 import { checkSettings, type Complete, RolloutError, type Summary } from "./Options.ts"
 import { reasonOf } from "./reason.ts"
 import * as GroupSender from "./GroupSender.ts"
@@ -77,6 +79,13 @@ export const run = Effect.fn("Runner.run")(
     })
 
     const folder = path.join(options.spoolDirectory, name.replaceAll(/[^\w.-]/g, "_"))
+    yield* holdState(folder).pipe(
+      Effect.mapError((cause) =>
+        cause._tag === "FolderLockError" && cause.isHeld
+          ? new RolloutError({ environment: name, reason: "state", message: `${cause.message}: ${otherPlace}`, cause })
+          : failing("state")(cause)
+      )
+    )
     const progress = yield* Progress.open({
       client,
       environment,
@@ -202,6 +211,7 @@ export const run = Effect.fn("Runner.run")(
       step: () => step
     })
 
+    const reasonsSeen = Occurrences.make()
     const pool = WorkerPool.make(
       {
         items: environment.work,
@@ -229,7 +239,10 @@ export const run = Effect.fn("Runner.run")(
         onFailure: Effect.fnUntraced(function* (task, { cause, kind, reason }, millis, isFinal) {
           const { failures, index, work } = task
           metrics.item(kind, millis)
-          yield* Effect.logWarning("rollout failed", { item: work.label, kind, reason, attempt: failures })
+          const times = reasonsSeen.count(reason)
+          if (Occurrences.isTold(times)) {
+            yield* Effect.logWarning("rollout failed", { item: work.label, kind, reason, attempt: failures, times })
+          }
           yield* Effect.logDebug("rollout failed because of", cause)
           yield* viewers.failed(`${work.label}: ${reason}`)
           if (!isFinal) return
@@ -335,6 +348,15 @@ export const run = Effect.fn("Runner.run")(
   },
   (effect, _environment, name) => Effect.annotateLogs(Effect.scoped(effect), { environment: name })
 )
+
+/** Two processes on one spool would each take the other's groups for those of a dead one, and roll the same items out. */
+const holdState = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  yield* fs.makeDirectory(folder, { recursive: true })
+  yield* FolderLock.hold(folder)
+})
+
+const otherPlace = "stop that environment, or give this one its own wandb_name (--env.wandb_name) or spool (--spool)"
 
 /** So many groups that the service knew already are more than a crash leaves behind. */
 const manyDuplicates = 32

@@ -8,6 +8,7 @@
  */
 import { Cause, Clock, Effect, Exit, Latch, Pull, Result, type Scope, Stream } from "effect"
 import { EnvironmentError, type RolledOut, Unscorable, type Work } from "../Environment.ts"
+import { isDefinitionFault } from "../EnvironmentError.ts"
 import { InferenceError } from "../Inference.ts"
 import * as SequenceLimit from "../SequenceLimit.ts"
 import * as Trace from "../Trace.ts"
@@ -94,8 +95,8 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
   }
 
   const retryItems = (cause: Cause.Cause<EnvironmentError>, attempts: number): Effect.Effect<void, EnvironmentError> =>
-    // A defect in the stream is the environment's own mistake: asking again would only repeat it.
-    attempts >= sourceAttempts || Cause.hasDies(cause)
+    // What the stream throws is the environment's own mistake: asking again would only repeat it.
+    attempts >= sourceAttempts || Cause.hasDies(cause) || isDefinitionFault(Cause.squash(cause))
       ? Effect.failCause(cause)
       : Effect.logWarning("items cannot be read; trying again", { reason: reasonOf(cause), attempts }).pipe(
           Effect.andThen(Effect.flatMap(backoffMillis(attempts), Effect.sleep))
@@ -281,5 +282,6 @@ const toFailure = (cause: Cause.Cause<unknown>, timeoutSeconds: number): Failure
   const error = Cause.squash(cause)
   if (Cause.isTimeoutError(error))
     return { kind: "timeout", reason: `took longer than ${timeoutSeconds} seconds`, cause }
-  return { kind: Cause.hasFails(cause) ? "failed" : "died", reason: reasonOf(cause), cause }
+  const hasDied = !Cause.hasFails(cause) || isDefinitionFault(error)
+  return { kind: hasDied ? "died" : "failed", reason: reasonOf(cause), cause }
 }

@@ -52,7 +52,9 @@ export const numbers = ({ settings, ...definition }: Numbers = {}): Effect.Effec
   Environment.Environment.pipe(
     Effect.provide(numbersLayer(definition)({ groupSize: 2, totalSteps: 1_000_000, ...settings }), {
       local: true
-    })
+    }),
+    // Whatever is wrong with the definition is the test's own mistake.
+    Effect.orDie
   )
 
 export interface Outage {
@@ -156,6 +158,12 @@ export const pass = (seconds: number) =>
       yield* TestClock.adjust("250 millis")
       yield* TestClock.withLive(Effect.sleep("1 millis"))
     }
+  })
+
+/** Lets time pass until something holds, however long real input and output take. */
+export const passUntil = <E, R>(holds: Effect.Effect<boolean, E, R>): Effect.Effect<void, E, R> =>
+  Effect.gen(function* () {
+    while (!(yield* holds)) yield* pass(0.25)
   })
 
 /** Waits for a fiber's end while time passes, however long real input and output take. */

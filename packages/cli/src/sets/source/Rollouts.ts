@@ -4,6 +4,7 @@ import * as Concurrency from "@atropos/core/rollout/Concurrency"
 import * as Cursor from "@atropos/core/rollout/Cursor"
 import { Deferred, Effect, Option, Schema } from "effect"
 import * as Services from "../../config/Services.ts"
+import { CommandFailed } from "../../Failure.ts"
 import * as Job from "../../job/Job.ts"
 import * as Tally from "../../job/Tally.ts"
 import * as Process from "../../process/Process.ts"
@@ -41,10 +42,15 @@ export const make = Effect.fn("Rollouts.make")(function* (out: string) {
             )
         },
         from: Option.flatMap(from, decodePlace),
-        onProgress: () => Effect.void
-      })
+        onProgress: () => Effect.void,
+        isFruitful: ({ kept }) => kept > 0
+      }).pipe(
+        Effect.flatMap(({ nothing }) =>
+          nothing === undefined ? Effect.void : Effect.fail(new CommandFailed({ message: nothing }))
+        )
+      )
       // What is still being rolled out when there is enough is given up.
-      yield* Effect.raceFirst(Effect.asVoid(job), Deferred.await(enough))
+      yield* Effect.raceFirst(job, Deferred.await(enough))
     }, Effect.mapError(Services.toFailure))
   } satisfies Source
 })

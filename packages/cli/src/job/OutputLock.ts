@@ -1,0 +1,37 @@
+/**
+ * One process at a time writes an output: a file, or what lies beside it under its name.
+ *
+ * The lock lies in the system's folder for temporary files, so that nothing is left beside the output; one file has one lock, by
+ * whatever way through links it is named. It is let go of with the scope, and by the system when its holder dies.
+ */
+import { FolderLock } from "@atropos/core"
+import { Effect, FileSystem, Path } from "effect"
+import { createHash } from "node:crypto"
+import { tmpdir } from "node:os"
+import { CommandFailed } from "../Failure.ts"
+
+/** Holds `file`, whose folder is made where there is none; whoever comes second is told so, with the first one's process id. */
+export const hold = Effect.fn("OutputLock.hold")(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const cannot = (what: string, place: string) => (cause: { readonly message: string }) =>
+    new CommandFailed({ message: `cannot ${what} ${place}: ${cause.message}`, cause })
+  const beside = path.dirname(path.resolve(file))
+  yield* fs.makeDirectory(beside, { recursive: true }).pipe(Effect.mapError(cannot("make the folder of", file)))
+  const real = path.join(
+    yield* fs.realPath(beside).pipe(Effect.mapError(cannot("look at", beside))),
+    path.basename(file)
+  )
+  const folder = path.join(tmpdir(), `atropos-set-${createHash("sha256").update(real).digest("hex").slice(0, 16)}`)
+  yield* fs.makeDirectory(folder, { recursive: true }).pipe(Effect.mapError(cannot("make", folder)))
+  yield* FolderLock.hold(folder).pipe(
+    Effect.mapError(
+      ({ holder, isHeld, message }) =>
+        new CommandFailed({
+          message: isHeld
+            ? `${file} is being written by another process${holder === null ? "" : ` (id ${holder})`}: wait for it, stop it, or give another path`
+            : message
+        })
+    )
+  )
+})

@@ -1,0 +1,112 @@
+/** What somebody is told who made a mistake in an environment of their own. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, type Scope } from "effect"
+import { fileURLToPath } from "node:url"
+import * as Bin from "./Bin.ts"
+
+const faulty = fileURLToPath(new URL("fixtures/faulty-env.ts", import.meta.url))
+
+/** Runs a verb on the environment with a mistake in it, in an empty folder. */
+const atropos = Effect.fnUntraced(function* (verb: string, mistake: string, ...words: ReadonlyArray<string>) {
+  const fs = yield* FileSystem.FileSystem
+  const cwd = yield* Bin.folder
+  const testing = verb === "validate" ? [] : ["--testing"]
+  const ended = yield* Bin.run([verb, "--env", faulty, "--env.mistake", mistake, ...testing, ...words], { cwd })
+  return { ...ended, files: yield* fs.readDirectory(cwd, { recursive: true }) }
+})
+
+const steps = ["--env.total_steps", "20"]
+
+const count = (text: string, part: string): number => text.split(part).length - 1
+
+const test = (name: string, effect: Effect.Effect<void, unknown, NodeServices.NodeServices | Scope.Scope>) =>
+  it.live(name, () => effect.pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 60_000)
+
+describe("a mistake in an environment", () => {
+  for (const [mistake, part, says] of [
+    ["throws in score", "score", "TypeError: the scorer broke"],
+    ["throws in an Effect", "score", "TypeError: the scorer broke"],
+    ["throws in collectTrajectories", "collectTrajectories", "RangeError: the rollout broke"]
+  ] as const) {
+    test(
+      `${mistake}: is shown with file, line and stack, once`,
+      Effect.gen(function* () {
+        const { code, files, stderr } = yield* atropos("process", mistake, ...steps)
+        assert.strictEqual(code, 1)
+        assert.match(stderr, new RegExp(`${part} threw ${says} \\(.*faulty-env\\.ts:\\d+:\\d+\\)`))
+        assert.match(stderr, /\n +at .*faulty-env\.ts:\d+:\d+/)
+        assert.strictEqual(count(stderr, "its stack is shown once"), 1)
+        assert.notInclude(stderr, "node_modules")
+        // An empty file would send the next run, of the mended environment, to another name.
+        assert.notInclude(files.join(), ".jsonl")
+      })
+    )
+  }
+
+  for (const [mistake, says] of [
+    ["async score", "score returned a Promise; return an Effect, e.g. Effect.promise(() => …)"],
+    ["async score that throws", "score returned a Promise; return an Effect, e.g. Effect.promise(() => …)"],
+    ["plain scores", "score returned an array; return an Effect, e.g. Effect.succeed(scores)"],
+    ["one score", "score gave 1 score for 4 trajectories"],
+    ["no scores", "score gave nothing (undefined) as scores"],
+    ["undefined scores", "score gave nothing (undefined) as score number 1 of 4"],
+    ["texts as trajectories", "collectTrajectories gave a string (an answer) as number 1 of 1 trajectories"],
+    ["items that are an array", "items is an array where a Stream is wanted"],
+    ["misspelt key", 'the definition has an unknown key "evalution"; did you mean "evaluation"?'],
+    ["throws while it is made", "Environment.layer's function threw TypeError: the scorer broke ("],
+    ["NaN scores", "The first was item 0: there is NaN or Infinity among scores"],
+    ["unscorable", "The first was item 0: the reference is broken"]
+  ] as const) {
+    test(
+      `${mistake}: is named`,
+      Effect.gen(function* () {
+        const { code, files, stderr } = yield* atropos("process", mistake, ...steps)
+        assert.strictEqual(code, 1)
+        assert.include(stderr, says)
+        assert.notInclude(stderr, "should not have happened")
+        assert.notInclude(files.join(), ".jsonl")
+      })
+    )
+  }
+
+  for (const [verb, mistake, words, says] of [
+    ["process", "", ["--env.items", "0"], "the environment gave no items"],
+    ["evaluate", "", ["--env.items", "0"], "the environment gave no items"],
+    ["evaluate", "NaN scores", [], "The first was item 0: there is NaN or Infinity among scores"],
+    ["evaluate", "one score", [], "score gave 1 score for 4 trajectories"],
+    [
+      "sft-gen",
+      "NaN scores",
+      ["set.jsonl", "--num-seqs-to-save", "5", "--env.total_steps", "20"],
+      "The first was item 0"
+    ],
+    ["dpo-gen", "", ["set.jsonl", "--env.items", "0"], "the environment gave no items"],
+    ["validate", "", ["--env.items", "0"], "has no items"],
+    ["validate", "unscorable", [], "nothing was checked: none of"],
+    ["validate", "one score", [], "laws are broken"]
+  ] as const) {
+    test(
+      `${verb} that gives nothing (${mistake || "no items"}) fails and says why`,
+      Effect.gen(function* () {
+        const { code, files, stderr } = yield* atropos(verb, mistake, ...words)
+        assert.strictEqual(code, 1)
+        assert.include(stderr, says)
+        assert.notMatch(files.join(), /\.jsonl|metrics/)
+      })
+    )
+  }
+
+  test(
+    "view makes no page of no groups",
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* Bin.folder
+      yield* fs.writeFileString(`${cwd}/none.jsonl`, '{"a": 1}\n')
+      const { code, stderr } = yield* Bin.run(["view", "none.jsonl", "--out", "page.html"], { cwd })
+      assert.strictEqual(code, 1)
+      assert.include(stderr, "there is no group in none.jsonl, so no page was written")
+      assert.isFalse(yield* fs.exists(`${cwd}/page.html`))
+    })
+  )
+})

@@ -1,0 +1,74 @@
+/** Whoever waits says for what, why, and which command would help. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type FileSystem, type Scope } from "effect"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { fileURLToPath } from "node:url"
+import * as Bin from "./Bin.ts"
+import * as Atropos from "./crash/Atropos.ts"
+import * as Service from "./crash/Service.ts"
+
+const model = fileURLToPath(new URL("../../trainer/test/fixtures/models/qwen3", import.meta.url))
+
+const nowhere = Effect.map(Atropos.freePort, (port) => `http://127.0.0.1:${port}`)
+
+const start = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
+  return yield* Atropos.start(words, { cwd: yield* Atropos.folder })
+})
+
+const train = (url: string) =>
+  start("train", "--model", model, "--atropos-url", url, "--device", "cpu", "--seq-len", "64", "--batch-size", "8")
+
+const test = <E>(
+  name: string,
+  effect: Effect.Effect<void, E, FileSystem.FileSystem | Scope.Scope | NodeServices.NodeServices>
+) =>
+  it.live(
+    name,
+    () => effect.pipe(Effect.scoped, Effect.provide([NodeServices.layer, NodeHttpClient.layerUndici])),
+    120_000
+  )
+
+describe("who waits says for what", () => {
+  test(
+    "train: for the service, then for batches",
+    Effect.gen(function* () {
+      const port = yield* Atropos.freePort
+      const trainer = yield* train(`http://127.0.0.1:${port}`)
+      const [said] = yield* trainer.says(
+        /waiting for the trajectory service \(npx @atropos\/cli api starts one\)[^}]*}/
+      )
+      assert.match(said, /ECONNREFUSED/)
+      assert.match(said, /seconds: 3\b/)
+      yield* Service.start(yield* Service.pglite.make, port)
+      yield* trainer.says("waiting for a batch: environments send what it is made of (npx @atropos/cli serve --env …)")
+    })
+  )
+
+  test(
+    "serve: for the service, then for a trainer",
+    Effect.gen(function* () {
+      const port = yield* Atropos.freePort
+      const words = ["--env", Bin.myEnvironment, "--testing", "--env.rollout_server_url", `http://127.0.0.1:${port}`]
+      const environment = yield* start("serve", ...words)
+      yield* environment.says("waiting for the trajectory service (npx @atropos/cli api starts one)")
+      yield* Service.start(yield* Service.pglite.make, port)
+      yield* environment.says(
+        "waiting for a trainer to ask for its first batch (npx @atropos/cli train --model … is one)"
+      )
+    })
+  )
+
+  for (const verb of ["process", "evaluate"]) {
+    test(
+      `${verb}: for an inference server`,
+      Effect.gen(function* () {
+        const url = yield* nowhere
+        const waiting = yield* start(verb, "--env", Bin.myEnvironment, "--openai.base_url", `${url}/v1`)
+        const [said] = yield* waiting.says(/waiting for an inference server: start one .*[^}]*}/)
+        assert.include(said, "npx @atropos/cli policy --model")
+        assert.include(said, url)
+      })
+    )
+  }
+})
