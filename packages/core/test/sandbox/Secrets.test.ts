@@ -42,8 +42,9 @@ const seen = Effect.fnUntraced(function* (kind: Sandbox.Kind, program: Parameter
     ),
     (started) => Effect.sync(() => started.kill("SIGKILL"))
   )
-  child.stdin.end(JSON.stringify(program))
-  return yield* Effect.promise(() => text(child.stdout))
+  // Both are pipes, which the types cannot tell of a list of so many.
+  child.stdin!.end(JSON.stringify(program))
+  return yield* Effect.promise(() => text(child.stdout!))
 }, Effect.scoped)
 
 const works = await Effect.runPromise(Effect.result(Effect.provide(Sandbox.trial, Sandbox.layerBubblewrap())))
