@@ -30,6 +30,11 @@ const mbpp = [
     code: "def double(x):\n    return 2 * x",
     test_list: ["assert double(2) == 4", "assert double('a') == 'aa'", "assert double([]) == []"],
     test_imports: ["import math"]
+  },
+  {
+    prompt: "Write a function to count the letters, and one that is named as the library's.",
+    code: "from collections import Counter\ndef letters(text):\n    return dict(Counter(text))\ndef gcd(a):\n    return 2 * a",
+    test_list: ["assert letters('ab') == Counter('ab')", "assert isclose(sqrt(gcd(2)), 2)"]
   }
 ]
 
@@ -58,7 +63,7 @@ layer(sandbox, { excludeTestServices: true })("PythonTests", (it) => {
   for (const [name, settings, count] of [
     ["its own bank", {}, bank.length],
     ["rows as of HumanEval", { source: "humanEval" }, 1],
-    ["rows as of MBPP", { source: "mbpp" }, 2]
+    ["rows as of MBPP", { source: "mbpp" }, 3]
   ] as const) {
     it.effect(
       `passes every solution of ${name}, and none that is changed at its last return`,
@@ -122,7 +127,7 @@ layer(sandbox, { excludeTestServices: true })("PythonTests", (it) => {
         (yield* refused("neither")).message,
         /neither, row 1: it must have prompt, .* or text \(or prompt\), code and test_list as MBPP has them; of these it has code$/
       )
-      const items = yield* Effect.provide(claimed(2), environment({ source: "mixed", testSource: "humanEval" }))
+      const items = yield* Effect.provide(claimed(3), environment({ source: "mixed", testSource: "humanEval" }))
       assert.sameMembers(
         items.map(({ label }) => label),
         mbpp.map(({ prompt, text }) => text ?? prompt)

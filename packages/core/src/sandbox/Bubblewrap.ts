@@ -25,9 +25,20 @@ const fileBytes = 32 * 2 ** 20
 const idle = Duration.minutes(2)
 const startTimeout = Duration.seconds(30)
 
-/** Control in and out, peer in and out; the script says that it is there before it waits for a job. */
+/** Control in and out, peer in and out. */
 const descriptors = ["3", "4", "5", "6"] as const
-const sayReady = '\nsender(4)("ready")\n'
+
+/** Closes whatever else was inherited, and says that it is there before it waits for a job. */
+const prelude = `
+for name in os.listdir("/proc/self/fd"):
+    if int(name) > ${2 + descriptors.length}:
+        try:
+            os.close(int(name))
+        except OSError:
+            # The listing's own.
+            pass
+sender(4)("ready")
+`
 
 /** A process in a jail, with its lines. */
 interface Inmate {
@@ -139,7 +150,7 @@ const start = Effect.fnUntraced(function* (
     if (Deferred.doneUnsafe(ended, Effect.succeed(how))) listeners.ended?.(how)
   }
 
-  const source = script(role, descriptors, sayReady)
+  const source = script(role, descriptors, prelude)
   const command = [python, "-s", "-P", "-B", "-X", "utf8", "-c", source]
   const child = yield* Jail.scoped({ command, visible, memoryBytes, fileBytes, extraPipes: descriptors.length })
   // Sockets, whatever the types say: each can be read and written.

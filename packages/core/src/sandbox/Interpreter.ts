@@ -36,6 +36,7 @@ export interface JudgeJob {
   readonly setup: string
   readonly tests: ReadonlyArray<string>
   readonly entry: string | null
+  readonly asks: ReadonlyArray<string> | null
 }
 
 /** How a run ended by itself. */

@@ -2,10 +2,15 @@
  * A process behind Linux namespaces (bubblewrap): no network, its own process table, the system's programs read-only, a small /tmp in
  * memory, nothing else of the file system, no privileges and no way back to them, and resource limits.
  *
+ * Its first process is bubblewrap itself, which those inside can look into: it is started with an empty environment. Descriptors that this
+ * process inherited and that its own children inherit are not closed here, which Node cannot do: the command does that before all else.
+ *
  * As root, each jail runs under a user id of its own, taken before the limits are set: root has no limit on processes, and two jails
  * under one id would share it. Otherwise all run under the caller's id in a user namespace of their own, where the limit counts anew.
  */
 import { type ChildProcess, spawn } from "node:child_process"
+import { accessSync, constants } from "node:fs"
+import { delimiter, join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { messageOf } from "../internal/messageOf.ts"
 import { SandboxError } from "./Interpreter.ts"
@@ -90,11 +95,29 @@ export const kill = ({ exitCode, pid, signalCode }: ChildProcess): void => {
 
 const start = (jail: Jail, userId: number): ChildProcess => {
   if (process.platform !== "linux") throw new Error(`it is for Linux, and this is ${process.platform}`)
-  return spawn("bwrap", commandLine(jail), {
+  return spawn(bubblewrap(), commandLine(jail), {
+    env: {},
     stdio: Array.from({ length: 3 + jail.extraPipes }, () => "pipe" as const),
     detached: true,
     ...(isRoot && { uid: userId, gid: userId })
   })
+}
+
+const isExecutable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Its path: without an environment it is not looked for. */
+const bubblewrap = (): string => {
+  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "")
+  const found = folders.map((folder) => join(folder, "bwrap")).find(isExecutable)
+  if (found === undefined) throw new Error("there is no bwrap in the folders of PATH; install bubblewrap")
+  return found
 }
 
 const isRoot = process.getuid?.() === 0

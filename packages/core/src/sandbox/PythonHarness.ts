@@ -3,11 +3,12 @@
  *
  * The runner takes one job, `{source, serve}`, from its control line. A program alone runs as `__main__` to its end. A program
  * that is tested runs as a module, tells the names it defines, and then does what the judge asks until the judge is done.
- * The judge takes any number of jobs, `{number, token, setup, tests, entry}`, and answers `{token, tests}` or `{token, broken}`.
- * Names that setup or builtins define are never the program's: it cannot slip the tests a `sorted` of its own, nor a `math` where
- * they use it as a module. Modules are imported anew. Tests that neither ask the program nor assert anything are broken.
+ * The judge takes any number of jobs, `{number, token, setup, tests, entry, asks}`, and answers `{token, tests}` or `{token, broken}`.
+ * Names that setup, builtins or the standard library define are never the program's (`PythonLibrary`): it cannot slip the tests a `sorted`
+ * of its own, nor a `Counter`. Modules are imported anew. Tests that neither ask the program nor assert anything are broken.
  * A frame for the judge has its job's number in front: what an earlier program left behind is not read.
  */
+import { pythonLibrary } from "./PythonLibrary.ts"
 import { pythonLink } from "./PythonLink.ts"
 
 const runner = String.raw`
@@ -62,8 +63,6 @@ def alone(source):
 `
 
 const judge = String.raw`
-import ast, importlib
-
 class Asserts(ast.NodeTransformer):
     "Counts every assertion; a failed one does not stop those after it. One that asserts a constant is left as it is."
     def __init__(self):
@@ -132,30 +131,11 @@ class Test:
         whole = self.error is None
         return [total if whole else min(self.passed, total - 1), total, self.error]
 
-def modules_used(sources):
-    "Names of the standard library of which nothing but attributes is used."
-    names, owners = {}, {}
-    for source in sources:
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Name):
-                names[node.id] = names.get(node.id, 0) + 1
-            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                owners[node.value.id] = owners.get(node.value.id, 0) + 1
-    return {name for name, count in owners.items() if names[name] == count and name in sys.stdlib_module_names}
-
 def bind(scope, known, job):
-    entry = job["entry"]
-    if entry is not None:
-        scope.pop(entry, None)
-    modules = modules_used([job["setup"], *job["tests"]]) - {entry}
-    for name in modules - scope.keys():
-        try:
-            scope[name] = importlib.import_module(name)
-        except ImportError:
-            # Not in this world: the tests that use it say so.
-            continue
+    if job["entry"] is not None:
+        scope.pop(job["entry"], None)
     for name, module in known:
-        if not isinstance(name, str) or name in scope or name in modules:
+        if not isinstance(name, str) or name in scope:
             continue
         if hasattr(builtins, name) or name.startswith("__"):
             continue
@@ -168,6 +148,7 @@ def judged(job):
     "The results, whatever the program does; or why the tests themselves cannot be run."
     scope = {"__name__": "tests"}
     try:
+        scope.update(library_of([job["setup"], *job["tests"]], job["asks"], job["entry"]))
         exec(compile(job["setup"], "setup", "exec"), scope)
         tests = [Test(source) for source in job["tests"]]
     except Exception as error:
@@ -225,7 +206,7 @@ type Lines = readonly [string, string, string, string]
 
 /** The whole script of an interpreter, with what its system needs beforehand. */
 export const script = (role: "runner" | "judge", descriptors: Lines, prelude = ""): string =>
-  `${pythonLink}${role === "runner" ? runner : judge}${prelude}
+  `${pythonLink}${role === "runner" ? runner : `${pythonLibrary}${judge}`}${prelude}
 try:
     main(${descriptors.join(", ")})
 except Gone:

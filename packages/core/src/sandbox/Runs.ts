@@ -65,6 +65,8 @@ export interface Tests {
   readonly tests: ReadonlyArray<string>
   /** The name the tests ask for even if the setup defines it too. */
   readonly entry?: string
+  /** In Python: all names that the tests ask the program for, where that is known. Others of the standard library's names are the library's. */
+  readonly asks?: ReadonlyArray<string>
 }
 
 /** A program alone. */
@@ -95,7 +97,8 @@ export const test = Effect.fnUntraced(function* <R extends Runner, J extends Jud
     token: randomUUID(),
     setup: tests.setup ?? "",
     tests: tests.tests,
-    entry: tests.entry ?? null
+    entry: tests.entry ?? null,
+    asks: tests.asks ?? null
   }
   const judge = Effect.fnUntraced(function* (judge: J, runner: R) {
     interpreters.begin(runner, jobOf(program, true, limits), { judge, job })

@@ -28,13 +28,13 @@ def say(data):
 const wrong = "def double(x):\n    return x + 3\n"
 
 /** Finds the number that a test expects wherever it can be read, and nowhere else. */
-const spy = `import gc, os, sys
+const spy = `import gc, glob, os, sys
 def double(x):
     seen, frame = [str(os.environ), str(sys.argv)], sys._getframe()
     while frame is not None:
         seen.append(str(frame.f_globals) + str(frame.f_locals))
         frame = frame.f_back
-    for folder in ("/", "/tmp", "/proc/self", "/proc/1", "/dev"):
+    for folder in ("/", "/tmp", "/dev", "/proc/self", *glob.glob("/proc/[0-9]*"), *glob.glob("/proc/[0-9]*/fd")):
         for name in os.listdir(folder) if os.path.isdir(folder) else []:
             path = os.path.join(folder, name)
             if os.path.isfile(path) and os.path.getsize(path) < 100000:
@@ -260,3 +260,54 @@ export const tests = [
   "assert all(x == y for x, y in zip(map(double, [2, 4, 6]), [4, 8, 12]))",
   "assert math.isclose(double(5), 10)"
 ]
+
+/** Programs that print every environment and whatever descriptors hold that were not opened for them. */
+export const spies = {
+  "reads every environment": {
+    source: `import glob, os
+print("looked at", dict(os.environ))
+for path in glob.glob("/proc/*/environ") + glob.glob("/proc/*/task/*/environ") + glob.glob("/proc/*/cmdline"):
+    try:
+        with open(path, "rb") as file:
+            print("looked at", path, file.read())
+    except OSError as error:
+        print(path, error)
+`
+  },
+  "reads every descriptor": {
+    source: `import glob, os, stat
+for path in glob.glob("/proc/*/fd/*") + glob.glob("/proc/*/task/*/fd/*"):
+    try:
+        print("looked at", path, os.readlink(path))
+        if stat.S_ISREG(os.stat(path).st_mode):
+            with open(path, "rb") as file:
+                print(file.read())
+    except OSError as error:
+        print(path, error)
+for descriptor in range(1024):
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.lseek(descriptor, 0, 0)
+            print(descriptor, os.read(descriptor, 1000))
+    except OSError:
+        pass
+    # The descriptors of Python for WASI are its own.
+    if descriptor > 6 and os.path.isdir("/proc"):
+        try:
+            os.fstat(descriptor)
+            print("a descriptor that was not opened for this program:", descriptor)
+        except OSError:
+            pass
+print("looked at all")
+`
+  },
+  "reads what JavaScript has of its host": {
+    language: "javascript" as const,
+    source: `const seen = []
+for (const reach of [() => process.env, () => require("fs").readFileSync("/proc/self/environ", "utf8"), () => std.getenviron(),
+  () => os.readdir("/proc"), () => Deno.env.toObject(), () => globalThis.constructor.constructor("return process")().env])
+  try { seen.push(JSON.stringify(reach())) } catch (error) { seen.push(String(error)) }
+console.log("looked at", Object.getOwnPropertyNames(globalThis).join(" "), seen.join(" "))
+`
+  }
+}

@@ -271,6 +271,47 @@ export const suite = (name: string, sandbox: Layer.Layer<Sandbox.Sandbox>) =>
       })
     )
 
+    it.effect("imports what the tests use of the standard library, whatever the program calls so", () =>
+      Effect.gen(function* () {
+        const uses = [
+          "assert Counter(letters('aab')) == Counter({'a': 2, 'b': 1})",
+          "assert itertools.chain and deque(letters('ab')) == deque(['a', 'b'])",
+          "xs: List[str] = letters('ab')\nassert isinstance(xs, Sequence) and cast(Optional[list], xs) == ['a', 'b']",
+          "assert Fraction(len(letters('ab')), 4) == Fraction(1, 2) and str(Decimal(len(letters('ab')))) == '2'"
+        ]
+        const right = "def letters(text):\n    return list(text)"
+        const forged = "def letters(text):\n    return 'abc'\nCounter = deque = Fraction = Decimal = lambda *_: 7"
+        assert.isTrue(holds(yield* test(right, { setup: "limit = math.inf", tests: uses })))
+        const { tests } = yield* test(forged, uses.slice(0, 2))
+        assert.deepStrictEqual(
+          tests.map(({ passed }) => passed),
+          [0, 0]
+        )
+      })
+    )
+
+    it.effect(
+      "asks the program for what it is to define, also where the standard library has something of that name",
+      () =>
+        Effect.gen(function* () {
+          const asking = ["assert gcd(12, 8) == 4", "assert isclose(sqrt(gcd(12, 8)), 2)"]
+          const asks = ["gcd"]
+          const right = "def gcd(a, b):\n    return gcd(b, a % b) if b else a"
+          assert.isTrue(holds(yield* test(right, { tests: asking, asks })))
+          const passedBy = (source: string, tests: Parameters<typeof test>[1]) =>
+            Effect.map(test(source, tests), ({ tests }) => tests.filter(({ passed, total }) => passed === total).length)
+          const forged = "def gcd(a, b):\n    return 9\nisclose = lambda *_: True\nsqrt = lambda *_: 2"
+          assert.strictEqual(yield* passedBy(forged, { tests: asking, asks }), 0)
+          // What they ask for is not said: a class of the library is the library's unless it is all they ask for.
+          for (const source of ["", "def gcd(a, b):\n    return 9\ndef Counter(text):\n    return 9\n"]) {
+            const alone = ["assert gcd(12, 8) == 4"]
+            assert.strictEqual(yield* passedBy(source, alone), 0)
+            assert.strictEqual(yield* passedBy(source, ["assert Counter('a') == {'a': 1}"]), 0)
+            assert.strictEqual(yield* passedBy(source, { tests: alone, asks: [] }), 0)
+          }
+        })
+    )
+
     it.effect("says so where the tests would pass any program", () =>
       Effect.gen(function* () {
         const { message } = yield* Effect.flip(test(good, ["def test_double():\n    assert double(2) == 4"]))

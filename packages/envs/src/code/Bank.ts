@@ -11,6 +11,7 @@ const problem = (head: string, body: string, tests: string): Problem => {
     setup: "",
     tests: tests.trim().split("\n\n"),
     entry,
+    asks: [entry],
     solution: `${preamble}${indented}\n`
   }
 }

@@ -17,6 +17,8 @@ export interface Problem {
   readonly tests: ReadonlyArray<string>
   /** The function the tests ask for; without it, whatever they ask for. */
   readonly entry?: string
+  /** All names that the tests may ask a program for. */
+  readonly asks: ReadonlyArray<string>
   /** A whole program that passes. */
   readonly solution: string
 }
@@ -37,6 +39,8 @@ const Mbpp = Schema.Struct({
   test_imports: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
 })
 
+const definition = /^(?:async[ \t]+def|def|class)[ \t]+(\w+)|^(\w+)[ \t]*=(?!=)/gm
+
 /** A row of one of the two. */
 export const Row = Schema.Union([HumanEval, Mbpp])
 
@@ -49,6 +53,7 @@ export const fromRow = (row: typeof Row.Type): Problem => {
       setup: prompt,
       tests: [`${test}\ncheck(${entry})\n`],
       entry,
+      asks: [entry],
       solution: `${prompt}${solution}`
     }
   }
@@ -58,6 +63,7 @@ export const fromRow = (row: typeof Row.Type): Problem => {
     preamble: "",
     setup: [setup ?? "", ...(imports ?? [])].join("\n"),
     tests,
+    asks: Array.from(code.matchAll(definition), ([, defined, assigned]) => defined ?? assigned ?? ""),
     solution: code
   }
 }
