@@ -5,6 +5,7 @@ import * as CliOutput from "effect/cli/CliOutput"
 import type { NonShowHelpErrors } from "effect/cli/CliError"
 import type { HelpDoc } from "effect/cli/HelpDoc"
 import { hint } from "./Nearest.ts"
+import * as Terminal from "./Terminal.ts"
 
 /** Servers whose flags there are only where the environment asks them. */
 const otherServers = ["judge", "teacher"] as const
@@ -39,7 +40,14 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
 /** Puts one line per mistake on standard error instead of a page of help on standard output. */
 export const layer = CliOutput.layerPresenter({
   present: Effect.fnUntraced(function* (event) {
-    if (event._tag !== "InvalidInvocation") return yield* CliOutput.defaultPresenter.present(event)
+    if (event._tag !== "InvalidInvocation") {
+      const console = yield* Console.Console
+      // Help and version are in colours of ours.
+      const log = (text: string) => console.log(new Terminal.Coloured(text))
+      return yield* CliOutput.defaultPresenter
+        .present(event)
+        .pipe(Effect.provideService(Console.Console, Object.assign(Object.create(console), { log })))
+    }
     for (const error of event.errors) yield* Console.error(`atropos: ${describe(error, event.helpDoc)}`)
     const hasEnvironment = event.helpDoc.flags.some(({ name }) => name === "env")
     yield* Console.error(`see: ${event.commandPath.join(" ")} ${hasEnvironment ? "--env NAME " : ""}--help`)
