@@ -6,6 +6,7 @@ import type { NonShowHelpErrors } from "effect/cli/CliError"
 import type { HelpDoc } from "effect/cli/HelpDoc"
 import { hint } from "@atropos/core/internal/Nearest"
 import * as CommandLine from "./CommandLine.ts"
+import * as Terminal from "./Terminal.ts"
 
 /** Servers whose flags there are only where the environment asks them. */
 const otherServers = ["judge", "teacher"] as const
@@ -41,16 +42,25 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
 const typed = (line: string): string =>
   line.replace(/(^|\s)atropos(?=\s|$)/, (_, before) => before + CommandLine.of(""))
 
+const spelled = ({ examples, usage, ...rest }: HelpDoc): HelpDoc => ({
+  ...rest,
+  usage: typed(usage),
+  ...(examples !== undefined && {
+    examples: examples.map((example) => ({ ...example, command: typed(example.command) }))
+  })
+})
+
 /** Puts one line per mistake on standard error instead of a page of help on standard output. */
 export const layer = CliOutput.layerPresenter({
   present: Effect.fnUntraced(function* (event) {
-    if (event._tag === "Help") {
-      const { examples, usage, ...rest } = event.helpDoc
-      const spelled = examples?.map((example) => ({ ...example, command: typed(example.command) }))
-      const helpDoc = { ...rest, usage: typed(usage), ...(spelled !== undefined && { examples: spelled }) }
-      return yield* CliOutput.defaultPresenter.present({ ...event, helpDoc })
+    if (event._tag !== "InvalidInvocation") {
+      const console = yield* Console.Console
+      // Help and version are in colours of ours.
+      const log = (text: string) => console.log(new Terminal.Coloured(text))
+      return yield* CliOutput.defaultPresenter
+        .present(event._tag === "Help" ? { ...event, helpDoc: spelled(event.helpDoc) } : event)
+        .pipe(Effect.provideService(Console.Console, Object.assign(Object.create(console), { log })))
     }
-    if (event._tag !== "InvalidInvocation") return yield* CliOutput.defaultPresenter.present(event)
     for (const error of event.errors) yield* Console.error(`atropos: ${describe(error, event.helpDoc)}`)
     const hasEnvironment = event.helpDoc.flags.some(({ name }) => name === "env")
     const verb = event.commandPath.slice(1).concat(hasEnvironment ? "--env NAME" : [], "--help")

@@ -2,6 +2,7 @@
  * How far a long job is, on standard error: one bar that redraws itself on a terminal, a line now and then elsewhere.
  */
 import { Clock, Console, Context, Effect, Layer } from "effect"
+import * as Terminal from "./Terminal.ts"
 
 export interface Progress {
   /** `detail` is shown beside the bar. */
@@ -29,6 +30,7 @@ const lineEveryShare = 0.1
 
 const bar = Effect.fnUntraced(function* ({ done, total, unit }: ProgressOptions) {
   const { default: cliProgress } = yield* Effect.promise(() => import("cli-progress"))
+  const stream = yield* Terminal.Stderr
   const shown = yield* Effect.acquireRelease(
     Effect.sync(() => {
       const single = new cliProgress.SingleBar({
@@ -36,7 +38,7 @@ const bar = Effect.fnUntraced(function* ({ done, total, unit }: ProgressOptions)
         barCompleteChar: "█",
         barIncompleteChar: "░",
         barsize: 24,
-        stream: process.stderr,
+        stream,
         fps: 5,
         etaBuffer: 20
       })
@@ -45,7 +47,8 @@ const bar = Effect.fnUntraced(function* ({ done, total, unit }: ProgressOptions)
     }),
     (single) => Effect.sync(() => single.stop())
   )
-  const update: Progress["update"] = (value, detail) => Effect.sync(() => shown.update(value, { detail }))
+  const update: Progress["update"] = (value, detail) =>
+    Effect.sync(() => shown.update(value, { detail: Terminal.escape(detail) }))
   return { update }
 })
 

@@ -14,7 +14,8 @@ import { type VerbEntry, verbs } from "./commands/index.ts"
 import type { Verb } from "./commands/Verb.ts"
 import * as Words from "./config/Words.ts"
 import * as Report from "./Report.ts"
-import { redacted, Secrets } from "./Secrets.ts"
+import * as SafeConsole from "./SafeConsole.ts"
+import { Secrets } from "./Secrets.ts"
 
 export const version: string = packageJson.version
 
@@ -57,6 +58,6 @@ const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string
   )
 })
 
-/** Runs the command for these words (without `node` and the script); what goes wrong is printed, and no secret ever is. */
+/** Runs the command for these words (without `node` and the script); what goes wrong is printed, and no secret and no terminal's command ever is. */
 export const run = (words: ReadonlyArray<string>) =>
-  runVerb(words).pipe(Effect.tapCause(Report.print(Words.peek(words, "log-level"))), redacted)
+  runVerb(words).pipe(Effect.tapCause(Report.print(Words.peek(words, "log-level"))), SafeConsole.provide)

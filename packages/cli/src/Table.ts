@@ -1,9 +1,14 @@
 /** Tables for terminals and logs: columns as wide as their content, the last one free. */
+import * as Terminal from "./Terminal.ts"
 
 const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - text.length))
 
+/** As it will be shown, so that columns are as wide as that. */
+const shown = (cell: string): string => Terminal.escape(cell)
+
 /** Rows under headings; nothing is cut. */
-export const columns = (headings: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+export const columns = (headings: ReadonlyArray<string>, given: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const rows = given.map((row) => row.map(shown))
   const widths = headings.map((heading, column) =>
     Math.max(heading.length, ...rows.map((row) => (row[column] ?? "").length))
   )
@@ -13,7 +18,8 @@ export const columns = (headings: ReadonlyArray<string>, rows: ReadonlyArray<Rea
 }
 
 /** `name: value` lines with the values aligned. */
-export const pairs = (entries: ReadonlyArray<readonly [string, string]>): string => {
+export const pairs = (given: ReadonlyArray<readonly [string, string]>): string => {
+  const entries = given.map(([name, value]) => [shown(name), value] as const)
   const width = Math.max(...entries.map(([name]) => name.length)) + 2
   return entries.map(([name, value]) => `${pad(name, width)}${value}`).join("\n")
 }

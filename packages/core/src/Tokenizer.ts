@@ -100,20 +100,19 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
 
 const download = Effect.fn("Tokenizer.download")(function* (name: string) {
   const files = yield* FileSystem.FileSystem
-  const [repository, revision = "main"] = name.split("@")
+  const repository = HubFiles.repository(name)
   const failure = (message: string, cause?: unknown): TokenizerError =>
     new TokenizerError({ tokenizer: name, message, ...(cause !== undefined && { cause }) })
-  if (repository === undefined || !/^[\w.-]+(\/[\w.-]+)?$/.test(repository)) {
+  if (repository === undefined) {
     return yield* failure(
       `"${name}" is neither a folder on this machine nor a hub id (owner/name or owner/name@revision)`
     )
   }
   const hub = yield* HubFiles.make.pipe(Effect.mapError((error) => failure(error.message, error)))
   const folder = yield* hub
-    .cacheFolder("models", `${repository.replace("/", "--")}@${revision}`)
+    .cacheFolder("models", repository.folder)
     .pipe(Effect.mapError((cause) => failure(cause.message, cause)))
-  const fetchFile = (file: string) =>
-    hub.fetch(`${repository}/resolve/${encodeURIComponent(revision)}/${file}`, `${folder}/${file}`)
+  const fetchFile = (file: string) => hub.fetch(`${repository.address}/${file}`, `${folder}/${file}`)
   yield* Effect.forEach(required, fetchFile, { concurrency: "unbounded", discard: true }).pipe(
     Effect.mapError((error) => failure(error.message, error))
   )

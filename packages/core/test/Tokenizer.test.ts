@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { fileURLToPath } from "node:url"
 import type { Message } from "../src/Message.ts"
+import * as HubFiles from "../src/internal/HubFiles.ts"
 import * as Tokenizer from "../src/Tokenizer.ts"
 
 const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))
@@ -148,6 +149,49 @@ describe("Tokenizer.layerHuggingFace, hub", () => {
       )
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
+})
+
+describe("a name of the hub", () => {
+  const outside = [
+    "owner/tiny@../../../escaped",
+    "owner/tiny@a/../../../../escaped",
+    "owner/tiny@",
+    ".../...",
+    "owner/..",
+    "./tiny"
+  ]
+
+  it.live("never leads out of the cache", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const above = yield* fs.makeTempDirectoryScoped()
+      const { asked, url } = yield* modelHub(true)
+      for (const name of [...outside, "owner/tiny@a@b"]) {
+        const error = yield* Effect.flip(load({ HF_HOME: `${above}/home`, HF_ENDPOINT: url }, name))
+        assert.include(error.message, `"${name}" is neither a folder on this machine nor a hub id`)
+      }
+      assert.deepStrictEqual(yield* fs.readDirectory(above), [])
+      assert.deepStrictEqual(asked, [])
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.prop(
+    "is one folder of the cache, whatever it says, and another one for another name",
+    [Schema.Array(Schema.Literals(["a", "b1", "/", ".", "..", "@", "\\", "%2e", "-", "main", "refs/pr/1", "v1.0"]))],
+    ([parts]) => {
+      const found = HubFiles.repository(parts.join(""))
+      if (found === undefined) return
+      assert.match(found.folder, /^[\w.-]+(--[\w.-]+)?@[\w.%+-]+$/)
+      assert.notMatch(found.folder, /^\.+$/)
+      assert.strictEqual(new URL(found.address, "http://hub/").pathname, `/${found.address}`)
+    }
+  )
+
+  it("takes branches, tags and requests", () => {
+    for (const revision of ["main", "v1.0", "refs/pr/1", "0123abcd", "release-2"]) {
+      assert.strictEqual(HubFiles.repository(`owner/name@${revision}`)?.revision, revision)
+    }
+  })
 })
 
 describe("Tokenizer.bytes", () => {

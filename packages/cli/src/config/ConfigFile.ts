@@ -6,9 +6,11 @@
  * sources have come together.
  */
 import { EnvironmentSettings, Judge, ServerSettings, Teacher } from "@atropos/core"
-import { Effect, FileSystem, Option, type Schema } from "effect"
+import { Effect, Option, type Schema } from "effect"
 import { UsageError } from "../Failure.ts"
 import { hint } from "@atropos/core/internal/Nearest"
+import { shown } from "./shown.ts"
+import * as YamlFile from "./YamlFile.ts"
 
 /** Servers by what they are for: the policy, a judge, a teacher. */
 export const serverFields = {
@@ -46,21 +48,9 @@ export const read = Effect.fn("ConfigFile.read")(function* (
   further: { readonly [section: string]: Schema.Struct.Fields } = {}
 ) {
   const topKeys = [...(Option.isSome(environment) ? commonKeys : []), ...Object.keys(further)]
-  const fs = yield* FileSystem.FileSystem
-  const { isMap: isMapNode, LineCounter, parseDocument } = yield* Effect.promise(() => import("yaml"))
-  const text = yield* fs
-    .readFileString(file)
-    .pipe(
-      Effect.mapError((cause) => new UsageError({ message: `--config ${file}: cannot be read (${cause.reason._tag})` }))
-    )
-  const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
-  const [mistake] = document.errors
-  if (mistake !== undefined) {
-    const { col, line } = lines.linePos(mistake.pos[0])
-    return yield* new UsageError({ message: `${file}:${line}:${col}: ${mistake.message}` })
-  }
-  const content: unknown = document.toJS() ?? {}
+  const { isMap: isMapNode } = yield* Effect.promise(() => import("yaml"))
+  const { content: given, document, lines } = yield* YamlFile.read(file)
+  const content = given ?? {}
   if (!isMap(content))
     return yield* new UsageError({ message: `${file}: expected a map with the keys ${topKeys.join(", ")}` })
 
@@ -75,7 +65,7 @@ export const read = Effect.fn("ConfigFile.read")(function* (
       const where = path.length === 0 ? "" : `${path.join(".")}.`
       if (!isMap(map)) {
         return yield* new UsageError({
-          message: `${lineOf(path)}: "${path.join(".")}" must be a map, got ${JSON.stringify(map)}`
+          message: `${lineOf(path)}: "${path.join(".")}" must be a map, got ${shown(map)}`
         })
       }
       for (const key of Object.keys(map)) {

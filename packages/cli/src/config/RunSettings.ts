@@ -7,6 +7,7 @@ import { EnvironmentSettings, Judge, ServerSettings, Teacher } from "@atropos/co
 import { Effect, Option, Schema, SchemaIssue } from "effect"
 import { UsageError } from "../Failure.ts"
 import { Secrets } from "../Secrets.ts"
+import { shown } from "./shown.ts"
 import * as ConfigFile from "./ConfigFile.ts"
 import type { Chosen } from "./Environments.ts"
 import * as Precedence from "./Precedence.ts"
@@ -46,7 +47,7 @@ export const explain = (error: Schema.SchemaError, values: Values, nameOf: (name
   const path = (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part))
   const [name = ""] = path
   const value = values[name]
-  const got = name === "api_key" ? "" : `, got ${JSON.stringify(value)}`
+  const got = name === "api_key" ? "" : `, got ${shown(value)}`
   const problem = (issue?.message ?? error.message).replace(/^Expected/, "expected")
   return new UsageError({ message: `${nameOf(name)}: ${problem}${got}` })
 }

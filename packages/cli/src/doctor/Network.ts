@@ -1,6 +1,7 @@
 /** Checks of what is reached over the network: the service's port, the database, the inference servers. */
 import * as net from "node:net"
 import { Docs, Reasoning, ServerSettings } from "@atropos/core"
+import * as AnswerBody from "@atropos/core/inference/AnswerBody"
 import * as Identity from "@atropos/core/inference/Identity"
 import * as Probed from "@atropos/core/inference/Probed"
 import * as Transport from "@atropos/core/inference/Transport"
@@ -21,12 +22,12 @@ const listens = (host: string, port: number): Effect.Effect<boolean> =>
     return Effect.sync(() => socket.destroy())
   }).pipe(Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(false) }))
 
-/** Text of a GET, or why there is none. */
+/** Text of a GET, where there is one. */
 const get = Effect.fnUntraced(
   function* (url: string) {
     const client = yield* HttpClient.HttpClient
     const response = yield* client.execute(HttpClientRequest.get(url))
-    return { status: response.status, text: yield* response.text }
+    return new TextDecoder().decode(yield* AnswerBody.read(response.status, response.stream))
   },
   Effect.timeout(patience),
   Effect.option
@@ -37,7 +38,7 @@ export const port = Effect.fn("Network.port")(function* (number: number) {
   const check = `port ${number}`
   if (!(yield* listens("127.0.0.1", number))) return ok(check, "free")
   const answer = yield* get(`http://127.0.0.1:${number}/`)
-  return Option.isSome(answer) && answer.value.text.includes("AtroposLib API")
+  return Option.isSome(answer) && answer.value.includes("AtroposLib API")
     ? ok(check, "a trajectory service answers there")
     : note(
         check,

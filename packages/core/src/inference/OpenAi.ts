@@ -11,11 +11,12 @@ import { type ChatRequest, InferenceError, type TextRequest } from "../Inference
 import * as Reasoning from "../Reasoning.ts"
 import type { Server } from "../ServerSettings.ts"
 import * as Adapters from "./Adapters.ts"
+import * as AnswerBody from "./AnswerBody.ts"
 import { type Answer, type Backend, type Exact, unsupported } from "./Backend.ts"
 import type { Identity } from "./Identity.ts"
 import * as Reply from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
-import { type JsonReply, malformed, rootMessage, statusError, type Transport } from "./Transport.ts"
+import { type JsonReply, malformed, rootMessage, statusError, type Transport, unacceptable } from "./Transport.ts"
 
 export interface Options {
   readonly settings: Server
@@ -64,10 +65,14 @@ export const make = Effect.fn("OpenAi.make")(function* (
         url,
         status: cause.status,
         body,
+        location: cause.headers?.get("location"),
         retryAfter: cause.headers?.get("retry-after"),
         now
       })
     }
+    // The package wraps what its fetch fails with.
+    const inner = cause instanceof Error ? (cause.cause ?? cause) : cause
+    if (inner instanceof AnswerBody.Unacceptable) return unacceptable(server, { method: "POST", url }, inner)
     if (cause instanceof SyntaxError) {
       return malformed(server, `POST ${url}: the answer is not JSON: ${cause.message}`)
     }

@@ -132,5 +132,5 @@ const sampled = Effect.fnUntraced(function* (
     tokens.push(pair[0])
     logprobs.push(pair[1])
   }
-  return { tokens, logprobs }
+  return yield* Positions.complete(server, { tokens, logprobs })
 })

@@ -11,6 +11,7 @@ import type { Message } from "../Message.ts"
 import * as Sampling from "../Sampling.ts"
 import type { Trajectory } from "../Trajectory.ts"
 import { unsupported } from "./Backend.ts"
+import * as Positions from "./Positions.ts"
 import * as Reply from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
 import type { Transport } from "./Transport.ts"
@@ -142,13 +143,17 @@ const toTrajectory = (
   const chat = chats
     .filter(({ completion }) => text.endsWith(completion))
     .toSorted((a, b) => b.messages.length - a.messages.length)[0]
-  return Effect.succeed({
-    messages: chat?.messages ?? [{ role: "user", content: text }],
-    completion: chat?.completion ?? "",
-    finishReason: node.metadata?.finish_reason ?? "unknown",
-    tokens: Int32Array.from(tokens),
-    mask: Int32Array.from(mask),
-    logprobs: Float32Array.from(logprobs),
-    ...(sampling !== undefined && { sampling })
-  })
+  // Where nothing was sampled the proxy writes 1.
+  return Effect.as(
+    Positions.check(server, { tokens, logprobs }, (at) => mask[at] !== -100),
+    {
+      messages: chat?.messages ?? [{ role: "user", content: text }],
+      completion: chat?.completion ?? "",
+      finishReason: node.metadata?.finish_reason ?? "unknown",
+      tokens: Int32Array.from(tokens),
+      mask: Int32Array.from(mask),
+      logprobs: Float32Array.from(logprobs),
+      ...(sampling !== undefined && { sampling })
+    }
+  )
 }

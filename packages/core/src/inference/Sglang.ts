@@ -11,6 +11,7 @@ import * as Adapters from "./Adapters.ts"
 import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import { isAtLeast, rootOf } from "./Identify.ts"
 import * as OpenAi from "./OpenAi.ts"
+import * as Positions from "./Positions.ts"
 import { checkCount, decode, headerPolicyVersion } from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
 
@@ -63,10 +64,10 @@ export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options)
     const body = yield* decodeGenerated(server, reply.body)
     const sequences: ReadonlyArray<typeof Generated.Type> = Array.isArray(body) ? body : [body]
     yield* checkCount(server, request.n ?? 1, sequences.length)
-    return sequences.map(({ meta_info: info }): TokenChoice => {
+    return yield* Effect.forEach(sequences, ({ meta_info: info }) => {
       const policyVersion =
         info.policy_version ?? headerPolicyVersion(reply) ?? reply.adapterVersion ?? numberIn(info.weight_version)
-      return {
+      return Positions.complete<TokenChoice>(server, {
         tokens: info.output_token_logprobs.map(([, id]) => id),
         logprobs: info.output_token_logprobs.map(([logprob]) => logprob),
         finishReason:
@@ -77,7 +78,7 @@ export const make = Effect.fn("Sglang.make")(function* (options: OpenAi.Options)
               : info.finish_reason.type,
         sampling: SamplingBody.recorded(request, undefined, identity),
         ...(policyVersion === undefined ? {} : { policyVersion })
-      }
+      })
     })
   })
 

@@ -1,12 +1,15 @@
 /**
  * The one HTTP edge to inference servers: connections, JSON both ways, and what its failures mean.
  *
+ * An answer has a limit (`AnswerBody`), and a redirect is not followed: prompts and keys go to the address that was given and nowhere else.
  * No retries and no time limit of its own (Node's five minutes for the first header are lifted: a long generation sends nothing
  * until it is done); `ServerManager` owns both. Interrupting a request closes its connection, which makes servers stop generating.
  */
-import { Clock, Effect, Schema, type Scope } from "effect"
+import { Clock, Effect, Schema, type Scope, Stream } from "effect"
 import { HttpClientRequest } from "effect/http"
 import { InferenceError, type InferenceFailure } from "../Inference.ts"
+import * as RetryAfter from "../internal/RetryAfter.ts"
+import * as AnswerBody from "./AnswerBody.ts"
 
 export interface Question {
   /** What the error says failed. */
@@ -51,8 +54,17 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
         cause: error
       })
     const response = yield* Effect.mapError(client.execute(request), failed)
-    const text = yield* Effect.mapError(response.text, failed)
-    return { status: response.status, text, headers: response.headers }
+    const encoding = response.headers["content-encoding"] ?? "identity"
+    if (encoding !== "identity") {
+      return yield* malformed(
+        server,
+        `${request.method} ${request.url}: the answer is compressed (${encoding}), unasked`
+      )
+    }
+    const bytes = yield* Effect.mapError(AnswerBody.read(response.status, response.stream), (error) =>
+      error instanceof AnswerBody.Unacceptable ? unacceptable(server, request, error) : failed(error)
+    )
+    return { status: response.status, text: utf8.decode(bytes), headers: response.headers }
   })
 
   return {
@@ -62,8 +74,18 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
       const { headers, status, text } = yield* answerOf(request, server)
       if (status < 200 || status >= 300) {
         const now = yield* Clock.currentTimeMillis
-        return yield* statusError({ server, url, status, body: text, retryAfter: headers["retry-after"], now })
+        return yield* statusError({
+          server,
+          url,
+          status,
+          body: text,
+          location: headers["location"],
+          retryAfter: headers["retry-after"],
+          now
+        })
       }
+      const flaw = AnswerBody.flaw(text)
+      if (flaw !== undefined) return yield* unacceptable(server, { method, url }, flaw)
       const parsed = yield* Effect.mapError(parseJson(text), () =>
         malformed(server, `${method} ${url}: the answer is not JSON: ${shortened(text)}`)
       )
@@ -73,11 +95,41 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
       const { status, text } = yield* answerOf(authorized(HttpClientRequest.get(url), apiKey), server)
       yield* isDown(status) ? Effect.fail(statusError({ server, url, status, body: text, now: 0 })) : Effect.void
     }),
-    // Undici's fetch is what Node's own is made of; only their declarations differ.
-    fetch: ((input: string, init: object) =>
-      Undici.fetch(input, { ...init, dispatcher })) as unknown as typeof globalThis.fetch
+    fetch: ((input: string, init: { readonly signal?: AbortSignal }) =>
+      Effect.runPromise(
+        Effect.gen(function* () {
+          const { body, headers, status } = yield* Effect.tryPromise({
+            try: () => Undici.fetch(input, { ...init, dispatcher, redirect: "manual" }),
+            catch: (cause) => cause
+          })
+          const bytes =
+            body === null
+              ? null
+              : yield* AnswerBody.read(
+                  status,
+                  Stream.fromReadableStream({
+                    // Undici declares Node's own streams, whose types are not quite the platform's.
+                    evaluate: () => body as ReadableStream<Uint8Array>,
+                    onError: (cause) => cause
+                  })
+                )
+          const flaw = bytes === null ? undefined : AnswerBody.flaw(utf8.decode(bytes))
+          if (flaw !== undefined) return yield* Effect.fail(flaw)
+          return new Response(bytes, { status, headers: Array.from(headers) })
+        }),
+        init.signal === undefined ? {} : { signal: init.signal }
+      )) as unknown as typeof globalThis.fetch
   }
 })
+
+const utf8 = new TextDecoder()
+
+/** The failure of a server whose answer is not taken. */
+export const unacceptable = (
+  server: string,
+  { method, url }: { readonly method: string; readonly url: string },
+  { message }: AnswerBody.Unacceptable
+): InferenceError => malformed(server, `${method} ${url}: ${message}`)
 
 const isServerError = (status: number): boolean => status >= 500
 
@@ -92,16 +144,22 @@ export const statusError = (answer: {
   readonly url: string
   readonly status: number
   readonly body: string
+  /** Where a redirect leads. */
+  readonly location?: string | null | undefined
   readonly retryAfter?: string | null | undefined
   readonly now: number
 }): InferenceError => {
-  const { body, now, retryAfter, server, status, url } = answer
-  const wait = retryAfterMillis(retryAfter, now)
+  const { body, location, now, retryAfter, server, status, url } = answer
+  const wait = RetryAfter.millis(retryAfter, now)
+  const said =
+    status >= 300 && status < 400
+      ? `${location ? `a redirect to ${shortened(location)}` : "a redirect"}, which is not followed: give the address of the server itself as base_url`
+      : shortened(body) || "(no text)"
   return new InferenceError({
     reason: reasonOf(status),
     server,
     status,
-    message: `${url} answered ${status}: ${shortened(body) || "(no text)"}`,
+    message: `${url} answered ${status}: ${said}`,
     ...(wait === undefined ? {} : { retryAfterMillis: wait })
   })
 }
@@ -110,15 +168,6 @@ const reasonOf = (status: number): InferenceFailure => {
   if (status === 429 || status === 503) return "overloaded"
   if (status === 408) return "timeout"
   return status >= 500 ? "failed" : "rejected"
-}
-
-/** A Retry-After header in milliseconds from now: seconds, or an HTTP date. */
-export const retryAfterMillis = (header: string | null | undefined, now: number): number | undefined => {
-  if (header === null || header === undefined || header.trim() === "") return undefined
-  const seconds = Number(header)
-  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000)
-  const date = Date.parse(header)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 
 /** The failure of a server whose answer breaks its protocol. */

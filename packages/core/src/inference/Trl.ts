@@ -19,6 +19,7 @@ import type { TokenizerShape } from "../Tokenizer.ts"
 import { type Answer, type AnswerChoice, type Backend, type IdsRequest, unsupported } from "./Backend.ts"
 import { rootOf } from "./Identify.ts"
 import type { Options } from "./OpenAi.ts"
+import * as Positions from "./Positions.ts"
 import { checkCount, decode, headerPolicyVersion, nullable } from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
 import { malformed } from "./Transport.ts"
@@ -148,7 +149,7 @@ const logprobsOf = (
     .flatMap((one) => (typeof one === "number" ? [one] : one.slice(0, 1)))
     .filter((one) => one !== null)
   return logprobs.length === ids.length
-    ? Effect.succeed(logprobs)
+    ? Effect.as(Positions.check(server, { tokens: ids, logprobs }), logprobs)
     : Effect.fail(malformed(server, `answer of ${server}: ${ids.length} token ids but ${logprobs.length} logprobs`))
 }
 

@@ -13,8 +13,6 @@ const Overview = Schema.fromJsonString(
   Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Array(Schema.String)))
 )
 
-const segment = /^[\w.-]+$/
-
 /** Paths of the local copies, in order, each as soon as it is there. */
 export const files = Effect.fn("HubDataset.files")(function* (source: string) {
   const path = yield* Path.Path
@@ -24,7 +22,7 @@ export const files = Effect.fn("HubDataset.files")(function* (source: string) {
   const parts = source.split("/")
   const [owner, name] = parts
   const split = parts.at(-1)
-  if (parts.length < 3 || parts.length > 4 || split === undefined || !parts.every((part) => segment.test(part))) {
+  if (parts.length < 3 || parts.length > 4 || split === undefined || !parts.every(HubFiles.isName)) {
     return yield* failure(
       `"${source}" is neither a file (.jsonl, .json, .csv, .parquet) nor a data set of the hub (owner/name/split or owner/name/configuration/split)`
     )

@@ -45,6 +45,35 @@ export interface HubFiles {
   readonly fetch: (address: string, target: string) => Effect.Effect<void, HubError>
 }
 
+/** A name of the hub: no dots alone, which lead elsewhere. */
+const segment = /^(?!\.+$)[\w.-]+$/
+/** A commit, a tag or a branch, such as `refs/pr/1`: git has no names with two dots or a part that begins with one. */
+const revisionPattern = /^\w[\w.+-]*(\/\w[\w.+-]*)*$/
+
+export interface Repository {
+  /** `owner/name`, or `name` */
+  readonly id: string
+  readonly revision: string
+  /** Under the cache, and no deeper than one folder. */
+  readonly folder: string
+  /** Of its files, below the endpoint. */
+  readonly address: string
+}
+
+/** Reads `owner/name` or `owner/name@revision`; nothing where it is neither, so that no name leads out of the cache. */
+export const repository = (name: string): Repository | undefined => {
+  const at = name.indexOf("@")
+  const id = at === -1 ? name : name.slice(0, at)
+  const revision = at === -1 ? "main" : name.slice(at + 1)
+  const parts = id.split("/")
+  if (parts.length > 2 || !parts.every(isName) || !revisionPattern.test(revision) || revision.includes("..")) return
+  const encoded = encodeURIComponent(revision)
+  return { id, revision, folder: `${parts.join("--")}@${encoded}`, address: `${id}/resolve/${encoded}` }
+}
+
+/** Whether a part of a name is one, and no way to somewhere else. */
+export const isName = (part: string): boolean => segment.test(part)
+
 const settings = Config.all({
   endpoint: Config.NonEmptyString("HF_ENDPOINT").pipe(Config.withDefault("https://huggingface.co")),
   token: Config.Redacted("HF_TOKEN").pipe(Config.option),
@@ -147,7 +176,16 @@ export const make = Effect.gen(function* () {
     )
   })
 
+  /** Whatever a name was made of: nothing is written but below the cache. */
+  const inCache = (file: string): Effect.Effect<void, HubError> => {
+    const way = path.relative(root, file)
+    return way === ".." || way.startsWith(`..${path.sep}`) || path.isAbsolute(way)
+      ? Effect.fail(new HubError({ reason: "disk", url: file, message: `${file} does not lie in the cache, ${root}` }))
+      : Effect.void
+  }
+
   const fetch = Effect.fn("HubFiles.fetch")(function* (address: string, target: string) {
+    yield* inCache(target)
     const url = /^https?:/.test(address) ? address : `${base}/${address}`
     const isThere = yield* files.exists(target).pipe(onDisk(url, target))
     if (!isThere)
@@ -167,7 +205,10 @@ export const make = Effect.gen(function* () {
 
   const cacheFolder = (...parts: ReadonlyArray<string>): Effect.Effect<string, HubError> => {
     const folder = path.join(root, ...parts)
-    return files.makeDirectory(folder, { recursive: true }).pipe(Effect.as(folder), onDisk(folder, folder))
+    return Effect.andThen(
+      inCache(folder),
+      files.makeDirectory(folder, { recursive: true }).pipe(Effect.as(folder), onDisk(folder, folder))
+    )
   }
   const hub: HubFiles = { cacheFolder, fetch }
   return hub

@@ -3,10 +3,11 @@
  *
  * Nothing here tries again: that belongs to the caller, who knows what a second attempt costs.
  */
-import { Duration, Effect, Redacted, Schema, type Scope } from "effect"
+import { Clock, Duration, Effect, Redacted, Schema, type Scope } from "effect"
 import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { TrajectoryError } from "../TrajectoryClient.ts"
 import { oneLine } from "./oneLine.ts"
+import * as RetryAfter from "./RetryAfter.ts"
 
 export interface Options {
   /** Where the service is, e.g. `http://127.0.0.1:8000`, with whatever prefix it is mounted under. */
@@ -49,12 +50,6 @@ const ErrorBody = Schema.fromJsonString(
 const decodeErrorBody = Schema.decodeUnknownOption(ErrorBody)
 const utf8 = new TextDecoder()
 
-/** Milliseconds of a `Retry-After` header: seconds, or a date that is not understood here (then undefined). */
-const retryAfterMillis = (header: string | undefined): number | undefined => {
-  const seconds = Number(header)
-  return header === undefined || !Number.isFinite(seconds) ? undefined : Math.max(0, seconds * 1000)
-}
-
 const reasonOf = (status: number, retryAfter: number | undefined): TrajectoryError["reason"] => {
   switch (status) {
     case 401:
@@ -76,20 +71,19 @@ const reasonOf = (status: number, retryAfter: number | undefined): TrajectoryErr
   }
 }
 
-const fromStatus = (where: string, answer: Answer): TrajectoryError => {
+const fromStatus = Effect.fnUntraced(function* (where: string, answer: Answer) {
   const text = utf8.decode(answer.bytes.subarray(0, 2000))
   const body = decodeErrorBody(text)
   const said = body._tag === "Some" ? body.value : {}
-  const retryAfter =
-    retryAfterMillis(answer.headers["retry-after"]) ??
-    (said.retry_after_seconds === undefined ? undefined : said.retry_after_seconds * 1000)
+  const header = answer.headers["retry-after"] ?? said.retry_after_seconds?.toString()
+  const retryAfter = RetryAfter.millis(header, yield* Clock.currentTimeMillis)
   const field = said.field === undefined ? "" : ` (field ${said.field})`
-  return new TrajectoryError({
+  return yield* new TrajectoryError({
     reason: reasonOf(answer.status, retryAfter),
     message: `${where} answered ${answer.status}: ${said.message ?? (text.trim() === "" ? "no text" : text.trim())}${field}`,
     ...(retryAfter === undefined ? undefined : { retryAfterMillis: retryAfter })
   })
-}
+})
 
 const causeText = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
@@ -140,7 +134,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
       Effect.flatMap(read),
       Effect.mapError(fromTransport(where(request))),
       Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.fail(late(request, limit)) }),
-      Effect.filterOrFail(
+      Effect.filterOrElse(
         ({ status }) => status >= 200 && status < 300,
         (answer) => fromStatus(where(request), answer)
       )
@@ -172,7 +166,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
         (response) =>
           read(response).pipe(
             Effect.mapError(fromTransport(where(request))),
-            Effect.flatMap((answer) => Effect.fail(fromStatus(where(request), answer)))
+            Effect.flatMap((answer) => fromStatus(where(request), answer))
           )
       )
     )

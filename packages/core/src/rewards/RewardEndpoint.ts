@@ -10,6 +10,7 @@
 import { Cause, Effect, Exit, Redacted, Request, RequestResolver, Schedule, Schema, Semaphore } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { field } from "../EnvironmentSettings.ts"
+import * as AnswerBody from "../inference/AnswerBody.ts"
 import { rootMessage } from "../inference/Transport.ts"
 import { messageOf } from "../internal/messageOf.ts"
 import type { Message } from "../Message.ts"
@@ -118,18 +119,17 @@ export const make = Effect.fn("RewardEndpoint.make")(function* (options: Options
       message: `the reward model at ${url}: ${cause instanceof Error ? rootMessage(cause) : messageOf(cause)}`,
       cause
     })
+  const inTime = Effect.timeoutOrElse({
+    duration: rewardTimeout * 1000,
+    orElse: () => Effect.fail(new Cause.TimeoutError(`no answer within ${rewardTimeout} seconds`))
+  })
   const client = (yield* HttpClient.HttpClient).pipe(
     HttpClient.mapRequest((request) =>
       options.rewardApiKey === ""
         ? request
         : HttpClientRequest.bearerToken(request, Redacted.make(options.rewardApiKey))
     ),
-    HttpClient.transformResponse((response) =>
-      Effect.timeoutOrElse(response, {
-        duration: rewardTimeout * 1000,
-        orElse: () => Effect.fail(new Cause.TimeoutError(`no answer within ${rewardTimeout} seconds`))
-      })
-    ),
+    HttpClient.transformResponse(inTime),
     HttpClient.retryTransient({
       times: options.rewardAttempts - 1,
       schedule: Schedule.jittered(Schedule.exponential("250 millis"))
@@ -140,7 +140,9 @@ export const make = Effect.fn("RewardEndpoint.make")(function* (options: Options
     function* (texts: ReadonlyArray<Scored>) {
       const request = yield* HttpClientRequest.bodyJson(HttpClientRequest.post(url), body(texts, rewardModel))
       const response = yield* client.execute(request)
-      const answer = yield* response.text
+      const answer = new TextDecoder().decode(yield* inTime(AnswerBody.read(response.status, response.stream)))
+      const flaw = AnswerBody.flaw(answer)
+      if (flaw !== undefined) return yield* Effect.fail(flaw)
       if (response.status >= 300) {
         return yield* Effect.fail({ message: `answered ${response.status}: ${answer.slice(0, 200)}` })
       }

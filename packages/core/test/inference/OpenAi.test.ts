@@ -3,7 +3,6 @@ import { Sampling, ServerSettings } from "@atropos/core"
 import { Effect, Result } from "effect"
 import * as Identity from "../../src/inference/Identity.ts"
 import * as OpenAi from "../../src/inference/OpenAi.ts"
-import { retryAfterMillis } from "../../src/inference/Transport.ts"
 import * as Transport from "../../src/inference/Transport.ts"
 import * as Reasoning from "../../src/Reasoning.ts"
 import * as TestServer from "./TestServer.ts"
@@ -227,17 +226,6 @@ describe("OpenAI back end", () => {
         assert.deepStrictEqual([...new Set(server.asked.map(({ path }) => path))], ["/models"])
       })
   )
-})
-
-describe("Retry-After", () => {
-  it("is seconds or a date", () => {
-    const now = Date.UTC(2026, 0, 1, 12)
-    assert.strictEqual(retryAfterMillis("1.5", now), 1500)
-    assert.strictEqual(retryAfterMillis("Thu, 01 Jan 2026 12:00:30 GMT", now), 30_000)
-    assert.strictEqual(retryAfterMillis("Thu, 01 Jan 2026 11:00:00 GMT", now), 0)
-    assert.strictEqual(retryAfterMillis("soon", now), undefined)
-    assert.strictEqual(retryAfterMillis(undefined, now), undefined)
-  })
 })
 
 const asked = (settings: Partial<Parameters<typeof Reasoning.fromSettings>[0]>) =>

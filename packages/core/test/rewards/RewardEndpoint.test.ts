@@ -1,6 +1,8 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import * as Message from "../../src/Message.ts"
 import { endpoint, endpointFields, type Scored } from "../../src/rewards/index.ts"
 import { fromFields } from "../../src/EnvironmentSettings.ts"
@@ -105,6 +107,31 @@ describe("RewardEndpoint", () => {
       const given = yield* rewards(server.url, ["a", "b", "c"], { rewardDialect: "vllm", rewardModel: "rm" })
       assert.deepStrictEqual(given, [0.3, 0.7, -4])
       assert.deepStrictEqual(server.asked[0]!.body, { model: "rm", input: ["p:a", "p:b", "p:c"] })
+    })
+  )
+
+  it.live("is not read without end, neither by size nor by time", () =>
+    Effect.gen(function* () {
+      const nested = yield* TestServer.make(() => ({ text: `{"rewards": ${"[".repeat(1000)}` }))
+      assert.match((yield* Effect.flip(rewards(nested.url, ["a"]))).message, /nested deeper/)
+      const { url } = yield* Effect.acquireRelease(
+        Effect.callback<{ readonly url: string; readonly close: () => void }>((resume) => {
+          const server = createServer((_, response) => {
+            response.writeHead(200)
+            response.write("{")
+          })
+          server.listen(0, "127.0.0.1", () => {
+            const close = () => {
+              server.closeAllConnections()
+              server.close()
+            }
+            resume(Effect.succeed({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close }))
+          })
+        }),
+        ({ close }) => Effect.sync(close)
+      )
+      const late = yield* Effect.flip(rewards(url, ["a"], { rewardTimeout: 0.2 }))
+      assert.match(late.message, /no answer within 0.2 seconds/)
     })
   )
 

@@ -10,8 +10,6 @@ import { Effect, FileSystem, Path } from "effect"
 import { ModelError } from "./ModelError.ts"
 import * as ModelFolder from "./ModelFolder.ts"
 
-const namePattern = /^[\w.-]+(\/[\w.-]+)?$/
-
 /** Shards at once: enough to fill a line, few enough to be continued soon. */
 const concurrency = 4
 
@@ -19,10 +17,10 @@ const concurrency = 4
 export const download = Effect.fn("HubModel.download")(function* (name: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
-  const [repository, revision = "main", ...rest] = name.split("@")
+  const repository = HubFiles.repository(name)
   const failed = (cause: { readonly message: string }) =>
     new ModelError({ reason: "hub", model: name, message: `${name}: ${cause.message}`, cause })
-  if (repository === undefined || rest.length > 0 || !namePattern.test(repository)) {
+  if (repository === undefined) {
     return yield* new ModelError({
       reason: "missing",
       model: name,
@@ -30,12 +28,8 @@ export const download = Effect.fn("HubModel.download")(function* (name: string) 
     })
   }
   const hub = yield* Effect.mapError(HubFiles.make, failed)
-  const folder = yield* Effect.mapError(
-    hub.cacheFolder("models", `${repository.replace("/", "--")}@${revision}`),
-    failed
-  )
-  const fetchFile = (file: string) =>
-    hub.fetch(`${repository}/resolve/${encodeURIComponent(revision)}/${file}`, join(folder, file))
+  const folder = yield* Effect.mapError(hub.cacheFolder("models", repository.folder), failed)
+  const fetchFile = (file: string) => hub.fetch(`${repository.address}/${file}`, join(folder, file))
 
   /** Whether the repository has the file; that it has not is remembered, so that the next start needs no network. */
   const fetchOptional = Effect.fnUntraced(function* (file: string) {

@@ -1,4 +1,5 @@
 /** Requests to the adapter endpoints of inference servers: JSON out, any text back, failures that say whether to ask again. */
+import * as AnswerBody from "@atropos/core/inference/AnswerBody"
 import { Effect, Option, Redacted, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { TargetError } from "./Target.ts"
@@ -32,6 +33,10 @@ const saidBy = (text: string): string =>
       error?.message ?? message ?? other ?? text.slice(0, 300).trim()
   })
 
+/** They say in a line whether it went well. */
+const mostBytes = 2 ** 20
+const utf8 = new TextDecoder()
+
 export const rootOf = (url: string): string => url.replace(/\/+$/, "").replace(/\/v1$/, "")
 
 /** Posts to a target; the answer whatever its status, a failure only where there is none. */
@@ -42,7 +47,10 @@ export const poster = Effect.fnUntraced(function* (target: string, { apiKey, url
     const request = HttpClientRequest.post(`${root}${path}`).pipe(HttpClientRequest.bodyJsonUnsafe(body))
     return client.execute(apiKey === undefined ? request : HttpClientRequest.bearerToken(request, apiKey)).pipe(
       Effect.flatMap((response) =>
-        Effect.map(response.text, (text) => ({ status: response.status, text, said: saidBy(text) }))
+        Effect.map(AnswerBody.read(response.status, response.stream, mostBytes), (bytes) => {
+          const text = utf8.decode(bytes)
+          return { status: response.status, text, said: saidBy(text) }
+        })
       ),
       Effect.mapError(
         (cause) =>

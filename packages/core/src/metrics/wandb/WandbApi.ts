@@ -5,8 +5,9 @@
  * server's own (GraphQL `upsertBucket`, `createRunFiles`, `POST /files/<entity>/<project>/<run>/file_stream`); what the Python client sends was
  * the model. The key goes into the Authorization header and nowhere else; requests are not traced.
  */
-import { type Duration, Effect, Redacted, Schema } from "effect"
+import { Clock, type Duration, Effect, Redacted, Schema } from "effect"
 import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import * as RetryAfter from "../../internal/RetryAfter.ts"
 
 /** What the server, or the way to it, makes impossible. */
 export class WandbError extends Schema.TaggedError<WandbError>()("WandbError", {
@@ -142,11 +143,11 @@ export const make = Effect.fnUntraced(function* ({ apiKey, baseUrl, timeout = "3
       const { status } = response
       if (status >= 200 && status < 300) return text
       const denial = denials[status]
-      const wait = Number(response.headers["retry-after"])
+      const wait = RetryAfter.millis(response.headers["retry-after"], yield* Clock.currentTimeMillis)
       return yield* new WandbError({
         reason: denial !== undefined ? "final" : refusals.has(status) ? "refused" : "passing",
         message: `${where} answered ${status}: ${denial ?? excerpt(text)}`,
-        ...(Number.isFinite(wait) && { retryAfterMillis: Math.max(0, wait * 1000) })
+        ...(wait !== undefined && { retryAfterMillis: wait })
       })
     })
 

@@ -1,0 +1,84 @@
+/**
+ * Reads a YAML file that a person wrote: every way in which it can be none is a `UsageError` that says where and what.
+ *
+ * Refused are files that are no text in UTF-8, that hold NUL, more than settings need (the parser takes the square of their keys), nesting
+ * that no settings have, aliases that unfold without end, and names of anchors that do not exist. What comes is a tree of plain values.
+ */
+import { Effect, FileSystem, Result } from "effect"
+import type { Document, LineCounter } from "yaml"
+import { UsageError } from "../Failure.ts"
+
+export interface YamlFile {
+  readonly content: unknown
+  readonly document: Document
+  readonly lines: LineCounter
+}
+
+/** Settings have some kilobytes. */
+const mostBytes = 128 * 1024
+/** Settings have three. */
+const mostLevels = 50
+
+const utf8 = new TextDecoder("utf-8", { fatal: true })
+
+/** The parser's words where they speak to a programmer. */
+const inPlainWords = (message: string): string => {
+  if (message.includes("call stack")) return `it is nested deeper than the ${mostLevels} levels that are read`
+  if (message.includes("multiple documents")) return "another document begins here (---); one file holds one"
+  if (message.includes("Excessive alias count")) return "its aliases (*name) unfold to more than can be meant"
+  return message
+}
+
+/** Why a value is no settings, whatever they are: it goes too deep, or comes back to itself. */
+const flawOf = (value: unknown, above: ReadonlyArray<unknown> = []): string | undefined => {
+  if (typeof value !== "object" || value === null) return undefined
+  if (above.includes(value)) return "an alias (*name) stands within what it names"
+  if (above.length >= mostLevels) return inPlainWords("call stack")
+  for (const inner of Object.values(value)) {
+    const flaw = flawOf(inner, [...above, value])
+    if (flaw !== undefined) return flaw
+  }
+  return undefined
+}
+
+const textOf = Effect.fnUntraced(function* (file: string, fail: (problem: string) => UsageError) {
+  const fs = yield* FileSystem.FileSystem
+  const unreadable = (reason: string) => fail(`cannot be read: ${reason}`)
+  const { size, type } = yield* Effect.mapError(fs.stat(file), ({ reason }) =>
+    unreadable(reason._tag === "NotFound" ? "there is no such file" : reason._tag)
+  )
+  if (type === "Directory") return yield* unreadable("it is a folder")
+  const tooLarge = fail(`has more than the ${mostBytes / 1024} KiB that are read of settings`)
+  if (size > mostBytes) return yield* tooLarge
+  const bytes = yield* Effect.mapError(fs.readFile(file), ({ reason }) => unreadable(reason._tag))
+  // A pipe has no size beforehand.
+  if (bytes.length > mostBytes) return yield* tooLarge
+  const text = Result.try(() => utf8.decode(bytes))
+  if (Result.isFailure(text)) return yield* fail("is not text in UTF-8: expected YAML with settings")
+  if (text.success.includes("\0")) return yield* fail("holds a NUL character: expected YAML with settings")
+  return text.success
+})
+
+/** The content of the file at `file`, with the means to say where something stands. */
+export const read = Effect.fn("YamlFile.read")(function* (file: string) {
+  const fail = (problem: string) => new UsageError({ message: `--config ${file}: ${problem}` })
+  const text = yield* textOf(file, fail)
+  const { LineCounter, parseDocument } = yield* Effect.promise(() => import("yaml"))
+  const lines = new LineCounter()
+  const document = yield* Effect.try({
+    try: () => parseDocument(text, { lineCounter: lines, prettyErrors: false }),
+    catch: (cause) => fail(inPlainWords(String(cause)))
+  })
+  const [mistake] = document.errors
+  if (mistake !== undefined) {
+    const { col, line } = lines.linePos(mistake.pos[0])
+    return yield* new UsageError({ message: `${file}:${line}:${col}: ${inPlainWords(mistake.message)}` })
+  }
+  const content = yield* Effect.try({
+    try: (): unknown => document.toJS(),
+    catch: (cause) => fail(inPlainWords(cause instanceof Error ? cause.message : String(cause)))
+  })
+  const flaw = flawOf(content)
+  if (flaw !== undefined) return yield* fail(flaw)
+  return { content, document, lines } satisfies YamlFile
+})

@@ -1,0 +1,116 @@
+/** Settings files that are none: each is named for what it is, within a second, and none passes for a fault of ours. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, FileSystem, Layer, Schema } from "effect"
+import { TestConsole } from "effect/testing"
+import * as YamlFile from "../src/config/YamlFile.ts"
+import { UsageError } from "../src/Failure.ts"
+import * as Presentation from "../src/Presentation.ts"
+import * as Report from "../src/Report.ts"
+import * as Root from "../src/Root.ts"
+import * as Bin from "./Bin.ts"
+
+const letters = "abcdefghij"
+
+/** Each list holds the one before nine times: a billion words of a kilobyte. */
+const bomb = Array.from(letters, (name, at) =>
+  at === 0
+    ? `  ${name}: &${name} [x, x, x, x, x, x, x, x, x]`
+    : `  ${name}: &${name} [${`*${letters[at - 1]},`.repeat(9)}]`
+).join("\n")
+
+const cases: ReadonlyArray<readonly [what: string, content: string | Uint8Array, told: RegExp]> = [
+  [
+    "aliases that unfold to a billion words",
+    `env:\n${bomb}\n`,
+    /its aliases \(\*name\) unfold to more than can be meant/
+  ],
+  [
+    "an alias that names what it stands in",
+    "env:\n  tags: &a [*a]\n",
+    /an alias \(\*name\) stands within what it names/
+  ],
+  [
+    "a server that is its own address",
+    "openai: &a {base_url: *a}\n",
+    /an alias \(\*name\) stands within what it names/
+  ],
+  ["an alias of nothing", "env: *nope\n", /Unresolved alias .*nope/],
+  ["lists in lists", `env: ${"[".repeat(20_000)}${"]".repeat(20_000)}`, /nested deeper than the 50 levels/],
+  ["maps in maps", `env: ${"{a: ".repeat(60)}1${"}".repeat(60)}`, /nested deeper than the 50 levels/],
+  ["two documents", "env: {}\n---\nenv: {}\n", /:2:1: another document begins here \(---\)/],
+  ["more keys than settings have", `env:\n${"  key: 1\n".repeat(200_000)}`, /more than the 128 KiB that are read/],
+  ["a key given twice", "env:\n  largest: 1\n  largest: 2\n", /:3:3: Map keys must be unique/],
+  ["tabs", "env:\n\tlargest: 2\n", /:2:1: Tabs are not allowed as indentation/],
+  ["bytes that are no text", Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe), /is not text in UTF-8/],
+  ["text in UTF-16", Buffer.from("\ufeffenv:\n  largest: 2\n", "utf16le"), /is not text in UTF-8/],
+  ["NUL", "env:\n  largest: 2\0\n", /holds a NUL character/],
+  ["a number beyond all", "env:\n  group_size: 1e400\n", /env\.group_size .*expected an integer, got Infinity/],
+  ["no number", "env:\n  group_size: .nan\n", /env\.group_size .*expected an integer, got NaN/],
+  ["a list of a list", "- [1]\n", /expected a map with the keys env/],
+  ["a key of another kind", "? [1, 2]\n: 3\n", /there is no setting/],
+  ["a key that JavaScript has", "env:\n  __proto__: {largest: 2}\n", /there is no setting "env\.__proto__"/],
+  ["a page where a number belongs", `env:\n  largest: ${"x".repeat(100_000)}\n`, /expected number, got "x{199}…/]
+]
+
+const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer)
+
+const process = Effect.fnUntraced(function* (file: string) {
+  const before = (yield* TestConsole.errorLines).length
+  const exit = yield* Effect.exit(Root.run(["process", "--env", Bin.myEnvironment, "--testing", "--config", file]))
+  let code = -1
+  Report.teardown(exit, (given) => {
+    code = given
+  })
+  return { code, said: (yield* TestConsole.errorLines).slice(before).map(String).join("\n") }
+})
+
+describe("a settings file", () => {
+  it.effect("that is none is named for what it is", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* Bin.folder
+      for (const [what, content, told] of cases) {
+        const file = `${folder}/run.yaml`
+        yield* fs.writeFile(file, typeof content === "string" ? Buffer.from(content) : content)
+        const { code, said } = yield* process(file)
+        assert.strictEqual(code, 2, `${what}: ${said}`)
+        assert.match(said, told, what)
+        assert.notInclude(said, "should not have happened", what)
+        assert.isBelow(said.length, 600, what)
+      }
+      assert.match((yield* process(folder)).said, /cannot be read: it is a folder/)
+      assert.match((yield* process(`${folder}/none`)).said, /cannot be read: there is no such file/)
+    }).pipe(Effect.provide(layer))
+  )
+
+  const words =
+    "&a *a &b *b <<: ? : - [ ] { } , # | > ! !! % @ ` \" ' --- ... ~ \\ !!set !!omap !!map .inf 1e999 0x env key:"
+  const pieces = Schema.Literals([
+    ...words.split(" "),
+    "!!binary eA==",
+    "\t",
+    " ",
+    "\n",
+    "\n  ",
+    "\n- ",
+    "\u0000",
+    "\ufeff"
+  ] as ReadonlyArray<string>)
+
+  it.effect.prop(
+    "is read, or refused as the user's, whatever stands in it",
+    [Schema.Array(Schema.Union([pieces, Schema.String]))],
+    ([parts]) =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const file = `${yield* Bin.folder}/run.yaml`
+        yield* fs.writeFile(file, Buffer.from(parts.join("")))
+        const exit = yield* Effect.exit(YamlFile.read(file))
+        if (Exit.isSuccess(exit)) return
+        assert.isFalse(Cause.hasDies(exit.cause), Cause.pretty(exit.cause))
+        assert.instanceOf(Cause.squash(exit.cause), UsageError)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    { arbitrary: { runs: 300 } }
+  )
+})
