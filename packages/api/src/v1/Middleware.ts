@@ -2,7 +2,7 @@
 import { ByteSize, Context, Effect, Layer, Redacted, SchemaIssue } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
-import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
+import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema } from "@atropos/core"
 import { Auth } from "../Auth.ts"
 
 /** Asks for a token of one of the endpoint's roles. */
@@ -58,17 +58,34 @@ const tooLarge = HttpServerResponse.jsonUnsafe(
   { status: 413 }
 )
 
+/** What a web page may send without asking first has another type than these, or none. */
+const isTyped = ({ headers }: HttpServerRequest.HttpServerRequest, isSubmission: boolean): boolean => {
+  const hasBody = Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
+  const type = (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase()
+  return !hasBody || type === "application/json" || (isSubmission && type === TrajectoryApiSchema.packedContentType)
+}
+
+const untyped = (given: string | undefined, isSubmission: boolean) => {
+  const right = isSubmission ? `application/json or ${TrajectoryApiSchema.packedContentType}` : "application/json"
+  const message = `Content-Type: should be ${right}, ${given === undefined ? "and there is none" : `not ${given}`}`
+  return HttpServerResponse.jsonUnsafe({ error: "BadRequest", message, field: "Content-Type" }, { status: 400 })
+}
+
 const isTooLarge = (defect: unknown): boolean =>
   HttpServerError.isHttpServerError(defect) &&
   defect.reason._tag === "RequestParseError" &&
   defect.reason.reason === "BodyTooLarge"
 
-/** Refuses larger bodies, by their Content-Length or while they arrive. */
-export const bodyLimit = HttpRouter.middleware((route) =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, url }) => {
-    if (url.split("?", 1)[0]!.endsWith("/groups")) return route
-    if (Number(headers["content-length"] ?? 0) > maxJsonBytes) return Effect.succeed(tooLarge)
-    return route.pipe(
+/** Refuses bodies that do not say what they are, and larger ones, by their Content-Length or while they arrive. */
+export const bodies = HttpRouter.middleware((route) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const { route: matched } = yield* HttpRouter.RouteContext
+    const isSubmission = matched.path.endsWith("/:run/groups")
+    if (!isTyped(request, isSubmission)) return untyped(request.headers["content-type"], isSubmission)
+    if (isSubmission) return yield* route
+    if (Number(request.headers["content-length"] ?? 0) > maxJsonBytes) return tooLarge
+    return yield* route.pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, maxJsonBody),
       Effect.catchDefect((defect) => (isTooLarge(defect) ? Effect.succeed(tooLarge) : Effect.die(defect)))
     )

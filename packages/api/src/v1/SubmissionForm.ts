@@ -164,13 +164,9 @@ export const read = (
   limits: Limits
 ): Effect.Effect<ReadonlyArray<Submission>, Failure> =>
   Effect.suspend((): Effect.Effect<ReadonlyArray<Submission>, Failure> => {
-    const type = (request.contentType ?? "application/json").split(";", 1)[0]!.trim().toLowerCase()
-    if (type === TrajectoryApiSchema.packedContentType) return readPacked(request.body, request.idempotencyKey, limits)
-    if (type === "application/json") return Effect.fromResult(readJson(request.body, limits))
-    return Effect.fail(
-      new ApiError.BadRequest({
-        field: "Content-Type",
-        message: `Content-Type: ${type} is not read here, but application/json and ${TrajectoryApiSchema.packedContentType} are`
-      })
-    )
+    // It is one of the two, or the request would not be here.
+    const isPacked = request.contentType?.toLowerCase().startsWith(TrajectoryApiSchema.packedContentType) ?? false
+    return isPacked
+      ? readPacked(request.body, request.idempotencyKey, limits)
+      : Effect.fromResult(readJson(request.body, limits))
   })
