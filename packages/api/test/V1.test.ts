@@ -62,6 +62,8 @@ const services = serviceLayer().pipe(
     Layer.succeed(RequestBody.Limits, {
       maxBodyBytes: 200_000,
       maxDecodedBytes: 400_000,
+      maxFormBytes: 100_000,
+      maxBytesAtOnce: 2_000_000,
       maxGroups: 3,
       maxGroupBytes: 90_000,
       maxSequences: 8,
