@@ -8,7 +8,7 @@
  */
 import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { TrajectoryApi, TrajectoryApiError } from "@atropos/core"
+import { BrowserGuard, TrajectoryApi, TrajectoryApiError } from "@atropos/core"
 import { createHash, timingSafeEqual } from "node:crypto"
 
 /** The tokens, or the binding they should protect, are not right; says what to do. */
@@ -115,18 +115,15 @@ const bearer = /^Bearer +(\S+) *$/i
 export const tokenOf = (request: HttpServerRequest.HttpServerRequest): string | undefined =>
   bearer.exec(request.headers["authorization"] ?? "")?.[1]
 
-const isLoopback = (host: string): boolean =>
-  host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host)
-
-/** Refuses to serve other machines without tokens, unless `allowInsecure` says that this is meant. */
+/** Who is let in; refuses to serve other machines without tokens, unless `allowInsecure` says that this is meant. */
 export const requireSafeBinding = (options: {
   readonly host: string
   readonly allowInsecure: boolean
-}): Effect.Effect<void, AuthConfigError, Auth> =>
+}): Effect.Effect<Auth["Service"], AuthConfigError, Auth> =>
   Effect.flatMap(Auth, (auth) => {
-    if (isLoopback(options.host) || auth.isRequired) return Effect.void
+    if (BrowserGuard.isLoopback(options.host) || auth.isRequired) return Effect.succeed(auth)
     if (options.allowInsecure) {
-      return Effect.logWarning("serving other machines without tokens", { host: options.host })
+      return Effect.as(Effect.logWarning("serving other machines without tokens", { host: options.host }), auth)
     }
     return Effect.fail(
       new AuthConfigError({

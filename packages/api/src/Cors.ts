@@ -4,16 +4,16 @@
  * Allowed origins are answered as the original answers every origin (credentials, any header, any method). Others get their reply
  * without the headers a browser asks for, and their preflights are refused.
  */
+import { BrowserGuard } from "@atropos/core"
 import { Effect, Layer } from "effect"
 import { Headers, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 
 /** `"loopback"`: pages from localhost, whatever port; `"any"`: all, as the original; or a list such as `["https://lab.example"]`. */
 export type Origins = "loopback" | "any" | ReadonlyArray<string>
 
-const loopback = /^https?:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/
-
-const isAllowed = (origins: Origins, origin: string): boolean =>
-  origins === "any" || (origins === "loopback" ? loopback.test(origin) : origins.includes(origin))
+/** Whether pages of this origin may call. */
+export const isAllowed = (origins: Origins, origin: string): boolean =>
+  origins === "any" || (origins === "loopback" ? BrowserGuard.isLoopbackOrigin(origin) : origins.includes(origin))
 
 const preflight = (request: HttpServerRequest.HttpServerRequest, allowed: boolean) =>
   HttpServerResponse.text(allowed ? "OK" : "Disallowed CORS origin", {

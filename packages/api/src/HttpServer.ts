@@ -1,9 +1,10 @@
 /**
- * Serves routes over HTTP on Node: connection settings, CORS, and the original's answer to unknown paths. A request that breaks an
+ * Serves routes over HTTP on Node: connection settings, which web pages may call, and the original's answer to unknown paths. A request that breaks an
  * invariant is answered with an empty 500; what it was is in the log.
  *
  * It listens only when all routes are in place: a request that comes early is refused by the operating system, and does not hang.
  */
+import { BrowserGuard } from "@atropos/core"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Cause, Deferred, Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServer, type HttpServerError, HttpServerRequest } from "effect/http"
@@ -24,6 +25,8 @@ export interface Options {
   readonly port: number
   /** Default: pages from this machine. */
   readonly origins?: Cors.Origins
+  /** No page of the web gets past tokens: without them `BrowserGuard` stands at the door. */
+  readonly asksForTokens?: boolean
 }
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] as const
@@ -67,12 +70,25 @@ const logDefects = Effect.tapCause((cause: Cause.Cause<unknown>) =>
 /** How long requests may take that are under way when the server closes; what would never end is ended at once (`Closing`). */
 const gracefulShutdownTimeout = "5 seconds"
 
+/** The original's, wherever they are mounted. */
+const changingReads = /\/(?:batch|reset_data)\/?$/
+
+const guard = ({ asksForTokens = false, host, origins = "loopback" }: Options) =>
+  asksForTokens
+    ? Layer.empty
+    : BrowserGuard.layer({
+        host,
+        tokens: "ATROPOS_TOKENS",
+        changingReads,
+        isAllowedOrigin: (origin) => Cors.isAllowed(origins, origin)
+      })
+
 /** Listens, and serves `routes` until the scope closes. The bound address is in `HttpServer`. */
 export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =>
   Layer.unwrap(
     Effect.map(
       HttpRouter.toHttpEffect(
-        routes.pipe(Layer.merge(notFound), Layer.merge(Cors.layer(options.origins ?? "loopback")))
+        Layer.mergeAll(routes, notFound, guard(options), Cors.layer(options.origins ?? "loopback"))
       ).pipe(
         // Paths are what they are in the original: case counts, and so do double slashes.
         Effect.provideService(HttpRouter.RouterConfig, { ignoreDuplicateSlashes: false, caseSensitive: true })

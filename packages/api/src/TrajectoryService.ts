@@ -5,6 +5,7 @@
  *
  * Both need a store and `Auth`, so that whoever embeds the service chooses the database and the tokens.
  */
+import type { BrowserGuard } from "@atropos/core"
 import { type Duration, Effect, Layer } from "effect"
 import { HttpRouter, type HttpServer } from "effect/http"
 import * as Auth from "./Auth.ts"
@@ -66,12 +67,12 @@ export const serve = (
   options: ServeOptions
 ): Layer.Layer<
   HttpServer.HttpServer,
-  Auth.AuthConfigError | Server.ListenError,
+  Auth.AuthConfigError | Server.ListenError | BrowserGuard.BrowserGuardError,
   TrajectoryStore | RolloutReader | Auth.Auth
 > =>
   Layer.unwrap(
-    Effect.as(
+    Effect.map(
       Auth.requireSafeBinding({ host: options.host, allowInsecure: options.allowInsecure ?? false }),
-      Server.layer(layer(options), options)
+      ({ isRequired }) => Server.layer(layer(options), { ...options, asksForTokens: isRequired })
     )
   )

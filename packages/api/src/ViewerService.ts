@@ -4,6 +4,7 @@
  * `TrajectoryService` has all of this too, over its own store; this is for rollouts that lie elsewhere (see `RolloutReader`). There are
  * no summaries and no environments' statuses here: 404 says so. Everything is GET, and nothing changes what is read.
  */
+import type { BrowserGuard } from "@atropos/core"
 import { Effect, Layer } from "effect"
 import { HttpRouter, type HttpServer } from "effect/http"
 import * as Auth from "./Auth.ts"
@@ -22,10 +23,14 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | RolloutRea
 /** Listens until the scope closes; refuses to serve other machines without tokens unless told that this is meant. */
 export const serve = (
   options: Server.Options & { readonly allowInsecure?: boolean }
-): Layer.Layer<HttpServer.HttpServer, Auth.AuthConfigError | Server.ListenError, RolloutReader | Auth.Auth> =>
+): Layer.Layer<
+  HttpServer.HttpServer,
+  Auth.AuthConfigError | Server.ListenError | BrowserGuard.BrowserGuardError,
+  RolloutReader | Auth.Auth
+> =>
   Layer.unwrap(
-    Effect.as(
+    Effect.map(
       Auth.requireSafeBinding({ host: options.host, allowInsecure: options.allowInsecure ?? false }),
-      Server.layer(layer, options)
+      ({ isRequired }) => Server.layer(layer, { ...options, asksForTokens: isRequired })
     )
   )

@@ -173,6 +173,67 @@ export const suite = <E>(
       })
     )
 
+    it.effect("writes what was sent together with something that cannot be written", () =>
+      Effect.gen(function* () {
+        const { run, store } = yield* started()
+        // The first is under way while the others gather.
+        const gathered = yield* Effect.forEach(
+          Array.from({ length: 24 }, (_, i) => i),
+          (i) => {
+            const one = submission(2, null, `${i}`)
+            return Effect.exit(store.submit(run, [i === 7 ? { ...one, tokens: 0.5 } : one]))
+          },
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(
+          gathered.map((exit) => exit._tag),
+          gathered.map((_, i) => (i === 7 ? "Failure" : "Success"))
+        )
+        assert.strictEqual((yield* store.summary(run)).queuedGroups, 23)
+      })
+    )
+
+    it.effect("combines the odd groups of others beside a group size that is never reached", () =>
+      Effect.gen(function* () {
+        const { run, store } = yield* started()
+        const register = (desiredName: string, groupSize: number) =>
+          Effect.map(
+            store.registerEnvironment(run, environment(desiredName, { groupSize })),
+            (found) => Option.getOrThrow(found).envId
+          )
+        const greedy = yield* register("greedy", 2_147_483_647)
+        const honest = yield* register("honest", 4)
+        const outcomes = yield* Effect.forEach(
+          [greedy, honest, greedy, honest],
+          (envId, i) => store.submit(run, [submission(2, envId, `${i}`)]),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(
+          outcomes.flat().map(({ status }) => status),
+          ["buffered", "buffered", "buffered", "buffered"]
+        )
+        assert.strictEqual((yield* store.summary(run)).queuedGroups, 2)
+      })
+    )
+
+    it.effect("lists runs beside one whose steps no longer fit a number", () =>
+      Effect.gen(function* () {
+        const { run, store } = yield* started(2)
+        const odd = `${run}-odd`
+        yield* store.registerRun({ ...spec(odd, 2), startingStep: Number.MAX_SAFE_INTEGER })
+        yield* store.start(odd)
+        yield* store.submit(odd, [submission(2, null, "a"), submission(2, null, "b")])
+        assert.isDefined(yield* claimed(store, odd))
+        assert.isDefined(yield* claimed(store, odd))
+        const all = yield* store.runs
+        assert.isTrue(all.every(({ currentStep }) => Number.isSafeInteger(currentStep)))
+        assert.includeMembers(
+          all.map(({ name }) => name),
+          [run, odd]
+        )
+      })
+    )
+
     it.effect("gives every group to exactly one of many claimers, and steps without gaps", () =>
       Effect.gen(function* () {
         const { run, store } = yield* started()

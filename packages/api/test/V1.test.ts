@@ -62,6 +62,8 @@ const services = serviceLayer().pipe(
     Layer.succeed(RequestBody.Limits, {
       maxBodyBytes: 200_000,
       maxDecodedBytes: 400_000,
+      maxFormBytes: 100_000,
+      maxBytesAtOnce: 2_000_000,
       maxGroups: 3,
       maxGroupBytes: 90_000,
       maxSequences: 8,
@@ -71,6 +73,52 @@ const services = serviceLayer().pipe(
 )
 
 layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned endpoints", (it) => {
+  it.effect("refuse what a client says of itself that others would be reckoned with", () =>
+    Effect.gen(function* () {
+      yield* call("/v1/runs", { json: runSpec("bounds") })
+      yield* call("/v1/runs/bounds/batches/claim", { json: { owner: "t", wait_seconds: 0, lease_seconds: 1 } })
+      const environment = {
+        desired_name: "e",
+        weight: 1,
+        group_size: 4,
+        max_token_length: 100,
+        min_batch_allocation: null
+      }
+      const original = {
+        wandb_group: "",
+        wandb_project: "",
+        batch_size: 4,
+        max_token_len: 512,
+        checkpoint_dir: "",
+        save_checkpoint_interval: 1,
+        starting_step: 0,
+        num_steps: 10
+      }
+      const { min_batch_allocation: _, ...plain } = environment
+      const tried: ReadonlyArray<readonly [path: string, json: unknown, field: string]> = [
+        ["/v1/runs", { ...runSpec("late"), starting_step: 2 ** 53 - 1 }, "starting_step"],
+        ["/v1/runs", { ...runSpec("late"), num_steps: 2 ** 40 }, "num_steps"],
+        ["/v1/runs/bounds/environments", { ...environment, group_size: 2_147_483_647 }, "group_size"],
+        ["/v1/runs/bounds/environments", { ...environment, weight: 1e308 }, "weight"],
+        ["/register-env", { ...plain, group_size: 2_147_483_647 }, "group_size"],
+        ["/register-env", { ...plain, weight: 1e308 }, "weight"],
+        ["/register-env", { ...plain, weight: -1e308 }, "weight"],
+        ["/register-env", { ...plain, min_batch_allocation: 1e300 }, "min_batch_allocation"],
+        ["/register-env", { ...plain, max_token_length: 2_147_483_647 }, "max_token_length"],
+        ["/register-env", { ...plain, desired_name: "n".repeat(5000) }, "desired_name"],
+        ["/register", { ...original, batch_size: 2_147_483_647 }, "batch_size"],
+        ["/register", { ...original, starting_step: 2 ** 53 - 1 }, "starting_step"],
+        ["/register", { ...original, checkpoint_dir: "/".repeat(5000) }, "checkpoint_dir"]
+      ]
+      for (const [path, json, field] of tried) {
+        const refused = yield* call(path, { json })
+        assert.strictEqual(refused.status, 422, `${path} ${field}`)
+        assert.include(refused.text, field)
+      }
+      assert.strictEqual((yield* call("/v1/runs")).status, 200)
+    })
+  )
+
   it.effect("list, show and reset runs", () =>
     Effect.gen(function* () {
       const created = yield* call("/v1/runs", { json: runSpec("runs") })

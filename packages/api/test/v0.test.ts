@@ -317,6 +317,8 @@ suite()("the original's endpoints", (it) => {
 const limits = {
   maxBodyBytes: 10_000,
   maxDecodedBytes: 20_000,
+  maxFormBytes: 1000,
+  maxBytesAtOnce: 100_000,
   maxGroups: 2,
   maxGroupBytes: 5000,
   maxSequences: 4,

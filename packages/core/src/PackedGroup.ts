@@ -19,6 +19,7 @@ import { Result, Schema } from "effect"
 import { failed, groupMagic, PackedGroupError, preludeBytes, writePrelude } from "./internal/wire/PackedFrame.ts"
 import { check } from "./internal/wire/PackedRules.ts"
 import { floats, ints, numbersOf, open, readCube, readMatrix } from "./internal/wire/PackedSections.ts"
+import * as JsonDepth from "./internal/wire/JsonDepth.ts"
 import * as Sections from "./internal/wire/Sections.ts"
 import type { Message } from "./Message.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
@@ -143,6 +144,7 @@ export const decode = (bytes: Uint8Array): Result.Result<ScoredGroup, PackedGrou
   Result.gen(function* () {
     const opened = yield* open(bytes)
     const { shape } = opened
+    if (JsonDepth.isTooDeep(opened.rest)) return yield* failed("rest", "this nests too deep")
     const rest = yield* Result.mapError(
       decodeRest(decoder.decode(opened.rest)),
       (error) => new PackedGroupError({ field: "rest", message: error.message })

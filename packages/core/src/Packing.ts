@@ -187,7 +187,9 @@ export const findGroups = (sizes: ReadonlyArray<number>, target: number): Readon
     sum += size
     if (sum === target) return inOrder
   }
-  if (target < 0) return []
+  const total = sizes.reduce((sum, size) => sum + size, 0)
+  // Bits are as many as the target: one that nothing reaches must not cost them.
+  if (target < 0 || target > total) return []
   const mask = (1n << BigInt(target + 1)) - 1n
   const prefixes: Array<Sums> = [1n]
   for (const size of sizes) {

@@ -34,8 +34,19 @@ export const Name = Schema.String.check(
   })
 )
 
+/** How large what a client says of itself may be, here and at the original's endpoints: all others are reckoned with it. */
+export const bounds = {
+  batchSize: 1_000_000,
+  /** No group has more sequences. */
+  groupSize: 4096,
+  maxTokenLength: 100_000_000,
+  weight: 1e9,
+  text: 4096
+} as const
+
 const positive = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))
-const text = Schema.String.check(Schema.isMaxLength(4096))
+const text = Schema.String.check(Schema.isMaxLength(bounds.text))
+const int32 = Schema.Int.check(Schema.isBetween({ minimum: -0x8000_0000, maximum: 0x7fff_ffff }))
 
 /** How scores become advantages. */
 const advantages = Schema.NullOr(
@@ -50,12 +61,12 @@ const advantages = Schema.NullOr(
 /** What a trainer announces. */
 export const RunSpec = wire({
   name: Name,
-  batchSize: positive(1_000_000),
-  maxTokenLength: positive(100_000_000),
-  startingStep: Schema.Natural,
-  numSteps: Schema.Int,
+  batchSize: positive(bounds.batchSize),
+  maxTokenLength: positive(bounds.maxTokenLength),
+  startingStep: Schema.Natural.check(Schema.isLessThanOrEqualTo(0x7fff_ffff)),
+  numSteps: int32,
   checkpointDir: text,
-  saveCheckpointInterval: Schema.Int,
+  saveCheckpointInterval: int32,
   wandbGroup: text,
   wandbProject: text,
   advantages: Schema.optionalKey(advantages)
@@ -86,9 +97,9 @@ export const RunRow = wire({ ...run, ended: Schema.Boolean })
 /** What an environment announces. */
 export const EnvironmentSpec = wire({
   desiredName: Name,
-  weight: Schema.Finite,
-  groupSize: positive(1_000_000),
-  maxTokenLength: positive(100_000_000),
+  weight: Schema.Finite.check(Schema.isBetween({ minimum: -bounds.weight, maximum: bounds.weight })),
+  groupSize: positive(bounds.groupSize),
+  maxTokenLength: positive(bounds.maxTokenLength),
   minBatchAllocation: Schema.NullOr(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })))
 })
 

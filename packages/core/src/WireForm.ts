@@ -1,12 +1,14 @@
 /**
  * The small request bodies of the original's endpoints: a trainer's registration, an environment's, an environment's id.
  *
- * Values are coerced, and mistakes told, as for groups (`WireGroup`); numbers are finite and integers fit 32 bits.
+ * Values are coerced, and mistakes told, as for groups (`WireGroup`). Numbers are bounded as at the versioned endpoints: what one
+ * client says of itself is reckoned with for all.
  */
 import { Result } from "effect"
 import { type Loc, Report } from "./internal/wire/Detail.ts"
 import * as Scalars from "./internal/wire/Scalars.ts"
 import type { EnvironmentSpec, RunSpec } from "./TrajectoryClient.ts"
+import { bounds } from "./TrajectoryApiSchema.ts"
 import { WireError } from "./WireGroup.ts"
 
 type Read<A> = (value: unknown, loc: Loc, report: Report) => A
@@ -16,9 +18,23 @@ type Values<F extends Form> = { readonly [K in keyof F]: F[K] extends Read<infer
 const loc: Loc = ["body"]
 
 const integer: Read<number> = (value, at, report) => Scalars.int(value, Scalars.int32, at, report)
-const number: Read<number> = (value, at, report) => Scalars.float(value, Scalars.float64, at, report)
-const numberOrNull: Read<number | null> = (value, at, report) =>
-  value === null || value === undefined ? null : number(value, at, report)
+const atMost =
+  (maximum: number): Read<number> =>
+  (value, at, report) =>
+    Scalars.int(value, { ...Scalars.int32, maximum }, at, report)
+const weight: Read<number> = (value, at, report) =>
+  Scalars.float(value, { minimum: -bounds.weight, maximum: bounds.weight }, at, report)
+const shareOrNull: Read<number | null> = (value, at, report) =>
+  value === null || value === undefined ? null : Scalars.float(value, { minimum: 0, maximum: 1 }, at, report)
+const text: Read<string> = (value, at, report) => {
+  const read = Scalars.string(value, at, report)
+  if (read.length > bounds.text) {
+    report.add("string_too_long", at, `String should have at most ${bounds.text} characters`, null, {
+      max_length: bounds.text
+    })
+  }
+  return read
+}
 
 const read = <const F extends Form>(
   form: F,
@@ -50,11 +66,11 @@ const read = <const F extends Form>(
 }
 
 const registrationForm = {
-  wandb_group: Scalars.string,
-  wandb_project: Scalars.string,
-  batch_size: integer,
-  max_token_len: integer,
-  checkpoint_dir: Scalars.string,
+  wandb_group: text,
+  wandb_project: text,
+  batch_size: atMost(bounds.batchSize),
+  max_token_len: atMost(bounds.maxTokenLength),
+  checkpoint_dir: text,
   save_checkpoint_interval: integer,
   starting_step: integer,
   num_steps: integer
@@ -74,11 +90,11 @@ export const registration = (json: unknown): Result.Result<Omit<RunSpec, "name">
   }))
 
 const environmentForm = {
-  max_token_length: integer,
-  desired_name: Scalars.string,
-  weight: number,
-  group_size: integer,
-  min_batch_allocation: numberOrNull
+  max_token_length: atMost(bounds.maxTokenLength),
+  desired_name: text,
+  weight,
+  group_size: atMost(bounds.groupSize),
+  min_batch_allocation: shareOrNull
 }
 
 /** The body of `/register-env`. */

@@ -14,6 +14,7 @@ import { Result, Schema } from "effect"
 import * as GroupFields from "./internal/wire/GroupFields.ts"
 import * as GroupWriter from "./internal/wire/GroupWriter.ts"
 import { type Detail, type Loc, Report } from "./internal/wire/Detail.ts"
+import * as JsonDepth from "./internal/wire/JsonDepth.ts"
 import * as JsonSpans from "./internal/wire/JsonSpans.ts"
 import * as PythonJson from "./internal/wire/PythonJson.ts"
 import * as Scalars from "./internal/wire/Scalars.ts"
@@ -238,11 +239,15 @@ export interface Received {
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const hasMark = (bytes: Uint8Array): boolean => bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 
-/** Body bytes as JSON, with the original's answers to what is none: 400 for text that is no UTF-8, `json_invalid` for the rest. */
+/**
+ * Body bytes as JSON, with the original's answers to what is none: 400 for text that is no UTF-8, `json_invalid` for the rest. What
+ * nests too deep is refused before it is parsed.
+ */
 export const parse = (
   body: Uint8Array
 ): Result.Result<{ readonly bytes: Uint8Array; readonly value: unknown; readonly notFinite: boolean }, WireError> => {
   const bytes = hasMark(body) ? body.subarray(3) : body
+  if (JsonDepth.isTooDeep(bytes)) return Result.fail(tooDeep)
   const text = Result.try(() => decoder.decode(bytes))
   if (Result.isFailure(text)) return Result.fail(new WireError({ reason: "unreadable", details: [] }))
   const parsed = PythonJson.parse(text.success)

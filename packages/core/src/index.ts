@@ -1,6 +1,7 @@
 /** Domain types and contracts of Atropos. */
 export * as Advantage from "./Advantage.ts"
 export * as Batch from "./Batch.ts"
+export * as BrowserGuard from "./BrowserGuard.ts"
 export * as Budget from "./Budget.ts"
 export * as ChatMask from "./ChatMask.ts"
 export * as ChoiceAnswer from "./verify/Choice.ts"

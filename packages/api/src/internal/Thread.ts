@@ -1,16 +1,30 @@
 /**
  * A thread for work that would hold up the event loop: started by the first task, ended with the scope, one task at a time.
  *
- * The module it runs answers each message with one, a `Reply`. A task that kills the thread is a defect; the next one gets a new thread.
+ * The module it runs answers each message with one, a `Reply`. A task that takes more memory than a thread has fails with
+ * `ThreadOutOfMemory`, one that kills the thread otherwise is a defect; the next one gets a new thread.
  */
-import { Effect, type Scope, Semaphore } from "effect"
+import { Effect, Schema, type Scope, Semaphore } from "effect"
 import { Worker } from "node:worker_threads"
+
+/** The task took more memory than there is for it. */
+export class ThreadOutOfMemory extends Schema.TaggedError<ThreadOutOfMemory>()("ThreadOutOfMemory", {
+  limitBytes: Schema.Int
+}) {}
+
+/** Of a thread's heap; bytes of bodies lie outside of it. */
+const heapMebibytes = 1024
+
+const isOutOfMemory = (cause: Error): boolean => "code" in cause && cause.code === "ERR_WORKER_OUT_OF_MEMORY"
 
 const start = (module: string): Worker => {
   const source = new URL(`./${module}.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
   // A thread that runs sources must also resolve the other packages to sources. What else the process was started with concerns
   // the process: a thread refuses V8's flags.
-  const started = new Worker(source, source.pathname.endsWith(".ts") ? { execArgv: ["--conditions=atropos-src"] } : {})
+  const started = new Worker(source, {
+    resourceLimits: { maxOldGenerationSizeMb: heapMebibytes },
+    ...(source.pathname.endsWith(".ts") && { execArgv: ["--conditions=atropos-src"] })
+  })
   started.unref()
   return started
 }
@@ -19,7 +33,7 @@ const start = (module: string): Worker => {
 export const make = Effect.fnUntraced(function* <Reply>(
   module: string
 ): Effect.fn.Return<
-  (task: unknown, transfer?: ReadonlyArray<ArrayBuffer>) => Effect.Effect<Reply>,
+  (task: unknown, transfer?: ReadonlyArray<ArrayBuffer>) => Effect.Effect<Reply, ThreadOutOfMemory>,
   never,
   Scope.Scope
 > {
@@ -31,7 +45,7 @@ export const make = Effect.fnUntraced(function* <Reply>(
       return running === undefined ? Effect.void : Effect.promise(() => running.terminate())
     })
   )
-  const ask = (task: unknown, transfer: ReadonlyArray<ArrayBuffer>): Effect.Effect<Reply> =>
+  const ask = (task: unknown, transfer: ReadonlyArray<ArrayBuffer>): Effect.Effect<Reply, ThreadOutOfMemory> =>
     Effect.callback((resume) => {
       const thread = (worker ??= start(module))
       // The module answers with nothing else.
@@ -42,7 +56,11 @@ export const make = Effect.fnUntraced(function* <Reply>(
       const onError = (cause: Error) => {
         cleanUp()
         worker = undefined
-        resume(Effect.die(cause))
+        resume(
+          isOutOfMemory(cause)
+            ? Effect.fail(new ThreadOutOfMemory({ limitBytes: heapMebibytes * 1024 ** 2 }))
+            : Effect.die(cause)
+        )
       }
       const cleanUp = () => {
         thread.off("message", onMessage)

@@ -1,6 +1,6 @@
 /** What each of the original's endpoints does, over one run of the store. */
 import { WireForm } from "@atropos/core"
-import { type Duration, Effect, Option, Random } from "effect"
+import { type Duration, Effect, Option, Random, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as GroupReader from "../GroupReader.ts"
 import { type StoreError, TrajectoryStore, UnknownRun } from "../TrajectoryStore.ts"
@@ -14,8 +14,8 @@ type Response = HttpServerResponse.HttpServerResponse
 
 /** The handlers of one path. */
 export interface Methods {
-  readonly GET?: (request: Request) => Effect.Effect<Response, Refusal>
-  readonly POST?: (request: Request) => Effect.Effect<Response, Refusal>
+  readonly GET?: (request: Request) => Effect.Effect<Response, Refusal, Scope.Scope>
+  readonly POST?: (request: Request) => Effect.Effect<Response, Refusal, Scope.Scope>
 }
 
 const always = (effect: Effect.Effect<Response, Refusal>) => () => effect

@@ -1,6 +1,6 @@
 /** Reads the bodies of the original's requests, and answers those that cannot be read or served. */
 import { WireGroup } from "@atropos/core"
-import { Effect, type Result } from "effect"
+import { Effect, type Result, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as RequestBody from "../RequestBody.ts"
 import type { QueueFull, StoreError } from "../TrajectoryStore.ts"
@@ -21,16 +21,27 @@ const isJson = (request: Request): boolean =>
 
 const decoder = new TextDecoder()
 
+/** Of a body that is no JSON, as much is told back. */
+const maxText = 65_536
+
 /** The body's bytes; what is not said to be JSON is a plain string to the original, and never what it should be. */
-export const jsonBytes = (request: Request): Effect.Effect<Uint8Array, RequestBody.BodyError | MissingBody> =>
-  Effect.flatMap(RequestBody.bytes(request), (body) => {
-    if (body.length === 0) return Effect.fail(new MissingBody())
-    return Effect.succeed(isJson(request) ? body : new TextEncoder().encode(JSON.stringify(decoder.decode(body))))
-  })
+export const jsonBytes = (
+  request: Request,
+  maxBytes?: number
+): Effect.Effect<Uint8Array, RequestBody.BodyError | MissingBody, Scope.Scope> =>
+  Effect.flatMap(
+    RequestBody.bytes(request, { encoding: RequestBody.gzipOf(request), ...(maxBytes !== undefined && { maxBytes }) }),
+    (body) => {
+      if (body.length === 0) return Effect.fail(new MissingBody())
+      if (isJson(request)) return Effect.succeed(body)
+      return Effect.succeed(new TextEncoder().encode(JSON.stringify(decoder.decode(body.subarray(0, maxText)))))
+    }
+  )
 
 /** The body as one of the small forms. */
 export const form = <A>(request: Request, read: (json: unknown) => Result.Result<A, WireGroup.WireError>) =>
-  jsonBytes(request).pipe(
+  RequestBody.Limits.pipe(
+    Effect.flatMap(({ maxFormBytes }) => jsonBytes(request, maxFormBytes)),
     Effect.flatMap((bytes) => Effect.fromResult(WireGroup.parse(bytes))),
     Effect.flatMap(({ notFinite, value }) =>
       Effect.fromResult(read(value)).pipe(
@@ -56,8 +67,10 @@ export const refuse = (refusal: Refusal): Effect.Effect<HttpServerResponse.HttpS
       return Effect.succeed(Reply.wireError(refusal))
     case "BodyTooLarge":
       return Effect.succeed(Reply.detail(413, refusal.message))
-    case "InvalidGzip":
-      return Effect.succeed(Reply.text(refusal.message, 400))
+    case "BodiesTooMany":
+      return Effect.succeed(Reply.overloaded(refusal.message, 1))
+    case "InvalidEncoding":
+      return Effect.succeed(Reply.text("Invalid gzip payload", 400))
     case "BodyInterrupted":
       return Effect.succeed(Reply.detail(400, refusal.message))
     case "QueueFull":

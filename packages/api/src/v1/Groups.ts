@@ -2,18 +2,18 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi } from "@atropos/core"
-import * as RequestBody from "../RequestBody.ts"
+import * as GroupReader from "../GroupReader.ts"
 import * as ServiceMetrics from "../ServiceMetrics.ts"
 import { TrajectoryStore } from "../TrajectoryStore.ts"
 import * as StoreFailures from "./StoreFailures.ts"
 import * as SubmissionBody from "./SubmissionBody.ts"
-import * as SubmissionForm from "./SubmissionForm.ts"
 
 export const layer = HttpApiBuilder.group(
   TrajectoryApi.TrajectoryApi,
   "groups",
   Effect.fnUntraced(function* (handlers) {
     const store = yield* TrajectoryStore
+    const reader = yield* GroupReader.make
     const knownRun = (name: string) => StoreFailures.mustBeKnown(store, name)
 
     return handlers
@@ -21,14 +21,11 @@ export const layer = HttpApiBuilder.group(
         "submit",
         Effect.fnUntraced(function* ({ params, request }) {
           yield* knownRun(params.run)
-          const submissions = yield* SubmissionForm.read(
-            {
-              contentType: request.headers["content-type"],
-              idempotencyKey: request.headers["idempotency-key"],
-              body: yield* SubmissionBody.bytes(request)
-            },
-            yield* RequestBody.Limits
-          )
+          const submissions = yield* reader.readVersioned({
+            contentType: request.headers["content-type"],
+            idempotencyKey: request.headers["idempotency-key"],
+            body: yield* SubmissionBody.bytes(request)
+          })
           const outcomes =
             submissions.length === 0
               ? []

@@ -1,9 +1,12 @@
 /** Tokens, malformed requests and the size of JSON bodies at the versioned endpoints. */
-import { ByteSize, Context, Effect, Layer, Redacted, SchemaIssue } from "effect"
-import { HttpIncomingMessage, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Context, Effect, Layer, Redacted, Result, SchemaIssue } from "effect"
+import { HttpMethod, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
-import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
+import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema } from "@atropos/core"
+import * as JsonDepth from "@atropos/core/internal/wire/JsonDepth"
 import { Auth } from "../Auth.ts"
+import * as RequestBody from "../RequestBody.ts"
+import * as SubmissionBody from "./SubmissionBody.ts"
 
 /** Asks for a token of one of the endpoint's roles. */
 export const authorization: Layer.Layer<TrajectoryApi.Authorization, never, Auth> = Layer.effect(
@@ -49,28 +52,67 @@ export const requestErrors: Layer.Layer<TrajectoryApi.RequestErrors> = HttpApiMi
   }
 )
 
-/** Of a body that is read through a schema; submissions have limits of their own (`RequestBody`). */
-const maxJsonBytes = 16 * 1024 * 1024
-const maxJsonBody = ByteSize.fromInputUnsafe(maxJsonBytes)
+/** What a web page may send without asking first has another type than these, or none. */
+const isTyped = ({ headers }: HttpServerRequest.HttpServerRequest, isSubmission: boolean): boolean => {
+  const hasBody = Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
+  const type = (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase()
+  return !hasBody || type === "application/json" || (isSubmission && type === TrajectoryApiSchema.packedContentType)
+}
 
-const tooLarge = HttpServerResponse.jsonUnsafe(
-  { error: "TooLarge", message: `the request body is larger than the ${maxJsonBytes} bytes allowed` },
-  { status: 413 }
-)
+const untyped = (given: string | undefined, isSubmission: boolean) => {
+  const right = isSubmission ? `application/json or ${TrajectoryApiSchema.packedContentType}` : "application/json"
+  const message = `Content-Type: should be ${right}, ${given === undefined ? "and there is none" : `not ${given}`}`
+  return refusal(400, "BadRequest", message, { field: "Content-Type" })
+}
 
-const isTooLarge = (defect: unknown): boolean =>
-  HttpServerError.isHttpServerError(defect) &&
-  defect.reason._tag === "RequestParseError" &&
-  defect.reason.reason === "BodyTooLarge"
+/** Bytes of a body that is read through a schema; submissions have limits of their own (`RequestBody`). */
+const maxBytesOf: { readonly [end: string]: number } = {
+  "/state/:environment": 8 * 1024 * 1024,
+  "/pieces": 8 * 1024 * 1024,
+  "/metrics": 4 * 1024 * 1024,
+  "/report": 4 * 1024 * 1024
+}
 
-/** Refuses larger bodies, by their Content-Length or while they arrive. */
-export const bodyLimit = HttpRouter.middleware((route) =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, url }) => {
-    if (url.split("?", 1)[0]!.endsWith("/groups")) return route
-    if (Number(headers["content-length"] ?? 0) > maxJsonBytes) return Effect.succeed(tooLarge)
-    return route.pipe(
-      Effect.provideService(HttpIncomingMessage.MaxBodySize, maxJsonBody),
-      Effect.catchDefect((defect) => (isTooLarge(defect) ? Effect.succeed(tooLarge) : Effect.die(defect)))
-    )
+const refusal = (status: number, error: string, message: string, more: { readonly field?: string | undefined } = {}) =>
+  HttpServerResponse.jsonUnsafe({ error, message, ...more }, { status })
+
+const unavailable = (message: string, seconds: number) =>
+  HttpServerResponse.jsonUnsafe(
+    { error: "Unavailable", message, retry_after_seconds: seconds },
+    { status: 503, headers: { "retry-after": String(seconds) } }
+  )
+
+/** The body of a form, read and looked at before anybody parses it; what reads the request then finds it as text. */
+const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, path: string) {
+  const [, most] = Object.entries(maxBytesOf).find(([end]) => path.endsWith(end)) ?? []
+  const body = yield* SubmissionBody.bytes(request, most ?? (yield* RequestBody.Limits).maxFormBytes)
+  if (JsonDepth.isTooDeep(body)) {
+    return yield* new ApiError.BadRequest({ message: "the body nests deeper than any that is read here" })
+  }
+  const text = Effect.succeed(new TextDecoder().decode(body))
+  return Object.create(request, { text: { value: text } }) as HttpServerRequest.HttpServerRequest
+})
+
+/** Refuses bodies that do not say what they are, are too large, or nest too deep. */
+export const bodies = HttpRouter.middleware((route) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const { path } = (yield* HttpRouter.RouteContext).route
+    const isSubmission = path.endsWith("/:run/groups")
+    if (!isTyped(request, isSubmission)) return untyped(request.headers["content-type"], isSubmission)
+    if (isSubmission || !HttpMethod.hasBody(request.method)) return yield* route
+    const read = yield* Effect.result(readForm(request, path))
+    if (Result.isSuccess(read)) {
+      return yield* Effect.provideService(route, HttpServerRequest.HttpServerRequest, read.success)
+    }
+    const error = read.failure
+    switch (error._tag) {
+      case "TooLarge":
+        return refusal(413, error._tag, error.message)
+      case "BadRequest":
+        return refusal(400, error._tag, error.message, { field: error.field })
+      case "Unavailable":
+        return unavailable(error.message, error.retryAfterSeconds)
+    }
   })
 )

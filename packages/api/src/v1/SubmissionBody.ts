@@ -1,59 +1,42 @@
-/** The body of a submission: as `RequestBody` reads it, and zstd besides; its refusals as the versioned endpoints word them. */
-import { Effect } from "effect"
+/** The bodies of the versioned endpoints, as `RequestBody` reads them; its refusals as these endpoints word them. */
+import { Effect, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { TrajectoryApiError as ApiError } from "@atropos/core"
-import { zstdDecompress } from "node:zlib"
 import * as RequestBody from "../RequestBody.ts"
 
-const encodingOf = ({ headers }: HttpServerRequest.HttpServerRequest): string =>
-  (headers["content-encoding"] ?? "identity").trim().toLowerCase()
+type Failure = ApiError.TooLarge | ApiError.BadRequest | ApiError.Unavailable
 
-const unzstd = (body: Uint8Array, limit: number): Effect.Effect<Uint8Array, ApiError.TooLarge | ApiError.BadRequest> =>
-  Effect.callback((resume) => {
-    zstdDecompress(body, { maxOutputLength: limit }, (error, decoded) => {
-      if (error === null) return resume(Effect.succeed(decoded))
-      resume(
-        Effect.fail(
-          error instanceof RangeError
-            ? new ApiError.TooLarge({
-                message: `the decompressed request body is larger than the ${limit} bytes allowed`
-              })
-            : new ApiError.BadRequest({
-                field: "Content-Encoding",
-                message: "the body is not zstd, as Content-Encoding says"
-              })
-        )
-      )
-    })
-  })
+const names: { readonly [name: string]: RequestBody.Encoding | undefined } = {
+  gzip: "gzip",
+  "x-gzip": "gzip",
+  zstd: "zstd"
+}
 
-/** The bytes, decompressed. */
+/** The bytes, decompressed; at most `maxBytes`. */
 export const bytes = (
-  request: HttpServerRequest.HttpServerRequest
-): Effect.Effect<Uint8Array, ApiError.TooLarge | ApiError.BadRequest> => {
-  const encoding = encodingOf(request)
-  if (!["identity", "gzip", "x-gzip", "zstd"].includes(encoding)) {
+  request: HttpServerRequest.HttpServerRequest,
+  maxBytes?: number
+): Effect.Effect<Uint8Array, Failure, Scope.Scope> => {
+  const named = (request.headers["content-encoding"] ?? "identity").trim().toLowerCase()
+  const encoding = names[named]
+  if (encoding === undefined && named !== "identity") {
     return Effect.fail(
       new ApiError.BadRequest({
         field: "Content-Encoding",
-        message: `Content-Encoding: ${encoding} is not read here, but gzip and zstd are`
+        message: `Content-Encoding: ${named} is not read here, but gzip and zstd are`
       })
     )
   }
-  const body = Effect.catchTags(RequestBody.bytes(request), {
+  return Effect.catchTags(RequestBody.bytes(request, { encoding, ...(maxBytes !== undefined && { maxBytes }) }), {
     BodyTooLarge: ({ message }) => Effect.fail(new ApiError.TooLarge({ message })),
-    InvalidGzip: () =>
+    BodiesTooMany: ({ message }) => Effect.fail(new ApiError.Unavailable({ message, retryAfterSeconds: 1 })),
+    InvalidEncoding: () =>
       Effect.fail(
         new ApiError.BadRequest({
           field: "Content-Encoding",
-          message: "the body is not gzip, as Content-Encoding says"
+          message: `the body is not ${encoding}, as Content-Encoding says`
         })
       ),
     BodyInterrupted: ({ message }) => Effect.fail(new ApiError.BadRequest({ message }))
   })
-  return encoding === "zstd"
-    ? Effect.flatMap(body, (packed) =>
-        Effect.flatMap(RequestBody.Limits, ({ maxDecodedBytes }) => unzstd(packed, maxDecodedBytes))
-      )
-    : body
 }

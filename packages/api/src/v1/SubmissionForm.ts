@@ -5,13 +5,13 @@
  * JSON: `{ "key": <uuid>, "group": <the original's object>, "policy_versions"?: [step or null per sequence] }`, or an array of
  * such; it is stored packed, its floats as 32-bit numbers. All groups are right or none is taken; a mistake is told with its place.
  */
-import { Effect, Result, Schema } from "effect"
+import { Result, Schema } from "effect"
 import { PackedGroup, ScoredGroup, TrajectoryApiError as ApiError, TrajectoryApiSchema, WireGroup } from "@atropos/core"
 import * as Payloads from "../Payloads.ts"
 import type { Limits } from "../RequestBody.ts"
 import type { Submission } from "../TrajectoryStore.ts"
 
-type Failure = ApiError.BadRequest | ApiError.Invalid | ApiError.TooLarge
+export type Failure = ApiError.BadRequest | ApiError.Invalid | ApiError.TooLarge
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
@@ -78,25 +78,27 @@ const readPackedGroup = (
 const listStart = [0x41, 0x54, 0x50, 0x4c] // "ATPL"
 
 /** A packed body; `key` is the header `Idempotency-Key`, needed for a single group. */
-const readPacked = Effect.fnUntraced(function* (body: Uint8Array, key: string | undefined, limits: Limits) {
-  if (!listStart.every((byte, index) => body[index] === byte)) {
-    const checked = yield* Effect.fromResult(checkKey("Idempotency-Key", key))
-    return [yield* Effect.fromResult(readPackedGroup("group", checked, body, limits))]
-  }
-  const items = yield* Effect.mapError(
-    Effect.fromResult(PackedGroup.decodeList(body)),
-    ({ field, message }) => new ApiError.BadRequest({ field, message: `${field}: ${message}` })
-  )
-  yield* Effect.fromResult(checkCount(items.length, limits))
-  return yield* Effect.forEach(items, ({ bytes, key }, index) => {
-    const place = `groups.${index}`
-    const read = Effect.fromResult(
-      Result.flatMap(checkKey(`${place}.key`, key), (checked) => readPackedGroup(place, checked, bytes, limits))
+const readPacked = (
+  body: Uint8Array,
+  key: string | undefined,
+  limits: Limits
+): Result.Result<ReadonlyArray<Submission>, Failure> =>
+  Result.gen(function* () {
+    if (!listStart.every((byte, index) => body[index] === byte)) {
+      return [yield* readPackedGroup("group", yield* checkKey("Idempotency-Key", key), body, limits)]
+    }
+    const items = yield* Result.mapError(
+      PackedGroup.decodeList(body),
+      ({ field, message }) => new ApiError.BadRequest({ field, message: `${field}: ${message}` })
     )
-    // Long lists take a while: other requests get in between.
-    return index === 0 ? read : Effect.andThen(Effect.yieldNow, read)
+    yield* checkCount(items.length, limits)
+    const submissions: Array<Submission> = []
+    for (const [index, { bytes, key }] of items.entries()) {
+      const place = `groups.${index}`
+      submissions.push(yield* readPackedGroup(place, yield* checkKey(`${place}.key`, key), bytes, limits))
+    }
+    return submissions
   })
-})
 
 const PolicyVersions = Schema.Array(Schema.NullOr(Schema.Int))
 const isPolicyVersions = Schema.is(PolicyVersions)
@@ -129,7 +131,7 @@ const readJsonItem = (
     return yield* toSubmission(at("group"), key, group, PackedGroup.encode(group), limits)
   })
 
-/** Reading this much JSON takes some 40 milliseconds, in which nothing else happens. */
+/** More is better sent packed. */
 const maxJsonBytes = 8 * 1024 * 1024
 
 /** A JSON body. */
@@ -154,23 +156,18 @@ const readJson = (body: Uint8Array, limits: Limits): Result.Result<ReadonlyArray
     return submissions
   })
 
+/** A body with the headers that say what it is; the content type is one of the two. */
+export interface Sent {
+  readonly contentType: string | undefined
+  readonly idempotencyKey: string | undefined
+  readonly body: Uint8Array
+}
+
 /** By content type. */
 export const read = (
-  request: {
-    readonly contentType: string | undefined
-    readonly idempotencyKey: string | undefined
-    readonly body: Uint8Array
-  },
+  { body, contentType, idempotencyKey }: Sent,
   limits: Limits
-): Effect.Effect<ReadonlyArray<Submission>, Failure> =>
-  Effect.suspend((): Effect.Effect<ReadonlyArray<Submission>, Failure> => {
-    const type = (request.contentType ?? "application/json").split(";", 1)[0]!.trim().toLowerCase()
-    if (type === TrajectoryApiSchema.packedContentType) return readPacked(request.body, request.idempotencyKey, limits)
-    if (type === "application/json") return Effect.fromResult(readJson(request.body, limits))
-    return Effect.fail(
-      new ApiError.BadRequest({
-        field: "Content-Type",
-        message: `Content-Type: ${type} is not read here, but application/json and ${TrajectoryApiSchema.packedContentType} are`
-      })
-    )
-  })
+): Result.Result<ReadonlyArray<Submission>, Failure> =>
+  contentType?.toLowerCase().startsWith(TrajectoryApiSchema.packedContentType)
+    ? readPacked(body, idempotencyKey, limits)
+    : readJson(body, limits)

@@ -61,7 +61,7 @@ const unknownPaths = HttpRouter.addAll(
 /** No endpoint touches files: the definition's routes get the platform services that do nothing. */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Auth | TrajectoryStore | RolloutReader> =
   Layer.mergeAll(endpoints, docs, unknownPaths).pipe(
-    Layer.provide(Middleware.bodyLimit.layer),
+    Layer.provide(Middleware.bodies.layer),
     Layer.provide(HttpServer.layerServices)
   )
 
@@ -69,4 +69,4 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Auth | Tra
 export const layerReading: Layer.Layer<never, never, HttpRouter.HttpRouter | Auth | RolloutReader> = Layer.mergeAll(
   readingEndpoints,
   unknownPaths
-).pipe(Layer.provide(Middleware.bodyLimit.layer), Layer.provide(HttpServer.layerServices))
+).pipe(Layer.provide(Middleware.bodies.layer), Layer.provide(HttpServer.layerServices))

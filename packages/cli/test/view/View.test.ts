@@ -1,8 +1,9 @@
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Auth, TrajectoryService } from "@atropos/api"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Schema, Stream } from "effect"
-import { HttpServer } from "effect/http"
+import { HttpClient, HttpServer } from "effect/http"
 import { TestConsole } from "effect/testing"
 import * as TestStore from "../../../api/test/TestStore.ts"
 import * as Presentation from "../../src/Presentation.ts"
@@ -73,6 +74,10 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         assert.strictEqual(found.total, 1)
         const unknown = yield* Effect.promise(() => fetch(`${url}/v1/runs/other/rollouts`))
         assert.strictEqual(unknown.status, 404)
+        const rebound = yield* HttpClient.get(`${url}/v1/runs`, { headers: { host: "evil.example" } }).pipe(
+          Effect.provide(NodeHttpClient.layerUndici)
+        )
+        assert.strictEqual(rebound.status, 403)
         const html = yield* Effect.promise(async () => (await fetch(`${url}/ui`)).text())
         assert.match(html, /atropos/i)
         // The page offers no curves and no queue over files; it stands where the viewer was built.

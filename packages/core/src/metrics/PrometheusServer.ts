@@ -9,6 +9,7 @@ import { Deferred, Effect, Layer, Result, Schedule, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { createServer } from "node:http"
+import * as BrowserGuard from "../BrowserGuard.ts"
 
 export interface Options {
   readonly host: string
@@ -25,7 +26,12 @@ export const start = Effect.fnUntraced(function* (options: Options) {
       Deferred.succeed(listening, `${HttpServer.formatAddress(address)}/metrics`)
     )
   ).pipe(
-    Layer.merge(HttpRouter.serve(PrometheusMetrics.layerHttp(), { disableLogger: true, disableListenLog: true })),
+    Layer.merge(
+      HttpRouter.serve(Layer.merge(PrometheusMetrics.layerHttp(), BrowserGuard.layer(options)), {
+        disableLogger: true,
+        disableListenLog: true
+      })
+    ),
     Layer.provide(NodeHttpServer.layer(createServer, options))
   )
   let isTold = false
@@ -34,7 +40,8 @@ export const start = Effect.fnUntraced(function* (options: Options) {
     const result = yield* Effect.result(Layer.buildWithScope(server, attempt))
     if (Result.isSuccess(result)) return true
     if (!isTold) {
-      const { cause } = result.failure
+      const { failure } = result
+      const cause = failure._tag === "ServeError" ? failure.cause : failure
       yield* Effect.logWarning("metrics are not served; trying again", {
         ...options,
         reason: cause instanceof Error ? cause.message : String(cause)

@@ -61,6 +61,15 @@ describe("Prometheus", () => {
     }).pipe(Effect.provide(parts))
   )
 
+  it.live("are not read under a name that was pointed here", () =>
+    Effect.gen(function* () {
+      const { url } = yield* PrometheusServer.start({ host: "127.0.0.1", port: 0 })
+      const rebound = yield* HttpClient.get(yield* url, { headers: { host: "evil.example" } })
+      assert.strictEqual(rebound.status, 403)
+      assert.include(yield* rebound.text, "ATROPOS_ALLOWED_HOSTS=evil.example")
+    }).pipe(Effect.provide(parts))
+  )
+
   it.live("a port that is taken stops nothing, and is told", () =>
     Effect.gen(function* () {
       const taken = createServer()

@@ -33,6 +33,9 @@ export const notFound = (message: string, param: string | null = null, code: str
 export const unauthorized = (message: string): OpenAiApiError =>
   new OpenAiApiError({ status: 401, type: "authentication_error", message, param: null, code: "invalid_api_key" })
 
+export const forbidden = (message: string): OpenAiApiError =>
+  new OpenAiApiError({ status: 403, type: "permission_error", message, param: null, code: "forbidden" })
+
 export const unavailable = (message: string): OpenAiApiError =>
   new OpenAiApiError({ status: 503, type: "server_error", message, param: null, code: "unavailable" })
 

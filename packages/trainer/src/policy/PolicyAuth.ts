@@ -4,6 +4,7 @@
  * Without the setting nobody is asked for one; the server then listens on loopback alone, unless told otherwise. Tokens are compared
  * by their SHA-256 digests in constant time, and every known one is looked at whatever the outcome.
  */
+import * as BrowserGuard from "@atropos/core/BrowserGuard"
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
 import { type OpenAiApiError, unauthorized } from "./OpenAiApiError.ts"
@@ -53,16 +54,13 @@ export const configured: Effect.Effect<
   return tokens.map((token) => Redacted.make(token))
 })
 
-const isLoopback = (host: string): boolean =>
-  host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host)
-
 /** Refuses to serve other machines without tokens, unless `allowInsecure` says that this is meant. */
 export const requireSafeBinding = (options: {
   readonly host: string
   readonly tokens: ReadonlyArray<Redacted.Redacted>
   readonly allowInsecure: boolean
 }): Effect.Effect<void, PolicyAuthError> => {
-  if (isLoopback(options.host) || options.tokens.length > 0) return Effect.void
+  if (BrowserGuard.isLoopback(options.host) || options.tokens.length > 0) return Effect.void
   if (options.allowInsecure) {
     return Effect.logWarning("serving other machines without tokens", { host: options.host })
   }

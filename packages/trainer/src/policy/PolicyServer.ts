@@ -11,6 +11,7 @@
  */
 import { NodeHttpServer } from "@effect/platform-node"
 import type { Tokenizer } from "@atropos/core"
+import * as BrowserGuard from "@atropos/core/BrowserGuard"
 import { Cause, type Duration, Effect, Layer, type Redacted, Schema, type Scope } from "effect"
 import { HttpRouter, HttpServer, type HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { createServer } from "node:http"
@@ -158,10 +159,24 @@ const toListenError =
     return new PolicyListenError({ message: `cannot listen on ${host}:${port}: ${advice[code] ?? said}`, cause })
   }
 
+/** No page of the web gets past tokens; without them this stands at the door. */
+const guard = ({ host, tokens = [] }: Options) =>
+  tokens.length > 0
+    ? Layer.empty
+    : BrowserGuard.layer({
+        host,
+        tokens: "ATROPOS_POLICY_TOKENS",
+        refuse: (message) => ApiError.toResponse(ApiError.forbidden(message))
+      })
+
 /** Listens until the scope closes. The bound address is in `HttpServer`. */
 export const layer = (
   options: Options
-): Layer.Layer<HttpServer.HttpServer, PolicyListenError | PolicyAuth.PolicyAuthError, Engine | Tokenizer.Tokenizer> =>
+): Layer.Layer<
+  HttpServer.HttpServer,
+  PolicyListenError | PolicyAuth.PolicyAuthError | BrowserGuard.BrowserGuardError,
+  Engine | Tokenizer.Tokenizer
+> =>
   Layer.unwrap(
     Effect.gen(function* () {
       yield* PolicyAuth.requireSafeBinding({
@@ -169,7 +184,7 @@ export const layer = (
         tokens: options.tokens ?? [],
         allowInsecure: options.allowInsecure ?? false
       })
-      const app = yield* HttpRouter.toHttpEffect(layerRoutes(options))
+      const app = yield* HttpRouter.toHttpEffect(Layer.merge(layerRoutes(options), guard(options)))
       return Layer.provideMerge(
         HttpServer.serve(app),
         NodeHttpServer.layer(createNodeServer, {

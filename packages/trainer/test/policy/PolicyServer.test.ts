@@ -1,6 +1,8 @@
 /** The policy server's own endpoints, and what it does when things go wrong, over real HTTP. */
+import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted, Logger } from "effect"
+import { HttpClient } from "effect/http"
 import * as ScriptedEngine from "./ScriptedEngine.ts"
 import { serve, until } from "./TestPolicyServer.ts"
 
@@ -28,6 +30,13 @@ const ask = (url: string, path: string, body?: unknown, init: RequestInit = {}):
   })
 
 const withToken = (token: string): RequestInit => ({ headers: { authorization: `Bearer ${token}` } })
+
+/** Asks under a name for the server; `fetch` lets nobody choose one. */
+const under = (host: string, url: string, path: string, headers: { readonly [name: string]: string } = {}) =>
+  HttpClient.get(`${url}${path}`, { headers: { host, ...headers } }).pipe(
+    Effect.flatMap((answer) => Effect.map(answer.text, (text) => ({ status: answer.status, text }))),
+    Effect.provide(NodeHttpClient.layerUndici)
+  )
 
 /** What a completion says, and with which weights. */
 const text = (reply: Reply) => [reply.json.choices[0].text, reply.headers.get("x-policy-version")]
@@ -207,6 +216,8 @@ describe("policy server", () => {
       const { url } = yield* serve(() => "ok", { maxBodyBytes: 1000 })
       const plain = yield* ask(url, "/v1/completions", "{}", { headers: { "content-type": "text/plain" } })
       assert.strictEqual(plain.status, 415)
+      const deep = yield* ask(url, "/v1/completions", "[".repeat(400) + "]".repeat(400))
+      assert.deepStrictEqual([deep.status, deep.json.error.message], [400, "the body nests too deep"])
       const large = yield* ask(url, "/v1/completions", { prompt: "x".repeat(2000) })
       assert.deepStrictEqual([large.status, large.json.error.code], [413, "request_too_large"])
       const chunked = new ReadableStream({
@@ -232,6 +243,26 @@ describe("policy server", () => {
       const refused = yield* ask(url, "/v1/models", undefined, withToken("secret-3"))
       assert.deepStrictEqual([refused.status, refused.json.error.code], [401, "invalid_api_key"])
       assert.strictEqual((yield* ask(url, "/v1/models", undefined, withToken("secret-2"))).status, 200)
+    })
+  )
+
+  it.live("answers no page of another site, nor under a name that is not its own, without tokens", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serve(() => "ok")
+      for (const path of ["/v1/models", "/metrics", "/health", "/nowhere"]) {
+        const rebound = yield* under("evil.example:9004", url, path)
+        assert.strictEqual(rebound.status, 403, path)
+        assert.include(rebound.text, '"type":"permission_error"')
+        assert.include(rebound.text, "ATROPOS_ALLOWED_HOSTS=evil.example")
+      }
+      const from = (origin: string) => ({ headers: { "content-type": "application/json", origin } })
+      const body = { prompt: "x" }
+      assert.strictEqual((yield* ask(url, "/v1/completions", body, from("https://evil.example"))).status, 403)
+      assert.strictEqual((yield* ask(url, "/v1/load_lora_adapter", {}, from("null"))).status, 403)
+      assert.strictEqual((yield* ask(url, "/v1/completions", body, from("http://localhost:3000"))).status, 200)
+      const secret = yield* serve(() => "ok", { tokens: [Redacted.make("secret-1")] })
+      const named = yield* under("policy.example", secret.url, "/v1/models", { authorization: "Bearer secret-1" })
+      assert.strictEqual(named.status, 200)
     })
   )
 

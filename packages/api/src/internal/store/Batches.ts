@@ -254,7 +254,7 @@ export const make = Effect.fnUntraced(function* (
     const groups = yield* groupsOf(row.envelopes).pipe(Effect.onError(() => Effect.ignore(leases.nack(batch))))
     return Option.some<ClaimedBatch>({
       ...batch,
-      step: Number(row.step),
+      step: Rows.toInt(row.step),
       leaseUntil: until.getTime(),
       deliveries: row.deliveries,
       groups

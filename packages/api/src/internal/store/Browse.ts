@@ -24,7 +24,7 @@ interface BrowseRow extends Rows.EnvelopeRow {
 const toRow = (row: BrowseRow): RolloutRow => ({
   ...Rows.toEnvelope(row),
   environment: row.environment,
-  step: row.step === null ? null : Number(row.step),
+  step: row.step === null ? null : Rows.toInt(row.step),
   state: row.state,
   preview: row.preview
 })

@@ -31,7 +31,7 @@ interface MetricRow {
 const toMetrics = ({ id, readings, recorded_at, source, step }: MetricRow): MetricsRow => ({
   id: String(id),
   source,
-  step: Number(step),
+  step: Rows.toInt(step),
   at: recorded_at.getTime(),
   values: readings
 })
@@ -196,7 +196,7 @@ export const make = Effect.fnUntraced(function* (
       const isLeased = leaseUntil !== null && leaseUntil > now
       return {
         id: String(row.id),
-        step: Number(row.step),
+        step: Rows.toInt(row.step),
         sequences: row.sequences,
         groups: row.groups,
         state: row.acked_at === null ? (isLeased ? "leased" : "free") : "acked",

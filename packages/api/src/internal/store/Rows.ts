@@ -17,6 +17,10 @@ export const fromEnvColumn = (envId: number): number | null => (envId === noEnvi
 export const array = (type: keyof typeof PgTypes.OID, values: ReadonlyArray<unknown>): PgTypes.Parameter =>
   Result.getOrThrow(PgTypes.array(values, PgTypes.OID[type]))
 
+/** As JSON holds it: beyond that a number is the largest it can say, so that one odd row hides no others. */
+export const toInt = (value: number | bigint): number =>
+  Number.isSafeInteger(Number(value)) ? Number(value) : value < 0 ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER
+
 /** Columns that make a `Run`, numbers as JSON numbers. */
 export interface RunJson {
   readonly id: number
@@ -42,14 +46,14 @@ export const toRun = (row: RunJson): Run => ({
   started: row.is_started,
   batchSize: row.batch_size,
   maxTokenLength: row.max_token_length,
-  startingStep: row.starting_step,
-  numSteps: row.num_steps,
+  startingStep: toInt(row.starting_step),
+  numSteps: toInt(row.num_steps),
   checkpointDir: row.checkpoint_dir,
-  saveCheckpointInterval: row.save_checkpoint_interval,
+  saveCheckpointInterval: toInt(row.save_checkpoint_interval),
   wandbGroup: row.wandb_group,
   wandbProject: row.wandb_project,
   advantages: row.advantages,
-  currentStep: row.starting_step + row.batches
+  currentStep: toInt(row.starting_step + row.batches)
 })
 
 export interface EnvironmentJson {

@@ -6,7 +6,7 @@
  * environment's buffer until some of them add up to its group size (`Packing.findGroups`), as in the original.
  */
 import type { TrajectoryClient } from "@atropos/core"
-import { Clock, Deferred, Effect, Exit, Queue, Schedule, type Scope } from "effect"
+import { Cause, Clock, Deferred, Effect, Exit, Queue, Schedule, type Scope } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
@@ -49,6 +49,10 @@ const isOdd = (view: RunView, { envColumn, submission }: Insert.Item): boolean =
   const environment = envColumn < 0 ? undefined : view.environments[envColumn]
   return environment !== undefined && environment.groupSize !== submission.sequences
 }
+
+/** It failed for what was written, and not for the state of the database. */
+const isOfTheirs = (exit: Exit.Exit<unknown, StoreError>): boolean =>
+  Exit.isFailure(exit) && exit.cause.reasons.some((reason) => !Cause.isFailReason(reason) || !reason.error.isTransient)
 
 export const make = Effect.fnUntraced(function* (
   settings: Settings,
@@ -117,9 +121,11 @@ export const make = Effect.fnUntraced(function* (
     })
   })
 
-  const writeTogether = Effect.fnUntraced(function* (name: string, group: ReadonlyArray<Pending>) {
-    const items = group.flatMap(({ items }) => items)
-    const exit = yield* write(name, items).pipe(
+  const attempt = (name: string, group: ReadonlyArray<Pending>) =>
+    write(
+      name,
+      group.flatMap(({ items }) => items)
+    ).pipe(
       Effect.retry({
         times: 4,
         schedule: Schedule.exponential("50 millis"),
@@ -128,6 +134,8 @@ export const make = Effect.fnUntraced(function* (
       Failure.orStoreError,
       Effect.exit
     )
+
+  const settle = (group: ReadonlyArray<Pending>, exit: Exit.Exit<ReadonlyArray<Outcome>, StoreError>): void => {
     let at = 0
     for (const pending of group) {
       const start = at
@@ -138,6 +146,13 @@ export const make = Effect.fnUntraced(function* (
       const outcomes = Exit.map(exit, (outcomes) => outcomes.slice(start, at))
       Deferred.doneUnsafe(pending.outcomes, outcomes)
     }
+  }
+
+  const writeTogether = Effect.fnUntraced(function* (name: string, group: ReadonlyArray<Pending>) {
+    const exit = yield* attempt(name, group)
+    if (group.length === 1 || !isOfTheirs(exit)) return settle(group, exit)
+    // One of them cannot be written: the others must not pay for it.
+    for (const pending of group) settle([pending], yield* attempt(name, [pending]))
   })
 
   /** Runs apart, and no more bytes in one write than is good. */

@@ -7,18 +7,21 @@ import * as Rows from "./Rows.ts"
 import type { Views } from "./Views.ts"
 
 /** Sums up to `limit` that groups of these sizes can make, any number of each. */
-const reachable = (sizes: ReadonlyArray<number>, limit: number): ReadonlyArray<boolean> => {
-  const sums = Array.from<boolean>({ length: limit + 1 }).fill(false)
-  sums[0] = true
-  for (let sum = 1; sum <= limit; sum++) sums[sum] = sizes.some((size) => size > 0 && size <= sum && sums[sum - size]!)
+const reachable = (sizes: ReadonlyArray<number>, limit: number): Uint8Array => {
+  const sums = new Uint8Array(limit + 1)
+  sums[0] = 1
+  for (const size of sizes) {
+    if (size < 1) continue
+    for (let sum = size; sum <= limit; sum++) sums[sum]! |= sums[sum - size]!
+  }
   return sums
 }
 
 /** Why groups of this size cannot leave the queue, however many more of these sizes come; undefined where they can. */
-const reasonStuck = (sequences: number, sums: ReadonlyArray<boolean>, batchSize: number): string | undefined => {
+const reasonStuck = (sequences: number, sums: Uint8Array, batchSize: number): string | undefined => {
   if (sequences < 1) return "the group has no sequences"
   if (sequences > batchSize) return `${sequences} sequences are more than a batch of ${batchSize}`
-  return sums[batchSize - sequences] === true
+  return sums[batchSize - sequences] === 1
     ? undefined
     : `with the sizes in the queue, groups of ${sequences} never add up to a batch of ${batchSize}`
 }

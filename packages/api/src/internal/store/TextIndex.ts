@@ -55,8 +55,9 @@ export const make = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
   const self = SecureRandom.uuidV7Unsafe()
-  const textsOf: (tasks: ReadonlyArray<Task>) => Effect.Effect<ReadonlyArray<Reply>> =
-    yield* Thread.make<ReadonlyArray<Reply>>("textWorker")
+  const ask = yield* Thread.make<ReadonlyArray<Reply>>("textWorker")
+  // Groups were checked when they came, and are few at a time.
+  const textsOf = (tasks: ReadonlyArray<Task>) => Effect.orDie(ask(tasks))
 
   /** All ids up to this one are settled. */
   let frontier = 0n

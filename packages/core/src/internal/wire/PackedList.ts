@@ -1,6 +1,7 @@
 /** Several packed groups in one body: "ATPL", version, bytes of index, number of groups, the index as JSON, the groups. */
 import { Result, Schema } from "effect"
 import { failed, listMagic, PackedGroupError, preludeBytes, readPrelude, writePrelude } from "./PackedFrame.ts"
+import * as JsonDepth from "./JsonDepth.ts"
 import * as Sections from "./Sections.ts"
 
 const encoder = new TextEncoder()
@@ -51,8 +52,10 @@ export const decodeList = (bytes: Uint8Array): Result.Result<ReadonlyArray<Keyed
     if (preludeBytes + indexLength > bytes.length) {
       return yield* failed("index", `needs ${preludeBytes + indexLength} bytes, ${bytes.length} are there`)
     }
+    const indexBytes = bytes.subarray(preludeBytes, preludeBytes + indexLength)
+    if (JsonDepth.isTooDeep(indexBytes)) return yield* failed("index", "this nests too deep")
     const index = yield* Result.mapError(
-      decodeIndex(decoder.decode(bytes.subarray(preludeBytes, preludeBytes + indexLength))),
+      decodeIndex(decoder.decode(indexBytes)),
       (error) => new PackedGroupError({ field: "index", message: error.message })
     )
     if (index.length !== count) {

@@ -1,6 +1,7 @@
 /** The shape of a packed group, and its sections: found and cut into rows, every length checked against the bytes that are there. */
 import { Result, Schema } from "effect"
 import { failed, groupMagic, PackedGroupError, preludeBytes, readPrelude } from "./PackedFrame.ts"
+import * as JsonDepth from "./JsonDepth.ts"
 import * as Sections from "./Sections.ts"
 import { traceparentPattern } from "../../Trace.ts"
 
@@ -38,8 +39,10 @@ export const open = (bytes: Uint8Array): Result.Result<Opened, PackedGroupError>
     if (restStart + restLength > bytes.length) {
       return yield* failed("prelude", `shape and rest need ${restStart + restLength} bytes, ${bytes.length} are there`)
     }
+    const shapeBytes = bytes.subarray(preludeBytes, preludeBytes + shapeLength)
+    if (JsonDepth.isTooDeep(shapeBytes)) return yield* failed("shape", "this nests too deep")
     const shape = yield* Result.mapError(
-      decodeShape(decoder.decode(bytes.subarray(preludeBytes, preludeBytes + shapeLength))),
+      decodeShape(decoder.decode(shapeBytes)),
       (error) => new PackedGroupError({ field: "shape", message: error.message })
     )
     const sections = new Map<string, { type: Sections.NumberType; offset: number; length: number }>()

@@ -12,7 +12,6 @@ export interface Mistake {
   readonly position: number
 }
 
-const wordOrString = /"(?:[^"\\]|\\.)*"|-?Infinity|NaN/gs
 const marker = "\u0000not finite: "
 
 /** A parsed text. `notFinite` is there when the text has bare words for numbers that are not finite; `value` has marks in their place. */
@@ -26,12 +25,58 @@ const parseText = (text: string): Result.Result<unknown, unknown> => Result.try(
 export const parse = (text: string): Result.Result<Parsed, Mistake> => {
   const plain = parseText(text)
   if (Result.isSuccess(plain)) return Result.succeed({ value: plain.success, notFinite: false })
-  const marked = parseText(
-    text.replace(wordOrString, (part) => (part[0] === '"' ? part : JSON.stringify(marker + part)))
-  )
-  if (Result.isSuccess(marked)) return Result.succeed({ value: marked.success, notFinite: true })
+  const marked = markNotFinite(text)
+  const parsed = marked === undefined ? plain : parseText(marked)
+  if (Result.isSuccess(parsed)) return Result.succeed({ value: parsed.success, notFinite: true })
   const mistake = findMistake(text)
-  return Result.fail({ message: mistake.message, position: Array.from(text.slice(0, mistake.position)).length })
+  return Result.fail({ message: mistake.message, position: codePoints(text, mistake.position) })
+}
+
+const candidate = /["NI]|-I/g
+const word = /-?Infinity|NaN/y
+
+/** Behind the quote that closes the string at `from`; undefined where none does. */
+const endOfString = (text: string, from: number): number | undefined => {
+  for (let at = text.indexOf('"', from + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let slashes = 0
+    while (text[at - 1 - slashes] === "\\") slashes++
+    if (slashes % 2 === 0) return at + 1
+  }
+  return undefined
+}
+
+/** The text with marks in place of its bare words; undefined where it has none. One walk: the text is anybody's. */
+const markNotFinite = (text: string): string | undefined => {
+  const parts: Array<string> = []
+  let done = 0
+  candidate.lastIndex = 0
+  for (let found = candidate.exec(text); found !== null; found = candidate.exec(text)) {
+    if (found[0] === '"') {
+      const end = endOfString(text, found.index)
+      if (end === undefined) break
+      candidate.lastIndex = end
+      continue
+    }
+    word.lastIndex = found.index
+    const bare = word.exec(text)?.[0]
+    if (bare === undefined) continue
+    parts.push(text.slice(done, found.index), JSON.stringify(marker + bare))
+    done = candidate.lastIndex = found.index + bare.length
+  }
+  return parts.length === 0 ? undefined : parts.join("") + text.slice(done)
+}
+
+/** How many code points lie before a position. */
+const codePoints = (text: string, position: number): number => {
+  let count = position
+  for (let at = 0; at < position; at++) {
+    const isPair = (text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00
+    if (isPair && at + 1 < position) {
+      count--
+      at++
+    }
+  }
+  return count
 }
 
 /** Deeper than this nothing is looked for: what nests so deep is refused anyway. */

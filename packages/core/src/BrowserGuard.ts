@@ -1,0 +1,140 @@
+/**
+ * Keeps web pages out of a server that asks nobody for a token. A browser reaches this machine, so any page that it shows could.
+ *
+ * - `Host`: a page whose domain was pointed at this machine (DNS rebinding) still says its own name there. Taken are loopback names;
+ *   where the server listens for other machines also the address it was bound to, IP addresses (no domain turns into one) and this
+ *   machine's name; and the names in `ATROPOS_ALLOWED_HOSTS`.
+ * - `Origin` and `Sec-Fetch-Site`: requests that change something are taken from pages of this machine and of the server itself, not
+ *   from those of other sites.
+ *
+ * Programs are not concerned: they say the name they were told, and nothing of origins. A server with tokens needs no guard, for
+ * a page knows none.
+ */
+import { Config, Effect, Layer, Schema } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { hostname } from "node:os"
+
+/** The names in `ATROPOS_ALLOWED_HOSTS` are none. */
+export class BrowserGuardError extends Schema.TaggedError<BrowserGuardError>()("BrowserGuardError", {
+  message: Schema.String
+}) {}
+
+export interface Options {
+  /** What the server was bound to. */
+  readonly host: string
+  /** The setting with which tokens are asked for, where there is one. */
+  readonly tokens?: string
+  /** Paths (without escapes) whose GET changes something. Default: none. */
+  readonly changingReads?: RegExp
+  /** Pages that may call beside the server's own. Default: those of this machine. */
+  readonly isAllowedOrigin?: (origin: string) => boolean
+  /** The refusal as an answer. Default: `{ "error": "Forbidden", "message" }`. */
+  readonly refuse?: (message: string) => HttpServerResponse.HttpServerResponse
+}
+
+/** What is looked at of a request. */
+export interface Asked {
+  readonly method: string
+  readonly url: string
+  readonly headers: { readonly [name: string]: string | undefined }
+}
+
+/** The name in a `Host`, without its port, as URLs spell it; undefined where it is none. */
+const nameOf = (host: string): string | undefined => {
+  if (!/^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i.test(host)) return undefined
+  return URL.parse(`http://${host}`)?.hostname.replace(/\.$/, "")
+}
+
+/** As a `Host` spells an address to bind to. */
+const bracketed = (host: string): string => (/^[\da-f:.]*:[\da-f.]*:[\da-f:.]*$/i.test(host) ? `[${host}]` : host)
+
+const isAddress = (name: string): boolean => name.startsWith("[") || /^\d+(?:\.\d+){3}$/.test(name)
+
+/** Whether a host, as bound to or asked for, is this machine for itself alone. */
+export const isLoopback = (host: string): boolean => {
+  const name = nameOf(bracketed(host))
+  return name === "localhost" || name === "[::1]" || /^127(?:\.\d+){3}$/.test(name ?? "")
+}
+
+/** Whether a page comes from this machine. */
+export const isLoopbackOrigin = (origin: string): boolean => isLoopback(/^https?:\/\/(.*)$/.exec(origin)?.[1] ?? "")
+
+/** Names by which others call the servers of this process: behind a proxy, in a container. */
+const allowedHosts: Effect.Effect<ReadonlySet<string | undefined>, BrowserGuardError> = Effect.gen(function* () {
+  // Any text will do here; what cannot be read of the environment at all is no answer to wait for.
+  const text = yield* Effect.orDie(Config.String("ATROPOS_ALLOWED_HOSTS").pipe(Config.withDefault("")))
+  const names = text.split(",").flatMap((entry) => (entry.trim() === "" ? [] : [entry.trim()]))
+  const wrong = names.find((entry) => nameOf(entry) === undefined)
+  if (wrong === undefined) return new Set(names.map(nameOf))
+  return yield* new BrowserGuardError({
+    message: `ATROPOS_ALLOWED_HOSTS: expected names of hosts, separated by commas (atropos,gpu1.example), not ${JSON.stringify(wrong)}`
+  })
+})
+
+const isRead = (method: string): boolean => method === "GET" || method === "HEAD" || method === "OPTIONS"
+
+/** The path as a router reads it: without query and escapes. */
+const pathOf = (url: string): string =>
+  url.split(/[?#;]/, 1)[0]!.replaceAll(/%([\da-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
+
+const foreignHost = (host: string, { tokens }: Options): string => {
+  const name = nameOf(host)
+  const setting = name === undefined ? "names its hosts" : `ATROPOS_ALLOWED_HOSTS=${name}`
+  return (
+    `this server is not called ${JSON.stringify(host.slice(0, 300))}, and takes requests under its own name alone, since it asks for no token ` +
+    `and a web page could send them. If it should be called so (behind a proxy, in a container), start it with ${setting}` +
+    (tokens === undefined ? "" : ` in its environment, or set tokens in ${tokens}`)
+  )
+}
+
+const foreignPage = ({ tokens }: Options): string =>
+  "this request changes something and comes from a web page of another site, or from a browser that does not say which: " +
+  `send it with a program (curl, say)${tokens === undefined ? "" : `, or set tokens in ${tokens}`}`
+
+/** Why a request is refused, in words for who sent it; undefined where it is taken. */
+export const make = (options: Options): Effect.Effect<(request: Asked) => string | undefined, BrowserGuardError> =>
+  Effect.map(allowedHosts, (named) => {
+    const isForOthers = !isLoopback(options.host)
+    const own = new Set([nameOf(bracketed(options.host)), nameOf(hostname())])
+    const isAllowedOrigin = options.isAllowedOrigin ?? isLoopbackOrigin
+    const changes = ({ method, url }: Asked): boolean =>
+      !isRead(method) || (method !== "OPTIONS" && (options.changingReads?.test(pathOf(url)) ?? false))
+
+    const isAllowedHost = (host: string): boolean => {
+      const name = nameOf(host)
+      if (name === undefined) return false
+      return isLoopback(host) || named.has(name) || (isForOthers && (own.has(name) || isAddress(name)))
+    }
+
+    const isForeign = ({ headers }: Asked): boolean => {
+      const { host, origin, "sec-fetch-site": site, "user-agent": agent } = headers
+      if (site === "same-origin") return false
+      if (origin !== undefined)
+        return !(isAllowedOrigin(origin) || (host !== undefined && URL.parse(origin)?.host === host))
+      // Typed by a person, or by no page's doing. Of browsers that say nothing, nothing is known.
+      return site === undefined ? /^mozilla\//i.test(agent ?? "") : site !== "none"
+    }
+
+    return (request) => {
+      const { host } = request.headers
+      // Every browser names a host; what names none is a program.
+      if (host !== undefined && !isAllowedHost(host)) return foreignHost(host, options)
+      return changes(request) && isForeign(request) ? foreignPage(options) : undefined
+    }
+  })
+
+const forbidden = (message: string) => HttpServerResponse.jsonUnsafe({ error: "Forbidden", message }, { status: 403 })
+
+/** Guards all routes of a router. */
+export const layer = (options: Options): Layer.Layer<never, BrowserGuardError, HttpRouter.HttpRouter> =>
+  HttpRouter.middleware(
+    Effect.map(
+      make(options),
+      (refusal) => (handler) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+          const message = refusal(request)
+          return message === undefined ? handler : Effect.succeed((options.refuse ?? forbidden)(message))
+        })
+    ),
+    { global: true }
+  )
