@@ -21,9 +21,9 @@ const whyNothing = ({
   sequences,
   staleDropped,
   staleMasked,
-  truncatedFraction
+  truncatedMaskedFraction
 }: StepMetrics) => {
   if (constantGroups === groups) return "equal scores"
   if (staleDropped + staleMasked === sequences) return "all too old"
-  return truncatedFraction === 1 ? "all cut off" : "no usable sequence has an advantage"
+  return truncatedMaskedFraction === 1 ? "all cut off" : "no usable sequence has an advantage"
 }

@@ -50,7 +50,10 @@ const ofEnvironments = Effect.gen(function* () {
   ]
 })
 
-const ofTrainers: ReadonlyArray<string> = [...Object.values(StepMetrics.wireNames), "train/skipped"]
+const ofTrainers: ReadonlyArray<string> = [
+  ...Object.values(StepMetrics.wireNames),
+  ...Object.values(StepMetrics.skippedNames)
+]
 
 /** Names as the document has them: whatever is counted or listed stands for all of its kind. */
 const general = (name: string): string =>

@@ -127,7 +127,8 @@ const rollouts: Section = {
     ]),
     lines("truncation", "Truncation", "share", "Completions that ended at the token limit.", [
       trace("rolled out", "train/truncated_fraction"),
-      trace("trained on", "batch/truncated_fraction")
+      trace("in batches", "batch/truncated_fraction"),
+      trace("masked in training", "batch/truncated_masked_fraction")
     ]),
     lines(
       "staleness",
