@@ -95,6 +95,13 @@ const learning: Section = {
     lines("clip", "Clip fraction", "share", "Tokens at which the ratio of new to old policy was clipped.", [
       trace("clipped", "grpo/clipped_fraction")
     ]),
+    lines(
+      "skipped",
+      "Skipped steps",
+      "number",
+      "1 where a step left the weights alone: loss or gradient was not a number, or no group had anything to teach.",
+      [trace("skipped", "train/skipped"), trace("not a number", "train/skipped_not_finite")]
+    ),
     lines("gradient", "Gradient norm", "number", "Norm of the gradient before clipping.", [
       trace("norm", "train/grad_norm")
     ]),
