@@ -67,7 +67,7 @@ export const make = EnvironmentVerb.make({
           ["groups", `${tally.kept} kept${before > 0 ? `, ${before} items from before` : ""}`],
           ["dropped", Summary.dropped(tally)],
           ...Summary.failures(result),
-          ...Summary.figures(tally)
+          ...Summary.figures(tally, result.passing)
         ])
       )
       if (before > 0 && before === tally.items) {

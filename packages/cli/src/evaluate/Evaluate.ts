@@ -21,6 +21,8 @@ export interface Evaluated extends Job.JobResult {
   /** Items of earlier runs that this one went on from. */
   readonly before: number
   readonly metrics: { readonly [name: string]: number }
+  /** Which answers are correct, in words. */
+  readonly passing: string
 }
 
 const sampleOf = (index: number, label: string, { correct, score, trajectory }: Environment.EvaluatedTrajectory) =>
@@ -40,8 +42,10 @@ export const metrics = (tally: Tally.Tally, failed: number): { readonly [name: s
   const rate = Tally.passRate(tally)
   const score = Tally.meanScore(tally)
   return {
-    ...(rate && { "eval/percent_correct": rate.value, "eval/percent_correct_stderr": rate.stderr }),
-    ...(score && { "eval/mean_score": score.value, "eval/mean_score_stderr": score.stderr }),
+    ...(rate && { "eval/percent_correct": rate.value }),
+    ...(rate?.stderr !== undefined && { "eval/percent_correct_stderr": rate.stderr }),
+    ...(score && { "eval/mean_score": score.value }),
+    ...(score?.stderr !== undefined && { "eval/mean_score_stderr": score.stderr }),
     ...Object.fromEntries(
       Tally.passAtK(tally).flatMap(([k, { value }]) => (k === 1 ? [] : [[`eval/pass@${k}`, value] as const]))
     ),
@@ -59,7 +63,7 @@ const intervals = (tally: Tally.Tally): { readonly [name: string]: readonly [num
   ] as const
   return Object.fromEntries(
     named.flatMap(([name, estimate]) =>
-      estimate === undefined ? [] : [[name, [estimate.interval.lower, estimate.interval.upper] as const]]
+      estimate?.interval === undefined ? [] : [[name, [estimate.interval.lower, estimate.interval.upper] as const]]
     )
   )
 }
@@ -147,7 +151,14 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
     }
   })
   yield* record(environment, servers.modelName, { ...figures, ...bounds(result.tally) })
-  return { ...result, folder, notes: destination.notes, before, metrics: figures } satisfies Evaluated
+  return {
+    ...result,
+    folder,
+    notes: destination.notes,
+    before,
+    metrics: figures,
+    passing: environment.solved.meaning
+  } satisfies Evaluated
 }, Effect.scoped)
 
 /** For the sinks of the context, if there are any. */

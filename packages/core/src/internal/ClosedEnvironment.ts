@@ -95,6 +95,7 @@ export const make = <Item, E, R>({
       }).pipe(Effect.withSpan("Environment.rollOut", { attributes: { "environment.name": name } }))
     )
   })
+  const solved = solvedBy(definition)
   const work = (cursor: number) => failing(items(cursor)).pipe(Stream.map(toWork))
 
   return {
@@ -112,25 +113,24 @@ export const make = <Item, E, R>({
       ),
       Stream.flattenIterable
     ),
-    evaluation: Option.map(
-      Option.fromUndefinedOr(evaluation),
-      ({ collectTrajectories, isCorrect = isPositive, items }) =>
-        failing(items).pipe(
-          Stream.map((item) => ({
-            label: label(item),
-            evaluate: inside(
-              Effect.gen(function* () {
-                const rollouts = yield* collectTrajectories(item)
-                const group = "trajectories" in rollouts ? rollouts : { trajectories: rollouts }
-                const scores = yield* scored(item, group)
-                return group.trajectories.map((trajectory, index) => {
-                  const value = scoreValue(scores[index]!)
-                  return { trajectory, score: value, correct: isCorrect(value) }
-                })
+    solved,
+    evaluation: Option.map(Option.fromUndefinedOr(evaluation), ({ collectTrajectories, items }) =>
+      failing(items).pipe(
+        Stream.map((item) => ({
+          label: label(item),
+          evaluate: inside(
+            Effect.gen(function* () {
+              const rollouts = yield* collectTrajectories(item)
+              const group = "trajectories" in rollouts ? rollouts : { trajectories: rollouts }
+              const scores = yield* scored(item, group)
+              return group.trajectories.map((trajectory, index) => {
+                const value = scoreValue(scores[index]!)
+                return { trajectory, score: value, correct: solved.isCorrect(value) }
               })
-            )
-          }))
-        )
+            })
+          )
+        }))
+      )
     ),
     state: Option.map(Option.fromUndefinedOr(definition.state), ({ restore, save }) => ({
       save,
@@ -178,7 +178,26 @@ const isUnscorable = (outcome: unknown): outcome is Unscorable => outcome instan
 const skipped = (item: string, { message }: Unscorable): Effect.Effect<void> =>
   Effect.logWarning("group skipped", { item, reason: message })
 
-const isPositive = (score: number): boolean => score > 0
+/** Rounding may leave a sum of parts this share of the range below its top. */
+const rounding = 1e-9
+
+const solvedBy = ({
+  claims,
+  evaluation
+}: {
+  readonly claims?: { readonly scoreRange?: readonly [minimum: number, maximum: number] }
+  readonly evaluation?: { readonly isCorrect?: (score: number) => boolean }
+}): EnvironmentShape["solved"] => {
+  if (evaluation?.isCorrect !== undefined) {
+    return { isCorrect: evaluation.isCorrect, meaning: "what the environment counts as correct" }
+  }
+  if (claims?.scoreRange === undefined) {
+    return { isCorrect: (score) => score > 0, meaning: "a score above 0, no range being claimed" }
+  }
+  const [bottom, top] = claims.scoreRange
+  const least = top - rounding * (top - bottom)
+  return { isCorrect: (score) => score >= least, meaning: `a score of ${top}, the top of the range` }
+}
 
 const scoreValue = (score: Score): number => (typeof score === "number" ? score : score.score)
 
