@@ -29,6 +29,7 @@ const metricsOf = (step: number, next: () => number) => {
     "grpo/kl": learned * 0.02 + next() * 0.002,
     "grpo/clipped_fraction": next() * 0.1,
     "batch/truncated_fraction": next() * 0.05,
+    "batch/truncated_masked_fraction": 0,
     "staleness/mean": next() * 2
   }
 }

@@ -17,11 +17,15 @@ interface Family {
 
 const escape = (text: string) => text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")
 
+/** The text format's words: NaN, +Inf, -Inf. */
+const written = (value: number): string =>
+  Math.abs(value) === Number.POSITIVE_INFINITY ? (value > 0 ? "+Inf" : "-Inf") : `${value}`
+
 const render = ({ help, name, samples }: Family): string => {
   if (samples.length === 0) return ""
   const lines = samples.map(({ labels, value }) => {
     const inside = Object.entries(labels).map(([label, text]) => `${label}="${escape(text)}"`)
-    return `${name}${inside.length === 0 ? "" : `{${inside.join()}}`} ${value}`
+    return `${name}${inside.length === 0 ? "" : `{${inside.join()}}`} ${written(value)}`
   })
   return `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${lines.join("\n")}\n`
 }

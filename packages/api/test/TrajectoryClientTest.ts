@@ -340,7 +340,11 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
       Effect.gen(function* () {
         const client = yield* kind.client(run("metrics"))
         yield* started(client, run("metrics"))
-        yield* client.recordMetrics({ source: "trainer", step: 1, values: { loss: 0.5, "reward.mean": 1 } })
+        yield* client.recordMetrics({
+          source: "trainer",
+          step: 1,
+          values: { loss: 0.5, kl: Number.NaN, "reward.mean": 1 }
+        })
       })
     )
 

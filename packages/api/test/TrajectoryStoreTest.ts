@@ -551,6 +551,10 @@ export const suite = <E>(
           [{ source: "trainer", step: 3, values: { loss: 0.3 } }]
         )
         assert.strictEqual((yield* reader.metrics(run, { limit: 2 })).metrics.length, 2)
+        const odd = { loss: Number.NaN, up: Number.POSITIVE_INFINITY, down: Number.NEGATIVE_INFINITY, good: 1 }
+        yield* store.recordMetrics(run, { source: "trainer", step: 4, values: odd })
+        const [last] = (yield* reader.metrics(run, { fromStep: 4, limit: 1 })).metrics
+        assert.deepStrictEqual(last?.values, odd)
       })
     )
 

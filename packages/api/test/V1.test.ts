@@ -449,7 +449,26 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
       yield* call("/v1/runs/metered/metrics", {
         json: { source: "trainer", step: 3, values: { 'odd "name"\\\n': -1e-300, huge: 1e300 } }
       })
+      // What is no number costs the others nothing.
+      const mixed = yield* call("/v1/runs/metered/metrics", {
+        json: { source: "worn", step: 3, values: { loss: "NaN", norm: "-Infinity", lost: null, word: "low", kl: 0.5 } }
+      })
+      assert.strictEqual(mixed.status, 200)
+      assert.deepStrictEqual(Object.keys((mixed.json() as { readonly left_out: object }).left_out), ["word"])
+      const kept = (yield* call("/v1/runs/metered/metrics?source=worn")).json()
+      assert.deepInclude((kept["metrics"] as ReadonlyArray<object>)[0]!, {
+        values: { loss: "NaN", norm: "-Infinity", lost: "NaN", kl: 0.5 }
+      })
       const samples = PrometheusText.parse((yield* call("/metrics")).text)
+      const worn = new Map(
+        samples.flatMap(({ labels, value }) => (labels["source"] === "worn" ? [[labels["name"], value] as const] : []))
+      )
+      assert.deepStrictEqual(Object.fromEntries(worn), {
+        loss: Number.NaN,
+        norm: Number.NEGATIVE_INFINITY,
+        lost: Number.NaN,
+        kl: 0.5
+      })
       assert.deepInclude(
         samples.map(({ labels, value }) => ({ name: labels["name"], value })),
         { name: 'odd "name"\\\n', value: -1e-300 }

@@ -5,8 +5,8 @@ import { Clock, Console, Context, Effect, Layer } from "effect"
 import * as Terminal from "./Terminal.ts"
 
 export interface Progress {
-  /** `detail` is shown beside the bar. */
-  readonly update: (done: number, detail: string) => Effect.Effect<void>
+  /** `detail` is shown beside the bar; a function is called when it is. */
+  readonly update: (done: number, detail: string | (() => string)) => Effect.Effect<void>
 }
 
 export interface ProgressOptions {
@@ -25,8 +25,11 @@ export const Presenter = Context.Reference<"bar" | "lines">("@atropos/cli/Progre
 /** Lines instead of a bar, whatever the terminal. */
 export const layerLines = Layer.succeed(Presenter, "lines")
 
+const barEveryMillis = 1_000
 const lineEveryMillis = 5_000
 const lineEveryShare = 0.1
+
+const textOf = (detail: string | (() => string)): string => (typeof detail === "string" ? detail : detail())
 
 const bar = Effect.fnUntraced(function* ({ done, total, unit }: ProgressOptions) {
   const { default: cliProgress } = yield* Effect.promise(() => import("cli-progress"))
@@ -47,8 +50,14 @@ const bar = Effect.fnUntraced(function* ({ done, total, unit }: ProgressOptions)
     }),
     (single) => Effect.sync(() => single.stop())
   )
-  const update: Progress["update"] = (value, detail) =>
-    Effect.sync(() => shown.update(value, { detail: Terminal.escape(detail) }))
+  let shownAt = Number.NEGATIVE_INFINITY
+  const update: Progress["update"] = Effect.fnUntraced(function* (value, detail) {
+    const now = yield* Clock.currentTimeMillis
+    // Figures that change at every redrawing cannot be read.
+    if (now - shownAt < barEveryMillis && value < total) return shown.update(value)
+    shownAt = now
+    shown.update(value, { detail: Terminal.escape(textOf(detail)) })
+  })
   return { update }
 })
 
@@ -62,7 +71,7 @@ const lines = Effect.fnUntraced(function* ({ done: first, total, unit }: Progres
     if (done === lastDone || (!isLater && !isFurther && done < total)) return
     lastDone = done
     lastMillis = now
-    yield* Console.error(`${done}/${total} ${unit}  ${detail}`)
+    yield* Console.error(`${done}/${total} ${unit}  ${textOf(detail)}`)
   })
   return { update }
 })

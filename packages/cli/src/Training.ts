@@ -1,18 +1,93 @@
-/** What the verbs that train have in common: the line of a progress bar. */
+/**
+ * What the verbs that train have in common: the figures beside a progress bar.
+ *
+ * All are means over the steps since they were last shown, over ten at the least: of a single step they jump (tokens a second tenfold, where a
+ * checkpoint falls into it). The loss of a policy says nothing where each batch is learned from once: its value is 0 whatever is
+ * learned. Entropy, the share of groups that have something to teach, and the divergence say what goes on; the loss of examples is shown.
+ */
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 
-/** `reward` is what stands for the reward: of the step, or a mean over some. */
-export const stepDetail = (metrics: StepMetrics, reward: number): string => {
-  const { kl, loss, mismatchOnPolicy, skipped, stalenessMean, tokensPerSecond } = metrics
+const fewest = 10
+
+export interface Figures {
+  readonly add: (metrics: StepMetrics) => void
+  /** The steps since the last call. */
+  readonly detail: () => string
+}
+
+export const make = (): Figures => {
+  let steps: ReadonlyArray<StepMetrics> = []
+  let news = 0
+  return {
+    add: (metrics) => {
+      news++
+      steps = [...steps.slice(-Math.max(news, fewest) + 1), metrics]
+    },
+    detail: () => {
+      news = 0
+      return detailOf(steps)
+    }
+  }
+}
+
+const sum = (values: ReadonlyArray<number>): number => values.reduce((total, value) => total + value, 0)
+
+/** Mean over the steps that measured it; none where none did. */
+const mean = (
+  steps: ReadonlyArray<StepMetrics>,
+  of: (metrics: StepMetrics) => number | undefined
+): number | undefined => {
+  const values = steps.flatMap((metrics) => of(metrics) ?? [])
+  return values.length === 0 ? undefined : sum(values) / values.length
+}
+
+const figure = (name: string, value: number | undefined, digits: number): ReadonlyArray<string> =>
+  value === undefined ? [] : [`${name} ${value.toFixed(digits)}`]
+
+const percent = (share: number): string => `${Math.round(100 * share)}%`
+
+/** Figures over some steps, the last one's state at its end. */
+export const detailOf = (steps: ReadonlyArray<StepMetrics>): string => {
+  const of = (name: "entropy" | "kl" | "loss" | "mismatchOnPolicy" | "ratioMean" | "rewardMean" | "stalenessMean") =>
+    mean(steps, (metrics) => metrics[name])
+  const trained = steps.filter(({ skipped }) => skipped !== "nothingToTrain")
+  const isPolicy = of("ratioMean") !== undefined || trained.length === 0
+  const groups = sum(steps.map((metrics) => metrics.groups))
+  const constant = sum(steps.map(({ constantGroups }) => constantGroups))
+  const clipped = mean(steps, ({ clippedFraction }) => clippedFraction)
+  const seconds = sum(steps.map(({ stepSeconds }) => stepSeconds))
   return [
-    `reward ${reward.toFixed(3)}`,
-    // Nothing was computed: a loss of 0 would say that something was.
-    skipped === "nothingToTrain" ? `nothing to learn from: ${whyNothing(metrics)}` : `loss ${loss.toFixed(4)}`,
-    ...(kl === undefined ? [] : [`kl ${kl.toFixed(4)}`]),
-    ...(mismatchOnPolicy === undefined ? [] : [`mismatch ${mismatchOnPolicy.toFixed(4)}`]),
-    `staleness ${stalenessMean.toFixed(1)}`,
-    `${Math.round(tokensPerSecond)} tokens/s`
+    ...figure("reward", of("rewardMean"), 3),
+    ...(isPolicy
+      ? figure("entropy", of("entropy"), 3)
+      : figure(
+          "loss",
+          mean(trained, ({ loss }) => loss),
+          4
+        )),
+    ...(isPolicy && groups > 0 ? [`equal scores ${percent(constant / groups)}`] : []),
+    ...figure("kl", of("kl"), 4),
+    ...(clipped === undefined || clipped === 0 ? [] : [`clipped ${percent(clipped)}`]),
+    ...figure("mismatch", of("mismatchOnPolicy"), 4),
+    ...figure("staleness", of("stalenessMean"), 1),
+    ...(seconds > 0
+      ? [
+          `${Math.round(sum(steps.map(({ trainedTokens }) => trainedTokens)) / seconds).toLocaleString("en-US")} tokens/s`
+        ]
+      : []),
+    ...skippedOf(steps)
   ].join(" | ")
+}
+
+const skippedOf = (steps: ReadonlyArray<StepMetrics>): ReadonlyArray<string> => {
+  const idle = steps.filter(({ skipped }) => skipped === "nothingToTrain")
+  const broken = steps.filter(({ skipped }) => skipped === "nonFinite")
+  const [first] = idle
+  const ofAll = (count: number) => (count === steps.length ? "" : ` in ${count} of ${steps.length} steps`)
+  return [
+    ...(first === undefined ? [] : [`nothing to learn from${ofAll(idle.length)}: ${whyNothing(first)}`]),
+    ...(broken.length === 0 ? [] : [`loss or gradient not a number${ofAll(broken.length)}, skipped`])
+  ]
 }
 
 const whyNothing = ({
@@ -21,9 +96,9 @@ const whyNothing = ({
   sequences,
   staleDropped,
   staleMasked,
-  truncatedFraction
+  truncatedMaskedFraction
 }: StepMetrics) => {
   if (constantGroups === groups) return "equal scores"
   if (staleDropped + staleMasked === sequences) return "all too old"
-  return truncatedFraction === 1 ? "all cut off" : "no usable sequence has an advantage"
+  return truncatedMaskedFraction === 1 ? "all cut off" : "no usable sequence has an advantage"
 }

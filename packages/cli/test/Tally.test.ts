@@ -3,7 +3,12 @@ import { Schema } from "effect"
 import * as Tally from "../src/job/Tally.ts"
 
 const group = (...scores: ReadonlyArray<number>): Tally.Tally =>
-  Tally.ofGroup({ scores, passes: Tally.passesOf(scores), trainedTokens: scores.length, tokens: 2 * scores.length })
+  Tally.ofGroup({
+    scores,
+    passes: scores.filter((score) => score > 0).length,
+    trainedTokens: scores.length,
+    tokens: 2 * scores.length
+  })
 
 const sum = (...tallies: ReadonlyArray<Tally.Tally>): Tally.Tally => tallies.reduce(Tally.add, Tally.empty)
 
@@ -17,7 +22,7 @@ describe("Tally", () => {
     // Group means 0, 1/2, 1: mean 1/2, standard deviation 1/2, over √3.
     const { stderr, value } = Tally.meanScore(sum(group(0, 0), group(1, 0), group(1, 1)))!
     assert.strictEqual(value, 0.5)
-    assert.closeTo(stderr, 0.5 / Math.sqrt(3), 1e-12)
+    assert.closeTo(stderr!, 0.5 / Math.sqrt(3), 1e-12)
   })
 
   it("widens the interval of a pass rate when the rollouts of an item are alike", () => {
@@ -38,6 +43,17 @@ describe("Tally", () => {
       [1, 2, 4, 6]
     )
     for (const [k, { value }] of found) assert.closeTo(value, k / 6, 1e-12)
+  })
+
+  it("is as unsure of pass@k as of the pass rate where nothing and where everything passes", () => {
+    for (const score of [0, 1]) {
+      const found = sum(group(score, score), group(score, score))
+      const [one, two] = Tally.passAtK(found)
+      assert.deepStrictEqual(one![1].interval, Tally.passRate(found)!.interval)
+      assert.deepStrictEqual(two![1].interval, one![1].interval)
+      assert.isAbove(width(found), 0.6)
+    }
+    assert.isUndefined(Tally.meanScore(group(1, 1))!.stderr)
   })
 
   it("leaves groups without a number out of the rates", () => {

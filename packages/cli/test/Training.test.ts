@@ -1,4 +1,5 @@
 /** The verbs that train, as processes of their own. */
+import { TrajectoryApiSchema } from "@atropos/core"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Option, Schema, Stream } from "effect"
@@ -24,6 +25,7 @@ const Line = Schema.fromJsonString(
   })
 )
 
+const decodeRows = Schema.decodeUnknownEffect(Schema.toCodecJson(TrajectoryApiSchema.MetricsPage))
 const decodeLine = Schema.decodeUnknownEffect(Line)
 
 const metricsOf = Effect.fnUntraced(function* (folder: string) {
@@ -68,6 +70,25 @@ describe("atropos up", () => {
         assert.isBelow(mean(rewards.slice(0, 5)), 0.2)
         assert.isAbove(mean(rewards.slice(-5)), mean(rewards.slice(0, 5)))
         assert.isTrue(expected.every(([, , , staleness]) => staleness === 0))
+        // What was asked before and after is with the service, for its viewer.
+        const evaluations = yield* Effect.scoped(
+          Effect.gen(function* () {
+            const { stdout } = yield* Bin.start(["api", "--port", "0"], { cwd: whole })
+            const service = address(yield* firstLine(stdout, (line) => line.includes("trajectory service at")))
+            const rows = yield* Effect.promise(() =>
+              fetch(`${service}/v1/runs/sort-letters-1/metrics?source=sort-letters`).then((answer) => answer.json())
+            )
+            return (yield* decodeRows(rows)).metrics
+          })
+        )
+        assert.deepStrictEqual(
+          evaluations.map(({ step, values }) => [step, (100 * values["eval/percent_correct"]!).toFixed(1)]),
+          [
+            [0, solved?.[1]],
+            [30, solved?.[2]]
+          ]
+        )
+        assert.isTrue(evaluations.every(({ values }) => values["eval/percent_correct_ci_low"]! < 1))
 
         const stopped = yield* Bin.folder
         yield* Effect.scoped(

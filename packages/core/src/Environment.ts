@@ -40,7 +40,7 @@ export type Score =
 export interface EvaluationDefinition<Item, E, R> {
   readonly items: Stream.Stream<Item, E, R>
   readonly collectTrajectories: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory> | RolloutGroup, E, R>
-  /** Whether a score counts as solved. Default: above 0. */
+  /** Whether a score counts as solved. Default: the top of the claimed range, or above 0 where none is claimed. */
   readonly isCorrect?: (score: number) => boolean
 }
 
@@ -168,6 +168,12 @@ export interface EnvironmentShape {
   /** Scored groups of the items in order, one at a time; unscorable ones are logged and skipped. For tests and small programs. */
   readonly groups: Stream.Stream<ScoredGroup, EnvironmentError>
   readonly evaluation: Option.Option<Stream.Stream<EvaluationWork, EnvironmentError>>
+  /** Which scores count as solved, in evaluations and where rollouts are summed up. */
+  readonly solved: {
+    readonly isCorrect: (score: number) => boolean
+    /** In words: `a score of 1, the top of the range`. */
+    readonly meaning: string
+  }
   readonly state: Option.Option<{
     readonly save: Effect.Effect<unknown>
     readonly restore: (saved: unknown) => Effect.Effect<void, EnvironmentError>

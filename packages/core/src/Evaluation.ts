@@ -36,10 +36,11 @@ export const standardDeviation = (values: ArrayLike<number>): number => {
 export const standardError = (values: ArrayLike<number>): number =>
   values.length < 2 ? 0 : standardDeviation(values) / Math.sqrt(values.length)
 
-/** mean ± z·SE, the normal interval of a mean; wide of the mark below some 30 values and for rates near 0 or 1: use `wilson` there. */
-export const confidenceInterval = (values: ArrayLike<number>, z: number = z95): Interval => {
+/** mean ± t·SE, Student's 95% interval of a mean of any numbers; none of fewer than two, of which nothing is known. For rates: `share`. */
+export const confidenceInterval = (values: ArrayLike<number>): Interval | undefined => {
+  if (values.length < 2) return undefined
   const center = mean(values)
-  const margin = z * standardError(values)
+  const margin = studentT95(values.length - 1) * standardError(values)
   return { lower: center - margin, upper: center + margin }
 }
 
@@ -56,6 +57,69 @@ export const wilson = (successes: number, trials: number, z: number = z95): Inte
     lower: successes <= 0 ? 0 : Math.max(0, center - margin),
     upper: successes >= trials ? 1 : Math.min(1, center + margin)
   }
+}
+
+/** A share with its standard error over items and its 95% interval; no error of fewer than two items, of which nothing is known. */
+export interface Share {
+  readonly value: number
+  readonly stderr: number | undefined
+  readonly interval: Interval
+}
+
+/** What is known of the shares (0 to 1) of some items. */
+export interface Shares {
+  readonly items: number
+  readonly sum: number
+  /** Of their squares. */
+  readonly squares: number
+  /** Trials that are behind them, at the most independent ones: n samples each for pass@1, ⌊n/k⌋ disjoint choices of k for pass@k. */
+  readonly trials: number
+}
+
+/**
+ * Mean of items' shares, each the share of samples that were right or an estimate of pass@k, with Wilson's interval.
+ *
+ * A share lies between 0 and 1, so its variance is at most p(1-p), that of one trial: Wilson's interval over as many trials as there are
+ * items holds, whatever an item's samples have in common. Where items vary less than that, as several samples of each make them, it is
+ * taken over the effective number of trials, p(1-p)/SE² · (z/t)², SE being the standard error over items and t Student's quantile for
+ * as many of them (Korn and Graubard 1998, Dean and Pagano 2015); never over more than were made. At 0 and at 1 items do not vary and
+ * it is that over items, which is never of no width.
+ */
+export const share = ({ items, squares, sum, trials }: Shares): Share => {
+  const value = Math.min(1, Math.max(0, sum / items))
+  if (items < 2) return { value, stderr: undefined, interval: wilson(value * items, items) }
+  // Rounding can take a variance of zero below it.
+  const stderr = Math.sqrt(Math.max(0, squares - (sum * sum) / items) / (items - 1) / items)
+  const t = studentT95(items - 1)
+  const effective =
+    stderr === 0
+      ? items
+      : Math.min(Math.max(items, trials), Math.max(items, (value * (1 - value) * z95 ** 2) / (stderr * t) ** 2))
+  return { value, stderr, interval: wilson(value * effective, effective) }
+}
+
+/** The sums of items' shares. */
+export const sharesOf = (values: ReadonlyArray<number>, trials: number): Shares => ({
+  items: values.length,
+  sum: values.reduce((sum, value) => sum + value, 0),
+  squares: values.reduce((sum, value) => sum + value * value, 0),
+  trials
+})
+
+/**
+ * 97.5% quantile of Student's distribution: exact for 1 and 2 degrees of freedom, above by the expansion of Abramowitz and Stegun 26.7.5 (1% off
+ * at 3, less from there).
+ */
+export const studentT95 = (freedom: number): number => {
+  if (freedom < 2) return 12.706204736
+  if (freedom < 3) return 4.30265273
+  const z = z95
+  return (
+    z +
+    (z ** 3 + z) / (4 * freedom) +
+    (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * freedom ** 2) +
+    (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / (384 * freedom ** 3)
+  )
 }
 
 /**

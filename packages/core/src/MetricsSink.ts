@@ -3,8 +3,8 @@
  *
  * Environments and trainers `open` a source and record; what they record reaches every sink in the order it was recorded. Recording never
  * fails and never waits: a sink that is slow or away keeps up to 10,000 entries or 32 MiB waiting (then the oldest go, and are counted), is
- * tried again with growing pauses, and is told of once. Finishing writes what waits, for as long as `flushWithin` allows. Figures that
- * are not finite are left out, for no sink could keep them.
+ * tried again with growing pauses, and is told of once. Finishing writes what waits, for as long as `flushWithin` allows. NaN and the
+ * infinities are figures like others: where a run went wrong is where they are.
  *
  * Sinks are plain values made by effects (`metrics/FileSink`, `metrics/ServiceSink`, …); `layer` takes as many as there are.
  */
@@ -47,15 +47,8 @@ export const make = (sinks: ReadonlyArray<Sink>, { flushWithin = "10 seconds" }:
     const recorder: Recorder = {
       figures: (step, values, labels) =>
         Effect.map(Clock.currentTimeMillis, (at) => {
-          const finite = Object.entries(values).filter(([, value]) => Number.isFinite(value))
-          if (finite.length === 0) return
-          const entry: Figures = {
-            _tag: "Figures",
-            step,
-            at,
-            values: Object.fromEntries(finite),
-            ...(labels && { labels })
-          }
+          if (Object.keys(values).length === 0) return
+          const entry: Figures = { _tag: "Figures", step, at, values, ...(labels && { labels }) }
           for (const feed of feeds) feed.push(entry)
         }),
       wantsTables: tabular.length > 0,

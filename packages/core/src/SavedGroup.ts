@@ -2,7 +2,8 @@
  * Scored groups of a JSON Lines file, as `process` and an environment's `data_path_to_save_groups` write them, ours or the original's.
  *
  * A line is the original's object (`WireGroup`), with whatever private keys its environment added. Lines with `scores` and
- * `messages` alone are groups too, without tokens; a chat may be one string, which is then what the assistant wrote. A line that
+ * `messages` alone are groups too, without tokens; a chat may be one string, which is then what the assistant wrote. Samples of an
+ * evaluation (`samples.jsonl`: an answer with its chat and its `score` on each line) are groups of one, and say that they are. A line that
  * is none of this comes as a fault that says what is wrong with it, and the reading goes on: nothing in a file stops it.
  */
 import { Effect, Result, Stream } from "effect"
@@ -25,6 +26,8 @@ export interface Saved {
   readonly group: ScoredGroup
   /** Keys that no group has: private ones of its environment, or misspelled ones. */
   readonly unknown: ReadonlyArray<string>
+  /** It is a sample of an evaluation: to be looked at, not to be learned from. */
+  readonly isEvaluation: boolean
 }
 
 /** A line that is no group. */
@@ -68,6 +71,25 @@ const completed = (fields: Fields): Fields => {
   }
 }
 
+/** Keys of a sample that are told beside its chat and its score. */
+const told = ["item", "label", "correct", "finish_reason"]
+
+/** A sample of an evaluation as a group of one; undefined where it is none. */
+const sampled = (fields: Fields): Fields | undefined => {
+  const { messages, score } = fields
+  const isSample =
+    typeof score === "number" &&
+    Array.isArray(messages) &&
+    messages.length > 0 &&
+    messages.every((one) => isFields(one))
+  // The tokens of a sample are their number.
+  if (!isSample || "scores" in fields || Array.isArray(fields["tokens"])) return undefined
+  const switches = told.flatMap((key) =>
+    fields[key] === undefined || fields[key] === null ? [] : [[key, fields[key]]]
+  )
+  return { scores: [score], messages: [messages], overrides: [Object.fromEntries(switches)] }
+}
+
 const policyVersionsOf = ({ policy_versions: versions }: Fields, size: number): Pick<ScoredGroup, "policyVersions"> =>
   Array.isArray(versions) && versions.length === size && versions.every((one) => one === null || Number.isInteger(one))
     ? { policyVersions: versions }
@@ -88,12 +110,14 @@ export const unknownFields = () => {
 }
 
 /** The group of a line, or what is wrong with it. */
-export const parse = (text: string): Result.Result<Pick<Saved, "group" | "unknown">, string> => {
+export const parse = (text: string): Result.Result<Pick<Saved, "group" | "isEvaluation" | "unknown">, string> => {
   const parsed = PythonJson.parse(text)
   if (Result.isFailure(parsed)) {
     return Result.fail(`is not JSON (${parsed.failure.message} at character ${parsed.failure.position + 1})`)
   }
-  const { notFinite, value } = parsed.success
+  const { notFinite, value: line } = parsed.success
+  const sample = isFields(line) ? sampled(line) : undefined
+  const value = sample ?? line
   if (!isFields(value)) return Result.fail(`is ${kindOf(value)}; expected ${expected}`)
   const names = Object.keys(value)
   if (!("scores" in value) || !("tokens" in value || "messages" in value)) {
@@ -105,7 +129,8 @@ export const parse = (text: string): Result.Result<Pick<Saved, "group" | "unknow
   if (Result.isFailure(group)) return Result.fail(group.failure.message)
   return Result.succeed({
     group: { ...group.success, ...policyVersionsOf(value, group.success.tokens.length) },
-    unknown: names.filter((name) => !keys.has(name))
+    unknown: names.filter((name) => !keys.has(name)),
+    isEvaluation: sample !== undefined
   })
 }
 

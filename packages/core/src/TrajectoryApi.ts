@@ -205,9 +205,16 @@ export class MetricsGroup extends HttpApiGroup.make("metrics")
     HttpApiEndpoint.post("record", "/runs/:run/metrics", {
       params: run,
       payload: Wire.Metrics,
-      success: HttpApiSchema.NoContent,
+      success: [Wire.MetricsLeftOut, HttpApiSchema.NoContent],
       error: common
-    }).annotate(Roles, ["environment", "trainer"])
+    })
+      .annotate(Roles, ["environment", "trainer"])
+      .annotateMerge(
+        describe(
+          'Values are numbers, or "NaN", "Infinity", "-Infinity". One that is neither is left out and named in the answer (200); the ' +
+            "others are kept."
+        )
+      )
   )
   .middleware(RequestErrors)
   .middleware(Authorization)

@@ -324,12 +324,15 @@ export const BatchRow = wire({
   ackedAt: Schema.NullOr(Schema.Finite)
 })
 
-const metricValues = Schema.Record(Schema.String.check(Schema.isMaxLength(256)), Schema.Finite).check(
-  Schema.isMaxProperties(1000)
-)
+/** Metrics of a step, from an environment or the trainer: `metrics/Readings` says what values may be, each for itself. */
+export const Metrics = wire({
+  source: Name,
+  step: Schema.Int,
+  values: Schema.Record(Schema.String, Schema.Json).check(Schema.isMaxProperties(1000))
+})
 
-/** Metrics of a step, from an environment or the trainer. */
-export const Metrics = wire({ source: Name, step: Schema.Int, values: metricValues })
+/** Values that were no figures, by name, and why: the others of their row are kept. */
+export const MetricsLeftOut = wire({ leftOut: Schema.Record(Schema.String, Schema.String) })
 
 /** Metrics as kept, `at` milliseconds since the epoch. */
 export const MetricsRow = wire({
@@ -337,7 +340,8 @@ export const MetricsRow = wire({
   source: Schema.String,
   step: Schema.Int,
   at: Schema.Finite,
-  values: Schema.Record(Schema.String, Schema.Finite)
+  // NaN and the infinities as strings: JSON has none.
+  values: Schema.Record(Schema.String, Schema.Number)
 })
 
 /** A page of metrics, oldest first; `next` is the `after` of the page after, null at the end. */

@@ -10,6 +10,7 @@ import { Duration, Effect, Layer, Option, Result, Schedule, Schema, Stream } fro
 import { Sse } from "effect/encoding"
 import { HttpBody, type HttpClient, HttpClientRequest } from "effect/http"
 import type { Batch } from "./Batch.ts"
+import * as Readings from "./metrics/Readings.ts"
 import * as PackedGroup from "./PackedGroup.ts"
 import * as ServiceHttp from "./internal/ServiceHttp.ts"
 import * as Wire from "./TrajectoryApiSchema.ts"
@@ -217,8 +218,8 @@ const make = Effect.fnUntraced(function* (options: Options) {
         Effect.flatMap((body) => http.send(setBody(post(batchPath(id, "extend")), body))),
         Effect.asVoid
       ),
-    recordMetrics: (metrics) =>
-      bodyOf.metrics(metrics).pipe(
+    recordMetrics: ({ values, ...metrics }) =>
+      bodyOf.metrics({ ...metrics, values: Readings.encode(values) }).pipe(
         Effect.flatMap((body) => http.send(setBody(post(`${path}/metrics`), body))),
         Effect.asVoid
       ),

@@ -179,6 +179,42 @@ describe("Environment", () => {
     })
   )
 
+  it.effect("counts as solved what reaches the top of the claimed range, not all that is above 0", () =>
+    Effect.gen(function* () {
+      const solves = Effect.fnUntraced(function* (definition: Partial<Parameters<typeof letters>[0]>) {
+        const environment = yield* letters({
+          ...definition,
+          evaluation: {
+            items: Stream.make("e"),
+            collectTrajectories: () =>
+              Effect.succeed({
+                trajectories: [0, 1, 2, 3].map((item) => trajectory(item)),
+                scores: [0, 0.6, 0.1 + 0.2 + 0.7, 1]
+              }),
+            ...definition.evaluation
+          }
+        })
+        const [first] = yield* Stream.runCollect(Option.getOrThrow(environment.evaluation))
+        const { meaning } = environment.solved
+        return [(yield* first!.evaluate).map(({ correct }) => correct), meaning]
+      })
+      const untestable = "nobody knows"
+      assert.deepStrictEqual(yield* solves({ claims: { untestable, scoreRange: [0, 1] } }), [
+        [false, false, true, true],
+        "a score of 1, the top of the range"
+      ])
+      // A sum of parts that rounding left a little below 1.
+      assert.deepStrictEqual(yield* solves({ claims: { untestable, scoreRange: [0, 1 + 1e-12] } }), [
+        [false, false, true, true],
+        "a score of 1.000000000001, the top of the range"
+      ])
+      assert.deepStrictEqual(yield* solves({ claims: { untestable } }), [
+        [false, true, true, true],
+        "a score above 0, no range being claimed"
+      ])
+    })
+  )
+
   it.effect("evaluates groups that bring their scores", () =>
     Effect.gen(function* () {
       const environment = yield* letters({

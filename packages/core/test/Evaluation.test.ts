@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Evaluation from "../src/Evaluation.ts"
+import * as SeededRandom from "../src/SeededRandom.ts"
 
 const choose = (n: number, k: number): number => {
   let value = 1
@@ -14,9 +15,19 @@ describe("Evaluation", () => {
     assert.strictEqual(Evaluation.mean(values), 5)
     assert.closeTo(Evaluation.standardDeviation(values), Math.sqrt(32 / 7), 1e-12)
     assert.closeTo(Evaluation.standardError(values), Math.sqrt(32 / 7 / 8), 1e-12)
-    const { lower, upper } = Evaluation.confidenceInterval(values)
+    const { lower, upper } = Evaluation.confidenceInterval(values)!
     assert.closeTo((lower + upper) / 2, 5, 1e-12)
-    assert.closeTo(upper - lower, 2 * 1.959964 * Math.sqrt(32 / 7 / 8), 1e-5)
+    // Student's quantile for 7 degrees of freedom.
+    assert.closeTo(upper - lower, 2 * 2.364624 * Math.sqrt(32 / 7 / 8), 3e-3)
+    for (const [freedom, t] of [
+      [1, 12.7062],
+      [2, 4.3027],
+      [3, 3.1824],
+      [10, 2.2281],
+      [100, 1.984]
+    ] as const) {
+      assert.closeTo(Evaluation.studentT95(freedom) / t, 1, 0.01)
+    }
   })
 
   it("wilson: 8 of 10 is 0.4902 to 0.9433; none and all reach the ends", () => {
@@ -66,5 +77,92 @@ describe("Evaluation", () => {
   it("of too few values claims nothing", () => {
     assert.isNaN(Evaluation.mean([]))
     assert.strictEqual(Evaluation.standardError([3]), 0)
+    assert.isUndefined(Evaluation.confidenceInterval([3]))
+    assert.isUndefined(Evaluation.share(Evaluation.sharesOf([1], 8)).stderr)
+  })
+})
+
+describe("Evaluation.share", () => {
+  /** Of each item, how many of 8 samples are right. */
+  const Items = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8 }))).check(
+    Schema.isBetweenLength(1, 30)
+  )
+  const K = Schema.Literals([1, 2, 4, 8])
+  const passing = (items: ReadonlyArray<number>, k: number) =>
+    Evaluation.share(
+      Evaluation.sharesOf(
+        items.map((right) => Evaluation.passAtK(8, right, k)),
+        items.length * Math.floor(8 / k)
+      )
+    )
+  const width = ({ interval }: Evaluation.Share) => interval.upper - interval.lower
+
+  it.prop(
+    "lies in an interval that is never of no width, for a share and for pass@k alike",
+    [Items, K],
+    ([items, k]) => {
+      const { interval, value } = passing(items, k)
+      assert.isTrue(0 <= interval.lower && interval.lower <= value && value <= interval.upper && interval.upper <= 1)
+      assert.isAbove(interval.upper - interval.lower, 0.01)
+      // Nothing and everything solved are as uncertain as their few items.
+      for (const [right, bound] of [
+        [0, "upper"],
+        [8, "lower"]
+      ] as const) {
+        const alike = passing(
+          items.map(() => right),
+          k
+        )
+        assert.deepStrictEqual(alike.interval, Evaluation.wilson(right === 0 ? 0 : items.length, items.length))
+        assert.isAbove(Math.abs(alike.interval[bound] - alike.value), 0.1)
+      }
+    }
+  )
+
+  it.prop("narrows as there are more items of the same kind", [Items, K], ([items, k]) => {
+    const widths = [1, 2, 4, 8, 64].map((times) => width(passing(Array.from({ length: times }, () => items).flat(), k)))
+    for (const [index, one] of widths.slice(1).entries()) assert.isBelow(one, widths[index]!)
+  })
+
+  it.prop(
+    "is no narrower than if every sample were an item, and no wider than if only items counted",
+    [Items],
+    ([items]) => {
+      const rate = items.reduce((sum, right) => sum + right / 8, 0)
+      const wide = Evaluation.wilson(rate, items.length)
+      const narrow = Evaluation.wilson(8 * rate, 8 * items.length)
+      const found = width(passing(items, 1))
+      assert.isAtMost(found, wide.upper - wide.lower + 1e-9)
+      assert.isAtLeast(found, narrow.upper - narrow.lower - 1e-9)
+    }
+  )
+
+  it("holds what is true in 95 of 100 evaluations, also of few items whose samples are alike", () => {
+    const random = SeededRandom.seeded(7, 0)
+    const held = (items: number, samples: number, spread: number): number => {
+      let count = 0
+      for (let trial = 0; trial < 2000; trial++) {
+        const rates = Array.from({ length: items }, () => {
+          const rate = random.chance(0.7) ? 0.7 + 0.3 * spread : 0.7 - 0.7 * spread
+          return Array.from({ length: samples }, () => random.chance(rate)).filter(Boolean).length
+        })
+        const { interval } = Evaluation.share(
+          Evaluation.sharesOf(
+            rates.map((right) => right / samples),
+            items * samples
+          )
+        )
+        if (interval.lower <= 0.7 && 0.7 <= interval.upper) count++
+      }
+      return count / 2000
+    }
+    for (const [items, samples, spread] of [
+      [5, 8, 1],
+      [20, 4, 0.5],
+      [20, 8, 0],
+      [100, 8, 1]
+    ] as const) {
+      assert.isAbove(held(items, samples, spread), 0.93, `${items} items of ${samples}`)
+    }
   })
 })

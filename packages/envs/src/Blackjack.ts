@@ -114,6 +114,7 @@ export const layer = Environment.layer("blackjack", settings, (chosen) => {
     GameEnvironment.definition(game, { ...chosen, ...(chosen.promptStyle === "compact" && { maxAnswerTokens: 1 }) }),
     (definition) => ({
       ...definition,
+      evaluation: { ...definition.evaluation, isCorrect: (score: number) => score > 0 },
       label: ({ start }: GameEnvironment.Item<BlackjackRules.State>) => compact(start),
       claims: {
         scoreRange: [-1, best] as const,

@@ -86,7 +86,12 @@ export const layer = Environment.layer("fundamentals", settings, (chosen) =>
       collectTrajectories: asking.train,
       score: (report: Statements.Report, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.succeed(group.map((one) => SingleTurn.learntFrom(Prediction.scoreOf(report, one.completion), one))),
-      evaluation: { items: source.heldOut, collectTrajectories: asking.evaluate },
+      evaluation: {
+        items: source.heldOut,
+        collectTrajectories: asking.evaluate,
+        // The direction is right; the magnitude decides how much above 0.
+        isCorrect: (score: number) => score > 0
+      },
       label: ({ direction, magnitude, metric }: Statements.Report) => `${metric} ${direction} by ${magnitude}%`,
       claims: {
         scoreRange: [-1, 1] as const,

@@ -77,7 +77,9 @@ export const layer = Environment.layer("gsm8k", settings, (chosen) =>
       }),
       evaluation: {
         items: Stream.unwrap(Effect.map(dataset.rows(testSplit, Problem), Stream.fromIterable)),
-        collectTrajectories: (problem: Problem) => ask(problem, { n: 1, split: "eval", temperature: evalTemperature })
+        collectTrajectories: (problem: Problem) => ask(problem, { n: 1, split: "eval", temperature: evalTemperature }),
+        // Right answers get less the longer they are.
+        isCorrect: (score: number) => score > 0
       },
       label: ({ question }: Problem) => question,
       claims: {

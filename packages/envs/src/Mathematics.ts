@@ -84,7 +84,11 @@ export const layer = Environment.layer("math", settings, (chosen) =>
         Effect.map(rollOut(item), ({ groups, requeue }) => ({ groups, requeue: chosen.followUps ? requeue : [] })),
       score: (item: Items.Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
         Effect.map(grade(item, group), (isRight) => Scoring.scores(isRight, group, chosen)),
-      evaluation: { items: heldOut, collectTrajectories: asking.evaluate },
+      evaluation: {
+        items: heldOut,
+        collectTrajectories: asking.evaluate,
+        isCorrect: (score: number) => score > 0
+      },
       requeued: SavedItem,
       metrics,
       label: Items.label,

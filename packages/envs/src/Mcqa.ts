@@ -127,7 +127,12 @@ export const layer = Environment.layer("mcqa", settings, (chosen) =>
             ? group.map((trajectory) => (SingleTurn.isExactly(letterOf(item.gold), trajectory) ? 1 : 0))
             : scoreChats(item, group)
         ),
-      evaluation: { items: heldOut, collectTrajectories: asking.evaluate },
+      evaluation: {
+        items: heldOut,
+        collectTrajectories: asking.evaluate,
+        // Right answers get less the longer they are.
+        isCorrect: (score: number) => score > 0
+      },
       label: (item: Item) => (isCompact ? Form.compactPrompt(item) : Form.chatPrompt(item, thinking)),
       claims: {
         scoreRange: isCompact ? ([0, 1] as const) : ([-1, 1] as const),

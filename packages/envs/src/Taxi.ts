@@ -76,6 +76,8 @@ export const layer = Environment.layer("taxi", settings, (chosen) => {
   const best = ({ start }: GameEnvironment.Item<State>) => TaxiRules.shortestWay(start.at).map(tagged)
   return Effect.map(GameEnvironment.definition(game, chosen), (definition) => ({
     ...definition,
+    // The passenger is there; the way decides how much above 0.
+    evaluation: { ...definition.evaluation, isCorrect: (score: number) => score > 0 },
     label: ({ start }: GameEnvironment.Item<State>) => `state ${start.at}`,
     claims: {
       scoreRange: [-1, 1] as const,

@@ -120,7 +120,12 @@ export const layer = Environment.layer("tool-calling", settings, (chosen) =>
         )
         return Effect.succeed(scores.map((score, index) => SingleTurn.learntFrom(score, group[index]!)))
       },
-      evaluation: { items: source.heldOut, collectTrajectories: asking.evaluate },
+      evaluation: {
+        items: source.heldOut,
+        collectTrajectories: asking.evaluate,
+        // Right answers get less the longer they are.
+        isCorrect: (score: number) => score > 0
+      },
       label: ({ prompt }: Item) => Message.text(prompt.at(-1)!),
       claims: {
         scoreRange: [-1, 1] as const,

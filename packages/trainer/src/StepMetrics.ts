@@ -45,8 +45,10 @@ export interface StepMetrics {
   readonly unusable: number
   /** Trained tokens without a usable logprob of the sampler: taken as sampled by the present policy. */
   readonly unknownLogprobs: number
-  /** Share of sequences whose loss was masked because they ended at the token limit. */
+  /** Share of the batch's sequences that ended at the token limit, trained on or not. */
   readonly truncatedFraction: number
+  /** Share of the sequences whose loss was masked because they ended there (`mask_truncated`). */
+  readonly truncatedMaskedFraction: number
   readonly trainedTokens: number
   /** Share of the positions computed that are tokens and no padding. */
   readonly usefulFraction: number
@@ -105,6 +107,7 @@ export const wireNames = {
   unusable: "batch/unusable",
   unknownLogprobs: "batch/unknown_logprobs",
   truncatedFraction: "batch/truncated_fraction",
+  truncatedMaskedFraction: "batch/truncated_masked_fraction",
   stalenessMean: "staleness/mean",
   stalenessMax: "staleness/max",
   staleDropped: "staleness/dropped",
@@ -112,15 +115,19 @@ export const wireNames = {
   versionUnknown: "staleness/unknown"
 } as const satisfies { readonly [K in keyof StepMetrics]?: string }
 
-/** The figures by their recorded names; those that were not measured are left out. */
+/** 0 or 1: whether the weights were left as they are, and whether because loss or gradient were no numbers. */
+export const skippedNames = { any: "train/skipped", nonFinite: "train/skipped_not_finite" } as const
+
+/** The figures by their recorded names, NaN and the infinities too; those that were not measured are left out. */
 export const values = (metrics: StepMetrics): { readonly [name: string]: number } => {
   const found: Record<string, number> = {}
   for (const [key, name] of Object.entries(wireNames)) {
     // The table's keys are those of numbers.
     const value = metrics[key as keyof typeof wireNames]
-    if (value !== undefined && Number.isFinite(value)) found[name] = value
+    if (value !== undefined) found[name] = value
   }
-  found["train/skipped"] = metrics.skipped === null ? 0 : 1
+  found[skippedNames.any] = metrics.skipped === null ? 0 : 1
+  found[skippedNames.nonFinite] = metrics.skipped === "nonFinite" ? 1 : 0
   return found
 }
 

@@ -48,7 +48,7 @@ export interface SequenceCounts {
   readonly constantGroups: number
   readonly sequences: number
   /** Sequences whose loss was masked because they ended at the token limit. */
-  readonly truncated: number
+  readonly truncatedMasked: number
   /** Trained tokens without a sampling logprob; the loss takes them as sampled by the present policy (ratio 1). */
   readonly unknownLogprobs: number
 }
@@ -61,7 +61,7 @@ export const switchesOf = ({ generationParams, groupOverrides, overrides }: Scor
 })
 
 /** Whether sequence i was cut off: its overrides say `truncated: true` or `finish_reason: "length"`. */
-const isTruncated = ({ overrides }: ScoredGroup.ScoredGroup, i: number): boolean =>
+export const isTruncated = ({ overrides }: ScoredGroup.ScoredGroup, i: number): boolean =>
   overrides?.[i]?.["truncated"] === true || overrides?.[i]?.["finish_reason"] === "length"
 
 /** Whether a logprob is the marker of a token that was not sampled. Rounding may put true ones a little above 0. */
@@ -114,8 +114,8 @@ const ofGroup = (
       ...(group.envId !== undefined && { environment: group.envId })
     }
   })
-  const truncated = settings.maskTruncated ? group.tokens.filter((_, i) => isTruncated(group, i)).length : 0
-  return { sequences, isConstant, truncated }
+  const truncatedMasked = settings.maskTruncated ? group.tokens.filter((_, i) => isTruncated(group, i)).length : 0
+  return { sequences, isConstant, truncatedMasked }
 }
 
 /** The sequences of a batch's groups, in order. `usualTemperature` is that of sequences that do not say theirs. */
@@ -133,7 +133,7 @@ export const ofGroups = (
       groups: groups.length,
       constantGroups: read.filter(({ isConstant }) => isConstant).length,
       sequences: sequences.length,
-      truncated: kept.reduce((sum, { truncated }) => sum + truncated, 0),
+      truncatedMasked: kept.reduce((sum, { truncatedMasked }) => sum + truncatedMasked, 0),
       unknownLogprobs: sequences.reduce((sum, sequence) => sum + countUnknown(sequence), 0)
     }
   }

@@ -152,7 +152,7 @@ describe("TrainingSequence", () => {
       sequences.map(({ mask }) => sum(mask)),
       [0, 0, 2]
     )
-    assert.strictEqual(counts.truncated, 2)
+    assert.strictEqual(counts.truncatedMasked, 2)
   })
 
   it("reads masks of labels and masks of zeros and ones", () => {

@@ -41,7 +41,8 @@ const ofEnvironments = Effect.gen(function* () {
   const table = RolloutTable.make({ groups: 1, perGroup: 1, decode: () => "" })
   table.add(group)
   const answered = { trajectory, correct: true, score: 1 }
-  const evaluated = { items: [{ item: "1", trajectories: [answered, answered] }], failures: [], seconds: 1 }
+  const item = { item: "1", trajectories: [answered, answered] }
+  const evaluated = { items: [item, item], failures: [], seconds: 1 }
   return [
     ...Object.keys(metrics.take()),
     ...Object.keys(RolloutMetrics.serverFigures(servers)),
@@ -50,7 +51,10 @@ const ofEnvironments = Effect.gen(function* () {
   ]
 })
 
-const ofTrainers: ReadonlyArray<string> = [...Object.values(StepMetrics.wireNames), "train/skipped"]
+const ofTrainers: ReadonlyArray<string> = [
+  ...Object.values(StepMetrics.wireNames),
+  ...Object.values(StepMetrics.skippedNames)
+]
 
 /** Names as the document has them: whatever is counted or listed stands for all of its kind. */
 const general = (name: string): string =>

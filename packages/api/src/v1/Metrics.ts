@@ -1,7 +1,8 @@
 /** Handlers: metrics of steps in. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { TrajectoryApi } from "@atropos/core"
+import { TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
+import * as Readings from "@atropos/core/metrics/Readings"
 import { TrajectoryStore } from "../TrajectoryStore.ts"
 import * as StoreFailures from "./StoreFailures.ts"
 
@@ -11,11 +12,19 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const store = yield* TrajectoryStore
     return handlers.handleAll({
-      record: ({ params, payload }) =>
-        Effect.andThen(
-          StoreFailures.knownRun(store, params.run),
-          Effect.catchTags(store.recordMetrics(params.run, payload), StoreFailures.plain)
-        )
+      record: Effect.fnUntraced(function* ({ params, payload }) {
+        yield* StoreFailures.knownRun(store, params.run)
+        const { leftOut, values } = Readings.decode(payload.values)
+        const [bad] = Object.entries(leftOut)
+        if (bad !== undefined && Object.keys(values).length === 0) {
+          return yield* new ApiError.Invalid({ message: `${bad[0]}: ${bad[1]}`, field: `values.${bad[0]}` })
+        }
+        yield* Effect.catchTags(store.recordMetrics(params.run, { ...payload, values }), StoreFailures.plain)
+        if (bad !== undefined) {
+          yield* Effect.logWarning("figures left out", { run: params.run, source: payload.source, leftOut })
+          return { leftOut }
+        }
+      })
     })
   })
 )

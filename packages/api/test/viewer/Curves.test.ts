@@ -4,7 +4,7 @@ import * as Catalog from "../../viewer/src/run/Catalog.ts"
 import * as Curves from "../../viewer/src/run/Curves.ts"
 import * as MetricTable from "../../viewer/src/run/MetricTable.ts"
 
-const row = (source: string, step: number, values: { readonly [name: string]: number }): MetricTable.MetricsRow => ({
+const row = (source: string, step: number, values: MetricTable.MetricsRow["values"]): MetricTable.MetricsRow => ({
   source,
   step,
   at: 1_000_000 + step * 2000,
@@ -71,6 +71,29 @@ describe("Curves.layout", () => {
     const entries = Curves.layout(chartOf([run("c", 0, [row("x", 1, lengths)])], "lengths"), runs)
     assert.lengthOf(new Set(entries.map(({ key }) => key)), entries.length)
     assert.lengthOf(entries, new Set(sources).size * 6)
+  })
+})
+
+describe("Curves.gapsTold", () => {
+  it("names the steps at which a curve has no number", () => {
+    const told = (values: ReadonlyArray<number | string>, view = byStep) => {
+      const runs = [
+        run(
+          "a",
+          0,
+          values.map((loss, index) => ({ ...row("trainer", index + 1, {}), values: { "train/loss": loss } }))
+        )
+      ]
+      const chart = chartOf(runs, "loss")
+      return Curves.gapsTold(Curves.draw(chart, Curves.layout(chart, runs), view))
+    }
+    assert.strictEqual(told([1, 2, 3]), "")
+    assert.strictEqual(told([1, "NaN", 3]), "loss is NaN at step 2")
+    assert.strictEqual(
+      told([1, "NaN", "Infinity"], { axis: "time", smoothing: 0.9 }),
+      "loss is NaN or infinite at steps 2, 3"
+    )
+    assert.strictEqual(told([1, ...Array.from({ length: 9 }, () => "NaN")]), "loss is NaN at 9 steps: 2, 3, 4, … 10")
   })
 })
 

@@ -25,6 +25,45 @@ describe("Headline", () => {
     assert.closeTo(reward!.now, mean(rewards.slice(-window)), 1e-9)
     assert.closeTo(reward!.before, mean(rewards.slice(-2 * window, -window)), 1e-9)
     assert.closeTo(reward!.start, mean(rewards.slice(0, window)), 1e-9)
+    const means = rewards.slice(window - 1).map((_, at) => mean(rewards.slice(at, at + window)))
+    assert.closeTo(reward!.best.value, Math.max(...means), 1e-9)
+    assert.closeTo(mean(rewards.slice(reward!.best.step - window, reward!.best.step)), reward!.best.value, 1e-9)
+    assert.isTrue(reward!.fallen === 0 || Math.abs(reward!.best.value - reward!.now - reward!.fallen) < 1e-9)
+  })
+
+  it("calls a run fallen that was at 0.95 and is at 0.29, though it is above its start", () => {
+    const wave = (at: number) => 0.02 * Math.sin(at)
+    const up = Array.from({ length: 200 }, (_, at) => Math.min(0.95, 0.25 + at / 200) + wave(at))
+    const down = Array.from({ length: 100 }, (_, at) => Math.max(0.29, 0.95 - at / 50) + wave(at))
+    const { reward } = Headline.of(steps([...up, ...down]), 0)
+    assert.isAbove(reward!.now, reward!.start)
+    assert.closeTo(reward!.best.value, 0.95, 0.02)
+    assert.closeTo(reward!.fallen, 0.66, 0.03)
+    assert.strictEqual(Headline.of(steps(up), 0).reward!.fallen, 0)
+  })
+
+  it.prop("calls no noise around one height a fall", [Schema.Int], ([seed]) => {
+    const noise = (at: number) => Math.sin((at + 1) * 12.9898 + seed) * 43758.5453
+    const { reward } = Headline.of(steps(Array.from({ length: 60 }, (_, at) => 0.5 + 0.1 * (noise(at) % 1))), 0)
+    assert.isBelow(reward!.fallen, 0.1)
+  })
+
+  it("counts skipped steps, and those in which something was no number, and takes no mean over those", () => {
+    const row = (step: number, values: MetricTable.MetricsRow["values"]) => ({
+      source: "trainer",
+      step,
+      at: step,
+      values
+    })
+    const table = MetricTable.make([
+      row(1, { "reward/mean": 0.5, "train/skipped": 0, "train/skipped_not_finite": 0 }),
+      row(2, { "reward/mean": 0.5, "train/loss": "NaN", "train/skipped": 1, "train/skipped_not_finite": 1 }),
+      row(3, { "reward/mean": "NaN", "train/skipped": 1, "train/skipped_not_finite": 0 })
+    ])
+    const { reward, skipped, step } = Headline.of(table, 0)
+    assert.deepStrictEqual(skipped, { steps: 2, notFinite: 1 })
+    assert.strictEqual(reward!.now, 0.5)
+    assert.strictEqual(step, 2)
   })
 
   it("tells how far a run is and how long it will take", () => {
@@ -36,7 +75,13 @@ describe("Headline", () => {
 
   it("takes the environment's scores where the trainer records none", () => {
     const table = MetricTable.make([{ source: "sorting", step: 3, at: 5, values: { "train/scores_mean": 0.5 } }])
-    assert.deepStrictEqual(Headline.of(table, 0).reward, { now: 0.5, before: 0.5, start: 0.5 })
+    assert.deepStrictEqual(Headline.of(table, 0).reward, {
+      now: 0.5,
+      before: 0.5,
+      start: 0.5,
+      best: { value: 0.5, step: 3 },
+      fallen: 0
+    })
     assert.strictEqual(Headline.of(table, 0).step, 3)
   })
 

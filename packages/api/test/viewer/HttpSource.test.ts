@@ -61,7 +61,7 @@ layer(open, { timeout: "60 seconds", excludeTestServices: true })("HttpSource", 
       yield* started("forms")
       yield* submit("forms")
       yield* call("/v1/runs/forms/pieces", { json: { pieces: { 5: "a", 7: "b" } } })
-      yield* call("/v1/runs/forms/metrics", { json: { source: "trainer", step: 1, values: { loss: 0.5 } } })
+      yield* call("/v1/runs/forms/metrics", { json: { source: "trainer", step: 1, values: { loss: 0.5, kl: "NaN" } } })
 
       for (const run of yield* ask((source) => source.runs())) yield* agrees(Core.RunRow, { ...unread, ...run })
       // The preview comes with the index, a moment after the group.
@@ -71,7 +71,9 @@ layer(open, { timeout: "60 seconds", excludeTestServices: true })("HttpSource", 
       yield* agrees(Core.RolloutPage, page)
       assert.deepStrictEqual([page.total, page.rows[0]?.preview, page.rows[0]?.environment], [1, "2 + 2?", "add_0"])
       yield* agrees(Core.Rollout, yield* ask((source) => source.rollout("forms", page.rows[0]!.id)))
-      yield* agrees(Core.MetricsPage, yield* ask((source) => source.metrics("forms", {})))
+      const { metrics } = yield* ask((source) => source.metrics("forms", {}))
+      assert.deepStrictEqual(metrics[0]?.values, { loss: 0.5, kl: "NaN" })
+      yield* Schema.decodeUnknownEffect(Schema.toCodecJson(Schema.Array(Core.MetricsRow)))(metrics)
       yield* agrees(Core.QueueSummary, yield* ask((source) => source.summary("forms")))
       for (const row of yield* ask((source) => source.environments("forms"))) yield* agrees(Core.EnvironmentRow, row)
       for (const row of yield* ask((source) => source.batches("forms"))) yield* agrees(Core.BatchRow, row)

@@ -31,6 +31,49 @@ describe("Line.smooth", () => {
   })
 })
 
+describe("gaps", () => {
+  // Every value above is a hole.
+  const Holed = Schema.Array(Schema.Finite.check(Schema.isBetween({ minimum: -1e6, maximum: 2e6 }))).check(
+    Schema.isBetweenLength(1, 300)
+  )
+  const punched = (ys: ReadonlyArray<number>) =>
+    ys.map((y, at) => (y <= 1e6 ? y : at % 2 === 0 ? Number.NaN : Number.NEGATIVE_INFINITY))
+  it.prop("stay where they are, and change no mean and no extreme", [Holed, weight], ([drawn, weight]) => {
+    const ys = punched(drawn)
+    const finite = ys.filter(Number.isFinite)
+    const smoothed = Line.smooth(Float64Array.from(ys), weight)
+    ys.forEach((y, at) => assert.strictEqual(Number.isFinite(smoothed[at]!), Number.isFinite(y)))
+    const without = Line.smooth(Float64Array.from(finite), weight)
+    assert.deepStrictEqual([...smoothed].filter(Number.isFinite), [...without])
+    const found = Line.summary(line(ys))!
+    assert.strictEqual(found.gaps, ys.length - finite.length)
+    if (finite.length > 0) {
+      assert.deepStrictEqual([found.min.y, found.max.y], [Math.min(...finite), Math.max(...finite)])
+    }
+  })
+
+  it.prop(
+    "are drawn as gaps, however many points a pixel has",
+    [Holed, Schema.Literals([1, 7, 50])],
+    ([given, buckets]) => {
+      const ys = punched(given)
+      const full = line(ys)
+      const thinned = Line.thin(full, { from: 0, to: ys.length - 1, buckets, isLog: false })
+      const drawn = Line.align([thinned]).ys[0]!
+      assert.strictEqual(
+        drawn.includes(null),
+        ys.some((y) => !Number.isFinite(y))
+      )
+      assert.isTrue(thinned.xs.every((x, index) => index === 0 || thinned.xs[index - 1]! < x))
+      const finite = ys.filter(Number.isFinite)
+      const kept = drawn.filter((y) => typeof y === "number")
+      if (finite.length > 0) {
+        assert.deepStrictEqual([Math.min(...kept), Math.max(...kept)], [Math.min(...finite), Math.max(...finite)])
+      }
+    }
+  )
+})
+
 describe("Line.thin", () => {
   const buckets = Schema.Literals([1, 3, 7, 20])
   it.prop(

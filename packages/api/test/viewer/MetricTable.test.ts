@@ -6,7 +6,7 @@ const Row = Schema.Struct({
   source: Schema.Literals(["trainer", "sorting", "adding"]),
   step: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 12 })),
   at: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 })),
-  values: Schema.Record(Schema.Literals(["loss", "kl", "reward"]), Schema.Finite)
+  values: Schema.Record(Schema.Literals(["loss", "kl", "reward"]), Schema.Number)
 }).pipe(Schema.toType)
 
 const entries = (points: MetricTable.Points) =>
@@ -16,7 +16,7 @@ const entries = (points: MetricTable.Points) =>
 const expected = (rows: ReadonlyArray<MetricTable.MetricsRow>, source: string, name: string) => {
   const own = rows.filter((row) => row.source === source)
   const times = new Map(own.map(({ at, step }) => [step, at]))
-  const values = new Map(own.flatMap(({ step, values }) => (name in values ? [[step, values[name]!]] : [])))
+  const values = new Map(own.flatMap(({ step, values }) => (name in values ? [[step, Number(values[name])]] : [])))
   return [...values].map(([step, value]) => [step, times.get(step), value]).sort(([left], [right]) => left! - right!)
 }
 
@@ -52,12 +52,20 @@ describe("MetricTable", () => {
     assert.deepStrictEqual(table.sourcesOf("eval/percent_correct"), ["sorting"])
   })
 
-  it("leaves out values that are not finite", () => {
+  it("keeps what is not finite, by number or by name, until the step is recorded again", () => {
     const table = MetricTable.make([
-      { source: "trainer", step: 1, at: 1, values: { loss: Number.NaN, kl: 1 } },
-      { source: "trainer", step: 2, at: 2, values: { loss: 3 } }
+      { source: "trainer", step: 1, at: 1, values: { loss: "NaN", kl: 1 } },
+      { source: "trainer", step: 3, at: 3, values: { loss: "-Infinity", kl: 1 } },
+      { source: "trainer", step: 4, at: 4, values: { kl: 1 } }
     ])
-    assert.deepStrictEqual(entries(table.points("trainer", "loss")), [[2, 2, 3]])
+    table.add([{ source: "trainer", step: 2, at: 2, values: { loss: null } }])
+    assert.deepStrictEqual(entries(table.points("trainer", "loss")), [
+      [1, 1, Number.NaN],
+      [2, 2, Number.NaN],
+      [3, 3, Number.NEGATIVE_INFINITY]
+    ])
+    table.add([{ source: "trainer", step: 2, at: 5, values: { loss: 3 } }])
+    assert.deepStrictEqual(entries(table.points("trainer", "loss"))[1], [2, 5, 3])
   })
 
   it("gives the same points until the metric changes", () => {

@@ -56,7 +56,7 @@ export const make = EnvironmentVerb.make({
           ["results", `${result.folder} (${result.files.join(", ")})`],
           ...(result.before > 0 ? [["from before", `${result.before} items`] as const] : []),
           ...Summary.failures(result),
-          ...Summary.figures(result.tally)
+          ...Summary.figures(result.tally, result.passing)
         ])
       )
     }).pipe(Services.provide(settings), Metrics.traced(metrics, "atropos-evaluate"))

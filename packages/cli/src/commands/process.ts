@@ -68,7 +68,7 @@ export const make = EnvironmentVerb.make({
           ["groups", `${tally.kept} kept${before > 0 ? `, ${before} items from before` : ""}`],
           ["dropped", Summary.dropped(tally)],
           ...Summary.failures(result),
-          ...Summary.figures(tally)
+          ...Summary.figures(tally, result.passing)
         ])
       )
       if (nothing !== undefined) return yield* new CommandFailed({ message: nothing })

@@ -25,6 +25,7 @@ const usual = "sort-letters"
 const report = ({ after, before, curve, run, seconds }: Up.UpResult) =>
   Effect.gen(function* () {
     const { rewards, sequences, tokens } = curve
+    const best = Curve.best(rewards)
     const solved = Option.zipWith(before, after, (first, last) => [
       ["held-out items solved", `${Curve.showSolved(first)} before, ${Curve.showSolved(last)} after`] as const
     ])
@@ -34,7 +35,7 @@ const report = ({ after, before, curve, run, seconds }: Up.UpResult) =>
         ["run", `${run.name}, ${rewards.length} steps in ${Summary.time(seconds * 1000)}`],
         [
           "mean reward",
-          `${Curve.early(rewards).toFixed(3)} at the start, ${Curve.recent(rewards).toFixed(3)} at the end`
+          `${Curve.early(rewards).toFixed(3)} at the start, ${Curve.recent(rewards).toFixed(3)} at the end; best ${best.value.toFixed(3)} at step ${run.done + best.step}`
         ],
         ["", Curve.sparkline(rewards)],
         ...Option.getOrElse(solved, () => []),

@@ -25,6 +25,8 @@ export interface Evaluated extends Job.JobResult {
   /** Items of earlier runs that this one went on from. */
   readonly before: number
   readonly metrics: { readonly [name: string]: number }
+  /** Which answers are correct, in words. */
+  readonly passing: string
 }
 
 const sampleOf = (index: number, label: string, { correct, score, trajectory }: Environment.EvaluatedTrajectory) =>
@@ -44,8 +46,10 @@ export const metrics = (tally: Tally.Tally, failed: number): { readonly [name: s
   const rate = Tally.passRate(tally)
   const score = Tally.meanScore(tally)
   return {
-    ...(rate && { "eval/percent_correct": rate.value, "eval/percent_correct_stderr": rate.stderr }),
-    ...(score && { "eval/mean_score": score.value, "eval/mean_score_stderr": score.stderr }),
+    ...(rate && { "eval/percent_correct": rate.value }),
+    ...(rate?.stderr !== undefined && { "eval/percent_correct_stderr": rate.stderr }),
+    ...(score && { "eval/mean_score": score.value }),
+    ...(score?.stderr !== undefined && { "eval/mean_score_stderr": score.stderr }),
     ...Object.fromEntries(
       Tally.passAtK(tally).flatMap(([k, { value }]) => (k === 1 ? [] : [[`eval/pass@${k}`, value] as const]))
     ),
@@ -63,7 +67,7 @@ const intervals = (tally: Tally.Tally): { readonly [name: string]: readonly [num
   ] as const
   return Object.fromEntries(
     named.flatMap(([name, estimate]) =>
-      estimate === undefined ? [] : [[name, [estimate.interval.lower, estimate.interval.upper] as const]]
+      estimate?.interval === undefined ? [] : [[name, [estimate.interval.lower, estimate.interval.upper] as const]]
     )
   )
 }
@@ -156,7 +160,8 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
     files: [path.basename(destination.path), ...written],
     notes: destination.notes,
     before,
-    metrics: figures
+    metrics: figures,
+    passing: environment.solved.meaning
   } satisfies Evaluated
 }, Effect.scoped)
 

@@ -1,5 +1,5 @@
 /** What a run came to, as name and value pairs for the end of it. */
-import type { Rollout } from "@atropos/core"
+import type { Evaluation, Rollout } from "@atropos/core"
 import * as Table from "../Table.ts"
 import type { JobResult } from "./Job.ts"
 import * as Tally from "./Tally.ts"
@@ -11,7 +11,7 @@ const percent = (rate: number): string => `${(100 * rate).toFixed(1)}%`
 const count = (value: number): string => value.toLocaleString("en-US")
 
 /** `62.5% (95% interval 48.1% to 75.0%)` */
-export const rate = ({ interval, value }: Tally.Estimate): string =>
+export const rate = ({ interval, value }: Evaluation.Share): string =>
   `${percent(value)} (95% interval ${percent(interval.lower)} to ${percent(interval.upper)})`
 
 /** Seconds as people say them: `48.2 s`, `12 min 3 s`. */
@@ -24,14 +24,21 @@ export const time = (millis: number): string => {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** Scores, pass rate, pass@k, tokens and time of a run. */
-export const figures = (tally: Tally.Tally): ReadonlyArray<Pair> => {
+/** Scores, pass rate, pass@k, tokens and time of a run; `passing` says which answers pass. */
+export const figures = (tally: Tally.Tally, passing: string): ReadonlyArray<Pair> => {
   const score = Tally.meanScore(tally)
   const passed = Tally.passRate(tally)
   const seconds = tally.millis / 1000
   return [
-    ...(score ? [["mean score", `${score.value.toFixed(4)} ± ${score.stderr.toFixed(4)}`] as const] : []),
-    ...(passed ? [["pass rate", rate(passed)] as const] : []),
+    ...(score
+      ? [
+          [
+            "mean score",
+            `${score.value.toFixed(4)}${score.stderr === undefined ? "" : ` ± ${score.stderr.toFixed(4)}`}`
+          ] as const
+        ]
+      : []),
+    ...(passed ? [["pass rate", `${rate(passed)}: ${passing}`] as const] : []),
     ...Tally.passAtK(tally).flatMap(([k, estimate]) => (k === 1 ? [] : [[`pass@${k}`, rate(estimate)] as const])),
     ["tokens", `${count(tally.trainedTokens)} generated, ${count(tally.tokens)} in all`],
     ["time", `${time(tally.millis)}${seconds > 0 ? ` (${(tally.items / seconds).toFixed(1)} items/s)` : ""}`]

@@ -2,7 +2,8 @@
  * What a run of rollouts came to: how many items gave something, what was kept and dropped and why, scores, passes, tokens.
  *
  * A tally is plain data that grows by values: it is saved with the checkpoint, so that a resumed run sums up the whole of it.
- * Passing means a score above 0, as in evaluations. Rates have 95% intervals that know that the rollouts of one item are alike.
+ * What passes is the environment's (`solved`), as in evaluations. Rates have the 95% intervals of `Evaluation.share`, which know that the
+ * rollouts of one item are alike.
  */
 import { Evaluation } from "@atropos/core"
 import { Schema } from "effect"
@@ -76,13 +77,6 @@ export const ofGroup = ({ passes, scores, tokens, trainedTokens }: Scored): Tall
   }
 }
 
-/** Scores above 0. */
-export const passesOf = (scores: ArrayLike<number>): number => {
-  let count = 0
-  for (let index = 0; index < scores.length; index++) if (scores[index]! > 0) count++
-  return count
-}
-
 interface PassGroup {
   readonly samples: number
   readonly passed: number
@@ -95,72 +89,47 @@ const passGroups = ({ passes }: Tally): ReadonlyArray<PassGroup> =>
     return { samples, passed, count }
   })
 
-/** A figure with its standard error and 95% interval. */
-export interface Estimate {
-  readonly value: number
-  readonly stderr: number
-  readonly interval: Evaluation.Interval
-}
-
-const errorOfMean = (count: number, sum: number, squares: number): number => {
-  if (count < 2) return 0
-  // Rounding can take a variance of zero below it.
-  const variance = Math.max(0, squares - (sum * sum) / count) / (count - 1)
-  return Math.sqrt(variance / count)
-}
-
-/** Mean score of the groups; none where nothing was scored. */
-export const meanScore = ({ scores: [count, sum, squares] }: Tally): Estimate | undefined => {
+/** Mean of the groups' mean scores with its standard error; none where nothing was scored, no error of a single group. */
+export const meanScore = ({
+  scores: [count, sum, squares]
+}: Tally):
+  | { readonly value: number; readonly stderr: number | undefined; readonly interval: Evaluation.Interval | undefined }
+  | undefined => {
   if (count === 0) return undefined
   const value = sum / count
-  const stderr = errorOfMean(count, sum, squares)
-  return { value, stderr, interval: { lower: value - Evaluation.z95 * stderr, upper: value + Evaluation.z95 * stderr } }
+  if (count < 2) return { value, stderr: undefined, interval: undefined }
+  // Rounding can take a variance of zero below it.
+  const stderr = Math.sqrt(Math.max(0, squares - (sum * sum) / count) / (count - 1) / count)
+  const margin = Evaluation.studentT95(count - 1) * stderr
+  return { value, stderr, interval: { lower: value - margin, upper: value + margin } }
 }
 
-/**
- * Share of rollouts that passed. The interval is Wilson's with the effective number of samples: p(1-p)/SE², where SE is the
- * standard error over groups, so that eight equal answers to one question do not count as eight. Between groups and samples.
- */
-export const passRate = (tally: Tally): Estimate | undefined => {
-  let groups = 0
-  let samples = 0
-  let sum = 0
-  let squares = 0
-  for (const one of passGroups(tally)) {
-    const rate = one.passed / one.samples
-    groups += one.count
-    samples += one.count * one.samples
-    sum += one.count * rate
-    squares += one.count * rate * rate
+/** pass@k over the groups that have at least k rollouts; none where there is none. */
+const passAt = (groups: ReadonlyArray<PassGroup>, k: number): Evaluation.Share | undefined => {
+  let [items, sum, squares, trials] = [0, 0, 0, 0]
+  for (const { count, passed, samples } of groups) {
+    if (samples < k) continue
+    const value = Evaluation.passAtK(samples, passed, k)
+    items += count
+    sum += count * value
+    squares += count * value * value
+    trials += count * Math.floor(samples / k)
   }
-  if (groups === 0) return undefined
-  const value = sum / groups
-  const stderr = errorOfMean(groups, sum, squares)
-  const effective = stderr === 0 ? groups : Math.min(samples, Math.max(groups, (value * (1 - value)) / stderr ** 2))
-  return { value, stderr, interval: Evaluation.wilson(value * effective, effective) }
+  return items === 0 ? undefined : Evaluation.share({ items, sum, squares, trials })
 }
+
+/** Share of rollouts that passed. */
+export const passRate = (tally: Tally): Evaluation.Share | undefined => passAt(passGroups(tally), 1)
 
 /** Unbiased pass@k over the groups that have at least k rollouts, for k = 1, 2, 4, … and the largest group. */
-export const passAtK = (tally: Tally): ReadonlyArray<readonly [k: number, estimate: Estimate]> => {
+export const passAtK = (tally: Tally): ReadonlyArray<readonly [k: number, share: Evaluation.Share]> => {
   const groups = passGroups(tally)
   const largest = Math.max(0, ...groups.map(({ samples }) => samples))
   const ks: Array<number> = []
   for (let k = 1; k < largest; k *= 2) ks.push(k)
   if (largest > 0) ks.push(largest)
-  return ks.map((k) => {
-    let count = 0
-    let sum = 0
-    let squares = 0
-    for (const one of groups) {
-      if (one.samples < k) continue
-      const value = Evaluation.passAtK(one.samples, one.passed, k)
-      count += one.count
-      sum += one.count * value
-      squares += one.count * value * value
-    }
-    const value = sum / count
-    const stderr = errorOfMean(count, sum, squares)
-    const lower = Math.max(0, value - Evaluation.z95 * stderr)
-    return [k, { value, stderr, interval: { lower, upper: Math.min(1, value + Evaluation.z95 * stderr) } }]
+  return ks.flatMap((k) => {
+    const share = passAt(groups, k)
+    return share === undefined ? [] : [[k, share] as const]
   })
 }

@@ -25,6 +25,8 @@ export interface Processed extends Job.JobResult {
   readonly repairedBytes: number
   /** Results of earlier runs that this one went on from. */
   readonly before: number
+  /** Which rollouts pass, in words. */
+  readonly passing: string
 }
 
 /** Settings that change how a run goes, and not what its lines are. */
@@ -91,7 +93,13 @@ export const run = Effect.fn("Process.run")(function* ({ path, resume }: Process
     onProgress: (tally) => progress.update(tally.items, detail(tally)),
     isFruitful: ({ kept }) => kept > 0
   })
-  return { ...result, destination, repairedBytes: file.repairedBytes, before } satisfies Processed
+  return {
+    ...result,
+    destination,
+    repairedBytes: file.repairedBytes,
+    before,
+    passing: environment.solved.meaning
+  } satisfies Processed
 }, Effect.scoped)
 
 const detail = (tally: Tally.Tally): string => {

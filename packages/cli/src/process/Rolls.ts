@@ -14,10 +14,14 @@ export interface Rolled {
   readonly whyDropped?: string
 }
 
-const tallyOf = (group: ScoredGroup.ScoredGroup, kept: boolean): Tally.Tally => ({
+const tallyOf = (
+  group: ScoredGroup.ScoredGroup,
+  kept: boolean,
+  { isCorrect }: Environment.EnvironmentShape["solved"]
+): Tally.Tally => ({
   ...Tally.ofGroup({
     scores: group.scores,
-    passes: Tally.passesOf(group.scores),
+    passes: group.scores.filter(isCorrect).length,
     trainedTokens: GroupFilter.completionLengths(group).reduce((sum, length) => sum + length, 0),
     tokens: ScoredGroup.tokenCount(group)
   }),
@@ -28,7 +32,7 @@ const droppedFor = (reason: string): Tally.Tally => ({ ...Tally.empty, dropped: 
 
 /** How items of the environment in the context are rolled out. */
 export const make = Effect.gen(function* () {
-  const { settings } = yield* Environment.Environment
+  const { settings, solved } = yield* Environment.Environment
   const tokenizer = yield* Effect.serviceOption(Tokenizer.Tokenizer)
   const filterOptions: GroupFilter.FilterOptions = {
     groupSize: settings.groupSize,
@@ -61,7 +65,7 @@ export const make = Effect.gen(function* () {
         }
         for (const group of groups) {
           const result = GroupFilter.filter(group, filterOptions)
-          tally = Tally.add(tally, tallyOf(group, Result.isSuccess(result)))
+          tally = Tally.add(tally, tallyOf(group, Result.isSuccess(result), solved))
           if (Result.isSuccess(result)) kept.push(result.success)
           else {
             tally = Tally.add(tally, droppedFor(result.failure))

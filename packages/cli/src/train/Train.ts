@@ -16,7 +16,7 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Layer, Option, Path, Stream } from "effect"
 import * as Metrics from "../config/Metrics.ts"
 import * as Progress from "../Progress.ts"
-import { stepDetail } from "../Training.ts"
+import * as Training from "../Training.ts"
 import * as Publisher from "./Publisher.ts"
 
 export interface Trained {
@@ -73,6 +73,7 @@ export const run = Effect.fn("Train.run")(
     const done = yield* made.step
     if (done > 0) yield* Console.log(`going on after step ${done} of ${trainer.trainingSteps}`)
     const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })
+    const shown = Training.make()
     const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
     const client = TrajectoryClientAuto.layer({
       url: trainer.atroposUrl,
@@ -80,7 +81,10 @@ export const run = Effect.fn("Train.run")(
       ...(Option.isSome(token) && { token: token.value })
     })
     const outcome = yield* ServiceTraining.steps(made, { settings, owner: "atropos train" }).pipe(
-      Stream.tap((metrics) => progress.update(metrics.step, stepDetail(metrics, metrics.rewardMean))),
+      Stream.tap((metrics) => {
+        shown.add(metrics)
+        return progress.update(metrics.step, shown.detail)
+      }),
       Stream.runFold(
         () => ({ steps: 0, first: Option.none<StepMetrics>(), last: Option.none<StepMetrics>() }),
         ({ first, steps }, metrics) => ({

@@ -22,6 +22,16 @@ export const recent = (rewards: ReadonlyArray<number>): number =>
 /** Mean of the first few. */
 export const early = (rewards: ReadonlyArray<number>): number => recent(rewards.slice(0, window))
 
+/** The best mean of so many rewards in a row, and the last of their steps, counted from the curve's first. */
+export const best = (rewards: ReadonlyArray<number>): { readonly value: number; readonly step: number } => {
+  let found = { value: early(rewards), step: Math.min(window, rewards.length) }
+  for (let end = window + 1; end <= rewards.length; end++) {
+    const value = Evaluation.mean(rewards.slice(end - window, end))
+    if (value > found.value) found = { value, step: end }
+  }
+  return found
+}
+
 const bars = "▁▂▃▄▅▆▇█"
 
 /** The rewards as a line of blocks, for logs and terminals: from 0 to 1, or from the lowest to the highest where they leave that. */

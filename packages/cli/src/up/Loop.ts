@@ -1,5 +1,5 @@
 /** The closed loop, and the held-out items asked before and after. */
-import { Environment, Evaluation, SequenceLimit } from "@atropos/core"
+import { Environment } from "@atropos/core"
 import * as ClosedLoop from "@atropos/trainer/ClosedLoop"
 import type * as Engine from "@atropos/trainer/policy/Engine"
 import type * as Trainer from "@atropos/trainer/Trainer"
@@ -9,6 +9,7 @@ import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
 import { Effect, Option, Stream } from "effect"
 import * as Publisher from "../train/Publisher.ts"
 import type { Curve, Solved } from "./Curve.ts"
+import * as HeldOut from "./HeldOut.ts"
 
 export interface Options {
   readonly model: Model
@@ -18,7 +19,7 @@ export interface Options {
   readonly graph?: ClosedLoop.Options["graph"]
   /** Called before anything is sampled or trained. */
   readonly onReady?: (trainer: Trainer.Trainer) => Effect.Effect<void, unknown, Engine.Engine>
-  readonly onStep: (metrics: StepMetrics, curve: Curve) => Effect.Effect<void>
+  readonly onStep: (metrics: StepMetrics) => Effect.Effect<void>
 }
 
 export interface Outcome {
@@ -26,27 +27,6 @@ export interface Outcome {
   readonly before: Option.Option<Solved>
   readonly after: Option.Option<Solved>
 }
-
-/** Items of the evaluation asked at once. */
-const evaluationConcurrency = 64
-
-/** The environment's held-out items, answered greedily by the present weights. */
-const evaluate = ({ evaluation }: Environment.EnvironmentShape) =>
-  Option.match(evaluation, {
-    onNone: () => Effect.succeed(Option.none<Solved>()),
-    onSome: (items) =>
-      items.pipe(
-        Stream.mapEffect(({ evaluate }) => evaluate, { concurrency: evaluationConcurrency }),
-        Stream.runFold(
-          (): Solved => ({ correct: 0, items: 0 }),
-          (sum, answers) => ({
-            correct: sum.correct + Evaluation.mean(answers.map(({ correct }) => (correct ? 1 : 0))),
-            items: sum.items + 1
-          })
-        ),
-        Effect.asSome
-      )
-  })
 
 const noCurve: Curve = { rewards: [], tokens: 0, sequences: 0 }
 
@@ -65,19 +45,35 @@ export const run = Effect.fn("Loop.run")(function* (options: Options) {
   })
   if (onReady !== undefined) yield* onReady(trainer)
   const { seqLen } = settings.trainer
-  const before = yield* SequenceLimit.within(seqLen)(evaluate(environment))
+  const start = yield* trainer.step
+  const before = yield* HeldOut.ask(environment, { seqLen, step: start })
+  // Made with the first step: the run is registered then.
+  const record = yield* Effect.cached(HeldOut.recorder(environment, { isResumed: start > 0 }))
+  const told = (step: number, evaluated: typeof before) =>
+    Option.match(evaluated, {
+      onNone: () => Effect.void,
+      onSome: (figures) => Effect.flatMap(record, (tell) => tell(step, figures))
+    })
   const curve = yield* steps.pipe(
     Stream.runFoldEffect(
       () => noCurve,
-      (sum, metrics) => {
-        const curve: Curve = {
+      Effect.fnUntraced(function* (sum, metrics) {
+        if (sum.rewards.length === 0) yield* told(start, before)
+        yield* onStep(metrics)
+        return {
           rewards: [...sum.rewards, metrics.rewardMean],
           tokens: sum.tokens + metrics.trainedTokens,
           sequences: sum.sequences + metrics.sequences
         }
-        return Effect.as(onStep(metrics, curve), curve)
-      }
+      })
     )
   )
-  return { before, curve, after: yield* SequenceLimit.within(seqLen)(evaluate(environment)) } satisfies Outcome
+  const end = yield* trainer.step
+  const after = yield* HeldOut.ask(environment, { seqLen, step: end })
+  if (end > start) yield* told(end, after)
+  return {
+    before: Option.map(before, HeldOut.solvedOf),
+    curve,
+    after: Option.map(after, HeldOut.solvedOf)
+  } satisfies Outcome
 }, Effect.scoped)

@@ -24,9 +24,8 @@ import { Clock, Console, Effect, Layer, Option, Struct } from "effect"
 import { HttpServer } from "effect/http"
 import * as Summary from "../job/Summary.ts"
 import * as Progress from "../Progress.ts"
-import { stepDetail } from "../Training.ts"
+import * as Training from "../Training.ts"
 import * as Train from "../train/Train.ts"
-import * as Curve from "./Curve.ts"
 import * as Loop from "./Loop.ts"
 import * as Plan from "./Plan.ts"
 import type * as Recipe from "./Recipe.ts"
@@ -165,6 +164,7 @@ export const run = Effect.fn("Up.run")(
       `${settings.word}, batches of ${named.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops`
     )
     const progress = yield* Progress.make({ unit: "steps", total: trainingSteps, done: chosen.done })
+    const shown = Training.make()
     const environment = settings.chosen.environment
       .fromEncoded({ ...settings.given, total_steps: trainingSteps })
       .pipe(
@@ -192,7 +192,10 @@ export const run = Effect.fn("Up.run")(
       stepsAhead,
       // Nothing has to be computed again for a small one.
       ...(Option.isSome(recipe) ? { graph: { remat: false } } : { onReady: plan }),
-      onStep: (metrics, curve) => progress.update(metrics.step, stepDetail(metrics, Curve.recent(curve.rewards)))
+      onStep: (metrics) => {
+        shown.add(metrics)
+        return progress.update(metrics.step, shown.detail)
+      }
     }).pipe(
       Effect.provide([
         Layer.provideMerge(

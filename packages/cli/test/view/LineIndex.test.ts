@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
 import * as RolloutText from "@atropos/api/RolloutText"
 import { PackedGroup, WireGroup } from "@atropos/core"
 import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
@@ -40,7 +40,56 @@ const readAll = (index: LineIndex.LineIndex): void => {
 const numbers = ({ rows }: LineIndex.IndexedPage) => rows.map(({ number }) => number)
 const query = (text: string) => ({ text: RolloutText.parse(text)!, limit: 1000 })
 
+/** As `evaluate`, evaluations during training, and the original's write them. */
+const samples = [
+  {
+    item: 0,
+    label: "2 + 2",
+    score: 1,
+    correct: true,
+    completion: "four",
+    finish_reason: "stop",
+    tokens: 3,
+    messages: [
+      { role: "user", content: "2 + 2?" },
+      { role: "assistant", content: "four" }
+    ]
+  },
+  {
+    item: "3 + 3",
+    score: 0,
+    correct: false,
+    finish_reason: "length",
+    tokens: 3,
+    messages: [
+      { role: "user", content: "3 + 3?" },
+      { role: "assistant", content: "five" }
+    ]
+  },
+  { messages: [{ role: "user", content: "1?" }], question: "1?", gold_answer: "1", score: 0.5, correct: false }
+]
+
 describe("LineIndex", () => {
+  it("shows each sample of an evaluation as a group of one, found by its words", () => {
+    over(samples.map((sample) => `${JSON.stringify(sample)}\n`).join(""), (index) => {
+      readAll(index)
+      const { rows, total } = index.page(0, { limit: 10 })
+      assert.strictEqual(total, 3)
+      assert.deepStrictEqual(
+        rows.map(({ preview, scores }) => [preview, scores]),
+        [
+          ["1?", [0.5]],
+          ["3 + 3?", [0]],
+          ["2 + 2?", [1]]
+        ]
+      )
+      assert.deepStrictEqual(numbers(index.page(0, query("five"))), [2])
+      const group = Result.getOrThrow(PackedGroup.decode(index.group(0, 2)!.packed))
+      assert.deepStrictEqual(group.overrides, [{ item: "3 + 3", correct: false, finish_reason: "length" }])
+      assert.deepStrictEqual(index.news(), { faults: [], notes: [] })
+    })
+  })
+
   it("shows the newest lines first, before they have been their turn to be read", () => {
     over(SampleGroups.lines(30), (index) => {
       const page = index.page(0, { limit: 3 })

@@ -50,6 +50,24 @@ const test = (name: string, run: Effect.Effect<void, unknown, NodeServices.NodeS
 
 describe("a page of saved groups", () => {
   test(
+    "has the samples of an evaluation, as `evaluate` writes them",
+    Effect.gen(function* () {
+      const cwd = yield* Bin.folder
+      const fs = yield* FileSystem.FileSystem
+      const asked = ["evaluate", "--env", "sort-letters", "--testing", "--env.evaluation_items", "64"]
+      const { code, stderr, stdout } = yield* Bin.run([...asked, "--env.data_dir_to_save_evals", "evals"], { cwd })
+      assert.strictEqual(code, 0, stderr)
+      assert.include(stdout, "a score of 1, the top of the range")
+      const samples = yield* fs.readFileString(`${cwd}/evals/samples.jsonl`)
+      const { faults, html, written } = yield* write(cwd, { "samples.jsonl": samples })
+      assert.strictEqual(written.groups, 64)
+      assert.deepStrictEqual(faults, [])
+      const [first] = Object.values<{ readonly messages: ReadonlyArray<unknown> }>(dataOf(html).runs[0].groups)
+      assert.lengthOf(first!.messages, 1)
+    })
+  )
+
+  test(
     "is the viewer's page with the groups in it, a run for each file, and the text of their tokens",
     Effect.gen(function* () {
       const folder = yield* Bin.folder

@@ -117,6 +117,7 @@ export const make = <Item, E, R>({
       }).pipe(Effect.withSpan("Environment.rollOut", { attributes: { "environment.name": name } }))
     )
   })
+  const solved = solvedBy(definition)
   const work = (cursor: number) => failing("items", () => items(cursor), toWork)
 
   return {
@@ -134,31 +135,30 @@ export const make = <Item, E, R>({
       ),
       Stream.flattenIterable
     ),
-    evaluation: Option.map(
-      Option.fromUndefinedOr(evaluation),
-      ({ collectTrajectories, isCorrect = isPositive, items }) =>
-        failing(
-          "evaluation.items",
-          () => items,
-          (item) => ({
-            label: label(item),
-            evaluate: inside(
-              "evaluation",
-              Effect.gen(function* () {
-                const group = yield* Guarded.called(
-                  "evaluation.collectTrajectories",
-                  () => collectTrajectories(item),
-                  "trajectories"
-                ).pipe(Effect.flatMap(Given.evaluated))
-                const scores = yield* scored(item, group)
-                return group.trajectories.map((trajectory, index) => {
-                  const value = scoreValue(scores[index]!)
-                  return { trajectory, score: value, correct: isCorrect(value) }
-                })
+    solved,
+    evaluation: Option.map(Option.fromUndefinedOr(evaluation), ({ collectTrajectories, items }) =>
+      failing(
+        "evaluation.items",
+        () => items,
+        (item) => ({
+          label: label(item),
+          evaluate: inside(
+            "evaluation",
+            Effect.gen(function* () {
+              const group = yield* Guarded.called(
+                "evaluation.collectTrajectories",
+                () => collectTrajectories(item),
+                "trajectories"
+              ).pipe(Effect.flatMap(Given.evaluated))
+              const scores = yield* scored(item, group)
+              return group.trajectories.map((trajectory, index) => {
+                const value = scoreValue(scores[index]!)
+                return { trajectory, score: value, correct: solved.isCorrect(value) }
               })
-            )
-          })
-        )
+            })
+          )
+        })
+      )
     ),
     state: Option.map(Option.fromUndefinedOr(definition.state), ({ restore, save }) => ({
       save,
@@ -216,7 +216,26 @@ const isUnscorable = (outcome: unknown): outcome is Unscorable => outcome instan
 const skipped = (item: string, { message }: Unscorable): Effect.Effect<void> =>
   Effect.logWarning("group skipped", { item, reason: message })
 
-const isPositive = (score: number): boolean => score > 0
+/** Rounding may leave a sum of parts this share of the range below its top. */
+const rounding = 1e-9
+
+const solvedBy = ({
+  claims,
+  evaluation
+}: {
+  readonly claims?: { readonly scoreRange?: readonly [minimum: number, maximum: number] }
+  readonly evaluation?: { readonly isCorrect?: (score: number) => boolean }
+}): EnvironmentShape["solved"] => {
+  if (evaluation?.isCorrect !== undefined) {
+    return { isCorrect: evaluation.isCorrect, meaning: "what the environment counts as correct" }
+  }
+  if (claims?.scoreRange === undefined) {
+    return { isCorrect: (score) => score > 0, meaning: "a score above 0, no range being claimed" }
+  }
+  const [bottom, top] = claims.scoreRange
+  const least = top - rounding * (top - bottom)
+  return { isCorrect: (score) => score >= least, meaning: `a score of ${top}, the top of the range` }
+}
 
 const scoreValue = (score: Score): number => (typeof score === "number" ? score : score.score)
 

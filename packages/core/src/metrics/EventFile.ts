@@ -55,8 +55,9 @@ export const encode = ({ step, tag, value, wallTime }: Event): Uint8Array => {
   return record(writer.finish())
 }
 
-/** What is larger than 32 bits can say is the largest that they can. */
-const float32 = (value: number): number => Math.max(-FLOAT32_MAX, Math.min(FLOAT32_MAX, value))
+/** A finite number that is larger than 32 bits can say is the largest that they can; the infinities and NaN are what they are. */
+const float32 = (value: number): number =>
+  Number.isFinite(value) ? Math.max(-FLOAT32_MAX, Math.min(FLOAT32_MAX, value)) : value
 
 const stringType = 7
 const tensorClass = 2

@@ -1,13 +1,14 @@
 /**
  * Figures as lines of JSON: `metrics.jsonl` of a trainer, `<name>.metrics.jsonl` of an environment, in one folder.
  *
- * A line has the step, the labels (a trainer's `policy_version` and `batch`) and the figures by name. Lines are appended: a run that goes
+ * A line has the step, the labels (a trainer's `policy_version` and `batch`) and the figures by name (`Readings`: `"NaN"` is a string). Lines are appended: a run that goes
  * on goes on in its file, and what a killed process had done since its last checkpoint stands there twice. Tables are not written: the
  * service keeps rollouts, and `data_path_to_save_groups` writes them.
  */
 import { Context, Effect, FileSystem, Path, type PlatformError } from "effect"
 import * as AppendFile from "../internal/AppendFile.ts"
 import { fileReason } from "../internal/fileReason.ts"
+import * as Readings from "./Readings.ts"
 import { type Entry, type Sink, SinkError, type Source } from "./Sink.ts"
 
 /** Letters, digits, dots and dashes as they are; all else as `_`. */
@@ -17,7 +18,9 @@ const nameOf = ({ kind, key }: Source): string =>
   kind === "trainer" ? "metrics.jsonl" : `${fileName(key)}.metrics.jsonl`
 
 const lineOf = (entry: Entry): string =>
-  entry._tag === "Table" ? "" : `${JSON.stringify({ step: entry.step, ...entry.labels, ...entry.values })}\n`
+  entry._tag === "Table"
+    ? ""
+    : `${JSON.stringify({ step: entry.step, ...entry.labels, ...Readings.encode(entry.values) })}\n`
 
 const encoder = new TextEncoder()
 

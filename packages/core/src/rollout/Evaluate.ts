@@ -82,7 +82,7 @@ export const evaluate = Effect.fn("Evaluate.evaluate")(function* (
 /**
  * The figures of an evaluation. Rates are means over items of the share of right completions, with the standard error over items;
  * `eval/pass@k` (k = 2, 4, … up to the samples every item has) is the unbiased estimate. `_ci_low` and `_ci_high` hold the true value with
- * 95% confidence: Wilson's interval over items for rates (the wider one where an item has several samples), the normal one for scores.
+ * 95% confidence: Wilson's interval for both (`Evaluation.share`), Student's for scores. Errors and Student's need two items.
  */
 export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [name: string]: number } => {
   const shown = items.filter(({ trajectories }) => trajectories.length > 0)
@@ -94,27 +94,27 @@ export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [na
     "eval/seconds": seconds
   }
   if (shown.length === 0) return figures
-  const estimate = (name: string, value: number, { lower, upper }: Evaluation.Interval): void => {
+  const estimate = (name: string, value: number, interval: Evaluation.Interval | undefined): void => {
     figures[name] = value
-    figures[`${name}_ci_low`] = lower
-    figures[`${name}_ci_high`] = upper
+    if (interval === undefined) return
+    figures[`${name}_ci_low`] = interval.lower
+    figures[`${name}_ci_high`] = interval.upper
   }
-  const rate = (name: string, perItem: ReadonlyArray<number>): void => {
-    const sum = perItem.reduce((total, one) => total + one, 0)
-    estimate(name, Evaluation.mean(perItem), Evaluation.wilson(sum, perItem.length))
-  }
-  rate("eval/percent_correct", rates)
-  figures["eval/percent_correct_stderr"] = Evaluation.standardError(rates)
+  const trialsOf = (k: number) => shown.reduce((sum, { trajectories }) => sum + Math.floor(trajectories.length / k), 0)
+  const correct = Evaluation.share(Evaluation.sharesOf(rates, trialsOf(1)))
+  estimate("eval/percent_correct", correct.value, correct.interval)
   estimate("eval/mean_score", Evaluation.mean(scores), Evaluation.confidenceInterval(scores))
-  figures["eval/mean_score_stderr"] = Evaluation.standardError(scores)
+  if (correct.stderr !== undefined) {
+    figures["eval/percent_correct_stderr"] = correct.stderr
+    figures["eval/mean_score_stderr"] = Evaluation.standardError(scores)
+  }
   const samples = Math.min(...shown.map(({ trajectories }) => trajectories.length))
   for (let k = 2; k <= samples; k *= 2) {
-    rate(
-      `eval/pass@${k}`,
-      shown.map(({ trajectories }) =>
-        Evaluation.passAtK(trajectories.length, trajectories.filter(({ correct }) => correct).length, k)
-      )
+    const passed = shown.map(({ trajectories }) =>
+      Evaluation.passAtK(trajectories.length, trajectories.filter(({ correct }) => correct).length, k)
     )
+    const { interval, value } = Evaluation.share(Evaluation.sharesOf(passed, trialsOf(k)))
+    estimate(`eval/pass@${k}`, value, interval)
   }
   return figures
 }

@@ -171,7 +171,7 @@ describe("MetricsSink", () => {
     }).pipe(Effect.provide(quiet))
   )
 
-  it.effect("figures that are not finite, and settings named like secrets, go nowhere", () =>
+  it.effect("keeps figures that are not finite, and gives settings named like secrets to nobody", () =>
     Effect.gen(function* () {
       const told: Array<MetricsSink.Source> = []
       const { entries, sink } = memory()
@@ -198,7 +198,7 @@ describe("MetricsSink", () => {
       yield* Effect.scoped(
         Effect.flatMap(recording, (recorder) => recorder.figures(1, { good: 1, bad: Number.NaN, worse: Infinity }))
       )
-      assert.deepInclude(entries[0], { values: { good: 1 } })
+      assert.deepInclude(entries[0], { values: { good: 1, bad: Number.NaN, worse: Number.POSITIVE_INFINITY } })
       assert.deepStrictEqual(told[0]?.config, { max_token_length: 7, tokenizer_name: "t", servers: [{ url: "u" }] })
     }).pipe(Effect.provide(quiet))
   )
@@ -212,13 +212,17 @@ describe("FileSink", () => {
       const sink = yield* FileSink.make(`${at}/run`)
       const write = (step: number) =>
         record([sink], (recorder) =>
-          recorder.figures(step, { "train/loss": 0.5, "reward/mean": 1 }, { policy_version: step, batch: `b${step}` })
+          recorder.figures(
+            step,
+            { "train/loss": 0.5, "reward/mean": 1, "grpo/kl": Number.NaN, "grpo/max_ratio": Infinity },
+            { policy_version: step, batch: `b${step}` }
+          )
         )
       yield* write(1)
       const file = `${at}/run/metrics.jsonl`
       assert.strictEqual(
         yield* fs.readFileString(file),
-        '{"step":1,"policy_version":1,"batch":"b1","train/loss":0.5,"reward/mean":1}\n'
+        '{"step":1,"policy_version":1,"batch":"b1","train/loss":0.5,"reward/mean":1,"grpo/kl":"NaN","grpo/max_ratio":"Infinity"}\n'
       )
       // A crash left half a line: it stays, and spoils no other.
       yield* fs.writeFileString(file, '{"step":2,"poli', { flag: "a" })

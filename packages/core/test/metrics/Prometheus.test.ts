@@ -40,7 +40,13 @@ describe("Prometheus", () => {
           const one = yield* open(source('odd "name"\\\n'))
           const two = yield* open(source("two"))
           yield* one.figures(1, { "train/scores_mean": 0.25 })
-          yield* one.figures(2, { "train/scores_mean": 0.5, "eval/pass@2": 1, eval_pass_2: 0.5 })
+          yield* one.figures(2, {
+            "train/scores_mean": 0.5,
+            "eval/pass@2": 1,
+            eval_pass_2: 0.5,
+            lost: Number.NaN,
+            below: -Infinity
+          })
           yield* two.figures(7, { "train/scores_mean": -1e-300 })
         })
       )
@@ -55,6 +61,8 @@ describe("Prometheus", () => {
       assert.strictEqual(valueOf("atropos_train_scores_mean", 'odd "name"\\\n'), 0.5)
       assert.strictEqual(valueOf("atropos_train_scores_mean", "two"), -1e-300)
       assert.strictEqual(valueOf("atropos_step", 'odd "name"\\\n'), 2)
+      assert.isNaN(valueOf("atropos_lost", 'odd "name"\\\n'))
+      assert.strictEqual(valueOf("atropos_below", 'odd "name"\\\n'), Number.NEGATIVE_INFINITY)
       assert.isDefined(valueOf("atropos_eval_pass_2", 'odd "name"\\\n'), "names that collide are one gauge")
       assert.isTrue(samples.some(({ name }) => name === "atropos_test_seconds_bucket"))
       assert.isTrue(samples.some(({ name }) => name === "atropos_metrics_entries"))

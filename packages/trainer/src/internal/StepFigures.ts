@@ -5,7 +5,7 @@ import type { Packed } from "../MicroBatch.ts"
 import * as Mismatch from "../Mismatch.ts"
 import type { Figures } from "../Staleness.ts"
 import type { StepMetrics } from "../StepMetrics.ts"
-import type { SequenceCounts } from "../TrainingSequence.ts"
+import { isTruncated, type SequenceCounts } from "../TrainingSequence.ts"
 
 export interface Parts {
   readonly batch: Batch.Batch
@@ -34,6 +34,9 @@ const momentsOf = (groups: Batch.Batch["groups"]) => {
   const variance = scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / Math.max(1, scores.length)
   return { rewardMean: mean, rewardStd: Math.sqrt(variance) }
 }
+
+const truncatedOf = (groups: Batch.Batch["groups"]): number =>
+  groups.reduce((sum, group) => sum + group.tokens.filter((_, index) => isTruncated(group, index)).length, 0)
 
 /** Nothing where there is nothing to measure. */
 const share = (sum: number | undefined, count: number): number | undefined =>
@@ -81,6 +84,7 @@ const measured = ({ figures }: Computed, compared: Mismatch.Compared): Measured 
 export const of = (parts: Parts): StepMetrics => {
   const { batch, computed, counts, packed, progress, seconds, staleness } = parts
   const { report } = packed
+  const sequences = batch.groups.reduce((sum, { tokens }) => sum + tokens.length, 0)
   const work = seconds.prepare + seconds.compute + seconds.update + seconds.publish + seconds.save
   return {
     step: progress.step,
@@ -92,12 +96,13 @@ export const of = (parts: Parts): StepMetrics => {
     lr: parts.lr,
     ...momentsOf(batch.groups),
     ...measured(computed, parts.compared),
-    sequences: batch.groups.reduce((sum, { tokens }) => sum + tokens.length, 0),
+    sequences,
     groups: batch.groups.length,
     constantGroups: counts.constantGroups,
     unusable: report.dropped.length,
     unknownLogprobs: counts.unknownLogprobs,
-    truncatedFraction: counts.sequences === 0 ? 0 : counts.truncated / counts.sequences,
+    truncatedFraction: share(truncatedOf(batch.groups), sequences) ?? 0,
+    truncatedMaskedFraction: share(counts.truncatedMasked, counts.sequences) ?? 0,
     trainedTokens: report.trainedTokens,
     usefulFraction: report.paddedTokens === 0 ? 1 : report.usefulTokens / report.paddedTokens,
     microBatches: packed.microBatches.length,

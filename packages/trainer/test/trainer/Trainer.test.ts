@@ -113,6 +113,21 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
     })
   )
 
+  it.effect("counts what the token limit cut off, whether or not it is trained on", () =>
+    Effect.gen(function* () {
+      const cut = [{ finish_reason: "length" }, { truncated: true }, {}, { finish_reason: "stop" }]
+      const groups = [Toy.group(1, { overrides: cut }), Toy.group(2)]
+      const fractions = Effect.fnUntraced(function* (maskTruncated: boolean) {
+        const trainer = yield* Toy.trainer(Toy.settings(yield* folder, {}, { maskTruncated }))
+        const [metrics] = yield* collect(trainer, Stream.make(Toy.batch(0, groups)))
+        const values = StepMetrics.values(metrics!)
+        return [values["batch/truncated_fraction"], values["batch/truncated_masked_fraction"]]
+      })
+      assert.deepStrictEqual(yield* fractions(false), [2 / 8, 0])
+      assert.deepStrictEqual(yield* fractions(true), [2 / 8, 2 / 8])
+    })
+  )
+
   it.effect("learns the same from a batch however it is cut into micro-batches", () =>
     Effect.gen(function* () {
       const run = Effect.fnUntraced(function* (tokenBudget: number) {
@@ -163,6 +178,11 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
       const before = yield* trainer.parameters
       const bad = yield* collect(trainer, Stream.make(Toy.overflowing(0)))
       assert.deepInclude(bad[0], { step: 1, policyVersion: 0, skipped: "nonFinite" })
+      // What was no number is told as that, not left out.
+      const told = StepMetrics.values(bad[0]!)
+      assert.isNaN(told["train/loss"])
+      assert.isNaN(told["train/grad_norm"])
+      assert.deepStrictEqual([told["train/skipped"], told["train/skipped_not_finite"]], [1, 1])
       assert.deepStrictEqual(yield* trainer.parameters, before)
       // A good one in between: not two in a row.
       const rest = yield* collect(trainer, Stream.make(Toy.batch(1), Toy.overflowing(2), Toy.batch(3)))

@@ -1,4 +1,5 @@
 /** What people read beside the groups: runs, metrics, environments, batches, the text of tokens. */
+import * as Readings from "@atropos/core/metrics/Readings"
 import { Clock, Effect, Option, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
@@ -25,7 +26,7 @@ interface MetricRow {
   readonly source: string
   readonly step: bigint
   readonly recorded_at: Date
-  readonly readings: MetricsRow["values"]
+  readonly readings: { readonly [name: string]: number | string }
 }
 
 const toMetrics = ({ id, readings, recorded_at, source, step }: MetricRow): MetricsRow => ({
@@ -33,7 +34,7 @@ const toMetrics = ({ id, readings, recorded_at, source, step }: MetricRow): Metr
   source,
   step: Rows.toInt(step),
   at: recorded_at.getTime(),
-  values: readings
+  values: Readings.decode(readings).values
 })
 
 interface EnvironmentRead {

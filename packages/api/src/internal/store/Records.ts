@@ -1,4 +1,5 @@
 /** What is kept beside the queue: environments' saved state and reports, metrics, the text of tokens, the latest example. */
+import * as Readings from "@atropos/core/metrics/Readings"
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { type TrajectoryStoreShape, UnknownEnvironment } from "../../TrajectoryStore.ts"
@@ -49,7 +50,7 @@ export const make = Effect.fnUntraced(function* (
           select id, pg_advisory_xact_lock(${metricsLock}, id) from run where name = ${run} and ended_at is null
         )
         insert into metric (run_id, source, step, recorded_at, readings)
-        select id, ${source}, ${step}, ${now}, ${JSON.stringify(values)}::json from target`
+        select id, ${source}, ${step}, ${now}, ${JSON.stringify(Readings.encode(values))}::json from target`
     changes.measured(run)
   }, Failure.orStoreError)
 

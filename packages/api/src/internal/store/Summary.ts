@@ -52,7 +52,14 @@ export const make = Effect.fnUntraced(function* (
           select created_at from grp
           where run_id = ${run.id} and env_id = ${Rows.toEnvColumn(envId)} and sequences = ${sequences}
             and batch_id is null and place is not null order by place limit 1`
-        return { envId, environment: nameOf(envId), sequences, count: groups, reason, ageSeconds: ageSeconds(oldest?.created_at ?? null) }
+        return {
+          envId,
+          environment: nameOf(envId),
+          sequences,
+          count: groups,
+          reason,
+          ageSeconds: ageSeconds(oldest?.created_at ?? null)
+        }
       })
     )
     const buffered = view.hasBuffered

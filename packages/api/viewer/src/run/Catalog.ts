@@ -95,6 +95,13 @@ const learning: Section = {
     lines("clip", "Clip fraction", "share", "Tokens at which the ratio of new to old policy was clipped.", [
       trace("clipped", "grpo/clipped_fraction")
     ]),
+    lines(
+      "skipped",
+      "Skipped steps",
+      "number",
+      "1 where a step left the weights alone: loss or gradient was not a number, or no group had anything to teach.",
+      [trace("skipped", "train/skipped"), trace("not a number", "train/skipped_not_finite")]
+    ),
     lines("gradient", "Gradient norm", "number", "Norm of the gradient before clipping.", [
       trace("norm", "train/grad_norm")
     ]),
@@ -127,7 +134,8 @@ const rollouts: Section = {
     ]),
     lines("truncation", "Truncation", "share", "Completions that ended at the token limit.", [
       trace("rolled out", "train/truncated_fraction"),
-      trace("trained on", "batch/truncated_fraction")
+      trace("in batches", "batch/truncated_fraction"),
+      trace("masked in training", "batch/truncated_masked_fraction")
     ]),
     lines(
       "staleness",

@@ -43,7 +43,7 @@ export const ChartFigure = ({ metrics, onZoom, run, style, view, ...props }: Cha
     Curves.layout(chart, run === undefined ? runs : runs.filter(({ name }) => name === run)),
     Curves.isSameLayout
   )
-  const { host, legend, position } = usePlot({ chart, entries, hidden, isLogY, metrics, onZoom, style, view })
+  const { gaps, host, legend, position } = usePlot({ chart, entries, hidden, isLogY, metrics, onZoom, style, view })
 
   const toggle = (key: string) => {
     const next = new Set(hidden)
@@ -67,6 +67,7 @@ export const ChartFigure = ({ metrics, onZoom, run, style, view, ...props }: Cha
           {isSingle && <span className="chart-value number" ref={valueRef(entries[0]!.key)} />}
         </div>
         {help !== "" && <p className="chart-help">{help}</p>}
+        <p className="chart-gaps" ref={gaps} hidden />
         {!isSingle && (
           <ul className="chart-legend" aria-label="Curves">
             {entries.map((entry) => (
@@ -145,6 +146,7 @@ interface PlotInput {
 const usePlot = ({ chart, entries, hidden, isLogY, metrics, onZoom, style, view }: PlotInput) => {
   const host = useRef<HTMLDivElement>(null)
   const position = useRef<HTMLSpanElement>(null)
+  const gaps = useRef<HTMLParagraphElement>(null)
   const [legend] = useState(() => new Map<string, HTMLElement>())
   const latest = useRef({ view, onZoom })
   const redraw = useRef<() => void>(() => {})
@@ -212,8 +214,16 @@ const usePlot = ({ chart, entries, hidden, isLogY, metrics, onZoom, style, view 
       plot.update(curves, drawable(wanted, isLogX))
       element.toggleAttribute("data-not-positive", isLogY && !curves.some(({ drawn }) => drawn.ys.some((y) => y > 0)))
       showValues()
+      const withoutNumber = Curves.gapsTold(curves)
+      if (gaps.current !== null) {
+        gaps.current.hidden = withoutNumber === ""
+        if (gaps.current.textContent !== withoutNumber) gaps.current.textContent = withoutNumber
+      }
       const told = curves.map((curve) => `${curve.entry.label} ${textAt(curve, null)}`)
-      element.setAttribute("aria-label", `${chart.title}, line chart. Last values: ${told.join(", ")}.`)
+      element.setAttribute(
+        "aria-label",
+        `${chart.title}, line chart. Last values: ${told.join(", ")}.${withoutNumber === "" ? "" : ` ${withoutNumber}.`}`
+      )
     }
 
     redraw.current = () => frames.request(work)
@@ -240,7 +250,7 @@ const usePlot = ({ chart, entries, hidden, isLogY, metrics, onZoom, style, view 
 
   useEffect(() => redraw.current(), [range, smoothing])
 
-  return { host, legend, position }
+  return { gaps, host, legend, position }
 }
 
 /** The last value; with `x` the nearest one, if `x` is not beyond the curve's ends. */

@@ -51,6 +51,14 @@ export interface Curve {
   readonly band: Line.Band | null
   /** Where it is drawn: on top of the curves below it in a stacked chart, else where its values are. */
   readonly drawn: Line.Line
+  /** Where its values are not finite. */
+  readonly gaps: ReadonlyArray<Gap>
+}
+
+export interface Gap {
+  readonly x: number
+  readonly step: number
+  readonly value: number
 }
 
 const tableOf = (chart: Chart, run: RunData): MetricTable => (chart.isWatched === true ? run.watched : run.table)
@@ -145,9 +153,40 @@ const curveOf = (chart: Chart, entry: Entry, axis: Axis, smoothing: number): Cur
     line,
     raw: smoothing > 0 ? (axis === "step" ? stepLine(points) : timeLine(points, start)) : null,
     band: spread === null ? null : { low: lineOf(spread.low), high: lineOf(spread.high) },
-    drawn: line
+    drawn: line,
+    gaps: axis === "step" ? stepGaps(points) : timeGaps(points, start)
   }
 }
+
+const gapsOf = (xOf: (points: Points, index: number) => number, points: Points): ReadonlyArray<Gap> =>
+  Array.from(points.values.entries()).flatMap(([index, value]) =>
+    Number.isFinite(value) ? [] : [{ x: xOf(points, index), step: points.steps[index]!, value }]
+  )
+
+const stepGaps = remembered((points: Points) => gapsOf(({ steps }, index) => steps[index]!, points))
+const timeGaps = remembered((points: Points, start: number) =>
+  gapsOf(({ times }, index) => (times[index]! - start) / 1000, points)
+)
+
+/** Steps that are named; of more the number is told. */
+const namedSteps = 3
+
+/** Where the curves have no number, in a sentence; empty where they all have. */
+export const gapsTold = (curves: ReadonlyArray<Curve>): string =>
+  curves
+    .flatMap(({ entry: { label }, gaps }) => {
+      const last = gaps.at(-1)
+      if (last === undefined) return []
+      const kinds = [...new Set(gaps.map(({ value }) => (Number.isNaN(value) ? "NaN" : "infinite")))].join(" or ")
+      const steps = gaps.map(({ step }) => step)
+      const more = steps.length - namedSteps
+      const where =
+        more > 1
+          ? `${steps.length} steps: ${steps.slice(0, namedSteps).join(", ")}, … ${last.step}`
+          : `${steps.length === 1 ? "step" : "steps"} ${steps.join(", ")}`
+      return [`${label} is ${kinds} at ${where}`]
+    })
+    .join("; ")
 
 const spreadOf = ({ spread }: Trace, points: Points, table: MetricTable, source: string) => {
   if (spread === undefined) return null

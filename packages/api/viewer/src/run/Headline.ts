@@ -5,8 +5,9 @@ export interface Headline {
   readonly step: number | null
   /** Steps the trainer means to take. */
   readonly totalSteps: number | null
-  /** Means of the last steps, of the steps before those, and of the first steps. */
-  readonly reward: { readonly now: number; readonly before: number; readonly start: number } | null
+  readonly reward: Reward | null
+  /** Steps that left the weights alone, and those of them in which something was not a number. */
+  readonly skipped: { readonly steps: number; readonly notFinite: number } | null
   readonly tokensPerSecond: number | null
   /** Seconds from the first row to the last. */
   readonly elapsed: number | null
@@ -16,6 +17,17 @@ export interface Headline {
   readonly remaining: number | null
   /** The latest evaluation of each score, best known first. */
   readonly evaluation: { readonly name: string; readonly value: number; readonly step: number } | null
+}
+
+/** Means over `recentSteps` steps: of the last, of those before them, of the first, and of the best there were. */
+export interface Reward {
+  readonly now: number
+  readonly before: number
+  readonly start: number
+  /** `step` is the last of them. */
+  readonly best: { readonly value: number; readonly step: number }
+  /** How far it is below its best, where that is more than chance: else 0. */
+  readonly fallen: number
 }
 
 /** Over how many steps figures are averaged. */
@@ -34,7 +46,8 @@ export const of = (table: MetricTable, totalSteps: number): Headline => {
   return {
     step,
     totalSteps: total,
-    reward: changeOf(reward.values),
+    reward: rewardOf(reward),
+    skipped: skippedOf(table),
     tokensPerSecond: mean(recent(firstOf(table, ["train/tokens_per_second"]))),
     elapsed: times === null ? null : (times.last - times.first) / 1000,
     stepTime,
@@ -47,25 +60,67 @@ export const of = (table: MetricTable, totalSteps: number): Headline => {
 const lastStep = (table: MetricTable): number | null =>
   firstOf(table, ["reward/mean", "train/loss"]).steps.at(-1) ?? table.steps()?.last ?? null
 
-/** Of the first of the metrics that is recorded, the first source. */
+/** Of the first of the metrics that is recorded, the first source; without what is not finite. */
 const firstOf = (table: MetricTable, names: ReadonlyArray<string>): Points => {
   const name = names.find((name) => table.sourcesOf(name).length > 0) ?? ""
-  return table.points(table.sourcesOf(name)[0] ?? "", name)
+  const points = table.points(table.sourcesOf(name)[0] ?? "", name)
+  const isFinite = (_: number, index: number) => Number.isFinite(points.values[index]!)
+  return points.values.every(Number.isFinite)
+    ? points
+    : {
+        steps: points.steps.filter(isFinite),
+        times: points.times.filter(isFinite),
+        values: points.values.filter(isFinite)
+      }
 }
 
 const recent = ({ values }: Points): Float64Array => values.subarray(-recentSteps)
 
 /** Windows are shorter where there are not enough values for two of them. */
-const changeOf = (values: Float64Array): Headline["reward"] => {
-  const now = mean(values.subarray(-recentSteps))
-  if (now === null) return null
-  const window = Math.min(recentSteps, Math.floor(values.length / 2))
-  if (window === 0) return { now, before: now, start: now }
-  return {
-    now: mean(values.subarray(-window))!,
-    before: mean(values.subarray(-2 * window, -window))!,
-    start: mean(values.subarray(0, window))!
+const rewardOf = ({ steps, values }: Points): Reward | null => {
+  if (values.length === 0) return null
+  const window = Math.max(1, Math.min(recentSteps, Math.floor(values.length / 2)))
+  const means = meansOver(values, window)
+  const now = means.at(-1)!
+  let [best, worst] = [0, 0]
+  for (let index = 1; index < means.length; index++) {
+    if (means[index]! > means[best]!) best = index
+    if (means[index]! < means[worst]!) worst = index
   }
+  const below = means[best]! - now
+  const chance = errorBetween(values.subarray(best, best + window), values.subarray(-window))
+  const isFallen = below > surely * chance && below > noticeable * (means[best]! - means[worst]!)
+  return {
+    now,
+    before: means.at(-1 - window) ?? now,
+    start: means[0]!,
+    best: { value: means[best]!, step: steps[best + window - 1]! },
+    fallen: isFallen ? below : 0
+  }
+}
+
+/** A fall is one of so many standard errors, the best being the best of many. */
+const surely = 4
+/** A fall is at least this part of all that the run has gone through. */
+const noticeable = 0.1
+
+/** Mean of each stretch of so many values. */
+const meansOver = (values: Float64Array, window: number): Float64Array =>
+  Float64Array.from({ length: values.length - window + 1 }, (_, from) => mean(values.subarray(from, from + window))!)
+
+/** Standard error of the difference of two means. */
+const errorBetween = (left: Float64Array, right: Float64Array): number =>
+  Math.sqrt(varianceOf(left) / left.length + varianceOf(right) / right.length)
+
+const varianceOf = (values: Float64Array): number => {
+  const center = mean(values)!
+  return values.reduce((sum, value) => sum + (value - center) ** 2, 0) / Math.max(1, values.length - 1)
+}
+
+const skippedOf = (table: MetricTable): Headline["skipped"] => {
+  const stepsOf = (name: string) => firstOf(table, [name]).values.reduce((sum, value) => sum + (value > 0 ? 1 : 0), 0)
+  const steps = stepsOf("train/skipped")
+  return steps === 0 ? null : { steps, notFinite: stepsOf("train/skipped_not_finite") }
 }
 
 const latest = (table: MetricTable, names: ReadonlyArray<string>): Headline["evaluation"] => {

@@ -35,19 +35,22 @@ export const Headlines = ({ colors, metrics, runs }: HeadlinesProps) => {
 }
 
 const Tiles = ({ headline, run }: Row) => {
-  const { elapsed, evaluation, remaining, reward, step, stepTime, tokensPerSecond, totalSteps } = headline
+  const { elapsed, evaluation, remaining, reward, skipped, step, stepTime, tokensPerSecond, totalSteps } = headline
   return (
     <dl className="tiles">
       <Tile title="Step" value={step === null ? null : format.count(step)}>
         {totalSteps !== null && <>of {format.count(totalSteps)} · </>}
         <Liveness run={run} headline={headline} />
+        {skipped !== null && <Skipped {...skipped} />}
         {step !== null && totalSteps !== null && <progress aria-label="Steps done" value={step} max={totalSteps} />}
       </Tile>
       <Tile title="Reward" value={reward === null ? null : quantity(reward.now, "number")}>
         {reward !== null && (
           <>
-            <Change value={reward.now - reward.before} /> in {Headline.recentSteps} steps,{" "}
-            <Change value={reward.now - reward.start} /> in all
+            <Change value={reward.now - reward.before} /> in {Headline.recentSteps} steps; first{" "}
+            {quantity(reward.start, "number")}, best {quantity(reward.best.value, "number")} at step{" "}
+            {format.count(reward.best.step)}
+            {reward.fallen > 0 && <span className="falling">, fallen by {format.number(reward.fallen, 2)} since</span>}
           </>
         )}
       </Tile>
@@ -80,6 +83,13 @@ const Tile = ({
     <dd className="tile-value number">{value ?? "–"}</dd>
     <dd className="tile-note">{value !== null && children}</dd>
   </div>
+)
+
+const Skipped = ({ notFinite, steps }: NonNullable<Headline.Headline["skipped"]>) => (
+  <span className="falling">
+    {" "}
+    · {format.plural(steps, "step")} skipped{notFinite > 0 && `, ${format.count(notFinite)} of them not a number`}
+  </span>
 )
 
 const Change = ({ value }: { readonly value: number }) => (
@@ -153,6 +163,12 @@ const columns: ReadonlyArray<Column<Row>> = [
     `In ${Headline.recentSteps} steps`,
     ({ reward }) => (reward === null ? null : reward.now - reward.before),
     (value) => <Change value={value} />
+  ),
+  figure(
+    "best",
+    "Best",
+    ({ reward }) => reward?.best.value ?? null,
+    (value) => quantity(value, "number")
   ),
   {
     id: "evaluation",

@@ -1,7 +1,8 @@
 /**
  * Lines to draw: points by ascending x, and what is done to them before they are drawn. Everything here is pure.
  *
- * `x` is a step, or seconds since the run's first row.
+ * `x` is a step, or seconds since the run's first row. A `y` that is not finite is a gap: it is kept in its place, and counts for no mean
+ * and no extreme.
  */
 import type { Points } from "./MetricTable.ts"
 
@@ -45,7 +46,12 @@ export const smooth = (ys: Float64Array, weight: number): Float64Array => {
   let sum = 0
   let weights = 0
   for (let index = 0; index < ys.length; index++) {
-    sum = sum * weight + ys[index]!
+    const y = ys[index]!
+    if (!Number.isFinite(y)) {
+      smoothed[index] = y
+      continue
+    }
+    sum = sum * weight + y
     weights = weights * weight + 1
     smoothed[index] = sum / weights
   }
@@ -64,10 +70,11 @@ export interface Window {
 
 /**
  * At most two points for each bucket of the window, its smallest and its largest value in the order in which they came: drawn, the
- * line looks as if all points were. One point on either side of the window stays, so that the line reaches the edges.
+ * line looks as if all points were. One point on either side of the window stays, so that the line reaches the edges. A bucket with a gap has
+ * it as a third.
  *
- * The two stand at the beginning and in the middle of their bucket, so that lines of one chart share their `xs`; lines that are
- * sparse enough keep their points where they are.
+ * They stand at the beginning, in the middle and at three quarters of their bucket, so that lines of one chart share their `xs`; lines
+ * that are sparse enough keep their points where they are.
  */
 export const thin = ({ xs, ys }: Line, { buckets, from, isLog, to }: Window): Line => {
   const start = lowerBound(xs, from)
@@ -79,9 +86,9 @@ export const thin = ({ xs, ys }: Line, { buckets, from, isLog, to }: Window): Li
   const [low, high] = isLog ? [Math.log(from), Math.log(to)] : [from, to]
   const width = (high - low) / buckets
   const bucketOf = (x: number) => Math.min(buckets - 1, Math.floor(((isLog ? Math.log(x) : x) - low) / width))
-  const placeOf = (halves: number) => (isLog ? Math.exp(low + (halves / 2) * width) : low + (halves / 2) * width)
-  const thinXs = new Float64Array(2 * buckets + 2)
-  const thinYs = new Float64Array(2 * buckets + 2)
+  const placeOf = (bucket: number) => (isLog ? Math.exp(low + bucket * width) : low + bucket * width)
+  const thinXs = new Float64Array(3 * buckets + 2)
+  const thinYs = new Float64Array(3 * buckets + 2)
   let length = 0
   const keep = (x: number, y: number) => {
     thinXs[length] = x
@@ -92,23 +99,29 @@ export const thin = ({ xs, ys }: Line, { buckets, from, isLog, to }: Window): Li
   let index = start
   while (index < end) {
     const bucket = bucketOf(xs[index]!)
-    let least = index
-    let most = index
-    for (index++; index < end && bucketOf(xs[index]!) === bucket; index++) {
-      if (ys[index]! < ys[least]!) least = index
-      if (ys[index]! > ys[most]!) most = index
+    let least = -1
+    let most = -1
+    let gap = -1
+    for (; index < end && bucketOf(xs[index]!) === bucket; index++) {
+      if (!Number.isFinite(ys[index]!)) {
+        gap = index
+        continue
+      }
+      if (least < 0 || ys[index]! < ys[least]!) least = index
+      if (most < 0 || ys[index]! > ys[most]!) most = index
     }
-    keep(placeOf(2 * bucket), ys[Math.min(least, most)]!)
-    if (least !== most) keep(placeOf(2 * bucket + 1), ys[Math.max(least, most)]!)
+    if (least >= 0) keep(placeOf(bucket), ys[Math.min(least, most)]!)
+    if (least !== most) keep(placeOf(bucket + 0.5), ys[Math.max(least, most)]!)
+    if (gap >= 0) keep(placeOf(bucket + 0.75), ys[gap]!)
   }
   if (end < xs.length) keep(xs[end]!, ys[end]!)
   return { xs: thinXs.subarray(0, length), ys: thinYs.subarray(0, length) }
 }
 
-/** The lines over all their `xs`: `undefined` where a line has no point. Of points with the same x the last counts. */
+/** The lines over all their `xs`: `undefined` where a line has no point, `null` in a gap. Of points with the same x the last counts. */
 export const align = (
   lines: ReadonlyArray<Line>
-): { readonly xs: Float64Array; readonly ys: ReadonlyArray<Array<number | undefined>> } => {
+): { readonly xs: Float64Array; readonly ys: ReadonlyArray<Array<number | null | undefined>> } => {
   const all = new Float64Array(lines.reduce((sum, { xs }) => sum + xs.length, 0))
   let length = 0
   for (const { xs } of lines) {
@@ -120,11 +133,12 @@ export const align = (
   return {
     xs,
     ys: lines.map((line) => {
-      const ys = Array<number | undefined>(xs.length).fill(undefined)
+      const ys = Array<number | null | undefined>(xs.length).fill(undefined)
       let at = 0
       for (let index = 0; index < line.xs.length; index++) {
         while (xs[at]! < line.xs[index]!) at++
-        ys[at] = line.ys[index]!
+        const y = line.ys[index]!
+        ys[at] = Number.isFinite(y) ? y : null
       }
       return ys
     })
@@ -161,7 +175,7 @@ export const stack = (lines: ReadonlyArray<Line>): ReadonlyArray<Line> => {
   })
 }
 
-/** `top / bottom` wherever both have a point and the divisor is not 0. */
+/** `top / bottom` wherever both have a point and the divisor is not 0; a gap where one of them has. */
 export const divide = (top: Points, bottom: Points): Points => combine(top, bottom, (a, b) => a / b)
 
 /** A line's bounds from its standard error: the 95% confidence interval of a mean of many. */
@@ -182,8 +196,9 @@ const combine = (left: Points, right: Points, by: (left: number, right: number) 
     const step = left.steps[index]!
     while (at < right.steps.length && right.steps[at]! < step) at++
     if (right.steps[at] !== step) continue
-    const value = by(left.values[index]!, right.values[at]!)
-    if (!Number.isFinite(value)) continue
+    const [one, other] = [left.values[index]!, right.values[at]!]
+    const value = Number.isFinite(one) && Number.isFinite(other) ? by(one, other) : Number.NaN
+    if (!Number.isFinite(value) && Number.isFinite(one) && Number.isFinite(other)) continue
     steps.push(step)
     times.push(left.times[index]!)
     values.push(value)
@@ -191,17 +206,22 @@ const combine = (left: Points, right: Points, by: (left: number, right: number) 
   return { steps: Float64Array.from(steps), times: Float64Array.from(times), values: Float64Array.from(values) }
 }
 
-/** Last, smallest and largest value, with where they are; null without points. */
+/** First, last, smallest and largest value, with where they are, and how many gaps; null without points. Extremes are the first's in nothing but gaps. */
 export const summary = ({ xs, ys }: Line): Summary | null => {
   if (ys.length === 0) return null
   let least = 0
   let most = 0
-  for (let index = 1; index < ys.length; index++) {
-    if (ys[index]! < ys[least]!) least = index
-    if (ys[index]! > ys[most]!) most = index
+  let gaps = 0
+  for (let index = 0; index < ys.length; index++) {
+    if (!Number.isFinite(ys[index]!)) {
+      gaps++
+      continue
+    }
+    if (!(ys[index]! >= ys[least]! && Number.isFinite(ys[least]!))) least = index
+    if (!(ys[index]! <= ys[most]! && Number.isFinite(ys[most]!))) most = index
   }
   const at = (index: number) => ({ x: xs[index]!, y: ys[index]! })
-  return { first: at(0), last: at(ys.length - 1), min: at(least), max: at(most), count: ys.length }
+  return { first: at(0), last: at(ys.length - 1), min: at(least), max: at(most), count: ys.length, gaps }
 }
 
 export interface Summary {
@@ -210,6 +230,7 @@ export interface Summary {
   readonly min: { readonly x: number; readonly y: number }
   readonly max: { readonly x: number; readonly y: number }
   readonly count: number
+  readonly gaps: number
 }
 
 /** The first index whose value is not below `x`. */

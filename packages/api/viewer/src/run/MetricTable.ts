@@ -2,15 +2,16 @@
  * The metrics of one run, by source, step and name, as they come in.
  *
  * Rows may come in any order and more than once. Per source, step and name the value that came last counts: a resumed run records
- * some steps a second time, and figures of an evaluation come in a row of their own. Values that are not finite are left out.
- * Kept as one array per name beside the steps of its source (`NaN` where a step lacks it): 10,000 steps of 40 names are 3 MB.
+ * some steps a second time, and figures of an evaluation come in a row of their own. NaN and the infinities are values too, as numbers
+ * or by their names (`"NaN"`, `"Infinity"`, `"-Infinity"`; `null` is NaN). Kept as one array per name beside the steps of its source
+ * (`NaN` where a step lacks it, or has what is not finite: that lies apart): 10,000 steps of 40 names are 3 MB.
  */
 export interface MetricsRow {
   readonly source: string
   readonly step: number
   /** Milliseconds since the epoch. */
   readonly at: number
-  readonly values: { readonly [name: string]: number }
+  readonly values: { readonly [name: string]: number | string | null }
 }
 
 /** The points of one metric of one source, by ascending step. */
@@ -42,6 +43,8 @@ export interface MetricTable {
 interface Column {
   /** May be shorter than the steps: the rest is `NaN`. */
   values: Array<number>
+  /** What is not finite, by step. */
+  readonly odd: Map<number, number>
   points: Points | null
 }
 
@@ -126,18 +129,29 @@ const write = (source: SourceTable, index: number, { at, step, values }: Metrics
   source.steps[index] = step
   source.times[index] = at
   for (const [name, value] of Object.entries(values)) {
-    if (!Number.isFinite(value)) continue
     const column = columnOf(source, name)
     while (column.values.length < index) column.values.push(Number.NaN)
-    column.values[index] = value
+    column.values[index] = placed(column, step, numberOf(value))
     column.points = null
   }
+}
+
+const numberOf = (value: number | string | null): number => (value === null ? Number.NaN : Number(value))
+
+/** What belongs into the column's array for a step; what is not finite is put apart. */
+const placed = ({ odd }: Column, step: number, value: number): number => {
+  if (Number.isFinite(value)) {
+    odd.delete(step)
+    return value
+  }
+  odd.set(step, value)
+  return Number.NaN
 }
 
 const columnOf = (source: SourceTable, name: string): Column => {
   const known = source.columns.get(name)
   if (known !== undefined) return known
-  const made: Column = { values: [], points: null }
+  const made: Column = { values: [], odd: new Map(), points: null }
   source.columns.set(name, made)
   return made
 }
@@ -153,40 +167,39 @@ const setAside = (
   const row = rows.get(step) ?? { at, values: new Map<string, number>() }
   rows.set(step, row)
   row.at = at
-  for (const [name, value] of Object.entries(values)) {
-    if (Number.isFinite(value)) row.values.set(name, value)
-  }
+  for (const [name, value] of Object.entries(values)) row.values.set(name, numberOf(value))
 }
 
 const insert = (source: SourceTable, late: ReadonlyMap<number, LateRow>): void => {
   const { steps, times } = source
   for (const row of late.values()) for (const name of row.values.keys()) columnOf(source, name)
-  const places: ReadonlyArray<number | LateRow> = [
+  const places = [
     ...steps.map((step, index) => ({ step, from: index as number | LateRow })),
     ...[...late].map(([step, row]) => ({ step, from: row as number | LateRow }))
-  ]
-    .sort((left, right) => left.step - right.step)
-    .map(({ from }) => from)
-  source.steps = [...steps, ...late.keys()].sort((left, right) => left - right)
-  source.times = places.map((from) => (typeof from === "number" ? times[from]! : from.at))
+  ].sort((left, right) => left.step - right.step)
+  source.steps = places.map(({ step }) => step)
+  source.times = places.map(({ from }) => (typeof from === "number" ? times[from]! : from.at))
   for (const [name, column] of source.columns) {
     const { values } = column
-    column.values = places.map((from) =>
-      typeof from === "number" ? (values[from] ?? Number.NaN) : (from.values.get(name) ?? Number.NaN)
-    )
+    column.values = places.map(({ from, step }) => {
+      if (typeof from === "number") return values[from] ?? Number.NaN
+      const value = from.values.get(name)
+      return value === undefined ? Number.NaN : placed(column, step, value)
+    })
     column.points = null
   }
 }
 
-const pointsOf = ({ steps, times }: SourceTable, { values }: Column): Points => {
-  let count = 0
+const pointsOf = ({ steps, times }: SourceTable, { odd, values }: Column): Points => {
+  let count = odd.size
   for (const value of values) if (!Number.isNaN(value)) count++
   const points = { steps: new Float64Array(count), times: new Float64Array(count), values: new Float64Array(count) }
   let at = 0
   for (let index = 0; index < values.length; index++) {
-    const value = values[index]!
-    if (Number.isNaN(value)) continue
-    points.steps[at] = steps[index]!
+    const step = steps[index]!
+    const value = Number.isNaN(values[index]!) ? odd.get(step) : values[index]
+    if (value === undefined) continue
+    points.steps[at] = step
     points.times[at] = times[index]!
     points.values[at] = value
     at++

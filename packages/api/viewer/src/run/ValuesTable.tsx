@@ -1,4 +1,4 @@
-/** A chart's values as a table that is opened on demand: last, smallest and largest of each curve as recorded, not smoothed. */
+/** A chart's values as a table that is opened on demand: first, last, smallest and largest of each curve as recorded, not smoothed. */
 import { useMemo, useState } from "react"
 import { type Column, DataTable } from "../service/DataTable.tsx"
 import type { Chart, Unit } from "./Catalog.ts"
@@ -46,7 +46,7 @@ const Values = ({ axis, chart, entries, metrics }: ValuesTableProps) => {
 
 const columnsOf = (unit: Unit, axis: Curves.Axis): ReadonlyArray<Column<Row>> => {
   const at = (x: number) => (axis === "step" ? `step ${x}` : `after ${duration(x)}`)
-  const figure = (id: "last" | "min" | "max", title: string): Column<Row> => ({
+  const figure = (id: "first" | "last" | "min" | "max", title: string): Column<Row> => ({
     id,
     title,
     isNumber: true,
@@ -62,9 +62,11 @@ const columnsOf = (unit: Unit, axis: Curves.Axis): ReadonlyArray<Column<Row>> =>
   })
   return [
     { id: "curve", title: "Curve", value: ({ label }) => label },
+    figure("first", "First"),
     figure("last", "Last"),
     figure("min", "Smallest"),
     figure("max", "Largest"),
-    { id: "count", title: "Points", isNumber: true, value: ({ summary }) => summary?.count ?? 0 }
+    { id: "count", title: "Points", isNumber: true, value: ({ summary }) => summary?.count ?? 0 },
+    { id: "gaps", title: "Not finite", isNumber: true, value: ({ summary }) => summary?.gaps ?? 0 }
   ]
 }

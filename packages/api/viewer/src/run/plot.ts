@@ -175,14 +175,18 @@ const settings = (
           onZoom([plot.posToVal(left, "x"), plot.posToVal(left + width, "x")])
         }
       ],
-      draw: chart.kind === "points" ? [(plot) => drawErrorBars(plot, curves(), style)] : []
+      draw: [
+        ...(chart.kind === "points" ? [(plot: uPlot) => drawErrorBars(plot, curves(), style)] : []),
+        (plot) => drawGaps(plot, curves(), style)
+      ]
     }
   }
 }
 
 const seriesFor = (entry: Entry, { chart, style }: PlotOptions): ReadonlyArray<uPlot.Series> => {
   const color = colorOf(entry, style.series)
-  const common: uPlot.Series = { scale: "y", spanGaps: true, points: { show: false } }
+  // A step that lacks the value (undefined) is passed over; what is not finite (null) is a gap.
+  const common: uPlot.Series = { scale: "y", spanGaps: false, points: { show: false } }
   // Bounds count for the scale; the band between them is filled, or bars are drawn.
   const bound: uPlot.Series = { ...common, stroke: "transparent", width: 0 }
   const curve: uPlot.Series = {
@@ -213,6 +217,29 @@ const stackedBands = ({ entries, style }: PlotOptions): Array<uPlot.Band> =>
     series: [seriesOf(index + 1).curve, seriesOf(index).curve],
     fill: faint(colorOf(entry, style.series), 0.45)
   }))
+
+/** A cross on the axis wherever a value is not finite. */
+const drawGaps = (plot: uPlot, curves: ReadonlyArray<Curve>, style: PlotStyle): void => {
+  const { bbox, ctx } = plot
+  const half = 3 * uPlot.pxRatio
+  const y = bbox.top + bbox.height - 2 * half
+  ctx.save()
+  for (const { entry, gaps } of curves) {
+    ctx.beginPath()
+    ctx.strokeStyle = colorOf(entry, style.series)
+    ctx.lineWidth = 1.5 * uPlot.pxRatio
+    for (const { x } of gaps) {
+      const at = plot.valToPos(x, "x", true)
+      if (!(at >= bbox.left && at <= bbox.left + bbox.width)) continue
+      ctx.moveTo(at - half, y - half)
+      ctx.lineTo(at + half, y + half)
+      ctx.moveTo(at - half, y + half)
+      ctx.lineTo(at + half, y - half)
+    }
+    ctx.stroke()
+  }
+  ctx.restore()
+}
 
 const drawErrorBars = (plot: uPlot, curves: ReadonlyArray<Curve>, style: PlotStyle): void => {
   const { ctx } = plot

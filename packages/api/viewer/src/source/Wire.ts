@@ -92,7 +92,8 @@ export interface MetricsRow {
   readonly source: string
   readonly step: number
   readonly at: number
-  readonly values: { readonly [name: string]: number }
+  /** JSON has neither NaN nor infinities: they are strings. */
+  readonly values: { readonly [name: string]: number | string | null }
 }
 
 export interface MetricsQuery {

@@ -32,6 +32,12 @@ export const make = (files: ReadonlyArray<string>): Source<FileSystem.FileSystem
               yield* sink.fault(`${file}, line ${entry.line}: ${entry.problem}`)
               return true
             }
+            if (entry.isEvaluation) {
+              yield* sink.fault(
+                `${file}, line ${entry.line}: is a sample of an evaluation; held-out items are not trained on`
+              )
+              return true
+            }
             const note = unknownFields(file, entry)
             if (note !== undefined) yield* sink.note(note)
             return yield* sink.take([entry.group], { file: index, offset: entry.end, lines: entry.line })

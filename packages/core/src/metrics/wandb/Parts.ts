@@ -1,5 +1,6 @@
 /** What was recorded as parts of rows, with the original's names, and its tables as files. */
 import { createHash } from "node:crypto"
+import * as Readings from "../Readings.ts"
 import type { Entry, Table } from "../Sink.ts"
 import type { Run } from "./Journal.ts"
 import type { Part } from "./Rows.ts"
@@ -20,9 +21,12 @@ const tableFile = ({ columns, name, rows, step }: Table, prefix: string) => {
   return { file: { name: file, bytes }, values: { [`${prefix}${name}`]: value } }
 }
 
-const prefixed = (prefix: string, values: { readonly [name: string]: number }): { readonly [name: string]: number } =>
+const prefixed = (prefix: string, values: Readings.Values): { readonly [name: string]: number | string } =>
   Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [name.startsWith("server/") ? name : `${prefix}${name}`, value])
+    Object.entries(Readings.encode(values)).map(([name, value]) => [
+      name.startsWith("server/") ? name : `${prefix}${name}`,
+      value
+    ])
   )
 
 interface TableFile {

@@ -17,7 +17,8 @@ export const TokenText = ({
 }) => {
   const { error, value } = usePieces(run, group, rollout)
   const runs = useMemo(() => (value === null ? [] : runsOf(rollout, value)), [rollout, value])
-  if (error !== null && value === null) return <p className="muted">The text of the tokens could not be loaded: {error.message}</p>
+  if (error !== null && value === null)
+    return <p className="muted">The text of the tokens could not be loaded: {error.message}</p>
   if (value === null) return <Loading what="text" />
   if (rollout.tokens.length === 0) return <p className="muted">This rollout has neither messages nor tokens.</p>
   if (runs.every(({ unknown }) => unknown)) {

@@ -1,0 +1,62 @@
+/**
+ * The held-out items, asked before and after training: what they came to goes where other figures go, under the environment's own name, and
+ * into files where `data_dir_to_save_evals` is set.
+ *
+ * An item that fails is told, counted and left out; where none is left, that is a failure.
+ */
+import { type Environment, MetricsSink, SequenceLimit, ServerManager, TrajectoryClient } from "@atropos/core"
+import * as Evaluate from "@atropos/core/rollout/Evaluate"
+import { Effect, Option } from "effect"
+import { CommandFailed } from "../Failure.ts"
+import type { Solved } from "./Curve.ts"
+
+/** Asks them all with the present weights; none where the environment has no evaluation. */
+export const ask = Effect.fn("HeldOut.ask")(function* (
+  environment: Environment.EnvironmentShape,
+  { seqLen, step }: { readonly seqLen: number; readonly step: number }
+) {
+  const evaluated = yield* SequenceLimit.within(seqLen)(Evaluate.evaluate(environment))
+  if (Option.isNone(evaluated)) return evaluated
+  const { failures, items } = evaluated.value
+  const [failed] = failures
+  if (items.length === 0 && failed !== undefined) {
+    return yield* new CommandFailed({
+      message: `none of the ${failures.length} held-out items could be evaluated; the first one, ${failed.item}: ${failed.reason}`
+    })
+  }
+  const { dataDirToSaveEvals: directory, maxTokenLength } = environment.settings
+  if (directory !== null) {
+    const { modelName } = yield* ServerManager.ServerManager
+    yield* Evaluate.save(evaluated.value, { directory, name: environment.name, step, modelName, maxTokenLength })
+  }
+  return evaluated
+})
+
+export const solvedOf = ({ items }: Evaluate.Evaluated): Solved => ({
+  correct: items.reduce(
+    (sum, { trajectories }) =>
+      sum + trajectories.filter(({ correct }) => correct).length / Math.max(1, trajectories.length),
+    0
+  ),
+  items: items.length
+})
+
+/** Records evaluations with the sinks of the context, or the service. The run has to be registered by then. */
+export const recorder = Effect.fn("HeldOut.recorder")(function* (
+  { encodedSettings, name }: Environment.EnvironmentShape,
+  { isResumed }: { readonly isResumed: boolean }
+) {
+  const client = yield* TrajectoryClient.TrajectoryClient
+  const { open } = yield* MetricsSink.orService(client)
+  const { figures } = yield* open({
+    kind: "environment",
+    name,
+    // Of its own: while it trains, the environment's rollouts have the files of the name alone.
+    key: `${name}-held-out`,
+    isResumed,
+    prefix: "",
+    config: encodedSettings,
+    announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
+  })
+  return (step: number, evaluated: Evaluate.Evaluated) => figures(step, Evaluate.metrics(evaluated))
+})

@@ -1,0 +1,53 @@
+/**
+ * Figures as JSON has them, in files, on the wire and in the store: numbers, and for what JSON cannot say the strings `"NaN"`,
+ * `"Infinity"` and `"-Infinity"`, as OTLP and Weights & Biases write them.
+ *
+ * `null` is read as NaN: it is what `JSON.stringify` makes of all three.
+ */
+
+export interface Values {
+  readonly [name: string]: number
+}
+
+/** A value that is no figure, and why. */
+export interface LeftOut {
+  readonly [name: string]: string
+}
+
+/** Longer names are no names. */
+const longestName = 256
+
+const notFinite: ReadonlyMap<unknown, number> = new Map<unknown, number>([
+  ["NaN", Number.NaN],
+  ["Infinity", Number.POSITIVE_INFINITY],
+  ["-Infinity", Number.NEGATIVE_INFINITY],
+  [null, Number.NaN]
+])
+
+/** The number that a value of JSON stands for; undefined where it stands for none. */
+const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : notFinite.get(value))
+
+export const encode = (values: Values): { readonly [name: string]: number | string } =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Number.isFinite(value) ? value : `${value}`]))
+
+/** Each value for itself: one that is no figure is told, and costs the others nothing. */
+export const decode = (values: {
+  readonly [name: string]: unknown
+}): { readonly values: Values; readonly leftOut: LeftOut } => {
+  const figures: Array<readonly [string, number]> = []
+  const leftOut: Array<readonly [string, string]> = []
+  for (const [name, value] of Object.entries(values)) {
+    const number = numberOf(value)
+    if (name.length > longestName)
+      leftOut.push([`${name.slice(0, 40)}…`, `a name of more than ${longestName} characters`])
+    else if (number === undefined)
+      leftOut.push([name, `expected a number, "NaN", "Infinity" or "-Infinity", got ${shown(value)}`])
+    else figures.push([name, number])
+  }
+  return { values: Object.fromEntries(figures), leftOut: Object.fromEntries(leftOut) }
+}
+
+const shown = (value: unknown): string => {
+  if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
+  return typeof value === "object" ? (Array.isArray(value) ? "an array" : "an object") : `${String(value)}`
+}
