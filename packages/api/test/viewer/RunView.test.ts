@@ -73,6 +73,34 @@ describe("quantity", () => {
 const environment = (env_id: number, weight: number, connected: boolean) => ({ env_id, weight, connected })
 
 describe("shares", () => {
+  it("call an environment silent that has said nothing for minutes, and one that reports connected", () => {
+    const now = 1_800_000_000_000
+    const of = (connected: boolean, secondsSeen: number, secondsReported?: number) =>
+      shares.standingOf(
+        {
+          connected,
+          last_seen: now - secondsSeen * 1000,
+          report:
+            secondsReported === undefined
+              ? null
+              : {
+                  at: now - secondsReported * 1000,
+                  running: 0,
+                  unsent: 0,
+                  items_per_minute: 0,
+                  failures: 0,
+                  last_error: null,
+                  servers: []
+                }
+        },
+        now
+      ).standing
+    assert.deepStrictEqual(
+      [of(true, 3), of(true, 300), of(true, 300, 4), of(true, 300, 200), of(false, 3, 3)],
+      ["connected", "silent", "connected", "silent", "gone"]
+    )
+  })
+
   it("divides the batches among those that are connected, by weight", () => {
     const all = [environment(0, 2, true), environment(1, 1, true), environment(2, 5, false)]
     assert.deepStrictEqual(

@@ -124,6 +124,27 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     assert.include(await best.innerText(), "$$T = \\frac{120}{2.5} = 48$$")
   })
 
+  it("keeps an action that all rollouts began with out of the prompt, and shows settings that are objects", async () => {
+    const { page } = await visit("/groups/episodes/1")
+    await page.waitForSelector(".rollout")
+    const prompt = await page.locator(".prompt").innerText()
+    assert.include(prompt, "Leave the house.")
+    assert.notInclude(prompt, "I look around.")
+    for (const rollout of await page.locator(".rollout").allInnerTexts()) assert.include(rollout, "I look around.")
+    assert.include(await page.locator(".rollout-facts").first().innerText(), 'limits {"turns":3,"tools":["door"]}')
+    assert.include(await page.locator(".group-facts").innerText(), "rule not known")
+  })
+
+  it("draws the scores of each group on a scale of its own where ranges differ", async () => {
+    const { page } = await visit("/groups?run=episodes")
+    await page.waitForSelector(".row-link")
+    const strips = await page.locator(".score-strip title").allTextContents()
+    assert.deepStrictEqual(strips, [
+      "2 scores: 0.5, 0.25; bars from 0 to 0.5",
+      "2 scores: 250, 100; bars from 0 to 250"
+    ])
+  })
+
   it("shows the question under a context that is cut, and all of the prompt when asked", async () => {
     const { page } = await visit("/groups/plain/1")
     const question = page.getByText("So which is it?")

@@ -176,6 +176,21 @@ export const contextGroup = group(
   [1, 0, 0, 0, 0, 0]
 )
 
+const look = { role: "assistant", content: "I look around." }
+const seen = { role: "user", content: "You see a door." }
+
+/** An episode of two turns, the first of which all rollouts took alike, with settings that are no single value. */
+export const episodeGroup = group(
+  ["I open it.", "I knock."].map((content) => [
+    { role: "user", content: "Leave the house." },
+    look,
+    seen,
+    { role: "assistant", content }
+  ]),
+  [250, 100],
+  { overrides: [{ finish_reason: "stop", limits: { turns: 3, tools: ["door"] } }, { finish_reason: "stop" }] }
+)
+
 const row = (id: number, scores: ReadonlyArray<number>, environment: string, preview: string) => ({
   id: String(id),
   environment,
@@ -217,6 +232,12 @@ export const savedRuns = () => {
         name: "plain",
         rows: [{ ...row(1, contextGroup.scores, "", "So which is it?"), environment: null, step: null }],
         groups: { 1: contextGroup }
+      },
+      {
+        name: "episodes",
+        rows: [row(2, [0.5, 0.25], "choices", "Which one?"), row(1, episodeGroup.scores, "house", "Leave the house.")],
+        groups: { 1: episodeGroup, 2: contextGroup },
+        pieces
       }
     ]
   }
