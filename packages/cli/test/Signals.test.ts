@@ -1,7 +1,7 @@
 import { inspect } from "node:util"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { Effect, FileSystem, Option, Path, Stream } from "effect"
+import { Effect, FileSystem, Path, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import * as Bin from "./Bin.ts"
 
