@@ -194,10 +194,7 @@ describe("Dataset, files", () => {
         // These are paths; a hub is not asked for them, be they three words long.
         for (const path of ["rows.txt", "./nowhere/rows/train", "../rows/of/train"]) {
           const local = yield* Effect.flip(rowsOf(path, Problem))
-          assert.strictEqual(
-            local.message,
-            `${path} is no file of rows: one of .jsonl, .json, .csv, .parquet is needed`
-          )
+          assert.include(local.message, `${path} is no file of rows: one of .`)
         }
       })
     )
