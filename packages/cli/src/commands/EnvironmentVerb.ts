@@ -2,6 +2,7 @@
 import { EnvironmentSettings, type MetricsSettings, ServerSettings } from "@atropos/core"
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
+import * as ConfigFile from "../config/ConfigFile.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
@@ -48,13 +49,7 @@ export const make =
             Flag.withDescription("environment: a name (envs lists them) or a file; its own flags are listed with it"),
             Flag.withMetavar("name|file")
           ),
-          config: Flag.String("config").pipe(
-            Flag.withDescription(
-              "YAML file with env:, openai:, judge:, teacher:, slurm: and testing:; flags win over it"
-            ),
-            Flag.withMetavar("file"),
-            Flag.optional
-          ),
+          config: ConfigFile.flag,
           own: verb.own,
           settings: env.flags,
           openai: openai.flags,
@@ -74,8 +69,7 @@ export const make =
                 servers: { openai: Flags.given(input.openai), ...OtherServers.given(input.others) },
                 manager: Flags.given(input.manager)
               },
-              verb.mode?.(chosen.environment.environmentName),
-              Metrics.sections
+              verb.mode?.(chosen.environment.environmentName)
             )
             const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"], verb.metricsMode)
             // The parser's type for a generic nested config does not reduce; it is the same object.

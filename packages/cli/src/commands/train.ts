@@ -1,7 +1,7 @@
 /** `atropos train`: the trainer against a trajectory service. */
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 import { Console, Effect, Option } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import * as ConfigFile from "../config/ConfigFile.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
@@ -25,19 +25,13 @@ export const make: MakeVerb = () =>
     command: Command.make(
       name,
       {
-        config: Flag.String("config").pipe(
-          Flag.withDescription("YAML file with trainer:, lora:, loss: and metrics:; flags win over it"),
-          Flag.withMetavar("file"),
-          Flag.optional
-        ),
+        config: ConfigFile.flag,
         metrics: Metrics.flags,
         ...TrainerRun.flags
       },
       ({ config, ...given }) =>
         Effect.gen(function* () {
-          const file = Option.isSome(config)
-            ? yield* ConfigFile.read(config.value, Option.none(), { ...TrainerRun.sections, ...Metrics.sections })
-            : ConfigFile.empty
+          const file = Option.isSome(config) ? yield* ConfigFile.read(config.value, Option.none()) : ConfigFile.empty
           const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, given })
           const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
           const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, given }, "seq_len")

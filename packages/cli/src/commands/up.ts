@@ -3,7 +3,7 @@ import { Docs } from "@atropos/core"
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as CommandLine from "../CommandLine.ts"
-import type { ConfigFile } from "../config/ConfigFile.ts"
+import * as ConfigFile from "../config/ConfigFile.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
@@ -74,11 +74,7 @@ export const make: MakeVerb = (words) =>
           Flag.withMetavar("name|file"),
           Flag.withDefault(usual)
         ),
-        config: Flag.String("config").pipe(
-          Flag.withDescription("YAML file with env:, judge:, teacher:, trainer:, lora: and loss:; flags win over it"),
-          Flag.withMetavar("file"),
-          Flag.optional
-        ),
+        config: ConfigFile.flag,
         host: Flag.String("host").pipe(
           Flag.withDescription("address the service listens on [default: 127.0.0.1]"),
           Flag.withDefault("127.0.0.1")
@@ -115,7 +111,7 @@ export const make: MakeVerb = (words) =>
           const { config, fresh, host, policyPort, port, stepsAhead } = input
           const flagged = Flags.given(input.trainer)
           // A recipe is one model's: what suits it does not suit another.
-          const recipeOf = (sections: ConfigFile["sections"]) =>
+          const recipeOf = (sections: ConfigFile.ConfigFile["sections"]) =>
             TrainerRun.isGiven({ file: sections, given: input }, "model") ? undefined : kitchen
           // One seed for all that is drawn, unless the environment is told another.
           const hasSeed = "seed" in chosen.environment.settings.fields
@@ -131,8 +127,7 @@ export const make: MakeVerb = (words) =>
             (sections) => ({
               ...(recipeOf(sections)?.env ?? Recipe.ownModel.env),
               ...("seed" in flagged && hasSeed && { seed: flagged["seed"] })
-            }),
-            { ...TrainerRun.sections, ...Metrics.sections }
+            })
           )
           const own = recipeOf(settings.sections)
           const trainer = yield* TrainerRun.make({

@@ -66,12 +66,11 @@ export const make = Effect.fn("RunSettings.make")(function* (
   word: string,
   chosen: Chosen,
   flags: GivenFlags,
-  mode: Values | ((sections: ConfigFile.ConfigFile["sections"]) => Values) = {},
-  sections: Parameters<typeof ConfigFile.read>[2] = {}
+  mode: Values | ((sections: ConfigFile.ConfigFile["sections"]) => Values) = {}
 ) {
   const { environment } = chosen
   const file = Option.isSome(flags.config)
-    ? yield* ConfigFile.read(flags.config.value, Option.some(environment.settings.fields), sections)
+    ? yield* ConfigFile.read(flags.config.value, Option.some(environment.settings.fields))
     : ConfigFile.empty
   const given = Precedence.merge(typeof mode === "function" ? mode(file.sections) : mode, file.env, flags.env)
   const settings = yield* environment.settings

@@ -6,7 +6,7 @@
  */
 import { EnvironmentSettings } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
-import { Effect, type Option, type Schema } from "effect"
+import { Effect, type Option } from "effect"
 import * as Flags from "./Flags.ts"
 import * as Precedence from "./Precedence.ts"
 import { explain } from "./RunSettings.ts"
@@ -31,11 +31,6 @@ export const flags = { trainer: derived.trainer.flags, lora: derived.lora.flags,
 
 /** Full names of the boolean flags, without dashes. */
 export const booleans: ReadonlyArray<string> = Object.values(derived).flatMap((group) => group.booleans)
-
-/** The maps of a YAML file and the fields they may have. */
-export const sections: { readonly [section: string]: Schema.Struct.Fields } = Object.fromEntries(
-  Object.entries(groups).map(([name, { settings }]) => [name, settings.fields])
-)
 
 const aliases: { readonly [word: string]: string } = { "--steps": "--training_steps", "--loss": "--loss.preset" }
 
