@@ -94,19 +94,30 @@ describe("atropos up", () => {
         yield* Effect.scoped(
           Effect.gen(function* () {
             const child = yield* Bin.start(words, { cwd: stopped })
+            const said = yield* Effect.forkChild(
+              firstLine(child.stdout, (line) => line.startsWith("stopped after step")),
+              { startImmediately: true }
+            )
             yield* firstLine(child.stderr, (line) => line.includes("/30 steps"))
             yield* child.kill({ killSignal: "SIGINT" })
-            const ended = yield* Effect.exit(child.exitCode)
-            assert.isTrue(ended._tag === "Failure" || Number(ended.value) === 130)
+            const line = yield* Fiber.join(said)
+            assert.match(line, /^stopped after step (\d+) of 30, saved in \.atropos\/up\/sort-letters-1\/step_\1: /)
+            assert.strictEqual(Number(yield* child.exitCode), 130)
           })
         )
         const fs = yield* FileSystem.FileSystem
-        // The lock of the database is gone with its process.
-        assert.deepStrictEqual((yield* fs.readDirectory(`${stopped}/.atropos`)).sort(), ["pgdata", "up"])
+        // The database has no holder any more; the file of its lock stays.
+        assert.deepStrictEqual((yield* fs.readDirectory(`${stopped}/.atropos`)).sort(), ["lock.sqlite", "pgdata", "up"])
         const resumed = yield* Bin.run(words, { cwd: stopped })
         assert.strictEqual(resumed.code, 0)
         assert.match(resumed.stdout, /going on with sort-letters-1 after \d+ of 30 steps/)
         assert.deepStrictEqual(yield* figures(stopped), expected)
+        // The whole run is summed up, not what this process did of it.
+        assert.match(resumed.stdout, /30 steps, \d+ of them now, in /)
+        const summed = (text: string) =>
+          text.split("\n").filter((line) => /^(mean reward|held-out|trained on|  +[▁-█])/.test(line))
+        assert.strictEqual(summed(stdout).length, 4)
+        assert.deepStrictEqual(summed(resumed.stdout), summed(stdout))
       }).pipe(Effect.provide(NodeServices.layer)),
     limit
   )

@@ -40,7 +40,7 @@ export const make =
       const chosen = word === undefined ? undefined : yield* Environments.choose(word)
       const env = Flags.fromFields("env.", chosen?.environment.settings.fields ?? commonFields)
       const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
-      const others = OtherServers.flags(chosen)
+      const others = OtherServers.flags(chosen === undefined ? [] : [chosen])
       const manager = Flags.fromFields("", ServerSettings.managerFields)
       const command = Command.make(
         verb.name,

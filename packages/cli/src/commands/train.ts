@@ -27,7 +27,7 @@ export const make: MakeVerb = () =>
       {
         config: ConfigFile.flag,
         metrics: Metrics.flags,
-        ...TrainerRun.flags
+        ...TrainerRun.flags()
       },
       ({ config, ...given }) =>
         Effect.gen(function* () {
