@@ -139,6 +139,30 @@ describe("atropos up", () => {
 
 describe("atropos train", () => {
   it.live(
+    "says on Ctrl-C what is saved",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Bin.folder
+        const api = yield* Bin.start(["api", "--port", "0"], { cwd })
+        const service = address(yield* firstLine(api.stdout, (line) => line.includes("trajectory service at")))
+        const words = ["train", "--model", model, "--atropos-url", service, "--steps", "2", "--seq-len", "64"]
+        const child = yield* Bin.start([...words, "--device", "cpu"], { cwd })
+        const pull = yield* Stream.toPull(child.stdout.pipe(Stream.decodeText, Stream.splitLines))
+        const until = Effect.fnUntraced(function* (word: string) {
+          for (;;) {
+            const line = (yield* pull).find((one) => one.includes(word))
+            if (line !== undefined) return line
+          }
+        })
+        yield* until("service: ")
+        yield* child.kill({ killSignal: "SIGINT" })
+        assert.include(yield* until("stopped"), "before the first step was saved: the same command begins again")
+        assert.strictEqual(Number(yield* child.exitCode), 130)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    limit
+  )
+
+  it.live(
     "learns from an environment in another process, hands its adapters to the policy server, and is traced through all",
     () =>
       Effect.gen(function* () {

@@ -7,6 +7,8 @@ import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import * as TrainerRun from "../config/TrainerRun.ts"
 import * as Summary from "../job/Summary.ts"
+import { UsageError } from "../Failure.ts"
+import * as Recipe from "../up/Recipe.ts"
 import * as Train from "../train/Train.ts"
 import type { MakeVerb } from "./Verb.ts"
 
@@ -33,6 +35,11 @@ export const make: MakeVerb = () =>
         Effect.gen(function* () {
           const file = Option.isSome(config) ? yield* ConfigFile.read(config.value, Option.none()) : ConfigFile.empty
           const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, given })
+          if (settings.trainer.model === Recipe.scratch) {
+            return yield* new UsageError({
+              message: `--model ${Recipe.scratch} is for up, which knows the environment: train takes a folder or a hub id`
+            })
+          }
           const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
           const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, given }, "seq_len")
           const { first, folder, last, steps } = yield* Train.run(settings, metrics, isSeqLenGiven)

@@ -16,7 +16,17 @@ import * as Recipe from "../up/Recipe.ts"
 import * as Scratch from "../up/Scratch.ts"
 import * as Up from "../up/Up.ts"
 import * as UpReport from "../up/UpReport.ts"
+import * as HelpFlags from "../HelpFlags.ts"
+import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 import type { MakeVerb } from "./Verb.ts"
+
+/** Its own parts are in this process, and its runs in folders that it finds: it looks at none of these. */
+const ignored = [
+  ...["batch_size", "rollout_server_url", "tokenizer_name", "total_steps"].map((setting) => `env.${setting}`),
+  "run",
+  "atropos_url",
+  "save_path"
+]
 
 const name: string = "up"
 const usual = "sort-letters"
@@ -28,9 +38,6 @@ const kitchenOf = Effect.fnUntraced(function* ({ chosen, word }: Environments.Na
   return chosen.about === undefined || builtIn === undefined ? Option.none<Recipe.Kitchen>() : Option.some(builtIn)
 })
 
-/** The word for a model that is made here. */
-const scratch = "scratch"
-
 /**
  * The kitchens of a model from scratch, one for each environment; none for a model that was trained before. A recipe is one model's: what
  * suits it does not suit another.
@@ -39,7 +46,7 @@ const kitchensFor = (
   model: unknown,
   known: Arr.NonEmptyReadonlyArray<Option.Option<Recipe.Kitchen>>
 ): Arr.NonEmptyReadonlyArray<Recipe.Kitchen> | undefined =>
-  model === scratch || (model === undefined && known.every(Option.isSome))
+  model === Recipe.scratch || (model === undefined && known.every(Option.isSome))
     ? Arr.map(
         known,
         Option.getOrElse(() => Scratch.kitchen)
@@ -164,7 +171,8 @@ export const make: MakeVerb = (words) =>
           command: "atropos up --env arithmetic-stories --model ./my-model --steps 20 --env.max_token_length 256",
           description: "an adapter on a model of your own, with short answers"
         }
-      ])
+      ]),
+      Command.annotate(HelpFlags.Flags, { ignored, everyEnvironments: EnvironmentVerb.everyEnvironments })
     )
     return {
       command,

@@ -68,21 +68,27 @@ const ownOf = (values: Values, { environment }: Chosen): Values => {
 
 /**
  * Merges and checks. `mode` is what the verb sets below file and flags (`process` keeps groups with equal scores, …); it may depend on the
- * file's other sections. Of several environments that run together (`all`) each takes those settings that it has.
+ * file's other sections, and on whether answers come from a script. Of several environments that run together (`all`) each takes those settings that it has.
  */
 export const make = Effect.fn("RunSettings.make")(function* (
   word: string,
   chosen: Chosen,
   flags: GivenFlags,
-  mode: Values | ((sections: ConfigFile.ConfigFile["sections"]) => Values) = {},
+  mode: (sections: ConfigFile.ConfigFile["sections"], isTesting: boolean) => Values = () => ({}),
   all: ReadonlyArray<Chosen> = [chosen]
 ) {
   const { environment } = chosen
   const file = Option.isSome(flags.config)
     ? yield* ConfigFile.read(flags.config.value, Option.some(Environments.fieldsOf(all)))
     : ConfigFile.empty
+  const managerValues = Precedence.merge(file.manager, flags.manager)
+  const manager = yield* ServerSettings.manager
+    .decode(managerValues)
+    .pipe(
+      Effect.mapError((error) => explain(error, managerValues, (name) => (name in flags.manager ? `--${name}` : name)))
+    )
   const given = Precedence.merge(
-    typeof mode === "function" ? mode(file.sections) : mode,
+    mode(file.sections, manager.testing),
     ownOf(file.env, chosen),
     ownOf(flags.env, chosen)
   )
@@ -90,13 +96,6 @@ export const make = Effect.fn("RunSettings.make")(function* (
     .decode(given)
     .pipe(Effect.mapError((error) => explain(error, given, (name) => Precedence.origin(name, flags.env, file.env))))
   const common = yield* Effect.orDie(commonOf(settings))
-
-  const managerValues = Precedence.merge(file.manager, flags.manager)
-  const manager = yield* ServerSettings.manager
-    .decode(managerValues)
-    .pipe(
-      Effect.mapError((error) => explain(error, managerValues, (name) => (name in flags.manager ? `--${name}` : name)))
-    )
 
   const decode = Effect.fnUntraced(function* <A extends { readonly apiKey: string | null }>(
     section: ConfigFile.ServerSection,

@@ -1,7 +1,7 @@
 /** Several environments trained together: their recipes as one. */
 import type { Recipe as Shared } from "@atropos/core"
 import { Array } from "effect"
-import type { Kitchen, Recipe } from "./Recipe.ts"
+import { type Kitchen, type Recipe, scratch } from "./Recipe.ts"
 
 /** Settings of the first, with the steps of all: each environment gets its part of the batches. */
 export const settingsOf = (
@@ -9,7 +9,7 @@ export const settingsOf = (
 ): { readonly trainer: Shared.Section; readonly loss: Shared.Section } => {
   const [{ loss, trainer }] = kitchens
   const steps = kitchens.map((kitchen) => Number(kitchen.trainer["training_steps"]))
-  return { loss, trainer: { ...trainer, training_steps: steps.reduce((sum, one) => sum + one, 0) } }
+  return { loss, trainer: { ...trainer, model: scratch, training_steps: steps.reduce((sum, one) => sum + one, 0) } }
 }
 
 /** All characters, room for the longest, and demonstrations in turn, so many that each recipe has its own number of them. */

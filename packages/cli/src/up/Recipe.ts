@@ -13,6 +13,9 @@ import type { RunSettings } from "../config/RunSettings.ts"
 
 type Values = { readonly [name: string]: unknown }
 
+/** The word for a model that is made from scratch, in the place of a folder. */
+export const scratch = "scratch"
+
 /** A recipe for certain settings of its environment. */
 export interface Recipe {
   readonly characters: string

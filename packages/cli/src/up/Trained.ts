@@ -62,10 +62,10 @@ export const write = Effect.fn("Trained.write")(function* (options: {
 })
 
 /** Says, when a run was interrupted, what is kept of it. */
-export const tellStopped = Effect.fn("Trained.tellStopped")(function* (run: RunFolder.RunFolder, steps: number) {
+export const tellStopped = Effect.fn("Trained.tellStopped")(function* (folder: string, steps: number) {
   const { join } = yield* Path.Path
-  const step = yield* RunFolder.stepsIn(run.folder)
-  const at = yield* typed(join(run.folder, `step_${step}`))
+  const step = yield* RunFolder.stepsIn(folder)
+  const at = yield* typed(join(folder, `step_${step}`))
   yield* Console.log(
     step === 0
       ? "stopped before the first step was saved: the same command begins again"

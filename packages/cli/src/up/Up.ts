@@ -156,7 +156,7 @@ export const run = Effect.fn("Up.run")(
     )
     // Said last of all: what holds the checkpoint is closed before.
     yield* Effect.addFinalizer((exit) =>
-      Exit.hasInterrupts(exit) ? Effect.ignore(Trained.tellStopped(chosen, trainingSteps)) : Effect.void
+      Exit.hasInterrupts(exit) ? Effect.ignore(Trained.tellStopped(chosen.folder, trainingSteps)) : Effect.void
     )
     const longest = Option.match(recipe, { onNone: () => 0, onSome: (given) => given.longest })
     const seqLen = Math.max(options.trainer.trainer.seqLen, longest)
