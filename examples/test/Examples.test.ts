@@ -18,6 +18,7 @@ import * as Pictures from "../12-pictures.ts"
 import * as FollowUpItems from "../13-follow-up-items.ts"
 import * as SandboxExample from "../14-sandbox.ts"
 import * as Mix from "../15-mix.ts"
+import * as Tools from "../16-tools.ts"
 
 const decodeFigures = Schema.decodeSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
 
@@ -116,6 +117,13 @@ describe("examples", { timeout: 120_000 }, () => {
       assert.strictEqual(second.length, PushToVllm.model.layout.size)
       assert.isTrue(third.some((value, at) => value !== second[at]))
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("16: looks a price up by a tool, and gives each turn its own advantage", () =>
+    Effect.map(printed(Tools.program), (lines) =>
+      // The first turn's call did what it was to do or not, and led to the outcome; the second has the outcome alone.
+      assert.deepStrictEqual(lines, ["score 1, advantages 2.0 1.0", "score 0, advantages -2.0 -1.0"])
+    )
   )
 
   it.live("15: three environments fill the batches by their weights, and all three are learned", () =>

@@ -12,6 +12,7 @@ import { existsSync } from "node:fs"
 import * as module from "node:module"
 import { dirname, join, sep } from "node:path"
 import { fileURLToPath } from "node:url"
+import { watch, wrapperVariable } from "./parent.js"
 
 const here = dirname(fileURLToPath(import.meta.url))
 const source = join(here, "..", "src", "main.ts")
@@ -47,16 +48,26 @@ const handOver = (node, flags) => {
   if (process.execve !== undefined && process.platform !== "win32") {
     process.execve(node, [node, ...args], process.env)
   }
-  const child = spawn(node, args, { stdio: "inherit" })
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal))
+  watch()
+  const env = { ...process.env, [wrapperVariable]: String(process.pid) }
+  const child = spawn(node, args, { stdio: "inherit", env })
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"]
+  const passOn = (signal) => child.kill(signal)
+  for (const signal of signals) process.on(signal, passOn)
   child.on("error", (error) => {
     console.error(`atropos: ${node} did not start: ${error.message}`)
     process.exit(1)
   })
-  child.on("exit", (code, signal) => process.exit(code ?? (signal === "SIGINT" ? 130 : 1)))
+  child.on("exit", (code, signal) => {
+    if (signal === null) process.exit(code ?? 1)
+    // Ends as the program did, so that whoever started this one sees the same.
+    for (const one of signals) process.off(one, passOn)
+    process.kill(process.pid, signal)
+  })
 }
 
 if (isRecent && (hasCondition || !isCheckout) && wantedFlags.length === 0) {
+  watch()
   module.enableCompileCache?.()
   await import(isCheckout ? "../src/main.ts" : "../dist/main.js")
 } else {

@@ -2,10 +2,12 @@
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as CliOutput from "effect/cli/CliOutput"
+import * as TerminalCapabilities from "effect/cli/TerminalCapabilities"
 import type { NonShowHelpErrors } from "effect/cli/CliError"
 import type { HelpDoc } from "effect/cli/HelpDoc"
 import { hint } from "@atropos/core/internal/Nearest"
 import * as CommandLine from "./CommandLine.ts"
+import * as HelpFlags from "./HelpFlags.ts"
 import * as Terminal from "./Terminal.ts"
 
 /** Servers whose flags there are only where the environment asks them. */
@@ -57,8 +59,13 @@ export const layer = CliOutput.layerPresenter({
       const console = yield* Console.Console
       // Help and version are in colours of ours.
       const log = (text: string) => console.log(new Terminal.Coloured(text))
+      if (event._tag === "Help") {
+        const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
+        const { formatHelpDoc } = CliOutput.defaultFormatter({ colors: canColor })
+        return log(HelpFlags.print(spelled(event.helpDoc), formatHelpDoc))
+      }
       return yield* CliOutput.defaultPresenter
-        .present(event._tag === "Help" ? { ...event, helpDoc: spelled(event.helpDoc) } : event)
+        .present(event)
         .pipe(Effect.provideService(Console.Console, Object.assign(Object.create(console), { log })))
     }
     for (const error of event.errors) yield* Console.error(`atropos: ${describe(error, event.helpDoc)}`)

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url"
 import { Effect, FileSystem, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 
-const bin = fileURLToPath(new URL("../bin/atropos.js", import.meta.url))
+export const bin = fileURLToPath(new URL("../bin/atropos.js", import.meta.url))
 
 /** The environment of one's own that the tests run. */
 export const myEnvironment = fileURLToPath(new URL("fixtures/my-env.ts", import.meta.url))
@@ -16,7 +16,8 @@ export interface BinOptions {
   readonly node?: ReadonlyArray<string>
 }
 
-const clean = {
+/** What of this process the command is not to see. */
+export const clean = {
   DATABASE_URL: undefined,
   ATROPOS_DATA_DIR: undefined,
   ATROPOS_TOKENS: undefined,

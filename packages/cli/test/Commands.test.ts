@@ -32,7 +32,7 @@ const env = ["--env", Bin.myEnvironment, "--testing"] as const
 describe("commands", () => {
   it.effect("lists every setting of the chosen environment with description, default and choices", () =>
     Effect.gen(function* () {
-      const { code, stdout } = yield* atropos("process", "--env", Bin.myEnvironment, "--help")
+      const { code, stdout } = yield* atropos("serve", "--env", Bin.myEnvironment, "--help")
       assert.strictEqual(code, 0)
       assert.match(stdout, /--env\.largest integer +largest number asked for \[default: 9\]/)
       assert.match(stdout, /--env\.tags json +tags to be put into the prompt \[default: \[\]\]/)
@@ -40,6 +40,16 @@ describe("commands", () => {
       assert.match(stdout, /--env\.min_batch_allocation number\|None .*\[default: None\]/)
       assert.match(stdout, /--openai\.base_url string\|None /)
       assert.match(stdout, /--slurm /)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("makes twenty groups where answers come from a script and nobody says how many", () =>
+    Effect.gen(function* () {
+      const folder = yield* Bin.folder
+      const words = ["--env.data_path_to_save_groups", `${folder}/out.jsonl`, "--env.largest", "100"]
+      const { code, stderr, stdout } = yield* atropos("process", ...env, ...words)
+      assert.strictEqual(code, 0, stderr)
+      assert.match(stdout, /groups +20 kept/)
     }).pipe(Effect.provide(layer))
   )
 

@@ -10,9 +10,14 @@ const demonstrated = 2_000
 /** What a recipe shows, as its environment is set unless told otherwise. */
 const demonstrations = Effect.fnUntraced(function* (name: string) {
   const kitchen = Recipe.kitchens[name]!
-  const recipe = yield* kitchen.make({ ...kitchen.env, seed: 3 })
-  return { recipe, shown: Array.from({ length: demonstrated }, (_, index) => recipe.demonstration(index)) }
-})
+  const recipe = yield* kitchen.make({ given: { ...kitchen.env, seed: 3 } })
+  const shown = Array.from({ length: demonstrated }, (_, index) => {
+    const { completion, prompt } = recipe.demonstration(index)
+    assert.isString(prompt)
+    return { completion, prompt: String(prompt) }
+  })
+  return { recipe, shown }
+}, Effect.provide(NodeServices.layer))
 
 type Shown = Effect.Success<ReturnType<typeof demonstrations>>["shown"]
 

@@ -94,19 +94,30 @@ describe("atropos up", () => {
         yield* Effect.scoped(
           Effect.gen(function* () {
             const child = yield* Bin.start(words, { cwd: stopped })
+            const said = yield* Effect.forkChild(
+              firstLine(child.stdout, (line) => line.startsWith("stopped after step")),
+              { startImmediately: true }
+            )
             yield* firstLine(child.stderr, (line) => line.includes("/30 steps"))
             yield* child.kill({ killSignal: "SIGINT" })
-            const ended = yield* Effect.exit(child.exitCode)
-            assert.isTrue(ended._tag === "Failure" || Number(ended.value) === 130)
+            const line = yield* Fiber.join(said)
+            assert.match(line, /^stopped after step (\d+) of 30, saved in \.atropos\/up\/sort-letters-1\/step_\1: /)
+            assert.strictEqual(Number(yield* child.exitCode), 130)
           })
         )
         const fs = yield* FileSystem.FileSystem
-        // The lock of the database is gone with its process.
-        assert.deepStrictEqual((yield* fs.readDirectory(`${stopped}/.atropos`)).sort(), ["pgdata", "up"])
+        // The database has no holder any more; the file of its lock stays.
+        assert.deepStrictEqual((yield* fs.readDirectory(`${stopped}/.atropos`)).sort(), ["lock.sqlite", "pgdata", "up"])
         const resumed = yield* Bin.run(words, { cwd: stopped })
         assert.strictEqual(resumed.code, 0)
         assert.match(resumed.stdout, /going on with sort-letters-1 after \d+ of 30 steps/)
         assert.deepStrictEqual(yield* figures(stopped), expected)
+        // The whole run is summed up, not what this process did of it.
+        assert.match(resumed.stdout, /30 steps, \d+ of them now, in /)
+        const summed = (text: string) =>
+          text.split("\n").filter((line) => /^(mean reward|held-out|trained on|  +[▁-█])/.test(line))
+        assert.strictEqual(summed(stdout).length, 4)
+        assert.deepStrictEqual(summed(resumed.stdout), summed(stdout))
       }).pipe(Effect.provide(NodeServices.layer)),
     limit
   )
@@ -127,6 +138,30 @@ describe("atropos up", () => {
 })
 
 describe("atropos train", () => {
+  it.live(
+    "says on Ctrl-C what is saved",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Bin.folder
+        const api = yield* Bin.start(["api", "--port", "0"], { cwd })
+        const service = address(yield* firstLine(api.stdout, (line) => line.includes("trajectory service at")))
+        const words = ["train", "--model", model, "--atropos-url", service, "--steps", "2", "--seq-len", "64"]
+        const child = yield* Bin.start([...words, "--device", "cpu"], { cwd })
+        const pull = yield* Stream.toPull(child.stdout.pipe(Stream.decodeText, Stream.splitLines))
+        const until = Effect.fnUntraced(function* (word: string) {
+          for (;;) {
+            const line = (yield* pull).find((one) => one.includes(word))
+            if (line !== undefined) return line
+          }
+        })
+        yield* until("service: ")
+        yield* child.kill({ killSignal: "SIGINT" })
+        assert.include(yield* until("stopped"), "before the first step was saved: the same command begins again")
+        assert.strictEqual(Number(yield* child.exitCode), 130)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    limit
+  )
+
   it.live(
     "learns from an environment in another process, hands its adapters to the policy server, and is traced through all",
     () =>

@@ -9,6 +9,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Option, Path, Schema, SchemaIssue, Stream } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import { DatasetError } from "./DatasetError.ts"
+import * as LocalPath from "./LocalPath.ts"
 import * as HubDataset from "./internal/HubDataset.ts"
 import * as RowFiles from "./internal/RowFiles.ts"
 import { permutation } from "./internal/Permutation.ts"
@@ -38,14 +39,15 @@ export const layerNoDeps: Layer.Layer<Dataset, never, FileSystem.FileSystem | Pa
     Effect.gen(function* () {
       const context = yield* Effect.context<FileSystem.FileSystem | Path.Path | HttpClient.HttpClient>()
       return fromRows((source) =>
-        (RowFiles.isFile(source)
-          ? RowFiles.read(source, source).pipe(Stream.map((row) => ({ ...row, place: source })))
-          : Stream.unwrap(HubDataset.files(source)).pipe(
+        Option.match(LocalPath.of(source), {
+          onSome: (path) => RowFiles.read(source, path).pipe(Stream.map((row) => ({ ...row, place: source }))),
+          onNone: () =>
+            Stream.unwrap(HubDataset.files(source)).pipe(
               Stream.flatMap((file) =>
                 RowFiles.read(source, file).pipe(Stream.map((row) => ({ ...row, place: `${source} (${file})` })))
               )
             )
-        ).pipe(Stream.provideContext(context))
+        }).pipe(Stream.provideContext(context))
       )
     })
   )

@@ -10,6 +10,7 @@ import { Context, Effect, FileSystem, Layer, Option, Path, Schema } from "effect
 import { bytes } from "./internal/ByteTokenizer.ts"
 import * as HubFiles from "./internal/HubFiles.ts"
 import { messageOf } from "./internal/messageOf.ts"
+import * as LocalPath from "./LocalPath.ts"
 import type { Message } from "./Message.ts"
 import { text as textOf } from "./Message.ts"
 
@@ -68,11 +69,8 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
   const files = yield* FileSystem.FileSystem
   const failure = (message: string, cause?: unknown): TokenizerError =>
     new TokenizerError({ tokenizer: name, message, ...(cause !== undefined && { cause }) })
-  const isFolder = yield* files.stat(name).pipe(
-    Effect.map(({ type }) => type === "Directory"),
-    Effect.orElseSucceed(() => false)
-  )
-  const folder = isFolder ? path.resolve(name) : yield* download(name)
+  const local = yield* Effect.mapError(LocalPath.folder(name), (message) => failure(message))
+  const folder = Option.isSome(local) ? local.value : yield* download(name)
   const present = yield* files
     .readDirectory(folder)
     .pipe(Effect.mapError((cause) => failure(`cannot read the folder ${folder}`, cause)))

@@ -189,8 +189,13 @@ describe("Dataset, files", () => {
   it.effect("says what a source looks like", () =>
     inFolder(() =>
       Effect.gen(function* () {
-        const error = yield* Effect.flip(rowsOf("rows.txt", Problem))
+        const error = yield* Effect.flip(rowsOf("rows", Problem))
         assert.include(error.message, "owner/name/configuration/split")
+        // These are paths; a hub is not asked for them, be they three words long.
+        for (const path of ["rows.txt", "./nowhere/rows/train", "../rows/of/train"]) {
+          const local = yield* Effect.flip(rowsOf(path, Problem))
+          assert.include(local.message, `${path} is no file of rows: one of .`)
+        }
       })
     )
   )

@@ -83,9 +83,20 @@ describe("Tokenizer.layerHuggingFace", () => {
     })
   )
 
+  it.effect("takes a path for a path, and asks no hub for it", () =>
+    Effect.gen(function* () {
+      for (const name of ["./nowhere", "../nowhere", "~/nowhere", "/nowhere/at/all"]) {
+        const error = yield* failureOf(name)
+        assert.match(error.message, /^there is no folder \/.*nowhere/)
+      }
+      const file = yield* failureOf(fixture("tiny-tokenizer/tokenizer.json"))
+      assert.include(file.message, "is no folder")
+    })
+  )
+
   it.effect("says that a name is neither a folder nor a hub id", () =>
     Effect.gen(function* () {
-      const error = yield* failureOf("./no/such/folder")
+      const error = yield* failureOf("no/such/folder")
       assert.include(error.message, "neither a folder on this machine nor a hub id")
     })
   )

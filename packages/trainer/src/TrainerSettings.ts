@@ -27,7 +27,7 @@ export const trainerFields = {
   model: field(
     Schema.NonEmptyString,
     "Qwen/Qwen2.5-0.5B-Instruct",
-    "model to train: a Hugging Face folder or hub id (Llama, Qwen2, Qwen3)"
+    "model to train: a Hugging Face folder or hub id (Llama, Qwen2, Qwen3); under up also scratch: a small one of characters"
   ),
   trains: field(
     Schema.Literals(["adapter", "all"]),

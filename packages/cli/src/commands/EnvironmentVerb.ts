@@ -2,11 +2,13 @@
 import { EnvironmentSettings, type MetricsSettings, ServerSettings } from "@atropos/core"
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
+import * as ConfigFile from "../config/ConfigFile.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as OtherServers from "../config/OtherServers.ts"
 import * as RunSettings from "../config/RunSettings.ts"
+import * as HelpFlags from "../HelpFlags.ts"
 import * as Words from "../config/Words.ts"
 import { type Failure, UsageError } from "../Failure.ts"
 import type { MakeVerb } from "./Verb.ts"
@@ -17,8 +19,10 @@ export interface EnvironmentVerb<Own extends Command.Command.Config> {
   readonly own: Own
   readonly ownBooleans?: ReadonlyArray<string>
   readonly examples: ReadonlyArray<Command.Command.Example>
+  /** Flags that the verb does not look at, for its page of help. */
+  readonly ignored: ReadonlyArray<string>
   /** Settings that the verb puts above the environment's defaults and below file and flags. */
-  readonly mode?: (environment: string) => { readonly [name: string]: unknown }
+  readonly mode?: (environment: string, isTesting: boolean) => { readonly [name: string]: unknown }
   /** The same for its metrics. */
   readonly metricsMode?: { readonly [name: string]: unknown }
   readonly handle: (
@@ -27,6 +31,23 @@ export interface EnvironmentVerb<Own extends Command.Command.Config> {
     metrics: MetricsSettings.MetricsSettings
   ) => Effect.Effect<void, Failure, Command.Environment>
 }
+
+/** The settings that all environments have, by the names of their flags. */
+export const everyEnvironments: ReadonlySet<string> = new Set(
+  Object.keys(EnvironmentSettings.commonFields).map((field) => `env.${EnvironmentSettings.wireName(field)}`)
+)
+
+/** Settings that mean something beside a service alone. */
+export const ofServing: ReadonlyArray<string> = [
+  "batch_size",
+  "eval_handling",
+  "eval_limit_ratio",
+  "inference_weight",
+  "max_batches_offpolicy",
+  "min_batch_allocation",
+  "rollout_server_url",
+  "steps_per_eval"
+].map((name) => `env.${name}`)
 
 const commonFields: Environments.RunnableEnvironment["settings"]["fields"] = EnvironmentSettings.commonFields
 
@@ -37,9 +58,11 @@ export const make =
     Effect.gen(function* () {
       const word = Words.peek(words, "env")
       const chosen = word === undefined ? undefined : yield* Environments.choose(word)
-      const env = Flags.fromFields("env.", chosen?.environment.settings.fields ?? commonFields)
+      // What stands in a file is not known here.
+      const shown = verb.mode?.(chosen?.environment.environmentName ?? "NAME", words.includes("--testing"))
+      const env = Flags.fromFields("env.", chosen?.environment.settings.fields ?? commonFields, shown)
       const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
-      const others = OtherServers.flags(chosen)
+      const others = OtherServers.flags(chosen === undefined ? [] : [chosen])
       const manager = Flags.fromFields("", ServerSettings.managerFields)
       const command = Command.make(
         verb.name,
@@ -48,13 +71,7 @@ export const make =
             Flag.withDescription("environment: a name (envs lists them) or a file; its own flags are listed with it"),
             Flag.withMetavar("name|file")
           ),
-          config: Flag.String("config").pipe(
-            Flag.withDescription(
-              "YAML file with env:, openai:, judge:, teacher:, slurm: and testing:; flags win over it"
-            ),
-            Flag.withMetavar("file"),
-            Flag.optional
-          ),
+          config: ConfigFile.flag,
           own: verb.own,
           settings: env.flags,
           openai: openai.flags,
@@ -74,14 +91,16 @@ export const make =
                 servers: { openai: Flags.given(input.openai), ...OtherServers.given(input.others) },
                 manager: Flags.given(input.manager)
               },
-              verb.mode?.(chosen.environment.environmentName),
-              Metrics.sections
+              (_sections, isTesting) => verb.mode?.(chosen.environment.environmentName, isTesting) ?? {}
             )
             const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"], verb.metricsMode)
             // The parser's type for a generic nested config does not reduce; it is the same object.
             yield* verb.handle(settings, input.own as Command.Command.Config.Infer<Own>, metrics)
           })
-      ).pipe(Command.withExamples(verb.examples))
+      ).pipe(
+        Command.withExamples(verb.examples),
+        Command.annotate(HelpFlags.Flags, { ignored: verb.ignored, everyEnvironments })
+      )
       return {
         command,
         booleans: new Set(

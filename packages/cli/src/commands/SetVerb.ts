@@ -158,6 +158,13 @@ export const make =
             own,
             ownBooleans: SetFlags.booleans,
             examples: verb.examples,
+            ignored: [
+              ...EnvironmentVerb.ofServing,
+              "env.max_eval_workers",
+              "env.data_dir_to_save_evals",
+              "env.data_path_to_save_groups",
+              "metrics."
+            ],
             mode: () => ({ ensure_scores_are_not_same: false, include_messages: true, total_steps: -1 }),
             handle: (settings, given) =>
               Effect.gen(function* () {

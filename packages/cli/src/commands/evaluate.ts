@@ -24,6 +24,20 @@ export const make = EnvironmentVerb.make({
       description: "results to data/gsm8k-evaluation: samples.jsonl, metrics.json, evaluate_config.yaml"
     }
   ],
+  ignored: [
+    ...EnvironmentVerb.ofServing,
+    ...[
+      "total_steps",
+      "data_path_to_save_groups",
+      "ensure_scores_are_not_same",
+      "include_messages",
+      "max_num_workers",
+      "max_num_workers_per_node",
+      "min_items_sent_before_logging",
+      "num_rollouts_per_group_for_logging",
+      "num_rollouts_to_keep"
+    ].map((name) => `env.${name}`)
+  ],
   mode: (environment) => ({ data_dir_to_save_evals: `data/${environment}-evaluation` }),
   metricsMode: { file: false },
   handle: (settings, { resume }, metrics) =>

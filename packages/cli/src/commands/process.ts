@@ -11,6 +11,9 @@ import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 
 const defaultPath = (environment: string): string => `data/${environment || "groups"}.jsonl`
 
+/** Groups of `--testing`, where nobody says how many. */
+const testedGroups = 20
+
 export const make = EnvironmentVerb.make({
   name: "process",
   own: {
@@ -35,7 +38,10 @@ export const make = EnvironmentVerb.make({
       description: "an environment of your own, settings from a file"
     }
   ],
-  mode: (environment) => ({
+  ignored: [...EnvironmentVerb.ofServing, "env.max_eval_workers", "env.data_dir_to_save_evals"],
+  mode: (environment, isTesting) => ({
+    // A look at what comes out, not a night's work.
+    ...(isTesting && { total_steps: testedGroups }),
     ensure_scores_are_not_same: false,
     include_messages: true,
     data_path_to_save_groups: defaultPath(environment)

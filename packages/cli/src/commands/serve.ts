@@ -29,6 +29,7 @@ export const make = EnvironmentVerb.make({
       description: "to the service at http://localhost:8000; waits for it and for its trainer"
     }
   ],
+  ignored: [],
   handle: (settings, { run, spool }, metrics) =>
     Effect.gen(function* () {
       const environment = yield* Environment.Environment

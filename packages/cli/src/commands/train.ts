@@ -1,12 +1,14 @@
 /** `atropos train`: the trainer against a trajectory service. */
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 import { Console, Effect, Option } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import * as ConfigFile from "../config/ConfigFile.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as Services from "../config/Services.ts"
 import * as TrainerRun from "../config/TrainerRun.ts"
 import * as Summary from "../job/Summary.ts"
+import { UsageError } from "../Failure.ts"
+import * as Recipe from "../up/Recipe.ts"
 import * as Train from "../train/Train.ts"
 import type { MakeVerb } from "./Verb.ts"
 
@@ -25,20 +27,19 @@ export const make: MakeVerb = () =>
     command: Command.make(
       name,
       {
-        config: Flag.String("config").pipe(
-          Flag.withDescription("YAML file with trainer:, lora:, loss: and metrics:; flags win over it"),
-          Flag.withMetavar("file"),
-          Flag.optional
-        ),
+        config: ConfigFile.flag,
         metrics: Metrics.flags,
-        ...TrainerRun.flags
+        ...TrainerRun.flags()
       },
       ({ config, ...given }) =>
         Effect.gen(function* () {
-          const file = Option.isSome(config)
-            ? yield* ConfigFile.read(config.value, Option.none(), { ...TrainerRun.sections, ...Metrics.sections })
-            : ConfigFile.empty
+          const file = Option.isSome(config) ? yield* ConfigFile.read(config.value, Option.none()) : ConfigFile.empty
           const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, given })
+          if (settings.trainer.model === Recipe.scratch) {
+            return yield* new UsageError({
+              message: `--model ${Recipe.scratch} is for up, which knows the environment: train takes a folder or a hub id`
+            })
+          }
           const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
           const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, given }, "seq_len")
           const { first, folder, last, steps } = yield* Train.run(settings, metrics, isSeqLenGiven)

@@ -1,9 +1,7 @@
 /** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
-import { Docs } from "@atropos/core"
-import { Console, Effect, Option } from "effect"
+import { Array as Arr, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import * as CommandLine from "../CommandLine.ts"
-import type { ConfigFile } from "../config/ConfigFile.ts"
+import * as ConfigFile from "../config/ConfigFile.ts"
 import * as Environments from "../config/Environments.ts"
 import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
@@ -12,73 +10,71 @@ import * as RunSettings from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
 import * as TrainerRun from "../config/TrainerRun.ts"
 import * as Words from "../config/Words.ts"
-import * as Summary from "../job/Summary.ts"
-import * as Table from "../Table.ts"
-import * as Curve from "../up/Curve.ts"
+import * as Mixture from "../up/Mixture.ts"
+import * as OwnRecipe from "../up/OwnRecipe.ts"
 import * as Recipe from "../up/Recipe.ts"
+import * as Scratch from "../up/Scratch.ts"
 import * as Up from "../up/Up.ts"
+import * as UpReport from "../up/UpReport.ts"
+import * as HelpFlags from "../HelpFlags.ts"
+import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 import type { MakeVerb } from "./Verb.ts"
+
+/** Its own parts are in this process, and its runs in folders that it finds: it looks at none of these. */
+const ignored = [
+  ...["batch_size", "rollout_server_url", "tokenizer_name", "total_steps"].map((setting) => `env.${setting}`),
+  "run",
+  "atropos_url",
+  "save_path"
+]
 
 const name: string = "up"
 const usual = "sort-letters"
 
-const report = ({ after, before, curve, run, seconds }: Up.UpResult) =>
-  Effect.gen(function* () {
-    const { rewards, sequences, tokens } = curve
-    const best = Curve.best(rewards)
-    const solved = Option.zipWith(before, after, (first, last) => [
-      ["held-out items solved", `${Curve.showSolved(first)} before, ${Curve.showSolved(last)} after`] as const
-    ])
-    yield* Console.log("")
-    yield* Console.log(
-      Summary.print([
-        ["run", `${run.name}, ${rewards.length} steps in ${Summary.time(seconds * 1000)}`],
-        [
-          "mean reward",
-          `${Curve.early(rewards).toFixed(3)} at the start, ${Curve.recent(rewards).toFixed(3)} at the end; best ${best.value.toFixed(3)} at step ${run.done + best.step}`
-        ],
-        ["", Curve.sparkline(rewards)],
-        ...Option.getOrElse(solved, () => []),
-        ["trained on", `${sequences.toLocaleString("en-US")} sequences, ${tokens.toLocaleString("en-US")} tokens`],
-        ["checkpoints and figures", run.folder]
-      ])
-    )
-    yield* Console.log(
-      [
-        "",
-        "next:",
-        Table.pairs([
-          [CommandLine.of("api"), "its curves and rollouts in the browser, at /ui"],
-          [CommandLine.of("up --env addition"), "a harder task"],
-          [CommandLine.of("envs"), "environments there are"],
-          [CommandLine.of("process --env arithmetic-stories --testing"), "rollouts to a file, no service"],
-          [Docs.path("training.md"), "your own model, and a GPU"],
-          [Docs.path("writing-an-environment.md"), "an environment of your own"]
-        ]).replace(/^/gm, "  ")
-      ].join("\n")
-    )
-  })
+/** The kitchen of an environment: a built-in one's, or that of the recipe its file exports. */
+const kitchenOf = Effect.fnUntraced(function* ({ chosen, word }: Environments.Named) {
+  const builtIn = Recipe.kitchens[chosen.environment.environmentName]
+  if (chosen.recipe !== undefined) return Option.some<Recipe.Kitchen>(yield* OwnRecipe.kitchen(word, chosen))
+  return chosen.about === undefined || builtIn === undefined ? Option.none<Recipe.Kitchen>() : Option.some(builtIn)
+})
+
+/**
+ * The kitchens of a model from scratch, one for each environment; none for a model that was trained before. A recipe is one model's: what
+ * suits it does not suit another.
+ */
+const kitchensFor = (
+  model: unknown,
+  known: Arr.NonEmptyReadonlyArray<Option.Option<Recipe.Kitchen>>
+): Arr.NonEmptyReadonlyArray<Recipe.Kitchen> | undefined =>
+  model === Recipe.scratch || (model === undefined && known.every(Option.isSome))
+    ? Arr.map(
+        known,
+        Option.getOrElse(() => Scratch.kitchen)
+      )
+    : undefined
 
 export const make: MakeVerb = (words) =>
   Effect.gen(function* () {
-    const word = Words.peek(words, "env") ?? usual
-    const chosen = yield* Environments.choose(word)
-    const env = Flags.fromFields("env.", chosen.environment.settings.fields)
-    const others = OtherServers.flags(chosen)
-    const kitchen = Recipe.kitchens[chosen.environment.environmentName]
+    const given = Words.peekAll(words, "env")
+    const named = yield* Environments.chooseAll(Arr.isReadonlyArrayNonEmpty(given) ? given : [usual])
+    const all = named.map(({ chosen }) => chosen)
+    const known = yield* Effect.forEach(named, kitchenOf)
+    // For `--help`: what stands in a file is not known there.
+    const shown = kitchensFor(Words.peek(words, "model"), known)
+    const mixed = Option.map(Option.fromUndefinedOr(shown), Mixture.settingsOf)
+    const env = Flags.fromFields("env.", Environments.fieldsOf(all), shown?.[0]?.env ?? Recipe.ownModel.env)
+    const others = OtherServers.flags(all)
     const command = Command.make(
       name,
       {
         env: Flag.String("env").pipe(
-          Flag.withDescription(`environment: a name or a file [default: ${usual}]`),
-          Flag.withMetavar("name|file"),
-          Flag.withDefault(usual)
+          Flag.withDescription(
+            `environment: a name or a file; several with weights: --env a --env ./b.ts:2 [default: ${usual}]`
+          ),
+          Flag.withMetavar("name|file[:weight]"),
+          Flag.atLeast(0)
         ),
-        config: Flag.String("config").pipe(
-          Flag.withDescription("YAML file with env:, judge:, teacher:, trainer:, lora: and loss:; flags win over it"),
-          Flag.withMetavar("file"),
-          Flag.optional
-        ),
+        config: ConfigFile.flag,
         host: Flag.String("host").pipe(
           Flag.withDescription("address the service listens on [default: 127.0.0.1]"),
           Flag.withDefault("127.0.0.1")
@@ -105,44 +101,54 @@ export const make: MakeVerb = (words) =>
         ),
         settings: env.flags,
         others: others.flags,
-        trainer: TrainerRun.flags.trainer,
-        lora: TrainerRun.flags.lora,
-        loss: TrainerRun.flags.loss,
+        ...TrainerRun.flags(Option.getOrUndefined(mixed)),
         metrics: Metrics.flags
       },
       (input) =>
         Effect.gen(function* () {
           const { config, fresh, host, policyPort, port, stepsAhead } = input
           const flagged = Flags.given(input.trainer)
-          // A recipe is one model's: what suits it does not suit another.
-          const recipeOf = (sections: ConfigFile["sections"]) =>
-            TrainerRun.isGiven({ file: sections, given: input }, "model") ? undefined : kitchen
-          // One seed for all that is drawn, unless the environment is told another.
-          const hasSeed = "seed" in chosen.environment.settings.fields
-          const settings = yield* RunSettings.make(
-            word,
-            chosen,
-            {
-              config,
-              env: Flags.given(input.settings),
-              servers: OtherServers.given(input.others),
-              manager: {}
-            },
-            (sections) => ({
-              ...(recipeOf(sections)?.env ?? Recipe.ownModel.env),
-              ...("seed" in flagged && hasSeed && { seed: flagged["seed"] })
-            }),
-            { ...TrainerRun.sections, ...Metrics.sections }
-          )
-          const own = recipeOf(settings.sections)
+          const kitchensOf = (sections: ConfigFile.ConfigFile["sections"]) =>
+            kitchensFor(TrainerRun.valueOf({ file: sections, given: input }, "model"), known)
+          const settings = yield* Effect.forEach(named, ({ chosen, weight, word }, index) => {
+            // One seed for all that is drawn, unless the environment is told another.
+            const hasSeed = "seed" in chosen.environment.settings.fields
+            return RunSettings.make(
+              word,
+              chosen,
+              {
+                config,
+                env: {
+                  ...Flags.given(input.settings),
+                  ...Option.match(weight, { onNone: () => ({}), onSome: (value) => ({ inference_weight: value }) })
+                },
+                servers: OtherServers.given(input.others),
+                manager: {}
+              },
+              (sections) => ({
+                ...(kitchensOf(sections)?.[index]?.env ?? Recipe.ownModel.env),
+                ...("seed" in flagged && hasSeed && { seed: flagged["seed"] })
+              }),
+              all
+            )
+          })
+          const { sections } = settings[0]
+          const kitchens = kitchensOf(sections)
           const trainer = yield* TrainerRun.make({
-            mode: { trainer: own?.trainer ?? {}, loss: own?.loss ?? {} },
-            file: settings.sections,
+            mode: kitchens === undefined ? {} : Mixture.settingsOf(kitchens),
+            file: sections,
             given: input
           })
-          const recipe = own === undefined ? Option.none() : Option.some(yield* own.make(settings.given))
-          const isSeqLenGiven = TrainerRun.isGiven({ file: settings.sections, given: input }, "seq_len")
-          const metrics = yield* Metrics.make(input.metrics, settings.sections["metrics"])
+          const recipe =
+            kitchens === undefined
+              ? Option.none()
+              : Option.some(
+                  Mixture.recipeOf(
+                    yield* Effect.forEach(Arr.zip(settings, kitchens), ([one, kitchen]) => kitchen.make(one))
+                  )
+                )
+          const isSeqLenGiven = TrainerRun.isGiven({ file: sections, given: input }, "seq_len")
+          const metrics = yield* Metrics.make(input.metrics, sections["metrics"])
           const result = yield* Up.run({
             settings,
             trainer,
@@ -155,7 +161,7 @@ export const make: MakeVerb = (words) =>
             port,
             policyPort
           })
-          yield* report(result)
+          yield* UpReport.print(result)
         }).pipe(Effect.mapError(Services.toFailure))
     ).pipe(
       Command.withExamples([
@@ -165,7 +171,8 @@ export const make: MakeVerb = (words) =>
           command: "atropos up --env arithmetic-stories --model ./my-model --steps 20 --env.max_token_length 256",
           description: "an adapter on a model of your own, with short answers"
         }
-      ])
+      ]),
+      Command.annotate(HelpFlags.Flags, { ignored, everyEnvironments: EnvironmentVerb.everyEnvironments })
     )
     return {
       command,

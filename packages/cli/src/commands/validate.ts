@@ -1,4 +1,5 @@
 /** `atropos validate --env …`: an environment's own laws, on some of its items; exit code 1 when one is broken. */
+import { EnvironmentSettings, ServerSettings } from "@atropos/core"
 import { Console, Effect } from "effect"
 import { Flag } from "effect/cli"
 import * as Services from "../config/Services.ts"
@@ -26,6 +27,15 @@ export const make = EnvironmentVerb.make({
       command: "atropos validate --env ./my-env.ts --items 200",
       description: "more items of an environment of your own"
     }
+  ],
+  // It asks no policy, sends nothing and measures nothing.
+  ignored: [
+    "openai.",
+    "metrics.",
+    ...Object.keys(ServerSettings.managerFields).map(EnvironmentSettings.wireName),
+    ...Array.from(EnvironmentVerb.everyEnvironments).filter(
+      (flag) => !["env.group_size", "env.max_token_length"].includes(flag)
+    )
   ],
   handle: (settings, options) =>
     Effect.gen(function* () {

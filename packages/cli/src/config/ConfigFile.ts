@@ -1,12 +1,14 @@
 /**
- * The YAML file of `--config`: `env:`, servers (`openai:`, `judge:`, `teacher:`: each a map or a list) and the manager's switches
- * (`slurm:`, `testing:`).
+ * The YAML file of `--config`, one for all verbs: `env:`, servers (`openai:`, `judge:`, `teacher:`: each a map or a list), the manager's
+ * switches (`slurm:`, `testing:`), `trainer:`, `lora:`, `loss:` and `metrics:`. A verb reads what concerns it and lets the rest be.
  *
- * A key that does not exist is an error that names file, line, key and the nearest key there is. Values are checked where all
- * sources have come together.
+ * A key that does not exist is an error that names file, line, key and the nearest key there is, in a section that the verb does not
+ * use too. Values are checked where all sources have come together.
  */
-import { EnvironmentSettings, Judge, ServerSettings, Teacher } from "@atropos/core"
+import { EnvironmentSettings, Judge, MetricsSettings, ServerSettings, Teacher } from "@atropos/core"
+import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
 import { Effect, Option, type Schema } from "effect"
+import { Flag } from "effect/cli"
 import { UsageError } from "../Failure.ts"
 import { hint } from "@atropos/core/internal/Nearest"
 import { shown } from "./shown.ts"
@@ -20,34 +22,49 @@ export const serverFields = {
 } as const satisfies { readonly [section: string]: Schema.Struct.Fields }
 export type ServerSection = keyof typeof serverFields
 
+/** The maps of a trainer and of a command's figures. */
+const sectionFields = {
+  trainer: TrainerSettings.trainer.fields,
+  lora: TrainerSettings.lora.fields,
+  loss: TrainerSettings.loss.fields,
+  metrics: MetricsSettings.settings.fields
+} as const satisfies { readonly [section: string]: Schema.Struct.Fields }
+
 /** What a file said; nothing of it is checked but the keys. */
 export interface ConfigFile {
   readonly env: { readonly [name: string]: unknown }
   /** What stands under the name of each kind of servers. */
   readonly servers: { readonly [section in ServerSection]?: unknown }
   readonly manager: { readonly [name: string]: unknown }
-  /** Further maps, by name: `trainer:`, `lora:`, `loss:` where a verb has a trainer. */
+  /** `trainer:`, `lora:`, `loss:` and `metrics:`, those that there are. */
   readonly sections: { readonly [section: string]: { readonly [name: string]: unknown } }
 }
 
 export const empty: ConfigFile = { env: {}, servers: {}, manager: {}, sections: {} }
 
+/** The flag `--config`. */
+export const flag = Flag.String("config").pipe(
+  Flag.withDescription(
+    "YAML file, one for all verbs: env:, openai:, judge:, teacher:, trainer:, lora:, loss:, metrics:, slurm:, testing:; flags win over it"
+  ),
+  Flag.withMetavar("file"),
+  Flag.optional
+)
+
 const wireNames = (fields: Schema.Struct.Fields): ReadonlyArray<string> =>
   Object.keys(fields).map(EnvironmentSettings.wireName)
 
 const managerKeys = wireNames(ServerSettings.managerFields)
-const commonKeys = ["env", ...Object.keys(serverFields), ...managerKeys]
+const topKeys = ["env", ...Object.keys(serverFields), ...managerKeys, ...Object.keys(sectionFields)]
 
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Reads and checks the keys of a file, for a verb with an environment of these settings, or with none, and these further sections. */
+/** Reads and checks the keys of a file, for a verb with an environment of these settings; without one nobody knows the keys of `env:`. */
 export const read = Effect.fn("ConfigFile.read")(function* (
   file: string,
-  environment: Option.Option<Schema.Struct.Fields>,
-  further: { readonly [section: string]: Schema.Struct.Fields } = {}
+  environment: Option.Option<Schema.Struct.Fields>
 ) {
-  const topKeys = [...(Option.isSome(environment) ? commonKeys : []), ...Object.keys(further)]
   const { isMap: isMapNode } = yield* Effect.promise(() => import("yaml"))
   const { content: given, document, lines } = yield* YamlFile.read(file)
   const content = given ?? {}
@@ -80,12 +97,12 @@ export const read = Effect.fn("ConfigFile.read")(function* (
   yield* check(content, topKeys, [])
   const { env, ...rest } = content
   const sections: Record<string, Record<string, unknown>> = {}
-  for (const [name, known] of Object.entries(further)) {
+  for (const [name, known] of Object.entries(sectionFields)) {
     if (content[name] === undefined || content[name] === null) continue
     sections[name] = yield* check(content[name], wireNames(known), [name])
   }
   const manager = Object.fromEntries(
-    Object.entries(rest).filter(([name]) => !(name in further) && !(name in serverFields))
+    Object.entries(rest).filter(([name]) => !(name in sectionFields) && !(name in serverFields))
   )
   const servers: Record<string, unknown> = {}
   for (const [section, fields] of Object.entries(serverFields)) {
@@ -98,9 +115,9 @@ export const read = Effect.fn("ConfigFile.read")(function* (
   }
   return {
     env:
-      env === undefined || env === null
+      env === undefined || env === null || Option.isNone(environment)
         ? {}
-        : yield* check(env, Option.match(environment, { onNone: () => [], onSome: wireNames }), ["env"]),
+        : yield* check(env, wireNames(environment.value), ["env"]),
     servers,
     manager,
     sections

@@ -2,7 +2,7 @@
  * Which environment `--env` means: a built-in one by name, or a file that exports one.
  *
  * A file exports what `Environment.layer` made, as its default or as `layer`; `servers` may hold the inference servers it was
- * written for (one map or a list, snake_case).
+ * written for (one map or a list, snake_case), `recipe` how `up` trains a small model on it from scratch.
  */
 import type {
   Dataset,
@@ -18,7 +18,7 @@ import { messageOf } from "@atropos/core/internal/messageOf"
 import { hint } from "@atropos/core/internal/Nearest"
 import * as StackFrames from "@atropos/core/internal/StackFrames"
 import { registry, type RegistryEntry } from "@atropos/envs"
-import { Effect, FileSystem, Layer, Path, Predicate, type Schema } from "effect"
+import { type Array as Arr, Effect, FileSystem, Layer, Option, Path, Predicate, type Schema } from "effect"
 import type { HttpClient } from "effect/http"
 import type { ChildProcessSpawner } from "effect/process"
 import { UsageError } from "../Failure.ts"
@@ -54,6 +54,16 @@ export interface Chosen {
   readonly about?: Pick<RegistryEntry, "family" | "needs" | "dataLicence">
   /** The inference servers the environment was written for, snake_case. */
   readonly servers?: unknown
+  /** How a small model is trained on it from scratch, where its file says so. */
+  readonly recipe?: unknown
+}
+
+/** One of several, as it was named. */
+export interface Named {
+  readonly word: string
+  /** Among the others; none: what its settings say. */
+  readonly weight: Option.Option<number>
+  readonly chosen: Chosen
 }
 
 export const builtIn: {
@@ -112,7 +122,12 @@ const fromFile = Effect.fn("Environments.fromFile")(function* (word: string) {
       message: `--env ${word}: the file must export what Environment.layer(…) returns, as default or as "layer"; it exports ${found}`
     })
   }
-  const chosen: Chosen = { environment, description: `from ${word}`, servers: exported["servers"] }
+  const chosen: Chosen = {
+    environment,
+    description: `from ${word}`,
+    servers: exported["servers"],
+    recipe: exported["recipe"]
+  }
   return chosen
 })
 
@@ -125,3 +140,36 @@ export const choose = Effect.fn("Environments.choose")(function* (word: string) 
     message: `--env ${word}: there is no environment of that name${hint(word, names) || "."} There are: ${names.join(", ")}; a file is given by its path, ./${word}.ts`
   })
 })
+
+/** The environments of several words, each `NAME`, `FILE`, `NAME:WEIGHT` or `FILE:WEIGHT`. */
+export const chooseAll = Effect.fn("Environments.chooseAll")(function* (words: Arr.NonEmptyReadonlyArray<string>) {
+  const named = yield* Effect.forEach(
+    words,
+    Effect.fnUntraced(function* (given) {
+      // A colon before a folder is that of a drive.
+      const [, word = given, suffix] = /^(.+):([^:/\\]*)$/.exec(given) ?? []
+      const weight = suffix === undefined ? undefined : suffix.trim() === "" ? Number.NaN : Number(suffix)
+      if (weight !== undefined && !(weight > 0 && Number.isFinite(weight))) {
+        return yield* new UsageError({
+          message: `--env ${given}: what follows the colon is a weight, a number above 0, as in ${word}:2`
+        })
+      }
+      return { word, weight: Option.fromUndefinedOr(weight), chosen: yield* choose(word) } satisfies Named
+    })
+  )
+  const seen = new Set<string>()
+  for (const { chosen, word } of named) {
+    const { environmentName } = chosen.environment
+    if (seen.has(environmentName)) {
+      return yield* new UsageError({
+        message: `--env ${word}: ${environmentName} is there already; it has more of the batches by a weight: --env ${word}:2`
+      })
+    }
+    seen.add(environmentName)
+  }
+  return named
+})
+
+/** The settings of several; where two have one of the same name, that of the first. */
+export const fieldsOf = (all: ReadonlyArray<Pick<Chosen, "environment">>): Schema.Struct.Fields =>
+  Object.assign({}, ...all.map(({ environment }) => environment.settings.fields).toReversed())

@@ -62,9 +62,10 @@ const read = (schema: Schema.Constraint): Field => {
   return { kind: kindOf(others), isNullable: others.length < types.length, example }
 }
 
-/** What the description of a flag ends with. */
-const withDefault = (schema: Schema.Constraint): string => {
-  const { default: fallback, description } = SchemaAST.resolve(schema.ast) ?? {}
+/** What the description of a flag ends with; `changed` is a default that takes the place of the schema's. */
+const withDefault = (schema: Schema.Constraint, changed: unknown): string => {
+  const { default: own, description } = SchemaAST.resolve(schema.ast) ?? {}
+  const fallback = changed === undefined ? own : changed
   const shown = fallback === undefined ? [] : [`[default: ${fallback === null ? "None" : JSON.stringify(fallback)}]`]
   return [...(typeof description === "string" ? [description] : []), ...shown].join(" ")
 }
@@ -122,8 +123,16 @@ const flagOf = (name: string, { example, isNullable, kind }: Field): Flag.Flag<u
   }
 }
 
-/** The flags of some fields (by camelCase name); `prefix` is `"env."`, `"openai."` or empty. */
-export const fromFields = (prefix: string, fields: Schema.Struct.Fields): Derived => {
+/**
+ * The flags of some fields (by camelCase name); `prefix` is `"env."`, `"openai."` or empty, `defaults` (by wire name) what a verb sets below
+ * them, `aliases` (by wire name) other words for them.
+ */
+export const fromFields = (
+  prefix: string,
+  fields: Schema.Struct.Fields,
+  defaults: { readonly [name: string]: unknown } = {},
+  aliases: { readonly [name: string]: string } = {}
+): Derived => {
   const flags: SettingsFlags = {}
   const booleans: Array<string> = []
   for (const [field, schema] of Object.entries(fields)) {
@@ -131,7 +140,9 @@ export const fromFields = (prefix: string, fields: Schema.Struct.Fields): Derive
     const name = `${prefix}${wire}`
     const shape = read(schema)
     if (shape.kind.of === "boolean") booleans.push(name)
-    flags[wire] = flagOf(name, shape).pipe(Flag.withDescription(withDefault(schema)), Flag.optional)
+    const alias = aliases[wire]
+    const flag = flagOf(name, shape).pipe(Flag.withDescription(withDefault(schema, defaults[wire])), Flag.optional)
+    flags[wire] = alias === undefined ? flag : Flag.withAlias(flag, alias)
   }
   return { flags, booleans }
 }

@@ -7,18 +7,7 @@ import { EnvironmentSettings, MetricsSettings, MetricsSink, type TrajectoryClien
 import * as FileSink from "@atropos/core/metrics/FileSink"
 import * as ServiceSink from "@atropos/core/metrics/ServiceSink"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import {
-  Config,
-  Console,
-  Effect,
-  type FileSystem,
-  Layer,
-  Option,
-  type Path,
-  type Schema,
-  type Scope,
-  Struct
-} from "effect"
+import { Config, Console, Effect, type FileSystem, Layer, Option, type Path, type Scope, Struct } from "effect"
 import type { HttpClient } from "effect/http"
 import { UsageError } from "../Failure.ts"
 import * as Flags from "./Flags.ts"
@@ -35,9 +24,6 @@ export const { booleans, flags } = derived
 
 /** The flags of commands that are traced and have no figures of their own. */
 export const telemetryFlags: Flags.SettingsFlags = Struct.pick(flags, ["otlp_endpoint", "trace_sample"])
-
-/** The map of a YAML file and the fields it may have. */
-export const sections: { readonly metrics: Schema.Struct.Fields } = { metrics: MetricsSettings.settings.fields }
 
 const names = new Set(
   Object.keys(MetricsSettings.settings.fields).map((field) => `--${prefix}${EnvironmentSettings.wireName(field)}`)

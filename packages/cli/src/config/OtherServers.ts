@@ -10,9 +10,12 @@ import * as Flags from "./Flags.ts"
 const sections = ["judge", "teacher"] as const
 type Section = (typeof sections)[number]
 
+/** Whether an environment may ask servers of this kind. */
+export const asks = ({ about }: Chosen, section: Section): boolean => about?.needs.includes(section) ?? true
+
 /** The flags by section. */
-export const flags = (chosen: Chosen | undefined) => {
-  const wanted = sections.filter((section) => chosen !== undefined && (chosen.about?.needs.includes(section) ?? true))
+export const flags = (all: ReadonlyArray<Chosen>) => {
+  const wanted = sections.filter((section) => all.some((chosen) => asks(chosen, section)))
   const derived = wanted.map(
     (section) => [section, Flags.fromFields(`${section}.`, ConfigFile.serverFields[section])] as const
   )

@@ -9,7 +9,9 @@ import { UsageError } from "../Failure.ts"
 import { Secrets } from "../Secrets.ts"
 import { shown } from "./shown.ts"
 import * as ConfigFile from "./ConfigFile.ts"
+import * as Environments from "./Environments.ts"
 import type { Chosen } from "./Environments.ts"
+import * as OtherServers from "./OtherServers.ts"
 import * as Precedence from "./Precedence.ts"
 import * as Servers from "./Servers.ts"
 
@@ -58,33 +60,42 @@ const decodeCommon = Schema.decodeUnknownEffect(EnvironmentSettings.Common)
 const commonOf = (settings: unknown): Effect.Effect<EnvironmentSettings.Common, Schema.SchemaError> =>
   decodeCommon(settings)
 
+/** The settings of some values that an environment has. */
+const ownOf = (values: Values, { environment }: Chosen): Values => {
+  const names = new Set(Object.keys(environment.settings.fields).map(EnvironmentSettings.wireName))
+  return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name)))
+}
+
 /**
  * Merges and checks. `mode` is what the verb sets below file and flags (`process` keeps groups with equal scores, …); it may depend on the
- * file's other sections.
+ * file's other sections, and on whether answers come from a script. Of several environments that run together (`all`) each takes those settings that it has.
  */
 export const make = Effect.fn("RunSettings.make")(function* (
   word: string,
   chosen: Chosen,
   flags: GivenFlags,
-  mode: Values | ((sections: ConfigFile.ConfigFile["sections"]) => Values) = {},
-  sections: Parameters<typeof ConfigFile.read>[2] = {}
+  mode: (sections: ConfigFile.ConfigFile["sections"], isTesting: boolean) => Values = () => ({}),
+  all: ReadonlyArray<Chosen> = [chosen]
 ) {
   const { environment } = chosen
   const file = Option.isSome(flags.config)
-    ? yield* ConfigFile.read(flags.config.value, Option.some(environment.settings.fields), sections)
+    ? yield* ConfigFile.read(flags.config.value, Option.some(Environments.fieldsOf(all)))
     : ConfigFile.empty
-  const given = Precedence.merge(typeof mode === "function" ? mode(file.sections) : mode, file.env, flags.env)
-  const settings = yield* environment.settings
-    .decode(given)
-    .pipe(Effect.mapError((error) => explain(error, given, (name) => Precedence.origin(name, flags.env, file.env))))
-  const common = yield* Effect.orDie(commonOf(settings))
-
   const managerValues = Precedence.merge(file.manager, flags.manager)
   const manager = yield* ServerSettings.manager
     .decode(managerValues)
     .pipe(
       Effect.mapError((error) => explain(error, managerValues, (name) => (name in flags.manager ? `--${name}` : name)))
     )
+  const given = Precedence.merge(
+    mode(file.sections, manager.testing),
+    ownOf(file.env, chosen),
+    ownOf(flags.env, chosen)
+  )
+  const settings = yield* environment.settings
+    .decode(given)
+    .pipe(Effect.mapError((error) => explain(error, given, (name) => Precedence.origin(name, flags.env, file.env))))
+  const common = yield* Effect.orDie(commonOf(settings))
 
   const decode = Effect.fnUntraced(function* <A extends { readonly apiKey: string | null }>(
     section: ConfigFile.ServerSection,
@@ -116,7 +127,7 @@ export const make = Effect.fn("RunSettings.make")(function* (
     ["judge", judge],
     ["teacher", teacher]
   ] as const) {
-    const isIdle = chosen.about !== undefined && !chosen.about.needs.includes(section)
+    const isIdle = !all.some((one) => OtherServers.asks(one, section))
     if (isIdle && told.some(({ baseUrl }) => baseUrl !== "")) {
       yield* Effect.logWarning(`the environment asks no ${section}: what the file says of one is not used`)
     }

@@ -1,5 +1,6 @@
 /** The services that a run of an environment needs, as its settings say, and the environment itself on top of them. */
 import { Dataset, Environment, Judge, MathVerifier, Sandbox, ServerManager, Teacher, Tokenizer } from "@atropos/core"
+import type { ScriptedRequest } from "@atropos/core/inference/Scripted"
 import { messageOf } from "@atropos/core/internal/messageOf"
 import * as Reasoning from "@atropos/core/Reasoning"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -21,8 +22,11 @@ export type Provided =
   | Sandbox.Sandbox
   | HttpClient.HttpClient
 
-/** Where completions come from: the configured servers, or nowhere (`validate` asks none, and needs no tokenizer's download). */
-export type Inference = "servers" | "none"
+/**
+ * Where completions come from: the configured servers, nowhere (`validate` asks none), or a function of the request. Only servers need a
+ * tokenizer's download.
+ */
+export type Inference = "servers" | "none" | ((request: ScriptedRequest) => string)
 
 /** What an environment may ask for beside the policy and its tokenizer. */
 export const beside = ({ judge, manager, teacher }: RunSettings) => {
@@ -42,11 +46,11 @@ export const beside = ({ judge, manager, teacher }: RunSettings) => {
 const services = (settings: RunSettings, inference: Inference) => {
   const { common, given, manager, servers } = settings
   const policy =
-    inference === "none"
-      ? ServerManager.layerScripted([""])
+    inference !== "servers"
+      ? ServerManager.layerScripted(inference === "none" ? [""] : inference)
       : ServerManager.layer({ ...manager, servers, reasoning: Reasoning.fromSettings(common) })
   // A scripted policy knows no vocabulary: a download would serve nothing, unless it was asked for.
-  const needsNone = inference === "none" || (manager.testing && given["tokenizer_name"] === undefined)
+  const needsNone = inference !== "servers" || (manager.testing && given["tokenizer_name"] === undefined)
   return Layer.mergeAll(policy, beside(settings)).pipe(
     Layer.provideMerge(needsNone ? Tokenizer.layerBytes : Tokenizer.layerNamed(common.tokenizerName))
   )

@@ -6,7 +6,7 @@
  */
 import { EnvironmentSettings } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
-import { Effect, type Option, type Schema } from "effect"
+import { Effect, type Option } from "effect"
 import * as Flags from "./Flags.ts"
 import * as Precedence from "./Precedence.ts"
 import { explain } from "./RunSettings.ts"
@@ -20,24 +20,20 @@ const groups = {
 } as const
 type Group = keyof typeof groups
 
-const derived = {
-  trainer: Flags.fromFields(groups.trainer.prefix, groups.trainer.settings.fields),
-  lora: Flags.fromFields(groups.lora.prefix, groups.lora.settings.fields),
-  loss: Flags.fromFields(groups.loss.prefix, groups.loss.settings.fields)
+/** Short words for flags. */
+const aliases = { trainer: { training_steps: "steps" }, lora: {}, loss: { preset: "loss" } } as const
+
+/** The flags, as part of a command's configuration; `defaults` are what a verb or a recipe sets below them. */
+export const flags = (defaults: { readonly [G in Group]?: Values } = {}) => {
+  const of = (group: Group) =>
+    Flags.fromFields(groups[group].prefix, groups[group].settings.fields, defaults[group], aliases[group]).flags
+  return { trainer: of("trainer"), lora: of("lora"), loss: of("loss") }
 }
 
-/** The flags, as part of a command's configuration. */
-export const flags = { trainer: derived.trainer.flags, lora: derived.lora.flags, loss: derived.loss.flags }
-
 /** Full names of the boolean flags, without dashes. */
-export const booleans: ReadonlyArray<string> = Object.values(derived).flatMap((group) => group.booleans)
-
-/** The maps of a YAML file and the fields they may have. */
-export const sections: { readonly [section: string]: Schema.Struct.Fields } = Object.fromEntries(
-  Object.entries(groups).map(([name, { settings }]) => [name, settings.fields])
+export const booleans: ReadonlyArray<string> = Object.values(groups).flatMap(
+  ({ prefix, settings }) => Flags.fromFields(prefix, settings.fields).booleans
 )
-
-const aliases: { readonly [word: string]: string } = { "--steps": "--training_steps", "--loss": "--loss.preset" }
 
 const names = new Set(
   Object.values(groups).flatMap(({ prefix, settings }) =>
@@ -50,7 +46,7 @@ export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.map((word) => {
     const [flag = "", ...value] = word.split("=")
     const underscored = `--${flag.slice(2).replaceAll("-", "_")}`
-    const known = aliases[flag] ?? (flag.startsWith("--") && names.has(underscored) ? underscored : flag)
+    const known = flag.startsWith("--") && names.has(underscored) ? underscored : flag
     return [known, ...value].join("=")
   })
 
@@ -61,11 +57,14 @@ export interface Sources {
   readonly given: { readonly [G in Group]: { readonly [name: string]: Option.Option<unknown> } }
 }
 
+type Given = Pick<Sources, "file"> & { readonly given: Pick<Sources["given"], "trainer"> }
+
+/** What a flag or else the file says of a setting of the trainer; undefined where neither does. */
+export const valueOf = ({ file, given }: Given, name: string): unknown =>
+  ({ ...file["trainer"], ...Flags.given(given.trainer) })[name]
+
 /** Whether a setting of the trainer stands in the file or in a flag. */
-export const isGiven = (
-  { file, given }: Pick<Sources, "file"> & { readonly given: Pick<Sources["given"], "trainer"> },
-  name: string
-): boolean => name in Flags.given(given.trainer) || name in (file["trainer"] ?? {})
+export const isGiven = (sources: Given, name: string): boolean => valueOf(sources, name) !== undefined
 
 /** All sources merged and checked; what is out of range is named with where it came from. */
 export const make = Effect.fn("TrainerRun.make")(function* ({ file, given, mode }: Sources) {

@@ -5,18 +5,16 @@
  * boolean flag are spelled as the parser wants them.
  */
 
-/** The value of `--name value` or `--name=value`, the last one given. */
-export const peek = (words: ReadonlyArray<string>, name: string): string | undefined => {
-  let found: string | undefined
-  words.forEach((word, index) => {
-    if (word.startsWith(`--${name}=`)) found = word.slice(name.length + 3)
-    else if (word === `--${name}`) {
-      const next = words[index + 1]
-      if (next !== undefined && !next.startsWith("--")) found = next
-    }
+/** The values of `--name value` and `--name=value`, in their order. */
+export const peekAll = (words: ReadonlyArray<string>, name: string): ReadonlyArray<string> =>
+  words.flatMap((word, index) => {
+    if (word.startsWith(`--${name}=`)) return [word.slice(name.length + 3)]
+    const next = words[index + 1]
+    return word === `--${name}` && next !== undefined && !next.startsWith("--") ? [next] : []
   })
-  return found
-}
+
+/** The last one of them. */
+export const peek = (words: ReadonlyArray<string>, name: string): string | undefined => peekAll(words, name).at(-1)
 
 /** The first word that is not a flag: the verb. */
 export const verb = (words: ReadonlyArray<string>): string | undefined => {

@@ -2,7 +2,7 @@
  * Makes a data set: groups of a source through the builder into files (or standard output), until there are enough rows or no more
  * groups. Stopped or killed, the same command goes on where it ended.
  */
-import { Console, Effect, FileSystem, Option, Path } from "effect"
+import { Console, Effect, FileSystem, Option } from "effect"
 import { CommandFailed, type Failure } from "../Failure.ts"
 import * as FaultLog from "../FaultLog.ts"
 import * as Progress from "../Progress.ts"
@@ -112,7 +112,6 @@ const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source
 /** Runs to the end and tells what came of it. */
 export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOptions, source: Source<R>) {
   const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
   const { command, number, out, told } = options
   const isStdout = out === "-"
   const { builder, faults, files } = yield* isStdout ? toStdout(options, source) : toFiles(options, source)
@@ -126,7 +125,7 @@ export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOpti
     faults,
     wanted: number
   }
-  const beside = isStdout ? Option.none() : Option.some(Report.pathOf(path, out))
+  const beside = isStdout ? Option.none() : Option.some(Report.pathOf(out))
   const reportFile = Option.orElse(options.report, () => beside)
   if (Option.isSome(reportFile)) {
     const file = reportFile.value

@@ -1,5 +1,4 @@
 /** What a data set came to: a JSON file beside it, and a table for people. */
-import type { Path } from "effect"
 import * as Table from "../Table.ts"
 import * as Counts from "./Counts.ts"
 import type { WrittenFile } from "./SetFiles.ts"
@@ -27,11 +26,8 @@ const meanOf = (counts: Counts.Counts): number | null => {
 const byCount = (dropped: Counts.Counts["dropped"]): ReadonlyArray<readonly [string, number]> =>
   Object.entries(dropped).sort(([, a], [, b]) => b - a)
 
-/** Where the report of a data set lies. */
-export const pathOf = (path: Path.Path, out: string): string => {
-  const { dir, name } = path.parse(out)
-  return path.join(dir, `${name}.report.json`)
-}
+/** Where the report of a data set lies; `a.jsonl` and `a.parquet` have one each. */
+export const pathOf = (out: string): string => `${out}.report.json`
 
 /** The JSON file. */
 export const json = ({ command, counts, faults, files, options, source, wanted }: Report): string => {

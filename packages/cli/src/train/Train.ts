@@ -13,10 +13,11 @@ import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 import * as Trainer from "@atropos/trainer/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Config, Console, Effect, Layer, Option, Path, Stream } from "effect"
+import { Config, Console, Effect, Exit, Layer, Option, Path, Stream } from "effect"
 import * as Metrics from "../config/Metrics.ts"
 import * as Progress from "../Progress.ts"
 import * as Training from "../Training.ts"
+import { tellStopped } from "../up/Trained.ts"
 import * as Publisher from "./Publisher.ts"
 
 export interface Trained {
@@ -54,6 +55,12 @@ export const run = Effect.fn("Train.run")(
     const { lora, trainer } = asked
     const { device } = yield* Executor
     const { resolve } = yield* Path.Path
+    // Said last of all: what holds the checkpoint is closed before.
+    yield* Effect.addFinalizer((exit) =>
+      Exit.hasInterrupts(exit)
+        ? Effect.ignore(tellStopped(resolve(trainer.savePath), trainer.trainingSteps))
+        : Effect.void
+    )
     yield* Console.log(`device: ${device.kind}, ${device.detail}`)
     const model = yield* PretrainedModel.load(trainer.model, {
       trains: trainer.trains === "all" ? "all" : lora,

@@ -7,10 +7,17 @@ export interface Curve {
   readonly sequences: number
 }
 
+export const empty: Curve = { rewards: [], tokens: 0, sequences: 0 }
+
 /** Share of held-out items solved greedily. */
 export interface Solved {
   readonly correct: number
   readonly items: number
+}
+
+/** Those of one environment. */
+export interface SolvedBy extends Solved {
+  readonly environment: string
 }
 
 const window = 10

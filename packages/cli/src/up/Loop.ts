@@ -6,9 +6,10 @@ import type * as Trainer from "@atropos/trainer/Trainer"
 import type { Model } from "@atropos/trainer/model/Model"
 import type { StepMetrics } from "@atropos/trainer/StepMetrics"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
-import { Effect, Option, Stream } from "effect"
+import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
+import type { PlatformError } from "effect/PlatformError"
 import * as Publisher from "../train/Publisher.ts"
-import type { Curve, Solved } from "./Curve.ts"
+import type { Curve, SolvedBy } from "./Curve.ts"
 import * as HeldOut from "./HeldOut.ts"
 
 export interface Options {
@@ -20,22 +21,60 @@ export interface Options {
   /** Called before anything is sampled or trained. */
   readonly onReady?: (trainer: Trainer.Trainer) => Effect.Effect<void, unknown, Engine.Engine>
   readonly onStep: (metrics: StepMetrics) => Effect.Effect<void>
+  /** What an earlier process of the same run had come to; the items it asked before the first step are not asked again. */
+  readonly earlier: { readonly curve: Curve; readonly before: Option.Option<ReadonlyArray<SolvedBy>> }
+  /** Told of the held-out items before the first step. */
+  readonly onBefore: (
+    solved: ReadonlyArray<SolvedBy>
+  ) => Effect.Effect<void, PlatformError, FileSystem.FileSystem | Path.Path>
 }
 
 export interface Outcome {
   readonly curve: Curve
-  readonly before: Option.Option<Solved>
-  readonly after: Option.Option<Solved>
+  /** One for each environment that has held-out items. */
+  readonly before: ReadonlyArray<SolvedBy>
+  readonly after: ReadonlyArray<SolvedBy>
 }
 
-const noCurve: Curve = { rewards: [], tokens: 0, sequences: 0 }
+/** The held-out items of all environments: asked at a step, and told to whoever records figures. */
+const heldOutOf = Effect.fnUntraced(function* (
+  environments: ReadonlyArray<Environment.EnvironmentShape>,
+  { seqLen, start }: { readonly seqLen: number; readonly start: number }
+) {
+  const all = yield* Effect.forEach(environments, (environment) =>
+    // Made with the first step: the run is registered then.
+    Effect.map(Effect.cached(HeldOut.recorder(environment, { isResumed: start > 0 })), (recorder) => ({
+      environment,
+      recorder
+    }))
+  )
+  return (step: number) =>
+    Effect.map(
+      Effect.forEach(all, ({ environment, recorder }) =>
+        Effect.map(
+          HeldOut.ask(environment, { seqLen, step }),
+          Option.map((evaluated) => ({
+            solved: { environment: environment.name, ...HeldOut.solvedOf(evaluated) } satisfies SolvedBy,
+            tell: Effect.flatMap(recorder, (tell) => tell(step, evaluated))
+          }))
+        )
+      ),
+      (asked) => {
+        const answered = asked.flatMap(Option.toArray)
+        return {
+          solved: answered.map(({ solved }) => solved),
+          tell: Effect.forEach(answered, ({ tell }) => tell, { discard: true })
+        }
+      }
+    )
+})
 
 /** Runs until the trainer's steps are done. */
 export const run = Effect.fn("Loop.run")(function* (options: Options) {
-  const { graph, model, onReady, onStep, settings, stepsAhead } = options
-  const environment = yield* Environment.Environment
+  const { earlier, graph, model, onBefore, onReady, onStep, settings, stepsAhead } = options
+  const environments = yield* Environment.Environments
   const publish = yield* Publisher.make(model, settings)
-  const { steps, trainer } = yield* ClosedLoop.make({
+  const { steps, trainer } = yield* ClosedLoop.makeOf(environments, {
     model,
     settings,
     stepsAhead,
@@ -44,21 +83,16 @@ export const run = Effect.fn("Loop.run")(function* (options: Options) {
     ...(publish && { publish })
   })
   if (onReady !== undefined) yield* onReady(trainer)
-  const { seqLen } = settings.trainer
   const start = yield* trainer.step
-  const before = yield* HeldOut.ask(environment, { seqLen, step: start })
-  // Made with the first step: the run is registered then.
-  const record = yield* Effect.cached(HeldOut.recorder(environment, { isResumed: start > 0 }))
-  const told = (step: number, evaluated: typeof before) =>
-    Option.match(evaluated, {
-      onNone: () => Effect.void,
-      onSome: (figures) => Effect.flatMap(record, (tell) => tell(step, figures))
-    })
+  const ask = yield* heldOutOf(environments, { seqLen: settings.trainer.seqLen, start })
+  const first = Option.isSome(earlier.before)
+    ? { solved: earlier.before.value, tell: Effect.void }
+    : yield* Effect.tap(ask(start), ({ solved }) => onBefore(solved))
   const curve = yield* steps.pipe(
     Stream.runFoldEffect(
-      () => noCurve,
+      () => earlier.curve,
       Effect.fnUntraced(function* (sum, metrics) {
-        if (sum.rewards.length === 0) yield* told(start, before)
+        if (sum === earlier.curve) yield* first.tell
         yield* onStep(metrics)
         return {
           rewards: [...sum.rewards, metrics.rewardMean],
@@ -69,11 +103,7 @@ export const run = Effect.fn("Loop.run")(function* (options: Options) {
     )
   )
   const end = yield* trainer.step
-  const after = yield* HeldOut.ask(environment, { seqLen, step: end })
-  if (end > start) yield* told(end, after)
-  return {
-    before: Option.map(before, HeldOut.solvedOf),
-    curve,
-    after: Option.map(after, HeldOut.solvedOf)
-  } satisfies Outcome
+  const last = yield* ask(end)
+  if (end > start) yield* last.tell
+  return { before: first.solved, curve, after: last.solved } satisfies Outcome
 }, Effect.scoped)

@@ -5,10 +5,16 @@
  * What stands here lies below a file and flags. A recipe is for its own model: for a model that the user names there is `ownModel` alone, and
  * the trainer's defaults (an adapter, `TrainerSettings`).
  */
-import { Addition, Blackjack, type Demonstration, LetterCounting, Mcqa, SortLetters } from "@atropos/envs"
+import type { Recipe as Shared } from "@atropos/core"
+import { Addition, Blackjack, LetterCounting, Mcqa, SortLetters } from "@atropos/envs"
 import { Effect } from "effect"
+import type { Command } from "effect/cli"
+import type { RunSettings } from "../config/RunSettings.ts"
 
 type Values = { readonly [name: string]: unknown }
+
+/** The word for a model that is made from scratch, in the place of a folder. */
+export const scratch = "scratch"
 
 /** A recipe for certain settings of its environment. */
 export interface Recipe {
@@ -17,21 +23,21 @@ export interface Recipe {
   readonly longest: number
   /** Of the model's first embeddings, where the usual one is too small. */
   readonly embeddingDeviation?: number
-  readonly demonstration: (index: number) => Demonstration
-  readonly warmStart: { readonly steps: number; readonly batchSize: number; readonly learningRate: number }
+  readonly demonstration: (index: number) => Shared.Demonstration
+  readonly warmStart: Shared.WarmStart
 }
 
 /** What a recipe sets. */
-export interface Kitchen {
-  /** For the environment's settings, as a file has them. */
-  readonly make: (settings: Values) => Effect.Effect<Recipe, unknown>
+export interface Kitchen<Needs = RunSettings> {
+  /** For an environment as it is set. */
+  readonly make: (settings: Needs) => Effect.Effect<Recipe, unknown, Command.Environment>
   readonly env: Values
   readonly trainer: Values
   readonly loss: Values
 }
 
 /** All rollouts count, those of groups without a difference too: a batch is a fixed number of items. */
-const env: Values = { group_size: 8, ensure_scores_are_not_same: false, max_num_workers: 64, steps_per_eval: 0 }
+export const env: Values = { group_size: 8, ensure_scores_are_not_same: false, max_num_workers: 64, steps_per_eval: 0 }
 
 /**
  * What differs from an environment's defaults for a model of the user's: a step takes what its items give, also where all answers are scored
@@ -40,9 +46,14 @@ const env: Values = { group_size: 8, ensure_scores_are_not_same: false, max_num_
 export const ownModel: { readonly env: Values } = { env: { ensure_scores_are_not_same: false } }
 
 /** Advantages r - mean without a deviation (Dr. GRPO), DAPO's asymmetric clip and mean over tokens; no reference. */
-const loss: Values = { preset: "dapo", advantage_scale: "none", mask_truncated: false, drop_constant_groups: false }
+export const loss: Values = {
+  preset: "dapo",
+  advantage_scale: "none",
+  mask_truncated: false,
+  drop_constant_groups: false
+}
 
-const trainer: Values = {
+export const trainer: Values = {
   trains: "all",
   batch_size: 128,
   seq_len: 16,
@@ -56,14 +67,15 @@ const trainer: Values = {
 }
 
 /** Small embeddings look alike: 600 supervised steps of letter-counting solve 70% with 0.02, 96% with this. */
-const toldApart = 0.25
+export const toldApart = 0.25
 
 /** Answers at random, shown until they have the form: all that is right is left to the reward. */
 const formAlone: Recipe["warmStart"] = { steps: 50, batchSize: 64, learningRate: 2e-3 }
 
-export const kitchens: { readonly [environment: string]: Kitchen } = {
+/** Those of the built-in environments. */
+export const kitchens: { readonly [environment: string]: Kitchen<Pick<RunSettings, "given">> } = {
   "sort-letters": {
-    make: (given) =>
+    make: ({ given }) =>
       Effect.map(SortLetters.settings.decode(given), ({ alphabetSize, letters, seed }) => ({
         characters: SortLetters.characters({ alphabetSize }),
         longest: 2 * letters + 2,
@@ -75,7 +87,7 @@ export const kitchens: { readonly [environment: string]: Kitchen } = {
     loss
   },
   blackjack: {
-    make: (given) =>
+    make: ({ given }) =>
       Effect.map(Blackjack.settings.decode(given), ({ seed }) => ({
         characters: Blackjack.characters,
         // Twelve decisions of seven characters; nearly all hands have one to three.
@@ -89,7 +101,7 @@ export const kitchens: { readonly [environment: string]: Kitchen } = {
     loss: { ...loss, kl: "k3", kl_coef: 0.02 }
   },
   "letter-counting": {
-    make: (given) =>
+    make: ({ given }) =>
       Effect.map(LetterCounting.settings.decode(given), ({ seed, startTier }) => ({
         characters: LetterCounting.characters,
         // A letter, a word of up to eight, two signs and the count.
@@ -105,7 +117,7 @@ export const kitchens: { readonly [environment: string]: Kitchen } = {
     loss: { ...loss, kl: "k2", kl_coef: 0.3 }
   },
   mcqa: {
-    make: (given) =>
+    make: ({ given }) =>
       Effect.map(Mcqa.settings.decode(given), ({ choices, kinds, largestNumber, seed }) => ({
         characters: Mcqa.characters,
         longest: 32,
@@ -118,7 +130,7 @@ export const kitchens: { readonly [environment: string]: Kitchen } = {
     loss: { ...loss, kl: "k2", kl_coef: 0.2 }
   },
   addition: {
-    make: (given) =>
+    make: ({ given }) =>
       Effect.map(Addition.settings.decode(given), ({ digits, seed }) => ({
         characters: Addition.characters,
         longest: 3 * digits + 4,

@@ -18,7 +18,7 @@ export interface RunFolder {
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
 /** Steps of the newest checkpoint in a folder. */
-const stepsIn = Effect.fnUntraced(function* (folder: string) {
+export const stepsIn = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])

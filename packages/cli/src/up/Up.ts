@@ -5,8 +5,8 @@
  * For the built-in tasks of characters the model is made from scratch and shown demonstrations first (`Recipe`); for everything else
  * `--model` names one. A run that was interrupted is gone on with by the next start with the same settings.
  */
+import { Environment, type MetricsSettings } from "@atropos/core"
 import { Auth, Database, PgTrajectoryStore, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"
-import type { MetricsSettings } from "@atropos/core"
 import * as Metrics from "../config/Metrics.ts"
 import type { RunSettings } from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
@@ -20,20 +20,24 @@ import type { Trainer } from "@atropos/trainer/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
 import * as WarmStart from "@atropos/trainer/WarmStart"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Clock, Console, Effect, Layer, Option, Struct } from "effect"
+import { type Array as Arr, Clock, Console, Effect, Exit, Layer, Option, Struct } from "effect"
 import { HttpServer } from "effect/http"
 import * as Summary from "../job/Summary.ts"
 import * as Progress from "../Progress.ts"
 import * as Training from "../Training.ts"
 import * as Train from "../train/Train.ts"
+import * as History from "./History.ts"
 import * as Loop from "./Loop.ts"
+import * as OwnRecipe from "./OwnRecipe.ts"
 import * as Plan from "./Plan.ts"
 import type * as Recipe from "./Recipe.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
+import * as Trained from "./Trained.ts"
 
 export interface UpOptions {
-  readonly settings: RunSettings
+  /** One for each environment. */
+  readonly settings: Arr.NonEmptyReadonlyArray<RunSettings>
   readonly trainer: TrainerSettings
   readonly metrics: MetricsSettings.MetricsSettings
   readonly recipe: Option.Option<Recipe.Recipe>
@@ -49,6 +53,7 @@ export interface UpOptions {
 export interface UpResult extends Loop.Outcome {
   readonly run: RunFolder.RunFolder
   readonly seconds: number
+  readonly trained: Trained.Trained
 }
 
 /** The store on the configured database, and the HTTP service over it. */
@@ -75,6 +80,7 @@ const fromScratch = Effect.fn("Up.fromScratch")(function* (
   })
   const { encode } = model.tokenizer
   const { batchSize, learningRate, steps } = recipe.warmStart
+  if (steps === 0) return model
   const progress = yield* Progress.make({ unit: "warm-up steps", total: steps, done: 0 })
   const initial = yield* WarmStart.run(Model.trainable(model), {
     batchSize,
@@ -82,7 +88,10 @@ const fromScratch = Effect.fn("Up.fromScratch")(function* (
     steps,
     demonstration: (index) => {
       const { completion, prompt } = recipe.demonstration(index)
-      return { prompt: encode(prompt), completion: [...encode(completion), ...model.config.eosTokenIds] }
+      return {
+        prompt: encode(OwnRecipe.promptText(prompt)),
+        completion: [...encode(completion), ...model.config.eosTokenIds]
+      }
     },
     onStep: (step, loss) => progress.update(step, `loss ${loss.toFixed(3)}`)
   })
@@ -102,9 +111,10 @@ const identityOf = ({ recipe, settings, stepsAhead, trainer }: UpOptions) => {
   const { trainer: given } = trainer
   // Nor does a bound that the trainer itself advises to raise.
   const told = Struct.omit(given, ["device", "run", "savePath", "threads", "trainingSteps", "maxMismatch"])
+  const [first, ...further] = settings
   return {
-    environment: settings.word,
-    env: settings.given,
+    environment: settings.map(({ word }) => word).join(" "),
+    env: further.length === 0 ? first.given : settings.map((one) => one.given),
     trainer: told,
     lora: trainer.lora,
     loss: trainer.loss,
@@ -130,7 +140,7 @@ export const run = Effect.fn("Up.run")(
     const url = HttpServer.formatAddress(address)
     const chosen = yield* RunFolder.choose({
       root: ".atropos/up",
-      environment: settings.chosen.environment.environmentName,
+      environment: settings.map(({ chosen }) => chosen.environment.environmentName).join("-"),
       identity: identityOf(options),
       steps: trainingSteps,
       fresh: options.fresh
@@ -144,10 +154,14 @@ export const run = Effect.fn("Up.run")(
         ? `going on with ${chosen.name} after ${chosen.done} of ${trainingSteps} steps (--fresh starts over)`
         : `run ${chosen.name}, checkpoints in ${chosen.folder}`
     )
+    // Said last of all: what holds the checkpoint is closed before.
+    yield* Effect.addFinalizer((exit) =>
+      Exit.hasInterrupts(exit) ? Effect.ignore(Trained.tellStopped(chosen.folder, trainingSteps)) : Effect.void
+    )
     const longest = Option.match(recipe, { onNone: () => 0, onSome: (given) => given.longest })
     const seqLen = Math.max(options.trainer.trainer.seqLen, longest)
     // Asked for by word only: a first try should go nowhere by itself.
-    const useWandb = options.trainer.trainer.useWandb || settings.given["use_wandb"] === true
+    const useWandb = options.trainer.trainer.useWandb || settings.some(({ given }) => given["use_wandb"] === true)
     const place = { folder: chosen.folder, useWandb: { value: useWandb, isGiven: useWandb } }
     const asked = { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
     const started = yield* Clock.currentTimeMillis
@@ -161,22 +175,24 @@ export const run = Effect.fn("Up.run")(
       trainer: { ...named, ...(yield* Metrics.announced(options.metrics, place, named)) }
     }
     yield* Console.log(
-      `${settings.word}, batches of ${named.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops`
+      `${settings.map(({ word }) => word).join(" and ")}, batches of ${named.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops`
     )
     const progress = yield* Progress.make({ unit: "steps", total: trainingSteps, done: chosen.done })
     const shown = Training.make()
-    const environment = settings.chosen.environment
-      .fromEncoded({ ...settings.given, total_steps: trainingSteps })
-      .pipe(
-        Layer.provide(Services.beside(settings)),
-        Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
-        Layer.provideMerge(ServeModel.layerInProcess(model, { device: device.kind }))
+    const environments = Environment.merge(
+      ...settings.map(({ chosen: { environment }, given }) =>
+        environment.fromEncoded({ ...given, total_steps: trainingSteps })
       )
+    ).pipe(
+      Layer.provide(Services.beside(settings[0])),
+      Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
+      Layer.provideMerge(ServeModel.layerInProcess(model, { device: device.kind }))
+    )
     const workload = {
       batchSize: named.batchSize,
       steps: trainingSteps - chosen.done,
       seqLen: named.seqLen,
-      maxTokenLength: settings.common.maxTokenLength
+      maxTokenLength: Math.max(...settings.map(({ common }) => common.maxTokenLength))
     }
     const plan = Effect.fnUntraced(function* (measured: Pick<Trainer, "measure">) {
       yield* Console.log("measuring a step on this machine …")
@@ -192,6 +208,11 @@ export const run = Effect.fn("Up.run")(
       stepsAhead,
       // Nothing has to be computed again for a small one.
       ...(Option.isSome(recipe) ? { graph: { remat: false } } : { onReady: plan }),
+      earlier: {
+        curve: yield* History.curve(options.metrics.folder ?? chosen.folder, chosen.done),
+        before: chosen.done > 0 ? yield* History.before(chosen.folder) : Option.none()
+      },
+      onBefore: (solved) => History.saveBefore(chosen.folder, solved),
       onStep: (metrics) => {
         shown.add(metrics)
         return progress.update(metrics.step, shown.detail)
@@ -202,14 +223,15 @@ export const run = Effect.fn("Up.run")(
           Metrics.layer(options.metrics, place),
           TrajectoryClientInProcess.layer({ run: chosen.name })
         ),
-        environment,
+        environments,
         NodeHttpClient.layerUndici
       ])
     )
     return {
       ...outcome,
       run: chosen,
-      seconds: ((yield* Clock.currentTimeMillis) - started) / 1000
+      seconds: ((yield* Clock.currentTimeMillis) - started) / 1000,
+      trained: yield* Trained.write({ run: chosen, model, settings })
     } satisfies UpResult
   },
   Effect.scoped,

@@ -68,15 +68,34 @@ describe("sft-gen", () => {
       // Scores are floats in every line, whatever a reader guesses from the first.
       assert.include((yield* fs.readFileString(out)).split("\n")[0], '"score":1.0}')
       assert.match(stdout, /score_not_positive +6 /)
-      const report = JSON.parse(yield* fs.readFileString(out.replace(".jsonl", ".report.json")))
+      const report = JSON.parse(yield* fs.readFileString(`${out}.report.json`))
       assert.deepInclude(report, { groups: { read: 3, used: 3 }, scores: { mean: 0.75, minimum: 0.5, maximum: 1 } })
       assert.strictEqual(report.dropped.score_not_positive.sequences, 6)
       // Nothing else is left behind.
       assert.deepStrictEqual((yield* fs.readDirectory(out.replace("/out.jsonl", ""))).sort(), [
         "groups.jsonl",
         "out.jsonl",
-        "out.report.json"
+        "out.jsonl.report.json"
       ])
+    })
+  )
+
+  test(
+    "writes a report of its own for each output",
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { file, folder } = yield* written("groups.jsonl", SampleGroups.lines(3))
+      for (const [name, rows] of [
+        ["set.jsonl", "2"],
+        ["set.parquet", "3"]
+      ] as const) {
+        const words = ["--from", file, "--save-messages", "--num-seqs-to-save", rows]
+        assert.strictEqual((yield* atropos("sft-gen", `${folder}/${name}`, ...words)).code, 0)
+      }
+      const wanted = yield* Effect.forEach(["set.jsonl", "set.parquet"], (name) =>
+        Effect.map(fs.readFileString(`${folder}/${name}.report.json`), (text) => JSON.parse(text).rows.written)
+      )
+      assert.deepStrictEqual(wanted, [2, 3])
     })
   )
 
@@ -124,7 +143,7 @@ describe("sft-gen", () => {
         (yield* rowsOf(out)).map(({ completion }) => completion),
         ["same<|im_end|>\n"]
       )
-      const report = JSON.parse(yield* fs.readFileString(out.replace(".jsonl", ".report.json")))
+      const report = JSON.parse(yield* fs.readFileString(`${out}.report.json`))
       const reasons = Object.entries<{ sequences: number }>(report.dropped).map(([name, { sequences }]) => [
         name,
         sequences
@@ -354,7 +373,7 @@ describe("dpo-gen", () => {
         const { code, stderr } = yield* atropos("dpo-gen", `${folder}/${name}.jsonl`, "--from", file, ...words)
         assert.strictEqual(code, 1)
         assert.include(stderr, "no row came of")
-        const { dropped } = JSON.parse(yield* fs.readFileString(`${folder}/${name}.report.json`))
+        const { dropped } = JSON.parse(yield* fs.readFileString(`${folder}/${name}.jsonl.report.json`))
         assert.strictEqual(dropped.prompts_differ.sequences, 1)
         assert.strictEqual(dropped.same_completion.sequences, 1)
         assert.isFalse(yield* fs.exists(`${folder}/${name}.jsonl`))

@@ -49,7 +49,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
           assert.isTrue(killed === whole)
         }
         const reports = yield* Effect.forEach(["killed", "whole"], (name) =>
-          Effect.map(fs.readFileString(`${cwd}/${name}.report.json`), (text) => JSON.parse(text))
+          Effect.map(fs.readFileString(`${cwd}/${name}.jsonl.report.json`), (text) => JSON.parse(text))
         )
         assert.deepStrictEqual(reports[0].dropped, reports[1].dropped)
         assert.strictEqual(reports[0].unreadable_lines.count, 19)

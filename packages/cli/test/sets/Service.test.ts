@@ -159,7 +159,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         const rows = rowsIn(yield* fs.readFileString(`${cwd}/set.jsonl`))
         assert.deepStrictEqual(questions(rows), upTo(50))
         const left = (yield* fs.readDirectory(cwd)).filter((name) => name.startsWith("set"))
-        assert.deepStrictEqual(left.sort(), ["set.jsonl", "set.report.json"])
+        assert.deepStrictEqual(left.sort(), ["set.jsonl", "set.jsonl.report.json"])
       }),
     60_000
   )

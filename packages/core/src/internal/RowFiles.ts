@@ -24,14 +24,16 @@ export interface Row {
 
 type Rows<R = never> = Stream.Stream<Row, DatasetError, R>
 
-/** Whether a source is a path to a file of a kind known here. */
-export const isFile = (source: string): boolean => Object.hasOwn(readers, extname(source).toLowerCase())
-
 /** The rows of the file at `path`; errors speak of `source`. */
 export const read = (source: string, path: string): Rows<FileSystem.FileSystem> => {
   const reader = readers[extname(path).toLowerCase()]
   return reader === undefined
-    ? Stream.fail(new DatasetError({ source, message: `${path} is none of ${Object.keys(readers).join(", ")}` }))
+    ? Stream.fail(
+        new DatasetError({
+          source,
+          message: `${path} is no file of rows: one of ${Object.keys(readers).join(", ")} is needed`
+        })
+      )
     : reader(source, path)
 }
 

@@ -1,10 +1,11 @@
 /**
  * A tokenizer of single characters, for models trained from scratch: id 0 ends a sequence, the characters follow in their order.
  *
- * The end has no text. Chats are refused: there is no template. Characters it does not know are left out. `files` are the same
- * tokenizer in Hugging Face's form, which writes the end as `<|end|>`. Characters are ASCII: others would be several tokens there.
+ * The end has no text. Of a chat the contents are seen, each followed by a line feed. Characters it does not know are left out. `files`
+ * are the same tokenizer in Hugging Face's form, which writes the end as `<|end|>`. Characters are ASCII: others would be several tokens
+ * there.
  */
-import type { Tokenizer } from "@atropos/core"
+import { Message, type Tokenizer } from "@atropos/core"
 
 export const endId = 0
 const endText = "<|end|>"
@@ -25,7 +26,14 @@ const byteSymbol = (character: string): string => {
   return code === 127 ? "\u0121" : character
 }
 
-/** Throws `RangeError` for characters beyond ASCII, and for chats: mistakes of the program. */
+/** `chat` in Jinja. */
+const chatTemplate = "{% for message in messages %}{{ message['content'] }}{{ '\\n' }}{% endfor %}"
+
+/** What a model of characters sees of a chat. */
+export const chat = (messages: ReadonlyArray<Message.Message>): string =>
+  messages.map((message) => `${Message.text(message)}\n`).join("")
+
+/** Throws `RangeError` for characters beyond ASCII: a mistake of the program. */
 export const make = (characters: string): Tokenizer.TokenizerShape => {
   const known = distinct(characters)
   const ids = new Map(known.map((character, index) => [character, index + 1]))
@@ -37,9 +45,7 @@ export const make = (characters: string): Tokenizer.TokenizerShape => {
     eosTokenId: endId,
     encode: (text) => Array.from(text).flatMap((character) => ids.get(character) ?? []),
     decode: (tokens) => Array.from(tokens, (id) => known[id - 1] ?? "").join(""),
-    applyChatTemplate: () => {
-      throw new RangeError(`the tokenizer ${name} has no chats: give prompts as text`)
-    }
+    applyChatTemplate: chat
   }
 }
 
@@ -80,6 +86,7 @@ export const files = (characters: string): { readonly [file: string]: unknown } 
   "tokenizer_config.json": {
     tokenizer_class: "PreTrainedTokenizerFast",
     eos_token: endText,
+    chat_template: chatTemplate,
     clean_up_tokenization_spaces: false
   }
 })

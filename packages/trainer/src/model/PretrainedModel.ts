@@ -5,7 +5,8 @@
  * graph is loaded. Trained whole, they are widened to floats in memory: 4 bytes a parameter here, 12 more in the optimizer.
  */
 import { Tokenizer } from "@atropos/core"
-import { Effect, FileSystem, Path } from "effect"
+import * as LocalPath from "@atropos/core/LocalPath"
+import { Effect, Option } from "effect"
 import * as Pieces from "../internal/Pieces.ts"
 import * as HubModel from "./HubModel.ts"
 import * as Lora from "./Lora.ts"
@@ -55,18 +56,23 @@ const loadTokenizer = Effect.fnUntraced(function* (folder: string, name: string,
 })
 
 const loadBase = Effect.fnUntraced(function* (nameOrFolder: string, maxPositions: number) {
-  const fs = yield* FileSystem.FileSystem
-  const { resolve } = yield* Path.Path
-  const isFolder = yield* fs.stat(nameOrFolder).pipe(
-    Effect.map(({ type }) => type === "Directory"),
-    Effect.orElseSucceed(() => false)
+  const local = yield* Effect.mapError(
+    LocalPath.folder(nameOrFolder),
+    (message) => new ModelError({ reason: "missing", model: nameOrFolder, message })
   )
-  const folder = isFolder ? resolve(nameOrFolder) : yield* HubModel.download(nameOrFolder)
+  const folder = Option.isSome(local) ? local.value : yield* HubModel.download(nameOrFolder)
   const published = yield* ModelFolder.readConfig(folder)
   const config = { ...published, maxPositions: Math.min(published.maxPositions, maxPositions) }
   const entries = yield* ModelFolder.readEntries(folder, config)
   const tokenizer = yield* loadTokenizer(folder, nameOrFolder, config)
-  const base: Base = { name: isFolder ? folder : nameOrFolder, folder, config, published, tokenizer, entries }
+  const base: Base = {
+    name: Option.isSome(local) ? folder : nameOrFolder,
+    folder,
+    config,
+    published,
+    tokenizer,
+    entries
+  }
   return base
 })
 

@@ -95,6 +95,13 @@ describe("PretrainedModel.load, hub", () => {
       const offline = yield* failure("tests/smollm@v1", { HF_HUB_OFFLINE: "1" })
       assert.strictEqual(offline.reason, "hub")
       assert.include(offline.message, "HF_HUB_OFFLINE is set")
+      const before = asked.length
+      for (const path of ["./nowhere", "../nowhere", "tests/model.gguf"]) {
+        const local = yield* failure(path)
+        assert.strictEqual(local.reason, "missing")
+        assert.match(local.message, /^there is no folder \//)
+      }
+      assert.strictEqual(asked.length, before)
       const closed = yield* failure("no/such/folder")
       assert.strictEqual(closed.reason, "missing")
       assert.include(closed.message, "neither a folder on this machine nor a hub id")

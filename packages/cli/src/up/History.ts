@@ -1,0 +1,58 @@
+/**
+ * What a run of `up` that was interrupted had come to: its rewards step by step, from the figures beside its checkpoints, and the held-out
+ * items of its very beginning. So a run that was gone on with is summed up whole.
+ */
+import { Effect, FileSystem, Option, Path, Schema } from "effect"
+import type { Curve, SolvedBy } from "./Curve.ts"
+import * as CurveOf from "./Curve.ts"
+
+const Line = Schema.Struct({
+  step: Schema.Natural,
+  "reward/mean": Schema.Finite,
+  "train/tokens": Schema.Finite,
+  "batch/sequences": Schema.Finite
+})
+const decodeLine = Schema.decodeUnknownOption(Schema.fromJsonString(Line))
+
+const decodeHeldOut = Schema.decodeUnknownOption(
+  Schema.fromJsonString(
+    Schema.Array(Schema.Struct({ environment: Schema.String, correct: Schema.Finite, items: Schema.Natural }))
+  )
+)
+
+const file = "held-out.json"
+
+/** Steps up to `done` of the figures in a folder; a step that was taken twice counts as the second time. Empty where there are none. */
+export const curve = Effect.fn("History.curve")(function* (folder: string, done: number) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  if (done === 0) return CurveOf.empty
+  const text = yield* Effect.orElseSucceed(fs.readFileString(join(folder, "metrics.jsonl")), () => "")
+  const byStep = new Map<number, typeof Line.Type>()
+  for (const row of text.split("\n")) {
+    const line = decodeLine(row)
+    if (Option.isSome(line) && line.value.step <= done) byStep.set(line.value.step, line.value)
+  }
+  const rows = Array.from(byStep.values()).toSorted((one, other) => one.step - other.step)
+  const sum = (of: (row: typeof Line.Type) => number) => rows.reduce((total, row) => total + of(row), 0)
+  return {
+    rewards: rows.map((row) => row["reward/mean"]),
+    tokens: sum((row) => row["train/tokens"]),
+    sequences: sum((row) => row["batch/sequences"])
+  } satisfies Curve
+})
+
+/** The held-out items before the first step, where an earlier process has asked them. */
+export const before = Effect.fn("History.before")(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const text = yield* Effect.orElseSucceed(fs.readFileString(join(folder, file)), () => "")
+  return decodeHeldOut(text)
+})
+
+/** Writes them down. */
+export const saveBefore = Effect.fn("History.saveBefore")(function* (folder: string, solved: ReadonlyArray<SolvedBy>) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  yield* fs.writeFileString(join(folder, file), `${JSON.stringify(solved)}\n`)
+})

@@ -1,0 +1,32 @@
+/** Several environments trained together: their recipes as one. */
+import type { Recipe as Shared } from "@atropos/core"
+import { Array } from "effect"
+import { type Kitchen, type Recipe, scratch } from "./Recipe.ts"
+
+/** Settings of the first, with the steps of all: each environment gets its part of the batches. */
+export const settingsOf = (
+  kitchens: Array.NonEmptyReadonlyArray<Kitchen>
+): { readonly trainer: Shared.Section; readonly loss: Shared.Section } => {
+  const [{ loss, trainer }] = kitchens
+  const steps = kitchens.map((kitchen) => Number(kitchen.trainer["training_steps"]))
+  return { loss, trainer: { ...trainer, model: scratch, training_steps: steps.reduce((sum, one) => sum + one, 0) } }
+}
+
+/** All characters, room for the longest, and demonstrations in turn, so many that each recipe has its own number of them. */
+export const recipeOf = (recipes: Array.NonEmptyReadonlyArray<Recipe>): Recipe => {
+  const [first] = recipes
+  if (recipes.length === 1) return first
+  const shown = recipes.filter(({ warmStart }) => warmStart.steps > 0)
+  const deviations = recipes.flatMap(({ embeddingDeviation }) => embeddingDeviation ?? [])
+  return {
+    characters: Array.dedupe(recipes.flatMap(({ characters }) => globalThis.Array.from(characters))).join(""),
+    longest: Math.max(...recipes.map(({ longest }) => longest)),
+    ...(deviations.length > 0 && { embeddingDeviation: Math.max(...deviations) }),
+    demonstration: (index) =>
+      (shown[index % shown.length] ?? first).demonstration(Math.floor(index / Math.max(1, shown.length))),
+    warmStart: {
+      ...first.warmStart,
+      steps: shown.reduce((sum, { warmStart }) => sum + warmStart.steps, 0)
+    }
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * A recipe for an environment that has none (`--model scratch`): characters from the prompts of its items and the gold answers of its
+ * claims, and demonstrations of gold answers, most of them to another item's prompt. They teach what an answer looks like; which one
+ * is right is left to the reward, but for the few that are right.
+ *
+ * It learns where a short answer follows from a short prompt. What a good guess looks like is better known to whoever wrote the
+ * environment: a file that exports a recipe is trained by that.
+ */
+import { Environment, SeededRandom } from "@atropos/core"
+import type { ScriptedRequest } from "@atropos/core/inference/Scripted"
+import * as Characters from "@atropos/trainer/model/Characters"
+import { Clock, Effect, Option, Stream } from "effect"
+import type { RunSettings } from "../config/RunSettings.ts"
+import * as Services from "../config/Services.ts"
+import { UsageError } from "../Failure.ts"
+import * as Recipe from "./Recipe.ts"
+
+/** Items that are looked at, and the time for it. */
+const lookedAt = 512
+const lookedAtHeldOut = 64
+const lookingMillis = 20_000
+
+/** Share of the demonstrations that are right. */
+const right = 0.25
+
+/** Room for an answer of which no gold one is known, tokens. */
+const unknownAnswer = 16
+
+interface Seen {
+  /** The first prompt of the item. */
+  readonly prompt: string
+  readonly gold: string | undefined
+}
+
+const promptOf = (request: ScriptedRequest): string =>
+  "prompt" in request ? request.prompt : Characters.chat(request.messages)
+
+/** What the environment asks, with a policy that answers nothing. */
+const look = Effect.fnUntraced(function* (settings: RunSettings) {
+  const asked: Array<string> = []
+  const all: Array<string> = []
+  const policy = (request: ScriptedRequest) => {
+    asked.push(promptOf(request))
+    return ""
+  }
+  return yield* Effect.gen(function* () {
+    const environment = yield* Environment.Environment
+    const gold = yield* Option.match(environment.claims, {
+      onNone: () => Effect.succeed<ReadonlyArray<Environment.ClaimedItem>>([]),
+      onSome: ({ items }) => items.pipe(Stream.take(lookedAt), Stream.runCollect)
+    })
+    const until = (yield* Clock.currentTimeMillis) + lookingMillis
+    const isLate = Effect.map(Clock.currentTimeMillis, (now) => now > until)
+    // What becomes of the empty answers does not matter.
+    const ask = <E>(effect: Effect.Effect<unknown, E>) =>
+      Effect.exit(Effect.timeoutOption(effect, "5 seconds")).pipe(Effect.map(() => asked.splice(0)))
+    const seen = yield* environment.work(0).pipe(
+      Stream.take(lookedAt),
+      Stream.takeUntilEffect(() => isLate),
+      Stream.mapEffect(({ rollOut }) => ask(rollOut)),
+      Stream.zipWithIndex,
+      Stream.map(([prompts, index]): ReadonlyArray<Seen> => {
+        all.push(...prompts)
+        const episode = gold[index]?.gold[0]
+        const isShort = episode !== undefined && episode.messages.length <= 1
+        return prompts[0] === undefined ? [] : [{ prompt: prompts[0], gold: isShort ? episode.completion : undefined }]
+      }),
+      Stream.runCollect
+    )
+    if (Option.isSome(environment.evaluation)) {
+      yield* environment.evaluation.value.pipe(
+        Stream.take(lookedAtHeldOut),
+        Stream.takeUntilEffect(() => isLate),
+        Stream.mapEffect(({ evaluate }) => ask(evaluate)),
+        Stream.runForEach((prompts) => Effect.sync(() => all.push(...prompts)))
+      )
+    }
+    return { seen: seen.flat(), prompts: all }
+  }).pipe(Effect.provide(Services.layer(settings, policy)))
+})
+
+const isAscii = (character: string): boolean => character <= "\x7f"
+
+/** The recipe of an environment as it is set. */
+const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
+  const { prompts, seen } = yield* look(settings)
+  const wrong = (message: string) => new UsageError({ message: `--model scratch: ${message}` })
+  if (seen.length === 0)
+    return yield* wrong(`${settings.word} asked its policy nothing, so there is no prompt to learn from`)
+  const shown = seen.flatMap(({ gold, prompt }) => (gold === undefined ? [] : [{ prompt, gold }]))
+  const foreign = shown.flatMap(({ gold }) => Array.from(gold)).find((character) => !isAscii(character))
+  if (foreign !== undefined) {
+    return yield* wrong(
+      `answers of ${settings.word} have ${JSON.stringify(foreign)}, and a model from scratch writes ASCII alone: give a pretrained one`
+    )
+  }
+  const texts = [...prompts, ...shown.map(({ gold }) => gold)].join("")
+  // Where no answer is known, those that count may have digits that no prompt had.
+  const more = shown.length === 0 && /\d/.test(texts) ? "0123456789" : ""
+  const characters = Array.from(new Set(texts + more))
+    .filter(isAscii)
+    .toSorted()
+    .join("")
+  const longestPrompt = Math.max(...prompts.map(({ length }) => length))
+  const answer = shown.length === 0 ? unknownAnswer : Math.max(...shown.map(({ gold }) => gold.length))
+  const { seed } = settings.given
+  return {
+    characters,
+    longest: longestPrompt + answer + 2,
+    embeddingDeviation: Recipe.toldApart,
+    demonstration: (index) => {
+      const random = SeededRandom.seeded(typeof seed === "number" ? seed : 0, index)
+      const { gold, prompt } = shown[index % shown.length]!
+      return { prompt, completion: random.chance(right) ? gold : random.pick(shown).gold }
+    },
+    warmStart: { steps: shown.length === 0 ? 0 : 200, batchSize: 64, learningRate: 2e-3 }
+  } satisfies Recipe.Recipe
+})
+
+/** For any environment. */
+export const kitchen: Recipe.Kitchen = {
+  make,
+  env: Recipe.env,
+  trainer: { ...Recipe.trainer, training_steps: 400 },
+  loss: Recipe.loss
+}

@@ -1,0 +1,69 @@
+/** What `up` says at its end: what the run came to, and the lines that use what was trained. */
+import { Docs } from "@atropos/core"
+import { Console, Effect } from "effect"
+import * as CommandLine from "../CommandLine.ts"
+import * as Summary from "../job/Summary.ts"
+import * as Table from "../Table.ts"
+import * as Curve from "./Curve.ts"
+import type { UpResult } from "./Up.ts"
+
+const heldOut = "held-out items solved"
+
+/** A line for each environment that has held-out items. */
+const solvedOf = ({ after, before }: UpResult): ReadonlyArray<readonly [string, string]> =>
+  after.map((last, index) => {
+    const first = before.find(({ environment }) => environment === last.environment)
+    const was = first === undefined ? "" : `${Curve.showSolved(first)} before, `
+    const whose = after.length === 1 ? "" : `${last.environment}: `
+    return [index === 0 ? heldOut : "", `${whose}${was}${Curve.showSolved(last)} after`]
+  })
+
+/** Prints it. */
+export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
+  const { curve, run, seconds, trained } = result
+  const { rewards, sequences, tokens } = curve
+  const best = Curve.best(rewards)
+  const took = Summary.time(seconds * 1000)
+  const steps =
+    run.done === 0
+      ? `${trained.step} steps in ${took}`
+      : `${trained.step} steps, ${trained.step - run.done} of them now, in ${took}`
+  yield* Console.log("")
+  yield* Console.log(
+    Summary.print([
+      ["run", `${run.name}, ${steps}`],
+      ...(rewards.length < trained.step
+        ? [["", `what follows is of the last ${rewards.length} steps: there are no figures of those before`] as const]
+        : []),
+      [
+        "mean reward",
+        `${Curve.early(rewards).toFixed(3)} at the start, ${Curve.recent(rewards).toFixed(3)} at the end; best ${best.value.toFixed(3)} at step ${trained.step - rewards.length + best.step}`
+      ],
+      ["", Curve.sparkline(rewards)],
+      ...solvedOf(result),
+      ["trained on", `${sequences.toLocaleString("en-US")} sequences, ${tokens.toLocaleString("en-US")} tokens`],
+      ["checkpoints and figures", run.folder]
+    ])
+  )
+  yield* Console.log(
+    [
+      "",
+      "next:",
+      Table.pairs([
+        [CommandLine.of(`policy ${trained.policy}`), "what was trained, behind the OpenAI API"],
+        ...trained.configs.map(
+          ({ config, word }) =>
+            [
+              CommandLine.of(`evaluate --env ${word} --config ${config}`),
+              "its held-out items, answered by that policy (in another shell)"
+            ] as const
+        ),
+        [CommandLine.of("api"), "its curves and rollouts in the browser, at /ui"],
+        [CommandLine.of("up --env addition"), "a harder task"],
+        [CommandLine.of("envs"), "environments there are"],
+        [Docs.path("training.md"), "your own model, and a GPU"],
+        [Docs.path("writing-an-environment.md"), "an environment of your own"]
+      ]).replace(/^/gm, "  ")
+    ].join("\n")
+  )
+})

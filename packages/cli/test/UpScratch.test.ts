@@ -1,0 +1,135 @@
+/** `atropos up` from scratch on environments of one's own, alone and several, and the lines it prints for what it trained. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Option, Stream } from "effect"
+import { fileURLToPath } from "node:url"
+import * as Bin from "./Bin.ts"
+
+const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}.ts`, import.meta.url))
+const larger = fixture("larger")
+const withRecipe = fixture("with-recipe")
+
+const limit = 240_000
+
+const up = (cwd: string, ...words: ReadonlyArray<string>) =>
+  Bin.run(["up", "--port", "0", "--policy_port", "0", ...words], { cwd })
+
+/** Percent of the held-out items before and after, of one environment where there are several. */
+const solvedIn = (stdout: string, environment = ""): readonly [number, number] => {
+  const line = new RegExp(`${environment}\\D*(\\d+\\.\\d)% \\(.* before, (\\d+\\.\\d)% \\(.* after`).exec(
+    stdout.slice(stdout.indexOf("held-out items solved"))
+  )
+  return [Number(line?.[1]), Number(line?.[2])]
+}
+
+/** The words of a line to be typed, from the verb on. */
+const wordsOf = (stdout: string, verb: string): ReadonlyArray<string> => {
+  const line = new RegExp(`^  \\S.*? (${verb} --.*?)  +\\S`, "m").exec(stdout)
+  return (line?.[1] ?? "").split(" ")
+}
+
+const firstLine = (output: Stream.Stream<Uint8Array, unknown>, word: string) =>
+  output.pipe(
+    Stream.decodeText,
+    Stream.splitLines,
+    Stream.filter((line) => line.includes(word)),
+    Stream.runHead,
+    Effect.map(Option.getOrThrow)
+  )
+
+describe("atropos up, from scratch", () => {
+  it.live(
+    "learns an environment of one's own by --model scratch, and what it trained is used by the lines it prints",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Bin.folder
+        const { code, stderr, stdout } = yield* up(cwd, "--env", larger, "--model", "scratch", "--steps", "150")
+        assert.strictEqual(code, 0, stderr)
+        const [before, after] = solvedIn(stdout)
+        assert.isBelow(before, 50, stdout)
+        assert.isAbove(after, 70, stdout)
+
+        const policy = yield* Bin.start([...wordsOf(stdout, "policy"), "--port", "0"], { cwd })
+        const url = (yield* firstLine(policy.stdout, "policy ")).replace(/.*(http:\S+).*/, "$1")
+        const words = [...wordsOf(stdout, "evaluate"), "--openai.base_url", `${url}/v1`]
+        const evaluated = yield* Bin.run(words, { cwd })
+        assert.strictEqual(evaluated.code, 0, evaluated.stderr)
+        assert.include(evaluated.stdout, `${(after / 100).toFixed(4)}`)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    limit
+  )
+
+  it.live(
+    "trains by the recipe that a file exports",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Bin.folder
+        const { code, stderr, stdout } = yield* up(cwd, "--env", withRecipe)
+        assert.strictEqual(code, 0, stderr)
+        const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
+        assert.isAbove(Number(last), Number(first) + 0.3, stdout)
+        assert.include(stdout, "120 steps")
+      }).pipe(Effect.provide(NodeServices.layer)),
+    limit
+  )
+
+  it.live(
+    "trains several environments in one run, by weights",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Bin.folder
+        const env = ["--env", "sort-letters", "--env", `${larger}:2`]
+        const words = [...env, "--model", "scratch", "--steps", "60", "--env.letters", "3"]
+        const { code, stderr, stdout } = yield* up(cwd, ...words)
+        assert.strictEqual(code, 0, stderr)
+        for (const name of ["sort-letters", "larger"]) {
+          const [before, after] = solvedIn(stdout, `${name}: `)
+          assert.isAbove(after, before, stdout)
+        }
+        const fs = yield* FileSystem.FileSystem
+        const run = JSON.parse(yield* fs.readFileString(`${cwd}/.atropos/up/sort-letters-larger-1/run.json`))
+        // A setting goes to those that have it.
+        assert.deepInclude(run.env[0], { letters: 3 })
+        assert.isUndefined(run.env[0].inference_weight)
+        assert.deepInclude(run.env[1], { inference_weight: 2 })
+        assert.isUndefined(run.env[1].letters)
+      }).pipe(Effect.provide(NodeServices.layer)),
+    limit
+  )
+
+  it.live(
+    "says what is wrong with a weight, an environment that is there twice, and a recipe",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Bin.folder
+        const fs = yield* FileSystem.FileSystem
+        const told = (...words: ReadonlyArray<string>) =>
+          Effect.map(up(cwd, ...words), ({ code, stderr }) => {
+            assert.strictEqual(code, 2, stderr)
+            return stderr
+          })
+        for (const weight of ["0", "-1", "two", ""]) {
+          assert.include(yield* told("--env", `addition:${weight}`), "is a weight, a number above 0, as in addition:2")
+        }
+        assert.include(yield* told("--env", "addition", "--env", "addition:3"), "addition is there already")
+        const text = yield* fs.readFileString(withRecipe)
+        const broken = (from: string, to: string) =>
+          Effect.gen(function* () {
+            // Beside the other fixtures, where packages are found.
+            const file = yield* fs.makeTempFileScoped({
+              directory: fileURLToPath(new URL("fixtures", import.meta.url)),
+              suffix: ".ts"
+            })
+            yield* fs.writeFileString(file, text.replace(from, to))
+            return yield* told("--env", file)
+          })
+        assert.match(
+          yield* broken("`${alphabet}>`", "alphabet"),
+          /its recipe: demonstration 0 has ">", which is none of its characters/
+        )
+        assert.match(yield* broken("warmStart:", "warmstart:"), /its recipe: warmstart: .*/)
+        assert.match(yield* broken("{ steps: 100 }", "{ steps: -1 }"), /its recipe: warmStart\.steps: /)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    limit
+  )
+})
