@@ -35,7 +35,7 @@ export const checkTraces = ({ bodies, metrics, spans }: OtlpServer.OtlpServer, s
       names
     )
     const told = parts.filter(({ name }) => names.includes(name)).reduce((sum, { end, start }) => sum + end - start, 0)
-    assert.isAbove(told / (step.end - step.start), 0.9, "the parts tell where the time of the step went")
+    assert.closeTo(told / (step.end - step.start), 1, 0.001, "the parts tell where the time of the step went")
 
     // Two groups of four make a batch of eight: each is linked with its item's trace.
     assert.lengthOf(step.links, 2)

@@ -146,7 +146,8 @@ export const line = (metrics: StepMetrics): string => {
     `step ${metrics.step}`,
     ...(metrics.skipped === null ? [] : [`skipped (${metrics.skipped})`]),
     ...figure("reward", metrics.rewardMean),
-    ...figure("loss", metrics.loss, 4),
+    // Of a policy that learns from each batch once the loss is near 0, whatever is learned.
+    ...(metrics.entropy === undefined ? figure("loss", metrics.loss, 4) : figure("entropy", metrics.entropy)),
     ...figure("kl", metrics.kl, 4),
     ...figure("mismatch", metrics.mismatchOnPolicy, 4),
     ...figure("grad", metrics.gradNorm, 2),

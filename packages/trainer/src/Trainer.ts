@@ -31,6 +31,7 @@ import * as GroupOrder from "./internal/GroupOrder.ts"
 import * as TrainerProgress from "./internal/TrainerProgress.ts"
 import * as Rehearsal from "./internal/Rehearsal.ts"
 import * as SamplerCheck from "./internal/SamplerCheck.ts"
+import * as StepClock from "./internal/StepClock.ts"
 import * as StepFigures from "./internal/StepFigures.ts"
 import * as StepTrace from "./internal/StepTrace.ts"
 import * as Learner from "./Learner.ts"
@@ -106,17 +107,6 @@ const claimFolder = Effect.fnUntraced(function* (folder: string) {
 
 const unsaved = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "checkpoint", message: cause.message, cause })
-
-/** Seconds a part of a step takes, with its result; a span. */
-const timed = <A, E, R>(
-  name: string,
-  effect: Effect.Effect<A, E, R>
-): Effect.Effect<readonly [seconds: number, A], E, R> =>
-  Effect.gen(function* () {
-    const start = yield* Clock.currentTimeNanos
-    const result = yield* Effect.withSpan(effect, `Trainer.${name}`)
-    return [Number((yield* Clock.currentTimeNanos) - start) / 1e9, result]
-  })
 
 /** A step's update, behind which there is no way back. */
 interface Learned extends Pick<StepFigures.Parts, "compared" | "computed" | "gradNorm" | "skipped"> {
@@ -232,15 +222,16 @@ export const make = Effect.fn("Trainer.make")(function* (
     batch: Batch.Batch,
     { packed, sequences }: BatchPreparation.Prepared,
     lr: number,
+    clock: StepClock.StepClock,
     told: (learned: Learned) => void
   ) {
     const isEmpty = packed.microBatches.length === 0
     const meter = objective.isPolicyGradient ? Mismatch.meter(sequences, progress.policyVersion) : undefined
-    const [computeSeconds, computed] = yield* timed("compute", learner.compute(packed, meter?.add))
+    const [computeSeconds, computed] = yield* clock.part("compute", learner.compute(packed, meter?.add))
     const compared = meter?.sum() ?? Mismatch.nothing
     if (meter !== undefined) yield* sampler.judge(batch, meter.byEnvironment())
     return yield* Effect.gen(function* () {
-      const [updateSeconds, updated] = yield* timed(
+      const [updateSeconds, updated] = yield* clock.part(
         "update",
         computed.isFinite && !isEmpty
           ? learner.update(lr)
@@ -257,11 +248,12 @@ export const make = Effect.fn("Trainer.make")(function* (
   const train = Effect.fnUntraced(function* (
     given: Batch.Batch,
     waitSeconds: number,
+    clock: StepClock.StepClock,
     { record, settle }: Required<Hooks>
   ) {
     const batch = { ...given, groups: GroupOrder.canonical(given.groups) }
     const lr = Schedule.learningRate(TrainerSettings.scheduleOf(trainer), progress.step)
-    const [prepareSeconds, prepared] = yield* timed(
+    const [prepareSeconds, prepared] = yield* clock.part(
       "prepare",
       Effect.sync(() => prepare(batch.groups, progress.policyVersion))
     )
@@ -281,7 +273,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       })
     let done: Learned | undefined
     return yield* Effect.gen(function* () {
-      const learned = yield* learn(batch, prepared, lr, (told) => (done = told))
+      const learned = yield* learn(batch, prepared, lr, clock, (told) => (done = told))
       if (learned.skipped === "nonFinite") {
         yield* Effect.logWarning("step skipped: loss or gradient is not a number", {
           step: progress.step,
@@ -291,11 +283,11 @@ export const make = Effect.fn("Trainer.make")(function* (
         })
         if (progress.nonFiniteInARow >= trainer.maxNonFinite) return yield* stop(batch)
       }
-      if (learned.skipped === null) [seconds.publish] = yield* timed("publish", publish())
+      if (learned.skipped === null) [seconds.publish] = yield* clock.part("publish", publish())
       const { checkpointInterval, trainingSteps } = trainer
       const isDue =
         progress.step >= trainingSteps || (checkpointInterval > 0 && progress.step % checkpointInterval === 0)
-      if (isDue) [seconds.save] = yield* timed("save", saveAndSettle(settle))
+      if (isDue) [seconds.save] = yield* clock.part("save", saveAndSettle(settle))
       return figuresOf(learned)
     }).pipe(
       // What fails is done again; what is interrupted is in the checkpoint that is saved then.
@@ -317,13 +309,21 @@ export const make = Effect.fn("Trainer.make")(function* (
         return batches.pipe(
           Stream.mapEffect(
             Effect.fnUntraced(function* (batch: Batch.Batch) {
-              const waited = Number((yield* Clock.currentTimeNanos) - since) / 1e9
+              const arrival = yield* Clock.currentTimeNanos
               const known = progress.recognise(batch)
               if (known === "settled") yield* settle([batch])
-              const metrics =
-                known === "new" ? [yield* StepTrace.around(batch, since, train(batch, waited, { record, settle }))] : []
-              since = yield* Clock.currentTimeNanos
-              return metrics
+              if (known !== "new") {
+                since = yield* Clock.currentTimeNanos
+                return []
+              }
+              const clock = StepClock.make(arrival)
+              const waited = Number(arrival - since) / 1e9
+              const metrics = yield* StepTrace.around(
+                { batch, since, arrival, end: clock.end },
+                train(batch, waited, clock, { record, settle })
+              )
+              since = clock.end()
+              return [metrics]
             })
           ),
           Stream.flattenIterable,

@@ -3,13 +3,23 @@
  * the rollouts of the batch; and in the trace of each of those `Trainer.group`, from the claim to the end of the step, linked with the step.
  */
 import { type Batch, Trace } from "@atropos/core"
-import { Clock, Effect, Exit } from "effect"
+import { Effect, Exit } from "effect"
 import type { StepMetrics } from "../StepMetrics.ts"
 
-/** Runs a step whose predecessor ended at `since` (nanoseconds since the epoch). */
+/** Nanoseconds since the epoch. */
+export interface Times {
+  readonly batch: Batch.Batch
+  /** When the step before it ended. */
+  readonly since: bigint
+  /** When its batch was there. */
+  readonly arrival: bigint
+  /** When its last part ended, once it has. */
+  readonly end: () => bigint
+}
+
+/** Runs a step. */
 export const around = <E, R>(
-  batch: Batch.Batch,
-  since: bigint,
+  { arrival, batch, end: endOf, since }: Times,
   step: Effect.Effect<StepMetrics, E, R>
 ): Effect.Effect<StepMetrics, E, R> =>
   Effect.gen(function* () {
@@ -21,7 +31,6 @@ export const around = <E, R>(
       attributes: { "batch.id": batch.id, "batch.step": batch.step, "batch.groups": batch.groups.length }
     })
     if (root === undefined) return yield* step
-    const arrival = yield* Clock.currentTimeNanos
     const waiting = yield* Trace.begin({ name: "Trainer.wait", startTime: since, parent: root })
     waiting?.end(arrival, Exit.void)
     const claimed = batch.claimedAt === undefined ? arrival : BigInt(batch.claimedAt) * 1_000_000n
@@ -45,7 +54,8 @@ export const around = <E, R>(
         })
       ),
       Effect.onExit((exit) =>
-        Effect.map(Clock.currentTimeNanos, (end) => {
+        Effect.sync(() => {
+          const end = endOf()
           for (const span of consumers) span?.end(end, exit)
           root.end(end, exit)
         })
