@@ -17,6 +17,7 @@ import * as Janitor from "./internal/store/Janitor.ts"
 import * as Leases from "./internal/store/Leases.ts"
 import * as PayloadCache from "./internal/store/PayloadCache.ts"
 import * as Reading from "./internal/store/Reading.ts"
+import * as Readiness from "./internal/store/Readiness.ts"
 import * as Records from "./internal/store/Records.ts"
 import * as RunNames from "./internal/store/RunNames.ts"
 import * as Runs from "./internal/store/Runs.ts"
@@ -42,7 +43,8 @@ export const layer: Layer.Layer<
     const changes = yield* Changes.make(views)
     const cache = PayloadCache.make(settings.cacheBytes)
     const { flushLastSeen, ...runs } = yield* Runs.make(views, changes, cache)
-    const { submit } = yield* Submit.make(settings, views, changes, cache)
+    const readiness = yield* Readiness.make
+    const { submit } = yield* Submit.make(settings, views, changes, cache, readiness)
     const leases = yield* Leases.make(views, changes)
     const batches = yield* Batches.make(views, changes, cache, leases)
     const records = yield* Records.make(changes)
@@ -54,7 +56,16 @@ export const layer: Layer.Layer<
     const reading = yield* Reading.make(names, changes, runs)
     return Context.make(
       TrajectoryStore,
-      TrajectoryStore.of({ ...runs, ...batches, ...leases, ...records, submit, summary, changes: changes.stream })
+      TrajectoryStore.of({
+        ...runs,
+        ...batches,
+        ...leases,
+        ...records,
+        submit,
+        summary,
+        ready: readiness.ready,
+        changes: changes.stream
+      })
     ).pipe(Context.add(RolloutReader, { ...browse, ...reading }))
   })
 )

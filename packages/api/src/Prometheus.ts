@@ -139,7 +139,10 @@ export const layer = HttpRouter.use(
         Effect.catchTags({
           StoreError: (error) =>
             Effect.succeed(
-              HttpServerResponse.jsonUnsafe({ error: "Unavailable", message: error.message }, { status: 503 })
+              HttpServerResponse.jsonUnsafe(
+                { error: "Unavailable", message: error.message },
+                { status: 503, headers: { "retry-after": "1" } }
+              )
             )
         })
       )

@@ -137,6 +137,8 @@ export const noQueue: QueueSummary = {
 }
 
 export interface TrajectoryStoreShape {
+  /** Succeeds where the database answers within two seconds, and has room. */
+  readonly ready: Effect.Effect<void, StoreError>
   /** Registers a run; where it is registered already, answers with it unchanged (the original's `/register`). */
   readonly registerRun: (spec: TrajectoryClient.RunSpec) => Effect.Effect<Run, StoreError>
   readonly run: (name: string) => Effect.Effect<Option.Option<Run>, StoreError>

@@ -3,6 +3,7 @@ import { WireGroup } from "@atropos/core"
 import { Effect, type Result, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as RequestBody from "../RequestBody.ts"
+import * as StoreFaults from "../StoreFaults.ts"
 import type { QueueFull, StoreError } from "../TrajectoryStore.ts"
 import * as Reply from "./Reply.ts"
 
@@ -77,7 +78,7 @@ export const refuse = (refusal: Refusal): Effect.Effect<HttpServerResponse.HttpS
       return Effect.succeed(Reply.overloaded(refusal.message, refusal.retryAfterSeconds))
     case "StoreError":
       return Effect.as(
-        Effect.logError("store failed", refusal),
+        StoreFaults.tell(refusal),
         refusal.isTransient ? Reply.overloaded(refusal.message, 1) : Reply.text("Internal Server Error", 500)
       )
   }

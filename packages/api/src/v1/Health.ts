@@ -13,7 +13,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       live: () => Effect.succeed({ status: "live", api: "v1" } as const),
       ready: () =>
-        store.runs.pipe(Effect.as({ status: "ready", api: "v1" } as const), Effect.catchTags(StoreFailures.plain))
+        store.ready.pipe(Effect.as({ status: "ready", api: "v1" } as const), Effect.catchTags(StoreFailures.plain))
     })
   })
 )

@@ -1,15 +1,18 @@
 /** What the store could not do, as the versioned endpoints say it. */
 import { Effect, Option } from "effect"
 import { TrajectoryApiError as ApiError } from "@atropos/core"
+import * as StoreFaults from "../StoreFaults.ts"
 import * as Store from "../TrajectoryStore.ts"
 
 const StoreError = (error: Store.StoreError): Effect.Effect<never, ApiError.Unavailable | ApiError.Internal> =>
-  error.isTransient
-    ? Effect.fail(new ApiError.Unavailable({ message: error.message, retryAfterSeconds: 1 }))
-    : Effect.andThen(
-        Effect.logError("store failed", error),
-        Effect.fail(new ApiError.Internal({ message: error.message }))
-      )
+  Effect.andThen(
+    StoreFaults.tell(error),
+    Effect.fail(
+      error.isTransient
+        ? new ApiError.Unavailable({ message: error.message, retryAfterSeconds: 1 })
+        : new ApiError.Internal({ message: error.message })
+    )
+  )
 
 const UnknownRun = ({ run }: Store.UnknownRun) =>
   Effect.fail(new ApiError.NotFound({ message: `no run named ${run} is registered: POST /v1/runs` }))

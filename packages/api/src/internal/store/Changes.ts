@@ -7,6 +7,7 @@ import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, PubSub, Queue, Schedule, type Scope, Stream } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { Database } from "../../Database.ts"
+import * as Failure from "./Failure.ts"
 import type { Views } from "./Views.ts"
 
 export interface Changes {
@@ -82,7 +83,7 @@ export const make = Effect.fnUntraced(function* (
       yield* Effect.sleep("100 millis")
     })
     yield* tell.pipe(
-      Effect.catchTag("SqlError", (error) => Effect.logWarning("other processes not told of a change", { error })),
+      Effect.catchTag("SqlError", Failure.warn("other processes not told of a change")),
       Effect.forever,
       Effect.forkScoped
     )
@@ -104,7 +105,7 @@ export const make = Effect.fnUntraced(function* (
       })
     )
     yield* hear.pipe(
-      Effect.tapError((error) => Effect.logWarning("changes of other processes not heard for a moment", { error })),
+      Effect.tapError(Failure.warn("changes of other processes not heard for a moment")),
       Effect.retry(Schedule.spaced("1 second")),
       Effect.repeat(Schedule.spaced("1 second")),
       Effect.forkScoped

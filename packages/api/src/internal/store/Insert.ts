@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Submission } from "../../TrajectoryStore.ts"
+import * as Failure from "./Failure.ts"
 import type { Stored } from "./Codec.ts"
 import type { PayloadCache } from "./PayloadCache.ts"
 import * as Rows from "./Rows.ts"
@@ -232,6 +233,6 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
   return {
     insertQueued,
     insertMixed: (runId: number, items: ReadonlyArray<Item>, now: Date) =>
-      sql.withTransaction(insertMixed(runId, items, now))
+      Failure.inTransaction(sql, insertMixed(runId, items, now))
   }
 })

@@ -9,6 +9,7 @@ import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import { Database } from "../../Database.ts"
 import type { Changes } from "./Changes.ts"
+import * as Failure from "./Failure.ts"
 import type { Runs } from "./Runs.ts"
 import type { Settings } from "./Settings.ts"
 
@@ -20,12 +21,23 @@ const breather: Duration.Input = "20 millis"
 const before = (now: number, duration: Duration.Input) => new Date(now - Duration.toMillis(duration))
 
 const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<void, SqlError>) =>
-  Clock.currentTimeMillis.pipe(
-    Effect.flatMap(work),
-    Effect.catchTag("SqlError", (error) => Effect.logWarning("upkeep of the database failed", { error })),
-    Effect.repeat(Schedule.spaced(duration)),
-    Effect.forkScoped
-  )
+  Effect.suspend(() => {
+    // An outage is told once.
+    let hasFailed = false
+    return Clock.currentTimeMillis.pipe(
+      Effect.flatMap(work),
+      Effect.matchEffect({
+        onSuccess: () => Effect.sync(() => void (hasFailed = false)),
+        onFailure: (error) => {
+          const tell = hasFailed ? Effect.void : Failure.warn("upkeep of the database failed")(error)
+          hasFailed = true
+          return tell
+        }
+      }),
+      Effect.repeat(Schedule.spaced(duration)),
+      Effect.forkScoped
+    )
+  })
 
 export const make = Effect.fnUntraced(function* (
   settings: Settings,

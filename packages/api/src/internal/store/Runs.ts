@@ -109,7 +109,8 @@ export const make = Effect.fnUntraced(function* (
   const reset: Runs["reset"] = Effect.fn("PgTrajectoryStore.reset")(function* (name) {
     const now = new Date(yield* Clock.currentTimeMillis)
     // A batch that is with a trainer counts as consumed, and its token for nothing. What waits is removed later: nobody can reach it.
-    yield* sql.withTransaction(
+    yield* Failure.inTransaction(
+      sql,
       Effect.gen(function* () {
         const [run] = yield* sql<{ id: number }>`
           update run set ended_at = greatest(${now}, created_at) where name = ${name} and ended_at is null returning id`
@@ -129,7 +130,8 @@ export const make = Effect.fnUntraced(function* (
       const { run } = yield* viewOf(name)
       if (!run.registered || !run.started) return Option.none()
       const now = new Date(yield* Clock.currentTimeMillis)
-      const registration = yield* sql.withTransaction(
+      const registration = yield* Failure.inTransaction(
+        sql,
         Effect.gen(function* () {
           // Ids and names are counted: one registration after the other.
           const [current] = yield* sql<{ run: Rows.RunJson }>`

@@ -16,6 +16,7 @@ import * as Codec from "./Codec.ts"
 import * as Failure from "./Failure.ts"
 import * as Insert from "./Insert.ts"
 import type { PayloadCache } from "./PayloadCache.ts"
+import type { Readiness } from "./Readiness.ts"
 import * as Rows from "./Rows.ts"
 import type { Settings } from "./Settings.ts"
 import type { RunView, Views } from "./Views.ts"
@@ -58,7 +59,8 @@ export const make = Effect.fnUntraced(function* (
   settings: Settings,
   views: Views,
   changes: Changes,
-  cache: PayloadCache
+  cache: PayloadCache,
+  readiness: Pick<Readiness, "refuseWhenFull" | "wrote">
 ): Effect.fn.Return<Submit, never, SqlClient.SqlClient | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
   const { insertMixed, insertQueued } = yield* Insert.make(cache)
@@ -129,10 +131,11 @@ export const make = Effect.fnUntraced(function* (
       Effect.retry({
         times: 4,
         schedule: Schedule.exponential("50 millis"),
-        while: (error) => error._tag === "SqlError" && error.isRetryable
+        while: (error) => error._tag === "SqlError" && Failure.isWorthRepeating(error)
       }),
       Failure.orStoreError,
-      Effect.exit
+      Effect.exit,
+      Effect.tap((exit) => Effect.sync(() => readiness.wrote(exit)))
     )
 
   const settle = (group: ReadonlyArray<Pending>, exit: Exit.Exit<ReadonlyArray<Outcome>, StoreError>): void => {
@@ -216,6 +219,7 @@ export const make = Effect.fnUntraced(function* (
 
   const submit: Submit["submit"] = Effect.fnUntraced(function* (run, submissions) {
     if (submissions.length === 0) return []
+    yield* readiness.refuseWhenFull
     yield* Failure.orStoreError(refuseWhenFull(run))
     const items = yield* Effect.forEach(
       submissions,

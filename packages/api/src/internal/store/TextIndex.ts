@@ -15,6 +15,7 @@ import { Database } from "../../Database.ts"
 import type { Reply, Task } from "../textWorker.ts"
 import * as Thread from "../Thread.ts"
 import type { Changes } from "./Changes.ts"
+import * as Failure from "./Failure.ts"
 import * as Rows from "./Rows.ts"
 
 export interface TextIndex {
@@ -185,7 +186,7 @@ export const make = Effect.fnUntraced(function* (
   const first = sql<{ id: bigint | null }>`select min(id) as id from grp`
 
   const attempt = round.pipe(
-    Effect.catchTag("SqlError", (error) => Effect.logWarning("text of groups not indexed; trying again", { error })),
+    Effect.catchTag("SqlError", Failure.warn("text of groups not indexed; trying again")),
     Effect.catchDefect((cause) =>
       Effect.andThen(
         Effect.logError("text of groups cannot be indexed; trying again in a minute", { cause }),
@@ -197,7 +198,7 @@ export const make = Effect.fnUntraced(function* (
     Effect.map(([row]) => {
       frontier = (row?.id ?? 1n) - 1n
     }),
-    Effect.catchTag("SqlError", (error) => Effect.logWarning("text of groups not indexed from the oldest", { error })),
+    Effect.catchTag("SqlError", Failure.warn("text of groups not indexed from the oldest")),
     Effect.andThen(Effect.forever(Effect.andThen(attempt, Effect.sleep(pause)))),
     Effect.forkScoped
   )
