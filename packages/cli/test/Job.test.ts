@@ -234,6 +234,25 @@ describe("Job", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.effect("is not gone on with once it came to its end, though items of it failed", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      const roll = (item: number) =>
+        item === 1 ? Effect.fail(new NoLuck({ message: "no luck" })) : Effect.succeed(result(item))
+      yield* run({ path, count: 3, roll })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { checkpoint } = yield* Destination.find(path, madeBy, { resume: true })
+          yield* (yield* ResumableFile.open(path, madeBy, checkpoint)).finish
+        })
+      )
+      const next = yield* run({ path, count: 3 })
+      assert.strictEqual(next.path, path.replace(".jsonl", "_1.jsonl"))
+      assert.deepStrictEqual(yield* linesOf(path), [0, 2])
+      assert.deepStrictEqual(yield* linesOf(next.path), [0, 1, 2])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.effect("fails where there are no items", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(run({ path: yield* folder, count: 0 }))
