@@ -19,6 +19,7 @@ export interface Ended {
 }
 
 export interface Running {
+  readonly pid: number | undefined
   /** Standard output and standard error so far, as they came. */
   readonly said: () => string
   /** Waits until the process has said something; dies with all that it did say when it ends before, or after a long time. */
@@ -112,6 +113,7 @@ const make = (args: ReadonlyArray<string>, { before, cwd, env }: Options): Runni
   const ended = watch<Ended>("end", () => end, Effect.succeed)
   const killNow = () => void child.kill("SIGKILL")
   return {
+    pid: child.pid,
     said: () => all,
     says: (what) => {
       const pattern = escaped(what)
