@@ -66,6 +66,15 @@ const linesOf = Effect.fnUntraced(function* (path: string) {
     .sort((a, b) => a - b)
 })
 
+/** Gives nothing that could be written. */
+const dropping = (item: number) =>
+  Effect.succeed<Job.ItemResult>({
+    lines: [],
+    tally: { ...Tally.empty, dropped: { not_finite: 1 } },
+    counts: true,
+    whyDropped: `it has NaN (${item})`
+  })
+
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index)
 
 describe("Job", () => {
@@ -216,14 +225,7 @@ describe("Job", () => {
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* folder
-      const roll = (item: number) =>
-        Effect.succeed<Job.ItemResult>({
-          lines: [],
-          tally: { ...Tally.empty, dropped: { not_finite: 1 } },
-          counts: true,
-          whyDropped: `it has NaN (${item})`
-        })
-      const error = yield* Effect.flip(run({ path, target: 3, roll, workers: 1 }))
+      const error = yield* Effect.flip(run({ path, target: 3, roll: dropping, workers: 1 }))
       assert.strictEqual(
         error.message,
         "nothing came of this run: all that its items gave was dropped (not_finite 3). The first was item 0: it has NaN (0)"

@@ -81,10 +81,7 @@ describe.skipIf(!Browser.isPresent)(`a tab whose service goes away${Browser.abse
         yield* Effect.promise(async () => {
           await service.page.getByRole("table", { name: "Batches" }).waitFor()
           // Steps count as the trainer counts them.
-          await Browser.becomes(
-            () => groups.page.locator(".group-rows .cell-step").allInnerTexts(),
-            ["–", "–", "1"]
-          )
+          await Browser.becomes(() => groups.page.locator(".group-rows .cell-step").allInnerTexts(), ["–", "–", "1"])
           assert.match(await group.page.locator(".group-facts").innerText(), /step 1/)
           assert.include(await service.page.getByRole("table", { name: "Batches" }).locator("tbody").innerText(), "1")
           const stuck = service.page.getByRole("table", { name: "Groups that cannot leave the queue" })
