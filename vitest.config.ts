@@ -66,7 +66,8 @@ export default defineConfig({
   test: {
     setupFiles: ["vitest.setup.ts"],
     reporters: ["default", summary],
-    testTimeout: 30_000,
+    // Ends a test that hangs, and measures nothing: a busy machine takes a minute to start a service twice.
+    testTimeout: 120_000,
     hookTimeout: 60_000,
     // More than a small machine has cores: much of a file's time is waiting, for processes, leases and browsers.
     maxWorkers: 3,

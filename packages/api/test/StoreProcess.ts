@@ -75,8 +75,11 @@ const train = Effect.gen(function* () {
       ({ payload }) => (JSON.parse(decoder.decode(payload.bytes)) as { text: string }).text
     )
     yield* say(`claimed ${batch.step} ${batch.deliveries} ${texts.join(",")}`)
-    yield* store.ack(batch)
-    yield* say(`acked ${batch.step}`)
+    yield* store.ack(batch).pipe(
+      Effect.andThen(say(`acked ${batch.step}`)),
+      // A busy machine took longer than the lease: the batch comes again.
+      Effect.catchTag("LeaseLost", () => say(`lost ${batch.step}`))
+    )
   }
 })
 

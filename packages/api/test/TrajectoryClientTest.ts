@@ -134,7 +134,7 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
           startImmediately: true
         })
         yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
-        const batch = yield* Fiber.join(waiting).pipe(Effect.timeout("3 seconds"))
+        const batch = yield* Fiber.join(waiting).pipe(Effect.timeout("15 seconds"))
         assert.isTrue(Option.isSome(batch))
       })
     )
@@ -168,7 +168,7 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
           unallocatedFraction: 1
         })
         yield* client.submit(envId, [keyed(SampleGroups.plain(2))])
-        const statuses = yield* Fiber.join(seen).pipe(Effect.timeout("5 seconds"))
+        const statuses = yield* Fiber.join(seen)
         assert.deepStrictEqual(statuses.at(-1), { ...before, queueSize: 1, selfQueueSize: 1, maxGroupSize: 2 })
       })
     )
@@ -264,7 +264,7 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
           startImmediately: true
         })
         yield* client.nack(first)
-        const second = Option.getOrThrow(yield* Fiber.join(waiting).pipe(Effect.timeout("3 seconds")))
+        const second = Option.getOrThrow(yield* Fiber.join(waiting).pipe(Effect.timeout("15 seconds")))
         assert.strictEqual(second.id, first.id)
         assert.strictEqual(second.step, first.step)
         assert.strictEqual(second.deliveries, 2)
@@ -279,7 +279,7 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
         const envId = yield* started(client, run("lease"))
         yield* client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(SampleGroups.plain(2))])
         const first = yield* Effect.flatMap(client.claim({ ...claimed, lease: "40 millis" }), Effect.fromOption)
-        const second = yield* claimOne(client).pipe(Effect.eventually, Effect.timeout("5 seconds"))
+        const second = yield* Effect.eventually(claimOne(client))
         assert.strictEqual(second.id, first.id)
         assert.strictEqual(second.deliveries, 2)
         assert.strictEqual((yield* Effect.flip(client.ack(first))).reason, "leaseLost")
@@ -313,7 +313,7 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
         // Beyond the first lease: whoever asks in the meantime gets nothing.
         assert.isTrue(Option.isNone(yield* client.claim({ ...claimed, wait: "500 millis" })))
         yield* client.extend(first, "1 millis")
-        const second = yield* claimOne(client).pipe(Effect.eventually, Effect.timeout("5 seconds"))
+        const second = yield* Effect.eventually(claimOne(client))
         assert.strictEqual(second.id, first.id)
         assert.strictEqual((yield* Effect.flip(client.extend(first, "1 minute"))).reason, "leaseLost")
         yield* client.ack(second)

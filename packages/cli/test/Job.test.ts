@@ -66,6 +66,15 @@ const linesOf = Effect.fnUntraced(function* (path: string) {
     .sort((a, b) => a - b)
 })
 
+/** Gives nothing that could be written. */
+const dropping = (item: number) =>
+  Effect.succeed<Job.ItemResult>({
+    lines: [],
+    tally: { ...Tally.empty, dropped: { not_finite: 1 } },
+    counts: true,
+    whyDropped: `it has NaN (${item})`
+  })
+
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index)
 
 describe("Job", () => {
@@ -216,14 +225,7 @@ describe("Job", () => {
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* folder
-      const roll = (item: number) =>
-        Effect.succeed<Job.ItemResult>({
-          lines: [],
-          tally: { ...Tally.empty, dropped: { not_finite: 1 } },
-          counts: true,
-          whyDropped: `it has NaN (${item})`
-        })
-      const error = yield* Effect.flip(run({ path, target: 3, roll, workers: 1 }))
+      const error = yield* Effect.flip(run({ path, target: 3, roll: dropping, workers: 1 }))
       assert.strictEqual(
         error.message,
         "nothing came of this run: all that its items gave was dropped (not_finite 3). The first was item 0: it has NaN (0)"
@@ -231,6 +233,25 @@ describe("Job", () => {
       assert.deepStrictEqual(yield* fs.readDirectory(path.slice(0, path.lastIndexOf("/"))), [])
       const { path: again } = yield* run({ path, target: 3 })
       assert.strictEqual(again, path)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("is not gone on with once it came to its end, though items of it failed", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      const roll = (item: number) =>
+        item === 1 ? Effect.fail(new NoLuck({ message: "no luck" })) : Effect.succeed(result(item))
+      yield* run({ path, count: 3, roll })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { checkpoint } = yield* Destination.find(path, madeBy, { resume: true })
+          yield* (yield* ResumableFile.open(path, madeBy, checkpoint)).finish
+        })
+      )
+      const next = yield* run({ path, count: 3 })
+      assert.strictEqual(next.path, path.replace(".jsonl", "_1.jsonl"))
+      assert.deepStrictEqual(yield* linesOf(path), [0, 2])
+      assert.deepStrictEqual(yield* linesOf(next.path), [0, 1, 2])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -29,6 +29,9 @@ export const trajectoryOf = (completion: string, finishReason = "stop"): Traject
 const show = (group: ReadonlyArray<Trajectory>): string =>
   JSON.stringify(group.map(({ completion }) => (completion.length > 200 ? `${completion.slice(0, 200)}…` : completion)))
 
+/** As JSON, but for NaN, which that has no word for. */
+const shown = (scores: ReadonlyArray<number>): string => `[${scores.join(",")}]`
+
 const equalScores = (a: ReadonlyArray<number>, b: ReadonlyArray<number>): boolean =>
   a.length === b.length && a.every((score, index) => score === b[index])
 
@@ -44,7 +47,7 @@ export const permutation = Effect.fn("Laws.permutation")(function* <E, R>(
   if (equalScores(expected, permuted)) return
   return yield* new LawBroken({
     law: "permutation",
-    message: `in the order ${JSON.stringify(order)} the scores should be ${JSON.stringify(expected)} and are ${JSON.stringify(permuted)}, for ${show(group)}`
+    message: `in the order ${JSON.stringify(order)} the scores should be ${shown(expected)} and are ${shown(permuted)}, for ${show(group)}`
   })
 })
 
@@ -58,7 +61,7 @@ export const determinism = Effect.fn("Laws.determinism")(function* <E, R>(
   if (equalScores(first, second)) return
   return yield* new LawBroken({
     law: "determinism",
-    message: `scored twice: ${JSON.stringify(first)}, then ${JSON.stringify(second)}, for ${show(group)}`
+    message: `scored twice: ${shown(first)}, then ${shown(second)}, for ${show(group)}`
   })
 })
 

@@ -230,7 +230,7 @@ describe("Rollout", () => {
       )
       assert.strictEqual(reasons["1"], "no answer")
       assert.match(
-        reasons["2"]!,
+        reasons["2"],
         /^collectTrajectories threw TypeError: undefined is not a function \(.*Rollout\.test\.ts:/
       )
       assert.strictEqual(reasons["3"], "took longer than 5 seconds")

@@ -186,11 +186,7 @@ layer(NodeServices.layer)("Deliveries", (it) => {
       const held = Effect.map(LeaseJournal.read(target), (journal) => Option.getOrThrow(journal).leases.length)
       yield* deliveries.batches.pipe(
         Stream.take(1),
-        Stream.runForEach(() =>
-          TestClock.withLive(
-            Effect.repeat(held, { until: (count) => count === prefetch + 1 }).pipe(Effect.timeout("5 seconds"))
-          )
-        )
+        Stream.runForEach(() => TestClock.withLive(Effect.repeat(held, { until: (count) => count === prefetch + 1 })))
       )
       assert.strictEqual(yield* claimStep(client), 5 + prefetch + 1)
     })

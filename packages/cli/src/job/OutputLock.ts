@@ -10,12 +10,13 @@ import { createHash } from "node:crypto"
 import { tmpdir } from "node:os"
 import { CommandFailed } from "../Failure.ts"
 
+const cannot = (what: string, place: string) => (cause: { readonly message: string }) =>
+  new CommandFailed({ message: `cannot ${what} ${place}: ${cause.message}`, cause })
+
 /** Holds `file`, whose folder is made where there is none; whoever comes second is told so, with the first one's process id. */
 export const hold = Effect.fn("OutputLock.hold")(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const cannot = (what: string, place: string) => (cause: { readonly message: string }) =>
-    new CommandFailed({ message: `cannot ${what} ${place}: ${cause.message}`, cause })
   const beside = path.dirname(path.resolve(file))
   yield* fs.makeDirectory(beside, { recursive: true }).pipe(Effect.mapError(cannot("make the folder of", file)))
   const real = path.join(

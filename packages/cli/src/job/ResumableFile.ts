@@ -33,13 +33,17 @@ export const checkpointPath = (file: string): string => `${file.replace(/\.[^./\
 const failed = (what: string, file: string) => (cause: PlatformError) =>
   new CommandFailed({ message: `${what} ${file}: ${cause.message}`, cause })
 
-/** The checkpoint of a file, if both are there. */
+/** The checkpoint of a file, if both are there; an empty file without one is none. */
 export const inspect = Effect.fn("ResumableFile.inspect")(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const beside = checkpointPath(file)
   const exists = (path: string) => fs.exists(path).pipe(Effect.mapError(failed("cannot look at", path)))
   if (!(yield* exists(file))) return { exists: false, checkpoint: Option.none<Checkpoint>() }
-  if (!(yield* exists(beside))) return { exists: true, checkpoint: Option.none<Checkpoint>() }
+  if (!(yield* exists(beside))) {
+    // A run that was killed before its first line: nothing is in it that could be overwritten.
+    const { size, type } = yield* fs.stat(file).pipe(Effect.mapError(failed("cannot look at", file)))
+    return { exists: type !== "File" || size > 0n, checkpoint: Option.none<Checkpoint>() }
+  }
   const text = yield* fs.readFileString(beside).pipe(Effect.mapError(failed("cannot read", beside)))
   const checkpoint = yield* decode(text).pipe(
     Effect.mapError(
@@ -72,7 +76,7 @@ export const open = Effect.fn("ResumableFile.open")(function* (
   const fs = yield* FileSystem.FileSystem
   const beside = checkpointPath(path)
   const file = yield* fs
-    .open(path, { flag: Option.isSome(checkpoint) ? "r+" : "wx" })
+    .open(path, { flag: Option.isSome(checkpoint) ? "r+" : "w" })
     .pipe(Effect.mapError(failed("cannot open", path)))
   let bytes = Option.match(checkpoint, { onNone: () => 0, onSome: ({ bytes }) => bytes })
   const { size } = yield* file.stat.pipe(Effect.mapError(failed("cannot look at", path)))

@@ -87,10 +87,18 @@ export const train = Effect.fnUntraced(function* (
     if (Option.isNone(claimed)) continue
     const { groups, step } = claimed.value
     // Its answer may be lost with the service; a repeated one is accepted.
-    yield* Effect.retry(client.ack(claimed.value), {
+    const isAcked = yield* Effect.retry(client.ack(claimed.value), {
       schedule: Schedule.spaced("50 millis"),
       while: ({ reason }) => reason === "unreachable"
-    })
+    }).pipe(
+      Effect.as(true),
+      // The service was away for longer than the lease: the batch comes again.
+      Effect.catchIf(
+        ({ reason }) => reason === "leaseLost",
+        () => Effect.succeed(false)
+      )
+    )
+    if (!isAcked) continue
     got.steps.push(step)
     got.stories.push(...groups.map(storyOf))
   }

@@ -33,7 +33,7 @@ it.live(
 
       let redeliveries = 0
       while (taken.size < batches || redeliveries === 0) {
-        const claimed = yield* client.claim({ owner: "successor", wait: 500, lease: "30 seconds" })
+        const claimed = yield* client.claim({ owner: "successor", wait: 500, lease: "1 hour" })
         if (Option.isNone(claimed)) continue
         const batch = claimed.value
         Trainer.note(taken, batch.id, batch.step, batch.groups.map(Groups.numberOf))

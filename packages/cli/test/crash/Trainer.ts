@@ -45,7 +45,10 @@ export const note = (taken: Taken, id: string, step: number, groups: ReadonlyArr
   taken.set(id, { step, groups })
 }
 
-/** Takes the next batch, if one comes in time, and acks it. */
+/**
+ * Takes the next batch, if one comes in time, and acks it. On a machine that is busy elsewhere the lease may be over before the ack: then
+ * the batch comes again, to be noted as the same.
+ */
 export const takeOne = Effect.fnUntraced(function* (
   client: TrajectoryClient.TrajectoryClientShape,
   taken: Taken,
@@ -54,7 +57,12 @@ export const takeOne = Effect.fnUntraced(function* (
   const batch = Option.getOrUndefined(yield* client.claim({ owner: "trainer", wait, lease: "2 seconds" }))
   if (batch === undefined) return false
   note(taken, batch.id, batch.step, batch.groups.map(Groups.numberOf))
-  yield* client.ack(batch)
+  yield* client.ack(batch).pipe(
+    Effect.catchIf(
+      ({ reason }) => reason === "leaseLost",
+      () => Effect.void
+    )
+  )
   return true
 })
 

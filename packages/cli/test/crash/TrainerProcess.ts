@@ -22,9 +22,9 @@ const say = (line: string) => Effect.sync(() => void writeSync(1, `${line}\n`))
 const trainer = Effect.gen(function* () {
   const client = yield* TrajectoryClient.TrajectoryClient
   for (let acked = 0; ;) {
-    const batch = Option.getOrUndefined(
-      yield* client.claim({ owner: "victim", wait: "10 seconds", lease: "2 seconds" })
-    )
+    // What is acked must not run out before, on a busy machine; what is held is waited for.
+    const lease = acked === Number(count) ? "2 seconds" : "1 hour"
+    const batch = Option.getOrUndefined(yield* client.claim({ owner: "victim", wait: "10 seconds", lease }))
     if (batch === undefined) continue
     yield* say(`claimed ${batch.id} ${batch.step} ${batch.leaseUntil} ${batch.groups.map(Groups.numberOf).join(",")}`)
     if (acked === Number(count)) return yield* Effect.never

@@ -1,6 +1,6 @@
 /** What a definition may say, and that it says nothing else: a misspelt key would do nothing in silence. */
 import { Effect, Predicate } from "effect"
-import type { Claims, Definition, EvaluationDefinition, TestableClaims, Untestable } from "../Environment.ts"
+import type { Definition, EvaluationDefinition, TestableClaims, Untestable } from "../Environment.ts"
 import type { DefinitionFault } from "../EnvironmentError.ts"
 import { kindOf, wrong } from "./Guarded.ts"
 import { hint } from "./Nearest.ts"
@@ -63,7 +63,7 @@ const faultIn = (
 /** Fails where a definition has keys that mean nothing, or lacks those that it needs. */
 export const check = (given: {
   readonly evaluation?: unknown
-  readonly claims?: Claims<never> | unknown
+  readonly claims?: unknown
   readonly state?: unknown
 }): Effect.Effect<void, DefinitionFault> =>
   Effect.suspend(() => {

@@ -18,7 +18,8 @@ export const kindOf = (value: unknown): string => {
     const name = value.constructor?.name ?? "Object"
     return name === "Object" ? `an object with ${Object.keys(value).join(", ") || "no keys"}` : `a ${name}`
   }
-  return `a ${typeof value} (${String(value).slice(0, 80)})`
+  if (typeof value === "string") return `a string (${value.slice(0, 80)})`
+  return typeof value === "number" || typeof value === "boolean" ? `a ${typeof value} (${value})` : `a ${typeof value}`
 }
 
 /** Something that a part of the definition must not be or give. */
