@@ -1,4 +1,5 @@
 /** "Did you mean": the nearest of some names, by edit distance and by common endings. */
+import * as Removed from "./config/Removed.ts"
 
 /** Edits (insert, delete, replace, swap neighbours) from `a` to `b`. */
 export const editDistance = (a: string, b: string): number => {
@@ -44,8 +45,10 @@ export const nearest = (input: string, candidates: Iterable<string>): string | u
   return best?.name
 }
 
-/** `; did you mean "x"?`, or nothing. */
+/** `; did you mean "x"?`, what replaces a setting that is gone, or nothing. */
 export const hint = (input: string, candidates: Iterable<string>): string => {
+  const gone = Removed.setting(input)
+  if (gone !== "") return gone
   const name = nearest(input, candidates)
   return name === undefined ? "" : `; did you mean "${name}"?`
 }

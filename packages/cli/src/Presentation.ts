@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as CliOutput from "effect/cli/CliOutput"
 import type { NonShowHelpErrors } from "effect/cli/CliError"
 import type { HelpDoc } from "effect/cli/HelpDoc"
+import * as Removed from "./config/Removed.ts"
 import { hint } from "./Nearest.ts"
 import * as Terminal from "./Terminal.ts"
 
@@ -29,7 +30,7 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
     case "InvalidValue":
       return error.value === ""
         ? `--${error.option} needs a value: ${error.expected}`
-        : `--${error.option}: ${error.expected.startsWith("Expected") ? "" : "expected "}${error.expected}, got "${error.value}"`
+        : `--${error.option}: ${error.expected.startsWith("Expected") ? "" : "expected "}${error.expected}, got "${error.value}"${Removed.value(error.option, error.value)}`
     case "UnexpectedArgument":
       return `unexpected: ${error.arguments.join(" ")}`
     default:
