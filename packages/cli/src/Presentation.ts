@@ -5,9 +5,9 @@ import * as CliOutput from "effect/cli/CliOutput"
 import * as TerminalCapabilities from "effect/cli/TerminalCapabilities"
 import type { NonShowHelpErrors } from "effect/cli/CliError"
 import type { HelpDoc } from "effect/cli/HelpDoc"
-import { hint } from "@atropos/core/internal/Nearest"
 import * as CommandLine from "./CommandLine.ts"
 import * as HelpFlags from "./HelpFlags.ts"
+import * as Removed from "./config/Removed.ts"
 import * as Terminal from "./Terminal.ts"
 
 /** Servers whose flags there are only where the environment asks them. */
@@ -21,18 +21,18 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
       if (absent !== undefined && known.includes("--env") && !known.some((name) => name.startsWith(`--${absent}.`))) {
         return `there is no ${error.option.replace(/=.*/, "")}: the environment of --env asks no ${absent}; ${CommandLine.of("envs")} lists what each of them needs`
       }
-      return `unknown flag ${error.option}${hint(error.option.replace(/=.*/, ""), known)}`
+      return `unknown flag ${error.option}${Removed.hint(error.option.replace(/=.*/, ""), known)}`
     }
     case "UnknownSubcommand": {
       const known = subcommands.flatMap(({ commands }) => commands.map(({ name }) => name))
-      return `unknown command "${error.subcommand}"${hint(error.subcommand, known)}`
+      return `unknown command "${error.subcommand}"${Removed.hint(error.subcommand, known)}`
     }
     case "MissingOption":
       return `--${error.option} is missing`
     case "InvalidValue":
       return error.value === ""
         ? `--${error.option} needs a value: ${error.expected}`
-        : `--${error.option}: ${error.expected.startsWith("Expected") ? "" : "expected "}${error.expected}, got "${error.value}"`
+        : `--${error.option}: ${error.expected.startsWith("Expected") ? "" : "expected "}${error.expected}, got "${error.value}"${Removed.value(error.option, error.value)}`
     case "UnexpectedArgument":
       return `unexpected: ${error.arguments.join(" ")}`
     default:

@@ -114,3 +114,25 @@ describe("a settings file", () => {
     { arbitrary: { runs: 300 } }
   )
 })
+
+describe("a setting that is gone", () => {
+  it.effect("is refused with what replaces it, in a file and as a flag", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const file = `${yield* Bin.folder}/run.yaml`
+      const train = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
+        const before = (yield* TestConsole.errorLines).length
+        yield* Effect.exit(Root.run(["train", "--model", "none", ...words]))
+        return (yield* TestConsole.errorLines).slice(before).map(String).join("\n")
+      })
+      const scale = /advantage_scale replaces it: population-std is what true was, none what false was/
+      const policy = /got "trainer"; "current" replaces it/
+      yield* fs.writeFileString(file, "loss:\n  normalize: true\n")
+      assert.match(yield* train("--config", file), scale)
+      assert.match(yield* train("--loss.normalize", "true"), scale)
+      yield* fs.writeFileString(file, "loss:\n  old_policy: trainer\n")
+      assert.match(yield* train("--config", file), policy)
+      assert.match(yield* train("--loss.old_policy", "trainer"), policy)
+    }).pipe(Effect.scoped, Effect.provide(layer))
+  )
+})

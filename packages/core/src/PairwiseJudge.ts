@@ -51,13 +51,29 @@ export interface PairwiseJudge {
 type Verdict = "first" | "second" | "tie"
 const verdicts: { readonly [word: string]: Verdict } = { a: "first", b: "second", tie: "tie" }
 
-/** The verdict a judge's text ends with, after its thinking, if it has one: `[[A]]`, `[[B]]` or `[[tie]]`, the last of several. */
-export const readVerdict = (text: string): Verdict | undefined =>
-  verdicts[
-    Array.from(spoken(text).matchAll(/\[\[(a|b|tie)\]\]/gi))
-      .at(-1)?.[1]
-      ?.toLowerCase() ?? ""
-  ]
+/** What denies a verdict from in front of it (`not [[A]]`, `isn't a clear [[A]]`, `B over [[A]]`), and from behind (`[[A]] is wrong`). */
+const deniesNext =
+  /(?:(?:\b(?:not|never|nor|neither|cannot)|n['’]t)(?: (?!but )[\w'’]{1,15}){0,2}|\b(?:against|over|than|instead of)) ?$/i
+const deniesLast =
+  /^ ?(?:(?:is|was|would be|seems|looks) )?(?:not|wrong|incorrect|worse|false|never|loses|cannot|\w{1,10}n['’]t)\b/i
+
+/** Words around a verdict, without their marks of emphasis. */
+const plain = (words: string): string => words.replaceAll(/[\s*_`"(]+/g, " ")
+
+/**
+ * The verdict a judge's text ends with, after its thinking, if it has one: `[[A]]`, `[[B]]` or `[[tie]]`, the last of several. One that is
+ * denied is none: what the judge would have said instead is not known.
+ */
+export const readVerdict = (text: string): Verdict | undefined => {
+  const said = spoken(text)
+  const last = Array.from(said.matchAll(/\[\[(a|b|tie)\]\]/gi)).at(-1)
+  if (last === undefined) return undefined
+  const end = last.index + last[0].length
+  const isDenied =
+    deniesNext.test(plain(said.slice(Math.max(0, last.index - 80), last.index))) ||
+    deniesLast.test(plain(said.slice(end, end + 40)))
+  return isDenied ? undefined : verdicts[last[1]?.toLowerCase() ?? ""]
+}
 
 /** What the judge is asked. The marks around the answers depend on the answers, so that none can pretend to end. */
 export const question = (criteria: string, request: string, first: string, second: string): ReadonlyArray<Message> => {

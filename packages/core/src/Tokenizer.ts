@@ -6,11 +6,13 @@
  */
 import { FetchHttpClient } from "effect/http"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Context, Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
+import { Context, Effect, FileSystem, Layer, Option, Path, Result, Schema } from "effect"
 import { bytes } from "./internal/ByteTokenizer.ts"
 import * as HubFiles from "./internal/HubFiles.ts"
 import { messageOf } from "./internal/messageOf.ts"
 import * as LocalPath from "./LocalPath.ts"
+import * as TimeLimit from "./internal/TimeLimit.ts"
+import * as TokenizerFiles from "./internal/TokenizerFiles.ts"
 import type { Message } from "./Message.ts"
 import { text as textOf } from "./Message.ts"
 
@@ -50,7 +52,8 @@ export { bytes } from "./internal/ByteTokenizer.ts"
 export const layerBytes: Layer.Layer<Tokenizer> = Layer.succeed(Tokenizer, bytes)
 
 const required = ["tokenizer.json", "tokenizer_config.json"]
-const optional = ["chat_template.jinja"]
+const templateFile = "chat_template.jinja"
+const optional = [templateFile]
 
 /**
  * A tokenizer of the Hugging Face library: a hub id (`Qwen/Qwen3-0.6B`, `owner/name@revision`; cached on disk, `HF_TOKEN` for gated
@@ -81,11 +84,18 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
         `AutoTokenizer.from_pretrained(name).save_pretrained(folder))`
     )
   }
-  const separateTemplate = present.includes("chat_template.jinja")
-    ? yield* files
-        .readFileString(path.join(folder, "chat_template.jinja"))
-        .pipe(Effect.mapError((cause) => failure("cannot read chat_template.jinja", cause)))
-    : undefined
+  const textOf = Effect.fnUntraced(function* (file: string) {
+    const at = path.join(folder, file)
+    const unreadable = (cause: { readonly message: string }) => failure(`${at} cannot be read: ${cause.message}`, cause)
+    const { size, type } = yield* Effect.mapError(files.stat(at), unreadable)
+    if (type !== "File") return yield* failure(`${at} is no file but a ${type.toLowerCase()}`)
+    if (size > TokenizerFiles.mostBytes) return yield* failure(`${at} has ${size} bytes, more than any tokenizer's`)
+    return yield* Effect.mapError(files.readFileString(at), unreadable)
+  })
+  const separateTemplate = present.includes(templateFile) ? yield* textOf(templateFile) : undefined
+  const inspected = TokenizerFiles.inspect(yield* textOf("tokenizer.json"))
+  if (Result.isFailure(inspected)) return yield* failure(`the tokenizer in ${folder}: ${inspected.failure}`)
+  yield* textOf("tokenizer_config.json")
   const tokenizer = yield* Effect.tryPromise({
     try: async () => {
       const { AutoTokenizer } = await import("@huggingface/transformers")
@@ -93,8 +103,33 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
     },
     catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${messageOf(cause)}`, cause)
   })
-  return fromLibrary(name, tokenizer, separateTemplate)
+  const made = fromLibrary(name, tokenizer, separateTemplate)
+  const { patterns } = inspected.success
+  const endless = TokenizerFiles.endless(patterns, made.encode)
+  if (endless !== undefined) {
+    return yield* failure(
+      `the pattern ${endless.slice(0, 200)} of tokenizer.json in ${folder} takes exponential time with some texts`
+    )
+  }
+  if (hasTemplate(tokenizer, separateTemplate)) {
+    const flaw = TokenizerFiles.templateFlaw(() =>
+      promptOf(tokenizer, separateTemplate, word, { addGenerationPrompt: true })
+    )
+    if (flaw !== undefined) return yield* failure(`the chat template in ${folder} cannot be used: ${flaw}`)
+  }
+  if (patterns.length === 0) return made
+  // The trial's texts are some of many.
+  return {
+    ...made,
+    encode: (text, options) => TimeLimit.run(encodeMillis, () => made.encode(text, options))
+  } satisfies TokenizerShape
 })
+
+const word: ReadonlyArray<Message> = [{ role: "user", content: "hi" }]
+
+/** For one text or one chat, of any length that a model takes. */
+const encodeMillis = 10_000
+const promptMillis = 10_000
 
 const download = Effect.fn("Tokenizer.download")(function* (name: string) {
   const files = yield* FileSystem.FileSystem
@@ -153,7 +188,6 @@ const fromLibrary = (
   separateTemplate: string | undefined
 ): TokenizerShape => {
   const cleanUp = tokenizer.config.clean_up_tokenization_spaces ?? false
-  const hasTemplate = separateTemplate !== undefined || (tokenizer.chat_template ?? null) !== null
   let vocabularySize = 0
   for (const id of tokenizer.get_vocab().values()) vocabularySize = Math.max(vocabularySize, id + 1)
   return {
@@ -171,25 +205,42 @@ const fromLibrary = (
             skip_special_tokens: skipSpecialTokens,
             clean_up_tokenization_spaces: cleanUp
           }),
-    applyChatTemplate: (messages, { addGenerationPrompt, tools }) => {
-      if (!hasTemplate) {
+    applyChatTemplate: (messages, options) => {
+      if (!hasTemplate(tokenizer, separateTemplate)) {
         throw new TokenizerError({
           tokenizer: name,
           message: `${name} has no chat template: neither chat_template.jinja nor chat_template in tokenizer_config.json`
         })
       }
-      return String(
-        // The library's type wants string content; templates take what messages hold.
-        tokenizer.apply_chat_template(messages.map(forTemplate) as Array<never>, {
-          tokenize: false,
-          add_generation_prompt: addGenerationPrompt,
-          tools: tools === undefined || tools.length === 0 ? null : tools,
-          ...(separateTemplate !== undefined && { chat_template: separateTemplate })
-        })
+      const prompt = Result.try(() =>
+        TokenizerFiles.render(() => promptOf(tokenizer, separateTemplate, messages, options), promptMillis)
       )
+      if (Result.isSuccess(prompt)) return prompt.success
+      throw new TokenizerError({
+        tokenizer: name,
+        message: `the chat template of ${name} refuses this chat: ${messageOf(prompt.failure)}`,
+        cause: prompt.failure
+      })
     }
   }
 }
+
+const hasTemplate = (tokenizer: LibraryTokenizer, separateTemplate: string | undefined): boolean =>
+  separateTemplate !== undefined || (tokenizer.chat_template ?? null) !== null
+
+const promptOf = (
+  tokenizer: LibraryTokenizer,
+  separateTemplate: string | undefined,
+  messages: ReadonlyArray<Message>,
+  { addGenerationPrompt, tools }: ChatTemplateOptions
+): unknown =>
+  // The library's type wants string content; templates take what messages hold.
+  tokenizer.apply_chat_template(messages.map(forTemplate) as Array<never>, {
+    tokenize: false,
+    add_generation_prompt: addGenerationPrompt,
+    tools: tools === undefined || tools.length === 0 ? null : tools,
+    ...(separateTemplate !== undefined && { chat_template: separateTemplate })
+  })
 
 /** Templates write arguments with `tojson`, so they get the object, not its JSON text; all-text parts are joined for templates that know only strings. */
 const forTemplate = (message: Message): unknown => {

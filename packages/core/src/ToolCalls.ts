@@ -9,6 +9,7 @@
  */
 import { Effect, Option, Random, Schema } from "effect"
 import * as Nesting from "./internal/Nesting.ts"
+import * as RepeatedKeys from "./internal/RepeatedKeys.ts"
 import type { Message, ToolCall } from "./Message.ts"
 import { text as textOf } from "./Message.ts"
 import type { FinishReason } from "./Trajectory.ts"
@@ -85,9 +86,9 @@ const letters = (integer: number): string => Math.abs(integer).toString(36)
 
 const decodeAnyJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** What recursion over it would not survive is no JSON here. */
+/** What recursion over it would not survive is no JSON here, nor is what says two things at once. */
 const decodeJson = (json: string): Option.Option<unknown> =>
-  Nesting.isDeep(json) ? Option.none() : decodeAnyJson(json)
+  Nesting.isDeep(json) || RepeatedKeys.find(json) !== undefined ? Option.none() : decodeAnyJson(json)
 
 const WrittenCall = Schema.Struct({ name: Schema.NonEmptyString, arguments: Schema.Unknown })
 const decodeCall = Schema.decodeUnknownOption(WrittenCall)

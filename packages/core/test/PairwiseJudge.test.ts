@@ -79,6 +79,28 @@ describe("PairwiseJudge", () => {
       assert.deepStrictEqual(readings, ["second", "tie", undefined, undefined, undefined])
       const thoughts = ["<think>[[A]]?</think>[[B]]", "<think>[[A]]</think>", "<think>maybe [[A]]", "[[A]]</think> hm"]
       assert.deepStrictEqual(thoughts.map(PairwiseJudge.readVerdict), ["second", undefined, undefined, undefined])
+      const denied = [
+        "The better one is not [[A]]",
+        "It isn't a clear [[b]].",
+        "I would **never** say **[[A]]**",
+        "B wins over [[A]]",
+        "[[A]] is wrong",
+        "[[B]] would be worse",
+        "[[tie]] isn't right"
+      ]
+      assert.deepStrictEqual(new Set(denied.map(PairwiseJudge.readVerdict)), new Set([undefined]))
+      const meant: ReadonlyArray<readonly [string, "first" | "second"]> = [
+        ["It is not A but [[B]]", "second"],
+        ["B is better than A: [[B]]", "second"],
+        ["B does not answer. [[A]]", "first"],
+        ["A is not wrong, hence [[A]].", "first"],
+        ["not [[A]]: [[B]]", "second"],
+        ["[[A]]\n\nB is not worse, only longer.", "first"]
+      ]
+      assert.deepStrictEqual(
+        meant.map(([text]) => PairwiseJudge.readVerdict(text)),
+        meant.map(([, verdict]) => verdict)
+      )
       // In one order the judge is speechless: the other one counts.
       const half = yield* compared(
         (request) => (shown(request)[0] === "x" ? "hm" : "[[A]]"),

@@ -102,6 +102,9 @@ describe("LetterCounting's grader", () => {
 
   it("without thinking, passes over a think block where there is one", () => {
     assert.isTrue(Form.isRight(one, "<answer>3</answer>", false))
+    const two = { letters: ["a", "n"], text: "Banana" }
+    assert.isTrue(Form.isRight(two, '<answer>{"a": 3, "n": 2}</answer>', false))
+    assert.isFalse(Form.isRight(two, '<answer>{"a": 1, "a": 3, "n": 2}</answer>', false))
     assert.isTrue(Form.isRight(one, "<think><answer>1</answer></think><answer>3</answer>", false))
     assert.isFalse(Form.isRight(one, "<answer>1</answer><answer>3</answer>", false))
   })

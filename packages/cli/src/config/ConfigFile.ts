@@ -10,7 +10,7 @@ import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
 import { Effect, Option, type Schema } from "effect"
 import { Flag } from "effect/cli"
 import { UsageError } from "../Failure.ts"
-import { hint } from "@atropos/core/internal/Nearest"
+import * as Removed from "./Removed.ts"
 import { shown } from "./shown.ts"
 import * as YamlFile from "./YamlFile.ts"
 
@@ -88,7 +88,7 @@ export const read = Effect.fn("ConfigFile.read")(function* (
       for (const key of Object.keys(map)) {
         if (known.includes(key)) continue
         return yield* new UsageError({
-          message: `${lineOf([...path, key])}: there is no setting "${where}${key}"${hint(key, known)}`
+          message: `${lineOf([...path, key])}: there is no setting "${where}${key}"${Removed.hint(key, known)}`
         })
       }
       return map

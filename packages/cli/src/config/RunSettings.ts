@@ -13,6 +13,7 @@ import * as Environments from "./Environments.ts"
 import type { Chosen } from "./Environments.ts"
 import * as OtherServers from "./OtherServers.ts"
 import * as Precedence from "./Precedence.ts"
+import * as Removed from "./Removed.ts"
 import * as Servers from "./Servers.ts"
 
 type Values = { readonly [name: string]: unknown }
@@ -51,7 +52,7 @@ export const explain = (error: Schema.SchemaError, values: Values, nameOf: (name
   const value = values[name]
   const got = name === "api_key" ? "" : `, got ${shown(value)}`
   const problem = (issue?.message ?? error.message).replace(/^Expected/, "expected")
-  return new UsageError({ message: `${nameOf(name)}: ${problem}${got}` })
+  return new UsageError({ message: `${nameOf(name)}: ${problem}${got}${Removed.value(name, value)}` })
 }
 
 const decodeCommon = Schema.decodeUnknownEffect(EnvironmentSettings.Common)

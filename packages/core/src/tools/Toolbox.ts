@@ -7,6 +7,7 @@
  */
 import { Duration, Effect, Result, Schema } from "effect"
 import * as Nesting from "../internal/Nesting.ts"
+import * as RepeatedKeys from "../internal/RepeatedKeys.ts"
 import type { Message, ToolCall } from "../Message.ts"
 import { definition, type Tool, ToolError } from "./Tool.ts"
 
@@ -49,6 +50,8 @@ export const make = <E, R>(tools: ReadonlyArray<Tool<E, R>>, options: Options = 
     // Some servers write no arguments as an empty text.
     const given = call.function.arguments || "{}"
     if (Nesting.isDeep(given)) return refuse(`the arguments of ${tool.name} are nested too deep`)
+    const twice = RepeatedKeys.find(given)
+    if (twice !== undefined) return refuse(`the arguments of ${tool.name} give ${JSON.stringify(twice)} twice`)
     return decodeArguments(given).pipe(
       Effect.mapError(() => new ToolError({ message: `the arguments of ${tool.name} are not JSON` })),
       Effect.flatMap(tool.run),

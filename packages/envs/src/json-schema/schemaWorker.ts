@@ -5,6 +5,7 @@
  * that refers to itself, may hang or end it: the other side has a deadline and starts another.
  */
 import { parentPort } from "node:worker_threads"
+import * as RepeatedKeys from "@atropos/core/internal/RepeatedKeys"
 import { Ajv } from "ajv"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import addFormats from "ajv-formats"
@@ -79,6 +80,8 @@ const judge = ({ answer, schema }: Question): Verdict => {
   if (Result.isFailure(validate)) return { _tag: "unusable", problem: validate.failure }
   const parsed = Result.try(() => JSON.parse(answer) as unknown)
   if (Result.isFailure(parsed)) return { _tag: "invalid", problem: "not JSON" }
+  const twice = RepeatedKeys.find(answer)
+  if (twice !== undefined) return { _tag: "invalid", problem: `the key ${JSON.stringify(twice)} is given twice` }
   const outcome = Result.try(() => validate.success(parsed.success) === true)
   if (Result.isFailure(outcome)) return { _tag: "invalid", problem: "cannot be followed to its end" }
   const [first] = validate.success.errors ?? []

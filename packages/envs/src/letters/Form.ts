@@ -1,5 +1,6 @@
 /** How a question of letter counting is put and answered: in a chat, or in a few characters. */
 import { Thinking } from "@atropos/core"
+import * as RepeatedKeys from "@atropos/core/internal/RepeatedKeys"
 import { Option, Schema } from "effect"
 import { count, type Question } from "./Tiers.ts"
 
@@ -48,6 +49,7 @@ export const isRight = (question: Question, completion: string, thinking: boolea
   const parsed = Option.getOrUndefined(decodeCounts(given))
   return (
     parsed !== undefined &&
+    RepeatedKeys.find(given) === undefined &&
     Object.keys(parsed).length === letters.length &&
     letters.every((letter, index) => Object.hasOwn(parsed, letter) && parsed[letter] === counts[index])
   )

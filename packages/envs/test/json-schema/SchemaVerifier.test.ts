@@ -22,6 +22,10 @@ layer(layerWith({ workers: 1 }), { excludeTestServices: true })("SchemaVerifier"
         _tag: "invalid",
         problem: '/at must match format "date-time"'
       })
+      assert.deepStrictEqual(yield* judge({ type: "object" }, '{"answer": 1, "answer": 2}'), {
+        _tag: "invalid",
+        problem: 'the key "answer" is given twice'
+      })
       assert.deepStrictEqual(yield* judge(event, "{at: 1}"), { _tag: "invalid", problem: "not JSON" })
       assert.strictEqual(yield* tagOf(event, '{"at": "2024-05-06T07:08:09Z"} and so on'), "invalid")
     })

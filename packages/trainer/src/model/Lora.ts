@@ -17,6 +17,9 @@ export interface LoraSettings {
   readonly rslora: boolean
 }
 
+/** Beyond the width of any model an adapter is not low of rank. */
+export const largestRank = 65_536
+
 export const scaleOf = ({ alpha, r, rslora }: LoraSettings): number => alpha / (rslora ? Math.sqrt(r) : r)
 
 export const nameOf = (module: string, part: "A" | "B"): string => `${module}.lora_${part}.weight`

@@ -49,7 +49,15 @@ export interface ModelConfig {
   readonly eosTokenIds: ReadonlyArray<number>
 }
 
-const positive = Schema.Int.check(Schema.isGreaterThan(0))
+const upTo = (most: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: most }))
+
+/**
+ * What a model of today has not come near, and a process still has room to name: an absurd size is refused here, before lists of layers and
+ * tables are made of it.
+ */
+const most = { layers: 2048, heads: 4096, width: 2 ** 20, tokens: 2 ** 23, positions: 2 ** 30 } as const
+
+const aboveZero = Schema.Finite.check(Schema.isGreaterThan(0))
 const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const EndTokens = nullable(Schema.Union([Schema.Int, Schema.Array(Schema.Int)]))
@@ -57,27 +65,27 @@ const EndTokens = nullable(Schema.Union([Schema.Int, Schema.Array(Schema.Int)]))
 const Rope = Schema.Struct({
   rope_type: Schema.optionalKey(Schema.String),
   type: Schema.optionalKey(Schema.String),
-  rope_theta: nullable(Schema.Finite),
-  factor: nullable(Schema.Finite),
+  rope_theta: nullable(aboveZero),
+  factor: nullable(aboveZero),
   partial_rotary_factor: nullable(Schema.Finite),
-  low_freq_factor: nullable(Schema.Finite),
-  high_freq_factor: nullable(Schema.Finite),
-  original_max_position_embeddings: nullable(positive)
+  low_freq_factor: nullable(aboveZero),
+  high_freq_factor: nullable(aboveZero),
+  original_max_position_embeddings: nullable(upTo(most.positions))
 })
 
 const File = Schema.Struct({
   model_type: Schema.String,
   hidden_act: Schema.optionalKey(Schema.String),
-  vocab_size: positive,
-  hidden_size: positive,
-  num_hidden_layers: positive,
-  num_attention_heads: positive,
-  num_key_value_heads: nullable(positive),
-  head_dim: nullable(positive),
-  intermediate_size: positive,
-  max_position_embeddings: positive,
-  rms_norm_eps: Schema.Finite,
-  rope_theta: nullable(Schema.Finite),
+  vocab_size: upTo(most.tokens),
+  hidden_size: upTo(most.width),
+  num_hidden_layers: upTo(most.layers),
+  num_attention_heads: upTo(most.heads),
+  num_key_value_heads: nullable(upTo(most.heads)),
+  head_dim: nullable(upTo(most.width)),
+  intermediate_size: upTo(most.width),
+  max_position_embeddings: upTo(most.positions),
+  rms_norm_eps: aboveZero,
+  rope_theta: nullable(aboveZero),
   rope_scaling: nullable(Rope),
   rope_parameters: nullable(Rope),
   tie_word_embeddings: Schema.optionalKey(Schema.Boolean),
@@ -98,6 +106,14 @@ const decodeEnds = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struc
 
 const listed = (ids: number | ReadonlyArray<number> | null | undefined): ReadonlyArray<number> =>
   typeof ids === "number" ? [ids] : (ids ?? [])
+
+/** What is wrong with tokens that are to end a sequence. */
+export const strangerOf = (ids: ReadonlyArray<number>, vocabSize: number): string | undefined => {
+  const stranger = ids.find((id) => id < 0 || id >= vocabSize)
+  return stranger === undefined
+    ? undefined
+    : `eos_token_id ${stranger} is no token of a vocabulary of ${vocabSize} (0 to ${vocabSize - 1})`
+}
 
 const supported: ReadonlyArray<string> = ["llama", "qwen2", "qwen3"] satisfies ReadonlyArray<Architecture>
 
@@ -162,6 +178,8 @@ export const parse = (json: unknown): Result.Result<ModelConfig, string> => {
     return Result.fail(`hidden_size ${file.hidden_size} and ${heads} heads give no even head_dim`)
   }
   if (heads % kvHeads !== 0) return Result.fail(`${heads} heads cannot share ${kvHeads} key-value heads`)
+  const stranger = strangerOf(listed(file.eos_token_id), file.vocab_size)
+  if (stranger !== undefined) return Result.fail(stranger)
   return Result.succeed({
     architecture: name,
     vocabSize: file.vocab_size,

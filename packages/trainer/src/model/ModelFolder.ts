@@ -4,6 +4,7 @@
  * Reading checks every tensor of the architecture against what the configuration says, before anything is loaded. Tensors of another
  * type than bf16, f16 or f32, missing ones and such of another shape are named; spare ones are ignored.
  */
+import * as Nesting from "@atropos/core/internal/Nesting"
 import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
 import * as ModelConfig from "./ModelConfig.ts"
 import { ModelError, unwritten } from "./ModelError.ts"
@@ -27,35 +28,55 @@ const types = { F32: "float32", F16: "float16", BF16: "bfloat16" } as const
 
 const isFloat = (type: Safetensors.SafetensorsType): type is keyof typeof types => Object.hasOwn(types, type)
 
+/** Configurations have some kilobytes; the index of a model of a thousand shards some megabytes. */
+const longestText = 2 ** 20
+const longestIndex = 2 ** 26
+
+/** The text of a file of settings; one that is no file of text, or far larger than such a file can be, is refused before it is read. */
+export const readText = Effect.fnUntraced(function* (path: string, most = longestText) {
+  const fs = yield* FileSystem.FileSystem
+  const fail = (message: string) => new ModelError({ reason: "damaged", model: path, message: `${path} ${message}` })
+  const unreadable = ({ message }: { readonly message: string }) => fail(`cannot be read: ${message}`)
+  const { size, type } = yield* Effect.mapError(fs.stat(path), unreadable)
+  if (type !== "File") return yield* fail(`is no file but a ${type.toLowerCase()}`)
+  if (size > most) return yield* fail(`has ${size} bytes, where such a file has some thousand`)
+  const text = yield* Effect.mapError(fs.readFileString(path), unreadable)
+  if (Nesting.exceeds(text, { opened: most })) return yield* fail("is nested deeper than such a file can be")
+  return text
+})
+
 /** The architecture of a folder's model. */
 export const readConfig = Effect.fn("ModelFolder.readConfig")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
-  const text = yield* Effect.mapError(fs.readFileString(join(folder, configFile)), () =>
-    fail(
+  if (!(yield* Effect.orElseSucceed(fs.exists(join(folder, configFile)), () => false))) {
+    return yield* fail(
       "missing",
       `${folder} has no ${configFile}: a model's folder holds ${configFile}, ${singleFile} and a tokenizer`
     )
-  )
-  const json = decodeJson(text)
+  }
+  const json = decodeJson(yield* readText(join(folder, configFile)))
   if (Option.isNone(json)) return yield* fail("damaged", `${join(folder, configFile)} is not JSON`)
   const config = ModelConfig.parse(json.value)
   if (Result.isFailure(config)) return yield* fail("unsupported", `${join(folder, configFile)}: ${config.failure}`)
   // Chat models end a turn with another token than a text; only the generation's file lists both.
-  const generation = yield* Effect.option(fs.readFileString(join(folder, generationFile)))
+  const isThere = yield* Effect.orElseSucceed(fs.exists(join(folder, generationFile)), () => false)
+  const generation = isThere ? Option.some(yield* readText(join(folder, generationFile))) : Option.none()
   const ends = Option.flatMap(generation, ModelConfig.endTokens)
+  const stranger = ModelConfig.strangerOf(
+    Option.getOrElse(ends, () => []),
+    config.success.vocabSize
+  )
+  if (stranger !== undefined) return yield* fail("damaged", `${join(folder, generationFile)}: ${stranger}`)
   return { ...config.success, eosTokenIds: Option.getOrElse(ends, () => config.success.eosTokenIds) }
 })
 
 /** The files of shards that a folder's index names; they lie beside it. */
 export const shardNames = Effect.fnUntraced(function* (folder: string) {
-  const fs = yield* FileSystem.FileSystem
   const { basename, join } = yield* Path.Path
   const fail = (reason: ModelError["reason"], message: string) => new ModelError({ reason, model: folder, message })
-  const text = yield* Effect.mapError(fs.readFileString(join(folder, indexFile)), ({ message }) =>
-    fail("missing", message)
-  )
+  const text = yield* readText(join(folder, indexFile), longestIndex)
   const index = Option.getOrUndefined(decodeIndex(text))
   if (index === undefined) return yield* fail("damaged", `${join(folder, indexFile)} has no weight_map`)
   const files = [...new Set(Object.values(index.weight_map))].sort()
@@ -144,6 +165,26 @@ export const readEntries = Effect.fn("ModelFolder.readEntries")(function* (
     return yield* new ModelError({ reason: "mismatch", model: folder, message: `${folder}: ${problem}` })
   }
   return entries
+})
+
+/** Fails where a weight is NaN or infinite: all that such a model says is, and no update mends it. Reads all of them, a second or so a gigabyte. */
+export const checkFinite = Effect.fn("ModelFolder.checkFinite")(function* (
+  folder: string,
+  config: ModelConfig.ModelConfig,
+  entries: ReadonlyMap<string, Safetensors.Entry>
+) {
+  for (const { name } of Tensors.all(config)) {
+    // Checked by `readEntries`.
+    const entry = entries.get(name)!
+    const at = yield* Safetensors.firstNotFinite(entry)
+    if (at !== undefined) {
+      return yield* new ModelError({
+        reason: "damaged",
+        model: folder,
+        message: `${folder}: the tensor ${name} is NaN or infinite at element ${at} (${entry.file}): weights that a failed training left, or a damaged file`
+      })
+    }
+  }
 })
 
 /** The tensors as constants that are read in place. */

@@ -7,6 +7,7 @@
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as Lora from "./Lora.ts"
 import { ModelError, unwritten } from "./ModelError.ts"
+import * as ModelFolder from "./ModelFolder.ts"
 import * as Parameters from "./Parameters.ts"
 import * as Safetensors from "./Safetensors.ts"
 
@@ -109,9 +110,10 @@ export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: st
   const { join } = yield* Path.Path
   const fail = (reason: ModelError["reason"], message: string) =>
     new ModelError({ reason, model: folder, message: `${folder}: ${message}` })
-  const text = yield* Effect.mapError(fs.readFileString(join(folder, configFile)), () =>
-    fail("missing", `there is no ${configFile}: this is no folder of an adapter`)
-  )
+  if (!(yield* Effect.orElseSucceed(fs.exists(join(folder, configFile)), () => false))) {
+    return yield* fail("missing", `there is no ${configFile}: this is no folder of an adapter`)
+  }
+  const text = yield* ModelFolder.readText(join(folder, configFile))
   const keys = decodeKeys(text)
   if (Option.isNone(keys)) return yield* fail("damaged", `${configFile} is not a JSON object`)
   const problem = unsupported(keys.value)
@@ -123,7 +125,9 @@ export const readSettings = Effect.fn("Peft.readSettings")(function* (folder: st
   const { lora_alpha: alpha, r, target_modules: modules, use_rslora } = config
   const targetModules = Lora.targets(typeof modules === "string" ? [modules] : modules)
   if (typeof targetModules === "string") return yield* fail("unsupported", `target_modules: ${targetModules}`)
-  if (r < 1) return yield* fail("damaged", `its rank is ${r}`)
+  if (r < 1 || r > Lora.largestRank) {
+    return yield* fail("damaged", `its rank is ${r}; a rank is a whole number from 1 to ${Lora.largestRank}`)
+  }
   const settings: Lora.LoraSettings = { r, alpha, rslora: use_rslora === true, targetModules }
   return settings
 })
@@ -156,6 +160,8 @@ export const read = Effect.fn("Peft.read")(function* (
         `${slot.name} is [${entry.shape.join(", ")}], the model needs [${slot.shape.join(", ")}]`
       )
     }
+    const at = yield* Safetensors.firstNotFinite(entry)
+    if (at !== undefined) return yield* fail("damaged", `${slot.name} is NaN or infinite at element ${at}`)
     Parameters.view(parameters, slot).set(yield* Safetensors.floats(entry))
   }
   const names = new Set(layout.slots.map(({ name }) => `${prefix}${name}`))

@@ -4,6 +4,7 @@
  * Under an adapter the weights stay where they are in the files (or, of half precision, in a widened file of the cache), and are mapped when a
  * graph is loaded. Trained whole, they are widened to floats in memory: 4 bytes a parameter here, 12 more in the optimizer.
  */
+import { totalmem } from "node:os"
 import { Tokenizer } from "@atropos/core"
 import * as LocalPath from "@atropos/core/LocalPath"
 import { Effect, Option } from "effect"
@@ -64,6 +65,7 @@ const loadBase = Effect.fnUntraced(function* (nameOrFolder: string, maxPositions
   const published = yield* ModelFolder.readConfig(folder)
   const config = { ...published, maxPositions: Math.min(published.maxPositions, maxPositions) }
   const entries = yield* ModelFolder.readEntries(folder, config)
+  yield* ModelFolder.checkFinite(folder, config, entries)
   const tokenizer = yield* loadTokenizer(folder, nameOrFolder, config)
   const base: Base = {
     name: Option.isSome(local) ? folder : nameOrFolder,
@@ -76,19 +78,36 @@ const loadBase = Effect.fnUntraced(function* (nameOrFolder: string, maxPositions
   return base
 })
 
+/** Fails where the trained parameters alone would not go into this machine's memory. */
+const checkRoom = Effect.fnUntraced(function* (
+  { name }: Base,
+  { size }: Parameters.Layout,
+  what: string,
+  instead: string
+) {
+  const gigabytes = (bytes: number) => `${(bytes / 1e9).toPrecision(3)} GB`
+  if (size * 4 <= totalmem()) return
+  return yield* new ModelError({
+    reason: "settings",
+    model: name,
+    message: `${what} has ${size.toLocaleString("en-US")} parameters to train, ${gigabytes(size * 4)}; this machine has ${gigabytes(totalmem())}: ${instead}`
+  })
+})
+
 const adapted = Effect.fnUntraced(function* (base: Base, adapter: Lora.LoraSettings, seed: number) {
   const projections = Lora.targets(adapter.targetModules)
   if (typeof projections === "string") {
     return yield* new ModelError({ reason: "settings", model: base.name, message: projections })
   }
-  if (!Number.isInteger(adapter.r) || adapter.r < 1) {
+  if (!Number.isInteger(adapter.r) || adapter.r < 1 || adapter.r > Lora.largestRank) {
     return yield* new ModelError({
       reason: "settings",
       model: base.name,
-      message: `an adapter's rank is a whole number from 1 on, not ${adapter.r}`
+      message: `an adapter's rank is a whole number from 1 to ${Lora.largestRank}, not ${adapter.r}`
     })
   }
   const layout = Lora.layout(base.config, adapter, projections)
+  yield* checkRoom(base, layout, `an adapter of rank ${adapter.r}`, "give a smaller rank (r)")
   // `readEntries` has checked that all are there.
   const needed = new Map(Tensors.all(base.config).map(({ name }) => [name, base.entries.get(name)!] as const))
   const model: Model = {
@@ -106,6 +125,7 @@ const adapted = Effect.fnUntraced(function* (base: Base, adapter: Lora.LoraSetti
 
 const whole = Effect.fnUntraced(function* (base: Base) {
   const layout = Parameters.layout(Tensors.all(base.config))
+  yield* checkRoom(base, layout, "the whole model", "train an adapter on it")
   const initial = new Float32Array(layout.size)
   for (const slot of layout.slots) {
     // `readEntries` has checked that all are there.

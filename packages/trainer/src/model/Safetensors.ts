@@ -4,6 +4,7 @@
  * Format (https://huggingface.co/docs/safetensors): 8 bytes of head length, a JSON head of names with type, shape and place, the data.
  * Heads are believed only as far as the file reaches: lengths, places and sizes are checked before anything is read by them.
  */
+import * as Nesting from "@atropos/core/internal/Nesting"
 import { Effect, FileSystem, Option, Schema } from "effect"
 import { ModelError, unwritten } from "./ModelError.ts"
 
@@ -34,6 +35,9 @@ export interface Entry {
 
 /** The published limit of a head. */
 const longestHead = 100_000_000
+
+/** Three of a tensor; no model has as many. */
+const mostOpened = 3_000_000
 
 const RawEntry = Schema.Struct({
   dtype: Schema.String,
@@ -89,7 +93,10 @@ export const head = Effect.fn("Safetensors.head")(
     if (headLength > longestHead || headLength > fileSize - 8) {
       return yield* damaged(`its head would have ${headLength} bytes, the file has ${fileSize}`)
     }
-    const raw = decodeHead(new TextDecoder().decode(yield* readBytes(path, 8, headLength)))
+    const text = new TextDecoder().decode(yield* readBytes(path, 8, headLength))
+    if (Nesting.exceeds(text, { levels: 5, opened: mostOpened }))
+      return yield* damaged("its head is no list of tensors")
+    const raw = decodeHead(text)
     if (Option.isNone(raw)) return yield* damaged("its head is not a JSON object")
     const { __metadata__ = {}, ...entries } = raw.value
     const start = 8 + headLength
@@ -178,6 +185,25 @@ export const floats = Effect.fn("Safetensors.floats")(
       widen(dtype, yield* readBytes(file, offset + at * size, target.length * size), target)
     }
     return values
+  },
+  (effect, { file }) => Effect.mapError(effect, unreadable(file))
+)
+
+/** The bits of an exponent that is all ones: NaN or infinite. */
+const notNumbers = { F32: 0x7f800000, BF16: 0x7f80, F16: 0x7c00 } as const
+
+/** The first element that is NaN or infinite, of a tensor of floats. */
+export const firstNotFinite = Effect.fn("Safetensors.firstNotFinite")(
+  function* ({ dtype, file, length, offset }: Entry) {
+    if (dtype !== "F32" && dtype !== "BF16" && dtype !== "F16") return undefined
+    const mask = notNumbers[dtype]
+    const size = sizes[dtype]
+    for (let from = 0; from < length; from += stretch * size) {
+      const bytes = yield* readBytes(file, offset + from, Math.min(stretch * size, length - from))
+      const words = size === 4 ? new Uint32Array(bytes.buffer) : new Uint16Array(bytes.buffer)
+      for (let at = 0; at < words.length; at++) if ((words[at]! & mask) === mask) return from / size + at
+    }
+    return undefined
   },
   (effect, { file }) => Effect.mapError(effect, unreadable(file))
 )
