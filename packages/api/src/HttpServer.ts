@@ -5,6 +5,7 @@
  * It listens only when all routes are in place: a request that comes early is refused by the operating system, and does not hang.
  */
 import { BrowserGuard } from "@atropos/core"
+import * as Connections from "@atropos/core/internal/Connections"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Cause, Deferred, Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServer, type HttpServerError, HttpServerRequest } from "effect/http"
@@ -95,16 +96,15 @@ export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =
       ),
       (app) => {
         const closing = Deferred.makeUnsafe<void>()
-        const served = Layer.provideMerge(
-          // For bodies too, which are written when the request has been handled.
-          Layer.provide(HttpServer.serve(logDefects(app)), Layer.succeed(Closing, Deferred.await(closing))),
-          NodeHttpServer.layer(createNodeServer, { ...options, gracefulShutdownTimeout }).pipe(
+        const server = createNodeServer()
+        return Connections.closed(server, {
+          listening: NodeHttpServer.layer(() => server, { ...options, gracefulShutdownTimeout }).pipe(
             Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(toListenError(options)(error))))
-          )
-        )
-        // Built last, and so the first to close: the server waits for the streams that end by it.
-        const tellClosing = Layer.effectDiscard(Effect.addFinalizer(() => Deferred.succeed(closing, undefined)))
-        return Layer.provideMerge(tellClosing, served)
+          ),
+          // For bodies too, which are written when the request has been handled.
+          serving: Layer.provide(HttpServer.serve(logDefects(app)), Layer.succeed(Closing, Deferred.await(closing))),
+          onClosing: Effect.asVoid(Deferred.succeed(closing, undefined))
+        })
       }
     )
   )

@@ -1,6 +1,8 @@
 /** What a service that closes does with listeners that would stay for ever. */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
+import { once } from "node:events"
+import { connect, type Socket } from "node:net"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
 import { HttpClient } from "effect/http"
 import { call, layer as serviceLayer, ServiceUrl } from "./TestService.ts"
@@ -40,6 +42,14 @@ layer(Layer.merge(TestStore.layer, NodeHttpClient.layerUndici), { timeout: "60 s
           to(call("/v1/runs/open/batches/claim", { json: { owner: "t", wait_seconds: 300, lease_seconds: 60 } })),
           { startImmediately: true }
         )
+        // As browsers open connections ahead, and keep those that were used.
+        const { hostname, port } = new URL(url)
+        const silent = yield* Effect.acquireRelease(
+          Effect.callback<Socket>((resume) => {
+            const socket = connect(Number(port), hostname, () => resume(Effect.succeed(socket)))
+          }),
+          (socket) => Effect.sync(() => socket.destroy())
+        )
         // The first summary has come, and the claim, which was sent before it, has been taken.
         yield* Deferred.await(listeners[0]!.hears)
         while (!((yield* to(call("/v1/runs/open"))).json()["started"] as boolean)) yield* Effect.yieldNow
@@ -49,6 +59,7 @@ layer(Layer.merge(TestStore.layer, NodeHttpClient.layerUndici), { timeout: "60 s
 
         // Ended, not cut off: that would be a failure here.
         for (const { fiber } of listeners) yield* Fiber.join(fiber)
+        if (!silent.destroyed) yield* Effect.promise(() => once(silent, "close"))
         assert.strictEqual((yield* Fiber.join(waiting)).status, 204)
       })
     )

@@ -9,6 +9,7 @@
  * policy version sampled it (`policy_version`, header `x-policy-version`). Errors are OpenAI's; an engine without room answers 429
  * with Retry-After. A client that goes away frees its rows. Only `/health` asks nobody for a token.
  */
+import * as Connections from "@atropos/core/internal/Connections"
 import { NodeHttpServer } from "@effect/platform-node"
 import type { Tokenizer } from "@atropos/core"
 import * as BrowserGuard from "@atropos/core/BrowserGuard"
@@ -185,15 +186,16 @@ export const layer = (
         allowInsecure: options.allowInsecure ?? false
       })
       const app = yield* HttpRouter.toHttpEffect(Layer.merge(layerRoutes(options), guard(options)))
-      return Layer.provideMerge(
-        HttpServer.serve(app),
-        NodeHttpServer.layer(createNodeServer, {
+      const server = createNodeServer()
+      return Connections.closed(server, {
+        listening: NodeHttpServer.layer(() => server, {
           host: options.host,
           port: options.port,
           gracefulShutdownTimeout: "2 seconds"
         }).pipe(
           Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(toListenError(options)(error))))
-        )
-      )
+        ),
+        serving: HttpServer.serve(app)
+      })
     })
   )

@@ -3,7 +3,7 @@ export const Settings = ({ of }: { readonly of: ReadonlyArray<{ readonly [name: 
   of.flatMap((settings) =>
     Object.entries(settings).flatMap(([name, value]) => {
       if (value === null || value === undefined) return []
-      const text = typeof value === "object" ? JSON.stringify(value) : String(value)
+      const text = typeof value === "string" ? value : JSON.stringify(value)
       const shown = text.length > longest ? `${text.slice(0, longest - 1)}…` : text
       return [
         <span key={name} title={shown === text ? undefined : text}>{`${name.replaceAll("_", " ")} ${shown}`}</span>
