@@ -5,7 +5,6 @@ import * as HttpSource from "../../viewer/src/source/HttpSource.ts"
 import { type Source, SourceError } from "../../viewer/src/source/Source.ts"
 import * as token from "../../viewer/src/source/token.ts"
 import type * as Wire from "../../viewer/src/source/Wire.ts"
-import * as FetchConnections from "./FetchConnections.ts"
 import * as SampleGroups from "../SampleGroups.ts"
 import { call, layer as serviceLayer, ServiceUrl } from "../TestService.ts"
 import * as TestStore from "../TestStore.ts"
@@ -53,7 +52,7 @@ const kindOf = (question: (source: Source) => Promise<unknown>) =>
 const agrees = <S extends Schema.Codec<unknown, unknown>>(schema: S, value: S["Encoded"]) =>
   Effect.asVoid(Schema.decodeUnknownEffect(schema)(value))
 
-const open = FetchConnections.layer.pipe(Layer.provideMerge(serviceLayer()), Layer.provideMerge(TestStore.layer))
+const open = serviceLayer().pipe(Layer.provideMerge(TestStore.layer))
 
 layer(open, { timeout: "60 seconds", excludeTestServices: true })("HttpSource", (it) => {
   it.effect("reads what the service answers, in the forms of its definition", () =>
@@ -136,10 +135,7 @@ const unread = {
   wandb_project: ""
 }
 
-const guarded = FetchConnections.layer.pipe(
-  Layer.provideMerge(serviceLayer(Redacted.make("reader:a-known-token"))),
-  Layer.provideMerge(TestStore.layer)
-)
+const guarded = serviceLayer(Redacted.make("reader:a-known-token")).pipe(Layer.provideMerge(TestStore.layer))
 
 layer(guarded, { timeout: "60 seconds", excludeTestServices: true })("HttpSource of a service with tokens", (it) => {
   it.effect("sends the token it was given, and says when one is needed", () =>

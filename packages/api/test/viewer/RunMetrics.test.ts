@@ -4,7 +4,6 @@ import * as RunMetrics from "../../viewer/src/run/RunMetrics.ts"
 import * as HttpSource from "../../viewer/src/source/HttpSource.ts"
 import { call, layer as serviceLayer, ServiceUrl } from "../TestService.ts"
 import * as TestStore from "../TestStore.ts"
-import * as FetchConnections from "./FetchConnections.ts"
 
 const create = (name: string) =>
   call("/v1/runs", {
@@ -47,7 +46,7 @@ const until = (
 
 const losses = (state: RunMetrics.RunState | undefined) => [...(state?.table.points("trainer", "loss").values ?? [])]
 
-const service = FetchConnections.layer.pipe(Layer.provideMerge(serviceLayer()), Layer.provideMerge(TestStore.layer))
+const service = serviceLayer().pipe(Layer.provideMerge(TestStore.layer))
 
 layer(service, { timeout: "60 seconds", excludeTestServices: true })("RunMetrics", (it) => {
   it.effect("brings what was recorded, then every row that comes, and tells runs apart", () =>
