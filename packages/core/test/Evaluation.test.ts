@@ -82,20 +82,22 @@ describe("Evaluation", () => {
   })
 })
 
+/** pass@k of items with so many right samples of 8. */
+const passing = (items: ReadonlyArray<number>, k: number) =>
+  Evaluation.share(
+    Evaluation.sharesOf(
+      items.map((right) => Evaluation.passAtK(8, right, k)),
+      items.length * Math.floor(8 / k)
+    )
+  )
+const width = ({ interval }: Evaluation.Share) => interval.upper - interval.lower
+
 describe("Evaluation.share", () => {
   /** Of each item, how many of 8 samples are right. */
   const Items = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8 }))).check(
     Schema.isBetweenLength(1, 30)
   )
   const K = Schema.Literals([1, 2, 4, 8])
-  const passing = (items: ReadonlyArray<number>, k: number) =>
-    Evaluation.share(
-      Evaluation.sharesOf(
-        items.map((right) => Evaluation.passAtK(8, right, k)),
-        items.length * Math.floor(8 / k)
-      )
-    )
-  const width = ({ interval }: Evaluation.Share) => interval.upper - interval.lower
 
   it.prop(
     "lies in an interval that is never of no width, for a share and for pass@k alike",

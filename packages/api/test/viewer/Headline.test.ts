@@ -15,6 +15,14 @@ const steps = (rewards: ReadonlyArray<number>) =>
 
 const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
+const wave = (at: number) => 0.02 * Math.sin(at)
+const row = (step: number, values: MetricTable.MetricsRow["values"]) => ({
+  source: "trainer",
+  step,
+  at: step,
+  values
+})
+
 describe("Headline", () => {
   const Rewards = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: -100, maximum: 100 }))).check(
     Schema.isBetweenLength(2, 60)
@@ -32,7 +40,6 @@ describe("Headline", () => {
   })
 
   it("calls a run fallen that was at 0.95 and is at 0.29, though it is above its start", () => {
-    const wave = (at: number) => 0.02 * Math.sin(at)
     const up = Array.from({ length: 200 }, (_, at) => Math.min(0.95, 0.25 + at / 200) + wave(at))
     const down = Array.from({ length: 100 }, (_, at) => Math.max(0.29, 0.95 - at / 50) + wave(at))
     const { reward } = Headline.of(steps([...up, ...down]), 0)
@@ -49,12 +56,6 @@ describe("Headline", () => {
   })
 
   it("counts skipped steps, and those in which something was no number, and takes no mean over those", () => {
-    const row = (step: number, values: MetricTable.MetricsRow["values"]) => ({
-      source: "trainer",
-      step,
-      at: step,
-      values
-    })
     const table = MetricTable.make([
       row(1, { "reward/mean": 0.5, "train/skipped": 0, "train/skipped_not_finite": 0 }),
       row(2, { "reward/mean": 0.5, "train/loss": "NaN", "train/skipped": 1, "train/skipped_not_finite": 1 }),

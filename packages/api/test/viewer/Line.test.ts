@@ -31,13 +31,14 @@ describe("Line.smooth", () => {
   })
 })
 
+/** Every value above a million is a hole. */
+const punched = (ys: ReadonlyArray<number>) =>
+  ys.map((y, at) => (y <= 1e6 ? y : at % 2 === 0 ? Number.NaN : Number.NEGATIVE_INFINITY))
+
 describe("gaps", () => {
-  // Every value above is a hole.
   const Holed = Schema.Array(Schema.Finite.check(Schema.isBetween({ minimum: -1e6, maximum: 2e6 }))).check(
     Schema.isBetweenLength(1, 300)
   )
-  const punched = (ys: ReadonlyArray<number>) =>
-    ys.map((y, at) => (y <= 1e6 ? y : at % 2 === 0 ? Number.NaN : Number.NEGATIVE_INFINITY))
   it.prop("stay where they are, and change no mean and no extreme", [Holed, weight], ([drawn, weight]) => {
     const ys = punched(drawn)
     const finite = ys.filter(Number.isFinite)

@@ -49,5 +49,6 @@ export const decode = (values: {
 
 const shown = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
-  return typeof value === "object" ? (Array.isArray(value) ? "an array" : "an object") : `${String(value)}`
+  if (typeof value === "boolean") return `${value}`
+  return Array.isArray(value) ? "an array" : "an object"
 }
