@@ -73,6 +73,39 @@ const services = serviceLayer().pipe(
 )
 
 layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned endpoints", (it) => {
+  it.effect("refuse the character 0 in names and texts with 400", () =>
+    Effect.gen(function* () {
+      yield* call("/v1/runs", { json: runSpec("nul") })
+      const nul = "a\0b"
+      const original = {
+        batch_size: 4,
+        max_token_len: 512,
+        save_checkpoint_interval: 1,
+        starting_step: 0,
+        num_steps: 10
+      }
+      const environment = { desired_name: nul, weight: 1, group_size: 4, max_token_length: 100 }
+      const tried: ReadonlyArray<readonly [path: string, json?: unknown]> = [
+        ["/register", { ...original, wandb_group: nul, wandb_project: "", checkpoint_dir: "" }],
+        ["/register-env", environment],
+        ["/v1/runs", { ...runSpec("nul-too"), checkpoint_dir: nul }],
+        ["/v1/runs/nul/batches/claim", { owner: nul, wait_seconds: 0, lease_seconds: 1 }],
+        ["/v1/runs/nul/metrics", { source: "s", step: 1, values: { [nul]: 1 } }],
+        ["/v1/runs/nul/rollouts?environment=a%00b"],
+        ["/v1/runs/nul/rollouts?text=a%00b"],
+        ["/v1/runs/nul/metrics?source=a%00b"],
+        ["/v1/runs/a%00b"]
+      ]
+      for (const [path, json] of tried) {
+        const refused = yield* call(path, json === undefined ? {} : { json })
+        assert.strictEqual(refused.status, 400, `${path} ${refused.text}`)
+      }
+      const kept = yield* call("/v1/runs/nul/state/e", { method: "PUT", json: { step: 1, value: { text: nul } } })
+      assert.strictEqual(kept.status, 204)
+      assert.deepStrictEqual((yield* call("/v1/runs/nul/state/e")).json(), { step: 1, value: { text: nul } })
+    })
+  )
+
   it.effect("refuse what a client says of itself that others would be reckoned with", () =>
     Effect.gen(function* () {
       yield* call("/v1/runs", { json: runSpec("bounds") })

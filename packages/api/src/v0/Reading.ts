@@ -2,6 +2,7 @@
 import { WireGroup } from "@atropos/core"
 import { Effect, type Result, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import * as Nul from "../Nul.ts"
 import * as RequestBody from "../RequestBody.ts"
 import * as StoreFaults from "../StoreFaults.ts"
 import type { QueueFull, StoreError } from "../TrajectoryStore.ts"
@@ -10,11 +11,16 @@ import * as Reply from "./Reply.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 /** Refusals a request can meet before its handler has an answer. */
-export type Refusal = RequestBody.BodyError | WireGroup.WireError | MissingBody | StoreError | QueueFull
+export type Refusal = RequestBody.BodyError | WireGroup.WireError | MissingBody | HasNul | StoreError | QueueFull
 
 /** There is no body where one is asked for. */
 class MissingBody {
   readonly _tag = "MissingBody"
+}
+
+/** A form has the character 0 in a text. */
+class HasNul {
+  readonly _tag = "HasNul"
 }
 
 const isJson = (request: Request): boolean =>
@@ -43,6 +49,10 @@ export const jsonBytes = (
 export const form = <A>(request: Request, read: (json: unknown) => Result.Result<A, WireGroup.WireError>) =>
   RequestBody.Limits.pipe(
     Effect.flatMap(({ maxFormBytes }) => jsonBytes(request, maxFormBytes)),
+    Effect.filterOrFail(
+      (bytes) => !Nul.isIn(bytes),
+      () => new HasNul()
+    ),
     Effect.flatMap((bytes) => Effect.fromResult(WireGroup.parse(bytes))),
     Effect.flatMap(({ notFinite, value }) =>
       Effect.fromResult(read(value)).pipe(
@@ -64,6 +74,8 @@ export const refuse = (refusal: Refusal): Effect.Effect<HttpServerResponse.HttpS
   switch (refusal._tag) {
     case "MissingBody":
       return Effect.succeed(Reply.missingBody)
+    case "HasNul":
+      return Effect.succeed(Reply.detail(400, `the body holds ${Nul.name}`))
     case "WireError":
       return Effect.succeed(Reply.wireError(refusal))
     case "BodyTooLarge":

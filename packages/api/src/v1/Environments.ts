@@ -14,6 +14,12 @@ export const layer = HttpApiBuilder.group(
     const store = yield* TrajectoryStore
     const status = (run: string, envId: number) =>
       store.status(run, envId).pipe(Effect.catchTags(StoreFailures.ofEnvironment))
+    const statuses = yield* Events.shared(
+      "status",
+      Wire.EnvironmentStatus,
+      ({ envId, run }: { readonly run: string; readonly envId: number }, listeners) =>
+        StatusChanges.ofEnvironment(store, run, envId, listeners)
+    )
 
     return handlers.handleAll({
       // A run nobody has registered yet is one to wait for: environments often start before their trainer.
@@ -31,14 +37,7 @@ export const layer = HttpApiBuilder.group(
         store.disconnectEnvironment(params.run, params.envId).pipe(Effect.catchTags(StoreFailures.ofEnvironment)),
       status: ({ params }) => status(params.run, params.envId),
       events: ({ params }) =>
-        Effect.as(
-          status(params.run, params.envId),
-          Events.response(
-            "status",
-            Wire.EnvironmentStatus,
-            StatusChanges.ofEnvironment(store, params.run, params.envId)
-          )
-        ),
+        Effect.map(status(params.run, params.envId), () => statuses({ run: params.run, envId: params.envId })),
       report: ({ params, payload }) =>
         store.recordReport(params.run, params.envId, payload).pipe(Effect.catchTags(StoreFailures.ofEnvironment)),
       loadState: ({ params }) =>

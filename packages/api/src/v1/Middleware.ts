@@ -5,6 +5,7 @@ import { HttpApiMiddleware } from "effect/http-api"
 import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema } from "@atropos/core"
 import * as JsonDepth from "@atropos/core/internal/wire/JsonDepth"
 import { Auth } from "../Auth.ts"
+import * as Nul from "../Nul.ts"
 import * as RequestBody from "../RequestBody.ts"
 import * as SubmissionBody from "./SubmissionBody.ts"
 
@@ -82,12 +83,18 @@ const unavailable = (message: string, seconds: number) =>
     { status: 503, headers: { "retry-after": String(seconds) } }
   )
 
+const mayHoldNul = /\/(?:pieces|state\/:environment)$/
+
 /** The body of a form, read and looked at before anybody parses it; what reads the request then finds it as text. */
 const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, path: string) {
   const [, most] = Object.entries(maxBytesOf).find(([end]) => path.endsWith(end)) ?? []
   const body = yield* SubmissionBody.bytes(request, most ?? (yield* RequestBody.Limits).maxFormBytes)
   if (JsonDepth.isTooDeep(body)) {
     return yield* new ApiError.BadRequest({ message: "the body nests deeper than any that is read here" })
+  }
+  // Saved state and the text of tokens are anybody's text, and kept whatever it is.
+  if (!mayHoldNul.test(path) && Nul.isIn(body)) {
+    return yield* new ApiError.BadRequest({ message: `the body holds ${Nul.name}` })
   }
   const text = Effect.succeed(new TextDecoder().decode(body))
   return Object.create(request, { text: { value: text } }) as HttpServerRequest.HttpServerRequest
@@ -98,6 +105,7 @@ export const bodies = HttpRouter.middleware((route) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const { path } = (yield* HttpRouter.RouteContext).route
+    if (Nul.isInUrl(request.url)) return refusal(400, "BadRequest", `the address holds ${Nul.name}`)
     const isSubmission = path.endsWith("/:run/groups")
     if (!isTyped(request, isSubmission)) return untyped(request.headers["content-type"], isSubmission)
     if (isSubmission || !HttpMethod.hasBody(request.method)) return yield* route

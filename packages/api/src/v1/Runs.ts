@@ -12,6 +12,9 @@ export const layer = HttpApiBuilder.group(
   "runs",
   Effect.fnUntraced(function* (handlers) {
     const store = yield* TrajectoryStore
+    const summaries = yield* Events.shared("summary", Wire.QueueSummary, (run: string, listeners) =>
+      StatusChanges.ofRun(store, run, listeners)
+    )
     return handlers.handleAll({
       create: ({ payload }) => store.registerRun(payload).pipe(Effect.catchTags(StoreFailures.plain)),
       get: ({ params }) => StoreFailures.knownRun(store, params.run),
@@ -25,10 +28,7 @@ export const layer = HttpApiBuilder.group(
           StoreFailures.knownRun(store, params.run),
           store.summary(params.run).pipe(Effect.catchTags(StoreFailures.plain))
         ),
-      events: ({ params }) =>
-        Effect.map(StoreFailures.knownRun(store, params.run), ({ name }) =>
-          Events.response("summary", Wire.QueueSummary, StatusChanges.ofRun(store, name))
-        )
+      events: ({ params }) => Effect.map(StoreFailures.knownRun(store, params.run), ({ name }) => summaries(name))
     })
   })
 )

@@ -71,6 +71,11 @@ const columns = (items: ReadonlyArray<Item>) => ({
   )
 })
 
+interface Inserted {
+  readonly outcomes: ReadonlyArray<Outcome>
+  readonly payloads: ReadonlyArray<readonly [id: string, payload: Submission["payload"]]>
+}
+
 /** What a group waiting in its environment's buffer is to the rule that combines them. */
 interface Buffered {
   readonly id: bigint
@@ -132,7 +137,7 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
     runId: number,
     items: ReadonlyArray<Item>,
     now: Date
-  ): Effect.fn.Return<ReadonlyArray<Outcome> | undefined, SqlError> {
+  ): Effect.fn.Return<Inserted | undefined, SqlError> {
     const envs = Rows.array("int4", [...new Set(items.map(({ envColumn }) => envColumn))])
     const locked = yield* sql<{ env_id: number; group_size: number }>`
       select env_id, group_size from env where run_id = ${runId} and env_id = any(${envs}::int[])
@@ -208,8 +213,10 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
       select count(*)::int as count, (select ended_at is null from run where run.id = ${runId}) as is_current from stored`
     if (inserted?.is_current !== true) return undefined
     yield* enqueue(runId, entering)
-    for (const [i, item] of fresh.entries()) cache.add(String(orders[i]!.id), item.submission.payload)
-    return items.map((item) => outcomes.get(item) ?? duplicate)
+    return {
+      outcomes: items.map((item) => outcomes.get(item) ?? duplicate),
+      payloads: fresh.map(({ submission }, i) => [String(orders[i]!.id), submission.payload] as const)
+    }
   })
 
   /** Buffered groups enter the queue in the order given. */
@@ -233,6 +240,10 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
   return {
     insertQueued,
     insertMixed: (runId: number, items: ReadonlyArray<Item>, now: Date) =>
-      Failure.inTransaction(sql, insertMixed(runId, items, now))
+      Effect.map(Failure.inTransaction(sql, insertMixed(runId, items, now)), (inserted) => {
+        // What is not committed is nobody's: another group gets its number when the write is made again.
+        for (const [id, payload] of inserted?.payloads ?? []) cache.add(id, payload)
+        return inserted?.outcomes
+      })
   }
 })
