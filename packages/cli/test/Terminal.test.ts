@@ -78,6 +78,7 @@ describe("Terminal", () => {
   it.prop("keeps colours of ours, and nothing else", [hostile], ([parts]) => {
     const { text } = new Terminal.Coloured(`\u001b[1m${parts.join("")}\u001b[0m`)
     assert.isTrue(text.startsWith("\u001b[1m") && text.endsWith("\u001b[0m"))
+    // oxlint-disable-next-line no-control-regex -- colours are what is looked for
     assert.isTrue(printable(text.replaceAll(/\u001b\[[0-9;]*m/g, "")))
   })
 

@@ -157,6 +157,21 @@ describe("Dataset, files", () => {
     )
   )
 
+  it.effect("skips what is nested deeper than any row: whatever recursed over it would end the process", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const deep = `{"question": ${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}, "answer": "2"}`
+        const lines = yield* written(folder, "deep.jsonl", `${deep}\n${JSON.stringify(problems[0])}\n`)
+        const said: Array<string> = []
+        const logger = Logger.layer([Logger.make(({ message }) => void said.push(String(message)))])
+        assert.deepStrictEqual(yield* rowsOf(lines, Problem).pipe(Effect.provide(logger)), problems.slice(0, 1))
+        assert.match(said[0] ?? "", /deep\.jsonl, line 1: not JSON: nested deeper than 200 levels/)
+        const list = yield* written(folder, "deep.json", `[${deep}]`)
+        assert.match((yield* Effect.flip(rowsOf(list, Problem))).message, /row 1: not JSON: nested deeper/)
+      })
+    )
+  )
+
   it.effect("fails where no line is JSON", () =>
     inFolder((folder) =>
       Effect.gen(function* () {
@@ -181,7 +196,10 @@ describe("Dataset, files", () => {
     inFolder((folder) =>
       Effect.gen(function* () {
         const path = yield* written(folder, "text.parquet", "question,answer\nq,a\n")
-        assert.include((yield* Effect.flip(rowsOf(path, Problem))).message, "text.parquet cannot be read")
+        assert.include(
+          (yield* Effect.flip(rowsOf(path, Problem))).message,
+          "text.parquet cannot be read: it is no parquet file, or a damaged one"
+        )
       })
     )
   )

@@ -3,6 +3,8 @@ import { Schema } from "effect"
 import * as RepeatedKeys from "../src/internal/RepeatedKeys.ts"
 import * as ToolCalls from "../src/ToolCalls.ts"
 
+const call = (json: string) => ToolCalls.callsOf(`<tool_call>${json}</tool_call>`)
+
 describe("a key given twice", () => {
   it("is found at any depth and in any spelling, and nowhere else", () => {
     assert.strictEqual(RepeatedKeys.find('{"answer": 1, "answer": 2}'), "answer")
@@ -27,7 +29,6 @@ describe("a key given twice", () => {
   })
 
   it("makes a call of a tool none: it asks for two things", () => {
-    const call = (json: string) => ToolCalls.callsOf(`<tool_call>${json}</tool_call>`)
     assert.strictEqual(call('{"name": "f", "arguments": {"x": 1}}').length, 1)
     assert.strictEqual(call('{"name": "f", "arguments": {"x": 1, "x": 2}}').length, 0)
     assert.strictEqual(call('{"name": "f", "name": "g", "arguments": {}}').length, 0)

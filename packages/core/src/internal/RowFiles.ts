@@ -14,6 +14,7 @@ import { DatasetError } from "../DatasetError.ts"
 import * as JsonLines from "../JsonLines.ts"
 import * as JsonPieces from "./JsonPieces.ts"
 import { messageOf } from "./messageOf.ts"
+import * as Nesting from "./Nesting.ts"
 
 export interface Row {
   readonly value: unknown
@@ -40,7 +41,11 @@ export const read = (source: string, path: string): Rows<FileSystem.FileSystem> 
 const unreadable = (source: string, path: string, cause: unknown): DatasetError =>
   new DatasetError({ source, message: `${path} cannot be read: ${messageOf(cause)}`, cause })
 
-const parse = (text: string): Result.Result<unknown, unknown> => Result.try((): unknown => JSON.parse(text))
+/** What is nested deeper than any row is no row: whatever recursed over it would end the process. */
+const parse = (text: string): Result.Result<unknown, unknown> =>
+  Nesting.isDeep(text)
+    ? Result.fail(new SyntaxError("nested deeper than 200 levels"))
+    : Result.try((): unknown => JSON.parse(text))
 
 const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
   Stream.unwrap(

@@ -66,7 +66,7 @@ export const inspect = (text: string): Result.Result<{ readonly patterns: Readon
   const json = Result.try((): unknown => JSON.parse(text))
   if (Result.isFailure(json) || !Predicate.isObject(json.success))
     return Result.fail("tokenizer.json is not a JSON object")
-  const { added_tokens: added, model, ...rest } = json.success as { readonly [key: string]: unknown }
+  const { added_tokens: added, model, ...rest } = json.success
   const vocabulary = Predicate.isObject(model) && "vocab" in model ? model["vocab"] : undefined
   if (Predicate.isObject(vocabulary) && !Array.isArray(vocabulary)) {
     for (const [token, id] of Object.entries(vocabulary)) {

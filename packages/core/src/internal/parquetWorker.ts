@@ -50,7 +50,11 @@ if (port !== null && typeof workerData === "string") {
   port.on("message", () => {
     iterator.next().then(
       ({ done, value }) => port.postMessage({ rows: done === true ? null : value }),
-      (error: unknown) => port.postMessage({ error: error instanceof Error ? error.message : String(error) })
+      // The library trips over damaged files in words of its own.
+      (error: unknown) =>
+        port.postMessage({
+          error: `it is no parquet file, or a damaged one (${error instanceof Error ? error.message : String(error)})`
+        })
     )
   })
 }

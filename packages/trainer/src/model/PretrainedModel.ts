@@ -78,6 +78,8 @@ const loadBase = Effect.fnUntraced(function* (nameOrFolder: string, maxPositions
   return base
 })
 
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toPrecision(3)} GB`
+
 /** Fails where the trained parameters alone would not go into this machine's memory. */
 const checkRoom = Effect.fnUntraced(function* (
   { name }: Base,
@@ -85,7 +87,6 @@ const checkRoom = Effect.fnUntraced(function* (
   what: string,
   instead: string
 ) {
-  const gigabytes = (bytes: number) => `${(bytes / 1e9).toPrecision(3)} GB`
   if (size * 4 <= totalmem()) return
   return yield* new ModelError({
     reason: "settings",
