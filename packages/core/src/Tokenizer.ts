@@ -9,6 +9,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
 import { bytes } from "./internal/ByteTokenizer.ts"
 import * as HubFiles from "./internal/HubFiles.ts"
+import type { HuggingFaceTokenizer } from "./internal/HuggingFaceTokenizer.ts"
 import { messageOf } from "./internal/messageOf.ts"
 import * as LocalPath from "./LocalPath.ts"
 import type { Message } from "./Message.ts"
@@ -86,14 +87,19 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
         .readFileString(path.join(folder, "chat_template.jinja"))
         .pipe(Effect.mapError((cause) => failure("cannot read chat_template.jinja", cause)))
     : undefined
+  const read = (file: string) =>
+    files
+      .readFileString(path.join(folder, file))
+      .pipe(Effect.mapError((cause) => failure(`cannot read ${file} in ${folder}`, cause)))
+  const [tokenizerFile, configFile] = yield* Effect.all([read("tokenizer.json"), read("tokenizer_config.json")])
   const tokenizer = yield* Effect.tryPromise({
     try: async () => {
-      const { AutoTokenizer } = await import("@huggingface/transformers")
-      return AutoTokenizer.from_pretrained(folder, { local_files_only: true })
+      const { make } = await import("./internal/HuggingFaceTokenizer.ts")
+      return make(JSON.parse(tokenizerFile), JSON.parse(configFile), separateTemplate)
     },
     catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${messageOf(cause)}`, cause)
   })
-  return fromLibrary(name, tokenizer, separateTemplate)
+  return fromLibrary(name, tokenizer)
 })
 
 const download = Effect.fn("Tokenizer.download")(function* (name: string) {
@@ -132,61 +138,32 @@ const download = Effect.fn("Tokenizer.download")(function* (name: string) {
   return folder
 })
 
-/** What is used of the library's tokenizer; its own types are wider. */
-interface LibraryTokenizer {
-  readonly bos_token_id?: number | undefined
-  readonly eos_token_id?: number | undefined
-  readonly chat_template?: unknown
-  readonly config: { readonly clean_up_tokenization_spaces?: boolean | undefined }
-  readonly get_vocab: () => Map<string, number>
-  readonly encode: (text: string, options: { readonly add_special_tokens: boolean }) => Array<number>
-  readonly decode: (
-    ids: Array<number>,
-    options: { readonly skip_special_tokens: boolean; readonly clean_up_tokenization_spaces: boolean }
-  ) => string
-  readonly apply_chat_template: (messages: Array<never>, options: object) => unknown
-}
-
-const fromLibrary = (
-  name: string,
-  tokenizer: LibraryTokenizer,
-  separateTemplate: string | undefined
-): TokenizerShape => {
-  const cleanUp = tokenizer.config.clean_up_tokenization_spaces ?? false
-  const hasTemplate = separateTemplate !== undefined || (tokenizer.chat_template ?? null) !== null
+const fromLibrary = (name: string, tokenizer: HuggingFaceTokenizer): TokenizerShape => {
+  const { render } = tokenizer
   let vocabularySize = 0
-  for (const id of tokenizer.get_vocab().values()) vocabularySize = Math.max(vocabularySize, id + 1)
+  for (const id of tokenizer.vocabulary().values()) vocabularySize = Math.max(vocabularySize, id + 1)
   return {
     name,
     vocabularySize,
-    vocabulary: () => tokenizer.get_vocab(),
-    bosTokenId: tokenizer.bos_token_id,
-    eosTokenId: tokenizer.eos_token_id,
+    vocabulary: tokenizer.vocabulary,
+    bosTokenId: tokenizer.bosTokenId,
+    eosTokenId: tokenizer.eosTokenId,
     encode: (text, { addSpecialTokens = true } = {}) =>
-      text === "" && !addSpecialTokens ? [] : tokenizer.encode(text, { add_special_tokens: addSpecialTokens }),
+      text === "" && !addSpecialTokens ? [] : tokenizer.encode(text, addSpecialTokens),
     decode: (ids, { skipSpecialTokens = false } = {}) =>
-      ids.length === 0
-        ? ""
-        : tokenizer.decode(Array.from(ids), {
-            skip_special_tokens: skipSpecialTokens,
-            clean_up_tokenization_spaces: cleanUp
-          }),
+      ids.length === 0 ? "" : tokenizer.decode(Array.from(ids), skipSpecialTokens),
     applyChatTemplate: (messages, { addGenerationPrompt, tools }) => {
-      if (!hasTemplate) {
+      if (render === undefined) {
         throw new TokenizerError({
           tokenizer: name,
           message: `${name} has no chat template: neither chat_template.jinja nor chat_template in tokenizer_config.json`
         })
       }
-      return String(
-        // The library's type wants string content; templates take what messages hold.
-        tokenizer.apply_chat_template(messages.map(forTemplate) as Array<never>, {
-          tokenize: false,
-          add_generation_prompt: addGenerationPrompt,
-          tools: tools === undefined || tools.length === 0 ? null : tools,
-          ...(separateTemplate !== undefined && { chat_template: separateTemplate })
-        })
-      )
+      return render({
+        messages: messages.map(forTemplate),
+        addGenerationPrompt,
+        tools: tools === undefined || tools.length === 0 ? null : tools
+      })
     }
   }
 }
