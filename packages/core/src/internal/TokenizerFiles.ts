@@ -60,8 +60,10 @@ const pumped = (pattern: string): ReadonlyArray<string> => {
   return units.flatMap((unit) => [`${unit.repeat(50)}\u0001`, `${unit.repeat(1500)}\u0001`])
 }
 
-/** What is wrong with the text of `tokenizer.json`, and what of it has to be tried. */
-export const inspect = (text: string): Result.Result<{ readonly patterns: ReadonlyArray<string> }, string> => {
+/** What is wrong with the text of `tokenizer.json`, or what it holds and what of that has to be tried. */
+export const inspect = (
+  text: string
+): Result.Result<{ readonly json: object; readonly patterns: ReadonlyArray<string> }, string> => {
   if (Nesting.isDeep(text, mostLevels)) return Result.fail("tokenizer.json is nested deeper than a tokenizer is")
   const json = Result.try((): unknown => JSON.parse(text))
   if (Result.isFailure(json) || !Predicate.isObject(json.success))
@@ -78,7 +80,7 @@ export const inspect = (text: string): Result.Result<{ readonly patterns: Readon
     const content = Predicate.isObject(one) && "content" in one ? String(one["content"]) : ""
     if (!isId(id)) return Result.fail(`tokenizer.json: ${wrongId(content, id)}`)
   }
-  return Result.succeed({ patterns: patternsIn(rest).filter(mayBacktrack) })
+  return Result.succeed({ json: json.success, patterns: patternsIn(rest).filter(mayBacktrack) })
 }
 
 /** The pattern that a tokenizer does not come to an end with, of those that may not. */
