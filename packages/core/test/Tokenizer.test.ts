@@ -168,7 +168,7 @@ describe("a name of the hub", () => {
     "owner/tiny@a/../../../../escaped",
     "owner/tiny@",
     ".../...",
-    "owner/..",
+    "no-such-owner/..",
     "./tiny"
   ]
 
