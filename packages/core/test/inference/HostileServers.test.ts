@@ -226,6 +226,23 @@ const liars = [
   ]
 ] as const
 
+/** What a session of a proxy comes to whose one sampled token has this logprob. */
+const sessionWith = (logprob: number) =>
+  Effect.gen(function* () {
+    const { url } = yield* TestServer.make(({ path }) =>
+      path === "/sessions/create"
+        ? { json: { uuid: "u" } }
+        : {
+            json: {
+              nodes: [{ full_text: "ab", tokens: [3, 4], masked_tokens: [-100, 4], logprobs: [1, logprob] }]
+            }
+          }
+    )
+    const transport = yield* Transport.make
+    const session = yield* Proxy.make({ url, transport, timeout: Duration.seconds(10) }).tracked
+    return yield* Effect.result(session.trajectories)
+  })
+
 describe("a logprob above 0", () => {
   for (const [kind, answer, backendOf] of liars) {
     it.live(`is refused with the server, the token and what it seems to be (${kind})`, () =>
@@ -265,21 +282,6 @@ describe("a logprob above 0", () => {
 
   it.live("of a proxy's session counts where it was sampled: elsewhere it writes 1", () =>
     Effect.gen(function* () {
-      const sessionWith = (logprob: number) =>
-        Effect.gen(function* () {
-          const { url } = yield* TestServer.make(({ path }) =>
-            path === "/sessions/create"
-              ? { json: { uuid: "u" } }
-              : {
-                  json: {
-                    nodes: [{ full_text: "ab", tokens: [3, 4], masked_tokens: [-100, 4], logprobs: [1, logprob] }]
-                  }
-                }
-          )
-          const transport = yield* Transport.make
-          const session = yield* Proxy.make({ url, transport, timeout: Duration.seconds(10) }).tracked
-          return yield* Effect.result(session.trajectories)
-        })
       assert.isTrue(Result.isSuccess(yield* sessionWith(-0.5)))
       const refused = yield* sessionWith(0.5)
       assert.isTrue(Result.isFailure(refused) && refused.failure.message.includes("token 4 at output position 1"))
