@@ -23,7 +23,7 @@ describe("MemoryTrajectoryClient", () => {
       yield* client.submit(0, [{ key: "x", group: group(9, 6) }])
       const batch = yield* claim(client)
       assert.deepStrictEqual(batch?.groups.map(itemOf), [3, 9])
-      assert.strictEqual(batch?.step, 1)
+      assert.strictEqual(batch?.step, 2)
     })
   )
 

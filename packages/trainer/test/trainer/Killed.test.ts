@@ -118,7 +118,7 @@ layer(Layer.mergeAll(layerService, NodeServices.layer), { excludeTestServices: t
           assert.deepStrictEqual(found.snapshot, expected.snapshot)
           assert.deepStrictEqual(
             found.state.consumed.map(({ step }) => step),
-            Array.from({ length: steps }, (_, i) => i)
+            Array.from({ length: steps }, (_, i) => i + 1)
           )
           assert.strictEqual(new Set(found.state.consumed.map(({ id }) => id)).size, steps)
           assert.strictEqual(found.state.policyVersion, steps)

@@ -219,7 +219,7 @@ for (const [name, database] of databases) {
         for (const { claimed, outcome } of [alpha, beta]) {
           assert.deepStrictEqual(
             numbersOf(claimed),
-            claimed.map((_, step) => [step, 1])
+            claimed.map((_, place) => [place + 1, 1])
           )
           assert.isTrue(outcome._tag === "Success")
           if (outcome._tag === "Success") assert.strictEqual(outcome.success.length, claimed.length)
@@ -235,16 +235,16 @@ for (const [name, database] of databases) {
         const [victim] = yield* Effect.all([train(settings, { publish: untilVersion2 }), fill("failed", 6)], together)
         assert.isTrue(victim.outcome._tag === "Failure")
         assert.deepStrictEqual(numbersOf(victim.claimed), [
-          [0, 1],
-          [1, 1]
+          [1, 1],
+          [2, 1]
         ])
 
         const successor = yield* train(settings)
         assert.isTrue(successor.outcome._tag === "Success")
         assert.deepStrictEqual(numbersOf(successor.claimed), [
-          [0, 2],
           [1, 2],
-          [2, 1]
+          [2, 2],
+          [3, 1]
         ])
         assert.deepStrictEqual(
           successor.claimed.slice(0, 2).map(({ groups, id }) => ({ groups, id })),
@@ -272,11 +272,11 @@ for (const [name, database] of databases) {
         const trained = successor.claimed.filter(
           ({ deliveries, id, step }, at) =>
             !successor.claimed.some((later, index) => index > at && later.id === id && later.deliveries > deliveries) &&
-            step < 4
+            step <= 4
         )
         assert.deepStrictEqual(
           trained.map(({ step }) => step),
-          [0, 1, 2, 3]
+          [1, 2, 3, 4]
         )
         // What the victim had.
         assert.isTrue(trained.slice(0, 2).every(({ deliveries }) => deliveries >= 2))
