@@ -67,7 +67,7 @@ describe("ClosedLoop", () => {
       assert.include(yield* fs.readDirectory(folder), "step_2")
       const client = yield* TrajectoryClient.TrajectoryClient
       const next = yield* client.claim({ owner: "another", wait: 0, lease: "1 minute" })
-      assert.isTrue(Option.match(next, { onNone: () => true, onSome: ({ step }) => step === 2 }))
+      assert.isTrue(Option.match(next, { onNone: () => true, onSome: ({ step }) => step === 3 }))
     }).pipe(Effect.scoped, Effect.provide(parts(Number.MAX_SAFE_INTEGER)))
   )
 
