@@ -16,8 +16,8 @@ describe("an output", () => {
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const cwd = yield* Atropos.folder
-        const nowhere = `http://127.0.0.1:${yield* Atropos.freePort}/v1`
-        const first = yield* Atropos.start([verb, ...env, "--openai.base_url", nowhere], { cwd })
+        const dead = yield* Atropos.deadServer
+        const first = yield* Atropos.start([verb, ...env, "--openai.base_url", `${dead}/v1`], { cwd })
         yield* first.says("waiting for an inference server")
         const words = [verb, ...env, "--testing", "--env.total_steps", "5"]
         const { code, err } = yield* Atropos.run(words, { cwd })

@@ -10,8 +10,6 @@ import * as Service from "./crash/Service.ts"
 
 const model = fileURLToPath(new URL("../../trainer/test/fixtures/models/qwen3", import.meta.url))
 
-const nowhere = Effect.map(Atropos.freePort, (port) => `http://127.0.0.1:${port}`)
-
 const start = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
   return yield* Atropos.start(words, { cwd: yield* Atropos.folder })
 })
@@ -63,7 +61,7 @@ describe("who waits says for what", () => {
     test(
       `${verb}: for an inference server`,
       Effect.gen(function* () {
-        const url = yield* nowhere
+        const url = yield* Atropos.deadServer
         const waiting = yield* start(verb, "--env", Bin.myEnvironment, "--openai.base_url", `${url}/v1`)
         const [said] = yield* waiting.says(/waiting for an inference server: start one .*[^}]*}/)
         assert.include(said, "npx @atropos/cli policy --model")

@@ -4,7 +4,7 @@
  */
 import { Effect, FileSystem, type Scope } from "effect"
 import { spawn } from "node:child_process"
-import { createServer } from "node:net"
+import { type AddressInfo, createServer, type Server } from "node:net"
 import { fileURLToPath } from "node:url"
 
 /** The command's own script. */
@@ -162,7 +162,20 @@ const canListen = (port: number): Effect.Effect<boolean> =>
   })
 
 // Below the range from which the system takes the ports of outgoing connections: nobody takes it while its service is dead.
-let lastPort = 20_000 + (process.pid % 10_000)
+// Test workers have process ids beside each other, and ports far from each other: none takes what another keeps free.
+let lastPort = 20_000 + ((process.pid * 97) % 11_000)
+
+/** A server at a port that nobody else gets, which hangs up on everybody. */
+export const deadServer: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.callback<Server>((resume) => {
+    const server = createServer((socket) => socket.destroy())
+    server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+  }),
+  (server) =>
+    Effect.callback<void>((resume) => {
+      server.close(() => resume(Effect.void))
+    })
+).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
 
 /** A port of the loopback that is free, and stays so while a killed service is started again. */
 export const freePort: Effect.Effect<number> = Effect.gen(function* () {
