@@ -1,6 +1,7 @@
 /**
  * The text Prometheus reads at `/metrics`: this process's counters and timings, how late its event loop is, each run's queue as it is
- * now, and the last metrics that environments and trainers reported.
+ * now, and the last metrics that environments and trainers reported. It is bounded, whatever clients name: the newest runs, and so many
+ * reported values; what is left out is counted.
  */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -67,6 +68,12 @@ const newest = (rows: ReadonlyArray<MetricsRow>): ReadonlyArray<MetricsRow> => {
   return [...bySource.values()]
 }
 
+/** Runs that are told of. */
+const mostRuns = 100
+
+/** Reported values that are told, of all runs together. */
+const mostValues = 10_000
+
 const reportedValues = ({ reported, run }: RunState) =>
   newest(reported).flatMap(({ source, values }) =>
     Object.entries(values).map(([name, value]) => ({ labels: { run: run.name, source, name }, value }))
@@ -74,7 +81,13 @@ const reportedValues = ({ reported, run }: RunState) =>
 
 const nanosecondsToSeconds = 1e-9
 
-const renderAll = (states: ReadonlyArray<RunState>, delay: EventLoopDelay["Service"], counters: string): string => {
+const renderAll = (
+  states: ReadonlyArray<RunState>,
+  runsLeftOut: number,
+  delay: EventLoopDelay["Service"],
+  counters: string
+): string => {
+  const values = states.flatMap(reportedValues)
   const families: ReadonlyArray<Family> = [
     ...gauges.map(([name, help, value]) => ({
       name,
@@ -84,7 +97,15 @@ const renderAll = (states: ReadonlyArray<RunState>, delay: EventLoopDelay["Servi
     {
       name: "atropos_reported_value",
       help: "The last metrics reported by environments and trainers",
-      samples: states.flatMap(reportedValues)
+      samples: values.slice(0, mostValues)
+    },
+    {
+      name: "atropos_metrics_left_out",
+      help: "Runs and reported values beyond those that are told here",
+      samples: [
+        { labels: { what: "runs" }, value: runsLeftOut },
+        { labels: { what: "reported values" }, value: Math.max(0, values.length - mostValues) }
+      ]
     },
     {
       name: "atropos_event_loop_delay_seconds",
@@ -124,7 +145,8 @@ export const layer = HttpRouter.use(
       "GET",
       "/metrics",
       Effect.gen(function* () {
-        const runs = yield* store.runs
+        const all = yield* store.runs
+        const runs = all.slice(-mostRuns)
         const states = yield* Effect.forEach(runs, (run) =>
           Effect.all({
             run: Effect.succeed(run),
@@ -132,7 +154,7 @@ export const layer = HttpRouter.use(
             reported: reported(run)
           })
         )
-        const text = renderAll(states, delay, yield* PrometheusMetrics.format())
+        const text = renderAll(states, all.length - runs.length, delay, yield* PrometheusMetrics.format())
         delay.reset()
         return HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
       }).pipe(

@@ -26,17 +26,27 @@ const requests = Metric.histogram("atropos.http.request.seconds", {
   boundaries: seconds
 })
 
+/** Labels of one metric that are told apart; what is kept of a metric is kept for the life of the process. */
+const mostLabels = 500
+
+/** The label of all that come after them. */
+export const other = "(other)"
+
 /** Metrics with their labels, made once: making one costs more than updating it. */
 const labelled = <Input, State>(metric: Metric.Metric<Input, State>) => {
   const made = new Map<string, Metric.Metric<Input, State>>()
-  return (labels: { readonly [label: string]: string }): Metric.Metric<Input, State> => {
+  const of = (labels: { readonly [label: string]: string }): Metric.Metric<Input, State> => {
     const key = Object.values(labels).join("\n")
     const known = made.get(key)
     if (known !== undefined) return known
+    if (made.size >= mostLabels && labels["run"] !== undefined && labels["run"] !== other) {
+      return of({ ...labels, run: other })
+    }
     const fresh = Metric.withAttributes(metric, labels)
     made.set(key, fresh)
     return fresh
   }
+  return of
 }
 
 const groupsBy = labelled(groups)

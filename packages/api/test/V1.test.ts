@@ -7,6 +7,8 @@ import * as PrometheusText from "../../core/test/metrics/PrometheusText.ts"
 import * as RequestBody from "../src/RequestBody.ts"
 import * as SampleGroups from "./SampleGroups.ts"
 import { call, layer as serviceLayer, ServiceUrl } from "./TestService.ts"
+import * as ServiceMetrics from "../src/ServiceMetrics.ts"
+import { TrajectoryStore } from "../src/TrajectoryStore.ts"
 import * as TestStore from "./TestStore.ts"
 
 const packedType = TrajectoryApiSchema.packedContentType
@@ -73,6 +75,31 @@ const services = serviceLayer().pipe(
 )
 
 layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned endpoints", (it) => {
+  it.effect("tell of no more in /metrics than anybody reads, and how much is left out", () =>
+    Effect.gen(function* () {
+      const store = yield* TrajectoryStore
+      const { length: before } = yield* store.runs
+      const names = Array.from({ length: 130 }, (_, i) => `many-${i}`)
+      yield* Effect.forEach(names, (name) => call("/v1/runs", { json: runSpec(name) }), { concurrency: 8 })
+      const values = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`figure_${i}`, i]))
+      const sources = Array.from({ length: 12 }, (_, i) => `source-${i}`)
+      yield* Effect.forEach(sources, (source) =>
+        call("/v1/runs/many-129/metrics", { json: { source, step: 0, values } })
+      )
+      const { text } = yield* call("/metrics")
+      const samples = (name: string) => text.split("\n").filter((line) => line.startsWith(`${name}{`))
+      assert.lengthOf(samples("atropos_run_step"), 100)
+      assert.lengthOf(samples("atropos_reported_value"), 10_000)
+      assert.include(text, `atropos_metrics_left_out{what="runs"} ${before + 30}`)
+      assert.include(text, 'atropos_metrics_left_out{what="reported values"} 2000')
+      for (let i = 0; i < 600; i++) yield* ServiceMetrics.batch(`labels-${i}`, "claimed")
+      const counted = (yield* call("/metrics")).text.split("\n").filter((line) => line.startsWith("atropos_batches{"))
+      assert.isAtMost(counted.length, 510)
+      assert.isTrue(counted.some((line) => line.includes(ServiceMetrics.other)))
+      yield* Effect.forEach(names, (name) => store.reset(name), { concurrency: 8 })
+    })
+  )
+
   it.effect("refuse the character 0 in names and texts with 400", () =>
     Effect.gen(function* () {
       yield* call("/v1/runs", { json: runSpec("nul") })

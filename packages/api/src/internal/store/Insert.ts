@@ -241,7 +241,7 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
     insertQueued,
     insertMixed: (runId: number, items: ReadonlyArray<Item>, now: Date) =>
       Effect.map(Failure.inTransaction(sql, insertMixed(runId, items, now)), (inserted) => {
-        // What is not committed is nobody's: another group gets its number when the write is made again.
+        // What was not committed nobody would ever ask for: it would fill the cache for good.
         for (const [id, payload] of inserted?.payloads ?? []) cache.add(id, payload)
         return inserted?.outcomes
       })
