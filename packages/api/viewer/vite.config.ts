@@ -3,10 +3,12 @@
  *
  * A content security policy allows exactly that script (by its hash), no remote images and requests to the page's own origin only;
  * text of rollouts can therefore run nothing, even where it got past the sanitiser. `#atropos-data` stays empty for others to fill.
+ * Licence notices of what is bundled go with every copy: they stand in `#atropos-licences` (help shows them) and in `NOTICES.txt`.
  */
 import { createHash } from "node:crypto"
 import { fileURLToPath } from "node:url"
 import { defineConfig, type Plugin } from "vite"
+import * as Notices from "../../../scripts/internal/Notices.ts"
 
 /** JavaScript that may stand in a script element: what HTML would read as an end or a comment is written as an escape. */
 const inScript = (code: string): string =>
@@ -31,9 +33,14 @@ const oneFile: Plugin = {
   generateBundle(_, bundle) {
     const page = bundle["index.html"]
     if (page?.type !== "asset") return this.error("the build made no index.html")
-    let html = String(page.source)
+    const notices = Notices.print("The viewer", Notices.collect(Notices.filesIn(bundle)))
+    this.emitFile({ type: "asset", fileName: "NOTICES.txt", source: notices })
+    let html = String(page.source).replace(
+      `<script id="atropos-licences" type="text/plain">`,
+      (element) => element + inScript(notices)
+    )
     for (const [name, output] of Object.entries(bundle)) {
-      if (output === page) continue
+      if (output === page || name === "NOTICES.txt") continue
       if (output.type === "chunk") {
         const script = inScript(output.code.trim())
         html = html

@@ -69,6 +69,19 @@ describe.skipIf(!Browser.isPresent)(`saved pages without a network${Browser.abse
       assert.match(await page.locator(".group").innerText(), /Liam has \d+ cards/)
     })
 
+    seen("carry the licences of the libraries they are made of, which help shows", "both.html", async ({ page }) => {
+      await page.locator(".row-link").first().waitFor()
+      await page.keyboard.press("?")
+      await page.getByText("Licences of bundled libraries").click()
+      const notices = await page.locator(".help pre").innerText()
+      for (const name of ["react", "react-dom", "katex", "uplot", "highlight.js", "dompurify", "marked"]) {
+        assert.match(notices, new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(`, "m"))
+      }
+      assert.include(notices, "Copyright (c) Meta Platforms")
+      assert.match(notices, /Permission is hereby granted, free of charge/)
+      assert.deepStrictEqual(await Browser.violations(page), [])
+    })
+
     seen("show several files as runs, and their pictures", "both.html", async ({ page }) => {
       await page.getByRole("combobox", { name: "Run", exact: true }).selectOption("scenes")
       await page.locator(".row-link").first().waitFor()

@@ -1,4 +1,4 @@
-/** The keys that are in force on the page behind it. */
+/** The keys that are in force on the page behind it, and the licences of what is bundled. */
 import { Modal } from "../ui/Modal.tsx"
 import { useListedShortcuts } from "../ui/useShortcuts.tsx"
 
@@ -14,6 +14,9 @@ const names: { readonly [key: string]: string } = {
 /** What holds everywhere comes last. */
 const byPlace = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number =>
   Number(a === "Everywhere") - Number(b === "Everywhere")
+
+/** Every copy of the page brings them; only while the viewer is developed there are none. */
+const licences = (): string => document.querySelector("#atropos-licences")?.textContent ?? ""
 
 export const Help = ({ onClose }: { readonly onClose: () => void }) => (
   <Modal title="Keyboard" className="help" onClose={onClose}>
@@ -36,5 +39,9 @@ export const Help = ({ onClose }: { readonly onClose: () => void }) => (
         </dl>
       </section>
     ))}
+    <details>
+      <summary>Licences of bundled libraries</summary>
+      <pre tabIndex={0}>{licences()}</pre>
+    </details>
   </Modal>
 )
