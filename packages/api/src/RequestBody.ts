@@ -7,10 +7,11 @@
  * All requests of a process share one amount of bytes, which a request holds from the arrival of its body until it is answered: what
  * many bring at once is bounded too, and who comes then is asked to come again.
  */
+import { BodyLimit } from "@atropos/core"
 import { ByteSize, Context, Effect, Schema, type Scope } from "effect"
 import { HttpIncomingMessage, type HttpServerRequest } from "effect/http"
 import { IncomingMessage } from "node:http"
-import { gunzip, gunzipSync, zstdDecompress } from "node:zlib"
+import * as zlib from "node:zlib"
 
 /** How much one request may bring. */
 export interface Limits {
@@ -143,11 +144,7 @@ const tooMany = ({ limitBytes }: Share) => new BodiesTooMany({ limitBytes })
 const readAtOnce = (request: HttpServerRequest.HttpServerRequest, limit: number, taken: Share) =>
   request.arrayBuffer.pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.fromInputUnsafe(limit)),
-    Effect.mapError((error) =>
-      error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
-        ? bodyTooLarge(limit)
-        : interrupted(error)
-    ),
+    Effect.mapError((error) => (BodyLimit.isExceeded(error) ? bodyTooLarge(limit) : interrupted(error))),
     Effect.map((buffer) => new Uint8Array(buffer)),
     Effect.filterOrFail(
       (body) => taken.take(body.length),
@@ -234,13 +231,13 @@ const inflate = (
       : new InvalidEncoding({ encoding })
   const options = { maxOutputLength: room, chunkSize: 256 * 1024 }
   if (encoding === "gzip" && body.length <= atOnceBytes) {
-    return Effect.try({ try: () => gunzipSync(body, options), catch: failed })
+    return Effect.try({ try: () => zlib.gunzipSync(body, options), catch: failed })
   }
   return Effect.callback((resume) => {
     const done = (error: Error | null, decoded: Uint8Array) =>
       resume(error === null ? Effect.succeed(decoded) : Effect.fail(failed(error)))
-    if (encoding === "gzip") gunzip(body, options, done)
-    else zstdDecompress(body, { maxOutputLength: room }, done)
+    if (encoding === "gzip") zlib.gunzip(body, options, done)
+    else zlib.zstdDecompress(body, { maxOutputLength: room }, done)
   })
 }
 

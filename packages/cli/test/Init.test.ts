@@ -1,9 +1,11 @@
 /** `atropos init`: what it writes is run, as its reader would. */
+import packageJson from "../package.json" with { type: "json" }
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Schema, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { fileURLToPath } from "node:url"
+import * as Packages from "../src/init/Packages.ts"
 import * as Starter from "../src/init/Starter.ts"
 import * as Bin from "./Bin.ts"
 
@@ -80,12 +82,42 @@ describe("atropos init", () => {
   )
 
   it("outside of a checkout asks for the packages by their versions, and for no flag of Node", () => {
-    const files = Starter.files({ name: "my-env", version: "1.2.3", effectVersion: "4.1.0", isCheckout: false })
+    const given = { "@atropos/cli": "1.2.3", "@atropos/core": "1.2.3", effect: "4.1.0" }
+    const files = Starter.files({ name: "my-env", dependencies: given, isCheckout: false })
     const { dependencies, scripts } = Schema.decodeSync(Package)(files.get("package.json") ?? "")
-    assert.deepStrictEqual(dependencies, { "@atropos/cli": "1.2.3", "@atropos/core": "1.2.3", effect: "4.1.0" })
+    assert.deepStrictEqual(dependencies, given)
     assert.strictEqual(scripts["test"], "node --test")
     assert.notInclude(files.get("tsconfig.json"), "atropos-src")
   })
+})
+
+describe("what a starter depends on", () => {
+  const resolve = (file: string) => `/root/${file}`
+
+  it("are the archives that its maker was installed from, where that were files", () => {
+    const lock = {
+      packages: {
+        "node_modules/@atropos/core": { resolved: "file:packed/core.tgz", version: "1.2.3" },
+        "node_modules/@atropos/cli": { resolved: "https://example.org/cli.tgz" },
+        "node_modules/yaml": { resolved: "file:yaml.tgz" },
+        "node_modules/@atropos/api": {}
+      }
+    }
+    assert.deepStrictEqual(Packages.archives(JSON.stringify(lock), resolve), {
+      "@atropos/core": "file:/root/packed/core.tgz"
+    })
+    assert.deepStrictEqual(Packages.archives("no JSON", resolve), {})
+  })
+
+  it.effect("are versions else, with Effect as the command itself takes it", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* Packages.dependencies(), {
+        "@atropos/cli": packageJson.version,
+        "@atropos/core": packageJson.version,
+        ...packageJson.peerDependencies
+      })
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
 })
 
 const Package = Schema.fromJsonString(

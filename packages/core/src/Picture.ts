@@ -6,6 +6,7 @@
  * large in bytes or pixels, of a format that inference servers do not take, or broken, is refused with what is wrong with it.
  */
 import { Effect, Schema } from "effect"
+import * as Optional from "./internal/Optional.ts"
 import type { Message } from "./Message.ts"
 
 export class PictureRefused extends Schema.TaggedError<PictureRefused>()("PictureRefused", {
@@ -60,7 +61,7 @@ export const check = Effect.fn("Picture.check")(function* (
   if (bytes.length > maxBytes) {
     return yield* refused("tooManyBytes", `the picture has ${bytes.length} bytes; ${maxBytes} are allowed`)
   }
-  const { default: sharp } = yield* Effect.promise(() => import("sharp"))
+  const { default: sharp } = yield* Optional.load("sharp", "a picture", () => import("sharp"))
   const allowed = `it must be ${formats.join(", ")}`
   const broken = (cause: unknown) => {
     const told = cause instanceof Error ? cause.message : String(cause)
@@ -102,7 +103,7 @@ const fontFiles = ["DejaVuSans.ttf", "DejaVuSerif.ttf", "DejaVuSansMono.ttf"]
 /** Loaded once, when the first picture is drawn. */
 const renderer = Effect.runSync(
   Effect.cached(
-    Effect.promise(async () => {
+    Optional.load("@resvg/resvg-wasm", "a drawing", async () => {
       const [{ initWasm, Resvg }, { readFile }, { createRequire }] = await Promise.all([
         import("@resvg/resvg-wasm"),
         import("node:fs/promises"),

@@ -9,6 +9,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Option, Path, Result, Schema } from "effect"
 import { bytes } from "./internal/ByteTokenizer.ts"
 import * as HubFiles from "./internal/HubFiles.ts"
+import type { HuggingFaceTokenizer } from "./internal/HuggingFaceTokenizer.ts"
 import { messageOf } from "./internal/messageOf.ts"
 import * as LocalPath from "./LocalPath.ts"
 import * as TimeLimit from "./internal/TimeLimit.ts"
@@ -93,17 +94,18 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
     return yield* Effect.mapError(files.readFileString(at), unreadable)
   })
   const separateTemplate = present.includes(templateFile) ? yield* textOf(templateFile) : undefined
-  const inspected = TokenizerFiles.inspect(yield* textOf("tokenizer.json"))
+  const tokenizerFile = yield* textOf("tokenizer.json")
+  const inspected = TokenizerFiles.inspect(tokenizerFile)
   if (Result.isFailure(inspected)) return yield* failure(`the tokenizer in ${folder}: ${inspected.failure}`)
-  yield* textOf("tokenizer_config.json")
+  const configFile = yield* textOf("tokenizer_config.json")
   const tokenizer = yield* Effect.tryPromise({
     try: async () => {
-      const { AutoTokenizer } = await import("@huggingface/transformers")
-      return AutoTokenizer.from_pretrained(folder, { local_files_only: true })
+      const { make } = await import("./internal/HuggingFaceTokenizer.ts")
+      return make(JSON.parse(tokenizerFile), JSON.parse(configFile), separateTemplate)
     },
     catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${messageOf(cause)}`, cause)
   })
-  const made = fromLibrary(name, tokenizer, separateTemplate)
+  const made = fromLibrary(name, tokenizer)
   const { patterns } = inspected.success
   const endless = TokenizerFiles.endless(patterns, made.encode)
   if (endless !== undefined) {
@@ -111,10 +113,9 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
       `the pattern ${endless.slice(0, 200)} of tokenizer.json in ${folder} takes exponential time with some texts`
     )
   }
-  if (hasTemplate(tokenizer, separateTemplate)) {
-    const flaw = TokenizerFiles.templateFlaw(() =>
-      promptOf(tokenizer, separateTemplate, word, { addGenerationPrompt: true })
-    )
+  const { render } = tokenizer
+  if (render !== undefined) {
+    const flaw = TokenizerFiles.templateFlaw(() => promptOf(render, word, { addGenerationPrompt: true }))
     if (flaw !== undefined) return yield* failure(`the chat template in ${folder} cannot be used: ${flaw}`)
   }
   if (patterns.length === 0) return made
@@ -167,54 +168,28 @@ const download = Effect.fn("Tokenizer.download")(function* (name: string) {
   return folder
 })
 
-/** What is used of the library's tokenizer; its own types are wider. */
-interface LibraryTokenizer {
-  readonly bos_token_id?: number | undefined
-  readonly eos_token_id?: number | undefined
-  readonly chat_template?: unknown
-  readonly config: { readonly clean_up_tokenization_spaces?: boolean | undefined }
-  readonly get_vocab: () => Map<string, number>
-  readonly encode: (text: string, options: { readonly add_special_tokens: boolean }) => Array<number>
-  readonly decode: (
-    ids: Array<number>,
-    options: { readonly skip_special_tokens: boolean; readonly clean_up_tokenization_spaces: boolean }
-  ) => string
-  readonly apply_chat_template: (messages: Array<never>, options: object) => unknown
-}
-
-const fromLibrary = (
-  name: string,
-  tokenizer: LibraryTokenizer,
-  separateTemplate: string | undefined
-): TokenizerShape => {
-  const cleanUp = tokenizer.config.clean_up_tokenization_spaces ?? false
+const fromLibrary = (name: string, tokenizer: HuggingFaceTokenizer): TokenizerShape => {
+  const { render } = tokenizer
   let vocabularySize = 0
-  for (const id of tokenizer.get_vocab().values()) vocabularySize = Math.max(vocabularySize, id + 1)
+  for (const id of tokenizer.vocabulary().values()) vocabularySize = Math.max(vocabularySize, id + 1)
   return {
     name,
     vocabularySize,
-    vocabulary: () => tokenizer.get_vocab(),
-    bosTokenId: tokenizer.bos_token_id,
-    eosTokenId: tokenizer.eos_token_id,
+    vocabulary: tokenizer.vocabulary,
+    bosTokenId: tokenizer.bosTokenId,
+    eosTokenId: tokenizer.eosTokenId,
     encode: (text, { addSpecialTokens = true } = {}) =>
-      text === "" && !addSpecialTokens ? [] : tokenizer.encode(text, { add_special_tokens: addSpecialTokens }),
+      text === "" && !addSpecialTokens ? [] : tokenizer.encode(text, addSpecialTokens),
     decode: (ids, { skipSpecialTokens = false } = {}) =>
-      ids.length === 0
-        ? ""
-        : tokenizer.decode(Array.from(ids), {
-            skip_special_tokens: skipSpecialTokens,
-            clean_up_tokenization_spaces: cleanUp
-          }),
+      ids.length === 0 ? "" : tokenizer.decode(Array.from(ids), skipSpecialTokens),
     applyChatTemplate: (messages, options) => {
-      if (!hasTemplate(tokenizer, separateTemplate)) {
+      if (render === undefined) {
         throw new TokenizerError({
           tokenizer: name,
           message: `${name} has no chat template: neither chat_template.jinja nor chat_template in tokenizer_config.json`
         })
       }
-      const prompt = Result.try(() =>
-        TokenizerFiles.render(() => promptOf(tokenizer, separateTemplate, messages, options), promptMillis)
-      )
+      const prompt = Result.try(() => TokenizerFiles.render(() => promptOf(render, messages, options), promptMillis))
       if (Result.isSuccess(prompt)) return prompt.success
       throw new TokenizerError({
         tokenizer: name,
@@ -225,21 +200,15 @@ const fromLibrary = (
   }
 }
 
-const hasTemplate = (tokenizer: LibraryTokenizer, separateTemplate: string | undefined): boolean =>
-  separateTemplate !== undefined || (tokenizer.chat_template ?? null) !== null
-
 const promptOf = (
-  tokenizer: LibraryTokenizer,
-  separateTemplate: string | undefined,
+  render: NonNullable<HuggingFaceTokenizer["render"]>,
   messages: ReadonlyArray<Message>,
   { addGenerationPrompt, tools }: ChatTemplateOptions
-): unknown =>
-  // The library's type wants string content; templates take what messages hold.
-  tokenizer.apply_chat_template(messages.map(forTemplate) as Array<never>, {
-    tokenize: false,
-    add_generation_prompt: addGenerationPrompt,
-    tools: tools === undefined || tools.length === 0 ? null : tools,
-    ...(separateTemplate !== undefined && { chat_template: separateTemplate })
+): string =>
+  render({
+    messages: messages.map(forTemplate),
+    addGenerationPrompt,
+    tools: tools === undefined || tools.length === 0 ? null : tools
   })
 
 /** Templates write arguments with `tojson`, so they get the object, not its JSON text; all-text parts are joined for templates that know only strings. */

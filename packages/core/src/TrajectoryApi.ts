@@ -292,11 +292,13 @@ export class TrajectoryApi extends HttpApi.make("atropos")
   .annotateMerge(
     OpenApi.annotations({
       ...title,
-      description: "Runs, environments, scored groups in, training batches out. See docs/protocol.md."
+      description: "Runs, environments, scored groups in, training batches out. See docs/protocol.md of @atropos/core."
     })
   ) {}
 
 /** Those that a viewer of stored rollouts needs. */
 export class ReadingApi extends HttpApi.make("atropos")
   .add(ReadingGroup)
-  .annotateMerge(OpenApi.annotations({ ...title, description: "Stored rollouts. See docs/protocol.md." })) {}
+  .annotateMerge(
+    OpenApi.annotations({ ...title, description: "Stored rollouts. See docs/protocol.md of @atropos/core." })
+  ) {}

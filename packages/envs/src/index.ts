@@ -1,4 +1,5 @@
 /** The built-in environments, by name: one line to import and export each, one entry of the registry. */
+import "@atropos/core/internal/NodeVersion"
 import * as Addition from "./Addition.ts"
 import * as ArithmeticStories from "./ArithmeticStories.ts"
 import * as Blackjack from "./Blackjack.ts"

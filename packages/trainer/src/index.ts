@@ -1,4 +1,5 @@
 /** The trainer of Atropos: models, graphs, GRPO, checkpoints, weight sync, and the policy served. */
+import "@atropos/core/internal/NodeVersion"
 export * as Advantages from "./Advantages.ts"
 export * as Autodiff from "./graph/Autodiff.ts"
 export * as Checkpoints from "./checkpoint/Checkpoints.ts"

@@ -1,10 +1,10 @@
 /** `atropos init NAME`: the starter of an environment of one's own, with its test, in a folder of its own. */
-import packageJson from "../../package.json" with { type: "json" }
 import { Docs } from "@atropos/core"
 import { Console, Effect, FileSystem, Path } from "effect"
 import { Argument, Command } from "effect/cli"
 import * as CommandLine from "../CommandLine.ts"
 import { CommandFailed, UsageError } from "../Failure.ts"
+import * as Packages from "../init/Packages.ts"
 import * as Starter from "../init/Starter.ts"
 import type { MakeVerb } from "./Verb.ts"
 
@@ -47,8 +47,7 @@ const write = Effect.fn("init.write")(function* (given: string) {
   }
   const files = Starter.files({
     name: chosen,
-    version: packageJson.version,
-    effectVersion: packageJson.dependencies.effect,
+    dependencies: yield* Packages.dependencies(),
     isCheckout
   })
   const taken = yield* Effect.filter(files.keys(), (file) => fs.exists(path.join(folder, file)))

@@ -1,4 +1,5 @@
 /** Checks of the machine: Node, the installed packages, git, disk space, folders. */
+import { Libraries } from "@atropos/core"
 import * as fsPromises from "node:fs/promises"
 import { Config, Effect, FileSystem, Option, Path } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
@@ -20,13 +21,18 @@ export const node: Effect.Effect<Finding> = Effect.sync(() => {
       )
 })
 
-/** Libraries that are loaded only when needed: better missed now than in the middle of a run. npm puts them where all packages find them. */
-const packages = ["@electric-sql/pglite", "@huggingface/transformers", "cli-progress", "openai", "yaml"]
+/** Libraries that are loaded only when needed: better missed now than in the middle of a run. */
+const libraryLoaders: { readonly [name: string]: () => Promise<unknown> } = {
+  ...Libraries.lazy,
+  "cli-progress": () => import("cli-progress"),
+  "hyparquet-writer": () => import("hyparquet-writer"),
+  yaml: () => import("yaml")
+}
 
 /** Whether the libraries load. */
 export const libraries: Effect.Effect<Finding> = Effect.gen(function* () {
-  const failures = yield* Effect.forEach(packages, (name) =>
-    Effect.tryPromise((): Promise<unknown> => import(name)).pipe(
+  const failures = yield* Effect.forEach(Object.entries(libraryLoaders), ([name, load]) =>
+    Effect.tryPromise(load).pipe(
       Effect.as([]),
       Effect.catch(({ cause }) =>
         Effect.succeed([`${name}: ${cause instanceof Error ? cause.message : String(cause)}`])
@@ -35,8 +41,12 @@ export const libraries: Effect.Effect<Finding> = Effect.gen(function* () {
   )
   const failed = failures.flat()
   return failed.length === 0
-    ? ok("packages", `${packages.length} libraries load`)
-    : broken("packages", failed.join("; "), 'run "npm ci" in the project\'s folder')
+    ? ok("packages", `${Object.keys(libraryLoaders).length} libraries load`)
+    : broken(
+        "packages",
+        failed.join("; "),
+        'install again: "npm ci" in a checkout, "npm install @atropos/cli" elsewhere'
+      )
 })
 
 /** git, which records what code a run was made with. */

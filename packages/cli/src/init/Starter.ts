@@ -7,9 +7,8 @@
 export interface StarterOptions {
   /** Lower case words with dashes: the name it is registered under. */
   readonly name: string
-  /** Of the packages of Atropos. */
-  readonly version: string
-  readonly effectVersion: string
+  /** By name, the packages of Atropos and of Effect. */
+  readonly dependencies: { readonly [name: string]: string }
   readonly isCheckout: boolean
 }
 
@@ -37,26 +36,23 @@ const packageJson = (options: StarterOptions): string =>
     version: "0.1.0",
     private: true,
     type: "module",
-    engines: { node: ">=22.18" },
+    engines: { node: ">=22.19" },
     scripts: {
       test: `${node(options)} --test`,
       validate: `atropos validate --env ./${options.name}.ts`,
       try: `atropos process --env ./${options.name}.ts --testing --env.total_steps 4`
     },
-    dependencies: {
-      "@atropos/cli": options.version,
-      "@atropos/core": options.version,
-      effect: options.effectVersion
-    },
+    dependencies: options.dependencies,
     // For editors and `tsc` alone.
     devDependencies: { "@types/node": "^24", typescript: "^7" }
   })
 
+/** For TypeScript 5.9 and later. */
 const tsconfig = ({ isCheckout }: StarterOptions): string =>
   json({
     compilerOptions: {
       target: "ES2024",
-      lib: ["ES2025"],
+      lib: ["ESNext"],
       types: ["node"],
       module: "NodeNext",
       strict: true,
@@ -72,7 +68,7 @@ const tsconfig = ({ isCheckout }: StarterOptions): string =>
 
 const environment = ({ name }: StarterOptions): string => `/**
  * ${name}: doubles numbers. Replace the item, the prompt and the score by your own; what each part may be is in
- * docs/writing-an-environment.md of Atropos.
+ * docs/writing-an-environment.md of @atropos/core.
  */
 import { Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"

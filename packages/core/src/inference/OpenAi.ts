@@ -41,7 +41,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
   { adapters = Adapters.none, identity, reasoning, settings, transport }: Options,
   naming: Naming = asModel
 ) {
-  const { default: OpenAI } = yield* Effect.promise(() => import("openai"))
+  const { default: OpenAI } = yield* Effect.promise(() => import("#openai"))
   const { apiKey } = settings
   const { modelName } = identity
   const server = settings.baseUrl ?? ""

@@ -134,7 +134,7 @@ interface CsvRecord {
 const csv = (source: string, path: string): Rows =>
   Stream.unwrap(
     Effect.gen(function* () {
-      const { parse } = yield* Effect.promise(() => import("csv-parse"))
+      const { parse } = yield* Effect.promise(() => import("#csv-parse"))
       const file = yield* Effect.acquireRelease(
         Effect.sync(() => createReadStream(path)),
         // A parser that is destroyed leaves the file it reads from open.

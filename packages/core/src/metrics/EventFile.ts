@@ -5,7 +5,7 @@
  * an event has a time, a step and one summary value (tensorflow/core/util/event.proto, summary.proto): a scalar, or texts for the plugin
  * "text", which shows Markdown.
  */
-import { BinaryWriter, FLOAT32_MAX, WireType } from "@bufbuild/protobuf/wire"
+import { BinaryWriter, FLOAT32_MAX, WireType } from "#protobuf-wire"
 import { crc32c, masked } from "../internal/Crc32c.ts"
 
 export type Value = { readonly scalar: number } | { readonly texts: ReadonlyArray<string> }

@@ -2,9 +2,11 @@
  * A reward for meaning the same as the reference: cosine similarity of sentence embeddings.
  *
  * clamp(1 - cosineDistance · scaleFactor, minReward, maxReward). Source: cosine_scaled_reward.py of the original. Embeddings come from a
- * service; its Hugging Face layer downloads the model on first use (about 90 MB for the default one).
+ * service; its Hugging Face layer needs the package @huggingface/transformers, and downloads the model on first use (about 90 MB for
+ * the default one).
  */
 import { Context, Effect, Layer, Schema } from "effect"
+import * as Optional from "../internal/Optional.ts"
 import { makeEffect, type Reference, type Reward } from "./Reward.ts"
 
 export class EmbeddingError extends Schema.TaggedError<EmbeddingError>()("EmbeddingError", {
@@ -27,10 +29,12 @@ export const layerHuggingFace = (
     Effect.gen(function* () {
       const failure = (cause: unknown) =>
         new EmbeddingError({ model, message: `the embedding model ${model} could not be used`, cause })
-      const extract = yield* Effect.tryPromise({
-        try: async () => (await import("@huggingface/transformers")).pipeline("feature-extraction", model),
-        catch: failure
-      })
+      const { pipeline } = yield* Optional.load(
+        "@huggingface/transformers",
+        "an embedding model",
+        () => import("@huggingface/transformers")
+      )
+      const extract = yield* Effect.tryPromise({ try: () => pipeline("feature-extraction", model), catch: failure })
       return {
         embed: (texts) =>
           Effect.tryPromise({ try: () => extract(Array.from(texts), { pooling: "mean" }), catch: failure }).pipe(

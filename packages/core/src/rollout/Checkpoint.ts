@@ -7,7 +7,7 @@
  * file beside the spool instead; what it holds counts only while the run has not fallen behind it, as a new run would have.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
-import { SecureRandom } from "effect/crypto"
+import * as Uuid from "../Uuid.ts"
 import type { EnvironmentShape } from "../Environment.ts"
 import { oneLine } from "../internal/oneLine.ts"
 import type { SavedState, TrajectoryClientShape, TrajectoryError } from "../TrajectoryClient.ts"
@@ -61,7 +61,7 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
   const storage = yield* openStorage(client, name, file, options.currentStep)
   const loaded = yield* storage.load
   const value: typeof Value.Type = Option.isNone(loaded)
-    ? { lineage: SecureRandom.uuidV4Unsafe(), cursor: Cursor.start }
+    ? { lineage: Uuid.v4(), cursor: Cursor.start }
     : yield* decodeValue(loaded.value.value).pipe(
         Effect.mapError(
           (cause) =>

@@ -8,7 +8,7 @@
  */
 import { crc32 } from "node:zlib"
 import { Effect, FileSystem, Path, type PlatformError, Result, Schema, Semaphore } from "effect"
-import { SecureRandom } from "effect/crypto"
+import * as Uuid from "../Uuid.ts"
 import * as PackedGroup from "../PackedGroup.ts"
 import type { Delivery } from "./Delivery.ts"
 
@@ -142,7 +142,7 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
   const totalBytes = (): number => segments.reduce((sum, { bytes }) => sum + bytes, 0)
   const nextSegment = (): Segment => {
     sequence++
-    const name = `${String(sequence).padStart(8, "0")}-${SecureRandom.uuidV4Unsafe().slice(0, 8)}${extension}`
+    const name = `${String(sequence).padStart(8, "0")}-${Uuid.v4().slice(0, 8)}${extension}`
     return { path: path.join(directory, name), bytes: 0, records: 0 }
   }
 

@@ -6,7 +6,7 @@
  * the other side does, by ending the thread.
  */
 import { parentPort, workerData } from "node:worker_threads"
-import { newQuickJSWASMModule, type QuickJSContext, type QuickJSHandle } from "quickjs-emscripten"
+import { newQuickJSWASMModuleFromVariant, type QuickJSContext, type QuickJSHandle } from "quickjs-emscripten-core"
 import type { Ended } from "./Interpreter.ts"
 import { javaScriptJudge, javaScriptRunner } from "./JavaScriptHarness.ts"
 import * as SharedOutput from "./SharedOutput.ts"
@@ -48,7 +48,7 @@ const write = (descriptor: 1 | 2, text: string, limit: number): boolean =>
 /** An engine with a harness; ends what runs in it once it may not go on. */
 const start = async (harness: string, mayGoOn: () => boolean) => {
   // A module of its own, so that not even a broken engine reaches another.
-  const runtime = (await newQuickJSWASMModule()).newRuntime()
+  const runtime = (await newQuickJSWASMModuleFromVariant(import("@jitl/quickjs-wasmfile-release-sync"))).newRuntime()
   runtime.setMemoryLimit(memoryBytes)
   runtime.setMaxStackSize(stackBytes)
   runtime.setInterruptHandler(() => !mayGoOn())

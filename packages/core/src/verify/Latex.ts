@@ -166,7 +166,7 @@ const remembered = 512
  * 67 MB, and nothing else of it is used.
  */
 export const load = async (): Promise<Reader> => {
-  const { LatexSyntax } = await import("@cortex-js/compute-engine/latex-syntax")
+  const { LatexSyntax } = await import("#latex-syntax")
   // Decimals become fractions of integers, so that nothing passes through a double.
   const syntax = new LatexSyntax({ parseNumbers: "rational" })
   const known = new Map<string, Expression | undefined>()

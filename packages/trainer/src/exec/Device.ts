@@ -4,14 +4,15 @@
  * Nothing is believed that was not tried: a device works if a process of its own multiplied matrices on it with the right result.
  * `auto` takes the fastest of those that work, so a software driver of WebGPU, which is slower than the CPU, is taken only by name.
  */
+import packageJson from "../../package.json" with { type: "json" }
 import { Docs } from "@atropos/core"
 import { fork } from "node:child_process"
 import { existsSync } from "node:fs"
-import { createRequire } from "node:module"
 import { availableParallelism } from "node:os"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import { Effect, Schema, type Scope } from "effect"
 import { type Device, type DeviceKind, ExecutorError } from "./Executor.ts"
+import * as Library from "./Library.ts"
 import type { Outcome } from "./internal/deviceTrial.ts"
 
 export const DeviceChoice = Schema.Literals(["auto", "cpu", "webgpu", "cuda"])
@@ -30,10 +31,12 @@ const descriptions: { readonly [Kind in DeviceKind]: string } = {
 export const describe = (kind: DeviceKind): string => descriptions[kind]
 
 /** Puts the libraries of CUDA where ONNX Runtime looks for them; to be run in the folder that `node_modules` lies in. */
-export const cudaInstallation = "ONNXRUNTIME_NODE_INSTALL=true node node_modules/onnxruntime-node/script/install.js"
+const cudaInstallation = Library.isWhole()
+  ? "ONNXRUNTIME_NODE_INSTALL=true node node_modules/onnxruntime-node/script/install.js"
+  : `ONNXRUNTIME_NODE_INSTALL=true npm install onnxruntime-node@${packageJson.peerDependencies["onnxruntime-node"]}`
 
 const advices: { readonly [Kind in DeviceKind]: string } = {
-  cpu: 'run "npm ci" in the project\'s folder: ONNX Runtime is not there, or not for this machine',
+  cpu: `ONNX Runtime is not there, or not for this machine: install again, with optional dependencies, or npm install onnxruntime-node@${packageJson.peerDependencies["onnxruntime-node"]}`,
   webgpu: `it needs a GPU and, on Linux, its Vulkan driver (NVIDIA's own; Mesa 25 or newer for AMD and Intel): ${Docs.path("gpu.md")}`,
   cuda: `it needs an NVIDIA driver, and CUDA and cuDNN 9 where the system's linker finds them: ${Docs.path("gpu.md")}`
 }
@@ -53,9 +56,8 @@ const missing = (kind: DeviceKind): Trial | undefined => {
   if (platform !== "linux x64") {
     return { kind, works: false, why: `not made for ${platform}`, advice: "ONNX Runtime has it for Linux on x64" }
   }
-  const folder = dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json"))
-  const library = join(folder, "bin/napi-v6/linux/x64/libonnxruntime_providers_cuda.so")
-  return existsSync(library)
+  const folder = Library.folder()
+  return folder !== undefined && existsSync(join(folder, "bin/napi-v6/linux/x64/libonnxruntime_providers_cuda.so"))
     ? undefined
     : { kind, works: false, why: "its libraries are not installed", advice: `run: ${cudaInstallation}` }
 }

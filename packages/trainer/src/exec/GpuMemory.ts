@@ -6,7 +6,7 @@
  * float64: such tensors stay in the host's memory, and so do empty ones. A tensor must not outlive the session that made it (the
  * process ends when it is freed), so what another session left on the device is copied too, and the device is opened at once.
  */
-import type * as Ort from "onnxruntime-node"
+import type * as Ort from "onnxruntime-common"
 import { Graph } from "../graph/Graph.ts"
 import { toOnnx } from "../graph/Onnx.ts"
 import type { TensorType } from "./Executor.ts"

@@ -4,7 +4,7 @@
  * Residents lie in the GPU's memory with WebGPU and in the host's otherwise (the CUDA provider takes and gives host memory alone).
  * Graph inputs and outputs are never half floats: the binding cannot read them.
  */
-import type * as Ort from "onnxruntime-node"
+import type * as Ort from "onnxruntime-common"
 import type { OnnxModel } from "../graph/Onnx.ts"
 import {
   ExecutorError,
@@ -17,6 +17,7 @@ import {
   type TensorType
 } from "./Executor.ts"
 import * as Feeds from "./Feeds.ts"
+import * as Library from "./Library.ts"
 import * as GpuMemory from "./GpuMemory.ts"
 import * as OrtSession from "./OrtSession.ts"
 
@@ -58,7 +59,7 @@ const toHost = ({ data, dims, type }: Ort.Tensor): HostTensor => ({
 /** Loads the library, which is not loaded before, and opens the device. */
 export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime> => {
   const { device } = options
-  const ort = await import("onnxruntime-node")
+  const ort = Library.load()
   const sessions = new Map<number, Session>()
   const residents = new Map<number, Ort.Tensor>()
   let lastId = 0

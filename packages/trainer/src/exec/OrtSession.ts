@@ -8,7 +8,7 @@
  * - Nothing is logged: what fails says so in its error.
  */
 import { availableParallelism } from "node:os"
-import type * as Ort from "onnxruntime-node"
+import type * as Ort from "onnxruntime-common"
 import type { DeviceKind, LoadOptions } from "./Executor.ts"
 
 export interface RuntimeOptions {

@@ -2,6 +2,7 @@
  * JSON bodies of requests: an object, no larger than the limit, sent as JSON (a web page of another site cannot do that unasked).
  * What is wrong with one is an `OpenAiApiError`: 413 too large, 415 not declared as JSON, 400 anything else.
  */
+import { BodyLimit } from "@atropos/core"
 import * as JsonDepth from "@atropos/core/internal/wire/JsonDepth"
 import { ByteSize, Context, Effect } from "effect"
 import { HttpIncomingMessage, HttpServerRequest } from "effect/http"
@@ -33,9 +34,7 @@ export const parameters: Effect.Effect<Parameters.Body, OpenAiApiError, HttpServ
     const notJson = invalid(null, "the body is not JSON, or did not arrive whole", "invalid_json")
     const bytes = yield* request.arrayBuffer.pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.fromInputUnsafe(limit)),
-      Effect.mapError(({ reason }) =>
-        reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge" ? tooLarge : notJson
-      ),
+      Effect.mapError((error) => (BodyLimit.isExceeded(error) ? tooLarge : notJson)),
       Effect.map((buffer) => new Uint8Array(buffer))
     )
     if (JsonDepth.isTooDeep(bytes)) return yield* invalid(null, "the body nests too deep", "invalid_json")

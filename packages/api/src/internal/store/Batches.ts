@@ -11,9 +11,8 @@
  * it is answered, and with it the claim that it ends. The embedded database forces nothing to the disk, and its log would wait in the
  * memory of this process: there a claim is handed to the operating system as all else is, and outlives the process.
  */
-import { Packing } from "@atropos/core"
+import { Packing, Uuid } from "@atropos/core"
 import { Clock, Duration, Effect, Option, Semaphore } from "effect"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import { SqlClient } from "effect/sql"
 import type { PgTypes } from "@effect/sql-pg"
 import type { SqlError } from "effect/sql/SqlError"
@@ -94,7 +93,7 @@ export const make = Effect.fnUntraced(function* (
   }
 
   const redeliver = (runId: number, owner: string, now: Date, until: Date) => sql<LeasedRow>`
-    update batch set lease_token = ${SecureRandom.uuidV7Unsafe()}::uuid, lease_owner = ${owner}, lease_until = ${until},
+    update batch set lease_token = ${Uuid.v7()}::uuid, lease_owner = ${owner}, lease_until = ${until},
       deliveries = deliveries + 1
     where id = (
       select id from batch
@@ -143,7 +142,7 @@ export const make = Effect.fnUntraced(function* (
       insert into batch (
         run_id, step, sequences, bytes, groups, lease_token, lease_owner, lease_until, deliveries, created_at
       )
-      select ${runId}, step, ${batch_size}, (select sum(bytes) from taken), (select count(*) from taken), ${SecureRandom.uuidV7Unsafe()}::uuid, ${owner},
+      select ${runId}, step, ${batch_size}, (select sum(bytes) from taken), (select count(*) from taken), ${Uuid.v7()}::uuid, ${owner},
         ${until}, 1, ${now}
       from numbered
       returning id, step, lease_token

@@ -3,9 +3,9 @@
  *
  * Conflated: a listener that is busy gets one element for many changes, and other processes are told at most ten times a second.
  */
+import { Uuid } from "@atropos/core"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, PubSub, Queue, Schedule, type Scope, Stream } from "effect"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import { Database } from "../../Database.ts"
 import * as Failure from "./Failure.ts"
 import type { Views } from "./Views.ts"
@@ -33,7 +33,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Changes, never, PgClient.PgClient | Database | Scope.Scope> {
   const pg = yield* PgClient.PgClient
   const database = yield* Database
-  const self = SecureRandom.uuidV7Unsafe()
+  const self = Uuid.v7()
   const topics = new Map<string, PubSub.PubSub<void>>()
   const untold = new Set<string>()
   let count = 0

@@ -5,9 +5,9 @@
  * Groups of the size their environment registered, and those of unknown environments, go into the queue. Others go into their
  * environment's buffer until some of them add up to its group size (`Packing.findGroups`), as in the original.
  */
+import { Uuid } from "@atropos/core"
 import type { TrajectoryClient } from "@atropos/core"
 import { Cause, Clock, Deferred, Effect, Exit, Queue, Schedule, type Scope } from "effect"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import { QueueFull, StoreError, type Submission } from "../../TrajectoryStore.ts"
@@ -227,7 +227,7 @@ export const make = Effect.fnUntraced(function* (
         Effect.map(Codec.encode(submission.payload), (stored): Insert.Item => ({
           submission,
           stored,
-          key: submission.key ?? SecureRandom.uuidV7Unsafe(),
+          key: submission.key ?? Uuid.v7(),
           envColumn: Rows.toEnvColumn(submission.envId)
         })),
       { concurrency: "unbounded" }

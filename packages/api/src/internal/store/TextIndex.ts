@@ -7,8 +7,8 @@
  *
  * All ids up to a frontier are settled. It follows the newest id at a distance in time: an id below the newest may still be on its way.
  */
+import { Uuid } from "@atropos/core"
 import { Clock, Duration, Effect, type Scope } from "effect"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import { Database } from "../../Database.ts"
@@ -55,7 +55,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<TextIndex, never, SqlClient.SqlClient | Database | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
-  const self = SecureRandom.uuidV7Unsafe()
+  const self = Uuid.v7()
   const ask = yield* Thread.make<ReadonlyArray<Reply>>("textWorker")
   // Groups were checked when they came, and are few at a time.
   const textsOf = (tasks: ReadonlyArray<Task>) => Effect.orDie(ask(tasks))

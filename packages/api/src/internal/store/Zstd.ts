@@ -5,9 +5,9 @@
  * Each call makes, or reads, one whole frame.
  */
 import { Effect } from "effect"
-import { constants, createZstdCompress, createZstdDecompress, type ZstdCompress, type ZstdDecompress } from "node:zlib"
+import * as zlib from "node:zlib"
 
-type Context = ZstdCompress | ZstdDecompress
+type Context = zlib.ZstdCompress | zlib.ZstdDecompress
 
 // As many as the thread pool has threads, twice over: one works while another's result is picked up.
 const mostIdle = 8
@@ -37,12 +37,14 @@ const pool = (create: () => Context) => {
 
 /** A frame of level 1. */
 export const compress = pool(() =>
-  createZstdCompress({
-    params: { [constants.ZSTD_c_compressionLevel]: 1 },
-    flush: constants.ZSTD_e_end,
+  zlib.createZstdCompress({
+    params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 },
+    flush: zlib.constants.ZSTD_e_end,
     chunkSize: 128 * 1024
   })
 )
 
 /** The bytes of a frame; dies on bytes that are none. */
-export const decompress = pool(() => createZstdDecompress({ flush: constants.ZSTD_e_flush, chunkSize: 160 * 1024 }))
+export const decompress = pool(() =>
+  zlib.createZstdDecompress({ flush: zlib.constants.ZSTD_e_flush, chunkSize: 160 * 1024 })
+)

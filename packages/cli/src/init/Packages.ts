@@ -1,0 +1,42 @@
+/**
+ * What a starter depends on, by name, so that `npm install` finds it: the versions of this installation, or the very archives that it was
+ * installed from, where those came from files instead of a registry.
+ */
+import packageJson from "../../package.json" with { type: "json" }
+import { Effect, FileSystem, Option, Path, Schema } from "effect"
+import { fileURLToPath } from "node:url"
+
+/** What npm writes down of an installation, beside it. */
+const Lock = Schema.fromJsonString(
+  Schema.Struct({
+    packages: Schema.Record(Schema.String, Schema.Struct({ resolved: Schema.optionalKey(Schema.String) }))
+  })
+)
+const decodeLock = Schema.decodeOption(Lock)
+
+const prefix = "node_modules/@atropos/"
+
+/** Archives of our packages in the text of such a file, whose paths are relative to `root`. */
+export const archives = (lock: string, resolve: (file: string) => string): { readonly [name: string]: string } =>
+  Object.fromEntries(
+    Object.entries(Option.match(decodeLock(lock), { onNone: () => ({}), onSome: ({ packages }) => packages })).flatMap(
+      ([place, { resolved }]) =>
+        place.startsWith(prefix) && resolved?.startsWith("file:") === true
+          ? [[place.slice("node_modules/".length), `file:${resolve(resolved.slice("file:".length))}`]]
+          : []
+    )
+  )
+
+/** The starter's dependencies. */
+export const dependencies = Effect.fn("Packages.dependencies")(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const own = fileURLToPath(new URL("../..", import.meta.url))
+  const modules = path.join(own, "../..")
+  const lock = path.join(modules, ".package-lock.json")
+  const found = (yield* fs.exists(lock))
+    ? archives(yield* fs.readFileString(lock), (file) => path.resolve(modules, "..", file))
+    : {}
+  const { version } = packageJson
+  return { "@atropos/cli": version, "@atropos/core": version, ...found, ...packageJson.peerDependencies }
+})

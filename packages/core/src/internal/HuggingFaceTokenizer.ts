@@ -1,0 +1,101 @@
+/**
+ * The tokenizer of a folder as the Hugging Face library makes it: tokens by @huggingface/tokenizers, prompts by @huggingface/jinja.
+ *
+ * These two are what @huggingface/transformers is made of for text, without its models and their runtimes (450 MB installed). What it
+ * does around them is done here: special tokens of the configuration, named templates, and which of these tools ask for.
+ */
+import { Template } from "@huggingface/jinja"
+import { Tokenizer } from "@huggingface/tokenizers"
+
+/** What stands in `tokenizer_config.json`, as far as it is read here. */
+type Config = { readonly [key: string]: unknown }
+
+export interface Options {
+  readonly messages: ReadonlyArray<unknown>
+  readonly addGenerationPrompt: boolean
+  readonly tools: ReadonlyArray<unknown> | null
+}
+
+export interface HuggingFaceTokenizer {
+  readonly bosTokenId: number | undefined
+  readonly eosTokenId: number | undefined
+  readonly vocabulary: () => ReadonlyMap<string, number>
+  readonly encode: (text: string, addSpecialTokens: boolean) => Array<number>
+  readonly decode: (ids: Array<number>, skipSpecialTokens: boolean) => string
+  /** Absent where there is no template. */
+  readonly render: ((options: Options) => string) | undefined
+}
+
+const specialTokens = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"]
+
+/** A token of the configuration: a text, or an object that was a token with its properties. */
+const tokenOf = (config: Config, key: string): string | undefined => {
+  const found = config[key]
+  if (typeof found === "string") return found === "" ? undefined : found
+  if (typeof found !== "object" || found === null) return undefined
+  const { __type: type, content } = found as Config
+  if (type === "AddedToken") return String(content)
+  throw new Error(`${key} in tokenizer_config.json is neither a text nor an added token: ${JSON.stringify(found)}`)
+}
+
+/** The template of the configuration: one, or several with names, of which one is for prompts with tools. */
+const templateOf = (given: unknown): ((hasTools: boolean) => string) | undefined => {
+  if (typeof given === "string") return given === "" ? undefined : () => given
+  if (!Array.isArray(given)) return undefined
+  const named = new Map<string, string>()
+  for (const { name, template } of given) {
+    if (typeof name !== "string" || typeof template !== "string") {
+      throw new Error('chat_template in tokenizer_config.json has an entry without "name" and "template"')
+    }
+    named.set(name, template)
+  }
+  return (hasTools) => {
+    const found = (hasTools ? named.get("tool_use") : undefined) ?? named.get("default")
+    if (found !== undefined) return found
+    throw new Error(
+      `tokenizer_config.json has several chat templates, none of them the default: ${[...named.keys()].join(", ")}`
+    )
+  }
+}
+
+/** Of the contents of `tokenizer.json`, `tokenizer_config.json` and, where there is one, `chat_template.jinja`. */
+export const make = (
+  tokenizerJson: object,
+  config: Config,
+  separateTemplate: string | undefined
+): HuggingFaceTokenizer => {
+  const tokenizer = new Tokenizer(tokenizerJson, config)
+  const cleanUp = config["clean_up_tokenization_spaces"] === true
+  const ofConfig = templateOf(config["chat_template"])
+  const template = separateTemplate === undefined ? ofConfig : () => separateTemplate
+  const special: { [key: string]: string } = {}
+  for (const key of specialTokens) {
+    const token = tokenOf(config, key)
+    if (token !== undefined) special[key] = token
+  }
+  const compiled = new Map<string, Template>()
+  const compile = (source: string): Template => {
+    const made = compiled.get(source) ?? new Template(source)
+    compiled.set(source, made)
+    return made
+  }
+  const idOf = (token: string | undefined) => (token === undefined ? undefined : tokenizer.token_to_id(token))
+  return {
+    bosTokenId: idOf(special["bos_token"]),
+    eosTokenId: idOf(special["eos_token"]),
+    vocabulary: () => tokenizer.get_vocab(),
+    encode: (text, addSpecialTokens) => tokenizer.encode(text, { add_special_tokens: addSpecialTokens }).ids,
+    decode: (ids, skipSpecialTokens) =>
+      tokenizer.decode(ids, { skip_special_tokens: skipSpecialTokens, clean_up_tokenization_spaces: cleanUp }),
+    render:
+      template &&
+      (({ addGenerationPrompt, messages, tools }) =>
+        compile(template(tools !== null)).render({
+          messages,
+          add_generation_prompt: addGenerationPrompt,
+          tools,
+          documents: null,
+          ...special
+        }))
+  }
+}
