@@ -91,9 +91,9 @@ describe("atropos init", () => {
   })
 })
 
-describe("what a starter depends on", () => {
-  const resolve = (file: string) => `/root/${file}`
+const atRoot = (file: string) => `/root/${file}`
 
+describe("what a starter depends on", () => {
   it("are the archives that its maker was installed from, where that were files", () => {
     const lock = {
       packages: {
@@ -103,10 +103,10 @@ describe("what a starter depends on", () => {
         "node_modules/@atropos/api": {}
       }
     }
-    assert.deepStrictEqual(Packages.archives(JSON.stringify(lock), resolve), {
+    assert.deepStrictEqual(Packages.archives(JSON.stringify(lock), atRoot), {
       "@atropos/core": "file:/root/packed/core.tgz"
     })
-    assert.deepStrictEqual(Packages.archives("no JSON", resolve), {})
+    assert.deepStrictEqual(Packages.archives("no JSON", atRoot), {})
   })
 
   it.effect("are versions else, with Effect as the command itself takes it", () =>
