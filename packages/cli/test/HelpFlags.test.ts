@@ -20,6 +20,8 @@ const help = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
   return { common, advanced }
 })
 
+const wire = (fields: object) => Object.keys(fields).map(EnvironmentSettings.wireName)
+
 describe("help", () => {
   it.effect("of up shows what the recipe sets, and the short words of flags", () =>
     Effect.gen(function* () {
@@ -61,7 +63,6 @@ describe("help", () => {
   )
 
   it("calls nothing rare or usual that there is not", () => {
-    const wire = (fields: object) => Object.keys(fields).map(EnvironmentSettings.wireName)
     const known = new Set([...wire(TrainerSettings.trainerFields), ...wire(ServerSettings.managerFields)])
     assert.deepStrictEqual(
       Array.from(HelpFlags.rare).filter((name) => !known.has(name)),

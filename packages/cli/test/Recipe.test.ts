@@ -13,8 +13,8 @@ const demonstrations = Effect.fnUntraced(function* (name: string) {
   const recipe = yield* kitchen.make({ given: { ...kitchen.env, seed: 3 } })
   const shown = Array.from({ length: demonstrated }, (_, index) => {
     const { completion, prompt } = recipe.demonstration(index)
-    assert.isString(prompt)
-    return { completion, prompt: String(prompt) }
+    assert(typeof prompt === "string")
+    return { completion, prompt }
   })
   return { recipe, shown }
 }, Effect.provide(NodeServices.layer))

@@ -49,6 +49,10 @@ const address = (line: string): string => line.replace(/.*?(http:\/\/127\.0\.0\.
 const mean = (rewards: ReadonlyArray<number>): number =>
   rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
 
+/** What `up` says at its end of the whole run. */
+const summed = (text: string): ReadonlyArray<string> =>
+  text.split("\n").filter((line) => /^(mean reward|held-out|trained on|  +[▁-█])/.test(line))
+
 describe("atropos up", () => {
   it.live(
     "a model from scratch earns more and more; stopped by Ctrl-C and started again it takes the very same steps",
@@ -114,8 +118,6 @@ describe("atropos up", () => {
         assert.deepStrictEqual(yield* figures(stopped), expected)
         // The whole run is summed up, not what this process did of it.
         assert.match(resumed.stdout, /30 steps, \d+ of them now, in /)
-        const summed = (text: string) =>
-          text.split("\n").filter((line) => /^(mean reward|held-out|trained on|  +[▁-█])/.test(line))
         assert.strictEqual(summed(stdout).length, 4)
         assert.deepStrictEqual(summed(resumed.stdout), summed(stdout))
       }).pipe(Effect.provide(NodeServices.layer)),

@@ -54,7 +54,7 @@ describe("atropos up, from scratch", () => {
         const words = [...wordsOf(stdout, "evaluate"), "--openai.base_url", `${url}/v1`]
         const evaluated = yield* Bin.run(words, { cwd })
         assert.strictEqual(evaluated.code, 0, evaluated.stderr)
-        assert.include(evaluated.stdout, `${(after / 100).toFixed(4)}`)
+        assert.include(evaluated.stdout, (after / 100).toFixed(4))
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     limit
   )

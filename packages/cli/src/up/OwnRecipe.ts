@@ -65,8 +65,10 @@ export const kitchen = Effect.fn("OwnRecipe.kitchen")(function* (word: string, {
     yield* called("characters", () => Characters.make(characters))
     const known = new Set(characters)
     let longest = own.longest ?? 0
-    for (let index = 0; demonstration !== undefined && index < lookedAt; index++) {
-      const { completion, prompt } = yield* called(`demonstration ${index}`, () => demonstration(index, settings))
+    const shown = (index: number) => demonstration?.(index, settings) ?? { prompt: "", completion: "" }
+    const toLookAt = demonstration === undefined ? 0 : lookedAt
+    for (let index = 0; index < toLookAt; index++) {
+      const { completion, prompt } = yield* called(`demonstration ${index}`, () => shown(index))
       const text = promptText(prompt) + completion
       const absent = Array.from(text).find((character) => !known.has(character))
       if (absent !== undefined) {
@@ -80,7 +82,7 @@ export const kitchen = Effect.fn("OwnRecipe.kitchen")(function* (word: string, {
       characters,
       longest,
       ...(own.embeddingDeviation !== undefined && { embeddingDeviation: own.embeddingDeviation }),
-      demonstration: (index) => demonstration?.(index, settings) ?? { prompt: "", completion: "" },
+      demonstration: shown,
       warmStart: { ...warmStart, ...own.warmStart, ...(demonstration === undefined && { steps: 0 }) }
     } satisfies Recipe.Recipe
   })

@@ -81,10 +81,11 @@ const look = Effect.fnUntraced(function* (settings: RunSettings) {
 
 const isAscii = (character: string): boolean => character <= "\x7f"
 
+const wrong = (message: string) => new UsageError({ message: `--model scratch: ${message}` })
+
 /** The recipe of an environment as it is set. */
 const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
   const { prompts, seen } = yield* look(settings)
-  const wrong = (message: string) => new UsageError({ message: `--model scratch: ${message}` })
   if (seen.length === 0)
     return yield* wrong(`${settings.word} asked its policy nothing, so there is no prompt to learn from`)
   const shown = seen.flatMap(({ gold, prompt }) => (gold === undefined ? [] : [{ prompt, gold }]))
