@@ -22,6 +22,7 @@ import * as Records from "./internal/store/Records.ts"
 import * as RunNames from "./internal/store/RunNames.ts"
 import * as Runs from "./internal/store/Runs.ts"
 import { StoreSettings } from "./internal/store/Settings.ts"
+import * as StoreClock from "./internal/store/StoreClock.ts"
 import * as Submit from "./internal/store/Submit.ts"
 import * as Summary from "./internal/store/Summary.ts"
 import * as TextIndex from "./internal/store/TextIndex.ts"
@@ -45,15 +46,16 @@ export const layer: Layer.Layer<
     const { flushLastSeen, ...runs } = yield* Runs.make(views, changes, cache)
     const readiness = yield* Readiness.make
     const { submit } = yield* Submit.make(settings, views, changes, cache, readiness)
-    const leases = yield* Leases.make(views, changes)
-    const batches = yield* Batches.make(views, changes, cache, leases)
+    const clock = yield* StoreClock.make
+    const leases = yield* Leases.make(views, changes, clock)
+    const batches = yield* Batches.make(views, changes, cache, leases, clock)
     const records = yield* Records.make(changes)
-    const summary = yield* Summary.make(views)
-    yield* Janitor.make(settings, changes, { ...runs, flushLastSeen })
+    const summary = yield* Summary.make(views, clock)
+    yield* Janitor.make(settings, changes, { ...runs, flushLastSeen }, clock)
     const names = yield* RunNames.make
     const index = yield* TextIndex.make(changes)
     const browse = yield* Browse.make(names, index)
-    const reading = yield* Reading.make(names, changes, runs)
+    const reading = yield* Reading.make(names, changes, runs, clock)
     return Context.make(
       TrajectoryStore,
       TrajectoryStore.of({

@@ -1,7 +1,7 @@
 /** What every trajectory store keeps to, whatever database it is on. */
 import type { TrajectoryClient } from "@atropos/core"
 import { assert, layer as layerOf } from "@effect/vitest"
-import { Effect, Fiber, Layer, Option, Stream } from "effect"
+import { Clock, Effect, Fiber, Layer, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { randomUUID } from "node:crypto"
 import * as RolloutReader from "../src/RolloutReader.ts"
@@ -300,6 +300,30 @@ export const suite = <E>(
         assert.strictEqual((yield* Effect.flip(store.extendLease(again, "1 minute")))._tag, "LeaseLost")
         // A redelivery is no step.
         assert.strictEqual((yield* store.summary(run)).currentStep, 5)
+      })
+    )
+
+    it.effect("keeps a lease when the clock of this machine is set anew", () =>
+      Effect.gen(function* () {
+        const { run, store } = yield* started(2)
+        yield* store.submit(run, [submission(2, null, "leased")])
+        const clock = yield* Clock.Clock
+        const ahead = (millis: number): Clock.Clock => ({
+          ...clock,
+          sleep: (duration) => clock.sleep(duration),
+          currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + millis,
+          currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now + millis),
+          currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+          currentTimeNanos: clock.currentTimeNanos
+        })
+        const held = Option.getOrThrow(yield* store.claim(run, trainer))
+        for (const millis of [3_600_000, -3_600_000]) {
+          yield* Effect.gen(function* () {
+            assert.isTrue(Option.isNone(yield* store.claim(run, { ...trainer, owner: "another" })))
+            assert.strictEqual((yield* store.summary(run)).leasedBatches, 1)
+          }).pipe(Effect.provideService(Clock.Clock, ahead(millis)))
+        }
+        yield* store.ack(held)
       })
     )
 

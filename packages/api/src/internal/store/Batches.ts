@@ -12,7 +12,7 @@
  * memory of this process: there a claim is handed to the operating system as all else is, and outlives the process.
  */
 import { Packing, Uuid } from "@atropos/core"
-import { Clock, Duration, Effect, Option, Semaphore } from "effect"
+import { Duration, Effect, Option, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import type { PgTypes } from "@effect/sql-pg"
 import type { SqlError } from "effect/sql/SqlError"
@@ -24,6 +24,7 @@ import * as Failure from "./Failure.ts"
 import type { Leases } from "./Leases.ts"
 import type { PayloadCache } from "./PayloadCache.ts"
 import * as Rows from "./Rows.ts"
+import type { StoreClock } from "./StoreClock.ts"
 import type { RunView, Views } from "./Views.ts"
 
 export type Batches = Pick<TrajectoryStoreShape, "claim">
@@ -76,7 +77,8 @@ export const make = Effect.fnUntraced(function* (
   views: Views,
   changes: Changes,
   cache: PayloadCache,
-  leases: Pick<Leases, "nack">
+  leases: Pick<Leases, "nack">,
+  clock: StoreClock
 ): Effect.fn.Return<Batches, never, SqlClient.SqlClient | Database> {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
@@ -236,7 +238,7 @@ export const make = Effect.fnUntraced(function* (
       Effect.gen(function* () {
         const { isCurrent, view } = yield* views.recent(name)
         if (view === undefined || !view.run.registered) return yield* new UnknownRun({ run: name })
-        const millis = yield* Clock.currentTimeMillis
+        const millis = yield* clock.now
         if (isCurrent && !canClaim(view, millis)) return undefined
         const now = new Date(millis)
         const until = new Date(millis + Duration.toMillis(options.lease))

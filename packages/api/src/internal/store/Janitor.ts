@@ -12,6 +12,7 @@ import type { Changes } from "./Changes.ts"
 import * as Failure from "./Failure.ts"
 import type { Runs } from "./Runs.ts"
 import type { Settings } from "./Settings.ts"
+import type { StoreClock } from "./StoreClock.ts"
 
 // Rows with large payloads: few at a time, and others in between, so that nobody waits long.
 const portion = 64
@@ -42,11 +43,12 @@ const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<vo
 export const make = Effect.fnUntraced(function* (
   settings: Settings,
   changes: Changes,
-  runs: Runs
+  runs: Runs,
+  clock: StoreClock
 ): Effect.fn.Return<void, never, SqlClient.SqlClient | Database | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
-  let lastTick = yield* Clock.currentTimeMillis
+  let lastTick: number | undefined
   let droppedSinceVacuum = 0
   let textsSinceVacuum = 0
 
@@ -73,10 +75,11 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
-  const wakeClaimers = Effect.fnUntraced(function* (now: number) {
+  const wakeClaimers = Effect.gen(function* () {
+    const now = yield* clock.now
     const expired = yield* sql<{ name: string }>`
       select distinct name from run join batch on batch.run_id = run.id
-      where acked_at is null and lease_until > ${new Date(lastTick)} and lease_until <= ${new Date(now)}`
+      where acked_at is null and lease_until > ${new Date(lastTick ?? now)} and lease_until <= ${new Date(now)}`
     lastTick = now
     for (const { name } of expired) changes.changed(name)
   })
@@ -152,7 +155,7 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
-  yield* every("1 second", (now) => Effect.andThen(releaseBuffered(now), wakeClaimers(now)))
+  yield* every("1 second", (now) => Effect.andThen(releaseBuffered(now), wakeClaimers))
   yield* every("5 seconds", () => runs.flushLastSeen)
   yield* every("1 second", dropConsumed)
   yield* every("5 seconds", (now) => Effect.andThen(dropUnreachable(now), forgetKeys(now)))

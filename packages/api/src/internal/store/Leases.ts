@@ -8,6 +8,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import { LeaseLost, type TrajectoryStoreShape } from "../../TrajectoryStore.ts"
 import type { Changes } from "./Changes.ts"
 import * as Failure from "./Failure.ts"
+import type { StoreClock } from "./StoreClock.ts"
 import type { Views } from "./Views.ts"
 
 export type Leases = Pick<TrajectoryStoreShape, "ack" | "nack" | "extendLease">
@@ -17,7 +18,8 @@ const isToken = (token: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export const make = Effect.fnUntraced(function* (
   views: Views,
-  changes: Changes
+  changes: Changes,
+  clock: StoreClock
 ): Effect.fn.Return<Leases, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
@@ -65,7 +67,7 @@ export const make = Effect.fnUntraced(function* (
   }, Failure.orStoreError)
 
   const extendLease: Leases["extendLease"] = Effect.fn("PgTrajectoryStore.extendLease")(function* (batch, lease) {
-    const until = new Date((yield* Clock.currentTimeMillis) + Duration.toMillis(lease))
+    const until = new Date((yield* clock.now) + Duration.toMillis(lease))
     const name = yield* withLease(
       batch,
       sql<{ name: string }>`

@@ -8,6 +8,7 @@ import type { TrajectoryStoreShape } from "../../TrajectoryStore.ts"
 import { type Changes, metricsOf } from "./Changes.ts"
 import * as Failure from "./Failure.ts"
 import * as Rows from "./Rows.ts"
+import type { StoreClock } from "./StoreClock.ts"
 import type { RunNames } from "./RunNames.ts"
 
 export type Reading = Omit<RolloutReaderShape, "rollouts" | "rollout">
@@ -58,7 +59,8 @@ interface BatchRead {
 export const make = Effect.fnUntraced(function* (
   names: RunNames,
   changes: Changes,
-  store: Pick<TrajectoryStoreShape, "environments">
+  store: Pick<TrajectoryStoreShape, "environments">,
+  clock: StoreClock
 ): Effect.fn.Return<Reading, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
 
@@ -187,7 +189,7 @@ export const make = Effect.fnUntraced(function* (
 
   const batches: Reading["batches"] = Effect.fn("RolloutReader.batches")(function* (name) {
     const { latest } = yield* names.idsOf(name)
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* clock.now
     const rows = yield* sql<BatchRead>`
       select id, step, sequences, lease_owner, lease_until, deliveries, created_at, acked_at,
         coalesce(groups, (select count(*)::int from grp where batch_id = batch.id)) as groups

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { noQueue, type StuckGroups, type TrajectoryStoreShape } from "../../TrajectoryStore.ts"
 import * as Failure from "./Failure.ts"
 import * as Rows from "./Rows.ts"
+import type { StoreClock } from "./StoreClock.ts"
 import type { Views } from "./Views.ts"
 
 /** Sums up to `limit` that groups of these sizes can make, any number of each. */
@@ -27,13 +28,15 @@ const reasonStuck = (sequences: number, sums: Uint8Array, batchSize: number): st
 }
 
 export const make = Effect.fnUntraced(function* (
-  views: Views
+  views: Views,
+  clock: StoreClock
 ): Effect.fn.Return<TrajectoryStoreShape["summary"], never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   return Effect.fn("PgTrajectoryStore.summary")(function* (name) {
     const view = yield* views.get(name)
     if (view === undefined) return noQueue
     const now = yield* Clock.currentTimeMillis
+    const leaseTime = yield* clock.now
     const { queued, run } = view
     const sums = reachable([...new Set(queued.map(({ sequences }) => sequences))], Math.max(0, run.batchSize))
     const stuckCounts = run.registered
@@ -73,8 +76,8 @@ export const make = Effect.fnUntraced(function* (
       queuedSequences: queued.reduce((sum, { groups, sequences }) => sum + groups * sequences, 0),
       queuedBytes: queued.reduce((sum, { bytes }) => sum + bytes, 0),
       bufferedGroups: buffered.reduce((sum, { count }) => sum + count, 0),
-      formedBatches: view.leases.filter((until) => until === null || until <= now).length,
-      leasedBatches: view.leases.filter((until) => until !== null && until > now).length,
+      formedBatches: view.leases.filter((until) => until === null || until <= leaseTime).length,
+      leasedBatches: view.leases.filter((until) => until !== null && until > leaseTime).length,
       stuck: [
         ...stuck,
         ...buffered.map(({ count, env_id, oldest, sequences }): StuckGroups => ({
