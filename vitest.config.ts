@@ -38,6 +38,7 @@ const longest = [
   "cli/test/crash/",
   "cli/test/sets/",
   "cli/test/Bin",
+  "api/test/regular",
   "envs/test/PythonTests",
   "trainer/test/trainer/SharedService"
 ]

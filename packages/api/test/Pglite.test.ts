@@ -60,7 +60,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
       const write = SqlClient.SqlClient.use((sql) => sql`create table kept as select 7 as n`)
       const [written] = yield* inside(folder, Effect.andThen(write, look))
       assert.deepStrictEqual(written?.tables, ["kept"])
-      assert.deepStrictEqual((yield* fs.readDirectory(folder)).sort(), ["pgdata"])
+      assert.deepStrictEqual((yield* fs.readDirectory(folder)).sort(), ["lock.sqlite", "pgdata"])
       const kept = SqlClient.SqlClient.use((sql) => sql`select n from kept`)
       assert.deepStrictEqual(yield* inside(folder, kept), [{ n: 7 }])
       assert.deepStrictEqual(yield* inside(undefined, look), [{ id: written!.id, tables: [] }])

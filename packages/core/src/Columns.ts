@@ -45,7 +45,7 @@ export const bytes: Kind<Uint8Array> = {
     if (typeof value !== "string") return undefined
     const encoded = value.startsWith("data:") ? value.slice(value.indexOf(",") + 1) : value
     // Node skips what is no base64: it would make bytes of any text.
-    return /^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(encoded) ? Buffer.from(encoded, "base64") : undefined
+    return /^[A-Za-z0-9+/\s]+(?:={1,2}\s*)?$/.test(encoded) ? Buffer.from(encoded, "base64") : undefined
   }
 }
 

@@ -28,27 +28,38 @@ const encodeHolder = Schema.encodeSync(Holder)
 /** SQLite's number for a lock that somebody else has, and for one that the file system does not keep. */
 const busy = 5
 
-// What node:sqlite throws is an Error, with SQLite's number.
-const sqliteError = (cause: unknown) => cause as Error & { readonly errcode?: number }
+class NotTaken extends Schema.TaggedError<NotTaken>()("NotTaken", {
+  message: Schema.String,
+  number: Schema.NullOr(Schema.Int)
+}) {}
+
+const notTaken = (cause: unknown): NotTaken => {
+  // What node:sqlite throws is an Error, with SQLite's number.
+  const { errcode = null, message } = cause as Error & { readonly errcode?: number }
+  return new NotTaken({ message, number: errcode })
+}
 
 /** A connection that has the file's one write lock until it is closed; none where another has it. */
-const take = Effect.fnUntraced(function* (file: string): Effect.fn.Return<Option.Option<DatabaseSync>, Error> {
+const take = Effect.fnUntraced(function* (file: string): Effect.fn.Return<Option.Option<DatabaseSync>, NotTaken> {
   const sqlite = yield* Effect.tryPromise({
     try: () => import("node:sqlite"),
     catch: () =>
-      new Error(`locks are made with node:sqlite, which Node ${process.versions.node} lacks: use Node 22.13 or newer`)
+      new NotTaken({
+        message: `locks are made with node:sqlite, which Node ${process.versions.node} lacks: use Node 22.13 or newer`,
+        number: null
+      })
   })
-  const database = yield* Effect.try({ try: () => new sqlite.DatabaseSync(file), catch: sqliteError })
+  const database = yield* Effect.try({ try: () => new sqlite.DatabaseSync(file), catch: notTaken })
   const isTaken = yield* Effect.try({
     try: () => {
       // With a journal in a file, there would be a stale one to remove after a kill, under a lock again.
       database.exec("PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE")
       return true
     },
-    catch: sqliteError
+    catch: notTaken
   }).pipe(
     Effect.catchIf(
-      (error) => error.errcode === busy,
+      (error) => error.number === busy,
       () => Effect.succeed(false)
     ),
     Effect.tapError(() => Effect.sync(() => database.close()))
@@ -76,9 +87,11 @@ const keepsLocks = Effect.fnUntraced(function* (root: string) {
 })
 
 const isRunning = (pid: number): Effect.Effect<boolean> =>
-  Effect.try({ try: () => process.kill(pid, 0), catch: (cause) => cause as NodeJS.ErrnoException }).pipe(
-    Effect.catch((error) => Effect.succeed(error.code === "EPERM"))
-  )
+  Effect.try({
+    try: () => process.kill(pid, 0),
+    // One of another user cannot be signalled, and is there.
+    catch: (cause) => (cause as NodeJS.ErrnoException).code === "EPERM"
+  }).pipe(Effect.catch(Effect.succeed))
 
 /** Who holds it, as its sign says. One that was killed has left its own, which the next one is about to replace. */
 const holderOf = (sign: string, host: string) =>

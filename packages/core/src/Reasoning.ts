@@ -50,7 +50,10 @@ export const inject = (
   return { reasoning: { enabled: true, ...detail }, ...body }
 }
 
-const blocks = [/<think>([\s\S]*?)<\/think>/, /<\|start_of_scratchpad\|>([\s\S]*?)<\|end_of_scratchpad\|>/]
+const blocks = [
+  ["<think>", "</think>"],
+  ["<|start_of_scratchpad|>", "<|end_of_scratchpad|>"]
+] as const
 
 /** What the model reasoned, wherever its provider put it: `reasoning_content`, `reasoning`, `reasoning_details`, or a block in the text. */
 export const read = (message: Message): string | undefined => {
@@ -64,9 +67,11 @@ export const read = (message: Message): string | undefined => {
     if (typeof text === "string") return text
   }
   if (typeof content !== "string") return undefined
-  for (const block of blocks) {
-    const found = block.exec(content)?.[1]?.trim()
-    if (found) return found
+  for (const [open, close] of blocks) {
+    const start = content.indexOf(open)
+    const end = start === -1 ? -1 : content.indexOf(close, start + open.length)
+    const found = end === -1 ? "" : content.slice(start + open.length, end).trim()
+    if (found !== "") return found
   }
   return undefined
 }

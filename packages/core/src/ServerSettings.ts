@@ -92,7 +92,7 @@ export interface Resolved {
 
 const defaultUrls = [9004, 9005, 9006, 9007].map((port) => `http://localhost:${port}/v1`)
 const withUrl = (template: Server, baseUrl: string): Server => ({ ...template, baseUrl })
-const withoutSlash = (url: string): string => url.replace(/\/+$/, "")
+const withoutSlash = (url: string): string => url.replace(/(?<!\/)\/+$/, "")
 
 const openAiKey = Config.NonEmptyString("OPENAI_API_KEY").pipe(Config.withDefault(""), Effect.orDie)
 

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline"
 import * as FolderLock from "../src/FolderLock.ts"
 
 const services = Layer.merge(NodeFileSystem.layer, NodePath.layer)
-const scope = Effect.runSync(Scope.make())
+const scope = Scope.makeUnsafe()
 
 createInterface(process.stdin).on("line", (line) => {
   const folder = line.slice("hold ".length)

@@ -138,7 +138,9 @@ export const make = Effect.fn("WeightSync.make")(function* (
         written.add(name)
         return AdapterFolders.write(root, name, weights, writeAdapter)
       }).pipe(
-        Effect.map((folder) => (remoteFolder === undefined ? folder : `${remoteFolder.replace(/\/+$/, "")}/${name}`)),
+        Effect.map((folder) =>
+          remoteFolder === undefined ? folder : `${remoteFolder.replace(/(?<!\/)\/+$/, "")}/${name}`
+        ),
         Effect.provideContext(files)
       )
     )

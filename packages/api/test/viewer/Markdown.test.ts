@@ -78,7 +78,14 @@ describe("markdown.toHtml", () => {
   })
 
   it("does not begin to read what would take long", () => {
-    for (const text of ["*a_".repeat(8000), "$".repeat(24_000), "> ".repeat(12_000), "\\[\n".repeat(8000)]) {
+    for (const text of [
+      "*a_".repeat(8000),
+      `${"> ".repeat(59)}>`,
+      `>${">   >".repeat(45)}`,
+      "$".repeat(24_000),
+      "> ".repeat(12_000),
+      "\\[\n".repeat(8000)
+    ]) {
       assert.isNull(toHtml(text))
     }
   })

@@ -4,6 +4,7 @@ import { chunks } from "../../viewer/src/groups/message/chunks.ts"
 import { imageOf, imagesOf } from "../../viewer/src/groups/message/Image.ts"
 import * as Message from "../../viewer/src/groups/message/Message.ts"
 import { split } from "../../viewer/src/groups/message/segments.ts"
+import * as ProcessorTime from "../../../core/test/ProcessorTime.ts"
 
 const kinds = (text: string) => split(text).map(({ kind, text }) => [kind, text])
 
@@ -41,6 +42,24 @@ describe("segments.split", () => {
       kinds("<think>a</think>b<think>c</think>d").map(([kind]) => kind),
       ["reasoning", "text", "reasoning", "text"]
     )
+  })
+
+  it("is not stalled by blank space, nor by marks without end", () => {
+    for (const part of [
+      "\n",
+      " \n",
+      "<think></think>",
+      "<thinking></thinking>",
+      "<tool_call></tool_call>",
+      "<think>"
+    ]) {
+      const text = `a${part.repeat(Math.ceil(300_000 / part.length))}x`
+      assert.isBelow(
+        ProcessorTime.millisOf(() => split(text)),
+        1000,
+        part
+      )
+    }
   })
 
   const pieces = ["<think>", "</think>", "<tool_call>", "</tool_call>", "a", " ", "\n", "`", "<", "é"]

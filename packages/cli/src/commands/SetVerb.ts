@@ -105,7 +105,7 @@ const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, given
     if (takeBatches) return yield* new UsageError({ message: "--from and --take-batches are two sources: give one" })
     return yield* generate(verb, given, form, Files.make(from))
   }
-  const url = apiUrl.replace(/\/+$/, "")
+  const url = apiUrl.replace(/(?<!\/)\/+$/, "")
   const secret = yield* token
   const service = { url, run, ...(Option.isSome(secret) && { token: secret.value }) }
   if (takeBatches) {

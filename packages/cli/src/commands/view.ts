@@ -80,7 +80,7 @@ const serve = Effect.fnUntraced(function* (given: Given) {
 
 /** Where the viewer of a running service is. */
 const point = Effect.fnUntraced(function* ({ apiUrl, open }: Given) {
-  const url = apiUrl.replace(/\/+$/, "")
+  const url = apiUrl.replace(/(?<!\/)\/+$/, "")
   const token = yield* Effect.orDie(Config.option(Config.Redacted("ATROPOS_TOKEN")))
   const isOurs = yield* TrajectoryClientAuto.hasVersioned({
     url,

@@ -51,7 +51,7 @@ export const make = (options: {
   readonly timeout: Duration.Duration
 }): Proxy => {
   const { timeout, transport } = options
-  const server = options.url.replace(/\/+$/, "")
+  const server = options.url.replace(/(?<!\/)\/+$/, "")
   const call = (method: "GET" | "POST" | "DELETE", path: string, body?: { readonly [key: string]: unknown }) =>
     transport
       .json({ method, server, url: `${server}${path}`, apiKey: "", ...(body === undefined ? {} : { body }) })

@@ -100,7 +100,7 @@ export const make = Effect.gen(function* () {
   const path = yield* Path.Path
   const client = yield* HttpClient.HttpClient
   const { endpoint, home, offline, token } = yield* settings.pipe(Effect.mapError(invalidSettings))
-  const base = endpoint.replace(/\/+$/, "")
+  const base = endpoint.replace(/(?<!\/)\/+$/, "")
   const root = Option.match(home, { onNone: () => path.resolve(".atropos"), onSome: (at) => path.join(at, "atropos") })
 
   const onDisk =

@@ -105,7 +105,7 @@ export const fromTransport =
 
 export const make = Effect.fnUntraced(function* (options: Options) {
   const token = typeof options.token === "string" ? Redacted.make(options.token) : options.token
-  const base = options.url.replace(/\/+$/, "")
+  const base = options.url.replace(/(?<!\/)\/+$/, "")
   const client = (yield* HttpClient.HttpClient).pipe(
     HttpClient.mapRequest((request) => {
       const sent = HttpClientRequest.prependUrl(request, base)

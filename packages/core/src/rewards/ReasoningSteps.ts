@@ -8,8 +8,8 @@ import * as Reward from "./Reward.ts"
 
 const signs: ReadonlyArray<readonly [pattern: RegExp, weight: number]> = [
   [/Step\s{1,9}\d+[\s:]/gi, 0.5],
-  [/^[^\S\n]*\d+\.\s/gm, 0.5],
-  [/^[^\S\n]*[-*•]\s/gm, 0.4],
+  [/^[^\S\n\r\u2028\u2029]*\d+\.\s/gm, 0.5],
+  [/^[^\S\n\r\u2028\u2029]*[-*•]\s/gm, 0.4],
   [
     /\b(?:First|Second|Third|Fourth|Fifth|Next|Then|Finally|Subsequently|Afterward|Lastly|Initially|To begin|Let's begin|I'll first|After that|In conclusion|Eventually|To solve|begin by|understand|analyze|apply|compute)\b/gim,
     0.3

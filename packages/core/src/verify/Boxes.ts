@@ -55,7 +55,7 @@ const maxGap = 60
 const isConnector = (gap: string): boolean => {
   if (gap.length > maxGap) return false
   const bare = gap
-    .replaceAll(/\\text\{[^{}]*\b(?:and|or)\b[^{}]*\}/g, ",")
+    .replaceAll(/\\text\{(?=[^{}]*\b(?:and|or)\b)[^{}]*\}/g, ",")
     .replaceAll(/\\q?quad|\\[,;:!() \][]|\$|\s/g, " ")
     .replaceAll(/[a-zA-Z](?:_\{?\w+\}?)?\s*=\s*$/g, " ")
     .trim()
@@ -65,7 +65,7 @@ const isConnector = (gap: string): boolean => {
 /** A percent sign or word that stands just outside of a formula or box. */
 export const percentAfter = (rest: string): string => (percent.test(rest) ? " \\% " : "")
 
-const percent = /^\s*\$?\s*(?:percent(?:age)?|pct|%|\\%)(?![a-zA-Z])/i
+const percent = /^\s*(?:\$\s*)?(?:percent(?:age)?|pct|%|\\%)(?![a-zA-Z])/i
 
 /** The box that counts, with the boxes it is listed with; undefined where there is none. */
 export const last = (text: string): Found | undefined => {

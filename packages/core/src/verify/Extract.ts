@@ -47,7 +47,8 @@ const anchors =
 /** A sentence's end: a period before space or the end of the text, a line break, or the phrase that few-shot prompts teach. */
 const sentence = /^(?:[^\n.]|\.(?=\d))*/
 
-const withoutMarkup = (text: string): string => text.replaceAll(/\*\*|^["'“\s:]+|["'”\s]+$/g, "")
+const withoutMarkup = (text: string): string =>
+  text.replaceAll(/\*\*|^["'“\s:]+/g, "").replace(/(?<!["'”\s])["'”\s]+$/, "")
 
 /** "This answer is correct." announces nothing. */
 const remark =
@@ -92,10 +93,21 @@ const lastAnchored = (text: string): string | undefined => {
 
 /** What follows the last "is" of a sentence that something with a value follows, else all of it. */
 const predicate = (stated: string): string => {
-  const last = [...stated.matchAll(copula)].findLast(({ 0: word, index }) =>
-    /[\d$\\]/.test(stated.slice(index + word.length))
-  )
-  return last === undefined && /[\d$\\]/.test(stated) ? stated : stated.slice(last?.index ?? 0).replace(copula, "")
+  let lastValue = stated.length - 1
+  while (lastValue >= 0 && !/[\d$\\]/.test(stated[lastValue]!)) lastValue--
+  const isOutside = outsideFormula(stated)
+  const last = [...stated.matchAll(copula)].findLast(({ index }) => index < lastValue && isOutside(index))
+  if (last === undefined && lastValue >= 0) return stated
+  const said = stated.slice(last?.index ?? 0)
+  const isOutsideThere = outsideFormula(said)
+  return said.replaceAll(copula, (word, at: number) => (isOutsideThere(at) ? "" : word))
+}
+
+/** Whether a place is not in the formula that the text ends with: one dollar sign comes after what is. */
+const outsideFormula = (text: string): ((at: number) => boolean) => {
+  const close = text.lastIndexOf("$")
+  const open = close <= 0 ? -1 : text.lastIndexOf("$", close - 1)
+  return (at) => at < open || at > close
 }
 
 /** How many remarks about the answer are passed over. */
@@ -134,14 +146,16 @@ const lastStated = (text: string): string | undefined => {
   return formulas(stated).length > 0 ? joinFormulas(stated) : lastNumber(stated)
 }
 
-const copula = /\b(?:is|are|equals)\b(?![^$]*\$[^$]*$)/gi
+const copula = /\b(?:is|are|equals)\b/gi
 
 /** Whether words stand side by side outside of `\text{…}`. */
 const isProse = (text: string): boolean =>
-  /[a-zA-Z'’]{2,}\s+[a-zA-Z'’]{2,}\s+[a-zA-Z'’]{2,}/.test(text.replaceAll(/\\text\w*\{[^{}]*\}|\\[a-zA-Z]+/g, " \\ "))
+  /(?<![a-zA-Z'’])[a-zA-Z'’]{2,}\s+[a-zA-Z'’]{2,}\s+[a-zA-Z'’]{2,}/.test(
+    text.replaceAll(/\\text\w*\{[^{}]*\}|\\[a-zA-Z]+/g, " \\ ")
+  )
 
 const formula =
-  /(?<!\\)\$\$([^$]+)(?<!\\)\$\$|(?<!\\)\$((?:[^$\n\\]|\\[^\n])+)\$|\\\[([^]{1,2000}?)\\\]|\\\(([^\n]{1,2000}?)\\\)/g
+  /(?<!\\)\$\$([^$]+)(?<!\\)\$\$|(?<!\\)\$((?:[^$\n\\]|\\[^\n])+)\$|\\\[((?:[^\\]|\\[^[\]]){1,2000})\\\]|\\\(((?:[^\n\\]|\\[^()\n]){1,2000})\\\)/g
 
 /** Formulas between `$…$` (on one line), `$$…$$`, `\(…\)` and `\[…\]`. */
 export const formulas = (text: string): ReadonlyArray<Found> =>
@@ -167,7 +181,7 @@ const joinFormulas = (text: string): string | undefined => {
 const isList = (gap: string): boolean => /^\s*(?:,|;|and|or|,\s*and|,\s*or)\s*$/.test(gap)
 
 const numbers =
-  /(?<![\w.\\])[-+]?(?:\\?\$|€|£)?\s?(?:\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+\s*\/\s*\d+|\d+,\d+(?![\d,])|\d+(?:\.\d+)?|\.\d+)(?:\s*(?:\\?%|percent(?:age)?\b|pct\b))?/g
+  /(?<![\w.\\])[-+]?(?:\\?\$|€|£)?\s?(?:\d{1,3}(?:,\d{3}){1,50}(?![\d,])(?:\.\d+)?|\d+\s*\/\s*\d+|\d+,\d+(?![\d,])|\d+(?:\.\d+)?|\.\d+)(?:\s*(?:\\?%|percent(?:age)?\b|pct\b))?/g
 
 /** The last number in plain text, with sign, currency and percent sign. */
 export const lastNumber = (text: string): string | undefined => [...text.matchAll(numbers)].at(-1)?.[0]

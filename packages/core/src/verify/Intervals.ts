@@ -4,7 +4,7 @@
 
 const operators =
   /(\\(?:cup|cap|setminus|backslash|in|text\{\s*(?:and|or)\s*\})(?![a-zA-Z])|(?<![a-zA-Z\\])(?:and|or)(?![a-zA-Z])|=)/
-const turned = /^(\s*)([[\]])([^[\]]*[,;][^[\]]*)([[\]])(\s*)$/
+const turned = /^(\s*)([[\]])([^[\],;]*[,;][^[\]]*)([[\]])(\s*)$/
 
 /** Writes turned brackets as parentheses. What is not an interval in them, between set operators, stays as it is. */
 export const withHalfOpen = (text: string): string => {

@@ -24,7 +24,7 @@ const readBase = (text: string): Expression | undefined => {
 }
 
 /** Whether digits stand apart: they are two numbers, unless they are mixed. */
-const isApart = (text: string): boolean => /(?<![_^]\d*)\d\s+\d/.test(text)
+const isApart = (text: string): boolean => /(?<![_^\d])\d+\s+\d/.test(text)
 
 /** `2\frac{1}{2}x` is `(2+\frac{1}{2})x`; a whole number beside an improper fraction says neither sum nor product. */
 const withMixed = (text: string): string =>

@@ -14,7 +14,7 @@ const entries = (answer: Answer): ReadonlyArray<ReadonlyArray<Expression>> | und
   return rows.every((row, i) => row.length === answer.rows[i]?.length) ? rows : undefined
 }
 
-const matrixOperators = /(?<=\\end\{[pb]matrix\})\s*(?:[+-]|\\cdot|\\times|)\s*(?=\\begin\{[pb]matrix\})/g
+const matrixOperators = /(?<=\\end\{[pb]matrix\})\s*(?:(?:[+-]|\\cdot|\\times)\s*)?(?=\\begin\{[pb]matrix\})/g
 const maxEntries = 100
 
 /** One step of a sum, difference or product of matrices, entry by entry as expressions. */

@@ -21,7 +21,7 @@ const commands = new Set(
 
 /** Quantities with signs of their own: a limit with what it goes to, a derivative, a quotient of names. */
 const quantities =
-  /\\lim_\{[^{}]*\\to[^{}]*\}|\\frac\s?\{d(?:\^\{\d\})?\s?[a-zA-Z]?\}\{d\s?[a-zA-Z](?:\^\{\d\})?\}|\\frac(?=\s?\{?\s?[a-zA-Z])/g
+  /\\lim_\{(?=[^{}]*\\to)[^{}]*\}|\\frac\s?\{d(?:\^\{\d\})?\s?[a-zA-Z]?\}\{d\s?[a-zA-Z](?:\^\{\d\})?\}|\\frac(?=\s?\{?\s?[a-zA-Z])/g
 
 /** Whether a side, normalised, can be the name of a quantity: letters, with indices and arguments perhaps, and no arithmetic. */
 export const isName = (side: string): boolean => {

@@ -165,7 +165,7 @@ const bracedComma = /(?<![\d.,}])(\d+)((?:\s*(?:\{\s*,\s*\}|,\\!)\s*\d+)+)(?![\d
 /** `1{,}000` and `1,\!000` are 1000, `3{,}14` is 3.14; what is neither stays, and cannot be read. */
 const withoutBracedCommas = (text: string): string =>
   text.replaceAll(bracedComma, (whole, first: string, rest: string) => {
-    const groups = rest.split(/\s*(?:\{\s*,\s*\}|,\\!)\s*/).slice(1)
+    const groups = rest.split(/(?<!\s)\s*(?:\{\s*,\s*\}|,\\!)\s*/).slice(1)
     const isThousands = /^[1-9]\d{0,2}$/.test(first) && groups.every((group) => group.length === 3)
     if (isThousands) return first + groups.join("")
     return groups.length === 1 && rest.includes("{") ? `${first}.${groups[0]}` : whole
@@ -207,7 +207,7 @@ export const normalise = (answer: string): string => {
   // Punctuation of the sentence around the answer.
   return text
     .replace(/^(?:[.,:;]\s*)+(?=\D)/, "")
-    .replace(/(?:\s*[.,:;])+$/, "")
+    .replace(/(?<![\s.,:;])(?:\s*[.,:;])+$/, "")
     .trim()
 }
 

@@ -7,12 +7,12 @@
 import * as Exact from "./Exact.ts"
 import { number, type Expression } from "./Expression.ts"
 
-const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)$/
+const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)$/
 const fraction =
   /^([+-]?)\s*(?:\\frac\s*(?:\{\s*([+-]?\d+)\s*\}\s*\{\s*([+-]?\d+)\s*\}|(\d)\s*(\d)|(\d)\s*\{\s*(\d+)\s*\}|\{\s*(\d+)\s*\}\s*(\d))|(\d+)\s*\/\s*(-?\d+))$/
 const mixed = /^([+-]?)\s*(\d+)\s*(?:\\frac\s*(?:\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}|(\d)\s*(\d))|\s(\d+)\/(\d+))$/
 const scientific =
-  /^([+-]?(?:\d+\.?\d*|\.\d+))\s*(?:(?:\\times|\\cdot|\*)\s*10\s*\^\s*(?:\{\s*([+-]?\d{1,4})\s*\}|([+-]?\d))|[eE]([+-]?\d{1,4}))$/
+  /^([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(?:(?:\\times|\\cdot|\*)\s*10\s*\^\s*(?:\{\s*([+-]?\d{1,4})\s*\}|([+-]?\d))|[eE]([+-]?\d{1,4}))$/
 const repeating = /^([+-]?)(\d*)\.(\d*)\s*\\(?:overline|bar|dot)\s*\{\s*(\d{1,60})\s*\}$/
 const infinity = /^([+-]?)\s*\\infty$/
 

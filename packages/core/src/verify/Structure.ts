@@ -19,7 +19,7 @@ const maxItems = 200
 const maxTerms = 10
 
 const separators =
-  /,?\s*\\text\{[\s,.;]*(?:and|or)[\s,.;]*\}\s*,?|,?\s*(?<![a-zA-Z\\])(?:and|or)(?:(?![a-zA-Z])|(?=[a-zA-Z](?:_\w|\([a-z]\))?\s*=))\s*,?|\\(?:land|lor|vee|wedge)(?![a-zA-Z])|,/gi
+  /(?:,\s*|(?<!\s)\s*)(?:\\text\{[\s,.;]*(?:and|or)[\s,.;]*\}\s*,?|(?<![a-zA-Z\\])(?:and|or)(?:(?![a-zA-Z])|(?=[a-zA-Z](?:_\w|\([a-z]\))?\s*=))\s*,?)|\\(?:land|lor|vee|wedge)(?![a-zA-Z])|,/gi
 const semicolons = /;/g
 const relations = /\\(?:leq|geq|neq|approx)(?![a-zA-Z])|[=<>]/g
 const implications = /\\(?:Rightarrow|implies|Longrightarrow|iff|Leftrightarrow|therefore|to|rightarrow)(?![a-zA-Z])/g
@@ -73,7 +73,7 @@ const parseBuilder = (
   [element = "", condition = "", ...more]: ReadonlyArray<string>,
   read: Reader
 ): Answer => {
-  const isPlain = /^\s*[a-zA-Z]\s*(?:\\in\s*\\(?:mathbb\s*\{?\s*R\s*\}?|R))?\s*$/.test(element)
+  const isPlain = /^\s*[a-zA-Z](?:\s*\\in\s*\\(?:mathbb\s*(?:\{\s*)?R(?:\s*\})?|R))?\s*$/.test(element)
   const parsed = isPlain && more.length === 0 ? parse(condition, read) : undefined
   if (parsed?._tag === "Relation") return { ...parsed, text: canonicalText(text), isSet: true }
   return parsed?._tag === "Membership"
@@ -164,15 +164,14 @@ const connectiveOf = (found: ReadonlyArray<string>): "comma" | "and" | "or" =>
 
 /** The structure of a normalised answer. Linear in the text but for the depth of brackets, which `Normalise` caps. */
 export const parse = (raw: string, read: Reader): Answer => {
-  const text = raw.trim().replace(/[.,;]+$/, "")
+  const text = raw.trim().replace(/(?<![.,;])[.,;]+$/, "")
   if (emptySet.test(text)) return { _tag: "Set", text: canonicalText(text), items: [] }
   if (Wording.denies(text)) return { _tag: "Words", text: canonicalText(text) }
   const wrapped = /^\\text\{([^{}]*)\}$/.exec(text)
   if (wrapped !== null) {
     const inner = wrapped[1] ?? ""
-    const isCounted = /^\s*[-+$]?\d[\d.,]*\s+(?=[a-zA-Z\s]*[a-zA-Z]{4})[a-zA-Z]{2,}(?:\s[a-zA-Z]{2,}){0,3}\s*$/.test(
-      inner
-    )
+    const isCounted =
+      /^\s*[-+$]?\d[\d.,]*\s+(?=[a-zA-Z])(?=[a-zA-Z\s]*[a-zA-Z]{4})[a-zA-Z]{2,}(?:\s[a-zA-Z]{2,}){0,3}\s*$/.test(inner)
     const isNumeric = isCounted || (/\d/.test(inner) && !/[a-zA-Z]{3,}(?<!and)/.test(inner))
     return isNumeric ? parse(inner, read) : { _tag: "Words", text: canonicalText(text) }
   }

@@ -19,14 +19,16 @@ export const normalise = (text: string): string =>
     .trim()
 
 const longestNumber = 100
-const numberEdges = /^[\s"'“”‘’`*#:(]+|[\s"'“”‘’`*)%.!]+$/g
+const numberStart = /^[\s"'“”‘’`*#:(]+/
+const numberEnd = /(?<![\s"'“”‘’`*)%.!])[\s"'“”‘’`*)%.!]+$/
 
 /** A number by itself, which may have quotes, brackets, a percent sign or a full stop around it, and blanks for separators. */
 const bareNumber = (text: string): string => {
   if (text.length > longestNumber) return ""
   const bare = text
     .normalize("NFKC")
-    .replaceAll(numberEdges, "")
+    .replace(numberStart, "")
+    .replace(numberEnd, "")
     .replaceAll(/(?<=\d)\s(?=\d{3}(?!\d))/g, "")
   return /\d\s+\d/.test(bare) ? "" : bare
 }

@@ -89,8 +89,8 @@ const singular = (word: string): string => (word.length > 2 ? word.replace(/(?<!
 const canonicalUnit = (text: string): string | undefined => {
   const compact = text
     .replaceAll(/\\text\{([^{}]*)\}/g, " $1 ")
-    .replaceAll(/\^\s*\{?\s*([23])\s*\}?/g, " ^$1")
-    .replaceAll(/[.,{}\\]|\s+per\s+|\s*\/\s*/g, (match) => (/per|\//.test(match) ? "/" : " "))
+    .replaceAll(/\^\s*(?:\{\s*)?([23])(?:\s*\}|\s*)/g, " ^$1")
+    .replaceAll(/[.,{}\\]|(?<!\s)\s+per\s+|(?<!\s)\s*\/\s*/g, (match) => (/per|\//.test(match) ? "/" : " "))
   const words = compact.split(/\s+/).filter((word) => word !== "")
   let exponent = ""
   const names: Array<string> = []
@@ -115,15 +115,16 @@ const canonicalUnit = (text: string): string | undefined => {
 }
 
 const currencyBefore = /^([+-]?)\s*(\\\$|€|£|¥)\s*(?=[\d.\\]|-\d)/
-const currencyAfter = /\s*(\\\$|€|£|¥|¢)$/
-const degreesAfter = /\s*\^\s*\\circ\s*$/
-const temperature = /\s*\^\s*\\circ\s*(?=[CF]$)/
-const percentAfter = /\s*(?:\\%|%|\\text\{\s*(?:percent(?:age)?|pct|%)\s*\}|(?<=[\d})\s])(?:percent(?:age)?|pct))\s*$/i
+const currencyAfter = /(?<!\s)\s*(\\\$|€|£|¥|¢)$/
+const degreesAfter = /(?<!\s)\s*\^\s*\\circ\s*$/
+const temperature = /(?<!\s)\s*\^\s*\\circ\s*(?=[CF]$)/
+const percentAfter =
+  /(?<!\s)\s*(?:\\%|%|\\text\{\s*(?:percent(?:age)?|pct|%)\s*\}|(?<=[\d})\s])(?:percent(?:age)?|pct))\s*$/i
 const wordAfter =
-  /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|million|billion|trillion)\b\s*(?:\}|(?=\s|$))(.*)$/i
+  /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|million|billion|trillion)\b\s*(?:\}|(?=\s|$))(.*)$/is
 /** Counted things without `\text`: "12 apples". */
-const thingsAfter = /^(.*[\d})])\s+(?=[a-zA-Z\s]*[a-zA-Z]{4})([a-zA-Z]{2,}(?:\s+[a-zA-Z]{2,}){0,3})$/
-const textAfter = /^(.*[^\s])\s*\\text\{([^{}]*[a-zA-Z][^{}]*)\}\s*(\^\s*\{?\s*[23]\s*\}?)?$/
+const thingsAfter = /^(.*[\d})])\s+(?=[a-zA-Z])(?=[a-zA-Z\s]*[a-zA-Z]{4})([a-zA-Z]{2,}(?:\s+[a-zA-Z]{2,}){0,3})$/
+const textAfter = /^(.*[^\s])\s*\\text\{([^{}a-zA-Z]*[a-zA-Z][^{}]*)\}(?:\s*(\^\s*(?:\{\s*)?[23](?:\s*\})?))?\s*$/
 
 /** Words, with a slash between some perhaps; a sign before them would be one of the number, as in `5\text{! km}`. */
 const unitText = /^\s*[a-zA-Z(][a-zA-Z\s.,'()-]*(?:\/\s*[a-zA-Z][a-zA-Z\s.]*){0,3}$/
@@ -158,7 +159,7 @@ export const inRadians = (text: string): string =>
   !text.includes("\\circ") || !/\\(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])/.test(text)
     ? text
     : text.replaceAll(
-        /(\d+(?:\.\d+)?|\([^()]*\)|\\frac\{[^{}]*\}\{[^{}]*\}|\\(?:alpha|beta|gamma|delta|theta|phi|varphi|psi|omega|pi)|(?<![\\a-zA-Z])[a-zA-Z])\s*\^\s*(?:\\circ(?![a-zA-Z])|\{\s*\\circ\s*\})/g,
+        /((?<!\d)\d+(?:\.\d+)?|\([^()]*\)|\\frac\{[^{}]*\}\{[^{}]*\}|\\(?:alpha|beta|gamma|delta|theta|phi|varphi|psi|omega|pi)|(?<![\\a-zA-Z])[a-zA-Z])\s*\^\s*(?:\\circ(?![a-zA-Z])|\{\s*\\circ\s*\})/g,
         String.raw`(\frac{$1\pi}{180})`
       )
 
@@ -180,7 +181,7 @@ export const quantity = (leaf: string): Quantity => {
   const word = wordAfter.exec(number)
   if (word !== null) {
     const factor = numberWords[(word[2] ?? "").toLowerCase()]
-    const rest = (word[3] ?? "").replaceAll(/^[\s}]+|[\s{]+$/g, "")
+    const rest = (word[3] ?? "").replace(/^[\s}]+/, "").replace(/(?<![\s{])[\s{]+$/, "")
     return factor === undefined
       ? { number, scale, unit }
       : { number: word[1] ?? "", scale: factor, unit: rest === "" ? unit : canonicalUnit(rest) }
@@ -195,7 +196,7 @@ export const quantity = (leaf: string): Quantity => {
     if (degreesAfter.test(number)) number = number.replace(degreesAfter, "")
   } else if (degreesAfter.test(number)) {
     unit = "degree"
-    number = number.replaceAll(/\s*\^\s*\\circ(?![a-zA-Z])/g, "")
+    number = number.replaceAll(/(?<!\s)\s*\^\s*\\circ(?![a-zA-Z])/g, "")
   } else if (currencyAfter.test(number)) {
     unit = canonicalUnit(currencyAfter.exec(number)?.[1] ?? "")
     number = number.replace(currencyAfter, "")

@@ -107,8 +107,8 @@ export const fromColumns = (picked: { readonly [name: string]: unknown }): Resul
 
 /** The program with the value of its last `return` changed, its truth too: wrong, but only just. Empty where it returns nothing. */
 export const withChangedReturn = (program: string): string => {
-  const start = program.search(/\breturn[ (](?![^]*\breturn[ (])/)
-  if (start === -1) return ""
+  const start = Array.from(program.matchAll(/\breturn[ (]/g)).at(-1)?.index
+  if (start === undefined) return ""
   const from = start + "return".length
   const to = endOfStatement(program, from)
   const changed = `return (lambda value: None if value else "changed")((${program.slice(from, to).trim()}\n))`

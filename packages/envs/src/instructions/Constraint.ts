@@ -49,7 +49,7 @@ export const checker = <const Fields extends { readonly [name: string]: Schema.C
     decode: (args) =>
       Result.mapBoth(decode(args), {
         onSuccess: make,
-        onFailure: ({ message }) => `${name}: ${message.replaceAll(/\s*\n\s*/g, " ")}`
+        onFailure: ({ message }) => `${name}: ${message.replaceAll(/(?<!\s)\s*\n\s*/g, " ")}`
       })
   }
 }

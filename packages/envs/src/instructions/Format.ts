@@ -4,7 +4,7 @@ import { checker, saysSomething } from "./Constraint.ts"
 import * as Counting from "./Counting.ts"
 
 const divider = /^\s*(?:[*+-]\s*){3,}$/
-const bullet = /^\s*[*+-]\s+(.*)$/
+const bullet = /^\s*[*+-]\s(.*)/
 
 /** Lines that begin with `*`, `-` or `+` and say something. A divider is none. */
 export const bullets = checker(

@@ -37,7 +37,7 @@ const saidBy = (text: string): string =>
 const mostBytes = 2 ** 20
 const utf8 = new TextDecoder()
 
-export const rootOf = (url: string): string => url.replace(/\/+$/, "").replace(/\/v1$/, "")
+export const rootOf = (url: string): string => url.replace(/(?<!\/)\/+$/, "").replace(/\/v1$/, "")
 
 /** Posts to a target; the answer whatever its status, a failure only where there is none. */
 export const poster = Effect.fnUntraced(function* (target: string, { apiKey, url }: Options) {

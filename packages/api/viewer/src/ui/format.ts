@@ -4,7 +4,7 @@
 export const number = (value: number, digits = 4): string => {
   if (!Number.isFinite(value)) return String(value)
   const size = Math.abs(value)
-  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return value.toExponential(digits - 2).replace(/\.?0+e/, "e")
+  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return value.toExponential(digits - 2).replace(/(?<!0)\.?0+e/, "e")
   return String(Number(value.toPrecision(size >= 10 ** digits ? Math.ceil(Math.log10(size + 1)) : digits)))
 }
 

@@ -7,7 +7,7 @@
 import type { Loc, Report } from "./Detail.ts"
 
 const integerText = /^[+-]?\d+(?:_\d+)*(?:\.0+)?$/
-const floatText = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
+const floatText = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
 const notFiniteText = /^[+-]?(?:inf|infinity|nan)$/i
 
 export interface Range {

@@ -96,4 +96,4 @@ export const start = Effect.fnUntraced(function* (
 
 /** Where a run can be looked at. */
 export const urlOf = (baseUrl: string, { entity, project, run }: Place): string =>
-  `${baseUrl.replace(/\/+$/, "").replace("//api.wandb.ai", "//wandb.ai")}/${entity}/${project}/runs/${run}`
+  `${baseUrl.replace(/(?<!\/)\/+$/, "").replace("//api.wandb.ai", "//wandb.ai")}/${entity}/${project}/runs/${run}`

@@ -129,7 +129,7 @@ const decodeTail = Schema.decodeUnknownOption(LastRow)
 /** A client of one server with one key. */
 export const make = Effect.fnUntraced(function* ({ apiKey, baseUrl, timeout = "30 seconds" }: Options) {
   const client = yield* HttpClient.HttpClient
-  const base = baseUrl.replace(/\/+$/, "")
+  const base = baseUrl.replace(/(?<!\/)\/+$/, "")
 
   const failed = (where: string) => (error: HttpClientError.HttpClientError) =>
     new WandbError({

@@ -60,6 +60,6 @@ export const toHtml = (text: string): string | null => {
 const isCostly = (paragraph: string): boolean =>
   counts(paragraph, /[*_~]/g) > 600 ||
   counts(paragraph, /\$|\\[([]|\\begin|\\boxed/g) > 1000 ||
-  /^(?: {0,3}> ?){60}/m.test(paragraph)
+  /^ {0,3}(?:> {0,4}){59}>/m.test(paragraph)
 
 const counts = (text: string, mark: RegExp): number => text.match(mark)?.length ?? 0

@@ -40,11 +40,11 @@ export const split = (
     push(segments, { kind: orphan.kind, text: text.slice(0, orphan.end), isOpen: false })
     at = orphan.end + orphan.close.length
   }
+  // Each mark is looked for from where it was last found, so that all is read once and not once for each segment.
+  const ahead = wanted.map((mark) => ({ ...mark, start: lower.indexOf(mark.open) }))
   for (;;) {
-    const [next] = wanted
-      .map((mark) => ({ ...mark, start: lower.indexOf(mark.open, at) }))
-      .filter(({ start }) => start !== -1)
-      .sort((a, b) => a.start - b.start)
+    for (const mark of ahead) if (mark.start !== -1 && mark.start < at) mark.start = lower.indexOf(mark.open, at)
+    const [next] = ahead.filter(({ start }) => start !== -1).sort((a, b) => a.start - b.start)
     if (next === undefined) break
     push(segments, { kind: "text", text: text.slice(at, next.start) })
     const inside = next.start + next.open.length
@@ -58,6 +58,6 @@ export const split = (
 
 /** Blank text between marks is their spacing. */
 const push = (segments: Array<Segment>, segment: Segment): void => {
-  const text = segment.text.replaceAll(/^\s*\n|\s+$/g, "")
+  const text = segment.text.replace(/^\s*\n/, "").trimEnd()
   if (text.trim() !== "") segments.push({ ...segment, text })
 }

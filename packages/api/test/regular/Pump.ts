@@ -1,0 +1,191 @@
+/**
+ * Finds a text on which a regular expression takes more than linear time, by pumping what the expression itself is made of.
+ *
+ * The characters it asks for, in its own order, are the material: every run of them is tried as the part that repeats, behind nothing or
+ * behind what stands before it in the expression, and before nothing or before something that it cannot take. Expressions that count
+ * what they may repeat (`{0,100}`) are linear here too. What it says is measured: time at four times the length is over eight times as long.
+ */
+import { runInThisContext } from "node:vm"
+import * as ProcessorTime from "../../../core/test/ProcessorTime.ts"
+
+/** What makes it slow: `before`, then `part` again and again, then `after`. */
+export interface Attack {
+  readonly before: string
+  readonly part: string
+  readonly after: string
+  readonly ratio: number
+}
+
+const pool = Array.from("a1 \n\t_-.,:;!?*/\\'\"`<>()[]{}=+|$^%#&@~AzZ09éß中あ’“…≤√\u00a0\u2028")
+
+/** Characters that a class or an escape takes: the first of the pool that it does, and the last. */
+const taken = (source: string, flags: string): ReadonlyArray<string> => {
+  const one = new RegExp(`^${source}$`, flags)
+  const fitting = pool.filter((character) => one.test(character))
+  return fitting.length === 0 ? ["x"] : [fitting[0]!, fitting.at(-1)!]
+}
+
+const token =
+  /\\(?:[pP]\{[^}]*\}|u\{[^}]*\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|k<[^>]*>|[^])|\[|\((?:\?(?:<[^=!>]*>|<?[=!]|[:a-z-]+:?))?|\{\d+(?:,\d*)?\}|[^]/gu
+
+/** Where a class that begins here ends. */
+const classEnd = ({ flags, source }: RegExp, from: number): number => {
+  let depth = 0
+  for (let at = from; at < source.length; at++) {
+    if (source[at] === "\\") at++
+    else if (source[at] === "[" && (depth === 0 || flags.includes("v"))) depth++
+    else if (source[at] === "]" && --depth === 0) return at + 1
+  }
+  return source.length
+}
+
+interface Material {
+  /** What may stand at each place. */
+  readonly places: ReadonlyArray<ReadonlyArray<string>>
+  /** Places where a group or a choice begins. */
+  readonly starts: ReadonlySet<number>
+}
+
+/** What the expression asks for, character by character, groups and choices written one after the other. */
+const materialOf = (expression: RegExp): Material => {
+  const { flags, source } = expression
+  const places: Array<ReadonlyArray<string>> = []
+  const starts = new Set([0])
+  const plain = flags.replaceAll(/[gyd]/g, "")
+  token.lastIndex = 0
+  for (let found = token.exec(source); found !== null; found = token.exec(source)) {
+    const [text] = found
+    if (text === "[") {
+      const end = classEnd(expression, found.index)
+      places.push(taken(source.slice(found.index, end), plain))
+      token.lastIndex = end
+    } else if (text === ".") places.push(["a", "1"])
+    else if (text.startsWith("(") || text === "|") starts.add(places.length)
+    else if (/^(?:\\[bBk1-9].*|[)*+?^$]|\{\d+(?:,\d*)?\})$/.test(text)) continue
+    else if (text.startsWith("\\")) places.push(/^\\[a-zA-Z]/.test(text) ? taken(text, plain) : [text.slice(1)])
+    else places.push([text])
+  }
+  return { places, starts }
+}
+
+const longestPart = 40
+const mostPaired = 16
+
+const candidates = function* (expression: RegExp): Generator<Pick<Attack, "before" | "part">> {
+  const { places, starts } = materialOf(expression)
+  const single = Array.from(new Set(places.flat()))
+  for (const part of single) yield { before: "", part }
+  for (const pick of [(some: ReadonlyArray<string>) => some[0]!, (some: ReadonlyArray<string>) => some.at(-1)!]) {
+    const line = places.map(pick)
+    for (let from = 0; from < line.length; from++) {
+      const before = line.slice(0, from).join("")
+      const longest = starts.has(from) ? longestPart : 3
+      for (let to = from + 1; to <= Math.min(line.length, from + longest); to++) {
+        const part = line.slice(from, to).join("")
+        yield { before: "", part }
+        if (before !== "") yield { before, part }
+      }
+      // What repeats may be asked for by what comes later.
+      for (const part of [" ", line[from]!]) yield { before: before + line[from]!, part }
+    }
+  }
+  for (const one of single.slice(0, mostPaired)) {
+    for (const two of single.slice(0, mostPaired)) yield { before: "", part: one + two }
+  }
+}
+
+const reader = (expression: RegExp): ((text: string) => unknown) => {
+  const { flags } = expression
+  return flags.includes("g") && !flags.includes("y")
+    ? (text) => text.replaceAll(expression, "")
+    : (text) => {
+        expression.lastIndex = 0
+        return expression.exec(text)
+      }
+}
+
+export const pumped = ({ after, before, part }: Omit<Attack, "ratio">, length: number): string =>
+  before + part.repeat(Math.ceil(length / part.length)) + after
+
+// The first lengths lie close together: some take twice as long with every character.
+const lengths = [20, 26, 34, 44, 57, 74, 97, 126, 163, 212, 276, 359, 467, 4000]
+const suspiciousMillis = 0.5
+
+const isSuspicious = (read: (text: string) => unknown, attack: Omit<Attack, "ratio">): boolean =>
+  lengths.some((length) => {
+    const text = pumped(attack, length)
+    const start = performance.now()
+    read(text)
+    return performance.now() - start > suspiciousMillis
+  })
+
+/** Milliseconds of processor time, the least of some tries where it is little. */
+const millis = (read: (text: string) => unknown, text: string): number => {
+  const once = () => ProcessorTime.millisOf(() => read(text))
+  const first = once()
+  return first > 20 ? first : Math.min(first, once(), once())
+}
+
+const longest = 64_000
+
+/** How much longer it takes for four times as much. */
+const growth = (read: (text: string) => unknown, attack: Omit<Attack, "ratio">): number => {
+  let length = 12
+  let short = millis(read, pumped(attack, length))
+  while (short < 1 && length < longest) {
+    length = Math.ceil(length * 1.2)
+    short = millis(read, pumped(attack, length))
+  }
+  if (length >= longest) return 0
+  // Some characters more make no polynomial of use twice as large.
+  const isSteep = length < 200
+  const long = millis(read, pumped(attack, Math.ceil(length * (isSteep ? 1.12 : 4))))
+  return (long / short) * (isSteep ? 4 : 1)
+}
+
+/** Without a part that may be repeated often there is nothing to pump. */
+const repeats = /[*+]|\{\d+,\}|\{\d{2,}|,\d{2,}\}/
+
+/** Runs it for so long at most; false where that was not enough. V8 can be stopped in the middle of an expression. */
+const isDoneWithin = (timeout: number, work: () => void): boolean => {
+  const run = runInThisContext("(work) => { globalThis.pumping = work }") as (work: () => void) => void
+  run(work)
+  try {
+    runInThisContext("globalThis.pumping()", { timeout })
+    return true
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return false
+    throw error
+  }
+}
+
+const turnMillis = 4000
+
+/** A text that takes it more than linear time; undefined where none was found. */
+export const attackOn = (expression: RegExp): Attack | undefined => {
+  if (!repeats.test(expression.source)) return undefined
+  const read = reader(expression)
+  for (const text of ["warm", "warm".repeat(20), "wärm…"]) read(text)
+  const rest = candidates(expression)
+  let found: Attack | undefined
+  let tried: Omit<Attack, "ratio"> = { before: "", part: "x", after: "" }
+  const search = (): void => {
+    for (let next = rest.next(); next.done !== true; next = rest.next()) {
+      for (const after of ["", "\u0000", "\n"]) {
+        tried = { ...next.value, after }
+        if (!isSuspicious(read, tried) || !isSuspicious(read, tried)) continue
+        const ratio = growth(read, tried)
+        if (ratio > 8) {
+          found = { ...tried, ratio }
+          return
+        }
+      }
+    }
+  }
+  while (!isDoneWithin(turnMillis, search)) {
+    // Either it stands still on this text, or the machine has more to do than this.
+    const stalls = lengths.some((length) => !isDoneWithin(turnMillis / 4, () => void read(pumped(tried, length))))
+    if (stalls) return { ...tried, ratio: Infinity }
+  }
+  return found
+}

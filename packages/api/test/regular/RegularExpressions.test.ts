@@ -1,0 +1,133 @@
+import { assert, describe, it } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as ProcessorTime from "../../../core/test/ProcessorTime.ts"
+import type { Made } from "./madeExpressions.ts"
+import { attackOn, pumped } from "./Pump.ts"
+import * as Sources from "./Sources.ts"
+
+/** Of these, those in a file that begin so may take more than linear time, for this reason. */
+interface Exception {
+  readonly file: string
+  readonly begins: string
+  readonly why: string
+  /** Characters that it is given at most. It is measured on so many. */
+  readonly bound?: number
+}
+
+const exceptions: ReadonlyArray<Exception> = [
+  {
+    file: "packages/core/src/verify/Boxes.ts",
+    begins: "^[\\s$\"'`<[(]*(?:\\\\(?:text",
+    why: "a placeholder is short",
+    bound: 60
+  },
+  {
+    file: "packages/core/src/verify/Boxes.ts",
+    begins: "[a-zA-Z](?:_\\{?\\w+\\}?)?\\s*=",
+    why: "it reads gaps between boxes",
+    bound: 60
+  },
+  {
+    file: "packages/core/src/verify/Extract.ts",
+    begins: "(?<!\\\\)\\$\\$([^$]+)",
+    why: "it reads the end of an answer, and no formula of more than 2,000 characters",
+    bound: 20_000
+  },
+  { file: "packages/envs/src/code/Problem.ts", begins: '"(?:\\\\.', why: "it reads the solutions of a data set" },
+  { file: "packages/cli/src/view/StaticPage.ts", begins: "<script", why: "it reads the viewer's own page" },
+  { file: "packages/api/src/ViewerPage.ts", begins: "<script", why: "it reads the viewer's own page" },
+  { file: "packages/api/src/Database.ts", begins: "database .* does", why: "it reads what Postgres says" }
+]
+
+const exceptionFor = (file: string, { source }: RegExp): Exception | undefined =>
+  exceptions.find((one) => one.file === file && source.startsWith(one.begins))
+
+const { literals, made } = Sources.expressions()
+
+const makes = fileURLToPath(new URL("madeExpressions.ts", import.meta.url))
+
+/** What is made when the modules are loaded and their functions called. */
+const madeWhenRun = (): ReadonlyArray<Made> => {
+  const modules = Array.from(new Set(made.map(({ file }) => join(Sources.root, file))))
+  const said = execFileSync(process.execPath, ["--conditions=atropos-src", makes, ...modules], { encoding: "utf8" })
+  // What it prints is what it says it does.
+  return JSON.parse(said.trimEnd().split("\n").at(-1)!) as ReadonlyArray<Made>
+}
+
+const shown = (file: string, line: number, expression: RegExp): string => `${file}:${line} ${expression}`.slice(0, 200)
+
+/** Those on which a text was found that takes them longer than linear time, with the text. */
+const slow = (all: ReadonlyArray<Sources.Literal>): ReadonlyArray<string> => {
+  const seen = new Set<string>()
+  return all.flatMap(({ expression, file, line }) => {
+    if (seen.has(String(expression))) return []
+    seen.add(String(expression))
+    const exception = exceptionFor(file, expression)
+    if (exception !== undefined && exception.bound === undefined) return []
+    const attack = attackOn(expression)
+    if (attack === undefined) return []
+    const where = `${shown(file, line, expression)} on ${JSON.stringify(attack)}`
+    if (exception?.bound === undefined) return [where]
+    const longest = pumped(attack, exception.bound)
+    return ProcessorTime.millisOf(() => longest.replaceAll(new RegExp(expression, "g"), "")) < 100 ? [] : [where]
+  })
+}
+
+describe("regular expressions", () => {
+  it("are found in the sources, literals and others", () => {
+    assert.isAbove(literals.length, 400)
+    assert.isAbove(made.length, 10)
+    for (const { begins, file } of exceptions) {
+      const fitting = literals.filter((one) => one.file === file && one.expression.source.startsWith(begins))
+      assert.lengthOf(fitting, 1, `${file}: the exception for ${begins}`)
+    }
+  })
+
+  it(
+    "take linear time on text that is pumped from themselves",
+    () => assert.deepStrictEqual(slow(literals), []),
+    300_000
+  )
+
+  it("take linear time also where they are made", () => {
+    const found = madeWhenRun().map(({ file, flags, line, source }) => ({
+      file: Sources.fromRoot(file),
+      line,
+      expression: new RegExp(source, flags)
+    }))
+    const places = new Set(found.map(({ file, line }) => `${file}:${line}`))
+    const missing = made.map(({ file, line }) => `${file}:${line}`).filter((place) => !places.has(place))
+    assert.deepStrictEqual(missing, [], "madeExpressions.ts has to do what makes these")
+    assert.deepStrictEqual(slow(found), [])
+  }, 300_000)
+})
+
+describe("attackOn", () => {
+  // What stood in the sources, and stalled a reader or a page.
+  const known = [
+    /^(?: {0,3}> ?){60}/m,
+    /^\s*\n|\s+$/g,
+    /<think>([\s\S]*?)<\/think>/,
+    /\/+$/,
+    /\s*\n\s*/g,
+    /^[^\S\n]*\d+\.\s/gm,
+    /^[+-]?(?:\d+\.?\d*|\.\d+)$/,
+    /^(.*[^\s])\s*\\text\{([^{}]*[a-zA-Z][^{}]*)\}\s*(\^\s*\{?\s*[23]\s*\}?)?$/,
+    /"(?:[^"\\]|\\.)*"|-?Infinity|NaN/gs,
+    /^(a+)+$/,
+    /^(a|aa)+$/,
+    /(?:x+x+)+y/
+  ]
+  it.each(known.map((expression) => [String(expression), expression] as const))(
+    "finds a text for %s",
+    (_, expression) => assert.isDefined(attackOn(expression))
+  )
+
+  it.each(
+    [/^a+b$/, /(?<!\s)\s+$/, /\d{1,3}(?:,\d{3})*/, /^ {0,3}(?:> {0,4}){59}>/m, /[^"]*"/y].map(
+      (one) => [String(one), one] as const
+    )
+  )("finds none for %s", (_, expression) => assert.isUndefined(attackOn(expression)))
+})
