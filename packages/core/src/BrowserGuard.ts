@@ -46,7 +46,7 @@ const nameOf = (host: string): string | undefined => {
 }
 
 /** As a `Host` spells an address to bind to. */
-const bracketed = (host: string): string => (/^[\da-f:.]*:[\da-f.]*:[\da-f:.]*$/i.test(host) ? `[${host}]` : host)
+const bracketed = (host: string): string => (/^[\da-f.]*:[\da-f.]*:[\da-f:.]*$/i.test(host) ? `[${host}]` : host)
 
 const isAddress = (name: string): boolean => name.startsWith("[") || /^\d+(?:\.\d+){3}$/.test(name)
 

@@ -35,6 +35,7 @@ const exceptions: ReadonlyArray<Exception> = [
     why: "it reads the end of an answer, and no formula of more than 2,000 characters",
     bound: 20_000
   },
+  { file: "packages/core/src/internal/StackFrames.ts", begins: "(?:\\(|at ", why: "it reads the frames of a stack" },
   { file: "packages/envs/src/code/Problem.ts", begins: '"(?:\\\\.', why: "it reads the solutions of a data set" },
   { file: "packages/cli/src/view/StaticPage.ts", begins: "<script", why: "it reads the viewer's own page" },
   { file: "packages/api/src/ViewerPage.ts", begins: "<script", why: "it reads the viewer's own page" },
