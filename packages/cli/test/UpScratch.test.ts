@@ -5,9 +5,8 @@ import { Effect, FileSystem, Option, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import * as Bin from "./Bin.ts"
 
-const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}.ts`, import.meta.url))
-const larger = fixture("larger")
-const withRecipe = fixture("with-recipe")
+const larger = fileURLToPath(new URL("fixtures/larger.ts", import.meta.url))
+const withRecipe = fileURLToPath(new URL("fixtures/with-recipe.ts", import.meta.url))
 
 const limit = 240_000
 
