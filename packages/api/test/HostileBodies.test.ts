@@ -106,7 +106,7 @@ const until = (isSo: () => boolean) =>
     Effect.retry({ times: 2000, schedule: Schedule.spaced("5 millis") })
   )
 
-/** A body of which `sent` bytes come, and the rest when it is told; its status. */
+/** A body that comes but for its last byte, which comes when it is told; its status. */
 const slow = Effect.fnUntraced(function* (bytes: number) {
   const to = yield* port
   const outgoing = request({
@@ -124,10 +124,12 @@ const slow = Effect.fnUntraced(function* (bytes: number) {
     outgoing.on("error", reject)
   })
   outgoing.write(Buffer.alloc(bytes - 1, " "))
-  return Effect.promise(() => {
-    outgoing.end(" ")
-    return status
-  })
+  return {
+    finish: Effect.promise(() => {
+      outgoing.end(" ")
+      return status
+    })
+  }
 })
 
 layer(bounded, { excludeTestServices: true, timeout: "60 seconds" })("many bodies", (it) => {
@@ -147,7 +149,7 @@ layer(bounded, { excludeTestServices: true, timeout: "60 seconds" })("many bodie
       assert.include(versioned.json(), { error: "Unavailable", retry_after_seconds: 1 })
       // What is small goes on.
       assert.deepStrictEqual(yield* json(post("/scored_data", group)), { status: "received" })
-      for (const finish of open) assert.strictEqual(yield* finish, 422)
+      for (const { finish } of open) assert.strictEqual(yield* finish, 422)
       yield* until(() => held.bytes === 0)
       assert.strictEqual((yield* send("POST", "/scored_data", { body: large })).status, 200)
     })

@@ -86,11 +86,11 @@ describe("BrowserGuard", () => {
     ["a page of this machine", { origin: "http://127.0.0.1:3000", "sec-fetch-site": "cross-site" }, true],
     ["a page that is called like this machine", { origin: "http://localhost.evil.example" }, false],
     ["a page of the server's own", { origin: "http://localhost:8000", "sec-fetch-site": "same-origin" }, true]
-  ] as const)("asked to change something by %s", ([_, headers, isTaken]) =>
+  ] as const)("asked to change something by %s", ([who, headers, isTaken]) =>
     Effect.gen(function* () {
       const refusal = yield* guard()
       for (const changing of [ask({ host, ...headers }, "POST", "/x"), ask({ host, ...headers }, "GET", "/batch?a")]) {
-        assert.strictEqual(refusal(changing) === undefined, isTaken)
+        assert.strictEqual(refusal(changing) === undefined, isTaken, who)
       }
       assert.isUndefined(refusal(ask({ host, ...headers })), "reads are the browser's to withhold")
     })

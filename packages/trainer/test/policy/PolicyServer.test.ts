@@ -31,6 +31,9 @@ const ask = (url: string, path: string, body?: unknown, init: RequestInit = {}):
 
 const withToken = (token: string): RequestInit => ({ headers: { authorization: `Bearer ${token}` } })
 
+/** As a page of this origin sends JSON. */
+const from = (origin: string) => ({ headers: { "content-type": "application/json", origin } })
+
 /** Asks under a name for the server; `fetch` lets nobody choose one. */
 const under = (host: string, url: string, path: string, headers: { readonly [name: string]: string } = {}) =>
   HttpClient.get(`${url}${path}`, { headers: { host, ...headers } }).pipe(
@@ -255,7 +258,6 @@ describe("policy server", () => {
         assert.include(rebound.text, '"type":"permission_error"')
         assert.include(rebound.text, "ATROPOS_ALLOWED_HOSTS=evil.example")
       }
-      const from = (origin: string) => ({ headers: { "content-type": "application/json", origin } })
       const body = { prompt: "x" }
       assert.strictEqual((yield* ask(url, "/v1/completions", body, from("https://evil.example"))).status, 403)
       assert.strictEqual((yield* ask(url, "/v1/load_lora_adapter", {}, from("null"))).status, 403)
