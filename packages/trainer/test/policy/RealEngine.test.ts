@@ -113,15 +113,22 @@ layer(Layer.provideMerge(server, base), { excludeTestServices: true, timeout: "6
       })
   )
 
-  it.effect("refuses characters the model does not know, and chats it has no template for", () =>
+  it.effect("sees of a chat the contents, a line each", () =>
+    Effect.gen(function* () {
+      const openai = yield* client
+      const messages = ["ab", "c"].map((content) => ({ role: "user" as const, content }))
+      const chat = yield* Effect.promise(() => openai.chat.completions.create({ model: "tiny", messages, seed: 1 }))
+      const text = yield* Effect.promise(() => openai.completions.create({ ...asked, prompt: "ab\nc\n" }))
+      assert.strictEqual(chat.usage?.prompt_tokens, 5)
+      assert.strictEqual(text.usage?.prompt_tokens, 5)
+    })
+  )
+
+  it.effect("refuses characters and tokens that the model does not know, and what does not fit", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const unknown = yield* failure(openai.completions.create({ ...asked, prompt: "xyz" }))
       assert.include(String(unknown.cause), "400")
-      const chat = yield* failure(
-        openai.chat.completions.create({ model: "tiny", messages: [{ role: "user", content: "a" }] })
-      )
-      assert.include(String(chat.cause), "400")
       const ids = yield* failure(openai.completions.create({ ...asked, prompt: [1, 99] }))
       assert.include(String(ids.cause), "400")
       const long = yield* failure(openai.completions.create({ ...asked, prompt: "a".repeat(300) }))

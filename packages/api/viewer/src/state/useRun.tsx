@@ -23,17 +23,20 @@ const ofRuns: ReadonlySet<string> = new Set(["/", "/groups", "/service"])
 
 /** Runs begin and end while somebody looks. */
 const runsEveryMillis = 10_000
+/** Where there is none yet, whoever looks waits for the first. */
+const firstEveryMillis = 1000
 
 export const RunProvider = ({ children }: { readonly children: ReactNode }) => {
   const runs = useRemote("runs", (source, signal) => source.runs(signal))
   const { isLive } = useSource()
   const { reload } = runs
   const isRefused = runs.error?.kind === "unauthorized"
+  const every = runs.value?.length === 0 ? firstEveryMillis : runsEveryMillis
   useEffect(() => {
     if (!isLive || isRefused) return
-    const timer = setInterval(reload, runsEveryMillis)
+    const timer = setInterval(reload, every)
     return () => clearInterval(timer)
-  }, [isLive, isRefused, reload])
+  }, [every, isLive, isRefused, reload])
   const search = useSearch()
   const [path] = useLocation()
   const setSearch = useSetSearch()
