@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, PubSub, Schema, SchemaGetter, Stream } from "effect"
+import { Deferred, Effect, Fiber, PubSub, Schema, SchemaGetter, Stream } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import * as Events from "../src/v1/Events.ts"
 
@@ -52,6 +52,42 @@ describe("events for all who listen to one thing", () => {
       assert.deepStrictEqual([read, written], [2, 2])
       // Nobody is left: the next begins anew, with what there is.
       assert.include((yield* heard(shared("run"), "last")).join(""), "run last")
+    })
+  )
+
+  it.live("begin anew after a failure, though one who listened to what failed has not gone yet", () =>
+    Effect.gen(function* () {
+      const mayFail = yield* Deferred.make<void>()
+      let begun = 0
+      const shared = yield* Events.shared("news", Schema.String, () =>
+        Stream.suspend(() =>
+          ++begun === 1
+            ? Stream.make("before").pipe(
+                Stream.concat(Stream.fromEffect(Effect.as(Deferred.await(mayFail), "last"))),
+                Stream.concat(Stream.fail("away"))
+              )
+            : Stream.concat(Stream.succeed("after"), Stream.never)
+        )
+      )
+      // Takes one event and then no more, as a machine that sleeps does.
+      const stuck = yield* Deferred.make<void>()
+      const { body } = shared("run")
+      assert(body._tag === "Stream")
+      yield* body.stream.pipe(
+        Stream.runForEach(() => Effect.andThen(Deferred.succeed(stuck, undefined), Effect.never)),
+        Effect.forkScoped
+      )
+      yield* Deferred.await(stuck)
+      const other = shared("run").body
+      assert(other._tag === "Stream")
+      // Whoever listens hears what it had said before, and its end.
+      const said = yield* other.stream.pipe(
+        Stream.decodeText,
+        Stream.tap(() => Deferred.succeed(mayFail, undefined)),
+        Stream.runCollect
+      )
+      assert.include(said.join(""), '"last"')
+      assert.include((yield* Effect.timeout(heard(shared("run"), "after"), "5 seconds")).join(""), '"after"')
     })
   )
 })

@@ -54,7 +54,11 @@ export const shared = Effect.fnUntraced(function* <K, A, I, E>(
   schema: Schema.Codec<A, I>,
   valuesOf: (key: K, listeners: () => number) => Stream.Stream<A, E>
 ): Effect.fn.Return<(key: K) => HttpServerResponse.HttpServerResponse, never, Scope.Scope> {
-  const things = yield* RcMap.make({
+  interface Thing {
+    readonly events: Stream.Stream<Uint8Array>
+    readonly listeners: { count: number }
+  }
+  const things: RcMap.RcMap<K, Thing> = yield* RcMap.make({
     lookup: (key: K) => {
       const listeners = { count: 0 }
       return encoded(
@@ -62,8 +66,10 @@ export const shared = Effect.fnUntraced(function* <K, A, I, E>(
         schema,
         valuesOf(key, () => listeners.count)
       ).pipe(
+        // What has failed stays as long as one who is slow listens to it: who comes back gets it from its beginning.
+        Stream.concat(Stream.fromEffectDrain(Effect.suspend(() => RcMap.invalidate(things, key)))),
         Stream.share({ capacity: 1, strategy: "sliding", replay: 1 }),
-        Effect.map((events) => ({ events, listeners }))
+        Effect.map((events): Thing => ({ events, listeners }))
       )
     }
   })
