@@ -71,8 +71,8 @@ const logDefects = Effect.tapCause((cause: Cause.Cause<unknown>) =>
 /** How long requests may take that are under way when the server closes; what would never end is ended at once (`Closing`). */
 const gracefulShutdownTimeout = "5 seconds"
 
-/** The original's, wherever they are mounted. */
-const changingReads = /\/(?:batch|reset_data)\/?$/
+/** The original's, wherever they are mounted; not a run or a saved state that is called so. */
+const changingReads = /(?<!\/v1\/runs|\/state)\/(?:batch|reset_data)\/?$/
 
 const guard = ({ asksForTokens = false, host, origins = "loopback" }: Options) =>
   asksForTokens

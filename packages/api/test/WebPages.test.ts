@@ -26,6 +26,16 @@ const registration = {
   starting_step: 0,
   num_steps: 10
 }
+const run = {
+  batch_size: 2,
+  max_token_length: 512,
+  starting_step: 0,
+  num_steps: 10,
+  checkpoint_dir: "",
+  save_checkpoint_interval: 1,
+  wandb_group: "",
+  wandb_project: ""
+}
 const group = { tokens: [[1], [2]], masks: [[1], [2]], scores: [0, 1], env_id: null }
 
 const agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -101,6 +111,20 @@ describe("web pages of other sites", () => {
           assert.strictEqual((yield* get("/status", { host })).status, 200, host)
         }
       })
+    )
+
+    it.effect(
+      "that are the service's own read a run whatever it is called, on an address where browsers say less",
+      () =>
+        Effect.gen(function* () {
+          for (const name of ["batch", "reset_data"]) {
+            assert.strictEqual(
+              (yield* send("POST", "/v1/runs", { body: JSON.stringify({ ...run, name }) })).status,
+              200
+            )
+            assert.strictEqual((yield* get(`/v1/runs/${name}`, { "user-agent": agent })).status, 200, name)
+          }
+        })
     )
 
     it.effect("cannot leave out what a body of /v1 is", () =>

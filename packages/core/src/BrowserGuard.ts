@@ -1,14 +1,14 @@
 /**
  * Keeps web pages out of a server that asks nobody for a token. A browser reaches this machine, so any page that it shows could.
  *
- * - `Host`: a page whose domain was pointed at this machine (DNS rebinding) still says its own name there. Taken are loopback names;
- *   where the server listens for other machines also the address it was bound to, IP addresses (no domain turns into one) and this
- *   machine's name; and the names in `ATROPOS_ALLOWED_HOSTS`.
+ * - `Host`: a page whose domain was pointed at this machine (DNS rebinding) still says its own name there. Taken are loopback names,
+ *   and 0.0.0.0, by which programs call this machine too; where the server listens for other machines also the address it was bound to,
+ *   IP addresses (no domain turns into one) and this machine's name; and the names in `ATROPOS_ALLOWED_HOSTS`.
  * - `Origin` and `Sec-Fetch-Site`: requests that change something are taken from pages of this machine and of the server itself, not
  *   from those of other sites.
  *
- * Programs are not concerned: they say the name they were told, and nothing of origins. A server with tokens needs no guard, for
- * a page knows none.
+ * Programs say nothing of origins, but must call the server by one of its names as well. A server with tokens needs no guard, for a
+ * page knows none.
  */
 import { Config, Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -73,6 +73,9 @@ const allowedHosts: Effect.Effect<ReadonlySet<string | undefined>, BrowserGuardE
 
 const isRead = (method: string): boolean => method === "GET" || method === "HEAD" || method === "OPTIONS"
 
+/** PowerShell calls itself one, and no page makes a browser call itself PowerShell. */
+const isBrowser = (agent: string): boolean => /^mozilla\//i.test(agent) && !agent.includes("PowerShell/")
+
 /** The path as a router reads it: without query and escapes. */
 const pathOf = (url: string): string =>
   url.split(/[?#;]/, 1)[0]!.replaceAll(/%([\da-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
@@ -103,7 +106,9 @@ export const make = (options: Options): Effect.Effect<(request: Asked) => string
     const isAllowedHost = (host: string): boolean => {
       const name = nameOf(host)
       if (name === undefined) return false
-      return isLoopback(host) || named.has(name) || (isForOthers && (own.has(name) || isAddress(name)))
+      return (
+        isLoopback(host) || name === "0.0.0.0" || named.has(name) || (isForOthers && (own.has(name) || isAddress(name)))
+      )
     }
 
     const isForeign = ({ headers }: Asked): boolean => {
@@ -112,7 +117,7 @@ export const make = (options: Options): Effect.Effect<(request: Asked) => string
       if (origin !== undefined)
         return !(isAllowedOrigin(origin) || (host !== undefined && URL.parse(origin)?.host === host))
       // Typed by a person, or by no page's doing. Of browsers that say nothing, nothing is known.
-      return site === undefined ? /^mozilla\//i.test(agent ?? "") : site !== "none"
+      return site === undefined ? isBrowser(agent ?? "") : site !== "none"
     }
 
     return (request) => {

@@ -35,6 +35,7 @@ describe("BrowserGuard", () => {
     ["127.0.0.1", "localhost.rebound.example", false],
     ["127.0.0.1", "127.0.0.1.rebound.example", false],
     ["127.0.0.1", "10.1.2.3:8000", false],
+    ["127.0.0.1", "0.0.0.0:8000", true],
     ["127.0.0.1", "user@localhost", false],
     ["127.0.0.1", "localhost/x", false],
     ["127.0.0.1", "", false],
@@ -75,6 +76,16 @@ describe("BrowserGuard", () => {
     ["aiohttp", { "user-agent": "Python/3.11 aiohttp/3.14.5" }, true],
     ["httpx", { "user-agent": "python-httpx/0.28.1" }, true],
     ["curl", { "user-agent": "curl/8.5.0" }, true],
+    [
+      "PowerShell",
+      { "user-agent": "Mozilla/5.0 (Windows NT 10.0; Microsoft Windows 10.0.26100; en-US) PowerShell/7.5.2" },
+      true
+    ],
+    [
+      "Windows PowerShell",
+      { "user-agent": "Mozilla/5.0 (Windows NT; Windows NT 10.0; en-US) WindowsPowerShell/5.1.26100.1" },
+      true
+    ],
     ["a program that says nothing", {}, true],
     ["an image of another site", { "user-agent": chrome, "sec-fetch-site": "cross-site" }, false],
     ["another site of the same domain", { "user-agent": chrome, "sec-fetch-site": "same-site" }, false],
@@ -118,10 +129,11 @@ describe("BrowserGuard", () => {
     })
   )
 
-  it.effect.prop("takes no host but loopback's, whatever it is", { host: Schema.String }, ({ host }) =>
+  it.effect.prop("takes no host but this machine's own, whatever it is", { host: Schema.String }, ({ host }) =>
     Effect.gen(function* () {
       const refusal = yield* guard()
-      if (!BrowserGuard.isLoopback(host)) assert.isDefined(refusal(ask({ host })))
+      const isOwn = BrowserGuard.isLoopback(host) || URL.parse(`http://${host}`)?.hostname === "0.0.0.0"
+      if (!isOwn) assert.isDefined(refusal(ask({ host })))
     })
   )
 })
