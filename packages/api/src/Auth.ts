@@ -145,7 +145,8 @@ const originalRoles: { readonly [path: string]: ReadonlyArray<TrajectoryApi.Role
   "/scored_data_list": ["environment"]
 }
 
-const anyRole: ReadonlyArray<TrajectoryApi.Role> = ["environment", "trainer", "reader"]
+/** Of whoever is known. */
+export const anyRole: ReadonlyArray<TrajectoryApi.Role> = ["environment", "trainer", "reader"]
 
 const refuse = (status: number, error: TrajectoryApiError.Unauthorized | TrajectoryApiError.Forbidden) =>
   Effect.succeed(HttpServerResponse.jsonUnsafe({ error: error._tag, message: error.message }, { status }))

@@ -1,6 +1,6 @@
 /** Bodies made to take time or memory: each is refused, and nobody else waits for it. Sizes are those that once stopped a service. */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer, Redacted, Schedule } from "effect"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { request } from "node:http"
 import { gzipSync, zstdCompressSync } from "node:zlib"
@@ -107,13 +107,13 @@ const until = (isSo: () => boolean) =>
   )
 
 /** A body that comes but for its last byte, which comes when it is told; its status. */
-const slow = Effect.fnUntraced(function* (bytes: number) {
+const slow = Effect.fnUntraced(function* (bytes: number, method = "POST", path = "/scored_data") {
   const to = yield* port
   const outgoing = request({
     host: "127.0.0.1",
     port: to,
-    method: "POST",
-    path: "/scored_data",
+    method,
+    path,
     headers: { "content-type": "application/json", "content-length": bytes }
   })
   const status = new Promise<number>((resolve, reject) => {
@@ -125,6 +125,7 @@ const slow = Effect.fnUntraced(function* (bytes: number) {
   })
   outgoing.write(Buffer.alloc(bytes - 1, " "))
   return {
+    status: Effect.promise(() => status),
     finish: Effect.promise(() => {
       outgoing.end(" ")
       return status
@@ -178,6 +179,28 @@ layer(bounded, { excludeTestServices: true, timeout: "60 seconds" })("many bodie
         headers: { "content-encoding": "gzip" }
       })
       assert.strictEqual(honest.status, 200)
+    })
+  )
+})
+
+const guarded = TrajectoryService.serve({ host: "127.0.0.1", port: 0 }).pipe(
+  Layer.provide([TestStore.layer, Auth.layer(Redacted.make("trainer:trainer-token"))]),
+  Layer.provide([Layer.succeed(RequestBody.Limits, small), Layer.succeed(RequestBody.Held, held)])
+)
+
+layer(guarded, { excludeTestServices: true, timeout: "60 seconds" })("bodies of strangers", (it) => {
+  it.effect.each([
+    ["POST", "/v1/runs/default/groups"],
+    ["PUT", "/v1/runs/default/state/e"],
+    ["POST", "/v1/runs/default/pieces"],
+    ["POST", "/v1/runs"],
+    ["POST", "/scored_data"]
+  ] as const)("take no room where tokens are asked for: %s %s", ([method, path]) =>
+    Effect.gen(function* () {
+      // All but the last byte is there, and never that.
+      const { status } = yield* slow(9000, method, path)
+      assert.strictEqual(yield* Effect.timeout(status, "10 seconds"), 401)
+      assert.strictEqual(held.bytes, 0)
     })
   )
 })

@@ -4,7 +4,7 @@ import { HttpMethod, HttpRouter, HttpServerRequest, HttpServerResponse } from "e
 import { HttpApiMiddleware } from "effect/http-api"
 import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema } from "@atropos/core"
 import * as JsonDepth from "@atropos/core/internal/wire/JsonDepth"
-import { Auth } from "../Auth.ts"
+import { anyRole, Auth, tokenOf } from "../Auth.ts"
 import * as Nul from "../Nul.ts"
 import * as RequestBody from "../RequestBody.ts"
 import * as SubmissionBody from "./SubmissionBody.ts"
@@ -100,27 +100,40 @@ const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
   return Object.create(request, { text: { value: text } }) as HttpServerRequest.HttpServerRequest
 })
 
+/** Whether the sender is anybody known here; of strangers no body is read, which would take room from the others. */
+const isKnown = (auth: Auth["Service"], request: HttpServerRequest.HttpServerRequest): Effect.Effect<boolean> =>
+  auth.authorize(tokenOf(request), anyRole).pipe(
+    Effect.as(true),
+    Effect.orElseSucceed(() => false)
+  )
+
 /** Refuses bodies that do not say what they are, are too large, or nest too deep. */
-export const bodies = HttpRouter.middleware((route) =>
-  Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const { path } = (yield* HttpRouter.RouteContext).route
-    if (Nul.isInUrl(request.url)) return refusal(400, "BadRequest", `the address holds ${Nul.name}`)
-    const isSubmission = path.endsWith("/:run/groups")
-    if (!isTyped(request, isSubmission)) return untyped(request.headers["content-type"], isSubmission)
-    if (isSubmission || !HttpMethod.hasBody(request.method)) return yield* route
-    const read = yield* Effect.result(readForm(request, path))
-    if (Result.isSuccess(read)) {
-      return yield* Effect.provideService(route, HttpServerRequest.HttpServerRequest, read.success)
-    }
-    const error = read.failure
-    switch (error._tag) {
-      case "TooLarge":
-        return refusal(413, error._tag, error.message)
-      case "BadRequest":
-        return refusal(400, error._tag, error.message, { field: error.field })
-      case "Unavailable":
-        return unavailable(error.message, error.retryAfterSeconds)
-    }
-  })
+export const bodies = HttpRouter.middleware(
+  Effect.map(
+    Auth,
+    (auth) => (route) =>
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const { path } = (yield* HttpRouter.RouteContext).route
+        if (Nul.isInUrl(request.url)) return refusal(400, "BadRequest", `the address holds ${Nul.name}`)
+        const isSubmission = path.endsWith("/:run/groups")
+        if (!isTyped(request, isSubmission)) return untyped(request.headers["content-type"], isSubmission)
+        if (isSubmission || !HttpMethod.hasBody(request.method)) return yield* route
+        // The route refuses them before it reads anything.
+        if (!(yield* isKnown(auth, request))) return yield* route
+        const read = yield* Effect.result(readForm(request, path))
+        if (Result.isSuccess(read)) {
+          return yield* Effect.provideService(route, HttpServerRequest.HttpServerRequest, read.success)
+        }
+        const error = read.failure
+        switch (error._tag) {
+          case "TooLarge":
+            return refusal(413, error._tag, error.message)
+          case "BadRequest":
+            return refusal(400, error._tag, error.message, { field: error.field })
+          case "Unavailable":
+            return unavailable(error.message, error.retryAfterSeconds)
+        }
+      })
+  )
 )
