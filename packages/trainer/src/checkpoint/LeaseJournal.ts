@@ -12,13 +12,27 @@ const Journal = Schema.Struct({
   /** Step of the run's first batch, where this folder's trainer registered the run; else null. */
   firstStep: Schema.NullOr(Schema.Int),
   leases: Schema.Array(Schema.Struct({ id: Schema.String, step: Schema.Int, leaseToken: Schema.String }))
-}).pipe(Schema.encodeKeys({ firstStep: "first_step" }))
+})
 export type Journal = typeof Journal.Type
 export type Lease = Journal["leases"][number]
 
-const codec = Schema.fromJsonString(Journal)
+const File = Schema.Struct({
+  ...Journal.fields,
+  /** Without it the steps of batches counted the steps before them, as in version 1 of `TrainerState`. */
+  version: Schema.optionalKey(Schema.Literal(2))
+}).pipe(Schema.encodeKeys({ firstStep: "first_step" }))
+
+const codec = Schema.fromJsonString(File)
 const decode = Schema.decodeUnknownEffect(codec)
 const encode = Schema.encodeEffect(codec)
+
+const renewed = ({ firstStep, leases, version }: typeof File.Type): Journal => {
+  const by = version === undefined ? 1 : 0
+  return {
+    firstStep: firstStep === null ? null : firstStep + by,
+    leases: leases.map((lease) => ({ ...lease, step: lease.step + by }))
+  }
+}
 
 const fileName = "leases.json"
 
@@ -29,6 +43,7 @@ export const read = Effect.fn("LeaseJournal.read")(function* (folder: string) {
   if (!(yield* Effect.mapError(fs.exists(path), CheckpointError.at(path)))) return Option.none<Journal>()
   return yield* fs.readFileString(path).pipe(
     Effect.flatMap(decode),
+    Effect.map(renewed),
     Effect.asSome,
     Effect.tapError(({ message }) => Effect.logWarning("journal of leases not readable", { path, message })),
     Effect.orElseSucceed(() => Option.none<Journal>())
@@ -39,7 +54,7 @@ export const read = Effect.fn("LeaseJournal.read")(function* (folder: string) {
 export const write = Effect.fn("LeaseJournal.write")(function* (folder: string, journal: Journal) {
   const fs = yield* FileSystem.FileSystem
   const path = (yield* Path.Path).join(folder, fileName)
-  yield* encode(journal).pipe(
+  yield* encode({ ...journal, version: 2 }).pipe(
     Effect.flatMap((text) => fs.writeFileString(`${path}.partial`, `${text}\n`)),
     Effect.andThen(fs.rename(`${path}.partial`, path)),
     Effect.mapError(CheckpointError.at(path))

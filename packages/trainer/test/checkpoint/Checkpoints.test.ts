@@ -157,6 +157,12 @@ layer(NodeServices.layer)("LeaseJournal", (it) => {
       const journal = { firstStep: 4, leases: [{ id: "7", step: 4, leaseToken: "token" }] }
       yield* LeaseJournal.write(target, journal)
       assert.deepStrictEqual(yield* LeaseJournal.read(target), Option.some(journal))
+      // As it was written when a batch's step was the number of steps before it.
+      yield* fs.writeFileString(
+        `${target}/leases.json`,
+        JSON.stringify({ first_step: 3, leases: [{ id: "7", step: 3, leaseToken: "token" }] })
+      )
+      assert.deepStrictEqual(yield* LeaseJournal.read(target), Option.some(journal))
       yield* fs.writeFileString(`${target}/leases.json`, "{")
       assert.deepStrictEqual(yield* LeaseJournal.read(target), Option.none())
     })
