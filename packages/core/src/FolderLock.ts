@@ -3,6 +3,7 @@
  *
  * It is SQLite's lock on `lock.sqlite` in the folder, a file that stays empty: `fcntl` on Linux and macOS, `LockFileEx` on Windows. The
  * one step that takes it (`BEGIN IMMEDIATE`) has one winner among any number of processes, and nothing stale is ever to be removed.
+ * Nothing else in the holder's process may open `lock.sqlite`, not even to copy it: where such a file is closed, `fcntl` lets go.
  * Between machines it holds as far as the file system's locks do (docs/operations.md); a file system that keeps none is refused. It
  * needs `node:sqlite` (Node 22.13): elsewhere locking fails, and says so. Who holds it stands in `lock.json`, for refusals to say;
  * nothing is decided by that.
