@@ -17,9 +17,13 @@ const trajectories = TrajectoryService.layerAt("/atropos").pipe(
   Layer.provide([PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerPglite())), Auth.layerOpen])
 )
 
+/** It asks for no tokens: pages of other sites are kept from what listens here. */
+const host = "127.0.0.1"
+const guard = TrajectoryService.guard({ host })
+
 /** Any free port; `NodeHttpServer` innermost, so that it listens once the routes are there. */
-export const application = HttpRouter.serve(Layer.mergeAll(hello, trajectories), { disableLogger: true }).pipe(
-  Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" }))
+export const application = HttpRouter.serve(Layer.mergeAll(hello, trajectories, guard), { disableLogger: true }).pipe(
+  Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host }))
 )
 
 /** Talks to both halves of the application. */

@@ -74,7 +74,8 @@ const gracefulShutdownTimeout = "5 seconds"
 /** The original's, wherever they are mounted; not a run or a saved state that is called so. */
 const changingReads = /(?<!\/v1\/runs|\/state)\/(?:batch|reset_data)\/?$/
 
-const guard = ({ asksForTokens = false, host, origins = "loopback" }: Options) =>
+/** Keeps pages of other sites from all routes of a router, where no tokens are asked for. */
+export const guard = ({ asksForTokens = false, host, origins = "loopback" }: Omit<Options, "port">) =>
   asksForTokens
     ? Layer.empty
     : BrowserGuard.layer({

@@ -3,7 +3,8 @@
  * Prometheus, the viewer at `/ui` (browsers that ask for `/` are sent there). `layer` mounts into anybody's `HttpRouter` (under a
  * prefix, with `router.prefixed`); `serve` listens by itself.
  *
- * Both need a store and `Auth`, so that whoever embeds the service chooses the database and the tokens.
+ * Both need a store and `Auth`, so that whoever embeds the service chooses the database and the tokens. Who mounts it without tokens
+ * mounts `guard` too, which `serve` has: a browser on the machine would send what any page wants.
  */
 import type { BrowserGuard } from "@atropos/core"
 import { type Duration, Effect, Layer } from "effect"
@@ -18,6 +19,8 @@ import type { TrajectoryStore } from "./TrajectoryStore.ts"
 import * as V0 from "./v0/V0.ts"
 import * as V1 from "./v1/index.ts"
 import * as ViewerPage from "./ViewerPage.ts"
+
+export { guard } from "./HttpServer.ts"
 
 export interface Options {
   /** How long a batch handed out by the original's `/batch` may take to be written out. */

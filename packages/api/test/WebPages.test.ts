@@ -1,6 +1,9 @@
 /** What a page of another site can make a browser ask of a service without tokens: nothing that changes or shows anything. */
 import { assert, describe, layer } from "@effect/vitest"
+import { NodeHttpServer } from "@effect/platform-node"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
+import { HttpRouter } from "effect/http"
+import { createServer } from "node:http"
 import * as Auth from "../src/Auth.ts"
 import * as TrajectoryService from "../src/TrajectoryService.ts"
 import * as TestStore from "./TestStore.ts"
@@ -141,6 +144,24 @@ describe("web pages of other sites", () => {
           }
         }
         assert.strictEqual((yield* send("POST", "/v1/runs/default/reset")).status, 204)
+      })
+    )
+  })
+
+  const embedded = HttpRouter.serve(
+    Layer.mergeAll(TrajectoryService.layerAt("/own"), TrajectoryService.guard({ host: "127.0.0.1" })),
+    { disableLogger: true, disableListenLog: true }
+  ).pipe(
+    Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
+    Layer.provide([TestStore.layer, Auth.layerOpen])
+  )
+  layer(embedded, { excludeTestServices: true })("where the service is mounted in another", (it) => {
+    it.effect("change and read nothing either", () =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* get("/own/status")).status, 200)
+        assert.strictEqual((yield* get("/own/status", { host: "evil.example" })).status, 403)
+        assert.strictEqual((yield* get("/own/batch", image)).status, 403)
+        assert.strictEqual((yield* send("POST", "/own/reset_data", { headers: foreign })).status, 403)
       })
     )
   })
