@@ -28,6 +28,8 @@ const encodeHolder = Schema.encodeSync(Holder)
 
 /** SQLite's number for a lock that somebody else has, and for one that the file system does not keep. */
 const busy = 5
+/** And for a file that this user may not write. */
+const readOnly = 8
 
 class NotTaken extends Schema.TaggedError<NotTaken>()("NotTaken", {
   message: Schema.String,
@@ -37,7 +39,11 @@ class NotTaken extends Schema.TaggedError<NotTaken>()("NotTaken", {
 const notTaken = (cause: unknown): NotTaken => {
   // What node:sqlite throws is an Error, with SQLite's number.
   const { errcode = null, message } = cause as Error & { readonly errcode?: number }
-  return new NotTaken({ message, number: errcode })
+  const said =
+    errcode === readOnly
+      ? "this user may not write lock.sqlite there, which another one has made: let it, or remove the file once nobody is at work there"
+      : message
+  return new NotTaken({ message: said, number: errcode })
 }
 
 /** A connection that has the file's one write lock until it is closed; none where another has it. */
@@ -54,7 +60,8 @@ const take = Effect.fnUntraced(function* (file: string): Effect.fn.Return<Option
   const isTaken = yield* Effect.try({
     try: () => {
       // With a journal in a file, there would be a stale one to remove after a kill, under a lock again.
-      database.exec("PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE")
+      // Of a file that may only be read, `BEGIN IMMEDIATE` alone takes a lock that any number have: a write, never kept, is refused.
+      database.exec("PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE; PRAGMA user_version = 1")
       return true
     },
     catch: notTaken

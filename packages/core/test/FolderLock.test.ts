@@ -5,6 +5,16 @@ import * as FolderLock from "../src/FolderLock.ts"
 
 const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 
+const isRoot = process.getuid?.() === 0
+
+/** As a user whom the permissions of files concern. */
+const asNobody = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => isRoot && process.seteuid?.(65_534)),
+    () => effect,
+    () => Effect.sync(() => isRoot && process.seteuid?.(0))
+  )
+
 layer(NodeServices.layer, { excludeTestServices: true })("FolderLock", (it) => {
   it.effect("is held by one at a time, until its scope closes", () =>
     Effect.gen(function* () {
@@ -51,6 +61,20 @@ layer(NodeServices.layer, { excludeTestServices: true })("FolderLock", (it) => {
       const error = yield* Effect.flip(FolderLock.hold(target))
       assert.isFalse(error.isHeld)
       assert.strictEqual(error.message, `cannot lock the folder ${target}: file is not a database`)
+    })
+  )
+
+  it.effect("is nobody's who may only read it: any number of such would have it, beside its holder", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { join } = yield* Path.Path
+      const target = yield* folder
+      yield* fs.chmod(target, 0o755)
+      yield* Effect.scoped(FolderLock.hold(target))
+      yield* fs.chmod(join(target, "lock.sqlite"), 0o444)
+      const error = yield* Effect.flip(asNobody(FolderLock.hold(target)))
+      assert.isFalse(error.isHeld)
+      assert.include(error.message, `${target}: this user may not write lock.sqlite there`)
     })
   )
 
