@@ -10,7 +10,7 @@ import * as PgTrajectoryStore from "../src/PgTrajectoryStore.ts"
 import * as TrajectoryService from "../src/TrajectoryService.ts"
 import * as Proxy from "./Proxy.ts"
 import * as TestPostgres from "./TestPostgres.ts"
-import { get, post } from "./V0Server.ts"
+import { get, group, post, registration } from "./V0Server.ts"
 
 const states = {
   "08006": true,
@@ -78,17 +78,6 @@ describe.skipIf(TestPostgres.serverUrl === undefined)("a Postgres server", () =>
         )
       )
       yield* Effect.gen(function* () {
-        const registration = {
-          wandb_group: "",
-          wandb_project: "",
-          batch_size: 2,
-          max_token_len: 512,
-          checkpoint_dir: "",
-          save_checkpoint_interval: 1,
-          starting_step: 0,
-          num_steps: 10
-        }
-        const group = { tokens: [[1], [2]], masks: [[1], [2]], scores: [0, 1], env_id: null }
         const refused = Effect.fnUntraced(function* () {
           const answer = yield* post("/scored_data", group)
           assert.strictEqual(answer.status, 503, answer.text)

@@ -8,23 +8,11 @@ import * as Auth from "../src/Auth.ts"
 import * as RequestBody from "../src/RequestBody.ts"
 import * as TrajectoryService from "../src/TrajectoryService.ts"
 import * as TestStore from "./TestStore.ts"
-import { get, json, port, post, send } from "./V0Server.ts"
+import { get, group, json, port, post, registration, send } from "./V0Server.ts"
 
 const serve = TrajectoryService.serve({ host: "127.0.0.1", port: 0 }).pipe(
   Layer.provide([TestStore.layer, Auth.layerOpen])
 )
-
-const registration = {
-  wandb_group: "",
-  wandb_project: "",
-  batch_size: 2,
-  max_token_len: 512,
-  checkpoint_dir: "",
-  save_checkpoint_interval: 1,
-  starting_step: 0,
-  num_steps: 10
-}
-const group = { tokens: [[1], [2]], masks: [[1], [2]], scores: [0, 1], env_id: null }
 
 const mebibyte = 1024 * 1024
 const nested = (bytes: number) => `${"[".repeat(bytes / 2)}${"]".repeat(bytes / 2)}`

@@ -63,3 +63,16 @@ export const post = (path: string, value: unknown) => send("POST", path, { body:
 export const get = (path: string, headers?: Outgoing["headers"]) => send("GET", path, headers && { headers })
 /** The JSON of a reply. */
 export const json = <E, R>(sent: Effect.Effect<Sent, E, R>) => Effect.map(sent, (reply) => reply.json())
+
+/** A run of batches of two, and a group that is one. */
+export const registration = {
+  wandb_group: "",
+  wandb_project: "",
+  batch_size: 2,
+  max_token_len: 512,
+  checkpoint_dir: "",
+  save_checkpoint_interval: 1,
+  starting_step: 0,
+  num_steps: 10
+}
+export const group = { tokens: [[1], [2]], masks: [[1], [2]], scores: [0, 1], env_id: null }

@@ -7,7 +7,7 @@ import { createServer } from "node:http"
 import * as Auth from "../src/Auth.ts"
 import * as TrajectoryService from "../src/TrajectoryService.ts"
 import * as TestStore from "./TestStore.ts"
-import { get, json, post, send } from "./V0Server.ts"
+import { get, group, json, post, registration, send } from "./V0Server.ts"
 
 const serve = (auth: Layer.Layer<Auth.Auth, Auth.AuthConfigError>, allowedHosts?: string) =>
   TrajectoryService.serve({ host: "127.0.0.1", port: 0 }).pipe(
@@ -19,16 +19,6 @@ const serve = (auth: Layer.Layer<Auth.Auth, Auth.AuthConfigError>, allowedHosts?
     )
   )
 
-const registration = {
-  wandb_group: "",
-  wandb_project: "",
-  batch_size: 2,
-  max_token_len: 512,
-  checkpoint_dir: "",
-  save_checkpoint_interval: 1,
-  starting_step: 0,
-  num_steps: 10
-}
 const run = {
   batch_size: 2,
   max_token_length: 512,
@@ -39,7 +29,6 @@ const run = {
   wandb_group: "",
   wandb_project: ""
 }
-const group = { tokens: [[1], [2]], masks: [[1], [2]], scores: [0, 1], env_id: null }
 
 const agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 const foreign = { "user-agent": agent, origin: "https://evil.example", "sec-fetch-site": "cross-site" }

@@ -34,4 +34,19 @@ describe("an output", () => {
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
     )
   }
+
+  it.live("is locked in no folder that another user could have laid there", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* Atropos.folder
+      const temporary = yield* Atropos.folder
+      const victim = yield* Atropos.folder
+      yield* fs.symlink(victim, `${temporary}/atropos-locks-${process.getuid?.()}`)
+      const words = ["process", ...env, "--testing", "--env.total_steps", "5"]
+      const { code, err } = yield* Atropos.run(words, { cwd, env: { TMPDIR: temporary } })
+      assert.strictEqual(code, 1)
+      assert.include(err, "is not this user's alone, so no lock can lie there")
+      assert.deepStrictEqual(yield* fs.readDirectory(victim), [])
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
 })

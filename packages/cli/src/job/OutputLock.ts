@@ -1,17 +1,40 @@
 /**
  * One process at a time writes an output: a file, or what lies beside it under its name.
  *
- * The lock lies in the system's folder for temporary files, so that nothing is left beside the output; one file has one lock, by
- * whatever way through links it is named. It is let go of with the scope, and by the system when its holder dies.
+ * The lock lies in the system's folder for temporary files, so that nothing is left beside the output, in a folder of this user's alone:
+ * what somebody else put there could lead a write elsewhere. One file has one lock, by whatever way through links it is named. It is let
+ * go of with the scope, and by the system when its holder dies.
  */
 import { FolderLock } from "@atropos/core"
-import { Effect, FileSystem, Path } from "effect"
+import { Effect, FileSystem, Option, Path } from "effect"
 import { createHash } from "node:crypto"
 import { tmpdir } from "node:os"
 import { CommandFailed } from "../Failure.ts"
 
 const cannot = (what: string, place: string) => (cause: { readonly message: string }) =>
   new CommandFailed({ message: `cannot ${what} ${place}: ${cause.message}`, cause })
+
+/** Where this user's locks lie. Fails where somebody else made the folder, or could write into it. */
+const locks = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const user = process.getuid?.()
+  const folder = path.join(tmpdir(), user === undefined ? "atropos-locks" : `atropos-locks-${user}`)
+  yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 }).pipe(Effect.mapError(cannot("make", folder)))
+  // On Windows the folder above is the user's own.
+  if (user === undefined) return folder
+  const look = cannot("look at", folder)
+  const [above, real, { mode, uid }] = yield* Effect.all([
+    fs.realPath(tmpdir()),
+    fs.realPath(folder),
+    fs.stat(folder)
+  ]).pipe(Effect.mapError(look))
+  if (real === path.join(above, path.basename(folder)) && Option.contains(uid, user) && (mode & 0o077) === 0)
+    return folder
+  return yield* new CommandFailed({
+    message: `${folder} is not this user's alone, so no lock can lie there: remove it, or set TMPDIR to a folder of your own`
+  })
+})
 
 /** Holds `file`, whose folder is made where there is none; whoever comes second is told so, with the first one's process id. */
 export const hold = Effect.fn("OutputLock.hold")(function* (file: string) {
@@ -23,7 +46,8 @@ export const hold = Effect.fn("OutputLock.hold")(function* (file: string) {
     yield* fs.realPath(beside).pipe(Effect.mapError(cannot("look at", beside))),
     path.basename(file)
   )
-  const folder = path.join(tmpdir(), `atropos-set-${createHash("sha256").update(real).digest("hex").slice(0, 16)}`)
+  const name = createHash("sha256").update(real).digest("hex").slice(0, 16)
+  const folder = path.join(yield* locks, name)
   yield* fs.makeDirectory(folder, { recursive: true }).pipe(Effect.mapError(cannot("make", folder)))
   yield* FolderLock.hold(folder).pipe(
     Effect.mapError(
