@@ -74,6 +74,15 @@ describe("Headline", () => {
     assert.isNull(Headline.of(steps([0, 1]), -1).totalSteps)
   })
 
+  it("gives the speed by the whole of the steps, waiting included, where tokens are counted", () => {
+    const table = MetricTable.make([
+      row(1, { "reward/mean": 0, "train/step_time": 1, "train/tokens": 100, "train/tokens_per_second": 5000 }),
+      row(2, { "reward/mean": 0, "train/step_time": 3, "train/tokens": 700, "train/tokens_per_second": 9000 })
+    ])
+    const { stepTime, tokensPerSecond } = Headline.of(table, 0)
+    assert.deepStrictEqual([stepTime, tokensPerSecond], [2, 200])
+  })
+
   it("takes the environment's scores where the trainer records none", () => {
     const table = MetricTable.make([{ source: "sorting", step: 3, at: 5, values: { "train/scores_mean": 0.5 } }])
     assert.deepStrictEqual(Headline.of(table, 0).reward, {

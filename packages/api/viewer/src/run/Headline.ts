@@ -8,6 +8,7 @@ export interface Headline {
   readonly reward: Reward | null
   /** Steps that left the weights alone, and those of them in which something was not a number. */
   readonly skipped: { readonly steps: number; readonly notFinite: number } | null
+  /** Tokens trained by the time of their steps, waiting included, as the console has it; of a trainer that counts none, what it says itself. */
   readonly tokensPerSecond: number | null
   /** Seconds from the first row to the last. */
   readonly elapsed: number | null
@@ -48,12 +49,19 @@ export const of = (table: MetricTable, totalSteps: number): Headline => {
     totalSteps: total,
     reward: rewardOf(reward),
     skipped: skippedOf(table),
-    tokensPerSecond: mean(recent(firstOf(table, ["train/tokens_per_second"]))),
+    tokensPerSecond: speedOf(table, stepTime),
     elapsed: times === null ? null : (times.last - times.first) / 1000,
     stepTime,
     remaining: stepTime === null || step === null || total === null || step >= total ? null : (total - step) * stepTime,
     evaluation: latest(table, [...scores, ...table.names().filter((name) => name.startsWith("eval/pass@"))])
   }
+}
+
+const speedOf = (table: MetricTable, stepTime: number | null): number | null => {
+  const tokens = mean(recent(firstOf(table, ["train/tokens"])))
+  return tokens === null || stepTime === null
+    ? mean(recent(firstOf(table, ["train/tokens_per_second"])))
+    : tokens / stepTime
 }
 
 /** The trainer's step; while it has none, the environments'. */
