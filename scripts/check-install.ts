@@ -132,6 +132,7 @@ const check = (major: string) => {
   must(all, "npx", "@atropos/cli", "view", "data/arithmetic-stories.jsonl", "--out", "page.html")
   const trained = must(all, "npx", "@atropos/cli", ..."up --steps 2 --env.group_size 4".split(" "))
   assert.match(trained, /held-out items solved/)
+  assert.doesNotMatch(trained, /Warning/)
   const page = /(\S+)writing-an-environment\.md/.exec(trained)?.[0] ?? ""
   assert.ok(readFileSync(join(all, page), "utf8").length > 1000)
   say("envs, doctor, process, view, up: run")

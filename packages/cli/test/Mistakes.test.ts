@@ -110,3 +110,51 @@ describe("a mistake in an environment", () => {
     })
   )
 })
+
+describe("a mistake around an environment", () => {
+  test(
+    "a package.json as npm init writes it: the line to be changed is named",
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* Bin.folder
+      yield* fs.writeFileString(`${cwd}/package.json`, '{ "type": "commonjs" }')
+      for (const line of ['import * as effect from "effect"\nexport const layer = effect', "export const layer = 1"]) {
+        yield* fs.writeFileString(`${cwd}/mine.ts`, line)
+        const { code, stderr } = yield* Bin.run(["validate", "--env", "./mine.ts"], { cwd })
+        assert.strictEqual(code, 2)
+        assert.include(stderr, 'package.json above it has "type": "commonjs"')
+        assert.include(stderr, "or call the file mine.mts")
+      }
+    })
+  )
+
+  test(
+    "a tokenizer that cannot be had: the setting that names another is named",
+    Effect.gen(function* () {
+      const cwd = yield* Bin.folder
+      const env = { HF_HUB_OFFLINE: "1", HF_HOME: cwd }
+      const served = yield* Bin.run(["process", "--env", faulty, "--env.tokenizer_name", "nobody/nothing"], {
+        cwd,
+        env
+      })
+      assert.strictEqual(served.code, 1)
+      assert.include(served.stderr, "the tokenizer nobody/nothing (--env.tokenizer_name): HF_HUB_OFFLINE is set")
+      const rows = yield* Bin.run(["sft-gen", "rows.jsonl", "--from", "groups.jsonl"], { cwd, env })
+      assert.strictEqual(rows.code, 1)
+      assert.include(rows.stderr, "(--tokenizer): HF_HUB_OFFLINE is set")
+      assert.include(rows.stderr, "--save-messages needs none")
+    })
+  )
+
+  test(
+    "a place that cannot be written to: the reason is the operating system's",
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* Bin.folder
+      yield* fs.writeFileString(`${cwd}/file`, "")
+      const { code, stderr } = yield* Bin.run(["init", "file/mine"], { cwd })
+      assert.strictEqual(code, 1)
+      assert.match(stderr, /cannot write file\/mine: ENOTDIR: not a directory/)
+    })
+  )
+})

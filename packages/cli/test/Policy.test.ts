@@ -41,6 +41,17 @@ describe("atropos policy", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("is refused as a target of all weights before anything is trained, since servers take adapters", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Bin.folder
+      const target = "policy+http://127.0.0.1:9"
+      const words = ["train", "--model", model, "--trains", "all", "--weight_sync", JSON.stringify([target])]
+      const { code, stderr } = yield* Bin.run(words, { cwd })
+      assert.strictEqual(code, 2)
+      assert.include(stderr, `--weight_sync ${target}: servers take adapters, and all weights are trained`)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("says what is wrong with a model in one line", () =>
     Effect.gen(function* () {
       const cwd = yield* Bin.folder

@@ -558,6 +558,28 @@ describe("Rollout", () => {
     }).pipe(Effect.provide(layerParts))
   )
 
+  it.effect("says again, ever more sparsely, that every group is dropped", () =>
+    Effect.gen(function* () {
+      const shown: Array<string> = []
+      const remember = Logger.make(({ logLevel, message }) => void shown.push(`${logLevel} ${JSON.stringify(message)}`))
+      const environment = yield* numbers({
+        items: (cursor) => Stream.fromIterable(range(cursor, 1_099)),
+        score: (_, group) => Effect.succeed(group.map(() => Number.NaN))
+      })
+      const client = MemoryTrajectoryClient.make({ batchSize: 4 })
+      const summary = yield* Effect.flatMap(
+        start(environment, client, { spoolDirectory: yield* folder }),
+        Fiber.join
+      ).pipe(Effect.provide(Logger.layer([remember])), Effect.provideService(References.MinimumLogLevel, "Warn"))
+      assert.deepStrictEqual(summary.dropped, { not_finite: 1_099 })
+      assert.deepStrictEqual(
+        shown.flatMap((line) => /all groups are dropped, so nothing is sent.*"inARow":(\d+)/.exec(line)?.[1] ?? []),
+        ["100", "1000"]
+      )
+      assert.strictEqual(shown.length, 3)
+    }).pipe(Effect.provide(layerParts))
+  )
+
   it.effect("goes on when the outcome of a rollout cannot be handled, and keeps its item for the next start", () =>
     Effect.gen(function* () {
       const client = MemoryTrajectoryClient.make({ batchSize: 2 })

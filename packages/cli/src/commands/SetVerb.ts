@@ -4,7 +4,7 @@ import { Config, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Services from "../config/Services.ts"
 import * as Words from "../config/Words.ts"
-import { type Failure, UsageError } from "../Failure.ts"
+import { CommandFailed, type Failure, UsageError } from "../Failure.ts"
 import * as Generate from "../sets/Generate.ts"
 import type * as Sample from "../sets/Sample.ts"
 import type * as RowFile from "../sets/RowFile.ts"
@@ -53,7 +53,16 @@ const formOf = <R>(given: SetFlags.Given, fallback: Effect.Effect<Tokenizer.Toke
   })
 
 const load = (name: string): Effect.Effect<Tokenizer.TokenizerShape, Failure> =>
-  Tokenizer.Tokenizer.pipe(Effect.provide(Tokenizer.layerNamed(name)), Effect.mapError(Services.toFailure))
+  Tokenizer.Tokenizer.pipe(
+    Effect.provide(Tokenizer.layerNamed(name)),
+    Effect.mapError(
+      (error) =>
+        new CommandFailed({
+          message: `the tokenizer ${name} (--tokenizer): ${error.message}. Name the policy's, a folder or an id of the hub; --save-messages needs none`,
+          cause: error
+        })
+    )
+  )
 
 const generate = Effect.fnUntraced(function* <R>(
   verb: SetFlags.SetVerb,

@@ -1,5 +1,6 @@
 /** `atropos init NAME`: the starter of an environment of one's own, with its test, in a folder of its own. */
 import { Docs } from "@atropos/core"
+import { fileReason } from "@atropos/core/internal/fileReason"
 import { Console, Effect, FileSystem, Path } from "effect"
 import { Argument, Command } from "effect/cli"
 import * as CommandLine from "../CommandLine.ts"
@@ -13,7 +14,7 @@ const name: string = "init"
 /** Packages that lie in no `node_modules` are those of a checkout. */
 const isCheckout = !import.meta.url.includes("/node_modules/")
 
-/** Whether the packages can be found from a folder, as in a checkout or below an installation. */
+/** Whether the packages can be found from a folder. */
 const findsPackages = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -26,11 +27,14 @@ const findsPackages = Effect.fnUntraced(function* (folder: string) {
   }
 })
 
-/** What is to be done so that the packages are found. */
+/**
+ * What is to be done so that the packages are found. Below an installation Node would find them by itself, npx would not: it looks
+ * beside the nearest package.json alone, and fetches what it does not see there.
+ */
 const installation = Effect.fnUntraced(function* (folder: string) {
   const path = yield* Path.Path
-  if (yield* findsPackages(folder)) return []
   if (!isCheckout) return ["npm install"]
+  if (yield* findsPackages(folder)) return []
   const modules = yield* path.fromFileUrl(new URL("../../../../node_modules", import.meta.url))
   return [`ln -s ${modules} node_modules   (the packages of this checkout)`]
 })
@@ -95,7 +99,12 @@ export const make: MakeVerb = () =>
       ({ folder }) =>
         write(folder).pipe(
           Effect.mapError((error) =>
-            error instanceof UsageError ? error : new CommandFailed({ message: error.message, cause: error })
+            error instanceof UsageError
+              ? error
+              : new CommandFailed({
+                  message: `cannot write ${folder}: ${error._tag === "PlatformError" ? fileReason(error) : error.message}`,
+                  cause: error
+                })
           )
         )
     ).pipe(Command.withExamples([{ command: "atropos init my-env", description: "my-env/my-env.ts and its test" }]))

@@ -89,9 +89,12 @@ const isEnvironmentLayer = (value: unknown): value is RunnableEnvironment =>
   Predicate.hasProperty(value, "fromEncoded")
 
 /** What went wrong and where; an error that the file itself threw with its stack. */
-const loadingFault = (cause: unknown): string => {
+const loadingFault = (cause: unknown, name: string): string => {
   if (!(cause instanceof Error)) return messageOf(cause)
   const stack = cause.stack ?? ""
+  if (cause instanceof SyntaxError && /outside a module|^Unexpected token 'export'/.test(cause.message)) {
+    return `${cause.message}: the package.json above it has "type": "commonjs", as npm init writes it, where this needs "type": "module"; or call the file ${name}.mts`
+  }
   const place = StackFrames.place(stack)
   if (place === undefined) return cause.message
   return cause instanceof SyntaxError
@@ -112,7 +115,7 @@ const fromFile = Effect.fn("Environments.fromFile")(function* (word: string) {
     try: (): Promise<Record<string, unknown>> => import(url.href),
     catch: (cause) =>
       new UsageError({
-        message: `--env ${word}: the file could not be loaded: ${loadingFault(cause)}`
+        message: `--env ${word}: the file could not be loaded: ${loadingFault(cause, path.parse(file).name)}`
       })
   })
   const environment = [exported["default"], exported["layer"]].find(isEnvironmentLayer)

@@ -42,6 +42,20 @@ export const beside = ({ judge, manager, teacher }: RunSettings) => {
   )
 }
 
+/** A default is nobody's own choice: who lacks its tokenizer is told which setting names another. */
+const tokenizerOf = (name: string) =>
+  Tokenizer.layerNamed(name).pipe(
+    Layer.catchTag("TokenizerError", (error) =>
+      Layer.effect(
+        Tokenizer.Tokenizer,
+        new CommandFailed({
+          message: `the tokenizer ${name} (--env.tokenizer_name): ${error.message}. Name your policy's, a folder or an id of the hub; "bytes" needs no download`,
+          cause: error
+        })
+      )
+    )
+  )
+
 /** The policy's servers, its tokenizer, and everything beside them. */
 const services = (settings: RunSettings, inference: Inference) => {
   const { common, given, manager, servers } = settings
@@ -52,7 +66,7 @@ const services = (settings: RunSettings, inference: Inference) => {
   // A scripted policy knows no vocabulary: a download would serve nothing, unless it was asked for.
   const needsNone = inference !== "servers" || (manager.testing && given["tokenizer_name"] === undefined)
   return Layer.mergeAll(policy, beside(settings)).pipe(
-    Layer.provideMerge(needsNone ? Tokenizer.layerBytes : Tokenizer.layerNamed(common.tokenizerName))
+    Layer.provideMerge(needsNone ? Tokenizer.layerBytes : tokenizerOf(common.tokenizerName))
   )
 }
 

@@ -4,11 +4,17 @@ import * as ServeModel from "@atropos/trainer/policy/ServeModel"
 import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
 import * as WeightSync from "@atropos/trainer/WeightSync"
 import { Effect, Path } from "effect"
+import { UsageError } from "../Failure.ts"
 
 /** Hands weights on to all of them; undefined where none is named. */
 export const make = Effect.fn("Publisher.make")(function* (model: Model, { trainer }: TrainerSettings) {
   const targets = yield* Effect.forEach(trainer.weightSync, WeightSync.targetOf)
   if (targets.length === 0) return undefined
+  if (model.adapter === undefined) {
+    return yield* new UsageError({
+      message: `--weight_sync ${trainer.weightSync.join(", ")}: servers take adapters, and all weights are trained: leave it out, or train an adapter (--trains adapter)`
+    })
+  }
   const { join } = yield* Path.Path
   const sync = yield* WeightSync.make({
     targets,

@@ -38,6 +38,9 @@ export interface Options {
   readonly step: () => number
 }
 
+/** 100, 1,000, 10,000, …: rare enough to be said aloud, and soon enough for whoever waits for a first batch. */
+const isPowerOfTen = (count: number): boolean => /^100+$/.test(String(count))
+
 export const make = (options: Options): GroupSender => {
   const { metrics, progress, savedGroups, settings, spans, submitter, table, tokenizer } = options
 
@@ -50,13 +53,22 @@ export const make = (options: Options): GroupSender => {
     ...(Option.isSome(tokenizer) && { decode: (tokens: Int32Array) => tokenizer.value.decode(tokens) })
   })
 
+  /** Groups dropped since the last one that was kept. */
+  let inARow = 0
   const droppedFor = new Set<GroupFilter.DropReason>()
   // The first of a kind is shown: whose groups are all dropped sends none, and would never learn why.
   const drop = (item: string, reason: GroupFilter.DropReason): Effect.Effect<void> => {
     metrics.dropped(reason)
+    const because = GroupFilter.reasons[reason]
     const log = droppedFor.has(reason) ? Effect.logDebug : Effect.logWarning
     droppedFor.add(reason)
-    return log("group dropped", { item, reason, because: GroupFilter.reasons[reason] })
+    inARow += 1
+    return Effect.andThen(
+      log("group dropped", { item, reason, because }),
+      isPowerOfTen(inARow)
+        ? Effect.logWarning("all groups are dropped, so nothing is sent", { inARow, last: { item, reason, because } })
+        : Effect.void
+    )
   }
   const skip: GroupSender["skip"] = (item, error) => {
     metrics.dropped("unscorable")
@@ -75,6 +87,7 @@ export const make = (options: Options): GroupSender => {
         yield* drop(work.label, verdict.failure)
         continue
       }
+      inARow = 0
       metrics.kept(verdict.success, options.step())
       table.add(group)
       kept.push(verdict.success)
