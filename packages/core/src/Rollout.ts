@@ -10,6 +10,7 @@
  */
 import { Context, Effect, Exit, Fiber, type FileSystem, Layer, type Path } from "effect"
 import { type EnvironmentShape, Environments } from "./Environment.ts"
+import * as Concurrency from "./rollout/Concurrency.ts"
 import { defaults, type Options, RolloutError, type Summary } from "./rollout/Options.ts"
 import { reasonOf } from "./rollout/reason.ts"
 import * as Runner from "./rollout/Runner.ts"
@@ -41,15 +42,24 @@ export const runAll = Effect.fn("Rollout.runAll")(function* (
   options: Options = {}
 ) {
   const running = new Set(environments)
-  const shareOf = (environment: EnvironmentShape) => (): number => {
+  const partOf = (environment: EnvironmentShape) => (): Concurrency.Part => {
+    let before = 0
     let sum = 0
+    const sizes = new Set<number>()
     for (const { settings } of running) sum += settings.inferenceWeight
-    return sum > 0 ? environment.settings.inferenceWeight / sum : 1
+    if (sum <= 0 || !running.has(environment)) return Concurrency.whole
+    for (const other of running) {
+      if (other === environment) break
+      before += other.settings.inferenceWeight
+    }
+    for (const { settings } of running) sizes.add(settings.groupSize)
+    const to = (before + environment.settings.inferenceWeight) / sum
+    return { from: before / sum, to, isEven: sizes.size === 1 }
   }
   const exits = yield* Effect.forEach(
     uniqueNames(environments),
     ({ environment, name }) =>
-      Runner.run(environment, name, { ...defaults, ...options }, shareOf(environment)).pipe(
+      Runner.run(environment, name, { ...defaults, ...options }, partOf(environment)).pipe(
         Effect.ensuring(Effect.sync(() => running.delete(environment))),
         Effect.tapCause((cause) =>
           Effect.logError("environment failed", { environment: name, reason: reasonOf(cause) })

@@ -13,8 +13,8 @@ const letters = "abcd"
 const model = TinyModel.make({ characters: letters, seed: 1, maxPositions: 8 })
 
 /** Items from the cursor on; after `last` items the source breaks, or does what it is told. */
-const environment = (last: number, atEnd: Effect.Effect<Option.Option<number>, unknown> = Effect.fail("no more")) =>
-  Environment.layer("letters", Environment.settings({}), ({ groupSize }) =>
+const letter = (name: string, last: number, atEnd: Effect.Effect<Option.Option<number>, unknown>) =>
+  Environment.layer(name, Environment.settings({}), ({ groupSize }) =>
     Effect.map(ServerManager.ServerManager, (servers) => ({
       items: (cursor: number) =>
         Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(
@@ -27,7 +27,18 @@ const environment = (last: number, atEnd: Effect.Effect<Option.Option<number>, u
       score: (index: number, group: ReadonlyArray<{ readonly completion: string }>) =>
         Effect.succeed(group.map(({ completion }) => (completion === letters[index % 4] ? 1 : 0)))
     }))
-  )({ groupSize: 8, ensureScoresAreNotSame: false })
+  )
+
+const common = { groupSize: 8, ensureScoresAreNotSame: false }
+const environment = (last: number, atEnd: Effect.Effect<Option.Option<number>, unknown> = Effect.fail("no more")) =>
+  letter("letters", last, atEnd)(common)
+
+const endless = Number.MAX_SAFE_INTEGER
+/** A third and two thirds of the batches. */
+const mix = Environment.merge(
+  letter("few", endless, Effect.die("unreachable"))({ ...common, inferenceWeight: 1 }),
+  letter("many", endless, Effect.die("unreachable"))({ ...common, inferenceWeight: 2 })
+)
 
 const parts = (...items: Parameters<typeof environment>) =>
   Layer.mergeAll(environment(...items), MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
@@ -57,6 +68,22 @@ describe("ClosedLoop", () => {
         [1, 2, 3, 4, 5, 6].map((step) => [step, step, 0])
       )
     }).pipe(Effect.scoped, Effect.provide(parts(Number.MAX_SAFE_INTEGER)))
+  )
+
+  it.live(
+    "samples every batch of several environments from the weights that it trains, where shares are no whole groups",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const environments = yield* Environment.Environments
+        const { steps } = yield* ClosedLoop.makeOf(environments, { model, settings: settings(folder) })
+        const metrics = yield* Stream.runCollect(steps)
+        assert.deepStrictEqual(
+          metrics.map(({ sequences, stalenessMax, step }) => [step, sequences, stalenessMax]),
+          [1, 2, 3, 4, 5, 6].map((step) => [step, 16, 0])
+        )
+      }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(mix, parts(endless))))
   )
 
   it.live("left early, trains no further, keeps what it has learned and leases nothing", () =>

@@ -83,6 +83,16 @@ const reservedRoom = (
   return Math.max(0, Math.ceil(((packs + perPack) * pack - queued) / groupSize))
 }
 
+/** What of the batches an environment is to fill: a stretch of 0 to 1 beside those of the others. */
+export interface Part {
+  readonly from: number
+  readonly to: number
+  /** Whether the groups of all parts have one size: then the parts of a step are whole groups that together are the batch. */
+  readonly isEven: boolean
+}
+
+export const whole: Part = { from: 0, to: 1, isEven: true }
+
 /** Groups that may be on their way to the queue so that none is sampled from weights more than `stepsAhead` steps too old. */
 export const policyRoom = (
   version: number,
@@ -90,16 +100,36 @@ export const policyRoom = (
   {
     batchSize,
     groupSize,
-    share = 1,
+    part = whole,
     status
-  }: Pick<QueueState, "batchSize" | "groupSize" | "share"> & {
+  }: Pick<QueueState, "batchSize" | "groupSize"> & {
+    readonly part?: Part
     readonly status: Pick<EnvironmentStatus, "currentStep" | "queueSize" | "selfQueueSize">
   }
 ): number => {
   // A step counts when its batch is handed out: the step that trains now has been counted already.
-  const steps = version + 1 + stepsAhead - status.currentStep
-  return Math.max(0, Math.ceil((steps * batchSize * share) / groupSize)) - queuedOf(status, share)
+  const [first, last] = [status.currentStep, version + 1 + stepsAhead]
+  const { from, isEven, to } = part
+  if (!isEven || to - from >= 1) {
+    const groups = Math.ceil(((last - first) * batchSize * (to - from)) / groupSize)
+    return Math.max(0, groups) - queuedOf(status, to - from)
+  }
+  let groups = 0
+  for (let step = first; step < last; step++) groups += groupsOfStep(step, Math.ceil(batchSize / groupSize), part)
+  return groups - queuedOf(status, to - from)
 }
+
+/**
+ * Groups of a step that are a part's. Neighbours share a bound, so what is rounded up for one is missing for none; where a bound
+ * falls between two groups it goes up at one step and down at another, as often as its fraction says.
+ */
+const groupsOfStep = (step: number, groups: number, { from, to }: Part): number => {
+  const phase = (step * goldenRatio) % 1
+  return Math.ceil(groups * to + phase) - Math.ceil(groups * from + phase)
+}
+
+/** Its multiples are spread most evenly over the fractions. */
+const goldenRatio = (Math.sqrt(5) - 1) / 2
 
 /**
  * Groups still missing until `total_steps` are trained on, the queued ones counted; Infinity where that cannot be known

@@ -10,8 +10,8 @@ export interface Options {
   readonly settings: EnvironmentSettings.Common
   readonly serverCount: number
   readonly onPolicy: OnPolicy | undefined
-  /** Of the batches, now: 1 where no other environment of the program competes. */
-  readonly share: () => number
+  /** Of the batches, now: the whole where no other environment of the program competes. */
+  readonly part: () => Concurrency.Part
   readonly batchSize: () => number
   readonly totalSteps: number
   readonly queue: QueueView
@@ -29,7 +29,7 @@ export interface Room {
 }
 
 export const make = (options: Options): Room => {
-  const { batchSize, isEvaluating, onChange, onPolicy, queue, serverCount, settings, share, submitter, totalSteps } =
+  const { batchSize, isEvaluating, onChange, onPolicy, part, queue, serverCount, settings, submitter, totalSteps } =
     options
   const { groupSize, maxBatchesOffpolicy, minBatchAllocation } = settings
   let policyVersion = 0
@@ -40,7 +40,7 @@ export const make = (options: Options): Room => {
       : Concurrency.policyRoom(policyVersion, onPolicy.stepsAhead, {
           batchSize: batchSize(),
           groupSize,
-          share: share(),
+          part: part(),
           status
         })
 
@@ -48,6 +48,7 @@ export const make = (options: Options): Room => {
     left: (running) => {
       const status = queue.status()
       if (status === undefined || submitter.isBlocked()) return 0
+      const { from, to } = part()
       const underWay = running + submitter.unsent() + queue.uncounted()
       const most = Math.min(
         ofPolicy(status),
@@ -56,7 +57,7 @@ export const make = (options: Options): Room => {
           groupSize,
           maxBatchesOffpolicy,
           minBatchAllocation,
-          share: share(),
+          share: to - from,
           status
         }),
         Concurrency.groupsUntilEnd(totalSteps, batchSize(), groupSize, status)

@@ -43,7 +43,12 @@ const minFailuresBeforeSlowdown = 8
 
 /** Runs an environment under a name until its steps or its items are through, or until interrupted. */
 export const run = Effect.fn("Runner.run")(
-  function* (environment: EnvironmentShape, name: string, options: Complete, share: () => number = () => 1) {
+  function* (
+    environment: EnvironmentShape,
+    name: string,
+    options: Complete,
+    part: () => Concurrency.Part = () => Concurrency.whole
+  ) {
     const client = yield* TrajectoryClient
     const servers = yield* ServerManager
     const weights = yield* Weights
@@ -188,7 +193,7 @@ export const run = Effect.fn("Runner.run")(
       settings,
       serverCount: servers.serverCount,
       onPolicy: options.onPolicy,
-      share,
+      part,
       batchSize,
       totalSteps,
       queue,

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 import * as Concurrency from "../../src/rollout/Concurrency.ts"
 
 const idle = { queueSize: 0, selfQueueSize: 0, maxGroupSize: 1, unallocatedFraction: 1 }
@@ -78,9 +79,49 @@ describe("Concurrency", () => {
     assert.strictEqual(Concurrency.queueRoom({ ...state, share: 0.25, status }), 4)
     assert.strictEqual(Concurrency.queueRoom({ ...state, share: 0.25, minBatchAllocation: 0.5, status }), 11)
     const step = { batchSize: 32, groupSize: 4, status: { currentStep: 0, queueSize: 100, selfQueueSize: 1 } }
-    assert.strictEqual(Concurrency.policyRoom(0, 0, { ...step, share: 0.5 }), 3)
-    // Thirds of eight groups are rounded up: together they are a whole batch.
-    assert.strictEqual(Concurrency.policyRoom(0, 0, { ...step, share: 1 / 3 }), 2)
+    assert.strictEqual(Concurrency.policyRoom(0, 0, { ...step, part: { from: 0, to: 0.5, isEven: true } }), 3)
+    // Of groups of different sizes each part is rounded up: together they are a batch at least.
+    assert.strictEqual(Concurrency.policyRoom(0, 0, { ...step, part: { from: 0, to: 1 / 3, isEven: false } }), 2)
+  })
+
+  it.prop(
+    "parts by weight are whole groups that together are the batch of every step, and no more",
+    [
+      Schema.NonEmptyArray(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))),
+      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 500 })),
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 40 }))
+    ],
+    ([weights, version, groups]) => {
+      const sum = weights.reduce((all, weight) => all + weight, 0)
+      const status = { currentStep: version, queueSize: 0, selfQueueSize: 0 }
+      let before = 0
+      let rooms = 0
+      for (const weight of weights) {
+        const part = { from: before / sum, to: (before + weight) / sum, isEven: true }
+        before += weight
+        const room = Concurrency.policyRoom(version, 0, { batchSize: groups * 4, groupSize: 4, part, status })
+        assert.isBelow(Math.abs(room - (groups * weight) / sum), 1 + 1e-9)
+        rooms += room
+      }
+      assert.strictEqual(rooms, groups)
+    }
+  )
+
+  it("parts by weight are their share of many steps, whatever a step can hold of them", () => {
+    const status = { currentStep: 0, queueSize: 0, selfQueueSize: 0 }
+    for (const [from, to] of [
+      [0, 1 / 3],
+      [1 / 3, 1],
+      [0.25, 0.3]
+    ] as const) {
+      const rooms = Concurrency.policyRoom(999, 0, {
+        batchSize: 64,
+        groupSize: 4,
+        part: { from, to, isEven: true },
+        status
+      })
+      assert.closeTo(rooms / 16_000, to - from, 0.001)
+    }
   })
 
   it("the end: no group more than the steps need, as long as the queue is all ours", () => {
