@@ -68,6 +68,9 @@ describe("atropos up, from scratch", () => {
         const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
         assert.isAbove(Number(last), Number(first) + 0.3, stdout)
         assert.include(stdout, "120 steps")
+        // It has no evaluation: no line asks for one.
+        assert.include(stdout, "policy --model")
+        assert.notInclude(stdout, "evaluate --env")
       }).pipe(Effect.provide(NodeServices.layer)),
     limit
   )

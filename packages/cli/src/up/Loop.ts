@@ -18,8 +18,8 @@ export interface Options {
   readonly stepsAhead: number
   /** How the graph is built, where the trainer's own choice is not wanted. */
   readonly graph?: ClosedLoop.Options["graph"]
-  /** Called before anything is sampled or trained. */
-  readonly onReady?: (trainer: Trainer.Trainer) => Effect.Effect<void, unknown, Engine.Engine>
+  /** Called before anything is sampled or trained; told whether any environment has held-out items. */
+  readonly onReady?: (trainer: Trainer.Trainer, hasHeldOut: boolean) => Effect.Effect<void, unknown, Engine.Engine>
   readonly onStep: (metrics: StepMetrics) => Effect.Effect<void>
   /** What an earlier process of the same run had come to; the items it asked before the first step are not asked again. */
   readonly earlier: { readonly curve: Curve; readonly before: Option.Option<ReadonlyArray<SolvedBy>> }
@@ -82,7 +82,12 @@ export const run = Effect.fn("Loop.run")(function* (options: Options) {
     owner: "atropos up",
     ...(publish && { publish })
   })
-  if (onReady !== undefined) yield* onReady(trainer)
+  if (onReady !== undefined) {
+    yield* onReady(
+      trainer,
+      environments.some(({ evaluation }) => Option.isSome(evaluation))
+    )
+  }
   const start = yield* trainer.step
   const ask = yield* heldOutOf(environments, { seqLen: settings.trainer.seqLen, start })
   const first = Option.isSome(earlier.before)

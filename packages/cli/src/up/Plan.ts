@@ -112,8 +112,10 @@ export const describe = (options: {
   readonly speed: Speed
   /** Of the process, now. */
   readonly memoryBytes: number
+  /** Whether any environment has items to be asked before and after. */
+  readonly hasHeldOut: boolean
 }): ReadonlyArray<readonly [string, string]> => {
-  const { memoryBytes, model, speed, trainer, workload } = options
+  const { hasHeldOut, memoryBytes, model, speed, trainer, workload } = options
   const { adapter, layout, name } = model
   const longest = longestAnswer(workload)
   const least = Math.min(usual.answer, longest)
@@ -141,7 +143,8 @@ export const describe = (options: {
     ],
     [
       `${workload.steps} steps`,
-      `${span([step[0] * workload.steps, step[1] * workload.steps])}, and the held-out items before and after`
+      span([step[0] * workload.steps, step[1] * workload.steps]) +
+        (hasHeldOut ? ", and the held-out items before and after" : "")
     ],
     ...(isLong
       ? advice(workload, speed).map(([what, then], index) => [index === 0 ? "faster" : "", `${what}: ${then}`] as const)

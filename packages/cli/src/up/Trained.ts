@@ -11,7 +11,7 @@ export interface Trained {
   readonly step: number
   /** Flags of `atropos policy`. */
   readonly policy: string
-  readonly configs: ReadonlyArray<{ readonly word: string; readonly config: string }>
+  readonly configs: ReadonlyArray<{ readonly environment: string; readonly word: string; readonly config: string }>
 }
 
 /** Where `atropos policy` listens unless told otherwise. */
@@ -43,14 +43,15 @@ export const write = Effect.fn("Trained.write")(function* (options: {
   const configs = yield* Effect.forEach(
     settings,
     Effect.fnUntraced(function* ({ chosen, given, word }) {
-      const config = join(run.folder, `${chosen.environment.environmentName.replaceAll(/[^\w-]+/g, "-")}.yaml`)
+      const environment = chosen.environment.environmentName
+      const config = join(run.folder, `${environment.replaceAll(/[^\w-]+/g, "-")}.yaml`)
       const { total_steps: _, ...env } = given
       const content = {
         env: { ...env, tokenizer_name: isWhole ? checkpoint : model.name },
         openai: { base_url: servedAt }
       }
       yield* fs.writeFileString(config, stringify(content))
-      return { word: quoted(word), config: yield* typed(config) }
+      return { environment, word: quoted(word), config: yield* typed(config) }
     })
   )
   const at = yield* typed(checkpoint)

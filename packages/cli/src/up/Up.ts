@@ -194,12 +194,12 @@ export const run = Effect.fn("Up.run")(
       seqLen: named.seqLen,
       maxTokenLength: Math.max(...settings.map(({ common }) => common.maxTokenLength))
     }
-    const plan = Effect.fnUntraced(function* (measured: Pick<Trainer, "measure">) {
+    const plan = Effect.fnUntraced(function* (measured: Pick<Trainer, "measure">, hasHeldOut: boolean) {
       yield* Console.log("measuring a step on this machine …")
       const speed = yield* Plan.measure(model, measured, workload)
       const memoryBytes = process.memoryUsage.rss()
       yield* Console.log(
-        `\n${Summary.print(Plan.describe({ model, trainer: trainer.trainer, workload, speed, memoryBytes }))}\n`
+        `\n${Summary.print(Plan.describe({ model, trainer: trainer.trainer, workload, speed, memoryBytes, hasHeldOut }))}\n`
       )
     })
     const outcome = yield* Loop.run({

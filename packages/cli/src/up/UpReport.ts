@@ -20,7 +20,9 @@ const solvedOf = ({ after, before }: UpResult): ReadonlyArray<readonly [string, 
 
 /** Prints it. */
 export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
-  const { curve, run, seconds, trained } = result
+  const { after, curve, run, seconds, trained } = result
+  // Of the others `evaluate` would only say that there is nothing to evaluate.
+  const evaluated = trained.configs.filter(({ environment }) => after.some((one) => one.environment === environment))
   const { rewards, sequences, tokens } = curve
   const best = Curve.best(rewards)
   const took = Summary.time(seconds * 1000)
@@ -51,7 +53,7 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
       "next:",
       Table.pairs([
         [CommandLine.of(`policy ${trained.policy}`), "what was trained, behind the OpenAI API"],
-        ...trained.configs.map(
+        ...evaluated.map(
           ({ config, word }) =>
             [
               CommandLine.of(`evaluate --env ${word} --config ${config}`),
