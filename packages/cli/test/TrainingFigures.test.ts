@@ -88,17 +88,28 @@ describe("Training", () => {
   })
 })
 
-describe("Curve.best", () => {
+describe("the rewards of a run summed up", () => {
+  it("are means of windows that do not overlap, where ten steps are too many", () => {
+    const rewards = [0.1, 0.2, 0.3, 0.6, 0.5, 0.4]
+    assert.strictEqual(Curve.windowOf(rewards), 3)
+    assert.closeTo(Curve.early(rewards), 0.2, 1e-9)
+    assert.closeTo(Curve.recent(rewards), 0.5, 1e-9)
+    assert.deepStrictEqual(
+      [1, 2, 3, 4, 19, 20, 400].map((length) => Curve.windowOf(Array.from({ length }, () => 0))),
+      [1, 1, 1, 2, 9, 10, 10]
+    )
+    assert.deepStrictEqual(Curve.best([0.5]), { value: 0.5, step: 1 })
+  })
+
   it.prop(
-    "is the best mean of ten in a row",
+    "have as best the best mean of a window",
     [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })))],
     ([rewards]) => {
       const { step, value } = Curve.best(rewards)
       if (rewards.length === 0) return
-      const mean = (end: number) => Curve.recent(rewards.slice(0, end))
-      const ends = Array.from({ length: rewards.length }, (_, at) => at + 1).filter(
-        (end) => end >= Math.min(10, rewards.length)
-      )
+      const window = Curve.windowOf(rewards)
+      const mean = (end: number) => rewards.slice(end - window, end).reduce((a, b) => a + b, 0) / window
+      const ends = Array.from({ length: rewards.length - window + 1 }, (_, at) => at + window)
       assert.closeTo(value, Math.max(...ends.map(mean)), 1e-9)
       assert.closeTo(mean(step), value, 1e-9)
     }

@@ -30,6 +30,7 @@ describe("Headline", () => {
   it.prop("compares the last steps with as many before them, and with as many at the start", [Rewards], ([rewards]) => {
     const { reward } = Headline.of(steps(rewards), 0)
     const window = Math.min(10, Math.floor(rewards.length / 2))
+    assert.strictEqual(reward!.window, window)
     assert.closeTo(reward!.now, mean(rewards.slice(-window)), 1e-9)
     assert.closeTo(reward!.before, mean(rewards.slice(-2 * window, -window)), 1e-9)
     assert.closeTo(reward!.start, mean(rewards.slice(0, window)), 1e-9)
@@ -86,6 +87,7 @@ describe("Headline", () => {
   it("takes the environment's scores where the trainer records none", () => {
     const table = MetricTable.make([{ source: "sorting", step: 3, at: 5, values: { "train/scores_mean": 0.5 } }])
     assert.deepStrictEqual(Headline.of(table, 0).reward, {
+      window: 1,
       now: 0.5,
       before: 0.5,
       start: 0.5,

@@ -20,17 +20,20 @@ export interface SolvedBy extends Solved {
   readonly environment: string
 }
 
-const window = 10
+/** Over how many steps rewards are averaged, as in the viewer: shorter where there are not enough of them for two windows. */
+export const windowOf = ({ length }: ReadonlyArray<number>): number => Math.max(1, Math.min(10, Math.floor(length / 2)))
 
-/** Mean of the last few rewards. */
-export const recent = (rewards: ReadonlyArray<number>): number =>
-  rewards.length === 0 ? 0 : Evaluation.mean(rewards.slice(-window))
+const meanOf = (rewards: ReadonlyArray<number>): number => (rewards.length === 0 ? 0 : Evaluation.mean(rewards))
 
-/** Mean of the first few. */
-export const early = (rewards: ReadonlyArray<number>): number => recent(rewards.slice(0, window))
+/** Mean of the last window. */
+export const recent = (rewards: ReadonlyArray<number>): number => meanOf(rewards.slice(-windowOf(rewards)))
 
-/** The best mean of so many rewards in a row, and the last of their steps, counted from the curve's first. */
+/** Mean of the first. */
+export const early = (rewards: ReadonlyArray<number>): number => meanOf(rewards.slice(0, windowOf(rewards)))
+
+/** The best mean of a window, and the last of its steps, counted from the curve's first. */
 export const best = (rewards: ReadonlyArray<number>): { readonly value: number; readonly step: number } => {
+  const window = windowOf(rewards)
   let found = { value: early(rewards), step: Math.min(window, rewards.length) }
   for (let end = window + 1; end <= rewards.length; end++) {
     const value = Evaluation.mean(rewards.slice(end - window, end))

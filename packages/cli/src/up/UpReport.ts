@@ -25,6 +25,7 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
   const evaluated = trained.configs.filter(({ environment }) => after.some((one) => one.environment === environment))
   const { rewards, sequences, tokens } = curve
   const best = Curve.best(rewards)
+  const window = Curve.windowOf(rewards)
   const took = Summary.time(seconds * 1000)
   const steps =
     run.done === 0
@@ -39,7 +40,7 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
         : []),
       [
         "mean reward",
-        `${Curve.early(rewards).toFixed(3)} at the start, ${Curve.recent(rewards).toFixed(3)} at the end; best ${best.value.toFixed(3)} at step ${trained.step - rewards.length + best.step}`
+        `${Curve.early(rewards).toFixed(3)} at the start, ${Curve.recent(rewards).toFixed(3)} at the end; best ${best.value.toFixed(3)} at step ${trained.step - rewards.length + best.step}${window === 1 ? "" : ` (means of ${window} steps)`}`
       ],
       ["", Curve.sparkline(rewards)],
       ...solvedOf(result),

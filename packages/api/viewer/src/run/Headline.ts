@@ -20,8 +20,9 @@ export interface Headline {
   readonly evaluation: { readonly name: string; readonly value: number; readonly step: number } | null
 }
 
-/** Means over `recentSteps` steps: of the last, of those before them, of the first, and of the best there were. */
+/** Means over `window` steps: of the last, of those before them, of the first, and of the best there were. */
 export interface Reward {
+  readonly window: number
   readonly now: number
   readonly before: number
   readonly start: number
@@ -99,6 +100,7 @@ const rewardOf = ({ steps, values }: Points): Reward | null => {
   const chance = errorBetween(values.subarray(best, best + window), values.subarray(-window))
   const isFallen = below > surely * chance && below > noticeable * (means[best]! - means[worst]!)
   return {
+    window,
     now,
     before: means.at(-1 - window) ?? now,
     start: means[0]!,

@@ -47,8 +47,8 @@ const Tiles = ({ headline, run }: Row) => {
       <Tile title="Reward" value={reward === null ? null : quantity(reward.now, "number")}>
         {reward !== null && (
           <>
-            <Change value={reward.now - reward.before} /> in {Headline.recentSteps} steps; first{" "}
-            {quantity(reward.start, "number")}, best {quantity(reward.best.value, "number")} at step{" "}
+            mean of {format.plural(reward.window, "step")}, <Change value={reward.now - reward.before} /> from those
+            before; first {quantity(reward.start, "number")}, best {quantity(reward.best.value, "number")} at step{" "}
             {format.count(reward.best.step)}
             {reward.fallen > 0 && <span className="falling">, fallen by {format.number(reward.fallen, 2)} since</span>}
           </>
