@@ -54,6 +54,7 @@ describe("a mistake in an environment", () => {
     ["texts as trajectories", "collectTrajectories gave a string (an answer) as number 1 of 1 trajectories"],
     ["items that are an array", "items is an array where a Stream is wanted"],
     ["misspelt key", 'the definition has an unknown key "evalution"; did you mean "evaluation"?'],
+    ["half an evaluation", `--env ${faulty}: the environment faulty: evaluation has no collectTrajectories`],
     ["throws while it is made", "Environment.layer's function threw TypeError: the scorer broke ("],
     ["NaN scores", "The first was item 0: there is NaN or Infinity among scores"],
     ["unscorable", "The first was item 0: the reference is broken"]

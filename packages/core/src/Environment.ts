@@ -227,7 +227,14 @@ export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1, D>(
           Effect.tapError(Guarded.teller(name)),
           Effect.catchIf(
             (error) => error instanceof DefinitionFault,
-            (fault) => Effect.fail(new EnvironmentError({ environment: name, message: fault.message, cause: fault }))
+            (fault) =>
+              Effect.fail(
+                new EnvironmentError({
+                  environment: name,
+                  message: `the environment ${name}: ${fault.message}`,
+                  cause: fault
+                })
+              )
           )
         )
         const context = yield* Effect.context<R>()

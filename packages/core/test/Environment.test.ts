@@ -118,8 +118,8 @@ describe("Environment", () => {
         )
       )
       assert.deepStrictEqual(messages, [
-        'the definition has an unknown key "evalution"; did you mean "evaluation"?',
-        'claims has an unknown key "scoreRnage"; did you mean "scoreRange"?'
+        'the environment letters: the definition has an unknown key "evalution"; did you mean "evaluation"?',
+        'the environment letters: claims has an unknown key "scoreRnage"; did you mean "scoreRange"?'
       ])
     })
   )

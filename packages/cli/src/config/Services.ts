@@ -70,9 +70,26 @@ const services = (settings: RunSettings, inference: Inference) => {
   )
 }
 
+/** The environment as it is set. A mistake in its definition is told with the word that named it, which may be a file's. */
+export const environment = ({ chosen, given, word }: RunSettings, more: { readonly [name: string]: unknown } = {}) =>
+  chosen.environment
+    .fromEncoded({ ...given, ...more })
+    .pipe(
+      Layer.catch((error) =>
+        Layer.effect(
+          Environment.Environment,
+          Effect.fail(
+            error instanceof Environment.EnvironmentError && error.cause instanceof Environment.DefinitionFault
+              ? new CommandFailed({ message: `--env ${word}: ${messageOf(error)}`, cause: error })
+              : error
+          )
+        )
+      )
+    )
+
 /** The environment with all it needs. */
 export const layer = (settings: RunSettings, inference: Inference = "servers") =>
-  settings.chosen.environment.fromEncoded(settings.given).pipe(Layer.provideMerge(services(settings, inference)))
+  environment(settings).pipe(Layer.provideMerge(services(settings, inference)))
 
 /** An error of whatever boundary as one of the command's. */
 export const toFailure = (error: unknown): Failure =>

@@ -180,9 +180,7 @@ export const run = Effect.fn("Up.run")(
     const progress = yield* Progress.make({ unit: "steps", total: trainingSteps, done: chosen.done })
     const shown = Training.make()
     const environments = Environment.merge(
-      ...settings.map(({ chosen: { environment }, given }) =>
-        environment.fromEncoded({ ...given, total_steps: trainingSteps })
-      )
+      ...settings.map((one) => Services.environment(one, { total_steps: trainingSteps }))
     ).pipe(
       Layer.provide(Services.beside(settings[0])),
       Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
