@@ -115,6 +115,8 @@ describe("atropos up", () => {
         const resumed = yield* Bin.run(words, { cwd: stopped })
         assert.strictEqual(resumed.code, 0)
         assert.match(resumed.stdout, /going on with sort-letters-1 after \d+ of 30 steps/)
+        // Nor does it learn again what it was shown before its first step.
+        assert.notInclude(resumed.stderr, "warm-up steps")
         assert.deepStrictEqual(yield* figures(stopped), expected)
         // The whole run is summed up, not what this process did of it.
         assert.match(resumed.stdout, /30 steps, \d+ of them now, in /)

@@ -34,6 +34,7 @@ import type * as Recipe from "./Recipe.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 import * as Trained from "./Trained.ts"
+import * as WarmStarted from "./WarmStarted.ts"
 
 export interface UpOptions {
   /** One for each environment. */
@@ -66,10 +67,11 @@ const service = (options: Pick<UpOptions, "host" | "port">) =>
     Layer.provideMerge(Database.layerConfig)
   )
 
-/** A model from scratch that has seen the form of its task. */
+/** A model from scratch that has seen the form of its task, now or when its run began. */
 const fromScratch = Effect.fn("Up.fromScratch")(function* (
   recipe: Recipe.Recipe,
-  { seed, seqLen }: TrainerSettings["trainer"]
+  { seed, seqLen }: TrainerSettings["trainer"],
+  { done, folder }: RunFolder.RunFolder
 ) {
   const { characters, embeddingDeviation } = recipe
   const model = yield* TinyModel.makeYielding({
@@ -81,6 +83,8 @@ const fromScratch = Effect.fn("Up.fromScratch")(function* (
   const { encode } = model.tokenizer
   const { batchSize, learningRate, steps } = recipe.warmStart
   if (steps === 0) return model
+  const earlier = done > 0 ? yield* WarmStarted.load(folder, model.layout.size) : Option.none()
+  if (Option.isSome(earlier)) return { ...model, initial: earlier.value } satisfies Model.Model
   const progress = yield* Progress.make({ unit: "warm-up steps", total: steps, done: 0 })
   const initial = yield* WarmStart.run(Model.trainable(model), {
     batchSize,
@@ -95,6 +99,7 @@ const fromScratch = Effect.fn("Up.fromScratch")(function* (
     },
     onStep: (step, loss) => progress.update(step, `loss ${loss.toFixed(3)}`)
   })
+  yield* WarmStarted.save(folder, initial)
   return { ...model, initial } satisfies Model.Model
 }, Effect.scoped)
 
@@ -167,7 +172,7 @@ export const run = Effect.fn("Up.run")(
     const started = yield* Clock.currentTimeMillis
     const model = yield* Option.match(recipe, {
       onNone: () => pretrained({ ...options.trainer, trainer: asked }),
-      onSome: (given) => fromScratch(given, asked)
+      onSome: (given) => fromScratch(given, asked, chosen)
     })
     const { trainer: named } = yield* Train.fitted({ ...options.trainer, trainer: asked }, model, options.isSeqLenGiven)
     const trainer: TrainerSettings = {
