@@ -101,6 +101,14 @@ describe("shares", () => {
     )
   })
 
+  it("know the present of an environment only while it is there", () => {
+    const now = 1_800_000_000_000
+    const report = { at: now, running: 2, unsent: 0, items_per_minute: 7, failures: 0, last_error: null, servers: [] }
+    const of = (connected: boolean, at: number) =>
+      shares.presentReport({ connected, last_seen: at, report: { ...report, at } }, now)?.items_per_minute ?? null
+    assert.deepStrictEqual([of(true, now), of(false, now), of(true, now - 600_000)], [7, null, null])
+  })
+
   it("divides the batches among those that are connected, by weight", () => {
     const all = [environment(0, 2, true), environment(1, 1, true), environment(2, 5, false)]
     assert.deepStrictEqual(

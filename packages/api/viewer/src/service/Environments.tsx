@@ -3,7 +3,7 @@ import { compact } from "../run/quantity.ts"
 import type * as Wire from "../source/Wire.ts"
 import * as format from "../ui/format.ts"
 import { type Column, DataTable } from "./DataTable.tsx"
-import { dueShare, standingOf } from "./shares.ts"
+import { dueShare, presentReport, standingOf } from "./shares.ts"
 
 interface EnvironmentsProps {
   readonly environments: ReadonlyArray<Wire.EnvironmentRow>
@@ -76,10 +76,13 @@ const columnsOf = (
     id: "items",
     title: "Items/min",
     isNumber: true,
-    value: ({ report }) => report?.items_per_minute ?? null,
-    cell: ({ report }) => (report === null ? "–" : compact(report.items_per_minute))
+    value: (row) => presentReport(row, now)?.items_per_minute ?? null,
+    cell: (row) => {
+      const report = presentReport(row, now)
+      return report === null ? "–" : compact(report.items_per_minute)
+    }
   },
-  { id: "running", title: "Running", isNumber: true, value: ({ report }) => report?.running ?? null },
+  { id: "running", title: "Running", isNumber: true, value: (row) => presentReport(row, now)?.running ?? null },
   { id: "unsent", title: "Unsent", isNumber: true, value: ({ report }) => report?.unsent ?? null },
   {
     id: "failures",

@@ -4,15 +4,24 @@ import type * as Wire from "../source/Wire.ts"
 import * as format from "../ui/format.ts"
 import { type Column, DataTable } from "./DataTable.tsx"
 import { State } from "./Environments.tsx"
+import { type Standing, standingOf } from "./shares.ts"
 
 interface Row extends Wire.ServerReport {
   readonly environment: string
+  /** Whether that environment is there: of a server that nobody asks any more nothing is known. */
+  readonly standing: Standing
 }
 
-export const Servers = ({ environments }: { readonly environments: ReadonlyArray<Wire.EnvironmentRow> }) => {
-  const rows = environments.flatMap(({ name, report }) =>
-    (report?.servers ?? []).map((server) => ({ ...server, environment: name }))
-  )
+interface ServersProps {
+  readonly environments: ReadonlyArray<Wire.EnvironmentRow>
+  readonly now: number
+}
+
+export const Servers = ({ environments, now }: ServersProps) => {
+  const rows = environments.flatMap((environment) => {
+    const { standing } = standingOf(environment, now)
+    return (environment.report?.servers ?? []).map((server) => ({ ...server, environment: environment.name, standing }))
+  })
   if (rows.length === 0) return <p className="muted">No environment has told of its servers yet.</p>
   return (
     <DataTable
@@ -22,6 +31,13 @@ export const Servers = ({ environments }: { readonly environments: ReadonlyArray
       rowKey={({ environment, server, split }) => `${environment} ${server} ${split}`}
     />
   )
+}
+
+const isAsked = ({ standing }: Row): boolean => standing === "connected"
+
+const healthOf = (row: Row): { readonly word: string; readonly kind: "good" | "bad" | "idle" } => {
+  if (!isAsked(row)) return { word: `environment ${row.standing}`, kind: "idle" }
+  return row.healthy ? { word: "answers", kind: "good" } : { word: "fails", kind: "bad" }
 }
 
 const columns: ReadonlyArray<Column<Row>> = [
@@ -36,10 +52,13 @@ const columns: ReadonlyArray<Column<Row>> = [
   {
     id: "health",
     title: "Health",
-    value: ({ healthy }) => (healthy ? "answers" : "fails"),
-    cell: ({ healthy }) => <State kind={healthy ? "good" : "bad"}>{healthy ? "answers" : "fails"}</State>
+    value: (row) => healthOf(row).word,
+    cell: (row) => {
+      const { kind, word } = healthOf(row)
+      return <State kind={kind}>{word}</State>
+    }
   },
-  { id: "flight", title: "In flight", isNumber: true, value: (row) => row.in_flight },
+  { id: "flight", title: "In flight", isNumber: true, value: (row) => (isAsked(row) ? row.in_flight : null) },
   {
     id: "mean",
     title: "Latency, mean",
@@ -58,8 +77,8 @@ const columns: ReadonlyArray<Column<Row>> = [
     id: "tokens",
     title: "Tokens/s",
     isNumber: true,
-    value: (row) => row.tokens_per_second,
-    cell: ({ tokens_per_second }) => (tokens_per_second === null ? "–" : quantity(tokens_per_second, "tokens"))
+    value: (row) => (isAsked(row) ? row.tokens_per_second : null),
+    cell: (row) => (row.tokens_per_second === null || !isAsked(row) ? "–" : quantity(row.tokens_per_second, "tokens"))
   },
   {
     id: "failures",

@@ -50,7 +50,7 @@ const Service = ({ run }: { readonly run: string }) => {
       </Part>
       <Part title="Inference servers">
         <Loaded remote={environments} what="servers">
-          {(value) => <Servers environments={value} />}
+          {(value) => <Servers environments={value} now={now} />}
         </Loaded>
       </Part>
       <Part title="Batches">

@@ -15,6 +15,12 @@ export const standingOf = (
   return { standing: !connected ? "gone" : now - heardAt > silentMillis ? "silent" : "connected", heardAt }
 }
 
+/** What an environment says of the present: nothing where it is gone or silent, though its last report is still there. */
+export const presentReport = (
+  environment: Pick<Wire.EnvironmentRow, "connected" | "last_seen" | "report">,
+  now: number
+): Wire.EnvironmentRow["report"] => (standingOf(environment, now).standing === "connected" ? environment.report : null)
+
 /** The part of the batches an environment is due by its weight, among those that are connected; null for the others. */
 export const dueShare = (
   environment: Pick<Wire.EnvironmentRow, "env_id">,
