@@ -71,6 +71,14 @@ export const norm = (gradient: Float32Array): number => {
 export const clipFactor = (norm: number, maxNorm: number | null): number =>
   maxNorm === null || maxNorm <= 0 ? 1 : Math.min(1, maxNorm / (norm + 1e-6))
 
+/** The largest norm of parameters that anything can be computed from: single precision has no number for the square of a larger one. */
+export const largestNorm = Math.sqrt((2 - 2 ** -23) * 2 ** 127)
+
+/** The state after a step, and the norm of the parameters, which is not finite where one of them is not. */
+export interface Stepped extends State {
+  readonly parameterNorm: number
+}
+
 /** One step: `parameters` and the moments of `state` are changed in place. `factor` multiplies the gradient (`clipFactor`). */
 export const update = (
   parameters: Float32Array,
@@ -78,7 +86,7 @@ export const update = (
   state: State,
   layout: ReadonlyArray<Span>,
   options: Hyperparameters & { readonly learningRate: number; readonly factor: number }
-): State => {
+): Stepped => {
   const { beta1, beta2, epsilon, factor, learningRate } = options
   const { firstMoment, secondMoment } = state
   const updates = state.updates + 1
@@ -86,6 +94,8 @@ export const update = (
   const fresh2 = 1 - beta2
   const stepSize = learningRate / (1 - beta1 ** updates)
   const correction = 1 / Math.sqrt(1 - beta2 ** updates)
+  // Summed up on the way: hidden behind the root and the quotients, where a pass of its own would wait for memory.
+  let squares = 0
   for (const { decays, offset, size } of layout) {
     const kept = decays ? 1 - learningRate * options.weightDecay : 1
     for (let i = offset; i < offset + size; i++) {
@@ -94,8 +104,10 @@ export const update = (
       const v = beta2 * secondMoment[i]! + fresh2 * g * g
       firstMoment[i] = m
       secondMoment[i] = v
-      parameters[i] = parameters[i]! * kept - (stepSize * m) / (Math.sqrt(v) * correction + epsilon)
+      const next = Math.fround(parameters[i]! * kept - (stepSize * m) / (Math.sqrt(v) * correction + epsilon))
+      parameters[i] = next
+      squares += next * next
     }
   }
-  return { firstMoment, secondMoment, updates }
+  return { firstMoment, secondMoment, updates, parameterNorm: Math.sqrt(squares) }
 }

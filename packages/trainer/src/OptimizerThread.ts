@@ -7,7 +7,7 @@
  */
 import { Effect, type Scope, Semaphore } from "effect"
 import { Worker } from "node:worker_threads"
-import type { Command, Reply, Start, Updated, Vectors } from "./internal/optimizerWorker.ts"
+import type { Command, Overflowed, Reply, Start, Updated, Vectors } from "./internal/optimizerWorker.ts"
 import * as Optimizer from "./Optimizer.ts"
 import type { Layout } from "./model/Parameters.ts"
 import { TrainerError } from "./TrainerError.ts"
@@ -24,7 +24,10 @@ export interface OptimizerThread {
   readonly accumulate: (gradient: Float32Array) => Effect.Effect<void, TrainerError>
   /** Forgets the gradients of the step. */
   readonly discard: Effect.Effect<void, TrainerError>
-  /** Clips the norm and makes the step; a gradient that is not finite changes nothing. */
+  /**
+   * Clips the norm and makes the step; a gradient that is not finite changes nothing. Fails with `nonFinite` where the parameters do not
+   * survive it, and so does all that is asked afterwards: nobody gets them.
+   */
   readonly update: (learningRate: number) => Effect.Effect<Updated, TrainerError>
   /** A copy. */
   readonly parameters: Effect.Effect<Float32Array, TrainerError>
@@ -46,6 +49,18 @@ const workerUrl = new URL(
 
 const dead = (message: string, cause?: unknown) =>
   new TrainerError({ reason: "thread", message: `the optimizer's thread ${message}`, cause })
+
+const overflow = (learningRate: number, { norm, parameterNorm }: Overflowed) =>
+  new TrainerError({
+    reason: "nonFinite",
+    message:
+      `the update left weights that cannot be computed with (their norm is ${parameterNorm.toPrecision(3)}, ` +
+      `single precision squares up to ${Optimizer.largestNorm.toPrecision(3)}): ` +
+      `lr ${Number(learningRate.toPrecision(4))}, gradient norm ${Number(norm.toPrecision(4))}`
+  })
+
+const unexpected = (reply: Reply, kind: Reply["reply"]) =>
+  Effect.die(new Error(`the optimizer's thread answered ${reply.reply} where ${kind} was due`))
 
 const ownBuffer = (values: Float32Array): Float32Array<ArrayBuffer> =>
   // Only whole, unshared memory can be transferred: a view into something larger is copied first.
@@ -115,9 +130,7 @@ export const make = Effect.fn("OptimizerThread.make")(function* (
   /** The answer of the expected kind; the thread gives no other. */
   const expect = <R extends Reply["reply"]>(kind: R, command: Command) =>
     Effect.flatMap(ask(command), (reply) =>
-      reply.reply === kind
-        ? Effect.succeed(reply as Extract<Reply, { readonly reply: R }>)
-        : Effect.die(new Error(`the optimizer's thread answered ${reply.reply} where ${kind} was due`))
+      reply.reply === kind ? Effect.succeed(reply as Extract<Reply, { readonly reply: R }>) : unexpected(reply, kind)
     )
 
   return {
@@ -128,10 +141,11 @@ export const make = Effect.fn("OptimizerThread.make")(function* (
       }),
     discard: Effect.asVoid(ask({ command: "discard" })),
     update: (learningRate) =>
-      Effect.map(expect("updated", { command: "update", learningRate }), ({ isApplied, norm }) => ({
-        isApplied,
-        norm
-      })),
+      Effect.flatMap(ask({ command: "update", learningRate }), (reply) => {
+        if (reply.reply === "overflowed") return Effect.fail((failure = overflow(learningRate, reply)))
+        if (reply.reply !== "updated") return unexpected(reply, "updated")
+        return Effect.succeed({ isApplied: reply.isApplied, norm: reply.norm })
+      }),
     parameters: Effect.map(expect("parameters", { command: "parameters" }), ({ parameters }) => parameters),
     snapshot: Effect.map(
       expect("state", { command: "state" }),

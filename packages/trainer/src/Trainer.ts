@@ -13,6 +13,7 @@
  * - The stream's end and its interruption save a checkpoint; its failure does not: what came after the last one is done again.
  * - A step whose loss or gradient is not a number leaves the weights alone, counts, and consumes its batch; `max_non_finite` of them in
  *   a row stop the trainer, with the batch in `non_finite_step_<n>.jsonl` beside the checkpoints.
+ * - A step whose update leaves weights that nothing can be computed from stops it at once: they are neither published nor saved.
  * - Same batches, settings and number of threads give the same bits on the CPU, interrupted or not, in whatever order a batch's groups
  *   come.
  * - One trainer at a time uses a folder of checkpoints; a second one is refused while the first one lives.
@@ -214,6 +215,20 @@ export const make = Effect.fn("Trainer.make")(function* (
     })
   }, Effect.provide(files))
 
+  /** The update of the next step; where the weights do not survive it, the failure says which step that was, and what to do. */
+  const updateBy = (lr: number) =>
+    Effect.mapError(learner.update(lr), (error) =>
+      error.reason === "nonFinite"
+        ? new TrainerError({
+            reason: "nonFinite",
+            message:
+              `step ${progress.step + 1}: ${error.message}. Nothing of this step was saved or published. Lower lr, the likeliest cause, ` +
+              `or max_grad_norm; the run resumes from its last checkpoint, if it has one`,
+            cause: error
+          })
+        : error
+    )
+
   const sampler = SamplerCheck.make(trainer, objective)
   const prepare = BatchPreparation.make({ model, settings: trainer, objective, multiple: graph.chunks })
 
@@ -234,7 +249,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       const [updateSeconds, updated] = yield* clock.part(
         "update",
         computed.isFinite && !isEmpty
-          ? learner.update(lr)
+          ? updateBy(lr)
           : Effect.as(learner.discard, { norm: isEmpty ? 0 : Number.NaN, isApplied: false })
       )
       const skipped = updated.isApplied ? null : isEmpty ? "nothingToTrain" : "nonFinite"

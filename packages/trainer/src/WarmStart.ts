@@ -73,7 +73,17 @@ export const run = Effect.fn("WarmStart.run")(function* (
       attentionLength: 6 * model.hiddenSize
     })
     const { loss } = yield* learner.compute(packed)
-    const { isApplied } = yield* learner.update(Schedule.learningRate(schedule, step))
+    const { isApplied } = yield* learner.update(Schedule.learningRate(schedule, step)).pipe(
+      Effect.mapError((error) =>
+        error.reason === "nonFinite"
+          ? new TrainerError({
+              reason: "nonFinite",
+              message: `the warm start, step ${step}: ${error.message}; lower its learning rate`,
+              cause: error
+            })
+          : error
+      )
+    )
     if (!isApplied) {
       return yield* new TrainerError({
         reason: "nonFinite",

@@ -105,7 +105,10 @@ describe("OptimizerThread", () => {
       }
       const { firstMoment, parameters, secondMoment, updates } = yield* thread.snapshot
       assert.deepStrictEqual(parameters, here)
-      assert.deepStrictEqual({ firstMoment, secondMoment, updates }, { ...state })
+      assert.deepStrictEqual(
+        { firstMoment, secondMoment, updates },
+        { firstMoment: state.firstMoment, secondMoment: state.secondMoment, updates: state.updates }
+      )
       assert.deepStrictEqual(yield* thread.parameters, here)
     })
   )
@@ -138,6 +141,24 @@ describe("OptimizerThread", () => {
       yield* thread.accumulate(new Float32Array(initial.length).fill(1))
       assert.isTrue((yield* thread.update(1e-3)).isApplied)
       assert.strictEqual((yield* thread.snapshot).updates, 1)
+    })
+  )
+
+  it.live("fails by name at an update that overflows the parameters, and hands them to nobody", () =>
+    Effect.gen(function* () {
+      const size = one.initial.length
+      // 1e30 is a number itself, but its square is none in single precision: no product of such weights is.
+      for (const learningRate of [1e30, 1e300]) {
+        const thread = yield* OptimizerThread.make(OptimizerThread.fresh(Float32Array.from(one.initial)), options)
+        yield* thread.accumulate(new Float32Array(size).fill(1))
+        const error = yield* Effect.flip(thread.update(learningRate))
+        assert.strictEqual(error.reason, "nonFinite")
+        assert.include(error.message, `lr ${learningRate}`)
+        assert.include(error.message, "gradient norm 5")
+        for (const later of [thread.parameters, thread.snapshot, thread.update(1e-3)]) {
+          assert.deepStrictEqual((yield* Effect.flip<unknown, typeof error, never>(later)).message, error.message)
+        }
+      }
     })
   )
 

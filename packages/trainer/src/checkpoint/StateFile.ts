@@ -2,7 +2,7 @@
  * The optimizer's state on disk: a safetensors file of float32 with three tensors for each slot of the layout.
  *
  * `<slot>` is the parameter itself, unrounded; `exp_avg.<slot>` and `exp_avg_sq.<slot>` are AdamW's moments (PyTorch's names). Reading
- * gives back the same bits, and fails with the tensor's name where the layout is another.
+ * gives back the same bits, and fails with the tensor's name where the layout is another or a parameter is not finite.
  */
 import { Effect } from "effect"
 import { type Layout, view } from "../model/Parameters.ts"
@@ -57,6 +57,10 @@ export const read = Effect.fn("StateFile.read")(
         const entry = tensors.get(name)
         const wrong = mismatch(entry, slot.shape)
         if (entry === undefined || wrong !== undefined) return yield* fail(`tensor ${name} ${wrong}`)
+        const at = kind === "parameters" ? yield* Safetensors.firstNotFinite(entry) : undefined
+        if (at !== undefined) {
+          return yield* fail(`tensor ${name} is NaN or infinite at element ${at}: weights that a failed training left`)
+        }
         view(vectors[kind], slot).set(yield* Safetensors.floats(entry))
         names.add(name)
       }

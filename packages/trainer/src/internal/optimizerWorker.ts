@@ -31,9 +31,17 @@ export interface Updated {
   readonly isApplied: boolean
 }
 
+/** An update with which parameters ceased to be of use; nothing is to be asked of the thread after it. */
+export interface Overflowed {
+  readonly norm: number
+  /** Of all parameters; NaN or infinite where one of them is, else more than `Optimizer.largestNorm`. */
+  readonly parameterNorm: number
+}
+
 export type Reply =
   | { readonly reply: "done" }
   | ({ readonly reply: "updated" } & Updated)
+  | ({ readonly reply: "overflowed" } & Overflowed)
   | { readonly reply: "parameters"; readonly parameters: Float32Array }
   | ({ readonly reply: "state"; readonly updates: number } & Vectors)
 
@@ -49,14 +57,21 @@ const accumulate = (next: Float32Array): void => {
   for (let i = 0; i < next.length; i++) gradient[i]! += next[i]!
 }
 
-const update = (learningRate: number): Updated => {
+const update = (learningRate: number): Reply => {
   const summed = gradient ?? new Float32Array(parameters.length)
   gradient = undefined
   const norm = Optimizer.norm(summed)
-  if (!Number.isFinite(norm)) return { norm, isApplied: false }
+  if (!Number.isFinite(norm)) return { reply: "updated", norm, isApplied: false }
   const factor = Optimizer.clipFactor(norm, maxNorm)
-  state = Optimizer.update(parameters, summed, state, spans, { ...hyperparameters, learningRate, factor })
-  return { norm, isApplied: true }
+  const { parameterNorm, ...stepped } = Optimizer.update(parameters, summed, state, spans, {
+    ...hyperparameters,
+    learningRate,
+    factor
+  })
+  state = stepped
+  // So written that it is true of NaN too.
+  if (!(parameterNorm <= Optimizer.largestNorm)) return { reply: "overflowed", norm, parameterNorm }
+  return { reply: "updated", norm, isApplied: true }
 }
 
 const answer = (command: Command): Reply => {
@@ -68,7 +83,7 @@ const answer = (command: Command): Reply => {
       gradient = undefined
       return { reply: "done" }
     case "update":
-      return { reply: "updated", ...update(command.learningRate) }
+      return update(command.learningRate)
     case "parameters":
       return { reply: "parameters", parameters: parameters.slice() }
     case "state":

@@ -34,7 +34,10 @@ export interface Shape {
   readonly stream: (request: GenerateRequest) => Stream.Stream<TokenEvent, EngineError>
   /** Logprobs of a prompt's own tokens. */
   readonly score: (request: ScoreRequest) => Effect.Effect<Scored, EngineError>
-  /** Makes these the newest weights, flat in the model's layout. They are copied before the effect ends. */
+  /**
+   * Makes these the newest weights, flat in the model's layout. They are copied before the effect ends. Weights whose logits are not
+   * finite are refused, and the name keeps those it has.
+   */
   readonly load: (policy: string, policyVersion: number, parameters: Float32Array) => Effect.Effect<void, EngineFailed>
   /** Requests that run on them go on; new ones fail with `UnknownPolicy`. */
   readonly unload: (policy: string) => Effect.Effect<void>
@@ -144,9 +147,9 @@ export const make = Effect.fnUntraced(function* (
         return yield* new EngineFailed({ message })
       }
       const load = { policy, policyVersion, parameters: yield* shared(parameters) }
+      yield* ask<"Loaded", EngineFailed>("Loaded", (id) => ({ ...load, _tag: "Load", id, isTried: true }))
       newest.delete(policy)
       newest.set(policy, load)
-      yield* ask<"Loaded", EngineFailed>("Loaded", (id) => ({ ...load, _tag: "Load", id }))
     }),
     unload: (policy) =>
       Effect.sync(() => {

@@ -22,6 +22,8 @@ export type Command =
       readonly policy: string
       readonly policyVersion: number
       readonly parameters: Float32Array
+      /** Fails where a prompt's logits are not finite, and leaves the name with the weights it had. */
+      readonly isTried?: boolean
     }
   | { readonly _tag: "Unload"; readonly policy: string }
   | { readonly _tag: "Status"; readonly id: number }

@@ -120,7 +120,10 @@ export class EngineOverloaded extends Schema.TaggedError<EngineOverloaded>()("En
   }
 }
 
-/** The engine's thread failed; every request in it fails with this, and a new thread is started. */
+/**
+ * The engine's thread failed: every request in it fails with this, and a new thread is started. Or the weights that were asked have
+ * logits that are not finite, which concerns their requests alone.
+ */
 export class EngineFailed extends Schema.TaggedError<EngineFailed>()("EngineFailed", {
   message: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())

@@ -12,6 +12,7 @@ import type { DecodeProgram } from "./DecodeProgram.ts"
 import type { Answer, Command, Report, SampledToken, SeededRequest } from "./EngineProtocol.ts"
 import type { EngineSettings } from "./EngineSettings.ts"
 import {
+  EngineFailed,
   EngineOverloaded,
   type EngineError,
   PromptTooLong,
@@ -40,6 +41,13 @@ export interface Generator {
   /** What happened since the last call. */
   readonly takeReport: () => Report
 }
+
+const notFinite = ({ policy, policyVersion }: { readonly policy: string; readonly policyVersion: number }) =>
+  new EngineFailed({
+    message:
+      `the model's logits are not finite (policy "${policy}", version ${policyVersion}): ` +
+      "its weights are NaN, infinite or so large that their products are, as a learning rate that is too high leaves them"
+  })
 
 export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Generator => {
   const unused: Array<W> = []
@@ -149,6 +157,7 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
   const finishScore = (job: Job<W>): void => {
     const { policy, policyVersion } = job.version!
     const logprobs = Float32Array.from(job.scores.logprobs)
+    if (logprobs.some(Number.isNaN)) return fail(job.id, notFinite(job.version!))
     const scored = { logprobs, alternatives: job.scores.alternatives, policy, policyVersion }
     answers.push({ _tag: "Scored", id: job.id, scored })
     drop(job.id)
@@ -207,7 +216,7 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
     for (const job of touched) finishJob(job)
   })
 
-  /** Draws a choice's next token; whether it was the last. */
+  /** Draws a choice's next token; whether it was the last, or there was none to draw. */
   const sample = (
     choice: Choice<W>,
     { request, stream }: { readonly request: SeededRequest; readonly stream: boolean },
@@ -218,6 +227,7 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
     const position = choice.tokens.length
     const uniform = request.temperature === 0 ? 0 : CounterRandom.uniform(request.seed, choice.index, position)
     const { logprob, token } = Sampler.draw(row, request, uniform)
+    if (Number.isNaN(logprob)) return (choice.job.hasFailed = true)
     choice.tokens.push(token)
     choice.logprobs.push(logprob)
     sampled++
@@ -254,7 +264,9 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
   }
 
   const finishJob = (job: Job<W>): void => {
-    if (job.work._tag !== "Generate" || job.left > 0) return
+    if (job.work._tag !== "Generate") return
+    if (job.hasFailed) return fail(job.id, notFinite(job.version!))
+    if (job.left > 0) return
     answers.push({ _tag: "Generated", id: job.id, choices: job.finished })
     drop(job.id)
   }
@@ -290,6 +302,10 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
         answers.push({ _tag: "Status", id: command.id, status: status(yield* Clock.currentTimeMillis) })
       } else {
         const weights = yield* program.put(command.parameters)
+        if (command.isTried === true && !(yield* Prefill.isSound(program, weights))) {
+          unused.push(weights)
+          return fail(command.id, notFinite(command))
+        }
         policies.load(command.policy, command.policyVersion, weights)
         answers.push({ _tag: "Loaded", id: command.id })
       }

@@ -42,6 +42,8 @@ export class Job<W> {
   begun = 0
   /** By index; a place is filled when its choice ends. */
   readonly finished: Array<Generated> = []
+  /** Its logits were not finite. */
+  hasFailed = false
   /** Choices that have not ended. */
   left: number
   /** Of a score: logprobs and alternatives so far. */

@@ -77,6 +77,23 @@ export const run = Effect.fnUntraced(function* <W>(
   }
 })
 
+/** Whether weights say anything: a short prompt's next token has a probability. */
+export const isSound = Effect.fnUntraced(function* <W>(
+  program: DecodeProgram<W>,
+  weights: W
+): Effect.fn.Return<boolean, ExecutorError> {
+  const width = paddedWidth(1)
+  const { rows } = yield* program.run(weights, {
+    rows: 1,
+    width,
+    tokens: Int32Array.from({ length: width }, (_, t) => t % program.vocabulary),
+    cache: blank(program.shape, 1),
+    outputs: Int32Array.of(0, 1),
+    inverseTemperatures: Float32Array.of(1, 1)
+  })
+  return rows.every((row) => !Number.isNaN(Sampler.logprob(row, 0)))
+})
+
 /** Rows without a past. */
 const blank = (shape: KvShape, rows: number): KvCache => {
   const cache = new KvCache(shape)

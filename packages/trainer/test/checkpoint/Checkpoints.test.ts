@@ -114,6 +114,23 @@ layer(NodeServices.layer, { excludeTestServices: true })("Checkpoints", (it) => 
     })
   )
 
+  it.effect("passes over a checkpoint whose weights are not finite, by the tensor's name", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const first = yield* save(target, 1, 5)
+      const snapshot = Samples.snapshotOf(2)
+      snapshot.parameters[120_007] = Number.NaN
+      const second = yield* Checkpoints.save(Samples.options(target, 5), Samples.stateOf(2), snapshot)
+      const found = yield* newest(target)
+      assert.strictEqual(found.newest?.folder, first)
+      assert.deepStrictEqual(
+        found.ignored.map(({ folder }) => folder),
+        [second]
+      )
+      assert.include(found.ignored[0]!.reason, "tensor norm.weight is NaN or infinite at element 7")
+    })
+  )
+
   it.effect("refuses parameters of another layout, by the tensor's name", () =>
     Effect.gen(function* () {
       const target = yield* folder

@@ -10,9 +10,13 @@ import * as TinyDecoder from "./TinyDecoder.ts"
 const model = DecodeGraph.make(TinyDecoder.model)
 const first = TinyDecoder.parameters(1)
 
-const options = (settings: Partial<EngineSettings> = {}, decoder = model): Engine.EngineOptions => ({
+const options = (
+  settings: Partial<EngineSettings> = {},
+  decoder = model,
+  parameters = first
+): Engine.EngineOptions => ({
   model: decoder,
-  initial: { policy: "base", policyVersion: 0, parameters: first },
+  initial: { policy: "base", policyVersion: 0, parameters },
   device: "cpu",
   settings
 })
@@ -188,8 +192,9 @@ layer(Layer.merge(Engine.layer(options()), Ort.layer({ threads: 1 })), live)("En
 const withEngine = <A, E>(
   settings: Partial<EngineSettings>,
   use: (engine: Engine.Shape) => Effect.Effect<A, E>,
-  decoder = model
-) => Effect.scoped(Effect.flatMap(Engine.make(options(settings, decoder)), use))
+  decoder = model,
+  parameters = first
+) => Effect.scoped(Effect.flatMap(Engine.make(options(settings, decoder, parameters)), use))
 
 describe("Engine", () => {
   it.live("keeps a request on the weights it began with, and frees them after it", () =>
@@ -223,6 +228,43 @@ describe("Engine", () => {
         assert.deepStrictEqual((yield* engine.generate(request()))[0], after)
         assert.strictEqual((yield* Effect.flip(engine.load("base", 3, new Float32Array(3))))._tag, "EngineFailed")
       })
+    )
+  )
+
+  it.live("refuses weights whose logits are not finite, and keeps those it has", () =>
+    withEngine({}, (engine) =>
+      Effect.gen(function* () {
+        const before = yield* engine.generate(request())
+        // Finite weights (of the norms), infinite products.
+        const large = first.map((weight) => (weight === 1 ? 3e38 : weight))
+        const error = yield* Effect.flip(engine.load("base", 3, large))
+        assert.strictEqual(error._tag, "EngineFailed")
+        assert.include(error.message, "logits are not finite")
+        assert.include(error.message, 'policy "base", version 3')
+        assert.deepStrictEqual(yield* engine.generate(request()), before)
+      })
+    )
+  )
+
+  it.live("says of a request whose logits are not finite that they are not", () =>
+    withEngine(
+      {},
+      (engine) =>
+        Effect.gen(function* () {
+          const streamed = Effect.asVoid(Stream.runCollect(engine.stream(request({ n: 2 }))))
+          for (const asked of [engine.generate(request({ n: 3 })), streamed, engine.score(request())]) {
+            const error = yield* Effect.flip<unknown, Engine.EngineError, never>(asked)
+            assert.strictEqual(error._tag, "EngineFailed")
+            assert.include(error.message, "logits are not finite")
+          }
+          // The thread goes on, with nothing left in it.
+          const status = yield* until(engine, ({ running }) => running === 0)
+          assert.deepStrictEqual([status.waiting, status.restarts], [0, 0])
+          yield* engine.load("base", 1, first)
+          assert.strictEqual((yield* engine.generate(request()))[0]!.tokens.length, 24)
+        }),
+      model,
+      first.map(() => Number.NaN)
     )
   )
 

@@ -216,6 +216,34 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
     })
   )
 
+  it.effect("stops at once where an update overflows the weights, and the last checkpoint stays", () =>
+    Effect.gen(function* () {
+      const target = yield* folder
+      const fs = yield* FileSystem.FileSystem
+      const calm = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const trainer = yield* Toy.trainer(Toy.settings(target, { checkpointInterval: 1 }))
+          yield* collect(trainer, Stream.make(Toy.batch(0)))
+          return yield* trainer.parameters
+        })
+      )
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const trainer = yield* Toy.trainer(Toy.settings(target, { checkpointInterval: 1, lr: 1e30, warmupSteps: 0 }))
+          const error = yield* Effect.flip(Stream.runDrain(trainer.steps(Stream.make(Toy.batch(1), Toy.batch(2)))))
+          assert.strictEqual(error.reason, "nonFinite")
+          for (const part of ["step 2", "lr 1e+30", "gradient norm", "Lower lr"]) assert.include(error.message, part)
+        })
+      )
+      assert.deepStrictEqual(
+        (yield* fs.readDirectory(target)).filter((name) => name.startsWith("step_")),
+        ["step_1"]
+      )
+      const again = yield* Toy.trainer(Toy.settings(target))
+      assert.deepStrictEqual(yield* again.parameters, calm)
+    })
+  )
+
   it.effect("skips a batch that has nothing to train on, without calling it an error", () =>
     Effect.gen(function* () {
       const trainer = yield* Toy.trainer(Toy.settings(yield* folder, { maxNonFinite: 1 }))
