@@ -1,5 +1,6 @@
 /** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
-import { Array as Arr, Effect, Option } from "effect"
+import * as LocalPath from "@atropos/core/LocalPath"
+import { Array as Arr, Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as ConfigFile from "../config/ConfigFile.ts"
 import * as Environments from "../config/Environments.ts"
@@ -10,6 +11,7 @@ import * as RunSettings from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
 import * as TrainerRun from "../config/TrainerRun.ts"
 import * as Words from "../config/Words.ts"
+import { UsageError } from "../Failure.ts"
 import * as Mixture from "../up/Mixture.ts"
 import * as OwnRecipe from "../up/OwnRecipe.ts"
 import * as Recipe from "../up/Recipe.ts"
@@ -147,6 +149,19 @@ export const make: MakeVerb = (words) =>
                     yield* Effect.forEach(Arr.zip(settings, kitchens), ([one, kitchen]) => kitchen.make(one))
                   )
                 )
+          if (kitchens === undefined) {
+            // Looked at before there is a service and a run.
+            const { model } = trainer.trainer
+            yield* Effect.mapError(
+              LocalPath.folder(model),
+              (reason) => new UsageError({ message: `--model ${model}: ${reason}` })
+            )
+            if (!TrainerRun.isGiven({ file: sections, given: input }, "model")) {
+              yield* Console.log(
+                `no --model given: ${model} from the hub; --model ${Recipe.scratch} makes a small one here instead`
+              )
+            }
+          }
           const isSeqLenGiven = TrainerRun.isGiven({ file: sections, given: input }, "seq_len")
           const metrics = yield* Metrics.make(input.metrics, sections["metrics"])
           const result = yield* Up.run({
