@@ -6,6 +6,7 @@ import { HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import type { Page } from "playwright-core"
 import * as Browser from "./Browser.ts"
 import { mathGroup, toolGroup } from "./SavedRollouts.ts"
+import * as Registrations from "./Registrations.ts"
 
 const tokens = { reader: "a-readers-token", admin: "an-admins-token" }
 
@@ -26,19 +27,6 @@ const post = Effect.fnUntraced(function* (path: string, body: unknown) {
   assert.isBelow(response.status, 300, yield* response.text)
 })
 
-const run = {
-  name: "live",
-  batch_size: 4,
-  max_token_length: 64,
-  starting_step: 0,
-  num_steps: 100,
-  checkpoint_dir: "",
-  save_checkpoint_interval: 0,
-  wandb_group: "",
-  wandb_project: ""
-}
-const environment = { desired_name: "math", weight: 1, group_size: 3, max_token_length: 64, min_batch_allocation: null }
-
 const submit = (group: object, to = "live") =>
   post(`/${to}/groups`, { key: crypto.randomUUID(), group: { ...group, env_id: 0, policy_versions: undefined } })
 
@@ -53,9 +41,9 @@ describe.skipIf(!Browser.isPresent)(`groups of a live service${Browser.absence}`
       () =>
         Effect.gen(function* () {
           const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
-          yield* post("", run)
+          yield* post("", Registrations.run("live", 4))
           yield* post("/live/batches/claim", { owner: "t", wait_seconds: 0, lease_seconds: 60 })
-          yield* post("/live/environments", environment)
+          yield* post("/live/environments", Registrations.environment)
 
           const { errors, page } = yield* Effect.promise(() => open(`${url}/ui#/groups`))
           yield* Effect.promise(async () => {
@@ -99,9 +87,9 @@ describe.skipIf(!Browser.isPresent)(`groups of a live service${Browser.absence}`
         Effect.gen(function* () {
           const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
           const claim = { owner: "t", wait_seconds: 0, lease_seconds: 60 }
-          yield* post("", { ...run, name: "crowd", batch_size: 3 })
+          yield* post("", Registrations.run("crowd", 3))
           yield* post("/crowd/batches/claim", claim)
-          yield* post("/crowd/environments", environment)
+          yield* post("/crowd/environments", Registrations.environment)
           yield* submit(mathGroup, "crowd")
           const { page } = yield* Effect.promise(() => open(`${url}/ui#/groups?run=crowd`))
           const states = () => page.locator(".group-rows .state").allInnerTexts()

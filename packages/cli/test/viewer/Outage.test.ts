@@ -5,21 +5,9 @@ import { Effect } from "effect"
 import type { Page } from "playwright-core"
 import * as Atropos from "../crash/Atropos.ts"
 import * as Browser from "./Browser.ts"
+import * as Registrations from "./Registrations.ts"
 import { mathGroup } from "./SavedRollouts.ts"
 
-const run = (name: string) => ({
-  name,
-  batch_size: 3,
-  max_token_length: 64,
-  starting_step: 0,
-  num_steps: 100,
-  checkpoint_dir: "",
-  save_checkpoint_interval: 0,
-  wandb_group: "",
-  wandb_project: ""
-})
-
-const environment = { desired_name: "math", weight: 1, group_size: 3, max_token_length: 64, min_batch_allocation: null }
 const claim = { owner: "t", wait_seconds: 0, lease_seconds: 600 }
 
 const send = async (url: string, path: string, body: object) => {
@@ -33,9 +21,9 @@ const send = async (url: string, path: string, body: object) => {
 
 /** A run with an environment, a group that was trained on, one that waits, one that cannot, and the metrics of a step. */
 const fill = async (url: string, name: string) => {
-  await send(url, "", run(name))
+  await send(url, "", Registrations.run(name, 3))
   await send(url, `/${name}/batches/claim`, claim)
-  await send(url, `/${name}/environments`, environment)
+  await send(url, `/${name}/environments`, Registrations.environment)
   const submit = (group: object) => send(url, `/${name}/groups`, { key: crypto.randomUUID(), group })
   await submit({ ...mathGroup, env_id: 0, policy_versions: undefined })
   await send(url, `/${name}/batches/claim`, claim)
