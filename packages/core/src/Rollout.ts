@@ -42,25 +42,28 @@ export const runAll = Effect.fn("Rollout.runAll")(function* (
   options: Options = {}
 ) {
   const running = new Set(environments)
-  const partOf = (environment: EnvironmentShape) => (): Concurrency.Part => {
-    let before = 0
-    let sum = 0
-    const sizes = new Set<number>()
-    for (const { settings } of running) sum += settings.inferenceWeight
-    if (sum <= 0 || !running.has(environment)) return Concurrency.whole
-    for (const other of running) {
-      if (other === environment) break
-      before += other.settings.inferenceWeight
-    }
-    for (const { settings } of running) sizes.add(settings.groupSize)
-    const to = (before + environment.settings.inferenceWeight) / sum
-    return { from: before / sum, to, isEven: sizes.size === 1 }
+  let parts = new Map<EnvironmentShape, Concurrency.Part>()
+  // Asked for at every change of the queue, and another only when one leaves.
+  const divide = () => {
+    const left = [...running]
+    const made = Concurrency.partsOf(left.map(({ settings }) => settings))
+    parts = new Map(left.map((environment, index) => [environment, made[index]!]))
+  }
+  divide()
+  const leave = (environment: EnvironmentShape) => {
+    running.delete(environment)
+    divide()
   }
   const exits = yield* Effect.forEach(
     uniqueNames(environments),
     ({ environment, name }) =>
-      Runner.run(environment, name, { ...defaults, ...options }, partOf(environment)).pipe(
-        Effect.ensuring(Effect.sync(() => running.delete(environment))),
+      Runner.run(
+        environment,
+        name,
+        { ...defaults, ...options },
+        () => parts.get(environment) ?? Concurrency.whole
+      ).pipe(
+        Effect.ensuring(Effect.sync(() => leave(environment))),
         Effect.tapCause((cause) =>
           Effect.logError("environment failed", { environment: name, reason: reasonOf(cause) })
         ),

@@ -93,6 +93,18 @@ export interface Part {
 
 export const whole: Part = { from: 0, to: 1, isEven: true }
 
+/** The parts of environments by their weights, side by side in this order; the whole for each where no weight says anything. */
+export const partsOf = (
+  environments: ReadonlyArray<Pick<EnvironmentSettings.Common, "inferenceWeight" | "groupSize">>
+): ReadonlyArray<Part> => {
+  const bounds = [0]
+  for (const { inferenceWeight } of environments) bounds.push(bounds.at(-1)! + inferenceWeight)
+  const sum = bounds.at(-1)!
+  if (sum <= 0) return environments.map(() => whole)
+  const isEven = new Set(environments.map(({ groupSize }) => groupSize)).size === 1
+  return environments.map((_, index) => ({ from: bounds[index]! / sum, to: bounds[index + 1]! / sum, isEven }))
+}
+
 /** Groups that may be on their way to the queue so that none is sampled from weights more than `stepsAhead` steps too old. */
 export const policyRoom = (
   version: number,

@@ -94,11 +94,10 @@ describe("Concurrency", () => {
     ([weights, version, groups]) => {
       const sum = weights.reduce((all, weight) => all + weight, 0)
       const status = { currentStep: version, queueSize: 0, selfQueueSize: 0 }
-      let before = 0
+      const parts = Concurrency.partsOf(weights.map((inferenceWeight) => ({ inferenceWeight, groupSize: 4 })))
       let rooms = 0
-      for (const weight of weights) {
-        const part = { from: before / sum, to: (before + weight) / sum, isEven: true }
-        before += weight
+      for (const [index, weight] of weights.entries()) {
+        const part = parts[index]!
         const room = Concurrency.policyRoom(version, 0, { batchSize: groups * 4, groupSize: 4, part, status })
         assert.isBelow(Math.abs(room - (groups * weight) / sum), 1 + 1e-9)
         rooms += room
