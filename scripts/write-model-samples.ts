@@ -12,7 +12,7 @@ import * as Ort from "../packages/trainer/src/exec/Ort.ts"
 import type { Model } from "../packages/trainer/src/model/Model.ts"
 import * as PretrainedModel from "../packages/trainer/src/model/PretrainedModel.ts"
 import * as TinyModel from "../packages/trainer/src/model/TinyModel.ts"
-import { uniform } from "../packages/trainer/src/policy/CounterRandom.ts"
+import { uniform } from "../packages/trainer/src/base/CounterRandom.ts"
 import * as Fixtures from "../packages/trainer/test/model/Fixtures.ts"
 
 const [out = "model-samples"] = process.argv.slice(2)

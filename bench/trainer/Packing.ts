@@ -4,8 +4,8 @@
  * multiple of 64). Lengths are log-normal, median 600, at most 4096. Goal: 95 %.
  */
 import * as Preset from "@atropos/trainer/loss/Preset"
-import * as MicroBatch from "@atropos/trainer/MicroBatch"
-import type { TrainingSequence } from "@atropos/trainer/TrainingSequence"
+import * as MicroBatch from "@atropos/trainer/learn/MicroBatch"
+import type { TrainingSequence } from "@atropos/trainer/learn/TrainingSequence"
 import { Result } from "effect"
 import type { Row } from "../internal/Report.ts"
 

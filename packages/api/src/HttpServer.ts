@@ -5,7 +5,7 @@
  * It listens only when all routes are in place: a request that comes early is refused by the operating system, and does not hang.
  */
 import { BrowserGuard } from "@atropos/core"
-import * as Connections from "@atropos/core/internal/Connections"
+import * as Connections from "@atropos/core/http/Connections"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Cause, Deferred, Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServer, type HttpServerError, HttpServerRequest } from "effect/http"

@@ -1,5 +1,5 @@
 /** The trajectory service of Atropos. */
-import "@atropos/core/internal/NodeVersion"
+import "@atropos/core/base/NodeVersion"
 export * as Auth from "./Auth.ts"
 export * as Closing from "./Closing.ts"
 export * as Cors from "./Cors.ts"

@@ -5,7 +5,7 @@
  * checkpoint falls into it). The loss of a policy says nothing where each batch is learned from once: its value is 0 whatever is
  * learned. Entropy, the share of groups that have something to teach, and the divergence say what goes on; the loss of examples is shown.
  */
-import type { StepMetrics } from "@atropos/trainer/StepMetrics"
+import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 
 const fewest = 10
 

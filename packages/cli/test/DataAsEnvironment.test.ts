@@ -10,12 +10,12 @@ import {
   type Tokenizer
 } from "@atropos/core"
 import { Distill, SftLoader } from "@atropos/envs"
-import * as ClosedLoop from "@atropos/trainer/ClosedLoop"
+import * as ClosedLoop from "@atropos/trainer/run/ClosedLoop"
 import * as Ort from "@atropos/trainer/exec/Ort"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
-import * as PolicyServer from "@atropos/trainer/policy/PolicyServer"
-import * as ServeModel from "@atropos/trainer/policy/ServeModel"
-import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
+import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
+import * as ServeModel from "@atropos/trainer/server/PolicyLayers"
+import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, FileSystem, Layer, References, Stream } from "effect"
 import { HttpServer } from "effect/http"
 

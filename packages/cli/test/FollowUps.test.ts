@@ -19,7 +19,7 @@ import {
   TrajectoryClientHttp
 } from "@atropos/core"
 import { NodeHttpClient } from "@effect/platform-node"
-import * as Advantages from "@atropos/trainer/Advantages"
+import * as Advantages from "@atropos/trainer/learn/Advantages"
 import { Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"
 import { layer as serviceLayer, ServiceUrl } from "../../api/test/TestService.ts"
 import * as TestStore from "../../api/test/TestStore.ts"

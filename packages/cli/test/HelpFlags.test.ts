@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { EnvironmentSettings, ServerSettings } from "@atropos/core"
-import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
+import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, Exit, Layer } from "effect"
 import { TestConsole } from "effect/testing"
 import * as HelpFlags from "../src/HelpFlags.ts"

@@ -1,6 +1,6 @@
 /** Folders of models as a user has them: each architecture with random weights, 2048 positions and more, and a tokenizer of bytes. */
 import { Effect, FileSystem, Result } from "effect"
-import * as CounterRandom from "../../trainer/src/policy/CounterRandom.ts"
+import * as CounterRandom from "../../trainer/src/base/CounterRandom.ts"
 import * as ModelConfig from "../../trainer/src/model/ModelConfig.ts"
 import * as Safetensors from "../../trainer/src/model/Safetensors.ts"
 import * as Tensors from "../../trainer/src/model/Tensors.ts"

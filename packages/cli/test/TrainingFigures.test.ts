@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import type { StepMetrics } from "@atropos/trainer/StepMetrics"
+import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import * as Training from "../src/Training.ts"
 import * as Curve from "../src/up/Curve.ts"
 

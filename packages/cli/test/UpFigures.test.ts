@@ -1,5 +1,5 @@
 /** What `up` says of a run before it and after it: the plan, and the means of its rewards. */
-import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
+import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import { assert, describe, it } from "@effect/vitest"
 import * as Plan from "../src/up/Plan.ts"

@@ -8,9 +8,9 @@
 import { Context, Effect, Layer, type Option, type Schema, type Scope, type Stream } from "effect"
 import { DefinitionFault, EnvironmentError, type Unscorable } from "./EnvironmentError.ts"
 import * as EnvironmentSettings from "./EnvironmentSettings.ts"
-import * as ClosedEnvironment from "./internal/ClosedEnvironment.ts"
-import * as DefinitionKeys from "./internal/DefinitionKeys.ts"
-import * as Guarded from "./internal/Guarded.ts"
+import * as ClosedEnvironment from "./ClosedEnvironment.ts"
+import * as DefinitionKeys from "./DefinitionKeys.ts"
+import * as Guarded from "./Guarded.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Schema } from "effect"
 import { hostname } from "node:os"
-import * as BrowserGuard from "../src/BrowserGuard.ts"
+import * as BrowserGuard from "../src/http/BrowserGuard.ts"
 
 const chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36"
 

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
-import * as Budget from "../src/Budget.ts"
+import * as Budget from "../src/environment/Budget.ts"
 import * as Message from "../src/Message.ts"
-import * as ServerManager from "../src/ServerManager.ts"
-import { layerBytes } from "../src/Tokenizer.ts"
+import * as ServerManager from "../src/inference/ServerManager.ts"
+import { layerBytes } from "../src/inference/tokenizer/Tokenizer.ts"
 
 const policy = (script: ServerManager.Script, options?: ServerManager.ScriptedOptions) =>
   ServerManager.layerScripted(script, options).pipe(Layer.provideMerge(layerBytes))

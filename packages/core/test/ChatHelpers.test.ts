@@ -2,12 +2,12 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import * as ChatMask from "../src/ChatMask.ts"
+import * as ChatMask from "../src/inference/ChatMask.ts"
 import type { Message } from "../src/Message.ts"
-import * as MessageHistory from "../src/MessageHistory.ts"
-import * as Thinking from "../src/Thinking.ts"
-import * as Tokenizer from "../src/Tokenizer.ts"
-import * as ToolCalls from "../src/ToolCalls.ts"
+import * as MessageHistory from "../src/inference/MessageHistory.ts"
+import * as Thinking from "../src/environment/Thinking.ts"
+import * as Tokenizer from "../src/inference/tokenizer/Tokenizer.ts"
+import * as ToolCalls from "../src/inference/ToolCalls.ts"
 
 const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))
 const fixtureJson = (name: string): unknown => JSON.parse(readFileSync(fixture(name), "utf8"))

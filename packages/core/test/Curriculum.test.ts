@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
-import * as Curriculum from "../src/Curriculum.ts"
+import * as Curriculum from "../src/environment/Curriculum.ts"
 
 const options = { levels: 5, start: 3, window: 20, minimum: 4 }
 

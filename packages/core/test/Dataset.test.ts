@@ -4,7 +4,7 @@ import { NodeServices } from "@effect/platform-node"
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
-import * as Dataset from "../src/Dataset.ts"
+import * as Dataset from "../src/data/Dataset.ts"
 
 const Problem = Schema.Struct({ question: Schema.NonEmptyString, answer: Schema.NonEmptyString })
 const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import * as Docs from "../src/Docs.ts"
+import * as Docs from "../src/base/Docs.ts"
 
 const packages = fileURLToPath(new URL("../../", import.meta.url))
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema, Stream } from "effect"
-import * as ItemQueue from "../src/ItemQueue.ts"
+import * as ItemQueue from "../src/environment/ItemQueue.ts"
 
 const options = { size: 4, retireFrom: 0.9 }
 

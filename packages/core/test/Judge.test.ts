@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, References } from "effect"
-import * as Judge from "../src/Judge.ts"
+import * as Judge from "../src/environment/Judge.ts"
 import * as Message from "../src/Message.ts"
 import * as TestServer from "./inference/TestServer.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Nearest from "../src/internal/Nearest.ts"
+import * as Nearest from "../src/base/Nearest.ts"
 
 const settings = ["--env.group_size", "--env.total_steps", "--openai.base_url", "--openai.model_name", "--slurm"]
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { mostBytes, writeFloat32, writeInteger, writeNumber } from "../src/internal/wire/NumberWriter.ts"
+import { mostBytes, writeFloat32, writeInteger, writeNumber } from "../src/service/wire/NumberWriter.ts"
 
 type Write = (bytes: Uint8Array, at: number, value: number) => number
 

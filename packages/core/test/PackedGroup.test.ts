@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
-import * as PackedGroup from "../src/PackedGroup.ts"
+import * as PackedGroup from "../src/service/PackedGroup.ts"
 import type * as ScoredGroup from "../src/ScoredGroup.ts"
 
 const full: ScoredGroup.ScoredGroup = {

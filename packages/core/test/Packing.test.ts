@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
-import * as Packing from "../src/Packing.ts"
+import * as Packing from "../src/service/Packing.ts"
 import * as ProcessorTime from "./ProcessorTime.ts"
 
 interface Golden {

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import * as Judge from "../src/Judge.ts"
+import * as Judge from "../src/environment/Judge.ts"
 import * as Message from "../src/Message.ts"
-import * as PairwiseJudge from "../src/PairwiseJudge.ts"
-import type { ScriptedRequest } from "../src/ServerManager.ts"
+import * as PairwiseJudge from "../src/environment/PairwiseJudge.ts"
+import type { ScriptedRequest } from "../src/inference/ServerManager.ts"
 
 const options = { criteria: "length", votes: 1, judgeTemperature: 0, judgeMaxTokens: 64 }
 

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import * as PromptEncoder from "../src/PromptEncoder.ts"
-import type { TokenizerShape } from "../src/Tokenizer.ts"
-import { bytes } from "../src/Tokenizer.ts"
-import * as TrackedSequences from "../src/TrackedSequences.ts"
+import * as PromptEncoder from "../src/inference/tokenizer/PromptEncoder.ts"
+import type { TokenizerShape } from "../src/inference/tokenizer/Tokenizer.ts"
+import { bytes } from "../src/inference/tokenizer/Tokenizer.ts"
+import * as TrackedSequences from "../src/inference/TrackedSequences.ts"
 
 const bos = 1
 const eos = 2

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Schema, type Scope, Stream } from "effect"
 import { NodeServices } from "@effect/platform-node"
 import { gzipSync } from "node:zlib"
-import * as JsonLines from "../src/JsonLines.ts"
-import * as SavedGroup from "../src/SavedGroup.ts"
+import * as JsonLines from "../src/data/JsonLines.ts"
+import * as SavedGroup from "../src/service/SavedGroup.ts"
 
 const group = {
   tokens: [

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryTrajectoryClient, SequenceLimit, Tokenizer, TrackedSequences } from "@atropos/core"
 import { Effect, Option, Result, Schema, Stream } from "effect"
-import * as Budget from "../src/Budget.ts"
-import { InferenceError } from "../src/Inference.ts"
-import * as Scripted from "../src/inference/Scripted.ts"
+import * as Budget from "../src/environment/Budget.ts"
+import { InferenceError } from "../src/inference/backend/Inference.ts"
+import * as Scripted from "../src/inference/backend/Scripted.ts"
 import { claim, finish, folder, layerParts, numbers, settle, start, trajectory } from "./rollout/RolloutTest.ts"
 
 const tokens = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 400 }))

@@ -5,7 +5,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { ServerSettings } from "@atropos/core"
 import { ConfigProvider, Effect } from "effect"
-import * as Slurm from "../src/Slurm.ts"
+import * as Slurm from "../src/inference/backend/Slurm.ts"
 
 /** A folder with this `scontrol` in it, first on PATH (or all there is on PATH) while the scope is open. */
 const scontrol = (script: string | undefined) =>

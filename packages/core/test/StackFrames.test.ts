@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { pathToFileURL } from "node:url"
-import * as StackFrames from "../src/internal/StackFrames.ts"
+import * as StackFrames from "../src/base/StackFrames.ts"
 
 const here = (file: string) => pathToFileURL(`${process.cwd()}/${file}`).href
 const own = new URL("../src/Laws.ts", import.meta.url).href

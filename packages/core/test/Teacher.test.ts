@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, References } from "effect"
 import type { RolloutGroup } from "../src/Environment.ts"
-import * as ServerManager from "../src/ServerManager.ts"
-import * as Teacher from "../src/Teacher.ts"
-import { bytes, layerBytes, type TokenizerShape } from "../src/Tokenizer.ts"
+import * as ServerManager from "../src/inference/ServerManager.ts"
+import * as Teacher from "../src/environment/Teacher.ts"
+import { bytes, layerBytes, type TokenizerShape } from "../src/inference/tokenizer/Tokenizer.ts"
 import * as TestServer from "./inference/TestServer.ts"
 import { trajectory } from "./rollout/RolloutTest.ts"
 

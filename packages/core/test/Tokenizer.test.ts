@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { fileURLToPath } from "node:url"
 import type { Message } from "../src/Message.ts"
-import * as HubFiles from "../src/internal/HubFiles.ts"
-import * as Tokenizer from "../src/Tokenizer.ts"
+import * as HubFiles from "../src/data/HubFiles.ts"
+import * as Tokenizer from "../src/inference/tokenizer/Tokenizer.ts"
 
 const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import * as TimeLimit from "../src/internal/TimeLimit.ts"
-import * as TokenizerFiles from "../src/internal/TokenizerFiles.ts"
+import * as TimeLimit from "../src/base/TimeLimit.ts"
+import * as TokenizerFiles from "../src/inference/tokenizer/TokenizerFiles.ts"
 
 /** Of GPT-2, GPT-4, Llama 3, Qwen, DeepSeek and o200k. */
 const published = [

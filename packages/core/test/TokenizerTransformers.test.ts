@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import * as HuggingFaceTokenizer from "../src/internal/HuggingFaceTokenizer.ts"
+import * as HuggingFaceTokenizer from "../src/inference/tokenizer/HuggingFaceTokenizer.ts"
 
 const folders = {
   tiny: new URL("fixtures/tiny-tokenizer/", import.meta.url),

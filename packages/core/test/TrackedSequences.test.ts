@@ -2,13 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import type { IdsRequest } from "../src/inference/Backend.ts"
-import type { TokenChoice } from "../src/Inference.ts"
+import type { IdsRequest } from "../src/inference/backend/Backend.ts"
+import type { TokenChoice } from "../src/inference/backend/Inference.ts"
 import type { Message } from "../src/Message.ts"
 import { text as textOf } from "../src/Message.ts"
-import * as Tokenizer from "../src/Tokenizer.ts"
-import * as TrackedSequence from "../src/TrackedSequence.ts"
-import * as TrackedSequences from "../src/TrackedSequences.ts"
+import * as Tokenizer from "../src/inference/tokenizer/Tokenizer.ts"
+import * as TrackedSequence from "../src/inference/TrackedSequence.ts"
+import * as TrackedSequences from "../src/inference/TrackedSequences.ts"
 
 /** One token per character, BOS 1, EOS 2: the tokenizer of the recordings. */
 const characters: Tokenizer.TokenizerShape = {

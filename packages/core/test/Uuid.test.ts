@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Uuid from "../src/Uuid.ts"
+import * as Uuid from "../src/base/Uuid.ts"
 
 describe("Uuid", () => {
   it("has the form, version and variant of RFC 9562", () => {

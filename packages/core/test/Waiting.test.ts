@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import * as Waiting from "../src/Waiting.ts"
+import * as Waiting from "../src/base/Waiting.ts"
 
 describe("Waiting", () => {
   it.effect("says for what after a moment, then ever more sparsely, and no more once it is there", () =>

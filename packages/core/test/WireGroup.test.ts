@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
-import * as WireGroup from "../src/WireGroup.ts"
+import * as WireGroup from "../src/service/WireGroup.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const text = (json: Uint8Array) => new TextDecoder().decode(json)

@@ -1,5 +1,5 @@
 /** The built-in environments, by name: one line to import and export each, one entry of the registry. */
-import "@atropos/core/internal/NodeVersion"
+import "@atropos/core/base/NodeVersion"
 import * as Addition from "./Addition.ts"
 import * as ArithmeticStories from "./ArithmeticStories.ts"
 import * as Blackjack from "./Blackjack.ts"
@@ -26,7 +26,7 @@ import * as ToolUse from "./ToolUse.ts"
 import * as VqaDataset from "./VqaDataset.ts"
 import * as Wordle from "./Wordle.ts"
 
-export type { Demonstration } from "@atropos/core/ExactAnswer"
+export type { Demonstration } from "@atropos/core/environment/ExactAnswer"
 export { Addition }
 export { ArithmeticStories }
 export { Blackjack }

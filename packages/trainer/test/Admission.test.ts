@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Admission from "../src/policy/Admission.ts"
-import { bytesFor } from "../src/policy/KvCache.ts"
-import { PolicyTable, type Version } from "../src/policy/PolicyTable.ts"
+import * as Admission from "../src/engine/Admission.ts"
+import { bytesFor } from "../src/engine/KvCache.ts"
+import { PolicyTable, type Version } from "../src/engine/PolicyTable.ts"
 
 const shape = { layers: 1, kvHeads: 1, headDim: 1 }
 const limits = { maxRows: 6, maxWaiting: 10, kvBytes: bytesFor(shape, 8, 200), shape }

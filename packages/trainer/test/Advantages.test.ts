@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 import { Schema } from "effect"
-import * as Advantages from "../src/Advantages.ts"
-import * as TrainingSequence from "../src/TrainingSequence.ts"
+import * as Advantages from "../src/learn/Advantages.ts"
+import * as TrainingSequence from "../src/learn/TrainingSequence.ts"
 import padding from "./fixtures/trainer-padding.json" with { type: "json" }
 
 const original: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }

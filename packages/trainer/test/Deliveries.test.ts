@@ -4,7 +4,7 @@ import { type Batch, MemoryTrajectoryClient, type TrajectoryClient } from "@atro
 import { Clock, Effect, Fiber, FileSystem, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as LeaseJournal from "../src/checkpoint/LeaseJournal.ts"
-import * as Deliveries from "../src/Deliveries.ts"
+import * as Deliveries from "../src/run/Deliveries.ts"
 
 const leaseSeconds = 60
 const claimed = { owner: "another", wait: 0, lease: "60 seconds" } as const

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as KvCache from "../src/policy/KvCache.ts"
+import * as KvCache from "../src/engine/KvCache.ts"
 
 const shape = { layers: 2, kvHeads: 2, headDim: 3 }
 

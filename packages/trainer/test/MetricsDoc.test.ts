@@ -1,6 +1,6 @@
 /** docs/metrics.md has every name that is recorded, and no other. */
 import * as Evaluate from "@atropos/core/rollout/Evaluate"
-import * as GroupFilter from "@atropos/core/rollout/GroupFilter"
+import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import * as RolloutMetrics from "@atropos/core/rollout/RolloutMetrics"
 import * as RolloutTable from "@atropos/core/rollout/RolloutTable"
 import type { ScoredGroup, Trajectory } from "@atropos/core"
@@ -8,7 +8,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Option, Stream } from "effect"
 import { fileURLToPath } from "node:url"
-import * as StepMetrics from "../src/StepMetrics.ts"
+import * as StepMetrics from "../src/run/StepMetrics.ts"
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as MicroBatch from "../src/MicroBatch.ts"
-import type { TrainingSequence } from "../src/TrainingSequence.ts"
+import * as MicroBatch from "../src/learn/MicroBatch.ts"
+import type { TrainingSequence } from "../src/learn/TrainingSequence.ts"
 import padding from "./fixtures/trainer-padding.json" with { type: "json" }
 
 const sequenceOf = (length: number, seed = 0, more: Partial<TrainingSequence> = {}): TrainingSequence => ({

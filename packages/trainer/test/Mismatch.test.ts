@@ -11,16 +11,16 @@ import {
   Trajectory
 } from "@atropos/core"
 import { Effect, FileSystem, Layer, References, Result, Schema, Stream, Struct } from "effect"
-import * as ClosedLoop from "../src/ClosedLoop.ts"
-import * as SamplerCheck from "../src/internal/SamplerCheck.ts"
+import * as ClosedLoop from "../src/run/ClosedLoop.ts"
+import * as SamplerCheck from "../src/run/SamplerCheck.ts"
 import * as Preset from "../src/loss/Preset.ts"
 import * as Ort from "../src/exec/Ort.ts"
-import * as MicroBatch from "../src/MicroBatch.ts"
-import * as Mismatch from "../src/Mismatch.ts"
+import * as MicroBatch from "../src/learn/MicroBatch.ts"
+import * as Mismatch from "../src/learn/Mismatch.ts"
 import * as TinyModel from "../src/model/TinyModel.ts"
-import * as ServeModel from "../src/policy/ServeModel.ts"
-import * as TrainerSettings from "../src/TrainerSettings.ts"
-import * as TrainingSequence from "../src/TrainingSequence.ts"
+import * as ServeModel from "../src/server/PolicyLayers.ts"
+import * as TrainerSettings from "../src/run/TrainerSettings.ts"
+import * as TrainingSequence from "../src/learn/TrainingSequence.ts"
 
 const letters = "abcdefgh"
 // Embeddings this large make some letters much likelier than others: temperatures can be told apart.

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Pieces from "../src/internal/Pieces.ts"
+import * as Pieces from "../src/base/Pieces.ts"
 
 function* countTo(most: number, seen: Array<number>): Pieces.Pieces<number> {
   for (let i = 1; i <= most; i++) {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as CounterRandom from "../src/policy/CounterRandom.ts"
-import * as Sampler from "../src/policy/Sampler.ts"
+import * as CounterRandom from "../src/base/CounterRandom.ts"
+import * as Sampler from "../src/engine/Sampler.ts"
 
 const hex = (words: ReadonlyArray<number>) => words.map((word) => word.toString(16).padStart(8, "0")).join(" ")
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Schedule from "../src/Schedule.ts"
+import * as Schedule from "../src/learn/Schedule.ts"
 
 const Course = Schema.Struct({
   kind: Schema.Literals(Schedule.kinds),

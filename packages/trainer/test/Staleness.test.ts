@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScoredGroup } from "@atropos/core"
 import { Schema } from "effect"
-import * as Staleness from "../src/Staleness.ts"
+import * as Staleness from "../src/learn/Staleness.ts"
 
 /** A sequence i of its own tokens, scores and versions. */
 const groupOf = (versions: ReadonlyArray<number | null>): ScoredGroup.ScoredGroup => ({

@@ -8,7 +8,7 @@ import { Message, ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Layer, References, Schedule } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as ServerFixture from "../../core/test/inference/ServerFixture.ts"
-import * as WeightSync from "../src/WeightSync.ts"
+import * as WeightSync from "../src/sync/WeightSync.ts"
 import { until } from "./policy/TestPolicyServer.ts"
 
 const platform = Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer)

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as TrainerSettings from "../src/TrainerSettings.ts"
+import * as TrainerSettings from "../src/run/TrainerSettings.ts"
 
 const rateOf = (trainer: Partial<TrainerSettings.Trainer>) =>
   TrainerSettings.learningRate(TrainerSettings.complete({ trainer }).trainer)

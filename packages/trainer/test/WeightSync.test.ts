@@ -4,7 +4,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Fiber, FileSystem, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as TestServer from "../../core/test/inference/TestServer.ts"
-import * as WeightSync from "../src/WeightSync.ts"
+import * as WeightSync from "../src/sync/WeightSync.ts"
 import * as ScriptedEngine from "./policy/ScriptedEngine.ts"
 import { serve, until } from "./policy/TestPolicyServer.ts"
 

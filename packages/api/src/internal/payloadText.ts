@@ -1,5 +1,5 @@
 /** The text of a group as it is stored, in either form; apart from `RolloutText`, which browsers import too. */
-import * as PackedGroup from "@atropos/core/PackedGroup"
+import * as PackedGroup from "@atropos/core/service/PackedGroup"
 import { Result } from "effect"
 import * as RolloutText from "../RolloutText.ts"
 import type { Payload } from "../TrajectoryStore.ts"

@@ -18,24 +18,24 @@ interface Exception {
 
 const exceptions: ReadonlyArray<Exception> = [
   {
-    file: "packages/core/src/verify/Boxes.ts",
+    file: "packages/core/src/verify/text/Boxes.ts",
     begins: "^[\\s$\"'`<[(]*(?:\\\\(?:text",
     why: "a placeholder is short",
     bound: 60
   },
   {
-    file: "packages/core/src/verify/Boxes.ts",
+    file: "packages/core/src/verify/text/Boxes.ts",
     begins: "[a-zA-Z](?:_\\{?\\w+\\}?)?\\s*=",
     why: "it reads gaps between boxes",
     bound: 60
   },
   {
-    file: "packages/core/src/verify/Extract.ts",
+    file: "packages/core/src/verify/text/Extract.ts",
     begins: "(?<!\\\\)\\$\\$([^$]+)",
     why: "it reads the end of an answer, and no formula of more than 2,000 characters",
     bound: 20_000
   },
-  { file: "packages/core/src/internal/StackFrames.ts", begins: "(?:\\(|at ", why: "it reads the frames of a stack" },
+  { file: "packages/core/src/base/StackFrames.ts", begins: "(?:\\(|at ", why: "it reads the frames of a stack" },
   { file: "packages/envs/src/code/Problem.ts", begins: '"(?:\\\\.', why: "it reads the solutions of a data set" },
   { file: "packages/cli/src/view/StaticPage.ts", begins: "<script", why: "it reads the viewer's own page" },
   { file: "packages/api/src/ViewerPage.ts", begins: "<script", why: "it reads the viewer's own page" },

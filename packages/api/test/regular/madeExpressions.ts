@@ -40,7 +40,7 @@ for (const file of process.argv.slice(2)) await import(file)
 
 const { Effect, Result } = await import("effect")
 const { Rewards, Thinking } = await import("@atropos/core")
-const Normalise = await import("../../../core/src/verify/Normalise.ts")
+const Normalise = await import("../../../core/src/verify/math/Normalise.ts")
 const Checkers = await import("../../../envs/src/instructions/Checkers.ts")
 const Counting = await import("../../../envs/src/instructions/Counting.ts")
 const Prediction = await import("../../../envs/src/markets/Prediction.ts")

@@ -1,6 +1,6 @@
 /** `atropos init NAME`: the starter of an environment of one's own, with its test, in a folder of its own. */
 import { Docs } from "@atropos/core"
-import { fileReason } from "@atropos/core/internal/fileReason"
+import { fileReason } from "@atropos/core/base/fileReason"
 import { Console, Effect, FileSystem, Path } from "effect"
 import { Argument, Command } from "effect/cli"
 import * as CommandLine from "../CommandLine.ts"

@@ -1,5 +1,5 @@
 /** `atropos train`: the trainer against a trajectory service. */
-import type { StepMetrics } from "@atropos/trainer/StepMetrics"
+import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import * as ConfigFile from "../config/ConfigFile.ts"

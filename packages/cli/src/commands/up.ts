@@ -1,5 +1,5 @@
 /** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
-import * as LocalPath from "@atropos/core/LocalPath"
+import * as LocalPath from "@atropos/core/base/LocalPath"
 import { Array as Arr, Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as ConfigFile from "../config/ConfigFile.ts"

@@ -1,7 +1,7 @@
 /** `atropos view`: saved groups in a browser, live while their files grow, or in one HTML file; else where a service's viewer is. */
 import { TrajectoryClientAuto, Tokenizer } from "@atropos/core"
-import * as JsonLines from "@atropos/core/JsonLines"
-import * as SavedGroup from "@atropos/core/SavedGroup"
+import * as JsonLines from "@atropos/core/data/JsonLines"
+import * as SavedGroup from "@atropos/core/service/SavedGroup"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, FileSystem, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"

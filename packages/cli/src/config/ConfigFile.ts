@@ -6,7 +6,7 @@
  * use too. Values are checked where all sources have come together.
  */
 import { EnvironmentSettings, Judge, MetricsSettings, ServerSettings, Teacher } from "@atropos/core"
-import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
+import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, Option, type Schema } from "effect"
 import { Flag } from "effect/cli"
 import { UsageError } from "../Failure.ts"

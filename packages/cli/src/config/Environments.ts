@@ -14,9 +14,9 @@ import type {
   Teacher,
   Tokenizer
 } from "@atropos/core"
-import { messageOf } from "@atropos/core/internal/messageOf"
-import { hint } from "@atropos/core/internal/Nearest"
-import * as StackFrames from "@atropos/core/internal/StackFrames"
+import { messageOf } from "@atropos/core/base/messageOf"
+import { hint } from "@atropos/core/base/Nearest"
+import * as StackFrames from "@atropos/core/base/StackFrames"
 import { registry, type RegistryEntry } from "@atropos/envs"
 import { type Array as Arr, Effect, FileSystem, Layer, Option, Path, Predicate, type Schema } from "effect"
 import type { HttpClient } from "effect/http"

@@ -1,5 +1,5 @@
 /** Settings and values that there were, and what stands in their place: whoever comes with an older file is told. */
-import * as Nearest from "@atropos/core/internal/Nearest"
+import * as Nearest from "@atropos/core/base/Nearest"
 
 const settings: { readonly [name: string]: string } = {
   normalize: "advantage_scale replaces it: population-std is what true was, none what false was"

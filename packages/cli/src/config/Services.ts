@@ -1,8 +1,8 @@
 /** The services that a run of an environment needs, as its settings say, and the environment itself on top of them. */
 import { Dataset, Environment, Judge, MathVerifier, Sandbox, ServerManager, Teacher, Tokenizer } from "@atropos/core"
-import type { ScriptedRequest } from "@atropos/core/inference/Scripted"
-import { messageOf } from "@atropos/core/internal/messageOf"
-import * as Reasoning from "@atropos/core/Reasoning"
+import type { ScriptedRequest } from "@atropos/core/inference/backend/Scripted"
+import { messageOf } from "@atropos/core/base/messageOf"
+import * as Reasoning from "@atropos/core/inference/backend/Reasoning"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"
 import type { Command } from "effect/cli"

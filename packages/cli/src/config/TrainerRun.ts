@@ -5,7 +5,7 @@
  * Flags may be written with dashes (`--batch-size`); `--steps` is `--training_steps`, and `--loss NAME` is `--loss.preset NAME`.
  */
 import { EnvironmentSettings } from "@atropos/core"
-import * as TrainerSettings from "@atropos/trainer/TrainerSettings"
+import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, type Option } from "effect"
 import * as Flags from "./Flags.ts"
 import * as Precedence from "./Precedence.ts"

@@ -7,7 +7,7 @@
  * standard error over items; items that failed or have no score are left out and counted.
  */
 import { Environment, MetricsSink, ServerManager, Trace, Trajectory } from "@atropos/core"
-import * as GroupFilter from "@atropos/core/rollout/GroupFilter"
+import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
 import * as Destination from "../job/Destination.ts"
 import * as Job from "../job/Job.ts"

@@ -1,5 +1,5 @@
 /** Rows as lines, and the rows of a file that is to be added to. */
-import * as JsonLines from "@atropos/core/JsonLines"
+import * as JsonLines from "@atropos/core/data/JsonLines"
 import { Effect, Schema, Stream } from "effect"
 import { CommandFailed, UsageError } from "../Failure.ts"
 import { type Row, scoreColumns } from "./Layout.ts"

@@ -6,7 +6,7 @@
  * end the partial files take their final names in one step each; a crash between two of them is made good by the next run. Rows are
  * added to a file by making a new one of both. One process at a time writes a data set.
  */
-import { fileReason } from "@atropos/core/internal/fileReason"
+import { fileReason } from "@atropos/core/base/fileReason"
 import { Clock, Effect, Equal, FileSystem, Option, Path, Schema, Stream } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import { CommandFailed, UsageError } from "../Failure.ts"

@@ -1,8 +1,8 @@
 /** Where new weights go: the servers that `weight_sync` names. */
 import type { Model } from "@atropos/trainer/model/Model"
-import * as ServeModel from "@atropos/trainer/policy/ServeModel"
-import type { TrainerSettings } from "@atropos/trainer/TrainerSettings"
-import * as WeightSync from "@atropos/trainer/WeightSync"
+import * as ServeModel from "@atropos/trainer/server/PolicyLayers"
+import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
+import * as WeightSync from "@atropos/trainer/sync/WeightSync"
 import { Effect, Path } from "effect"
 import { UsageError } from "../Failure.ts"
 

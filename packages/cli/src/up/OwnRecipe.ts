@@ -1,6 +1,6 @@
 /** The recipe that a file exports beside its environment (`Recipe` of core), checked where it comes in. */
 import type { Recipe as Shared } from "@atropos/core"
-import { messageOf } from "@atropos/core/internal/messageOf"
+import { messageOf } from "@atropos/core/base/messageOf"
 import * as Characters from "@atropos/trainer/model/Characters"
 import { Effect, Schema, SchemaIssue } from "effect"
 import type { Chosen } from "../config/Environments.ts"

@@ -7,7 +7,7 @@
  * environment: a file that exports a recipe is trained by that.
  */
 import { Environment, SeededRandom } from "@atropos/core"
-import type { ScriptedRequest } from "@atropos/core/inference/Scripted"
+import type { ScriptedRequest } from "@atropos/core/inference/backend/Scripted"
 import * as Characters from "@atropos/trainer/model/Characters"
 import { Clock, Effect, Option, Stream } from "effect"
 import type { RunSettings } from "../config/RunSettings.ts"

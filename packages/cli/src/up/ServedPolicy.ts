@@ -1,8 +1,8 @@
 /** The policy of `up` over HTTP: what is being trained can be talked to. */
 import type { Model } from "@atropos/trainer/model/Model"
-import * as PolicyAuth from "@atropos/trainer/policy/PolicyAuth"
-import * as PolicyServer from "@atropos/trainer/policy/PolicyServer"
-import * as ServeModel from "@atropos/trainer/policy/ServeModel"
+import * as PolicyAuth from "@atropos/trainer/server/PolicyAuth"
+import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
+import * as ServeModel from "@atropos/trainer/server/PolicyLayers"
 import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 

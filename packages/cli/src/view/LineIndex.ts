@@ -13,8 +13,8 @@
 import type { RolloutFilter } from "@atropos/api/RolloutReader"
 import * as RolloutText from "@atropos/api/RolloutText"
 // Module by module: the thread that this runs in should not load all of core before it answers.
-import * as PackedGroup from "@atropos/core/PackedGroup"
-import * as SavedGroup from "@atropos/core/SavedGroup"
+import * as PackedGroup from "@atropos/core/service/PackedGroup"
+import * as SavedGroup from "@atropos/core/service/SavedGroup"
 import * as ScoredGroup from "@atropos/core/ScoredGroup"
 import { DatabaseSync, type StatementSync } from "node:sqlite"
 import * as LineFile from "./LineFile.ts"

@@ -1,6 +1,6 @@
 /** `atropos serve --env arithmetic-stories` as a process, and which of its stories a trainer got. */
 import type { ScoredGroup, TrajectoryClient } from "@atropos/core"
-import { bytes } from "@atropos/core/Tokenizer"
+import { bytes } from "@atropos/core/inference/tokenizer/Tokenizer"
 import { ArithmeticStories } from "@atropos/envs"
 import { assert } from "@effect/vitest"
 import { Effect, Option, Schedule } from "effect"

@@ -10,10 +10,10 @@
  * one more failure to its credit. 429 and 503 with Retry-After are no ill health: nothing is sent to that server before the time it named.
  */
 import { Clock, Deferred, Duration, Effect, Latch, Option, Random, type Scope } from "effect"
-import { InferenceError, type ServerMetrics, type Split } from "../Inference.ts"
-import type { Server } from "../ServerSettings.ts"
-import * as Waiting from "../Waiting.ts"
-import type { Backend } from "./Backend.ts"
+import { InferenceError, type ServerMetrics, type Split } from "./backend/Inference.ts"
+import type { Server } from "./backend/ServerSettings.ts"
+import * as Waiting from "../base/Waiting.ts"
+import type { Backend } from "./backend/Backend.ts"
 import * as Lane from "./Lane.ts"
 
 /** One server with its limits and its health. Only `Fleet` writes to it, but for `ignoresN`. */

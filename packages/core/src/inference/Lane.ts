@@ -5,8 +5,8 @@
  * weight; evaluation lanes are not (in the original they are, and a light environment evaluates slowly: Q-58).
  */
 import { Effect, Metric } from "effect"
-import type { ServerMetrics, Split } from "../Inference.ts"
-import * as RollingBuffer from "../RollingBuffer.ts"
+import type { ServerMetrics, Split } from "./backend/Inference.ts"
+import * as RollingBuffer from "./backend/RollingBuffer.ts"
 
 const requests = Metric.counter("atropos_inference_requests_total", {
   description: "attempts at requests to inference servers, by outcome",

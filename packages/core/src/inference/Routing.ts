@@ -9,8 +9,8 @@
  * That is how vLLM seeds the choices of one request, so that there a group is the same, split or not.
  */
 import { Cause, Clock, Duration, Effect, Exit, Option, Random, Schedule } from "effect"
-import { InferenceError, type SamplingOptions, type Split } from "../Inference.ts"
-import { type Answer, type Backend, unsupported, type Usage } from "./Backend.ts"
+import { InferenceError, type SamplingOptions, type Split } from "./backend/Inference.ts"
+import { type Answer, type Backend, unsupported, type Usage } from "./backend/Backend.ts"
 import type { Fleet, Member, Outcome, Want } from "./Fleet.ts"
 
 export interface Options {

@@ -5,15 +5,15 @@
  * A chat that begins with the turns of a recorded one continues it; every answer sampled in the session is trained.
  */
 import { Effect, Result } from "effect"
-import * as ChatMask from "../ChatMask.ts"
-import { type ChatRequest, type Choice, InferenceError, type TextRequest, type TrackedSession } from "../Inference.ts"
+import * as ChatMask from "./ChatMask.ts"
+import { type ChatRequest, type Choice, InferenceError, type TextRequest, type TrackedSession } from "./backend/Inference.ts"
 import type { Message } from "../Message.ts"
 import * as Sampling from "../Sampling.ts"
-import * as SequenceLimit from "../SequenceLimit.ts"
-import type { TokenizerShape } from "../Tokenizer.ts"
-import { repeats } from "../TrackedSequence.ts"
+import * as SequenceLimit from "./SequenceLimit.ts"
+import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
+import { repeats } from "./TrackedSequence.ts"
 import type { Trajectory } from "../Trajectory.ts"
-import type { AnswerChoice, Backend } from "./Backend.ts"
+import type { AnswerChoice, Backend } from "./backend/Backend.ts"
 
 interface TextSequence {
   /** Absent for text completions, which are never continued. */

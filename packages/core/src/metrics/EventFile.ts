@@ -6,7 +6,7 @@
  * "text", which shows Markdown.
  */
 import { BinaryWriter, FLOAT32_MAX, WireType } from "#protobuf-wire"
-import { crc32c, masked } from "../internal/Crc32c.ts"
+import { crc32c, masked } from "./Crc32c.ts"
 
 export type Value = { readonly scalar: number } | { readonly texts: ReadonlyArray<string> }
 

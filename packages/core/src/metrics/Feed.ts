@@ -5,9 +5,9 @@
  * An outage is told when it begins and when it is over, and what was lost at the end.
  */
 import { Deferred, type Duration, Effect, Exit, Latch, Metric, Result, Scope } from "effect"
-import { backoffMillis } from "../rollout/backoff.ts"
-import { reasonOf } from "../rollout/reason.ts"
-import { within } from "../rollout/within.ts"
+import { backoffMillis } from "../base/backoff.ts"
+import { reasonOf } from "../base/reason.ts"
+import { within } from "../base/within.ts"
 import type { Entry, Sink, SinkError, Source, Writer } from "./Sink.ts"
 
 const entriesCounter = Metric.counter("atropos.metrics.entries", {

@@ -6,9 +6,9 @@
  * service keeps rollouts, and `data_path_to_save_groups` writes them.
  */
 import { Context, Effect, FileSystem, Path, type PlatformError } from "effect"
-import * as AppendFile from "../internal/AppendFile.ts"
-import { fileReason } from "../internal/fileReason.ts"
-import * as Readings from "./Readings.ts"
+import * as AppendFile from "./AppendFile.ts"
+import { fileReason } from "../base/fileReason.ts"
+import * as Readings from "../service/Readings.ts"
 import { type Entry, type Sink, SinkError, type Source } from "./Sink.ts"
 
 /** Letters, digits, dots and dashes as they are; all else as `_`. */

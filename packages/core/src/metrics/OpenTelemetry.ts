@@ -8,7 +8,7 @@
 import { ConfigProvider, Effect, flow, Layer, Tracer } from "effect"
 import { HttpClient } from "effect/http"
 import { OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
-import * as Trace from "../Trace.ts"
+import * as Trace from "../base/Trace.ts"
 
 export interface Options {
   /** Base URL; `/v1/traces` and `/v1/metrics` are added. */

@@ -9,7 +9,7 @@ import { Deferred, Effect, Layer, Result, Schedule, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { createServer } from "node:http"
-import * as BrowserGuard from "../BrowserGuard.ts"
+import * as BrowserGuard from "../http/BrowserGuard.ts"
 
 export interface Options {
   readonly host: string

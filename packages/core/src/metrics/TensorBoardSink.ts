@@ -6,8 +6,8 @@
  */
 import { Clock, Context, Effect, FileSystem, Path, type PlatformError } from "effect"
 import { hostname } from "node:os"
-import * as AppendFile from "../internal/AppendFile.ts"
-import { fileReason } from "../internal/fileReason.ts"
+import * as AppendFile from "./AppendFile.ts"
+import { fileReason } from "../base/fileReason.ts"
 import * as EventFile from "./EventFile.ts"
 import { fileName } from "./FileSink.ts"
 import { type Entry, type Sink, SinkError, type Source, type Table } from "./Sink.ts"

@@ -6,7 +6,7 @@
  * the default one).
  */
 import { Context, Effect, Layer, Schema } from "effect"
-import * as Optional from "../internal/Optional.ts"
+import * as Optional from "../base/Optional.ts"
 import { makeEffect, type Reference, type Reward } from "./Reward.ts"
 
 export class EmbeddingError extends Schema.TaggedError<EmbeddingError>()("EmbeddingError", {

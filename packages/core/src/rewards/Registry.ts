@@ -6,7 +6,7 @@
  */
 import { Effect, Schema } from "effect"
 import { fromFields } from "../EnvironmentSettings.ts"
-import { oneLine } from "../internal/oneLine.ts"
+import { oneLine } from "../base/oneLine.ts"
 import type { MathVerifier, MathVerifierError } from "../verify/MathVerifier.ts"
 import { accuracy, accuracyX, cascadingR1Math, r1 } from "./Accuracy.ts"
 import { chandasMeter, metreNames } from "./ChandasMeter.ts"

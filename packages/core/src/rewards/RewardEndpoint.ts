@@ -10,11 +10,11 @@
 import { Cause, Effect, Exit, Redacted, Request, RequestResolver, Schedule, Schema, Semaphore } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { field } from "../EnvironmentSettings.ts"
-import * as AnswerBody from "../inference/AnswerBody.ts"
-import { rootMessage } from "../inference/Transport.ts"
-import { messageOf } from "../internal/messageOf.ts"
+import * as AnswerBody from "../inference/backend/AnswerBody.ts"
+import { rootMessage } from "../inference/backend/Transport.ts"
+import { messageOf } from "../base/messageOf.ts"
 import type { Message } from "../Message.ts"
-import * as NotConfigured from "../NotConfigured.ts"
+import * as NotConfigured from "../base/NotConfigured.ts"
 
 export class RewardEndpointError extends Schema.TaggedError<RewardEndpointError>()("RewardEndpointError", {
   url: Schema.String,

@@ -7,10 +7,10 @@
  * file beside the spool instead; what it holds counts only while the run has not fallen behind it, as a new run would have.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
-import * as Uuid from "../Uuid.ts"
+import * as Uuid from "../base/Uuid.ts"
 import type { EnvironmentShape } from "../Environment.ts"
-import { oneLine } from "../internal/oneLine.ts"
-import type { SavedState, TrajectoryClientShape, TrajectoryError } from "../TrajectoryClient.ts"
+import { oneLine } from "../base/oneLine.ts"
+import type { SavedState, TrajectoryClientShape, TrajectoryError } from "../service/TrajectoryClient.ts"
 import * as Cursor from "./Cursor.ts"
 import * as Requeued from "./Requeued.ts"
 

@@ -8,7 +8,7 @@
 import { Cause, Clock, Effect, FileSystem, Option, Path, type PlatformError, Schema, Stream } from "effect"
 import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory } from "../Environment.ts"
 import * as Evaluation from "../Evaluation.ts"
-import { reasonOf } from "./reason.ts"
+import { reasonOf } from "../base/reason.ts"
 
 /** One evaluated item. */
 export interface EvaluatedItem {

@@ -5,11 +5,11 @@
  */
 import { Effect, FileSystem, Latch, Option, Path } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
-import * as SequenceLimit from "../SequenceLimit.ts"
-import { ServerManager } from "../ServerManager.ts"
-import * as Trace from "../Trace.ts"
+import * as SequenceLimit from "../inference/SequenceLimit.ts"
+import { ServerManager } from "../inference/ServerManager.ts"
+import * as Trace from "../base/Trace.ts"
 import * as Evaluate from "./Evaluate.ts"
-import { reasonOf } from "./reason.ts"
+import { reasonOf } from "../base/reason.ts"
 
 export interface Evaluations {
   /** Asks for an evaluation at a step. */

@@ -7,11 +7,11 @@
  */
 import { Effect, type FileSystem, Option, Path } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
-import type { TrajectoryClientShape } from "../TrajectoryClient.ts"
+import type { TrajectoryClientShape } from "../service/TrajectoryClient.ts"
 import * as Checkpoint from "./Checkpoint.ts"
-import type { Delivery } from "./Delivery.ts"
+import type { Delivery } from "./submit/Delivery.ts"
 import * as Requeued from "./Requeued.ts"
-import * as Spool from "./Spool.ts"
+import * as Spool from "./submit/Spool.ts"
 import * as StateSaver from "./StateSaver.ts"
 import type { Task } from "./WorkerPool.ts"
 

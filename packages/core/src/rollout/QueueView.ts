@@ -5,7 +5,7 @@
  * not at all: then the status before stays, and a fresh one is asked for once it matters.
  */
 import { Effect, Latch, Result } from "effect"
-import type { EnvironmentStatus, TrajectoryError } from "../TrajectoryClient.ts"
+import type { EnvironmentStatus, TrajectoryError } from "../service/TrajectoryClient.ts"
 
 export interface QueueView {
   /** Absent before the first one has come. */

@@ -7,9 +7,9 @@
  */
 import { Effect, Metric } from "effect"
 import * as Evaluation from "../Evaluation.ts"
-import type { ServerMetrics } from "../Inference.ts"
+import type { ServerMetrics } from "../inference/backend/Inference.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
-import { completionLengths, type DropReason } from "./GroupFilter.ts"
+import { completionLengths, type DropReason } from "./submit/GroupFilter.ts"
 
 const groupsCounter = Metric.counter("atropos.rollout.groups", {
   description: "scored groups by outcome",

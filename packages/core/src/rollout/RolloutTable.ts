@@ -7,9 +7,9 @@
 import { Effect, Option } from "effect"
 import type { Common } from "../EnvironmentSettings.ts"
 import { type Message, text } from "../Message.ts"
-import type { Recorder } from "../MetricsSink.ts"
+import type { Recorder } from "../metrics/MetricsSink.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
-import type { TokenizerShape } from "../Tokenizer.ts"
+import type { TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
 
 export interface RolloutTable {
   readonly add: (group: ScoredGroup) => void

@@ -1,7 +1,7 @@
 /** How many rollouts may be started now: the least of what workers, queue, end of the run and, where asked for, the weights allow. */
 import { Effect, Stream } from "effect"
 import type * as EnvironmentSettings from "../EnvironmentSettings.ts"
-import type { EnvironmentStatus } from "../TrajectoryClient.ts"
+import type { EnvironmentStatus } from "../service/TrajectoryClient.ts"
 import * as Concurrency from "./Concurrency.ts"
 import type { OnPolicy } from "./Options.ts"
 import type { QueueView } from "./QueueView.ts"

@@ -9,11 +9,11 @@
 import { Cause, Clock, Effect, Exit, Latch, Pull, Result, type Scope, Stream } from "effect"
 import { EnvironmentError, type RolledOut, Unscorable, type Work } from "../Environment.ts"
 import { isDefinitionFault } from "../EnvironmentError.ts"
-import { InferenceError } from "../Inference.ts"
-import * as SequenceLimit from "../SequenceLimit.ts"
-import * as Trace from "../Trace.ts"
-import { backoffMillis } from "./backoff.ts"
-import { reasonOf } from "./reason.ts"
+import { InferenceError } from "../inference/backend/Inference.ts"
+import * as SequenceLimit from "../inference/SequenceLimit.ts"
+import * as Trace from "../base/Trace.ts"
+import { backoffMillis } from "../base/backoff.ts"
+import { reasonOf } from "../base/reason.ts"
 
 /** An item on its way through the pool. */
 export interface Task {

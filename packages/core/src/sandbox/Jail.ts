@@ -12,7 +12,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { accessSync, constants } from "node:fs"
 import { delimiter, join } from "node:path"
 import { Effect, type Scope } from "effect"
-import { messageOf } from "../internal/messageOf.ts"
+import { messageOf } from "../base/messageOf.ts"
 import { SandboxError } from "./Interpreter.ts"
 
 export interface Jail {

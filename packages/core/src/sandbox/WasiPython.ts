@@ -7,8 +7,8 @@
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import { Effect, Schema } from "effect"
-import * as Installed from "../Installed.ts"
-import * as Optional from "../internal/Optional.ts"
+import * as Installed from "../base/Installed.ts"
+import * as Optional from "../base/Optional.ts"
 import { SandboxError } from "./Interpreter.ts"
 import * as WasmMemory from "./WasmMemory.ts"
 

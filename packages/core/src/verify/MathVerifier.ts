@@ -7,9 +7,9 @@
  */
 import { availableParallelism } from "node:os"
 import { Context, type Duration, Effect, Layer, Metric, Schema } from "effect"
-import { defaultRules, type Rules } from "./Compare.ts"
-import * as Extract from "./Extract.ts"
-import * as MathAnswer from "./MathAnswer.ts"
+import { defaultRules, type Rules } from "./math/Compare.ts"
+import * as Extract from "./text/Extract.ts"
+import * as MathAnswer from "./math/MathAnswer.ts"
 import type { Question } from "./MathWorker.ts"
 import * as QuestionThreads from "./QuestionThreads.ts"
 

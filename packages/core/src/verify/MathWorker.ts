@@ -5,8 +5,8 @@
  * answer: the other side has a deadline and starts another.
  */
 import { parentPort } from "node:worker_threads"
-import { load } from "./Latex.ts"
-import { equivalent, type Rules } from "./MathAnswer.ts"
+import { load } from "./math/Latex.ts"
+import { equivalent, type Rules } from "./math/MathAnswer.ts"
 
 /** What is asked. */
 export interface Question {

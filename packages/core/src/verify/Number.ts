@@ -4,10 +4,10 @@
  * Numbers are read as rationals: `0.1` is one tenth, and `12345678901234567890` is not rounded. Sample: in "It costs $1,200.50." the number
  * is 1200.5. For LaTeX, fractions and units use `MathAnswer`.
  */
-import * as Exact from "./Exact.ts"
-import { afterThinking, marked } from "./Extract.ts"
-import { isWithinLimits, normalise } from "./Normalise.ts"
-import * as Wording from "./Wording.ts"
+import * as Exact from "./math/Exact.ts"
+import { afterThinking, marked } from "./text/Extract.ts"
+import { isWithinLimits, normalise } from "./math/Normalise.ts"
+import * as Wording from "./text/Wording.ts"
 
 const pattern = /(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d)\.?)(?:[eE][-+]?\d{1,3})?(?![\w])/g
 

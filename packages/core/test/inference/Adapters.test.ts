@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Sampling, ServerManager, ServerSettings, Tokenizer } from "@atropos/core"
 import { Effect, Layer, References, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import * as Adapters from "../../src/inference/Adapters.ts"
-import * as Transport from "../../src/inference/Transport.ts"
+import * as Adapters from "../../src/inference/backend/Adapters.ts"
+import * as Transport from "../../src/inference/backend/Transport.ts"
 import * as TestServer from "./TestServer.ts"
 
 const hello: ServerManager.ChatRequest = { messages: [{ role: "user", content: "hello" }] }

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Sampling, ServerSettings } from "@atropos/core"
 import { Effect, Result } from "effect"
-import * as Identity from "../../src/inference/Identity.ts"
-import * as OpenAi from "../../src/inference/OpenAi.ts"
-import * as Transport from "../../src/inference/Transport.ts"
-import * as Reasoning from "../../src/Reasoning.ts"
+import * as Identity from "../../src/inference/backend/Identity.ts"
+import * as OpenAi from "../../src/inference/backend/OpenAi.ts"
+import * as Transport from "../../src/inference/backend/Transport.ts"
+import * as Reasoning from "../../src/inference/backend/Reasoning.ts"
 import * as TestServer from "./TestServer.ts"
 
 const backendOf = (settings: Partial<ServerSettings.Server>, reasoning: Reasoning.Reasoning = Reasoning.off) =>

@@ -1,9 +1,9 @@
 /** A back end over a server of which nothing is known yet, as `ServerManager` makes it. */
 import { ServerSettings, type Tokenizer } from "@atropos/core"
 import { Effect, References } from "effect"
-import * as Probed from "../../src/inference/Probed.ts"
-import * as Transport from "../../src/inference/Transport.ts"
-import * as Reasoning from "../../src/Reasoning.ts"
+import * as Probed from "../../src/inference/backend/Probed.ts"
+import * as Transport from "../../src/inference/backend/Transport.ts"
+import * as Reasoning from "../../src/inference/backend/Reasoning.ts"
 
 export const backendOf = (
   url: string,

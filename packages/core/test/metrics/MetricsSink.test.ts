@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer, Logger, References, type Scope } from "effect"
 import * as FileSink from "../../src/metrics/FileSink.ts"
 import * as ServiceSink from "../../src/metrics/ServiceSink.ts"
-import * as MetricsSink from "../../src/MetricsSink.ts"
-import * as MemoryTrajectoryClient from "../../src/MemoryTrajectoryClient.ts"
-import { TrajectoryError } from "../../src/TrajectoryClient.ts"
+import * as MetricsSink from "../../src/metrics/MetricsSink.ts"
+import * as MemoryTrajectoryClient from "../../src/service/MemoryTrajectoryClient.ts"
+import { TrajectoryError } from "../../src/service/TrajectoryClient.ts"
 import * as RolloutTest from "../rollout/RolloutTest.ts"
 
 const quiet = Layer.merge(NodeServices.layer, Layer.succeed(References.MinimumLogLevel, "None"))

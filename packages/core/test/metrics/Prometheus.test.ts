@@ -6,7 +6,7 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import * as GaugeSink from "../../src/metrics/GaugeSink.ts"
 import * as PrometheusServer from "../../src/metrics/PrometheusServer.ts"
-import * as MetricsSink from "../../src/MetricsSink.ts"
+import * as MetricsSink from "../../src/metrics/MetricsSink.ts"
 import * as PrometheusText from "./PrometheusText.ts"
 
 const parts = Layer.mergeAll(

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Readings from "../../src/metrics/Readings.ts"
+import * as Readings from "../../src/service/Readings.ts"
 
 const through = (values: Readings.Values): Readings.Values =>
   Readings.decode(JSON.parse(JSON.stringify(Readings.encode(values)))).values

@@ -2,10 +2,10 @@ import { BinaryReader } from "@bufbuild/protobuf/wire"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Schema } from "effect"
-import { crc32c, masked } from "../../src/internal/Crc32c.ts"
+import { crc32c, masked } from "../../src/metrics/Crc32c.ts"
 import * as EventFile from "../../src/metrics/EventFile.ts"
 import * as TensorBoardSink from "../../src/metrics/TensorBoardSink.ts"
-import * as MetricsSink from "../../src/MetricsSink.ts"
+import * as MetricsSink from "../../src/metrics/MetricsSink.ts"
 
 /** The records of a file, their checksums checked. */
 const records = (bytes: Uint8Array): ReadonlyArray<Uint8Array> => {

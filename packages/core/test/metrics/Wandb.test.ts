@@ -1,7 +1,7 @@
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer, Logger, Redacted, References, Schema, type Scope } from "effect"
-import * as MetricsSink from "../../src/MetricsSink.ts"
+import * as MetricsSink from "../../src/metrics/MetricsSink.ts"
 import * as Rows from "../../src/metrics/wandb/Rows.ts"
 import * as WandbSink from "../../src/metrics/wandb/WandbSink.ts"
 import * as WandbSync from "../../src/metrics/wandb/WandbSync.ts"

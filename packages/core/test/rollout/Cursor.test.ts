@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Cursor from "../../src/rollout/Cursor.ts"
-import { groupKey } from "../../src/rollout/Delivery.ts"
+import { groupKey } from "../../src/rollout/submit/Delivery.ts"
 import * as EvaluationSchedule from "../../src/rollout/EvaluationSchedule.ts"
 
 describe("Cursor", () => {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { ScoredGroup } from "../../src/ScoredGroup.ts"
-import * as GroupFilter from "../../src/rollout/GroupFilter.ts"
+import * as GroupFilter from "../../src/rollout/submit/GroupFilter.ts"
 import { group } from "./RolloutTest.ts"
 
 const options = { groupSize: 2, ensureScoresAreNotSame: true, includeMessages: false, maxTokenLength: 5 }

@@ -5,10 +5,10 @@ import { TestClock } from "effect/testing"
 import * as EnvironmentSettings from "../../src/EnvironmentSettings.ts"
 import * as Environment from "../../src/Environment.ts"
 import type { ScoredGroup } from "../../src/ScoredGroup.ts"
-import { ServerManager } from "../../src/ServerManager.ts"
+import { ServerManager } from "../../src/inference/ServerManager.ts"
 import type { Trajectory } from "../../src/Trajectory.ts"
-import * as TrajectoryClient from "../../src/TrajectoryClient.ts"
-import * as Rollout from "../../src/Rollout.ts"
+import * as TrajectoryClient from "../../src/service/TrajectoryClient.ts"
+import * as Rollout from "../../src/rollout/Rollout.ts"
 
 /** A trajectory of four tokens, two of them trained; the first token tells the item. */
 export const trajectory = (item: number, completion = "right"): Trajectory => ({

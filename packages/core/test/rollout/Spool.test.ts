@@ -1,7 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, PlatformError } from "effect"
-import * as Spool from "../../src/rollout/Spool.ts"
+import * as Spool from "../../src/rollout/submit/Spool.ts"
 import { folder, group } from "./RolloutTest.ts"
 
 const entry = (index: number): Spool.Spooled => ({

@@ -2,19 +2,19 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger, References, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { fileURLToPath } from "node:url"
-import type { ServerMetrics } from "../../src/Inference.ts"
-import * as MemoryTrajectoryClient from "../../src/MemoryTrajectoryClient.ts"
-import * as GroupFilter from "../../src/rollout/GroupFilter.ts"
-import * as Reports from "../../src/rollout/Reports.ts"
-import * as TokenPieces from "../../src/rollout/TokenPieces.ts"
-import { ServerManager } from "../../src/ServerManager.ts"
-import * as Tokenizer from "../../src/Tokenizer.ts"
+import type { ServerMetrics } from "../../src/inference/backend/Inference.ts"
+import * as MemoryTrajectoryClient from "../../src/service/MemoryTrajectoryClient.ts"
+import * as GroupFilter from "../../src/rollout/submit/GroupFilter.ts"
+import * as Reports from "../../src/rollout/submit/Reports.ts"
+import * as TokenPieces from "../../src/rollout/submit/TokenPieces.ts"
+import { ServerManager } from "../../src/inference/ServerManager.ts"
+import * as Tokenizer from "../../src/inference/tokenizer/Tokenizer.ts"
 import {
   type EnvironmentReport,
   type Registration,
   TrajectoryError,
   type TrajectoryClientShape
-} from "../../src/TrajectoryClient.ts"
+} from "../../src/service/TrajectoryClient.ts"
 import { drain, finish, folder, group, layerParts, numbers, pass, settle, start, trajectory } from "./RolloutTest.ts"
 
 /** Tokens are named by their numbers. */

@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Sandbox from "../../src/Sandbox.ts"
+import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 
 const run = (source: string, limits?: Sandbox.RunLimits, stdin = "") =>
   Effect.flatMap(Sandbox.Sandbox, (sandbox) => sandbox.run({ language: "javascript", source, stdin }, limits))

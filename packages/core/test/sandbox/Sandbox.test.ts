@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Pool } from "effect"
-import * as Sandbox from "../../src/Sandbox.ts"
+import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import * as Runs from "../../src/sandbox/Runs.ts"
 import * as Wasi from "../../src/sandbox/Wasi.ts"
 import * as WasmMemory from "../../src/sandbox/WasmMemory.ts"

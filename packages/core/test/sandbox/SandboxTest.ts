@@ -1,7 +1,7 @@
 /** What every sandbox for Python has to do, whatever it is made of. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
-import * as Sandbox from "../../src/Sandbox.ts"
+import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import { garbled, hostile, saying, swallowing, tests as hostileTests } from "./Hostile.ts"
 
 const good = "def double(x):\n    return 2 * x"

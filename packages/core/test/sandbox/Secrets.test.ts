@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
-import * as Sandbox from "../../src/Sandbox.ts"
+import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import { spies } from "./Hostile.ts"
 
 const host = fileURLToPath(new URL("sandboxHost.ts", import.meta.url))

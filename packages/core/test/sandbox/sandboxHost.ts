@@ -1,7 +1,7 @@
 /** A process with secrets in its environment and its descriptors: runs the programs from stdin in the sandboxes named, and prints what they print. */
 import { Effect } from "effect"
 import { text } from "node:stream/consumers"
-import * as Sandbox from "../../src/Sandbox.ts"
+import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 
 const [kind] = process.argv.slice(2)
 const program = JSON.parse(await text(process.stdin)) as Parameters<Sandbox.SandboxShape["run"]>[0]

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Environment from "../../src/Environment.ts"
-import * as ToolEpisode from "../../src/tools/ToolEpisode.ts"
+import * as ToolEpisode from "../../src/environment/tools/ToolEpisode.ts"
 import type { Trajectory } from "../../src/Trajectory.ts"
 
 const call = { id: "1", type: "function" as const, function: { name: "half", arguments: "{}" } }

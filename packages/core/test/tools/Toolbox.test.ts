@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { text, type ToolCall } from "../../src/Message.ts"
-import * as Tool from "../../src/tools/Tool.ts"
-import * as Toolbox from "../../src/tools/Toolbox.ts"
+import * as Tool from "../../src/environment/tools/Tool.ts"
+import * as Toolbox from "../../src/environment/tools/Toolbox.ts"
 
 const half = Tool.make({
   name: "half",

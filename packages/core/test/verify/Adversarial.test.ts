@@ -1,7 +1,7 @@
 /** Answers that were written to fool a verifier, by kind, each with the verdict it deserves (fixtures/verify/adversarial.json). */
 import { assert, describe, it } from "@effect/vitest"
 import { MathAnswer } from "@atropos/core"
-import * as Latex from "../../src/verify/Latex.ts"
+import * as Latex from "../../src/verify/math/Latex.ts"
 import adversarial from "../fixtures/verify/adversarial.json" with { type: "json" }
 import solutions from "../fixtures/verify/solutions.json" with { type: "json" }
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { MathAnswer } from "@atropos/core"
-import * as Latex from "../../src/verify/Latex.ts"
+import * as Latex from "../../src/verify/math/Latex.ts"
 import hostile from "../fixtures/verify/hostile.json" with { type: "json" }
 import negative from "../fixtures/verify/negative.json" with { type: "json" }
 import positive from "../fixtures/verify/positive.json" with { type: "json" }

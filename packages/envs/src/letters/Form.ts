@@ -1,6 +1,6 @@
 /** How a question of letter counting is put and answered: in a chat, or in a few characters. */
 import { Thinking } from "@atropos/core"
-import * as RepeatedKeys from "@atropos/core/internal/RepeatedKeys"
+import * as RepeatedKeys from "@atropos/core/base/RepeatedKeys"
 import { Option, Schema } from "effect"
 import { count, type Question } from "./Tiers.ts"
 

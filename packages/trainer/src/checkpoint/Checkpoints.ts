@@ -7,7 +7,7 @@
  */
 import { Effect, FileSystem, Option, Path } from "effect"
 import type { Layout } from "../model/Parameters.ts"
-import type { Snapshot } from "../OptimizerThread.ts"
+import type { Snapshot } from "../learn/OptimizerThread.ts"
 import * as AtomicFolder from "./AtomicFolder.ts"
 import * as CheckpointError from "./CheckpointError.ts"
 import * as StateFile from "./StateFile.ts"

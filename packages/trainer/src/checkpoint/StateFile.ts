@@ -7,7 +7,7 @@
 import { Effect } from "effect"
 import { type Layout, view } from "../model/Parameters.ts"
 import * as Safetensors from "../model/Safetensors.ts"
-import type { Snapshot } from "../OptimizerThread.ts"
+import type { Snapshot } from "../learn/OptimizerThread.ts"
 import * as CheckpointError from "./CheckpointError.ts"
 
 /** A snapshot but for the number of updates, which `trainer.json` has. */

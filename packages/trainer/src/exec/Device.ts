@@ -13,7 +13,7 @@ import { join } from "node:path"
 import { Effect, Schema, type Scope } from "effect"
 import { type Device, type DeviceKind, ExecutorError } from "./Executor.ts"
 import * as Library from "./Library.ts"
-import type { Outcome } from "./internal/deviceTrial.ts"
+import type { Outcome } from "./DeviceTrial.ts"
 
 export const DeviceChoice = Schema.Literals(["auto", "cpu", "webgpu", "cuda"])
 export type DeviceChoice = typeof DeviceChoice.Type
@@ -63,7 +63,7 @@ const missing = (kind: DeviceKind): Trial | undefined => {
 }
 
 // Beside this file, as source or as compiled.
-const trialUrl = new URL(`./internal/deviceTrial.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
+const trialUrl = new URL(`./DeviceTrial.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
 
 const patience = "60 seconds"
 

@@ -9,12 +9,12 @@ import { Effect, Layer } from "effect"
 import { Worker } from "node:worker_threads"
 import * as Device from "./Device.ts"
 import { Executor, ExecutorError, type HostTensor, isResident, type Program } from "./Executor.ts"
-import type { Answer, Closing, Command, Reply, Request } from "./internal/ortWorker.ts"
+import type { Answer, Closing, Command, Reply, Request } from "./OrtWorkerThread.ts"
 import type { Options } from "./Ort.ts"
 import type { RuntimeOptions } from "./OrtSession.ts"
 
 // Beside this file, as source or as compiled.
-const workerUrl = new URL(`./internal/ortWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
+const workerUrl = new URL(`./OrtWorkerThread.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
 
 const ended = (detail: string) =>
   new ExecutorError({ reason: "thread", message: `the thread that runs the graphs has ended${detail}` })

@@ -7,7 +7,7 @@
 import type { Graph } from "./Graph.ts"
 import { isFloat } from "./DType.ts"
 import { GradientError } from "./GraphError.ts"
-import { type Pieces, run } from "../internal/Pieces.ts"
+import { type Pieces, run } from "../base/Pieces.ts"
 import * as Recompute from "./Recompute.ts"
 import { zeros } from "./Rule.ts"
 import { rules } from "./Rules.ts"

@@ -14,7 +14,7 @@ import {
   type TensorProtoSchema,
   type ValueInfoProtoSchema
 } from "./gen/onnx_pb.ts"
-import { type Pieces, run } from "../internal/Pieces.ts"
+import { type Pieces, run } from "../base/Pieces.ts"
 import type { Graph } from "./Graph.ts"
 import { InvalidGraph } from "./GraphError.ts"
 import { nodeOrder } from "./NodeOrder.ts"

@@ -7,7 +7,7 @@
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
-import type { SequenceSettings } from "../TrainingSequence.ts"
+import type { SequenceSettings } from "../learn/TrainingSequence.ts"
 import type { AggregationSettings } from "./Aggregation.ts"
 
 /** A micro-batch's tokens inside a graph. */

@@ -1,7 +1,7 @@
 /** The part of a policy objective that its name stands for: what is made of ratio and advantage. */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
-import type { SequenceSettings } from "../TrainingSequence.ts"
+import type { SequenceSettings } from "../learn/TrainingSequence.ts"
 import type { AggregationSettings } from "./Aggregation.ts"
 import type { Kl } from "./Kl.ts"
 import type { ImportanceSampling } from "./ImportanceSampling.ts"

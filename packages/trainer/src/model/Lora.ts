@@ -4,8 +4,8 @@
  * s = alpha / r, or alpha / sqrt(r) when rank-stabilised (2312.03732). A starts uniform in ±1/sqrt(in) (PEFT's kaiming_uniform with
  * a = sqrt(5)), B at zero: before the first update the adapter changes nothing.
  */
-import { type Pieces, run } from "../internal/Pieces.ts"
-import { uniform } from "../policy/CounterRandom.ts"
+import { type Pieces, run } from "../base/Pieces.ts"
+import { uniform } from "../base/CounterRandom.ts"
 import type { ModelConfig } from "./ModelConfig.ts"
 import * as Parameters from "./Parameters.ts"
 import * as Tensors from "./Tensors.ts"

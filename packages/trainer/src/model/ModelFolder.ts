@@ -4,7 +4,7 @@
  * Reading checks every tensor of the architecture against what the configuration says, before anything is loaded. Tensors of another
  * type than bf16, f16 or f32, missing ones and such of another shape are named; spare ones are ignored.
  */
-import * as Nesting from "@atropos/core/internal/Nesting"
+import * as Nesting from "@atropos/core/base/Nesting"
 import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
 import * as ModelConfig from "./ModelConfig.ts"
 import { ModelError, unwritten } from "./ModelError.ts"

@@ -6,9 +6,9 @@
  */
 import { totalmem } from "node:os"
 import { Tokenizer } from "@atropos/core"
-import * as LocalPath from "@atropos/core/LocalPath"
+import * as LocalPath from "@atropos/core/base/LocalPath"
 import { Effect, Option } from "effect"
-import * as Pieces from "../internal/Pieces.ts"
+import * as Pieces from "../base/Pieces.ts"
 import * as HubModel from "./HubModel.ts"
 import * as Lora from "./Lora.ts"
 import type { Model } from "./Model.ts"

@@ -4,7 +4,7 @@
  * Format (https://huggingface.co/docs/safetensors): 8 bytes of head length, a JSON head of names with type, shape and place, the data.
  * Heads are believed only as far as the file reaches: lengths, places and sizes are checked before anything is read by them.
  */
-import * as Nesting from "@atropos/core/internal/Nesting"
+import * as Nesting from "@atropos/core/base/Nesting"
 import { Effect, FileSystem, Option, Schema } from "effect"
 import { ModelError, unwritten } from "./ModelError.ts"
 

@@ -5,8 +5,8 @@
  * stream (o and down) with 1/sqrt(2 layers) of that; norms start at one, biases at zero.
  */
 import { Effect } from "effect"
-import * as Pieces from "../internal/Pieces.ts"
-import { uniform } from "../policy/CounterRandom.ts"
+import * as Pieces from "../base/Pieces.ts"
+import { uniform } from "../base/CounterRandom.ts"
 import * as Characters from "./Characters.ts"
 import * as Lora from "./Lora.ts"
 import type { Model } from "./Model.ts"

@@ -8,7 +8,7 @@
  */
 import { createHash } from "node:crypto"
 import { homedir } from "node:os"
-import { isAlive } from "@atropos/core/internal/isAlive"
+import { isAlive } from "@atropos/core/base/isAlive"
 import { Config, Effect, FileSystem, Option, Path } from "effect"
 import * as Safetensors from "./Safetensors.ts"
 

@@ -1,6 +1,6 @@
 /** The engine in this process: it takes the parameters as they are, and frees old ones itself when nothing samples with them any more. */
 import { Effect } from "effect"
-import type * as Engine from "../policy/Engine.ts"
+import type * as Engine from "../engine/Engine.ts"
 import { type Target, TargetError } from "./Target.ts"
 
 /** `policy` is the one name all versions go by. */

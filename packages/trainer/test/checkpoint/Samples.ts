@@ -1,6 +1,6 @@
 /** States to save in tests: every number of step n's is a function of n. */
 import { Effect } from "effect"
-import type { Snapshot } from "../../src/OptimizerThread.ts"
+import type { Snapshot } from "../../src/learn/OptimizerThread.ts"
 import type { TrainerState } from "../../src/checkpoint/TrainerState.ts"
 
 export const layout = {

@@ -6,9 +6,9 @@ import ort from "onnxruntime-node"
 import type { Graph } from "../../src/graph/Graph.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
 import type { Value } from "../../src/graph/Value.ts"
-import type { Feeds } from "../../src/TrainFeeds.ts"
+import type { Feeds } from "../../src/learn/TrainFeeds.ts"
 import * as Parameters from "../../src/model/Parameters.ts"
-import type { Policy } from "../../src/TrainGraph.ts"
+import type { Policy } from "../../src/learn/TrainGraph.ts"
 
 export const vocabulary = 23
 const width = 6

@@ -4,7 +4,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Layer, References, Schedule } from "effect"
 import { FetchHttpClient } from "effect/http"
-import * as WeightSync from "../../src/WeightSync.ts"
+import * as WeightSync from "../../src/sync/WeightSync.ts"
 import { serve } from "./TestPolicyServer.ts"
 
 describe("adapter_prefix", () => {

@@ -2,9 +2,9 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { Executor } from "../../src/exec/Executor.ts"
 import * as Ort from "../../src/exec/Ort.ts"
-import * as DecodeGraph from "../../src/policy/DecodeGraph.ts"
-import * as Engine from "../../src/policy/Engine.ts"
-import type { EngineSettings } from "../../src/policy/EngineSettings.ts"
+import * as DecodeGraph from "../../src/engine/DecodeGraph.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import type { EngineSettings } from "../../src/engine/EngineSettings.ts"
 import * as TinyDecoder from "./TinyDecoder.ts"
 
 const model = DecodeGraph.make(TinyDecoder.model)

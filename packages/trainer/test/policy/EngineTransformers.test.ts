@@ -11,8 +11,8 @@ import * as Lora from "../../src/model/Lora.ts"
 import * as ModelFolder from "../../src/model/ModelFolder.ts"
 import * as Peft from "../../src/model/Peft.ts"
 import * as Weights from "../../src/model/Weights.ts"
-import * as DecodeGraph from "../../src/policy/DecodeGraph.ts"
-import * as Engine from "../../src/policy/Engine.ts"
+import * as DecodeGraph from "../../src/engine/DecodeGraph.ts"
+import * as Engine from "../../src/engine/Engine.ts"
 
 const root = fileURLToPath(new URL("../fixtures/models", import.meta.url))
 

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, Layer } from "effect"
-import * as PolicyBackend from "../../src/policy/PolicyBackend.ts"
+import * as PolicyBackend from "../../src/server/PolicyBackend.ts"
 import * as ScriptedEngine from "./ScriptedEngine.ts"
 import { serve } from "./TestPolicyServer.ts"
 

@@ -1,16 +1,16 @@
 /** The policy server and the back end in process on the real engine, with a model of characters and random weights. */
 import { assert, layer } from "@effect/vitest"
-import * as Identify from "@atropos/core/inference/Identify"
+import * as Identify from "@atropos/core/inference/backend/Identify"
 import { ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, Fiber, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import OpenAI from "openai"
 import * as Model from "../../src/model/Model.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
-import * as DecodeGraph from "../../src/policy/DecodeGraph.ts"
-import * as Engine from "../../src/policy/Engine.ts"
-import * as PolicyBackend from "../../src/policy/PolicyBackend.ts"
-import * as PolicyServer from "../../src/policy/PolicyServer.ts"
+import * as DecodeGraph from "../../src/engine/DecodeGraph.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as PolicyBackend from "../../src/server/PolicyBackend.ts"
+import * as PolicyServer from "../../src/server/PolicyServer.ts"
 import { until } from "./TestPolicyServer.ts"
 
 const model = TinyModel.make({ characters: "abcdefghij=\n", seed: 1, maxPositions: 256 })

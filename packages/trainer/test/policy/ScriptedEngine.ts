@@ -6,7 +6,7 @@
  */
 import { Effect, Latch, Layer, Queue, Stream } from "effect"
 import { Tokenizer } from "@atropos/core"
-import * as Engine from "../../src/policy/Engine.ts"
+import * as Engine from "../../src/engine/Engine.ts"
 
 export interface Weights {
   readonly policy: string

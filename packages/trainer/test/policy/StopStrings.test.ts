@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Tokenizer } from "@atropos/core"
 import { Schema } from "effect"
-import * as StopStrings from "../../src/policy/StopStrings.ts"
-import * as TextPieces from "../../src/policy/TextPieces.ts"
+import * as StopStrings from "../../src/server/StopStrings.ts"
+import * as TextPieces from "../../src/server/TextPieces.ts"
 
 /** What is shown of a text fed in these pieces. */
 const shown = (pieces: ReadonlyArray<string>, stops: ReadonlyArray<string>, included = false) => {

@@ -1,7 +1,7 @@
 /** A policy server on a free port of the loopback, over an engine that follows a script. */
 import { Context, Effect, Layer, type Scope } from "effect"
 import { HttpServer } from "effect/http"
-import * as PolicyServer from "../../src/policy/PolicyServer.ts"
+import * as PolicyServer from "../../src/server/PolicyServer.ts"
 import * as ScriptedEngine from "./ScriptedEngine.ts"
 
 export interface Served extends ScriptedEngine.Scripted {

@@ -8,8 +8,8 @@ import type { ModelConfig } from "../../src/model/ModelConfig.ts"
 import * as PackedAttention from "../../src/model/PackedAttention.ts"
 import * as Parameters from "../../src/model/Parameters.ts"
 import * as Tensors from "../../src/model/Tensors.ts"
-import * as CounterRandom from "../../src/policy/CounterRandom.ts"
-import type { DecodableModel } from "../../src/policy/DecodeGraph.ts"
+import * as CounterRandom from "../../src/base/CounterRandom.ts"
+import type { DecodableModel } from "../../src/engine/DecodeGraph.ts"
 
 export const config: ModelConfig = {
   architecture: "qwen3",

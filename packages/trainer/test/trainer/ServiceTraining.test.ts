@@ -4,8 +4,8 @@ import { MemoryTrajectoryClient, TrajectoryClient } from "@atropos/core"
 import { Deferred, Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"
 import * as LeaseJournal from "../../src/checkpoint/LeaseJournal.ts"
 import * as Ort from "../../src/exec/Ort.ts"
-import * as ServiceTraining from "../../src/ServiceTraining.ts"
-import type * as TrainerSettings from "../../src/TrainerSettings.ts"
+import * as ServiceTraining from "../../src/run/ServiceTraining.ts"
+import type * as TrainerSettings from "../../src/run/TrainerSettings.ts"
 import * as Toy from "./ToyTraining.ts"
 
 const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())

@@ -20,8 +20,8 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import * as TestPostgres from "../../../api/test/TestPostgres.ts"
 import * as Ort from "../../src/exec/Ort.ts"
-import * as ServiceTraining from "../../src/ServiceTraining.ts"
-import type * as Trainer from "../../src/Trainer.ts"
+import * as ServiceTraining from "../../src/run/ServiceTraining.ts"
+import type * as Trainer from "../../src/run/Trainer.ts"
 import * as Toy from "./ToyTraining.ts"
 
 const program = fileURLToPath(new URL("trainerProcess.ts", import.meta.url))

@@ -1,9 +1,9 @@
 /** A small policy to train in tests, and batches for it: all a function of their numbers, so that a run can be repeated. */
 import { type Batch, type ScoredGroup } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"
-import type { TrainableModel } from "../../src/TrainableModel.ts"
-import * as Trainer from "../../src/Trainer.ts"
-import * as TrainerSettings from "../../src/TrainerSettings.ts"
+import type { TrainableModel } from "../../src/model/TrainableModel.ts"
+import * as Trainer from "../../src/run/Trainer.ts"
+import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
 import { toyPolicy, toyTheta, uniforms, vocabulary } from "../loss/ToyPolicy.ts"
 
 export const model: TrainableModel = {

@@ -8,7 +8,7 @@ import { TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Layer, Stream } from "effect"
 import { writeSync } from "node:fs"
 import * as Ort from "../../src/exec/Ort.ts"
-import * as ServiceTraining from "../../src/ServiceTraining.ts"
+import * as ServiceTraining from "../../src/run/ServiceTraining.ts"
 import * as Toy from "./ToyTraining.ts"
 
 const [, , url = "", run = "", folder = "", steps = "", interval = "", batchSize = ""] = process.argv

@@ -1,5 +1,5 @@
 /** What people read beside the groups: runs, metrics, environments, batches, the text of tokens. */
-import * as Readings from "@atropos/core/metrics/Readings"
+import * as Readings from "@atropos/core/service/Readings"
 import { Clock, Effect, Option, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"

@@ -1,5 +1,5 @@
 /** What is kept beside the queue: environments' saved state and reports, metrics, the text of tokens, the latest example. */
-import * as Readings from "@atropos/core/metrics/Readings"
+import * as Readings from "@atropos/core/service/Readings"
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { type TrajectoryStoreShape, UnknownEnvironment } from "../../TrajectoryStore.ts"

@@ -10,8 +10,8 @@
  * as often as it takes, and gives the same lines at the same offsets.
  */
 import { Effect, FileSystem, Option, Path, type PlatformError, Result, Schema, type Scope, Stream } from "effect"
-import * as FolderLock from "../../FolderLock.ts"
-import * as AppendFile from "../../internal/AppendFile.ts"
+import * as FolderLock from "../../base/FolderLock.ts"
+import * as AppendFile from "../AppendFile.ts"
 import { Part } from "./Rows.ts"
 
 /** What `run.json` says. */

@@ -1,6 +1,6 @@
 /** What was recorded as parts of rows, with the original's names, and its tables as files. */
 import { createHash } from "node:crypto"
-import * as Readings from "../Readings.ts"
+import * as Readings from "../../service/Readings.ts"
 import type { Entry, Table } from "../Sink.ts"
 import type { Run } from "./Journal.ts"
 import type { Part } from "./Rows.ts"

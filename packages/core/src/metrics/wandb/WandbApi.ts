@@ -7,7 +7,7 @@
  */
 import { Clock, type Duration, Effect, Redacted, Schema } from "effect"
 import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
-import * as RetryAfter from "../../internal/RetryAfter.ts"
+import * as RetryAfter from "../../http/RetryAfter.ts"
 
 /** What the server, or the way to it, makes impossible. */
 export class WandbError extends Schema.TaggedError<WandbError>()("WandbError", {

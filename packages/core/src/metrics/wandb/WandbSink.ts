@@ -20,7 +20,7 @@ import {
 } from "effect"
 import { randomInt } from "node:crypto"
 import { hostname } from "node:os"
-import { fileReason } from "../../internal/fileReason.ts"
+import { fileReason } from "../../base/fileReason.ts"
 import { fileName } from "../FileSink.ts"
 import { type Entry, type Sink, SinkError, type Source } from "../Sink.ts"
 import * as BackgroundUpload from "./BackgroundUpload.ts"

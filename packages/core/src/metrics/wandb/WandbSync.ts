@@ -6,7 +6,7 @@
  */
 import { Clock, Effect, type FileSystem, type Path, type PlatformError } from "effect"
 import type { HttpClient } from "effect/http"
-import { backoffMillis } from "../../rollout/backoff.ts"
+import { backoffMillis } from "../../base/backoff.ts"
 import { urlOf } from "./BackgroundUpload.ts"
 import * as Journal from "./Journal.ts"
 import * as Uploader from "./Uploader.ts"

@@ -1,0 +1,78 @@
+/** What a definition may say, and that it says nothing else: a misspelt key would do nothing in silence. */
+import { Effect, Predicate } from "effect"
+import type { Definition, EvaluationDefinition, TestableClaims, Untestable } from "./Environment.ts"
+import type { DefinitionFault } from "./EnvironmentError.ts"
+import { kindOf, wrong } from "./Guarded.ts"
+import { hint } from "./base/Nearest.ts"
+
+type Keys<T> = { readonly [K in keyof Required<T>]: "function" | "other" }
+
+const definition: Keys<Definition<unknown, unknown, never>> = {
+  items: "function",
+  collectTrajectories: "function",
+  score: "function",
+  afterScore: "function",
+  evaluation: "other",
+  metrics: "other",
+  state: "other",
+  requeued: "other",
+  label: "function",
+  claims: "other"
+}
+
+const evaluation: Keys<EvaluationDefinition<unknown, unknown, never>> = {
+  items: "other",
+  collectTrajectories: "function",
+  isCorrect: "function"
+}
+
+const claims: Keys<TestableClaims<unknown> & Untestable> = {
+  gold: "function",
+  wrong: "function",
+  scoreRange: "other",
+  untestable: "other"
+}
+
+const state: Keys<NonNullable<Definition<unknown, unknown, never>["state"]>> = { save: "other", restore: "function" }
+
+/** What is wrong with the keys of a part, if anything is. */
+const faultIn = (
+  part: string,
+  given: unknown,
+  known: { readonly [name: string]: "function" | "other" },
+  needed: ReadonlyArray<string>
+): DefinitionFault | undefined => {
+  if (!Predicate.isObject(given)) return wrong(part, `is ${kindOf(given)} where an object is wanted`)
+  const names = Object.keys(known)
+  const unknown = Object.keys(given).find((key) => !names.includes(key))
+  if (unknown !== undefined) {
+    const named = hint(unknown, names)
+    return wrong(part, `has an unknown key "${unknown}"${named === "" ? `; it may have ${names.join(", ")}` : named}`)
+  }
+  const values: { readonly [name: string]: unknown } = { ...given }
+  const missing = needed.find((key) => values[key] === undefined)
+  if (missing !== undefined) return wrong(part, `has no ${missing}`)
+  const unfit = names.find(
+    (key) => known[key] === "function" && values[key] !== undefined && typeof values[key] !== "function"
+  )
+  return unfit === undefined
+    ? undefined
+    : wrong(part, `has ${kindOf(values[unfit])} as ${unfit} where a function is wanted`)
+}
+
+/** Fails where a definition has keys that mean nothing, or lacks those that it needs. */
+export const check = (given: {
+  readonly evaluation?: unknown
+  readonly claims?: unknown
+  readonly state?: unknown
+}): Effect.Effect<void, DefinitionFault> =>
+  Effect.suspend(() => {
+    const fault =
+      faultIn("the definition", given, definition, ["items", "collectTrajectories"]) ??
+      (given.evaluation === undefined
+        ? undefined
+        : faultIn("evaluation", given.evaluation, evaluation, ["items", "collectTrajectories"])) ??
+      (given.claims === undefined ? undefined : faultIn("claims", given.claims, claims, [])) ??
+      (given.state === undefined ? undefined : faultIn("state", given.state, state, ["save", "restore"]))
+    return fault === undefined ? Effect.void : Effect.fail(fault)
+  })

@@ -1,0 +1,92 @@
+/** What the functions of a definition gave, looked at: a file that is run without its types being checked may give anything. */
+import { Effect, Predicate } from "effect"
+import type { RolloutGroup, Rollouts, Score } from "./Environment.ts"
+import type { DefinitionFault } from "./EnvironmentError.ts"
+import type { Trajectory } from "./Trajectory.ts"
+import { kindOf, wrong } from "./Guarded.ts"
+
+const isTrajectory = (value: unknown): value is Trajectory =>
+  Predicate.isObject(value) && "tokens" in value && "mask" in value && "messages" in value
+
+const isScore = (value: unknown): value is Score =>
+  typeof value === "number" || (Predicate.hasProperty(value, "score") && typeof value.score === "number")
+
+const isGroup = (value: unknown): value is RolloutGroup =>
+  Predicate.hasProperty(value, "trajectories") && Array.isArray(value.trajectories)
+
+const badTrajectory = (part: string, given: ReadonlyArray<unknown>): DefinitionFault | undefined => {
+  const index = given.findIndex((one) => !isTrajectory(one))
+  return index < 0
+    ? undefined
+    : wrong(
+        part,
+        `gave ${kindOf(given[index])} as number ${index + 1} of ${given.length} trajectories; a trajectory is what ServerManager's chat and complete give, or a session's trajectories`
+      )
+}
+
+/** One score for each trajectory. */
+export const scores = (
+  part: string,
+  given: unknown,
+  trajectories: number
+): Effect.Effect<ReadonlyArray<Score>, DefinitionFault> =>
+  Effect.suspend(() => {
+    const wanted = "one score for each trajectory is wanted, in their order"
+    if (!Array.isArray(given))
+      return Effect.fail(wrong(part, `gave ${kindOf(given)} as scores; an array with ${wanted}`))
+    const bad = given.findIndex((one) => !isScore(one))
+    if (bad >= 0) {
+      return Effect.fail(
+        wrong(
+          part,
+          `gave ${kindOf(given[bad])} as score number ${bad + 1} of ${given.length}; a score is a number or { score, advantages, overrides }`
+        )
+      )
+    }
+    return given.length === trajectories
+      ? Effect.succeed(given)
+      : Effect.fail(
+          wrong(
+            part,
+            `gave ${given.length} ${given.length === 1 ? "score" : "scores"} for ${trajectories} trajectories; ${wanted}`
+          )
+        )
+  })
+
+const part = "collectTrajectories"
+
+/** What an item gave, as groups. */
+export const rollouts = <Item>(
+  given: Rollouts<Item>
+): Effect.Effect<Exclude<Rollouts<Item>, ReadonlyArray<Trajectory>>, DefinitionFault> =>
+  Effect.suspend(() => {
+    const groups: unknown = Predicate.hasProperty(given, "groups") ? given.groups : undefined
+    if (!Array.isArray(given) && !(Array.isArray(groups) && groups.every(isGroup))) {
+      return Effect.fail(
+        wrong(
+          part,
+          `gave ${kindOf(given)}; an array of trajectories is wanted, or { groups: [{ trajectories }], requeue }`
+        )
+      )
+    }
+    const made = "groups" in given ? given : { groups: [{ trajectories: given }] }
+    const fault = made.groups
+      .map(({ trajectories }) => badTrajectory(part, trajectories))
+      .find((one) => one !== undefined)
+    return fault === undefined ? Effect.succeed(made) : Effect.fail(fault)
+  })
+
+/** What an item of an evaluation gave, as a group. */
+export const evaluated = (
+  given: ReadonlyArray<Trajectory> | RolloutGroup
+): Effect.Effect<RolloutGroup, DefinitionFault> =>
+  Effect.suspend(() => {
+    const name = `evaluation.${part}`
+    const trajectories: unknown = isGroup(given) ? given.trajectories : given
+    if (!Array.isArray(trajectories)) {
+      return Effect.fail(wrong(name, `gave ${kindOf(given)}; an array of trajectories is wanted, or { trajectories }`))
+    }
+    const fault = badTrajectory(name, trajectories)
+    if (fault !== undefined) return Effect.fail(fault)
+    return Effect.succeed("trajectories" in given ? given : { trajectories: given })
+  })

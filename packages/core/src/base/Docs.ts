@@ -1,0 +1,16 @@
+/** Where the documentation lies: `docs/` of a checkout, or the copy that this package brings when it is installed. */
+import { existsSync, realpathSync } from "node:fs"
+import { isAbsolute, relative } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const folder = new URL(import.meta.url.includes("/node_modules/") ? "../../docs/" : "../../../../docs/", import.meta.url)
+
+/** The path of a page, as it can be opened from the working folder: `path("training.md")`. */
+export const path = (page: string): string => {
+  const whole = fileURLToPath(new URL(page, folder))
+  // pnpm keeps packages elsewhere, under long names, with a link here.
+  const linked = `node_modules/@atropos/core/docs/${page}`
+  if (existsSync(linked) && realpathSync(linked) === whole) return linked
+  const near = relative(process.cwd(), whole)
+  return near.startsWith("..") || isAbsolute(near) ? whole : near
+}

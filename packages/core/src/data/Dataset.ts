@@ -1,0 +1,153 @@
+/**
+ * Rows for environments: from the Hugging Face hub, from local files, or from memory in tests.
+ *
+ * A source is a string: `owner/name/[config/]split` on the hub (`openai/gsm8k/main/train`), or a path to a `.parquet`, `.jsonl`,
+ * `.json` or `.csv` file (`./rows.jsonl`). Rows are decoded by a Schema; a row that does not fit says file, line (or row) and field.
+ * What comes from the hub is kept on disk (`HF_HOME`, else `.atropos`); `HF_TOKEN` opens gated sets, `HF_ENDPOINT` names another hub.
+ */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Context, Effect, FileSystem, Layer, Option, Path, Schema, SchemaIssue, Stream } from "effect"
+import { FetchHttpClient, HttpClient } from "effect/http"
+import { DatasetError } from "./DatasetError.ts"
+import * as LocalPath from "../base/LocalPath.ts"
+import * as HubDataset from "./HubDataset.ts"
+import * as RowFiles from "./RowFiles.ts"
+import { permutation } from "./Permutation.ts"
+
+export { DatasetError } from "./DatasetError.ts"
+
+/** Stream and list of the rows of a source; `row` is compiled once per call. */
+export interface DatasetShape {
+  /** The rows in order, decoded as they are read. */
+  readonly stream: <A, I, RD>(
+    source: string,
+    row: Schema.Codec<A, I, RD, unknown>
+  ) => Stream.Stream<A, DatasetError, RD>
+  /** All rows of a source, decoded. The first call reads (and caches on disk what came from the hub). */
+  readonly rows: <A, I, RD>(
+    source: string,
+    row: Schema.Codec<A, I, RD, unknown>
+  ) => Effect.Effect<ReadonlyArray<A>, DatasetError, RD>
+}
+
+export class Dataset extends Context.Service<Dataset, DatasetShape>()("@atropos/core/Dataset") {}
+
+/** Rows from the hub and from files. */
+export const layerNoDeps: Layer.Layer<Dataset, never, FileSystem.FileSystem | Path.Path | HttpClient.HttpClient> =
+  Layer.effect(
+    Dataset,
+    Effect.gen(function* () {
+      const context = yield* Effect.context<FileSystem.FileSystem | Path.Path | HttpClient.HttpClient>()
+      return fromRows((source) =>
+        Option.match(LocalPath.of(source), {
+          onSome: (path) => RowFiles.read(source, path).pipe(Stream.map((row) => ({ ...row, place: source }))),
+          onNone: () =>
+            Stream.unwrap(HubDataset.files(source)).pipe(
+              Stream.flatMap((file) =>
+                RowFiles.read(source, file).pipe(Stream.map((row) => ({ ...row, place: `${source} (${file})` })))
+              )
+            )
+        }).pipe(Stream.provideContext(context))
+      )
+    })
+  )
+
+/** Rows from the hub and from files, on Node. */
+export const layer: Layer.Layer<Dataset> = layerNoDeps.pipe(Layer.provide([NodeServices.layer, FetchHttpClient.layer]))
+
+/** Tables in memory, by source; rows are decoded as those of files are. */
+export const layerMemory = (tables: { readonly [source: string]: ReadonlyArray<unknown> }): Layer.Layer<Dataset> =>
+  Layer.succeed(
+    Dataset,
+    fromRows((source) => {
+      const rows = Object.hasOwn(tables, source) ? tables[source] : undefined
+      return rows === undefined
+        ? Stream.fail(
+            new DatasetError({
+              source,
+              message: `no table "${source}" in memory; there are: ${Object.keys(tables).join(", ")}`
+            })
+          )
+        : Stream.fromArray(rows.map((value, index) => ({ value, row: index + 1, unit: "row" as const, place: source })))
+    })
+  )
+
+/** All rows of a source, endlessly, in a fresh order every epoch; see `shuffle`. */
+export const shuffled = Effect.fn("Dataset.shuffled")(function* <A, I, RD>(
+  source: string,
+  row: Schema.Codec<A, I, RD, unknown>,
+  options: { readonly seed: number }
+) {
+  const dataset = yield* Dataset
+  const rows = yield* dataset.rows(source, row)
+  if (rows.length === 0) return yield* new DatasetError({ source, message: `${source} has no rows` })
+  return shuffle(rows, options)
+})
+
+/**
+ * Endless rows from a cursor (rows already taken) on. The order of an epoch depends on seed, epoch and number of rows alone, so
+ * a stream that starts at a cursor goes on exactly where another stopped, at no cost for the epochs before. Empty for no rows.
+ */
+export const shuffle =
+  <A>(rows: ReadonlyArray<A>, { seed }: { readonly seed: number }): ((cursor: number) => Stream.Stream<A>) =>
+  (cursor) =>
+    rows.length === 0
+      ? Stream.empty
+      : Stream.paginate(cursor, (from: number) => {
+          const epoch = Math.floor(from / rows.length)
+          const order = permutation(rows.length, seed, epoch)
+          const items = Array.from(order.subarray(from % rows.length), (index) => rows[index]!)
+          return Effect.succeed([items, Option.some((epoch + 1) * rows.length)] as const)
+        })
+
+/** Rows held out for tests, chosen by the seed; both parts keep the order of `rows`. */
+export const split = <A>(
+  rows: ReadonlyArray<A>,
+  { seed, testFraction }: { readonly seed: number; readonly testFraction: number }
+): { readonly train: ReadonlyArray<A>; readonly test: ReadonlyArray<A> } => {
+  const chosen = new Set(permutation(rows.length, seed, 0).subarray(0, Math.round(rows.length * testFraction)))
+  return {
+    train: rows.filter((_, index) => !chosen.has(index)),
+    test: rows.filter((_, index) => chosen.has(index))
+  }
+}
+
+interface PlacedRow extends RowFiles.Row {
+  /** The file, for messages. */
+  readonly place: string
+}
+
+const fromRows = (read: (source: string) => Stream.Stream<PlacedRow, DatasetError>): DatasetShape => {
+  const stream = <A, I, RD>(
+    source: string,
+    row: Schema.Codec<A, I, RD, unknown>
+  ): Stream.Stream<A, DatasetError, RD> => {
+    const decode = Schema.decodeUnknownEffect(row)
+    return read(source).pipe(
+      Stream.mapArrayEffect(
+        Effect.forEach((placed) => decode(placed.value).pipe(Effect.mapError((error) => misfit(source, placed, error))))
+      )
+    )
+  }
+  return { stream, rows: (source, row) => Stream.runCollect(stream(source, row)) }
+}
+
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const misfit = (source: string, { place, row, unit, value }: PlacedRow, error: Schema.SchemaError): DatasetError => {
+  const [issue] = formatIssue(error.issue).issues
+  const path = (issue?.path ?? []).map((key) => String(typeof key === "object" ? key.key : key))
+  const field = path.join(".")
+  const columns = typeof value === "object" && value !== null ? Object.keys(value) : []
+  const isAbsent = path.length === 1 && !columns.includes(field)
+  const told = issue?.message ?? error.message
+  return new DatasetError({
+    source,
+    row,
+    ...(field !== "" && { field }),
+    message: isAbsent
+      ? `${place}, ${unit} ${row}: there is no column ${JSON.stringify(field)}; there are ${columns.join(", ")}`
+      : `${place}, ${unit} ${row}${field === "" ? "" : `, field ${field}`}: ${told}`,
+    cause: error
+  })
+}

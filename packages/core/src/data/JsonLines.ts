@@ -1,0 +1,166 @@
+/**
+ * Lines of a text file, each with its number and its place in bytes: the one way in which JSON Lines are read.
+ *
+ * A file is read in pieces of 256 KiB, so its size does not matter. A line that cannot be text of a value (longer than the bound, no
+ * UTF-8) comes as a fault with its number, and the reading goes on behind it; blank lines count and are left out. What is no
+ * file of lines at all (a folder, parquet, an archive, UTF-16) fails at the start and says what was expected.
+ */
+import * as NodeStream from "@effect/platform-node/NodeStream"
+import { Array as Arr, Effect, FileSystem, Result, Schema, Stream } from "effect"
+import type { PlatformError } from "effect/PlatformError"
+import { createReadStream } from "node:fs"
+import { messageOf } from "../base/messageOf.ts"
+
+/** The file is absent, unreadable, or of another format. */
+export class JsonLinesError extends Schema.TaggedError<JsonLinesError>()("JsonLinesError", {
+  path: Schema.String,
+  message: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+/** Where a line begins: bytes before it, lines before it. */
+export interface Position {
+  readonly offset: number
+  readonly lines: number
+}
+
+export const start: Position = { offset: 0, lines: 0 }
+
+interface Place {
+  /** From 1. */
+  readonly number: number
+  /** Its first byte. */
+  readonly start: number
+  /** The byte behind it, its line break included. */
+  readonly end: number
+}
+
+export interface TextLine extends Place {
+  readonly _tag: "Text"
+  readonly text: string
+  /** Whether a line break follows; a last line without one may have been cut off, or be still in the making. */
+  readonly isTerminated: boolean
+}
+
+/** A line that is no text of a value. */
+export interface FaultyLine extends Place {
+  readonly _tag: "Faulty"
+  readonly problem: string
+}
+
+export type Line = TextLine | FaultyLine
+
+export interface Options {
+  /** Default: the beginning of the file. */
+  readonly from?: Position
+  /** Longer lines are faults. Default: 64 MiB, four times what the service takes as a group. */
+  readonly maxLineBytes?: number
+}
+
+const defaultMaxLineBytes = 64 * 1024 * 1024
+const chunkSize = 256 * 1024
+const newline = 0x0a
+const carriageReturn = 0x0d
+
+/** Cuts bytes, as they come, into lines. */
+export const cutter = (from: Position = start, maxLineBytes: number = defaultMaxLineBytes) => {
+  const decoder = new TextDecoder("utf-8", { fatal: true })
+  let { lines, offset } = from
+  let parts: Array<Uint8Array> = []
+  let held = 0
+
+  const take = (last: Uint8Array, isTerminated: boolean): ReadonlyArray<Line> => {
+    const length = held + last.length
+    const place = { number: ++lines, start: offset, end: offset + length + (isTerminated ? 1 : 0) }
+    offset = place.end
+    const bytes = parts.length === 0 ? last : Buffer.concat([...parts, last])
+    parts = []
+    held = 0
+    if (length > maxLineBytes) {
+      const problem = `has ${length.toLocaleString("en-US")} bytes; at most ${maxLineBytes.toLocaleString("en-US")} are read`
+      return [{ _tag: "Faulty", problem, ...place }]
+    }
+    if (isBlank(bytes)) return []
+    const text = Result.try(() => decoder.decode(bytes))
+    return Result.isFailure(text)
+      ? [{ _tag: "Faulty", problem: "is not text in UTF-8", ...place }]
+      : [{ _tag: "Text", text: text.success, isTerminated, ...place }]
+  }
+
+  return {
+    push: (chunk: Uint8Array): ReadonlyArray<Line> => {
+      const found: Array<Line> = []
+      let at = 0
+      for (;;) {
+        const end = chunk.indexOf(newline, at)
+        if (end < 0) break
+        found.push(...take(chunk.subarray(at, end), true))
+        at = end + 1
+      }
+      const rest = chunk.subarray(at)
+      // What is beyond the bound is counted, not kept.
+      if (held + rest.length <= maxLineBytes) parts.push(rest)
+      else parts = []
+      held += rest.length
+      return found
+    },
+    /** The last line, where the file does not end in a line break. */
+    end: (): ReadonlyArray<Line> => (held === 0 ? [] : take(new Uint8Array(), false))
+  }
+}
+
+const isBlank = (bytes: Uint8Array): boolean =>
+  bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === carriageReturn)
+
+const signatures: ReadonlyArray<readonly [bytes: ReadonlyArray<number>, what: string, advice: string]> = [
+  [[0x1f, 0x8b], "compressed by gzip", "; unpack it first: gunzip -k"],
+  [[0x28, 0xb5, 0x2f, 0xfd], "compressed by zstd", "; unpack it first: unzstd"],
+  [[0x50, 0x41, 0x52, 0x31], "a parquet file", ""],
+  [[0x50, 0x4b, 0x03, 0x04], "a zip archive", "; unpack it first"],
+  [[0xff, 0xfe], "text in UTF-16", "; convert it to UTF-8"],
+  [[0xfe, 0xff], "text in UTF-16", "; convert it to UTF-8"]
+]
+
+const unreadable = (path: string) => (cause: PlatformError) =>
+  new JsonLinesError({
+    path,
+    message: `${path} cannot be read: ${cause.reason._tag === "NotFound" ? "there is no such file" : cause.reason._tag}`,
+    cause
+  })
+
+/** Fails where a path is no file of lines; `what` says what each line should be. */
+export const inspect = Effect.fn("JsonLines.inspect")(function* (path: string, what: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { type } = yield* Effect.mapError(fs.stat(path), unreadable(path))
+  const expected = `expected a JSON Lines file: ${what} on each line`
+  if (type === "Directory") return yield* new JsonLinesError({ path, message: `${path} is a folder; ${expected}` })
+  // A pipe can be read only once.
+  if (type !== "File") return
+  const file = yield* Effect.mapError(fs.open(path, { flag: "r" }), unreadable(path))
+  const head = new Uint8Array(4)
+  yield* Effect.mapError(file.read(head), unreadable(path))
+  const found = signatures.find(([bytes]) => bytes.every((byte, index) => head[index] === byte))
+  if (found !== undefined) {
+    return yield* new JsonLinesError({ path, message: `${path} is ${found[1]}; ${expected}${found[2]}` })
+  }
+}, Effect.scoped)
+
+/** The lines of a file from a position to its end, as it is when that is reached. */
+export const read = (
+  path: string,
+  { from = start, maxLineBytes = defaultMaxLineBytes }: Options = {}
+): Stream.Stream<Line, JsonLinesError> =>
+  Stream.suspend(() => {
+    const cutting = cutter(from, maxLineBytes)
+    return NodeStream.fromReadable<Uint8Array, JsonLinesError>({
+      // Pipes are read too, which a file system with positions does not.
+      evaluate: () =>
+        createReadStream(path, { highWaterMark: chunkSize, ...(from.offset > 0 && { start: from.offset }) }),
+      onError: (cause) => new JsonLinesError({ path, message: `${path} cannot be read: ${messageOf(cause)}`, cause })
+    }).pipe(
+      Stream.map(cutting.push),
+      Stream.concat(Stream.suspend(() => Stream.succeed(cutting.end()))),
+      Stream.filter(Arr.isReadonlyArrayNonEmpty),
+      Stream.flattenArray
+    )
+  })

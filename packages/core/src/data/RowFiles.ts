@@ -1,0 +1,200 @@
+/**
+ * Rows of a local `.jsonl`, `.json`, `.csv` or `.parquet` file as a stream of undecoded values with their line or row number.
+ *
+ * A line of JSON Lines that is not JSON (a file cut off, a broken download) is told with its number, skipped and counted; a file
+ * without a single good one is an error.
+ * Text is read in pieces of 256 KiB and parsed row by row; parquet is read by a worker thread: no file blocks the event loop.
+ * CSV takes the first line as names and gives strings.
+ */
+import { Array as Arr, Effect, FileSystem, Option, Predicate, Result, Stream } from "effect"
+import { createReadStream } from "node:fs"
+import { extname } from "node:path"
+import { Worker } from "node:worker_threads"
+import { DatasetError } from "./DatasetError.ts"
+import * as JsonLines from "./JsonLines.ts"
+import * as JsonPieces from "./JsonPieces.ts"
+import { messageOf } from "../base/messageOf.ts"
+import * as Nesting from "../base/Nesting.ts"
+
+export interface Row {
+  readonly value: unknown
+  /** Line of a text file, else number of the row; from 1. */
+  readonly row: number
+  readonly unit: "line" | "row"
+}
+
+type Rows<R = never> = Stream.Stream<Row, DatasetError, R>
+
+/** The rows of the file at `path`; errors speak of `source`. */
+export const read = (source: string, path: string): Rows<FileSystem.FileSystem> => {
+  const reader = readers[extname(path).toLowerCase()]
+  return reader === undefined
+    ? Stream.fail(
+        new DatasetError({
+          source,
+          message: `${path} is no file of rows: one of ${Object.keys(readers).join(", ")} is needed`
+        })
+      )
+    : reader(source, path)
+}
+
+const unreadable = (source: string, path: string, cause: unknown): DatasetError =>
+  new DatasetError({ source, message: `${path} cannot be read: ${messageOf(cause)}`, cause })
+
+/** What is nested deeper than any row is no row: whatever recursed over it would end the process. */
+const parse = (text: string): Result.Result<unknown, unknown> =>
+  Nesting.isDeep(text)
+    ? Result.fail(new SyntaxError("nested deeper than 200 levels"))
+    : Result.try((): unknown => JSON.parse(text))
+
+const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const cutter = JsonPieces.elements()
+      return files.stream(path, { chunkSize: 256 * 1024 }).pipe(
+        Stream.mapError((cause) => unreadable(source, path, cause)),
+        Stream.decodeText,
+        Stream.map(cutter.push),
+        Stream.concat(Stream.suspend(() => Stream.succeed(cutter.end()))),
+        Stream.filter(Arr.isReadonlyArrayNonEmpty),
+        Stream.flattenArray,
+        Stream.mapArrayEffect(
+          Effect.forEach(({ row, text }) =>
+            Result.match(parse(text), {
+              onSuccess: (value) => Effect.succeed<Row>({ value, row, unit: "row" }),
+              onFailure: (cause) =>
+                Effect.fail(
+                  new DatasetError({
+                    source,
+                    row,
+                    message: `${path}, row ${row}: not JSON: ${messageOf(cause)}`,
+                    cause
+                  })
+                )
+            })
+          )
+        )
+      )
+    })
+  )
+
+/** Faults of a file that are told one by one; the rest is counted. */
+const toldFaults = 5
+
+const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const failed = (error: JsonLines.JsonLinesError): DatasetError =>
+        new DatasetError({ source, message: error.message, cause: error })
+      yield* Effect.mapError(JsonLines.inspect(path, "JSON of a row"), failed)
+      let rows = 0
+      const faults: Array<string> = []
+      const rowOf = (line: JsonLines.Line): Row | undefined => {
+        const value = line._tag === "Text" ? parse(line.text) : Result.fail(line.problem)
+        if (Result.isSuccess(value)) {
+          rows++
+          return { value: value.success, row: line.number, unit: "line" }
+        }
+        const reason = line._tag === "Text" ? `not JSON: ${messageOf(value.failure)}` : line.problem
+        faults.push(`${path}, line ${line.number}: ${reason}`)
+        return undefined
+      }
+      const report = Effect.suspend(() => {
+        if (faults.length === 0) return Effect.void
+        if (rows === 0) return Effect.fail(new DatasetError({ source, message: `no line can be read: ${faults[0]}` }))
+        return Effect.logWarning(
+          `${path}: ${faults.length} of ${rows + faults.length} lines are no JSON and were skipped`
+        )
+      })
+      let told = 0
+      const tell = Effect.suspend(() => {
+        const news = faults.slice(told, toldFaults)
+        told += news.length
+        return Effect.forEach(news, (fault) => Effect.logWarning(`skipped: ${fault}`), { discard: true })
+      })
+      return JsonLines.read(path).pipe(
+        Stream.mapError(failed),
+        Stream.mapArrayEffect((lines) => {
+          const found = Arr.map(lines, rowOf)
+          return Effect.as(tell, found)
+        }),
+        Stream.filter(Predicate.isNotUndefined),
+        Stream.concat(Stream.fromEffectDrain(report))
+      )
+    })
+  )
+
+/** What csv-parse yields with `info`, and its errors' place. */
+interface CsvRecord {
+  readonly record: { readonly [name: string]: string }
+  readonly info: { readonly lines: number }
+}
+
+const csv = (source: string, path: string): Rows =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const { parse } = yield* Effect.promise(() => import("#csv-parse"))
+      const file = yield* Effect.acquireRelease(
+        Effect.sync(() => createReadStream(path)),
+        // A parser that is destroyed leaves the file it reads from open.
+        (stream) => Effect.sync(() => stream.destroy())
+      )
+      const records = parse({ bom: true, columns: true, info: true, skip_empty_lines: true })
+      file.on("error", (error) => records.destroy(error)).pipe(records)
+      return Stream.fromAsyncIterable<CsvRecord, DatasetError>(records, (cause) => {
+        const line = cause instanceof Error && "lines" in cause ? Number(cause.lines) : undefined
+        return line === undefined
+          ? unreadable(source, path, cause)
+          : new DatasetError({ source, row: line, message: `${path}, line ${line}: ${messageOf(cause)}`, cause })
+      }).pipe(Stream.map(({ info, record }) => ({ value: record, row: info.lines, unit: "line" as const })))
+    })
+  )
+
+/** Sources are run as they are, the published package as JavaScript. */
+const workerFile = new URL(`./parquetWorker${extname(import.meta.url)}`, import.meta.url)
+
+type WorkerAnswer = { readonly rows: ReadonlyArray<unknown> | null } | { readonly error: string }
+
+const parquet = (source: string, path: string): Rows<FileSystem.FileSystem> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      yield* files.access(path, { readable: true }).pipe(Effect.mapError((cause) => unreadable(source, path, cause)))
+      const worker = yield* Effect.acquireRelease(
+        Effect.sync(() => new Worker(workerFile, { workerData: path })),
+        (worker) => Effect.promise(() => worker.terminate())
+      )
+      const next = Effect.callback<ReadonlyArray<unknown> | null, DatasetError>((resume) => {
+        const settle = (effect: Effect.Effect<ReadonlyArray<unknown> | null, DatasetError>): void => {
+          worker.off("message", onMessage).off("error", onError)
+          resume(effect)
+        }
+        const onError = (cause: unknown): void => settle(Effect.fail(unreadable(source, path, cause)))
+        const onMessage = (answer: WorkerAnswer): void =>
+          "rows" in answer ? settle(Effect.succeed(answer.rows)) : onError(new Error(answer.error))
+        worker.on("message", onMessage).on("error", onError)
+        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
+        worker.postMessage("next")
+        return Effect.sync(() => worker.off("message", onMessage).off("error", onError))
+      })
+      return Stream.paginate(0, (before: number) =>
+        Effect.map(next, (rows) =>
+          rows === null
+            ? ([[], Option.none()] as const)
+            : ([
+                rows.map((value, index): Row => ({ value, row: before + index + 1, unit: "row" })),
+                Option.some(before + rows.length)
+              ] as const)
+        )
+      )
+    })
+  )
+
+const readers: { readonly [extension: string]: (source: string, path: string) => Rows<FileSystem.FileSystem> } = {
+  ".jsonl": jsonLines,
+  ".ndjson": jsonLines,
+  ".json": json,
+  ".csv": csv,
+  ".parquet": parquet
+}

@@ -1,0 +1,100 @@
+/**
+ * How much one episode of several turns may use: turns, tokens, tool calls, seconds.
+ *
+ * `turn` asks a tracked session for the next answer and keeps count; it gives none once something is used up, and the episode is over.
+ * Tokens are those of the sequence that is trained on, prompts and observations included; the trainer's `seq_len` bounds them in any case
+ * (`SequenceLimit`). An answer may take what is left of them; what stands between two answers is counted with the `Tokenizer` of the context before the model
+ * is asked, and without one afterwards. `call` runs a tool within the calls and the time left; that there are no more calls is for the
+ * environment to tell the model, whose turns may go on. Time counts from `make` on.
+ */
+import { Clock, Effect, Option } from "effect"
+import type { ChatRequest, Choice, InferenceError, TrackedSession } from "../inference/backend/Inference.ts"
+import { SequenceLimit } from "../inference/SequenceLimit.ts"
+import { Tokenizer } from "../inference/tokenizer/Tokenizer.ts"
+
+/** What an episode may use; what is absent is not bounded. */
+export interface Limits {
+  readonly turns?: number
+  readonly tokens?: number
+  readonly calls?: number
+  readonly seconds?: number
+}
+
+/** What an episode ended for. */
+export type Limit = "turns" | "tokens" | "seconds"
+
+export interface Budget {
+  /** Why there are no more turns, if there are none. */
+  readonly exhausted: Effect.Effect<Option.Option<Limit>>
+  /** The next answer of a session; none where something is used up before it or the time during it. */
+  readonly turn: (session: TrackedSession, request: ChatRequest) => Effect.Effect<Option.Option<Choice>, InferenceError>
+  /** Runs a tool, as one call; none where calls are used up, or the time is before it has ended. */
+  readonly call: <A, E, R>(tool: Effect.Effect<A, E, R>) => Effect.Effect<Option.Option<A>, E, R>
+  /** What was used so far. */
+  readonly used: Effect.Effect<Required<Limits>>
+}
+
+/** The budget of one episode. */
+export const make = Effect.fn("Budget.make")(function* (limits: Limits) {
+  const tokenizer = yield* Effect.serviceOption(Tokenizer)
+  const started = yield* Clock.currentTimeMillis
+  const { calls: mostCalls, seconds: mostSeconds, tokens, turns: mostTurns } = { ...unbounded, ...limits }
+  const mostTokens = Math.min(tokens, yield* SequenceLimit)
+  let turns = 0
+  let used = 0
+  let calls = 0
+
+  const seconds = Effect.map(Clock.currentTimeMillis, (now) => (now - started) / 1000)
+  const exhausted = Effect.map(seconds, (passed): Option.Option<Limit> => {
+    if (turns >= mostTurns) return Option.some("turns")
+    if (used >= mostTokens) return Option.some("tokens")
+    return passed >= mostSeconds ? Option.some("seconds") : Option.none()
+  })
+  const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> =>
+    Number.isFinite(mostSeconds)
+      ? Effect.flatMap(seconds, (passed) => Effect.timeoutOption(effect, Math.max(0, mostSeconds - passed) * 1000))
+      : Effect.asSome(effect)
+
+  /** Tokens of the sequence when the model is asked. */
+  const prompted = ({ messages, tools = [] }: ChatRequest): number => {
+    if (Option.isNone(tokenizer)) return used
+    const { applyChatTemplate, encode } = tokenizer.value
+    const prompt = applyChatTemplate(messages, { addGenerationPrompt: true, ...(tools.length > 0 && { tools }) })
+    // A template may drop what was thought in earlier turns; the sequence has it all the same.
+    return Math.max(used, encode(prompt, { addSpecialTokens: false }).length)
+  }
+
+  const turn: Budget["turn"] = Effect.fn("Budget.turn")(function* (session, request) {
+    if (Option.isSome(yield* exhausted)) return Option.none()
+    const left = Number.isFinite(mostTokens) ? mostTokens - prompted(request) : mostTokens
+    if (left <= 0) {
+      used = mostTokens
+      return Option.none()
+    }
+    const maxTokens = Math.min(left, request.maxTokens ?? Number.POSITIVE_INFINITY)
+    const answered = yield* inTime(session.chat({ ...request, ...(Number.isFinite(maxTokens) && { maxTokens }) }))
+    turns++
+    if (Option.isNone(answered)) return Option.none()
+    const sequences = yield* session.trajectories
+    used = sequences.reduce((longest, sequence) => Math.max(longest, sequence.tokens.length), used)
+    return Option.fromUndefinedOr(answered.value[0])
+  })
+  const budget: Budget = {
+    exhausted,
+    turn,
+    call: (tool) =>
+      Effect.suspend(() => {
+        calls++
+        return calls > mostCalls ? Effect.succeedNone : inTime(tool)
+      }),
+    used: Effect.map(seconds, (passed) => ({ turns, tokens: used, calls: Math.min(calls, mostCalls), seconds: passed }))
+  }
+  return budget
+})
+
+const unbounded: Required<Limits> = {
+  turns: Number.POSITIVE_INFINITY,
+  tokens: Number.POSITIVE_INFINITY,
+  calls: Number.POSITIVE_INFINITY,
+  seconds: Number.POSITIVE_INFINITY
+}

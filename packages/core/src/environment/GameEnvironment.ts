@@ -1,0 +1,99 @@
+/**
+ * An environment made of a game (`Episode`): its settings, its items, whole episodes or a group for each turn, and their evaluation.
+ *
+ * All rollouts of a group start from the same state. Whole episodes are scored by replaying their answers, so `score` is pure; the
+ * groups of single turns bring their scores, the advantages of the alternatives.
+ */
+import { Effect, Schema, Stream } from "effect"
+import * as Environment from "../Environment.ts"
+import * as Episode from "./Episode.ts"
+import type { Common } from "../EnvironmentSettings.ts"
+import type { InferenceError } from "../inference/backend/Inference.ts"
+import { seeded, type SeededRandom } from "../base/SeededRandom.ts"
+import { ServerManager } from "../inference/ServerManager.ts"
+import type { Trajectory } from "../Trajectory.ts"
+
+const positive = Schema.Int.check(Schema.isGreaterThan(0))
+
+/** Settings of every game. */
+export const fields = {
+  groupSize: Environment.field(positive, 8, "episodes of an item, or alternatives of a turn"),
+  seed: Environment.field(Schema.Int, 0, "seed of the starts: same seed, same games"),
+  mode: Environment.field(
+    Schema.Literals(["episode", "stepwise"]),
+    "episode",
+    "whole episodes, or a group of alternatives for each turn, going on with the best"
+  ),
+  maxAnswerTokens: Environment.field(positive, 512, "longest answer of a turn, tokens"),
+  historyTurns: Environment.field(positive, 8, "under stepwise: turns that stay in the prompt"),
+  evaluationItems: Environment.field(positive, 64, "games per evaluation"),
+  temperature: Environment.field(Schema.Finite, 1, "sampling temperature of training rollouts")
+} as const
+
+type Settings = Common & Schema.Struct.Type<typeof fields>
+
+export interface PlayableGame<State> extends Episode.Game<State> {
+  readonly start: (random: SeededRandom) => State
+  /** V(s), from what the player can see. */
+  readonly value: (state: State) => number
+  /** The score of a whole episode. */
+  readonly score: (start: State, played: Episode.Played<State>) => number
+  readonly form?: Episode.Form
+}
+
+/** A start, and a seed for the sampler, so that a run can be repeated. */
+export interface Item<State> {
+  readonly start: State
+  readonly samplingSeed: number
+}
+
+const evaluationSeedOffset = 1_000_003
+
+/** The game's part of a definition. */
+export const definition = Effect.fnUntraced(function* <State>(game: PlayableGame<State>, settings: Settings) {
+  const servers = yield* ServerManager
+  const { evaluationItems, groupSize, historyTurns, maxAnswerTokens, maxTokenLength, mode, seed, temperature } =
+    settings
+  const itemAt = (from: number, index: number): Item<State> => {
+    const random = seeded(from, index)
+    return { samplingSeed: random.between(0, 2 ** 30), start: game.start(random) }
+  }
+  const shared = {
+    maxTokens: Math.min(maxAnswerTokens, maxTokenLength),
+    ...(game.form !== undefined && { form: game.form })
+  }
+  const play = ({ samplingSeed, start }: Item<State>, index: number, sampling: Episode.Sampling) =>
+    Episode.play(game, start, { ...shared, seed: samplingSeed + index, ...sampling })
+  const collect = (
+    item: Item<State>
+  ): Effect.Effect<Environment.Rollouts<Item<State>>, InferenceError, ServerManager> =>
+    mode === "episode"
+      ? Effect.forEach(Array.from({ length: groupSize }).keys(), (index) => play(item, index, { temperature }), {
+          concurrency: "unbounded"
+        })
+      : Effect.map(
+          Episode.alternatives(game, item.start, {
+            ...shared,
+            n: groupSize,
+            historyTurns,
+            temperature,
+            seed: item.samplingSeed
+          }),
+          (groups) => ({ groups })
+        )
+  const provide = Effect.provideService(ServerManager, servers)
+  return {
+    items: (cursor: number) =>
+      Stream.range(cursor, Number.MAX_SAFE_INTEGER).pipe(Stream.map((index) => itemAt(seed, index))),
+    collectTrajectories: (item: Item<State>) => provide(collect(item)),
+    score: ({ start }: Item<State>, group: ReadonlyArray<Trajectory>) =>
+      Effect.succeed(group.map((one) => game.score(start, Episode.replay(game, start, Episode.answersOf(one))))),
+    evaluation: {
+      items: Stream.range(0, evaluationItems - 1).pipe(
+        Stream.map((index) => itemAt(seed + evaluationSeedOffset, index))
+      ),
+      collectTrajectories: (item: Item<State>) =>
+        provide(Effect.map(play(item, 0, { temperature: 0, split: "eval" }), (one) => [one]))
+    }
+  }
+})

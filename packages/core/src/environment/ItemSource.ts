@@ -1,0 +1,130 @@
+/**
+ * Where the items of an environment come from: drawn with a seed, or rows of a data set; some of them held out for evaluation.
+ *
+ * Drawn items are a function of seed and index alone. One in ten is held out by its key (its prompt, say), wherever it is drawn, so
+ * that no evaluation item is ever trained on. Rows come in an order shuffled by the seed, endlessly; held out are those of a test
+ * source, or without one a tenth chosen by the seed.
+ */
+import { Effect, Result, Schema, Stream } from "effect"
+import * as Columns from "../data/Columns.ts"
+import * as Dataset from "../data/Dataset.ts"
+import * as EnvironmentSettings from "../EnvironmentSettings.ts"
+import { hashOf, seeded, type SeededRandom } from "../base/SeededRandom.ts"
+
+/** What `source` is where items are generated. */
+export const generated = "generated"
+
+/** Setting of environments that read rows. */
+export const testSource = EnvironmentSettings.field(
+  Schema.NullOr(Schema.NonEmptyString),
+  null,
+  "evaluation rows; null: a tenth of the source"
+)
+
+/** Settings of environments whose items are generated, or rows such as those of an example on the hub. */
+export const fields = (example: string) =>
+  ({
+    source: EnvironmentSettings.field(
+      Schema.NonEmptyString,
+      generated,
+      `${generated}, or rows: a file, or a data set of the hub, ${example} say`
+    ),
+    testSource,
+    evaluationItems: EnvironmentSettings.field(
+      Schema.Int.check(Schema.isGreaterThan(0)),
+      200,
+      "held-out generated items per evaluation"
+    )
+  }) as const
+
+export interface ItemSource<A, E = never> {
+  /** Training items from a cursor on. */
+  readonly items: (cursor: number) => Stream.Stream<A, E>
+  readonly heldOut: Stream.Stream<A, E>
+}
+
+export interface Drawing<A> {
+  readonly seed: number
+  /** `samplingSeed` is the item's own: for the sampler, so that a run can be repeated. */
+  readonly draw: (random: SeededRandom, samplingSeed: number) => A
+  /** What makes two items the same. */
+  readonly key: (item: A) => string
+}
+
+const evaluationSeedOffset = 1_000_003
+const mostDraws = 10_000
+
+/** Few, so that whoever takes one item does not wait for thousands. */
+const drawnAtOnce = 16
+
+/** Whether an item is held out: one in ten, by its key alone. */
+export const isHeldOut = (key: string): boolean => seeded(hashOf(key), 0).between(0, 9) === 0
+
+/** Item number `index`, of the wanted part: the first drawn that belongs to it. */
+export const drawAt = <A>({ draw, key, seed }: Drawing<A>, index: number, heldOut: boolean): A => {
+  const from = heldOut ? seed + evaluationSeedOffset : seed
+  const random = seeded(from, index)
+  const samplingSeed = seeded(from, index).between(0, 2 ** 31 - 1)
+  let item = draw(random, samplingSeed)
+  // A handful of different items may have none in one part; then the parts are not kept apart.
+  for (let draws = 1; isHeldOut(key(item)) !== heldOut && draws < mostDraws; draws++) {
+    item = draw(random, samplingSeed)
+  }
+  return item
+}
+
+export const drawn = <A>(options: Drawing<A> & { readonly evaluationItems: number }): ItemSource<A> => ({
+  items: (cursor) =>
+    Stream.range(cursor, Number.MAX_SAFE_INTEGER, drawnAtOnce).pipe(
+      Stream.map((index) => drawAt(options, index, false))
+    ),
+  heldOut: Stream.range(0, options.evaluationItems - 1, drawnAtOnce).pipe(
+    Stream.map((index) => drawAt(options, index, true))
+  )
+})
+
+export interface RowOptions<Wanted extends Columns.Columns> {
+  readonly source: string
+  /** Null: a tenth of the source is held out. */
+  readonly testSource: string | null
+  readonly seed: number
+  readonly columns: Wanted
+}
+
+/** An item of a row's columns, or why there is none. */
+export type Make<Wanted extends Columns.Columns, A> = (
+  picked: Columns.Picked<Wanted>
+) => Result.Result<A, string | Columns.Misread>
+
+/** The training rows of a source in their own order, and those held out; a test source is read when it is first asked for. */
+export const rowsAs = Effect.fn("ItemSource.rowsAs")(function* <const Wanted extends Columns.Columns, A>(
+  { columns, seed, source, testSource }: RowOptions<Wanted>,
+  make: Make<Wanted, A>
+) {
+  const dataset = yield* Dataset.Dataset
+  const all = yield* Columns.rowsAs(source, columns, make)
+  if (testSource === null) {
+    const { test, train } = Dataset.split(all, { seed, testFraction: all.length > 1 ? 0.1 : 0 })
+    return { train, heldOut: Stream.fromArray(test) }
+  }
+  const test = yield* Effect.cached(
+    Effect.provideService(Columns.rowsAs(testSource, columns, make), Dataset.Dataset, dataset)
+  )
+  return { train: all, heldOut: Stream.unwrap(Effect.map(test, Stream.fromArray)) }
+})
+
+/** Items made of the rows of a data set, in a fresh order every epoch. */
+export const shuffledRowsAs = Effect.fn("ItemSource.shuffledRowsAs")(function* <
+  const Wanted extends Columns.Columns,
+  A
+>(options: RowOptions<Wanted>, make: Make<Wanted, A>) {
+  const { heldOut, train } = yield* rowsAs(options, make)
+  const source: ItemSource<A, Dataset.DatasetError> = { items: Dataset.shuffle(train, options), heldOut }
+  return source
+})
+
+/** Rows of a data set as items, by their columns. */
+export const shuffledRows = <const Wanted extends Columns.Columns>(
+  options: RowOptions<Wanted>
+): Effect.Effect<ItemSource<Columns.Picked<Wanted>, Dataset.DatasetError>, Dataset.DatasetError, Dataset.Dataset> =>
+  shuffledRowsAs(options, Result.succeed)

@@ -1,0 +1,175 @@
+/**
+ * A judge: another model that compares or grades what the policy wrote.
+ *
+ * It has servers and limits of its own, which no rollout waits for. The same request gets the same answers (`AnswerCache`), so that
+ * scores can be repeated and cost is paid once; calls, tokens and cost are counted as the server reports them. An environment that
+ * cannot do without one asks for `required`.
+ */
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { field, fromFields } from "../EnvironmentSettings.ts"
+import type { ChatRequest, Choice } from "../inference/backend/Inference.ts"
+import { InferenceError } from "../inference/backend/Inference.ts"
+import type { Answer } from "../inference/backend/Backend.ts"
+import * as AnswerCache from "./AnswerCache.ts"
+import { layerPlatform } from "../base/platform.ts"
+import * as NotConfigured from "../base/NotConfigured.ts"
+import * as ServerManager from "../inference/ServerManager.ts"
+import * as ServerSettings from "../inference/backend/ServerSettings.ts"
+import type { SlurmError } from "../inference/backend/Slurm.ts"
+import type { TokenizerError } from "../inference/tokenizer/Tokenizer.ts"
+
+export { AnswerCacheError } from "./AnswerCache.ts"
+
+/** What the judge was asked and what it cost so far. */
+export interface Usage {
+  /** Requests, those that were remembered included. */
+  readonly asked: number
+  /** Requests that went to a server. */
+  readonly calls: number
+  readonly promptTokens: number
+  readonly completionTokens: number
+  /** In the currency of the prices. */
+  readonly cost: number
+}
+
+export interface JudgeShape {
+  readonly isConfigured: boolean
+  readonly modelName: string
+  /** n answers to a chat: those given before where the same was asked. */
+  readonly ask: (request: ChatRequest) => Effect.Effect<ReadonlyArray<Choice>, InferenceError>
+  readonly usage: Effect.Effect<Usage>
+  /** The usage as figures `judge/…`, for a definition's `metrics`. */
+  readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
+}
+
+export class Judge extends Context.Service<Judge, JudgeShape>()("@atropos/core/Judge") {}
+
+/** The judge, where there is one. */
+export const required = Effect.filterOrFail(
+  Judge,
+  ({ isConfigured }) => isConfigured,
+  () => missing
+)
+
+const { apiKey, healthCheck, modelName, nKwargIsIgnored, numMaxRequestsAtOnce, timeout } = ServerSettings.serverFields
+
+/** What a judge can be told: `--judge.<field>`, and the map or list `judge:` of a file. */
+export const settings = fromFields({
+  baseUrl: field(Schema.String, "", "address of the judge's server, /v1 included; empty: there is no judge"),
+  apiKey,
+  modelName,
+  timeout,
+  numMaxRequestsAtOnce: field(numMaxRequestsAtOnce, 64, "requests to the judge at once"),
+  nKwargIsIgnored,
+  healthCheck,
+  cacheSize: field(
+    Schema.Natural,
+    10_000,
+    "answers remembered, so that the same request is paid once; 0: none (of several servers, the first one's)"
+  ),
+  cacheFile: field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "JSONL file that remembers answers across runs (of several servers, the first one's)"
+  ),
+  promptPrice: field(Schema.Finite, 0, "price of a million prompt tokens (of several servers, the first one's)"),
+  completionPrice: field(Schema.Finite, 0, "price of a million sampled tokens (of several servers, the first one's)")
+})
+export type Settings = Effect.Success<ReturnType<typeof settings.decode>>
+
+const missing = NotConfigured.make(
+  "judge",
+  "--judge.base_url http://host:port/v1 --judge.model_name NAME (any OpenAI-compatible server), or judge: in the file of --config"
+)
+
+/** The place of a judge where none is configured: whatever is asked of it fails and says how to get one. */
+export const layerNone: Layer.Layer<Judge> = Layer.succeed(Judge, {
+  isConfigured: false,
+  modelName: "none",
+  ask: () => Effect.fail(new InferenceError({ reason: "noServer", server: "judge", message: missing.message })),
+  usage: Effect.succeed({ asked: 0, calls: 0, promptTokens: 0, completionTokens: 0, cost: 0 }),
+  metrics: Effect.succeed({})
+})
+
+/** The judge of one or several servers; none where no server has an address. */
+export const layer = (
+  servers: ReadonlyArray<Partial<Settings>>,
+  manager: Partial<ServerSettings.Manager> = {}
+): Layer.Layer<Judge, SlurmError | TokenizerError | AnswerCache.AnswerCacheError> => {
+  const all = servers.map((given) => settings.complete(given)).filter(({ baseUrl }) => baseUrl !== "")
+  const [first] = all
+  if (first === undefined) return layerNone
+  const own = ServerManager.layer({
+    ...manager,
+    servers: all.map((given) => {
+      const { cacheFile: _, cacheSize: __, completionPrice: ___, promptPrice: ____, ...server } = given
+      return server
+    })
+  })
+  return layerNoDeps(first).pipe(
+    // Not the policy's: a manager of its own.
+    Layer.provide(Layer.fresh(own)),
+    Layer.provide(layerPlatform)
+  )
+}
+
+/** A judge that says what a script says. */
+export const layerScripted = (
+  script: Parameters<typeof ServerManager.layerScripted>[0],
+  given: Partial<Settings> = {}
+): Layer.Layer<Judge, AnswerCache.AnswerCacheError> =>
+  layerNoDeps(settings.complete(given)).pipe(
+    Layer.provide(Layer.fresh(ServerManager.layerScripted(script))),
+    Layer.provide(layerPlatform)
+  )
+
+const layerNoDeps = (given: Settings) =>
+  Layer.effect(
+    Judge,
+    Effect.gen(function* () {
+      const servers = yield* ServerManager.ServerManager
+      let asked = 0
+      let calls = 0
+      let promptTokens = 0
+      let completionTokens = 0
+      const count = ({ choices, usage }: Answer): ReadonlyArray<Choice> => {
+        calls++
+        promptTokens += usage?.promptTokens ?? 0
+        completionTokens += usage?.completionTokens ?? 0
+        return choices
+      }
+      const ask = (request: ChatRequest) => Effect.map(servers.ask(request), count)
+      const cached =
+        given.cacheSize === 0
+          ? ask
+          : yield* AnswerCache.make({
+              ask,
+              capacity: given.cacheSize,
+              file: Option.fromNullOr(given.cacheFile),
+              model: servers.modelName
+            })
+      const usage = Effect.sync(() => ({
+        asked,
+        calls,
+        promptTokens,
+        completionTokens,
+        cost: (promptTokens * given.promptPrice + completionTokens * given.completionPrice) / 1e6
+      }))
+      return Judge.of({
+        isConfigured: true,
+        modelName: servers.modelName,
+        ask: Effect.fn("Judge.ask")((request: ChatRequest) => {
+          asked++
+          return cached(request)
+        }),
+        usage,
+        metrics: Effect.map(usage, (used) => ({
+          "judge/asked": used.asked,
+          "judge/calls": used.calls,
+          "judge/prompt_tokens": used.promptTokens,
+          "judge/completion_tokens": used.completionTokens,
+          "judge/cost": used.cost
+        }))
+      })
+    })
+  )

@@ -1,0 +1,49 @@
+/**
+ * What environments share whose items are a picture and a question about it: the prompt, the group with its picture, and the answer.
+ *
+ * The picture goes to the model in the user's message and to the service in the group's `images`, once for every rollout, as the
+ * original's multimodal environments do. The answer is what stands in the only `<answer>` tag after the thinking.
+ */
+import { Effect } from "effect"
+import type { RolloutGroup } from "../Environment.ts"
+import type { InferenceError } from "../inference/backend/Inference.ts"
+import { type Message, system } from "../Message.ts"
+import * as Picture from "./Picture.ts"
+import type { ServerManagerShape } from "../inference/ServerManager.ts"
+import type { Options } from "./SingleTurn.ts"
+
+/** What is asked about a picture. */
+export interface Asked {
+  readonly picture: Pick<Picture.Picture, "bytes" | "format">
+  readonly question: string
+}
+
+const instructions =
+  "You look at a picture and answer a question about it. Give the answer like this: <answer>your answer</answer>"
+
+export const messages = ({ picture, question }: Asked): ReadonlyArray<Message> => [
+  system(instructions),
+  Picture.message(question, picture)
+]
+
+/** Groups of answers to the items, for training and for evaluation. */
+export const make = <Item, E>(
+  servers: Pick<ServerManagerShape, "chat">,
+  { evalTemperature, groupSize, maxTokenLength, temperature }: Options,
+  askedOf: (item: Item) => Effect.Effect<Asked, E>
+) => {
+  const ask = Effect.fn("PictureQuestion.ask")(function* (
+    item: Item,
+    sampling: { readonly n: number; readonly temperature: number; readonly split: "train" | "eval" }
+  ): Effect.fn.Return<RolloutGroup, E | InferenceError> {
+    const asked = yield* askedOf(item)
+    const trajectories = yield* servers.chat({ messages: messages(asked), maxTokens: maxTokenLength, ...sampling })
+    const image = Picture.dataUrl(asked.picture)
+    return { trajectories, images: trajectories.map(() => image) }
+  })
+  return {
+    train: (item: Item) =>
+      Effect.map(ask(item, { n: groupSize, temperature, split: "train" }), (group) => ({ groups: [group] })),
+    evaluate: (item: Item) => ask(item, { n: 1, temperature: evalTemperature, split: "eval" })
+  }
+}

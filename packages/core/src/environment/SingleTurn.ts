@@ -1,0 +1,98 @@
+/**
+ * What environments of one turn share: a prompt, a group of answers to it, and the same prompt once more for evaluation.
+ *
+ * A prompt is a chat, or a plain text to be continued (for models trained from scratch on characters), whose answer is short and
+ * known: one token more than it has characters suffices, the end included.
+ */
+import { Effect, Schema } from "effect"
+import type { Score } from "../Environment.ts"
+import * as EnvironmentSettings from "../EnvironmentSettings.ts"
+import type { InferenceError } from "../inference/backend/Inference.ts"
+import type { Message } from "../Message.ts"
+import type { ServerManagerShape } from "../inference/ServerManager.ts"
+import * as Trajectory from "../Trajectory.ts"
+
+/** Settings of items and sampling, to be spread into those of an environment. */
+export const fields = {
+  seed: EnvironmentSettings.field(Schema.Int, 0, "seed of the items and their order: same seed, same items"),
+  temperature: EnvironmentSettings.field(Schema.Finite, 1, "sampling temperature of training rollouts"),
+  evalTemperature: EnvironmentSettings.field(Schema.Finite, 0, "sampling temperature of evaluation rollouts"),
+  // Items that are generated need no download; neither does this.
+  tokenizerName: EnvironmentSettings.field(
+    Schema.String,
+    "bytes",
+    "the policy's tokenizer: hub id or folder; bytes: byte-level, no download"
+  )
+} as const
+
+/** Setting of environments that look at the answer behind the reasoning. */
+export const thinking = EnvironmentSettings.field(
+  Schema.Boolean,
+  true,
+  "whether an answer to a chat needs exactly one think block first"
+)
+
+/** Setting of environments that have both forms of a prompt. */
+export const promptStyle = EnvironmentSettings.field(
+  Schema.Literals(["chat", "compact"]),
+  "chat",
+  "chat, or compact: a few characters to be continued, for models trained from scratch"
+)
+
+export type Prompt =
+  | { readonly messages: ReadonlyArray<Message> }
+  /** `samplingSeed`: so that a run can be repeated. */
+  | { readonly text: string; readonly longestAnswer: number; readonly samplingSeed: number }
+
+export interface Options {
+  readonly groupSize: number
+  readonly maxTokenLength: number
+  readonly temperature: number
+  readonly evalTemperature: number
+}
+
+export interface SingleTurn<Item> {
+  /** A group of answers. */
+  readonly train: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory.Trajectory>, InferenceError>
+  /** One answer, within the limits of evaluation. */
+  readonly evaluate: (item: Item) => Effect.Effect<ReadonlyArray<Trajectory.Trajectory>, InferenceError>
+}
+
+export const make = <Item>(
+  servers: Pick<ServerManagerShape, "chat" | "complete">,
+  { evalTemperature, groupSize, maxTokenLength, temperature }: Options,
+  promptOf: (item: Item) => Prompt
+): SingleTurn<Item> => {
+  const ask = (
+    item: Item,
+    sampling: { readonly n: number; readonly temperature: number; readonly split: "train" | "eval" }
+  ) => {
+    const prompt = promptOf(item)
+    return "messages" in prompt
+      ? servers.chat({ ...prompt, maxTokens: maxTokenLength, ...sampling })
+      : servers.complete({
+          prompt: prompt.text,
+          maxTokens: prompt.longestAnswer + 1,
+          seed: prompt.samplingSeed,
+          ...sampling
+        })
+  }
+  return {
+    train: (item) => ask(item, { n: groupSize, temperature, split: "train" }),
+    evaluate: (item) => ask(item, { n: 1, temperature: evalTemperature, split: "eval" })
+  }
+}
+
+const fewestTokens = 10
+
+/** Whether an answer to a chat is too short to learn from, as in the original; texts without tokens (no tokenizer known) never are. */
+export const isTooShort = (trajectory: Trajectory.Trajectory): boolean =>
+  trajectory.tokens.length > 0 && Trajectory.trainedTokens(trajectory) < fewestTokens
+
+/** A score, with which an answer to a chat that is too short to learn from is left alone by the trainer. */
+export const learntFrom = (score: number, trajectory: Trajectory.Trajectory): Score =>
+  isTooShort(trajectory) ? { score, overrides: { set_advantage_to_zero: true } } : score
+
+/** Whether a text was continued with exactly this, and ended there by itself. */
+export const isExactly = (answer: string, { completion, finishReason }: Trajectory.Trajectory): boolean =>
+  completion === answer && finishReason === "stop"

@@ -1,0 +1,168 @@
+/**
+ * A teacher: another model whose likeliest tokens at every position of a rollout the policy is to imitate (the trainer's `distill` loss).
+ *
+ * It reads the same token ids as the policy, so both need one vocabulary (`check`). `attach` scores whole sequences: candidate lists are
+ * aligned with the tokens, the first one empty, and differ in length where a server adds the token itself. Behaviour:
+ * teacher_distillation_env.py of the original, but that a group which the teacher cannot score fails, and so is tried again.
+ */
+import { Context, Effect, Layer, Schema } from "effect"
+import type { RolloutGroup } from "../Environment.ts"
+import { field, fromFields } from "../EnvironmentSettings.ts"
+import { InferenceError, type PromptRequest, type PromptLogprobs } from "../inference/backend/Inference.ts"
+import * as NotConfigured from "../base/NotConfigured.ts"
+import * as ServerManager from "../inference/ServerManager.ts"
+import * as ServerSettings from "../inference/backend/ServerSettings.ts"
+import type { SlurmError } from "../inference/backend/Slurm.ts"
+import { bytes, layerNamed, Tokenizer, TokenizerError, type TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
+
+export interface TeacherShape {
+  readonly isConfigured: boolean
+  readonly modelName: string
+  readonly tokenizer: TokenizerShape
+  /** The teacher's likeliest tokens at every position of a prompt. */
+  readonly promptLogprobs: (request: PromptRequest) => Effect.Effect<PromptLogprobs, InferenceError>
+}
+
+export class Teacher extends Context.Service<Teacher, TeacherShape>()("@atropos/core/Teacher") {}
+
+/** Teacher and policy count different tokens. */
+export class VocabularyMismatch extends Schema.TaggedError<VocabularyMismatch>()("VocabularyMismatch", {
+  message: Schema.String
+}) {}
+
+const { apiKey, healthCheck, modelName, numMaxRequestsAtOnce, timeout } = ServerSettings.serverFields
+
+/** What a teacher can be told: `--teacher.<field>`, and the map or list `teacher:` of a file. */
+export const settings = fromFields({
+  baseUrl: field(
+    Schema.String,
+    "",
+    "address of the teacher's server, /v1 included, whose /generate gives prompt logprobs (vLLM's, atropos policy); empty: there is no teacher"
+  ),
+  apiKey,
+  modelName,
+  tokenizerName: field(
+    Schema.String,
+    "none",
+    "tokenizer of the teacher, whose vocabulary must be the policy's; none: model_name"
+  ),
+  timeout,
+  numMaxRequestsAtOnce: field(numMaxRequestsAtOnce, 64, "requests to the teacher at once"),
+  healthCheck
+})
+export type Settings = Effect.Success<ReturnType<typeof settings.decode>>
+
+const missing = NotConfigured.make(
+  "teacher",
+  "--teacher.base_url http://host:port/v1 --teacher.model_name NAME (a server whose /generate gives prompt logprobs: vLLM's or atropos policy), or teacher: in the file of --config"
+)
+
+/** The teacher, where there is one. */
+export const required = Effect.filterOrFail(
+  Teacher,
+  ({ isConfigured }) => isConfigured,
+  () => missing
+)
+
+/** The place of a teacher where none is configured. */
+export const layerNone: Layer.Layer<Teacher> = Layer.succeed(Teacher, {
+  isConfigured: false,
+  modelName: "none",
+  tokenizer: bytes,
+  promptLogprobs: () =>
+    Effect.fail(new InferenceError({ reason: "noServer", server: "teacher", message: missing.message }))
+})
+
+/** The teacher of one or several servers; none where no server has an address. */
+export const layer = (
+  servers: ReadonlyArray<Partial<Settings>>,
+  manager: Partial<ServerSettings.Manager> = {}
+): Layer.Layer<Teacher, SlurmError | TokenizerError> => {
+  const all = servers.map((given) => settings.complete(given)).filter(({ baseUrl }) => baseUrl !== "")
+  const [first] = all
+  if (first === undefined) return layerNone
+  const name = first.tokenizerName === "none" ? first.modelName : first.tokenizerName
+  const own = ServerManager.layer({
+    ...manager,
+    servers: all.map((server) => ({ ...server, serverType: "vllm" as const, tokenizerName: "none" }))
+  })
+  const tokenizer = layerNamed(name).pipe(
+    Layer.catch((error) =>
+      Layer.effect(
+        Tokenizer,
+        Effect.fail(
+          new TokenizerError({
+            tokenizer: name,
+            message: `the teacher's tokenizer: ${error.message}; name it with --teacher.tokenizer_name`,
+            cause: error
+          })
+        )
+      )
+    )
+  )
+  return layerNoDeps.pipe(Layer.provide(Layer.fresh(own)), Layer.provide(Layer.fresh(tokenizer)))
+}
+
+/** The servers in the context as a teacher, with the context's tokenizer: a model in this process, say. */
+export const layerNoDeps: Layer.Layer<Teacher, never, ServerManager.ServerManager | Tokenizer> = Layer.effect(
+  Teacher,
+  Effect.gen(function* () {
+    const { modelName, promptLogprobs } = yield* ServerManager.ServerManager
+    return { isConfigured: true, modelName, promptLogprobs, tokenizer: yield* Tokenizer }
+  })
+)
+
+/** Whether the teacher's vocabulary is the policy's: the same tokenizer by name, or the same ids for the same tokens. */
+export const check = Effect.fn("Teacher.check")(function* (teacher: TeacherShape, student: TokenizerShape) {
+  const { tokenizer } = teacher
+  if (tokenizer.name === student.name) return
+  const [mine, its] = [student.vocabulary?.(), tokenizer.vocabulary?.()]
+  const isSame =
+    mine !== undefined &&
+    its !== undefined &&
+    mine.size === its.size &&
+    Array.from(mine).every(([token, id]) => its.get(token) === id)
+  if (isSame) return
+  return yield* new VocabularyMismatch({
+    message:
+      `the teacher's tokenizer ${tokenizer.name} has another vocabulary than the policy's, ${student.name}: ` +
+      "its token ids would mean something else. Take a teacher of the same family, or name its tokenizer with --teacher.tokenizer_name"
+  })
+})
+
+/**
+ * The group with the teacher's `topK` likeliest tokens at every position. `groupOverrides.teacher_top_k` is another number for this
+ * group, `groupOverrides.skip_teacher_top_k` leaves it as it is, and so does a number below 0.
+ */
+export const attach = Effect.fn("Teacher.attach")(function* (
+  teacher: TeacherShape,
+  group: RolloutGroup,
+  topK: number
+): Effect.fn.Return<RolloutGroup, InferenceError> {
+  const { skip_teacher_top_k: skipped, teacher_top_k: own } = group.groupOverrides ?? {}
+  const k = typeof own === "number" ? own : topK
+  if (skipped === true || k < 0) return group
+  const scored = yield* Effect.forEach(
+    group.trajectories,
+    ({ tokens }) =>
+      Effect.filterOrElse(
+        teacher.promptLogprobs({ inputIds: Array.from(tokens), topK: Math.max(1, k) }),
+        ({ topLogprobs, topTokenIds }) =>
+          topTokenIds.length === tokens.length && topLogprobs.length === topTokenIds.length,
+        ({ topTokenIds }) =>
+          Effect.fail(
+            new InferenceError({
+              reason: "malformed",
+              server: teacher.modelName,
+              message: `the teacher scored ${topTokenIds.length} positions of a sequence of ${tokens.length} tokens`
+            })
+          )
+      ),
+    { concurrency: "unbounded" }
+  )
+  return {
+    ...group,
+    distillTokenIds: scored.map(({ topTokenIds }) => topTokenIds.map((ids) => Int32Array.from(ids))),
+    distillLogprobs: scored.map(({ topLogprobs }) => topLogprobs.map((logprobs) => Float32Array.from(logprobs)))
+  }
+})

@@ -1,0 +1,137 @@
+/**
+ * The reasoning block of a completion: taking it out, shortening it, checking it, reading it.
+ *
+ * `strip` and `truncate` follow the original's message-history helpers (atroposlib/utils/message_history_utils.py), `validate` and
+ * `inside` its evaluation helpers: `<think>…</think>` in any case, else `<|start_of_scratchpad|>…<|end_of_scratchpad|>`.
+ */
+import type { TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
+
+const open = "<think>"
+const close = "</think>"
+
+/** The text without what stands between the first `<think>` and the end of the first `</think>`; unchanged unless both occur. */
+export const strip = (text: string): string => {
+  const start = text.indexOf(open)
+  const end = text.indexOf(close)
+  return start === -1 || end === -1 ? text : text.slice(0, start) + text.slice(end + close.length)
+}
+
+/**
+ * Shortens the first think block to at most `maxTokens` tokens: its last paragraph where that fits, else its last tokens, marked by
+ * `... `. An empty block becomes `<think></think>`; a text without a closed block is left alone.
+ */
+export const truncate = (text: string, tokenizer: TokenizerShape, maxTokens: number): string => {
+  const start = text.indexOf(open)
+  const end = text.indexOf(close)
+  if (start === -1 || end < start) return text
+  const before = text.slice(0, start + open.length)
+  const after = text.slice(end)
+  const content = shorten(text.slice(start + open.length, end).trim(), tokenizer, maxTokens)
+  return before + (content === "" ? "" : `\n${content}\n`) + after
+}
+
+const shorten = (content: string, tokenizer: TokenizerShape, maxTokens: number): string => {
+  const encode = (part: string): ReadonlyArray<number> => tokenizer.encode(part, { addSpecialTokens: false })
+  const decode = (ids: ReadonlyArray<number>): string => tokenizer.decode(ids, { skipSpecialTokens: true })
+  if (content === "") return ""
+  const ids = encode(content)
+  if (ids.length <= maxTokens) {
+    const whole = decode(ids).trim()
+    return whole === "..." ? "" : whole
+  }
+  const lastParagraph =
+    content
+      .split("\n\n")
+      .findLast((paragraph) => paragraph.trim() !== "")
+      ?.trim() ?? content
+  const paragraphIds = lastParagraph.length < content.length ? encode(lastParagraph) : ids
+  const kept = paragraphIds.length <= maxTokens ? paragraphIds : ids.slice(Math.max(0, ids.length - maxTokens))
+  const shortened = decode(kept).trim()
+  return shortened === "" ? "" : `... ${shortened}`
+}
+
+const think = { opening: /<think>/gi, closing: /<\/think>/gi }
+const formats = [think, { opening: /<\|start_of_scratchpad\|>/g, closing: /<\|end_of_scratchpad\|>/g }]
+
+/** Whether there is exactly one opening and one closing tag of a kind, and what stands after the closing one (else the whole text). */
+export const validate = (text: string): { readonly isValid: boolean; readonly content: string } => {
+  for (const { closing, opening } of formats) {
+    const closings = [...text.matchAll(closing)]
+    const [only] = closings
+    if (only !== undefined && closings.length === 1 && [...text.matchAll(opening)].length === 1) {
+      return { isValid: true, content: text.slice(only.index + only[0].length).trim() }
+    }
+  }
+  return { isValid: false, content: text }
+}
+
+/** What stands in the first closed reasoning block. */
+export const inside = (text: string): string | undefined => {
+  for (const { closing, opening } of formats) {
+    const opened = first(opening, text, 0)
+    const closed = opened && first(closing, text, opened.to)
+    if (opened && closed) return text.slice(opened.to, closed.from).trim()
+  }
+  return undefined
+}
+
+interface Place {
+  readonly from: number
+  readonly to: number
+}
+
+/** The first place from `at` on that a pattern (a global one) fits. */
+const first = (pattern: RegExp, text: string, at: number): Place | undefined => {
+  const own = new RegExp(pattern)
+  own.lastIndex = at
+  const found = own.exec(text)
+  return found === null ? undefined : { from: found.index, to: found.index + found[0].length }
+}
+
+/**
+ * What a text says to its reader: without its think blocks, without what stands behind an opening tag that is never closed (thinking that
+ * was cut off), and without what stands before a closing tag that was never opened (the prompt opened it). Takes time linear in the text.
+ */
+export const spoken = (text: string): string => {
+  const parts: Array<string> = []
+  let from = 0
+  let isThinking = false
+  for (const { 0: tag, index } of text.matchAll(/<\/?think>/gi)) {
+    const isClosing = tag.startsWith("</")
+    if (!isClosing && !isThinking) parts.push(text.slice(from, index))
+    // What came before was thinking too.
+    if (isClosing && !isThinking) parts.length = 0
+    isThinking = !isClosing
+    from = index + tag.length
+  }
+  if (!isThinking) parts.push(text.slice(from))
+  return parts.join("")
+}
+
+/**
+ * What stands after the only think block, trimmed: exactly one `<think>` and after it exactly one `</think>`, in any case. Otherwise there is
+ * no answer where thinking is required, and the text is the answer where it is not.
+ */
+export const answer = (text: string, isRequired = true): string | undefined => {
+  const after = afterOnlyBlock(text)
+  return after === undefined && !isRequired ? text : after
+}
+
+const afterOnlyBlock = (text: string): string | undefined => {
+  const [opened, ...moreOpened] = text.matchAll(think.opening)
+  const [closed, ...moreClosed] = text.matchAll(think.closing)
+  if (opened === undefined || closed === undefined || moreOpened.length > 0 || moreClosed.length > 0) return undefined
+  return opened.index < closed.index ? text.slice(closed.index + closed[0].length).trim() : undefined
+}
+
+const opensAnswer = /<answer>/gi
+const closesAnswer = /<\/answer>/gi
+
+/** What stands in the only `<answer>` tag outside of thinking (`spoken`), trimmed; undefined where there is none, or more than one. */
+export const taggedAnswer = (text: string): string | undefined => {
+  const said = spoken(text)
+  const opened = first(opensAnswer, said, 0)
+  const closed = opened && first(closesAnswer, said, opened.to)
+  if (!opened || !closed || first(opensAnswer, said, opened.to)) return undefined
+  return said.slice(opened.to, closed.from).trim()
+}

@@ -1,0 +1,117 @@
+/**
+ * An episode with tools: the model answers, its calls are run and answered, until it answers without a call or its budget is used up.
+ *
+ * Exact tokens over all turns (`ServerManager.tracked`); what a tool finds wrong with a call is an observation. Beside the trajectory
+ * it tells, for every answer, how many calls it made and how many of them succeeded, which is what credit for single turns is made of:
+ * R_turn is the share of a turn's calls that succeeded (an answer without calls: 1), and `advantages` is MT-GRPO's (2505.11821).
+ */
+import { Effect, Option, Result, type Scope } from "effect"
+import * as Advantage from "../../Advantage.ts"
+import * as Budget from "../Budget.ts"
+import type { Score } from "../../Environment.ts"
+import type { InferenceError, SamplingOptions } from "../../inference/backend/Inference.ts"
+import { type Message, text } from "../../Message.ts"
+import { ServerManager } from "../../inference/ServerManager.ts"
+import { masked, type Trajectory } from "../../Trajectory.ts"
+import type { Toolbox } from "./Toolbox.ts"
+
+export interface Options extends Pick<SamplingOptions, "maxTokens" | "temperature" | "seed" | "split"> {
+  /** Turns, tokens, calls and seconds that the episode may use. */
+  readonly limits: Budget.Limits
+}
+
+/** The trajectory of an episode; undefined where its prompt leaves no room for an answer. */
+export const play = Effect.fn("ToolEpisode.play")(function* <E, R>(
+  toolbox: Toolbox<E, R>,
+  prompt: ReadonlyArray<Message>,
+  { limits, ...sampling }: Options
+): Effect.fn.Return<Trajectory | undefined, InferenceError | E, ServerManager | R | Scope.Scope> {
+  const servers = yield* ServerManager
+  const session = yield* servers.tracked()
+  const budget = yield* Budget.make(limits)
+  let messages = prompt
+  for (;;) {
+    const answer = yield* budget.turn(session, { messages, tools: toolbox.definitions, ...sampling })
+    if (Option.isNone(answer)) break
+    const { message, toolCalls } = answer.value
+    messages = [...messages, message]
+    if (toolCalls.length === 0) break
+    const answered = yield* Effect.forEach(
+      toolCalls,
+      (call) =>
+        Effect.map(
+          budget.call(toolbox.answer([call])),
+          Option.match({
+            onNone: (): Message => ({
+              role: "tool",
+              name: call.function.name,
+              content: "error: there are no more calls: answer with what you know",
+              ...(call.id !== undefined && { tool_call_id: call.id })
+            }),
+            onSome: ([one]) => one!.message
+          })
+        ),
+      { concurrency: "unbounded" }
+    )
+    messages = [...messages, ...answered]
+  }
+  // Where a template rewrote the chat, the last sequence holds the most of it.
+  const trajectory = (yield* session.trajectories).at(-1)
+  const last = messages.findLastIndex(({ role }) => role === "assistant")
+  return trajectory === undefined ? undefined : { ...trajectory, messages: messages.slice(0, last + 1) }
+}, Effect.scoped)
+
+/** A group of episodes from one prompt, each with a seed of its own; those without room for an answer are left out. */
+export const playGroup = <E, R>(
+  toolbox: Toolbox<E, R>,
+  prompt: ReadonlyArray<Message>,
+  { count, seed, ...options }: Options & { readonly count: number }
+): Effect.Effect<ReadonlyArray<Trajectory>, InferenceError | E, ServerManager | R> =>
+  Effect.forEach(
+    Array.from({ length: count }).keys(),
+    (index) => play(toolbox, prompt, { ...options, ...(seed !== undefined && { seed: seed + index }) }),
+    { concurrency: "unbounded" }
+  ).pipe(Effect.map((episodes) => episodes.filter((one) => one !== undefined)))
+
+const isRefused = (message: Message): boolean => text(message).startsWith("error: ")
+
+/** Of every answer of an episode the share of its calls that succeeded; 1 for one without calls. */
+export const turnRewards = ({ messages }: Pick<Trajectory, "messages">): ReadonlyArray<number> => {
+  const rewards: Array<number> = []
+  for (const [index, { role, tool_calls: calls = [] }] of messages.entries()) {
+    if (role !== "assistant") continue
+    const next = messages.findIndex((later, at) => at > index && later.role !== "tool")
+    const answers = messages.slice(index + 1, next === -1 ? messages.length : next)
+    // Calls that nobody answered were the last thing in the budget.
+    rewards.push(calls.length === 0 ? 1 : answers.filter((one) => !isRefused(one)).length / calls.length)
+  }
+  return rewards
+}
+
+/**
+ * Scores of a group of episodes with token-level advantages: of every turn its own, standardised over the group, plus
+ * `outcomeWeight` times the outcome's. An episode whose mask has other spans than answers has the outcome's alone, at every answer.
+ */
+export const scored = (
+  group: ReadonlyArray<Trajectory>,
+  outcomes: ReadonlyArray<number>,
+  { outcomeWeight = 1 }: { readonly outcomeWeight?: number } = {}
+): ReadonlyArray<Score> => {
+  const advantages = Advantage.turnLevel(group.map(turnRewards), outcomes, { outcomeWeight })
+  const alone = Advantage.turnLevel(
+    group.map(() => [0]),
+    outcomes,
+    { outcomeWeight }
+  )
+  return group.map(({ mask }, index) => {
+    const score = outcomes[index]!
+    return Result.match(Advantage.overTurns(mask, advantages[index]!), {
+      // On the scale of the others: a plain score would be an advantage of its own, 0 for a wrong answer.
+      onFailure: (): Score => ({
+        score,
+        advantages: Float32Array.from(mask, (label) => (label === masked ? 0 : alone[index]![0]!))
+      }),
+      onSuccess: (spread) => ({ score, advantages: spread })
+    })
+  })
+}

@@ -1,0 +1,99 @@
+/**
+ * Runs the tool calls of one turn: side by side, each under a deadline, each answered by the tool message that belongs to it.
+ *
+ * Answers come in the order of the calls, one per call, under the call's own id; whatever is wrong with a call (no such tool, JSON
+ * that does not parse, arguments that do not fit, a `ToolError`, too slow) is an answer for the model to read. Long answers are cut
+ * in the middle and say so.
+ */
+import { Duration, Effect, Result, Schema } from "effect"
+import * as Nesting from "../../base/Nesting.ts"
+import * as RepeatedKeys from "../../base/RepeatedKeys.ts"
+import type { Message, ToolCall } from "../../Message.ts"
+import { definition, type Tool, ToolError } from "./Tool.ts"
+
+export interface Options {
+  /** How long one call may take. Default 30 seconds. */
+  readonly deadline?: Duration.Input
+  /** Longest answer, characters. Default 4,000. */
+  readonly maxCharacters?: number
+  /** Calls of a turn that run at once. Default 8. */
+  readonly concurrency?: number
+}
+
+/** What became of one call. */
+export interface Answered {
+  readonly call: ToolCall
+  /** Whether the tool did what was asked; otherwise the message says why not. */
+  readonly succeeded: boolean
+  /** Role `tool`, with the call's id. */
+  readonly message: Message
+}
+
+export interface Toolbox<E, R> {
+  /** For a chat request's `tools`. */
+  readonly definitions: ReadonlyArray<ReturnType<typeof definition>>
+  readonly answer: (calls: ReadonlyArray<ToolCall>) => Effect.Effect<ReadonlyArray<Answered>, E, R>
+}
+
+/** A toolbox of these tools. Dies where two of them have one name. */
+export const make = <E, R>(tools: ReadonlyArray<Tool<E, R>>, options: Options = {}): Toolbox<E, R> => {
+  const { concurrency = 8, deadline = "30 seconds", maxCharacters = 4000 } = options
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  if (byName.size !== tools.length)
+    throw new Error(`two tools have one name: ${tools.map(({ name }) => name).join(", ")}`)
+
+  const run = (call: ToolCall): Effect.Effect<string, ToolError | E, R> => {
+    const tool = byName.get(call.function.name)
+    if (tool === undefined) {
+      return refuse(`there is no tool ${call.function.name}; there are: ${Array.from(byName.keys()).join(", ")}`)
+    }
+    // Some servers write no arguments as an empty text.
+    const given = call.function.arguments || "{}"
+    if (Nesting.isDeep(given)) return refuse(`the arguments of ${tool.name} are nested too deep`)
+    const twice = RepeatedKeys.find(given)
+    if (twice !== undefined) return refuse(`the arguments of ${tool.name} give ${JSON.stringify(twice)} twice`)
+    return decodeArguments(given).pipe(
+      Effect.mapError(() => new ToolError({ message: `the arguments of ${tool.name} are not JSON` })),
+      Effect.flatMap(tool.run),
+      Effect.timeoutOrElse({
+        duration: deadline,
+        orElse: () => refuse(`${tool.name} took longer than ${Duration.format(Duration.fromInputUnsafe(deadline))}`)
+      })
+    )
+  }
+
+  const answerOne = Effect.fn("Toolbox.answer")(function* (call: ToolCall) {
+    yield* Effect.annotateCurrentSpan({ "tool.name": call.function.name })
+    const outcome = yield* run(call).pipe(
+      Effect.map(Result.succeed),
+      Effect.catchIf(isToolError, (error) => Effect.succeed(Result.fail(error)))
+    )
+    const succeeded = Result.isSuccess(outcome)
+    const content = succeeded ? outcome.success : `error: ${outcome.failure.message}`
+    return { call, succeeded, message: toolMessage(call, shorten(content, maxCharacters)) }
+  })
+
+  return {
+    definitions: tools.map(definition),
+    answer: (calls) => Effect.forEach(calls, answerOne, { concurrency })
+  }
+}
+
+/** The message that answers a call. */
+const toolMessage = ({ function: { name }, id }: ToolCall, content: string): Message => ({
+  role: "tool",
+  name,
+  content,
+  ...(id !== undefined && { tool_call_id: id })
+})
+
+/** The beginning and the end of a text that is too long, with what was left out between them. */
+const shorten = (text: string, maxCharacters: number): string => {
+  if (text.length <= maxCharacters) return text
+  const half = Math.floor(maxCharacters / 2)
+  return `${text.slice(0, half)}\n[${text.length - 2 * half} characters left out]\n${text.slice(-half)}`
+}
+
+const refuse = (message: string) => Effect.fail(new ToolError({ message }))
+const isToolError = Schema.is(ToolError)
+const decodeArguments = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))

@@ -1,0 +1,254 @@
+/**
+ * Which inference server answers, how many requests at once, and how often again.
+ *
+ * Guarantees: training and evaluation requests have separate limits per server; a request goes to the healthy server with the
+ * most room and to another one when that dies; retries are bounded, jittered and respect Retry-After; nothing waits for ever.
+ */
+import { Context, Duration, Effect, Layer, Option, Schedule, type Scope } from "effect"
+import type {
+  ChatRequest,
+  Choice,
+  InferenceError,
+  PromptLogprobs,
+  PromptRequest,
+  ServerMetrics,
+  TextRequest,
+  TokenChoice,
+  TokensRequest,
+  TrackedSession
+} from "./backend/Inference.ts"
+import * as Adapters from "./backend/Adapters.ts"
+import type { Answer, Backend } from "./backend/Backend.ts"
+import * as Fleet from "./Fleet.ts"
+import * as Probed from "./backend/Probed.ts"
+import * as Proxy from "./backend/Proxy.ts"
+import * as Routing from "./Routing.ts"
+import * as Scripted from "./backend/Scripted.ts"
+import * as Transport from "./backend/Transport.ts"
+import { layerPlatform } from "../base/platform.ts"
+import * as Reasoning from "./backend/Reasoning.ts"
+import * as ServerSettings from "./backend/ServerSettings.ts"
+import type { SlurmError } from "./backend/Slurm.ts"
+import { bytes, layerNamed, Tokenizer, TokenizerError, type TokenizerShape } from "./tokenizer/Tokenizer.ts"
+import * as TrackedSequences from "./TrackedSequences.ts"
+import type { Trajectory } from "../Trajectory.ts"
+
+export * from "./backend/Inference.ts"
+export type { Answer, Backend, Capabilities } from "./backend/Backend.ts"
+export type { Completion, Options as ScriptedOptions, Script, ScriptedRequest } from "./backend/Scripted.ts"
+
+export interface ServerManagerShape {
+  /** n rollouts of a chat, one trajectory each, with exact tokens where the server has them and the tokenizer's elsewhere. */
+  readonly chat: (request: ChatRequest) => Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
+  /** n rollouts of a text prompt. */
+  readonly complete: (request: TextRequest) => Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
+  /** n answers to a chat without token tracking (judges, evaluation). */
+  readonly answer: (request: ChatRequest) => Effect.Effect<ReadonlyArray<Choice>, InferenceError>
+  /** The same, with the token counts that the server bills. */
+  readonly ask: (request: ChatRequest) => Effect.Effect<Answer, InferenceError>
+  /** n completions of token ids, as sampled. */
+  readonly tokens: (request: TokensRequest) => Effect.Effect<ReadonlyArray<TokenChoice>, InferenceError>
+  /** Top-k logprobs of every position of a prompt (teacher distillation). */
+  readonly promptLogprobs: (request: PromptRequest) => Effect.Effect<PromptLogprobs, InferenceError>
+  /** A tracked session, tied to one server for as long as the scope is open. */
+  readonly tracked: (options?: {
+    readonly preserveThinkBlocks?: boolean
+  }) => Effect.Effect<TrackedSession, InferenceError, Scope.Scope>
+  /** Number of servers; what `max_num_workers_per_node` is multiplied by. */
+  readonly serverCount: number
+  /** What turns chats into prompts here, and counts tokens; absent where the servers alone do. */
+  readonly tokenizer?: TokenizerShape
+  /** Name of the model the first server serves. */
+  readonly modelName: string
+  readonly metrics: Effect.Effect<ReadonlyArray<ServerMetrics>>
+  /** Share of each server's training slots this program may use, in (0, 1]: the `env_weight` of the trajectory service. */
+  readonly setWeight: (weight: number) => Effect.Effect<void>
+}
+
+export class ServerManager extends Context.Service<ServerManager, ServerManagerShape>()(
+  "@atropos/core/ServerManager"
+) {}
+
+/** What a manager can be told beside its servers. */
+export interface Options extends Partial<ServerSettings.Manager> {
+  /** One server, a list, or (absent, or one without an address) Slurm's nodes or localhost:9004 to 9007. */
+  readonly servers?: Partial<ServerSettings.Server> | ReadonlyArray<Partial<ServerSettings.Server>>
+  /** Asked for in every chat that does not skip it. Default: off. */
+  readonly reasoning?: Reasoning.Reasoning
+}
+
+/**
+ * The inference servers of a configuration. Building it waits for no server, so it may start before they do. The tokenizer that
+ * the servers' settings name, else the `Tokenizer` in the context, turns chats into prompts for token-level servers and counts the
+ * tokens of the others.
+ */
+export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmError | TokenizerError> =>
+  Layer.effect(
+    ServerManager,
+    Effect.gen(function* () {
+      const { reasoning = Reasoning.off, servers: given, ...rest } = options
+      const manager = ServerSettings.manager.complete(rest)
+      const present = Option.getOrUndefined(yield* Effect.serviceOption(Tokenizer))
+      if (manager.testing) {
+        return yield* make([unlimited(Scripted.make(Scripted.echo, present ?? bytes))], manager, {
+          tokenizer: present ?? bytes
+        })
+      }
+      const { origin, servers } = yield* ServerSettings.resolve(given, manager.slurm)
+      const tokenizer = yield* tokenizerOf(servers, present)
+      const transport = yield* Transport.make
+      const members = yield* Effect.forEach(servers, (settings) =>
+        Adapters.make(settings, transport).pipe(
+          Effect.flatMap((adapters) => Probed.backend({ settings, reasoning, transport, adapters }, tokenizer)),
+          Effect.map((backend) => ({ ...settings, backend }))
+        )
+      )
+      const isDefault = origin === "defaults"
+      yield* Effect.forEach(members, ({ backend }) => lookedAt(backend, !isDefault), { discard: true })
+      const proxyUrl = manager.proxyUrl ?? (yield* Proxy.configuredUrl)
+      return yield* make(members, manager, {
+        tokenizer,
+        ...(isDefault && {
+          serverWait: Math.min(10, manager.serverWait),
+          advice:
+            ". These are the defaults, as no server was configured: give base_url (--openai.base_url) or start one there"
+        }),
+        ...(proxyUrl !== undefined && {
+          proxy: Proxy.make({
+            url: proxyUrl,
+            transport,
+            timeout: Duration.seconds(Math.max(...servers.map(({ timeout }) => timeout)))
+          })
+        })
+      })
+    })
+  ).pipe(Layer.provide(layerPlatform))
+
+/** The tokenizer the servers' settings name, else the one that is present. One for all: a session may move between servers. */
+const tokenizerOf = Effect.fnUntraced(function* (
+  servers: ReadonlyArray<ServerSettings.Server>,
+  present: TokenizerShape | undefined
+) {
+  const names = new Set(servers.map(({ tokenizerName }) => tokenizerName).filter((name) => name !== "none"))
+  const [name] = names
+  if (name === undefined || (names.size === 1 && name === present?.name)) return present
+  if (names.size > 1) {
+    const list = [...names].join(", ")
+    return yield* new TokenizerError({
+      tokenizer: list,
+      message: `the servers name different tokenizers (${list}): give all of them the same tokenizer_name`
+    })
+  }
+  return Context.get(yield* Layer.build(layerNamed(name)), Tokenizer)
+})
+
+/** A manager over back ends of one's own making, each with the default limits: a policy in this process, say. */
+export const layerBackends = (
+  backends: ReadonlyArray<Backend>,
+  options: Partial<ServerSettings.Manager> & Partial<ServerSettings.Server> = {}
+): Layer.Layer<ServerManager> =>
+  Layer.effect(
+    ServerManager,
+    Effect.gen(function* () {
+      const tokenizer = Option.getOrUndefined(yield* Effect.serviceOption(Tokenizer))
+      const settings = { ...ServerSettings.server.complete({}), ...options }
+      return yield* make(
+        backends.map((backend) => ({ ...settings, backend })),
+        { ...ServerSettings.manager.complete({}), ...options },
+        { tokenizer }
+      )
+    })
+  )
+
+/** A policy that says what a script says, with exact tokens of the context's `Tokenizer`, or of bytes. */
+export const layerScripted = (script: Scripted.Script, options: Scripted.Options = {}): Layer.Layer<ServerManager> =>
+  Layer.effect(
+    ServerManager,
+    Effect.gen(function* () {
+      const tokenizer = Option.getOrElse(yield* Effect.serviceOption(Tokenizer), () => bytes)
+      // No splitting by n: a script is followed in the order of its requests.
+      const manager = { ...ServerSettings.manager.complete({}), maxNCompletions: Infinity }
+      return yield* make([unlimited(Scripted.make(script, tokenizer, options))], manager, { tokenizer })
+    })
+  )
+
+/** No waiting and no timers around a policy in this process. */
+const unlimited = (backend: Backend): Fleet.MemberSettings => ({
+  ...ServerSettings.server.complete({}),
+  backend,
+  timeout: Infinity,
+  numMaxRequestsAtOnce: Infinity,
+  numRequestsForEval: Infinity
+})
+
+/** Finds out at the start what a server is, so that whoever started the run is told then; asks again while it is not there. */
+const lookedAt = (backend: Backend, isConfigured: boolean): Effect.Effect<void, never, Scope.Scope> => {
+  let failures = 0
+  return (backend.identify ?? Effect.void).pipe(
+    Effect.tapError(({ message, reason }) =>
+      isConfigured && failures++ === 0
+        ? Effect.logWarning(reason === "rejected" ? "inference server refuses" : "inference server is not there yet", {
+            server: backend.server,
+            message
+          })
+        : Effect.void
+    ),
+    Effect.retry(
+      Schedule.exponential("500 millis").pipe(
+        Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, Duration.seconds(15))))
+      )
+    ),
+    Effect.ignore,
+    Effect.forkScoped,
+    Effect.asVoid
+  )
+}
+
+const make = Effect.fn("ServerManager.make")(function* (
+  members: ReadonlyArray<Fleet.MemberSettings>,
+  manager: Pick<ServerSettings.Manager, "maxAttempts" | "maxNCompletions" | "serverWait">,
+  around: {
+    readonly tokenizer: TokenizerShape | undefined
+    readonly serverWait?: number
+    readonly advice?: string
+    readonly proxy?: Proxy.Proxy
+  }
+) {
+  const { advice = "", proxy, serverWait = manager.serverWait, tokenizer } = around
+  const fleet = yield* Fleet.make(members, { serverWait: Duration.seconds(serverWait), advice })
+  const everyone = Routing.backend(fleet, manager)
+  const once = (ask: (session: TrackedSession) => Effect.Effect<unknown, InferenceError>) =>
+    Effect.gen(function* () {
+      // Whether tokens or text are asked for depends on what the servers are.
+      yield* everyone.identify
+      const session = TrackedSequences.session({ backend: everyone, tokenizer })
+      yield* ask(session)
+      return yield* session.trajectories
+    })
+  return ServerManager.of({
+    chat: Effect.fn("ServerManager.chat")((request) => once((session) => session.chat(request))),
+    complete: Effect.fn("ServerManager.complete")((request) => once((session) => session.complete(request))),
+    answer: Effect.fn("ServerManager.answer")((request) =>
+      Effect.map(everyone.chat(request), ({ choices }) => choices)
+    ),
+    ask: Effect.fn("ServerManager.ask")((request) => everyone.chat(request)),
+    tokens: everyone.tokens,
+    promptLogprobs: everyone.promptLogprobs,
+    tracked: ({ preserveThinkBlocks } = {}) =>
+      proxy !== undefined
+        ? proxy.tracked
+        : Effect.map(everyone.identify, () => {
+            const prefer = fleet.roomiest(({ backend }) => backend.capabilities.tokens) ?? fleet.roomiest(() => true)
+            return TrackedSequences.session({
+              backend: Routing.backend(fleet, manager, prefer),
+              tokenizer,
+              ...(preserveThinkBlocks !== undefined && { preserveThinkBlocks })
+            })
+          }),
+    serverCount: members.length,
+    ...(tokenizer !== undefined && { tokenizer }),
+    modelName: everyone.modelName,
+    metrics: fleet.metrics,
+    setWeight: fleet.setWeight
+  })
+})

@@ -1,0 +1,142 @@
+/**
+ * Which adapter a server is asked with: the newest one whose name begins with `adapter_prefix`, as its `GET /v1/models` lists them.
+ *
+ * Servers such as vLLM sample with an adapter only where a request names it, and a trainer gives every version of its weights a name of
+ * its own (`policy-<run>-v12`). The list is fetched in the background, a second after the last answer, and no request waits for it:
+ * until it is there, and while no such adapter is loaded, the model itself is asked. A request that is refused because its adapter has
+ * just been unloaded is made again with another one, at last with the model itself.
+ *
+ * Newest is the largest number at the end of a name, among the names that differ only there from the one listed last: servers list
+ * in the order of loading, and a new run counts from 0 again. That number is the policy version of what is sampled.
+ */
+import { Duration, Effect, Result, Schema, type Scope, Semaphore } from "effect"
+import { InferenceError } from "./Inference.ts"
+import type { Server } from "./ServerSettings.ts"
+import { decode } from "./Reply.ts"
+import type { Transport } from "./Transport.ts"
+
+export interface Adapter {
+  readonly name: string
+  /** Updates behind it; absent where its name ends with no number. */
+  readonly policyVersion: number | undefined
+}
+
+export interface Adapters {
+  /** Asks with the newest adapter, or with none where there is none. */
+  readonly asking: <A>(
+    ask: (adapter: Adapter | undefined) => Effect.Effect<A, InferenceError>
+  ) => Effect.Effect<A, InferenceError>
+}
+
+/** Of a server that is asked for its model and nothing else. */
+export const none: Adapters = { asking: (ask) => ask(undefined) }
+
+const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
+const decodeModels = decode(Models)
+
+const interval = Duration.seconds(1)
+const longestInterval = Duration.seconds(15)
+const patience = Duration.seconds(5)
+/** Adapters tried in one request before the model itself. */
+const mostTried = 3
+
+/** The adapters of a server that has a prefix for them, looked for until the scope closes. */
+export const make = Effect.fn("Adapters.make")(function* (
+  settings: Server,
+  transport: Transport
+): Effect.fn.Return<Adapters, never, Scope.Scope> {
+  const { adapterPrefix, apiKey, baseUrl, serverType } = settings
+  // TRL's server has one model, and no list.
+  if (adapterPrefix === null || serverType === "trl") return none
+  const server = baseUrl ?? ""
+  const one = yield* Semaphore.make(1)
+  let listed: ReadonlyArray<string> = []
+  /** Lists asked for so far, and the last one of them that came. */
+  let begun = 0
+  let newest = 0
+  let failures = 0
+
+  const list = transport.json({ method: "GET", server, url: `${server}/models`, apiKey: apiKey ?? "" }).pipe(
+    Effect.timeoutOrElse({
+      duration: patience,
+      orElse: () =>
+        Effect.fail(
+          new InferenceError({
+            reason: "timeout",
+            server,
+            message: `GET ${server}/models: no answer within ${Duration.toSeconds(patience)} s`
+          })
+        )
+    }),
+    Effect.flatMap(({ body }) => decodeModels(server, body)),
+    Effect.map(({ data }) => {
+      const before = newestOf(listed)
+      listed = data.map(({ id }) => id).filter((id) => id.startsWith(adapterPrefix))
+      return { before, now: newestOf(listed) }
+    })
+  )
+
+  const refresh = Effect.gen(function* () {
+    const number = ++begun
+    const { before, now } = yield* list
+    newest = number
+    failures = 0
+    if (before?.name === now?.name) return
+    yield* Effect.logInfo("asking with another adapter", { server, adapter: now?.name ?? settings.modelName })
+  }).pipe(
+    Effect.catch(({ message }) =>
+      // Once: that a server is away is told elsewhere, too.
+      failures++ === 0 ? Effect.logWarning("adapters not listed", { server, message }) : Effect.void
+    )
+  )
+  yield* one
+    .withPermits(1)(refresh)
+    .pipe(
+      Effect.andThen(
+        Effect.suspend(() => Effect.sleep(Duration.min(longestInterval, Duration.times(interval, 2 ** failures))))
+      ),
+      Effect.forever,
+      Effect.forkScoped
+    )
+
+  return {
+    asking: Effect.fnUntraced(function* (ask) {
+      const refused = new Set<string>()
+      while (true) {
+        const adapter = newestOf(listed.filter((name) => !refused.has(name)))
+        if (adapter === undefined || refused.size === mostTried) return yield* ask(undefined)
+        const answer = yield* Effect.result(ask(adapter))
+        if (Result.isSuccess(answer)) return answer.success
+        if (!isOf(answer.failure, adapter)) return yield* answer.failure
+        refused.add(adapter.name)
+        listed = listed.filter((name) => name !== adapter.name)
+        yield* Effect.logInfo("adapter refused", { server, adapter: adapter.name, message: answer.failure.message })
+        const before = begun
+        // Many are refused at once: one of them asks for all.
+        yield* one.withPermits(1)(Effect.suspend(() => (newest > before ? Effect.void : refresh)))
+      }
+    })
+  }
+})
+
+/** Whether a server refused a request for the adapter that it named. */
+const isOf = ({ message, reason }: InferenceError, { name }: Adapter): boolean =>
+  reason === "rejected" && message.includes(name)
+
+const numbered = /^(.*?)(\d{1,15})$/
+
+const parse = (name: string) => {
+  const [, stem = name, digits] = numbered.exec(name) ?? []
+  return { name, stem, policyVersion: digits === undefined ? undefined : Number(digits) }
+}
+
+/** The newest of the adapters' names, in the order in which the server lists them. */
+export const newestOf = (names: ReadonlyArray<string>): Adapter | undefined => {
+  const parsed = names.map(parse)
+  const stem = parsed.at(-1)?.stem
+  let newest: (typeof parsed)[number] | undefined
+  for (const one of parsed) {
+    if (one.stem === stem && (one.policyVersion ?? 0) >= (newest?.policyVersion ?? 0)) newest = one
+  }
+  return newest && { name: newest.name, policyVersion: newest.policyVersion }
+}

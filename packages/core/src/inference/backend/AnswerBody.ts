@@ -1,0 +1,60 @@
+/**
+ * The body of an inference server's answer, as much of it as can be meant: bytes are counted as they come (of a compressed answer those that
+ * it unfolds to), and what an answer would become in memory is looked at before it is parsed. Reading stops at the limit, which closes the
+ * connection: a server that never ends its answer is not heard out.
+ */
+import { Effect, Stream } from "effect"
+import * as Nesting from "../../base/Nesting.ts"
+
+const mebibyte = 2 ** 20
+
+/** Some 900,000 tokens with ids and logprobs, in vLLM's widest form. */
+const mostMebibytes = 128
+/** As many lists and maps as those have; parsing them takes seconds. */
+const mostOpened = 4 * mebibyte
+/** Of a refusal only the beginning is shown. */
+const mostOfRefusal = 64 * 1024
+
+/** Why an answer is not taken. */
+export class Unacceptable extends Error {
+  override readonly name = "Unacceptable"
+}
+
+const isSuccess = (status: number): boolean => status >= 200 && status < 300
+
+/** The bytes of an answer of this status: all of them, or of a refusal the first. */
+export const read = <E>(
+  status: number,
+  body: Stream.Stream<Uint8Array, E>,
+  most = mostMebibytes * mebibyte
+): Effect.Effect<Uint8Array<ArrayBuffer>, E | Unacceptable> =>
+  Effect.suspend(() => {
+    const limit = isSuccess(status) ? most : mostOfRefusal
+    const parts: Array<Uint8Array> = []
+    let size = 0
+    return body.pipe(
+      Stream.takeUntil((part) => {
+        parts.push(part)
+        size += part.length
+        return size > limit
+      }),
+      Stream.runDrain,
+      Effect.flatMap(() => {
+        const bytes = Buffer.concat(parts)
+        if (size <= limit) return Effect.succeed(bytes)
+        return isSuccess(status)
+          ? Effect.fail(
+              new Unacceptable(
+                `the answer is larger than ${Math.floor(limit / mebibyte)} MiB; if it is an honest one, ask for fewer completions at once`
+              )
+            )
+          : Effect.succeed(bytes.subarray(0, limit))
+      })
+    )
+  })
+
+/** Why a text cannot be parsed into memory, where it cannot. */
+export const flaw = (json: string): Unacceptable | undefined =>
+  Nesting.exceeds(json, { opened: mostOpened })
+    ? new Unacceptable("the answer is nested deeper, or holds more lists and maps, than an answer can mean")
+    : undefined

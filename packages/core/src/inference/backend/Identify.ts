@@ -1,0 +1,246 @@
+/**
+ * Finds out what an inference server is, by what it answers to cheap questions: `GET /v1/models` (who owns the models), `/version`,
+ * `/server_info`, `/openapi.json` (which paths it has). Where that says nothing, `server_type` is believed.
+ *
+ * A server with token-level answers is then asked for one token, twice: its logprobs show what they are of. The token is the likeliest one
+ * (top-p next to nothing), at temperatures 0.25 and 4. Processed logprobs are 0 then, as nothing else was left to draw; raw ones are the
+ * same at both temperatures; tempered ones are larger at the lower one. `logprobs_mode` spares the question.
+ *
+ * Fails as requests do: `unreachable` while nobody is there, `rejected` where a key is refused. Whoever calls may ask again.
+ */
+import { Duration, Effect, Option, Result, Schema } from "effect"
+import { InferenceError } from "./Inference.ts"
+import * as Scalars from "../../service/wire/Scalars.ts"
+import { isOfficial, type Server } from "./ServerSettings.ts"
+import type { Backend } from "./Backend.ts"
+import * as Identity from "./Identity.ts"
+import type { Transport } from "./Transport.ts"
+
+const patience = Duration.seconds(10)
+/** For one token, which may wait for those of others. */
+const tokenPatience = Duration.seconds(120)
+
+const within = <A>(
+  asking: Effect.Effect<A, InferenceError>,
+  server: string,
+  what: string,
+  duration: Duration.Duration
+) =>
+  Effect.timeoutOrElse(asking, {
+    duration,
+    orElse: () =>
+      Effect.fail(
+        new InferenceError({
+          reason: "timeout",
+          server,
+          message: `${what}: no answer within ${Duration.toSeconds(duration)} s`
+        })
+      )
+  })
+
+const Models = Schema.Struct({
+  data: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      owned_by: Schema.optionalKey(Schema.NullOr(Schema.String)),
+      parent: Schema.optionalKey(Schema.NullOr(Schema.String)),
+      max_model_len: Schema.optionalKey(Schema.NullOr(Schema.Finite))
+    })
+  )
+})
+const OpenApi = Schema.Struct({
+  paths: Schema.Record(Schema.String, Schema.Unknown),
+  components: Schema.optionalKey(Schema.Struct({ schemas: Schema.Record(Schema.String, Schema.Unknown) }))
+})
+const Version = Schema.Struct({ version: Schema.String })
+const ModeInConfig = Schema.Struct({
+  vllm_config: Schema.Struct({ model_config: Schema.Struct({ logprobs_mode: Schema.String }) })
+})
+type Models = (typeof Models.Type)["data"]
+
+/** Where a server's own routes are: its OpenAI address without the version at the end (and only there: Q-61). */
+export const rootOf = (baseUrl: string): string => baseUrl.replace(/\/v1$/, "")
+
+/** A server that is not what it was thought to be is told by its path: nobody else has these. */
+const has = (paths: ReadonlySet<string>, ...wanted: ReadonlyArray<string>): boolean =>
+  wanted.every((path) => paths.has(path))
+
+const kindOf = (models: Models, paths: ReadonlySet<string>): Identity.Kind | undefined => {
+  const owner = models.find(({ owned_by: by }) => by)?.owned_by
+  if (owner === "atropos") return "policy"
+  if (owner === "vllm") return "vllm"
+  if (owner === "sglang") return "sglang"
+  if (has(paths, "/generate/", "/init_communicator/")) return "trl"
+  if (has(paths, "/generate", "/get_model_info") || has(paths, "/generate", "/model_info")) return "sglang"
+  if (has(paths, "/inference/v1/generate") || has(paths, "/v1/completions", "/version", "/tokenize")) return "vllm"
+  // Up to 5.0 it has chats alone.
+  const isChatAlone = has(paths, "/v1/responses", "/v1/audio/transcriptions") && !paths.has("/v1/completions")
+  if (has(paths, "/v1/chat/completions") && (paths.has("/load_model") || isChatAlone)) return "transformers"
+  if (has(paths, "/generate", "/health") && !paths.has("/v1/completions")) return "patched"
+  return undefined
+}
+
+/** Kinds by type, for servers that say nothing of themselves: a gateway that passes a few paths on, say. */
+const believed: { readonly [T in Server["serverType"]]: Identity.Kind } = {
+  openai: "openai",
+  vllm: "vllm",
+  sglang: "sglang",
+  trl: "trl"
+}
+
+/** What settings say of a server that says nothing; of `vllm`, whether it is stock vLLM, by the path that vLLM has not. */
+const guessed = Effect.fnUntraced(function* ({ apiKey, baseUrl, serverType }: Server, transport: Transport) {
+  if (serverType !== "vllm") return believed[serverType]
+  const server = baseUrl ?? ""
+  const url = `${rootOf(server)}/generate`
+  return yield* within(
+    transport.json({ method: "POST", server, url, apiKey: apiKey ?? "", body: {} }),
+    server,
+    `POST ${url}`,
+    patience
+  ).pipe(
+    Effect.as("patched" as const),
+    Effect.catchIf(
+      ({ status }) => status !== undefined,
+      ({ status }) => Effect.succeed(status === 404 || status === 405 ? ("vllm" as const) : ("patched" as const))
+    )
+  )
+})
+
+const versionNumber = (version: string | undefined): ReadonlyArray<number> =>
+  (version ?? "").split(".").map((part) => Number.parseInt(part, 10) || 0)
+
+/** Whether a version is at least another one; one that is not known counts as new. */
+export const isAtLeast = (version: string | undefined, wanted: readonly [number, number, number]): boolean => {
+  if (version === undefined) return true
+  const parts = versionNumber(version)
+  for (const [index, least] of wanted.entries()) {
+    const part = parts[index] ?? 0
+    if (part !== least) return part > least
+  }
+  return true
+}
+
+/** An answer, where there is one of this shape. */
+const read = <A>(schema: Schema.Codec<A, unknown>, answer: Result.Result<unknown, InferenceError>): A | undefined =>
+  Result.isSuccess(answer) ? Option.getOrUndefined(Schema.decodeUnknownOption(schema)(answer.success)) : undefined
+
+export const identify = Effect.fn("Identify.identify")(function* (settings: Server, transport: Transport) {
+  const { apiKey, baseUrl, modelName } = settings
+  const server = baseUrl ?? ""
+  const root = rootOf(server)
+  const own = modelName === "default" ? undefined : modelName
+  if (isOfficial(server)) return Identity.base("openai", modelName)
+
+  const get = (url: string) =>
+    within(transport.json({ method: "GET", server, url, apiKey: apiKey ?? "" }), server, `GET ${url}`, patience).pipe(
+      Effect.map(({ body }) => body),
+      Effect.result
+    )
+
+  const listed = yield* get(`${server}/models`)
+  if (Result.isFailure(listed)) {
+    const { reason, status } = listed.failure
+    if (reason === "unreachable" || reason === "timeout" || reason === "overloaded") return yield* listed.failure
+    if (status === 401 || status === 403) {
+      return yield* new InferenceError({
+        reason: "rejected",
+        server,
+        status,
+        message: `${server} refuses the key (${status}): give api_key (--openai.api_key)`
+      })
+    }
+  }
+  const models = read(Models, listed)?.data ?? []
+  const openApi = read(OpenApi, yield* get(`${root}/openapi.json`))
+  const paths = new Set(Object.keys(openApi?.paths ?? {}))
+  const kind = kindOf(models, paths) ?? (yield* guessed(settings, transport))
+
+  const info =
+    kind === "vllm"
+      ? yield* get(`${root}/version`)
+      : kind === "sglang"
+        ? yield* Effect.filterOrElse(
+            get(`${root}/server_info`),
+            (answer) => read(Version, answer) !== undefined,
+            // Its name in older versions.
+            () => get(`${root}/get_server_info`)
+          )
+        : undefined
+  const version = info && read(Version, info)?.version
+  const parentless = models.filter(({ parent }) => !parent)
+  const base = {
+    ...Identity.base(kind, modelName),
+    version,
+    models: kind === "transformers" ? [] : models.map(({ id }) => id),
+    modelName: own ?? (kind === "transformers" ? undefined : (parentless[0]?.id ?? modelName)),
+    contextLength: (parentless.find(({ id }) => id === own) ?? parentless[0])?.max_model_len ?? undefined
+  }
+  if (kind === "vllm") {
+    const inference = paths.has("/inference/v1/generate")
+    // Behind a dev mode's door (as `trl vllm-serve` opens it): the flag itself.
+    const config = paths.has("/server_info") ? yield* get(`${root}/server_info?config_format=json`) : undefined
+    const said = config && read(ModeInConfig, config)?.vllm_config.model_config.logprobs_mode
+    return {
+      ...base,
+      tokens: inference ? "/inference/v1/generate" : "/v1/completions",
+      idsBy: isAtLeast(version, [0, 10, 2]) ? ("return_token_ids" as const) : ("return_tokens_as_token_ids" as const),
+      ...(said === "raw_logprobs" ? { logprobs: "raw" as const } : {}),
+      ...(said === "processed_logprobs" ? { logprobs: "processed" as const } : {}),
+      adapters: paths.size === 0 ? undefined : paths.has("/v1/load_lora_adapter")
+    }
+  }
+  if (kind === "sglang") return { ...base, adapters: paths.size === 0 ? undefined : paths.has("/load_lora_adapter") }
+  // The original's own server takes prompt_logprobs and never returns them; others that have its /generate may.
+  if (kind === "patched") return { ...base, promptLogprobs: !paths.has("/bridge/info") }
+  if (kind === "trl") {
+    const fields = fieldsOf(openApi?.components?.schemas["GenerateRequest"])
+    const answers = fieldsOf(openApi?.components?.schemas["GenerateResponse"])
+    const isKnown = answers.size > 0
+    return {
+      ...base,
+      fields,
+      // Prompts as ids and logprobs came with different versions; without both there is no token-level request.
+      tokens: isKnown && takesIds(openApi?.components?.schemas["GenerateRequest"]) ? "/generate/" : undefined,
+      // Logprobs came with 0.24, and processed with the ids of several (0.29).
+      ...(answers.has("logprob_token_ids") ? { logprobs: "processed" as const } : {}),
+      ...(isKnown && !answers.has("logprobs") ? { logprobs: undefined } : {})
+    }
+  }
+  return base
+})
+
+const propertiesOf = (schema: unknown): { readonly [key: string]: unknown } =>
+  Scalars.isRecord(schema) && Scalars.isRecord(schema["properties"]) ? schema["properties"] : {}
+
+const fieldsOf = (schema: unknown): ReadonlySet<string> => new Set(Object.keys(propertiesOf(schema)))
+
+/** Whether `prompts` may be lists of integers. */
+const takesIds = (schema: unknown): boolean => JSON.stringify(propertiesOf(schema)["prompts"] ?? {}).includes("integer")
+
+/** Half-precision logits make equal tokens' logprobs differ by a little less than this; between the two temperatures lies far more. */
+const noise = 0.1
+
+/** What a server's logprobs are of; absent where its answers are like nothing that is known. */
+export const measured = Effect.fn("Identify.measured")(function* (backend: Pick<Backend, "tokens" | "server">) {
+  const ask = (temperature: number) =>
+    Effect.map(
+      // Whatever the tokenizer, there is a token 1; several of them leave a model in doubt.
+      within(
+        backend.tokens({ inputIds: [1, 1, 1], maxTokens: 1, temperature, topP: 1e-4 }),
+        backend.server,
+        "one token, to see what its logprobs are of",
+        tokenPatience
+      ),
+      ([choice]) => choice?.logprobs[0]
+    )
+  return modeOf(yield* ask(0.25), yield* ask(4))
+})
+
+/** The mode that gives the likeliest token these logprobs at temperatures 0.25 and 4. */
+export const modeOf = (cold: number | undefined, hot: number | undefined) => {
+  if (cold === undefined || hot === undefined) return undefined
+  if (cold > -1e-5 && hot > -1e-5) return "processed" as const
+  if (Math.abs(cold - hot) < noise) return "raw" as const
+  return cold > hot ? ("tempered" as const) : undefined
+}

@@ -1,0 +1,149 @@
+/**
+ * What an inference server is and what it can do, as found out by `Identify` or taken from its settings: which requests it is sent, which
+ * parameters it takes, and what its logprobs are of. docs/training.md has the table, test/fixtures/servers what the servers themselves say.
+ */
+import * as Docs from "../../base/Docs.ts"
+import type { LogprobsMode } from "../../Sampling.ts"
+import type { Server } from "./ServerSettings.ts"
+
+export type Kind =
+  | "vllm" // stock vLLM, `trl vllm-serve` from TRL 1.13 on included
+  | "patched" // the original's server around vLLM's engine (example_trainer/vllm_api_server.py)
+  | "policy" // `atropos policy`
+  | "sglang"
+  | "trl" // `trl vllm-serve` up to TRL 1.12, which has endpoints of its own
+  | "transformers" // `transformers serve`
+  | "openai" // any other server with OpenAI's routes
+
+export interface Identity {
+  readonly kind: Kind
+  /** As the server says it. */
+  readonly version: string | undefined
+  /** The token-level endpoint; absent: prompts go as text, and exact ids come back at best beside the text. */
+  readonly tokens: string | undefined
+  /** How completions are asked to name ids: a parameter of the request. */
+  readonly idsBy: "return_token_ids" | "return_tokens_as_token_ids" | undefined
+  /** What logprobs of sampled tokens are of; absent: there are none, or nobody knows. */
+  readonly logprobs: LogprobsMode | undefined
+  readonly promptLogprobs: boolean
+  /** Where the policy version of an answer comes from. */
+  readonly versions: "stated" | "adapter" | "none"
+  /** Whether adapters can be loaded while it runs; undefined: not known. */
+  readonly adapters: boolean | undefined
+  /** Whether the server itself parses tool calls; with exact tokens that is done here. */
+  readonly tools: "server" | "none"
+  /** One request may ask for several completions. */
+  readonly takesN: boolean
+  /** Tokens of prompt and answer together. */
+  readonly contextLength: number | undefined
+  /** Models it lists, adapters included; empty where it lists none, or not reliably. */
+  readonly models: ReadonlyArray<string>
+  /** The name to ask for; absent: none is sent. */
+  readonly modelName: string | undefined
+  /** Fields of the requests of `trl vllm-serve`, which changed with its versions. */
+  readonly fields: ReadonlySet<string>
+}
+
+const names: { readonly [K in Kind]: string } = {
+  vllm: "vLLM",
+  patched: "the original's vLLM server",
+  policy: "atropos policy",
+  sglang: "SGLang",
+  trl: "trl vllm-serve",
+  transformers: "transformers serve",
+  openai: "an OpenAI-compatible server"
+}
+
+export const nameOf = ({ kind, version }: Pick<Identity, "kind" | "version">): string =>
+  version === undefined ? names[kind] : `${names[kind]} ${version}`
+
+/** Kinds that a `server_type` stands for. */
+const typed: { readonly [T in Server["serverType"]]: ReadonlyArray<Kind> } = {
+  // The default: nothing was said.
+  openai: ["vllm", "patched", "policy", "sglang", "trl", "transformers", "openai"],
+  vllm: ["vllm", "patched", "policy"],
+  sglang: ["sglang"],
+  trl: ["trl", "vllm"]
+}
+
+/** Whether a server is what its settings say. */
+export const isOfType = (kind: Kind, serverType: Server["serverType"]): boolean => typed[serverType].includes(kind)
+
+type Nature = Pick<Identity, "tokens" | "idsBy" | "logprobs" | "promptLogprobs" | "versions" | "adapters" | "tools">
+
+const plain: Nature = {
+  tokens: undefined,
+  idsBy: undefined,
+  logprobs: undefined,
+  promptLogprobs: false,
+  versions: "none",
+  adapters: undefined,
+  tools: "server"
+}
+
+/** What is known of a kind before anything was asked. */
+const natures: { readonly [K in Kind]: Nature } = {
+  vllm: {
+    ...plain,
+    tokens: "/v1/completions",
+    idsBy: "return_token_ids",
+    logprobs: "raw",
+    promptLogprobs: true,
+    versions: "adapter"
+  },
+  patched: { ...plain, tokens: "/generate", logprobs: "raw", promptLogprobs: true, adapters: false },
+  policy: {
+    ...plain,
+    tokens: "/generate",
+    idsBy: "return_token_ids",
+    promptLogprobs: true,
+    versions: "stated",
+    adapters: true
+  },
+  sglang: { ...plain, tokens: "/generate", logprobs: "tempered", versions: "adapter" },
+  trl: { ...plain, tokens: "/generate/", logprobs: "raw", adapters: false, tools: "none" },
+  transformers: { ...plain, adapters: false },
+  openai: plain
+}
+
+export const base = (kind: Kind, modelName: string): Identity => ({
+  ...natures[kind],
+  kind,
+  version: undefined,
+  takesN: kind !== "transformers",
+  contextLength: undefined,
+  models: [],
+  modelName,
+  fields: new Set()
+})
+
+/** What to start instead of a server that gives no ids and logprobs. */
+const instead = `vllm serve, SGLang or atropos policy give them (${Docs.path("training.md")} has a line for each)`
+
+/** What rollouts of a server lack, for a person, before they are made; absent where nothing does. */
+export const shortcoming = (server: string, identity: Identity): string | undefined => {
+  const { idsBy, kind, logprobs, tokens } = identity
+  if (tokens !== undefined && (logprobs !== undefined || kind === "policy")) return undefined
+  if (kind === "trl" && logprobs !== undefined) return undefined
+  const missing = tokens === undefined && idsBy === undefined ? "neither token ids nor logprobs" : "no logprobs"
+  return (
+    `${server} (${nameOf(identity)}) gives ${missing}: what is sampled there trains without behaviour logprobs` +
+    `${tokens === undefined && idsBy === undefined ? ", on text that is tokenised again" : ""}, and nothing shows when sampler and trainer disagree. ${instead}`
+  )
+}
+
+/** One line for people: `vLLM 0.33.0, ids and raw logprobs by /v1/completions, …`. */
+export const describe = (identity: Identity): string => {
+  const { adapters, idsBy, logprobs, tokens, tools, versions } = identity
+  const isBeside = idsBy !== undefined || (identity.kind === "trl" && logprobs !== undefined)
+  const ids = tokens !== undefined ? `ids: yes (${tokens})` : isBeside ? "ids: beside the text" : "ids: no"
+  const kindOfLogprobs = identity.kind === "policy" ? "tempered, as it says itself" : logprobs
+  return [
+    nameOf(identity),
+    ids,
+    `logprobs: ${kindOfLogprobs ?? "no"}`,
+    `policy version: ${{ stated: "stated", adapter: "by the adapter's name", none: "no" }[versions]}`,
+    `adapters: ${adapters === undefined ? "not known" : adapters ? "yes" : "no"}`,
+    `tool calls: ${tokens !== undefined ? "parsed here" : tools === "none" ? "no" : "parsed by the server"}`
+  ].join(", ")
+}

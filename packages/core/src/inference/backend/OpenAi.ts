@@ -1,0 +1,153 @@
+/**
+ * An OpenAI-compatible server: chat and text completions through the `openai` package.
+ *
+ * The package's own retries and time limit are off; `ServerManager` owns both. There is no token-level endpoint, but where a server can
+ * add ids and logprobs to its answers (`Identity.idsBy`) it is asked to for those that are trained on, and what comes is kept (see `Reply`). Health is a list of models, never a generation (Q-52); a 500
+ * there is that list's own trouble (`transformers serve` needs the network for it), so only a gateway's answer says that nobody is there.
+ */
+import { Clock, Effect } from "effect"
+import * as Docs from "../../base/Docs.ts"
+import { type ChatRequest, InferenceError, type TextRequest } from "./Inference.ts"
+import * as Reasoning from "./Reasoning.ts"
+import type { Server } from "./ServerSettings.ts"
+import * as Adapters from "./Adapters.ts"
+import * as AnswerBody from "./AnswerBody.ts"
+import { type Answer, type Backend, type Exact, unsupported } from "./Backend.ts"
+import type { Identity } from "./Identity.ts"
+import * as Reply from "./Reply.ts"
+import * as SamplingBody from "./SamplingBody.ts"
+import { type JsonReply, malformed, rootMessage, statusError, type Transport, unacceptable } from "./Transport.ts"
+
+export interface Options {
+  readonly settings: Server
+  readonly reasoning: Reasoning.Reasoning
+  readonly transport: Transport
+  /** What the server is. */
+  readonly identity: Identity
+  /** Default: none, the model itself is asked. */
+  readonly adapters?: Adapters.Adapters
+}
+
+/** How a request names its adapter, as keys of the body. */
+export type Naming = (adapter: Adapters.Adapter) => { readonly [key: string]: string }
+
+/** OpenAI has no word for adapters: servers take their names for those of models. */
+export const asModel: Naming = ({ name }) => ({ model: name })
+
+/** The largest timer Node has, about 24 days: the package wants a limit, ours comes first. */
+const noLimit = 2 ** 31 - 1
+
+export const make = Effect.fn("OpenAi.make")(function* (
+  { adapters = Adapters.none, identity, reasoning, settings, transport }: Options,
+  naming: Naming = asModel
+) {
+  const { default: OpenAI } = yield* Effect.promise(() => import("#openai"))
+  const { apiKey } = settings
+  const { modelName } = identity
+  const server = settings.baseUrl ?? ""
+  const client = new OpenAI({
+    // An empty key would make the package look for one of its own in the environment.
+    apiKey: apiKey || "none",
+    baseURL: server,
+    maxRetries: 0,
+    timeout: noLimit,
+    fetch: transport.fetch,
+    logLevel: "off",
+    ...(apiKey ? {} : { defaultHeaders: { authorization: null } })
+  })
+
+  const failure = (path: string, cause: unknown, now: number): InferenceError => {
+    const url = `${server}${path}`
+    if (cause instanceof OpenAI.APIError && cause.status !== undefined) {
+      const body = cause.error === undefined ? cause.message : JSON.stringify(cause.error)
+      return statusError({
+        server,
+        url,
+        status: cause.status,
+        body,
+        location: cause.headers?.get("location"),
+        retryAfter: cause.headers?.get("retry-after"),
+        now
+      })
+    }
+    // The package wraps what its fetch fails with.
+    const inner = cause instanceof Error ? (cause.cause ?? cause) : cause
+    if (inner instanceof AnswerBody.Unacceptable) return unacceptable(server, { method: "POST", url }, inner)
+    if (cause instanceof SyntaxError) {
+      return malformed(server, `POST ${url}: the answer is not JSON: ${cause.message}`)
+    }
+    const problem = cause instanceof Error ? rootMessage(cause) : String(cause)
+    return new InferenceError({ reason: "unreachable", server, message: `POST ${url}: ${problem}`, cause })
+  }
+
+  const post = (path: string, body: { readonly [key: string]: unknown }): Effect.Effect<JsonReply, InferenceError> =>
+    Clock.clockWith((clock) =>
+      Effect.tryPromise({
+        try: (signal) => client.post<unknown>(path, { body, signal }).withResponse(),
+        catch: (cause) => failure(path, cause, clock.currentTimeMillisUnsafe())
+      })
+    ).pipe(Effect.map(({ data, response }) => ({ body: data, headers: Object.fromEntries(response.headers) })))
+
+  /** Asks with the newest adapter, whose version is that of an answer which does not say its own. */
+  const answer = (
+    path: string,
+    request: ChatRequest | TextRequest,
+    body: { readonly [key: string]: unknown },
+    read: (reply: JsonReply) => Effect.Effect<Answer, InferenceError>
+  ) =>
+    adapters.asking((adapter) =>
+      post(path, adapter === undefined ? body : { ...body, ...naming(adapter) }).pipe(
+        Effect.flatMap((reply) =>
+          Effect.map(
+            read(reply),
+            Reply.withSampling(SamplingBody.recorded(request, Reply.logprobsMode(reply), identity))
+          )
+        ),
+        Effect.map(Reply.withVersion(adapter?.policyVersion))
+      )
+    )
+
+  const named = modelName === undefined ? {} : { model: modelName }
+  /** Ids and logprobs beside the text, for answers that are trained on. */
+  const exactly = ({ exact }: Exact, logprobs: unknown) =>
+    exact && identity.idsBy !== undefined ? { logprobs, [identity.idsBy]: true } : {}
+
+  const chat = Effect.fn("OpenAi.chat")(function* (request: ChatRequest & Exact) {
+    if (identity.kind === "transformers" && request.toolChoice !== undefined && request.toolChoice !== "auto") {
+      return yield* SamplingBody.refuse(server, identity, "tool_choice")
+    }
+    const body = {
+      ...named,
+      messages: request.messages,
+      ...(request.tools === undefined ? {} : { tools: request.tools }),
+      ...(request.toolChoice === undefined || identity.kind === "transformers"
+        ? {}
+        : { tool_choice: request.toolChoice }),
+      ...exactly(request, true),
+      ...(yield* SamplingBody.text(server, identity, request))
+    }
+    const asked = request.skipReasoning ? body : Reasoning.inject(body, reasoning, server)
+    return yield* answer("/chat/completions", request, asked, (reply) => Reply.chat(server, request.n ?? 1, reply))
+  })
+
+  const complete = Effect.fn("OpenAi.complete")(function* (request: TextRequest & Exact) {
+    const sampling = yield* SamplingBody.text(server, identity, request)
+    const body = { ...named, prompt: request.prompt, ...exactly(request, 0), ...sampling }
+    return yield* answer("/completions", request, body, (reply) => Reply.complete(server, request.n ?? 1, reply))
+  })
+
+  const instead = `ask vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a line to start each)`
+  return {
+    server,
+    modelName: settings.modelName,
+    capabilities: { tokens: false, promptLogprobs: false },
+    chat,
+    complete,
+    tokens: () => unsupported(server, "token-level completions", instead),
+    promptLogprobs: () => unsupported(server, "prompt logprobs", "ask vLLM's own server or atropos policy"),
+    health: transport.isThere({ server, url: `${server}/models`, apiKey: apiKey ?? "" }, isFromGateway)
+  } satisfies Backend
+})
+
+/** 502, 503, 504: somebody in front of the server, or the server itself, says that it is not there. */
+const isFromGateway = (status: number): boolean => status >= 502 && status <= 504

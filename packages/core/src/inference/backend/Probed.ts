@@ -1,0 +1,142 @@
+/**
+ * A server as a back end, before it is known what it is: the first request finds that out (`Identify`), and all then go the best way it has.
+ *
+ * Nothing is asked while nobody needs it, but for `identify`, which whoever starts a run calls ahead. It is told once what the server is, what
+ * its settings have wrong, and what rollouts of it will lack. A server that was not there is asked again by the next request.
+ */
+import { Effect, Semaphore } from "effect"
+import type { InferenceError } from "./Inference.ts"
+import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
+import type { Backend, Capabilities } from "./Backend.ts"
+import * as Identify from "./Identify.ts"
+import * as Identity from "./Identity.ts"
+import * as OpenAi from "./OpenAi.ts"
+import * as Patched from "./Patched.ts"
+import * as Sglang from "./Sglang.ts"
+import * as Trl from "./Trl.ts"
+import * as Vllm from "./Vllm.ts"
+
+type Options = Omit<OpenAi.Options, "identity">
+
+const make = (options: OpenAi.Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> => {
+  switch (options.identity.kind) {
+    case "vllm":
+      return Vllm.make(options)
+    case "patched":
+    case "policy":
+      return Patched.make(options)
+    case "sglang":
+      return Sglang.make(options)
+    case "trl":
+      return Effect.succeed(Trl.make(options, tokenizer))
+    case "transformers":
+    case "openai":
+      return OpenAi.make(options)
+  }
+}
+
+/** What a server is, with what its logprobs are of measured, and the back end for it. */
+export const find = Effect.fn("Probed.find")(function* (options: Options, tokenizer: TokenizerShape | undefined) {
+  const { settings, transport } = options
+  const found: Identity.Identity = yield* Identify.identify(settings, transport)
+  const backend = yield* make({ ...options, identity: found }, tokenizer)
+  if (settings.logprobsMode !== "auto") {
+    const identity = { ...found, logprobs: settings.logprobsMode }
+    return { identity, backend: yield* make({ ...options, identity }, tokenizer) }
+  }
+  // Our policy server says it with every answer.
+  if (!backend.capabilities.tokens || found.kind === "policy") return { identity: found, backend }
+  const mode = yield* Identify.measured(backend).pipe(
+    // It has no such endpoint after all, or answers it without what was asked for: as good as any other server with OpenAI's routes.
+    Effect.catchIf(
+      ({ reason }) => reason === "rejected" || reason === "unsupported" || reason === "malformed",
+      ({ message }) =>
+        Effect.as(
+          Effect.logWarning("no exact tokens from this server", { server: settings.baseUrl ?? "", reason: message }),
+          "none" as const
+        )
+    )
+  )
+  const identity: Identity.Identity =
+    mode === "none"
+      ? { ...found, tokens: undefined, idsBy: undefined, logprobs: undefined, promptLogprobs: false }
+      : { ...found, logprobs: mode ?? found.logprobs }
+  return { identity, backend: yield* make({ ...options, identity }, tokenizer) }
+})
+
+/** What a person has to be told of a server before rollouts begin. */
+export const warnings = (
+  { adapterPrefix, modelName, serverType }: OpenAi.Options["settings"],
+  server: string,
+  identity: Identity.Identity
+): ReadonlyArray<string> => {
+  const shortcoming = Identity.shortcoming(server, identity)
+  const isListed = identity.models.length === 0 || modelName === "default" || identity.models.includes(modelName)
+  return [
+    ...(Identity.isOfType(identity.kind, serverType)
+      ? []
+      : [`server_type is ${serverType}, but ${server} is ${Identity.nameOf(identity)}: it is asked as that`]),
+    ...(isListed
+      ? []
+      : [
+          `${server} has no model ${modelName}: it has ${identity.models.slice(0, 5).join(", ")} (--openai.model_name)`
+        ]),
+    ...(adapterPrefix !== null && identity.adapters === false
+      ? [
+          `adapter_prefix is set, but ${server} (${Identity.nameOf(identity)}) cannot load adapters while it runs` +
+            (identity.kind === "vllm" ? ": start it with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True" : "")
+        ]
+      : []),
+    ...(shortcoming === undefined ? [] : [shortcoming])
+  ]
+}
+
+const nothing: Capabilities = { tokens: false, promptLogprobs: false }
+
+export const backend = (options: Options, tokenizer: TokenizerShape | undefined): Effect.Effect<Backend> =>
+  Effect.map(Semaphore.make(1), (one) => {
+    const { settings, transport } = options
+    const server = settings.baseUrl ?? ""
+    let known: { readonly identity: Identity.Identity; readonly backend: Backend } | undefined
+
+    const ask = Effect.suspend(() =>
+      known !== undefined
+        ? Effect.succeed(known)
+        : Effect.tap(find(options, tokenizer), (found) =>
+            Effect.gen(function* () {
+              known = found
+              yield* Effect.logInfo("inference server", { server, is: Identity.describe(found.identity) })
+              for (const warning of warnings(settings, server, found.identity)) yield* Effect.logWarning(warning)
+            })
+          )
+    )
+    const found = Effect.suspend(() => (known !== undefined ? Effect.succeed(known) : one.withPermits(1)(ask)))
+    const using =
+      <R, A>(use: (backend: Backend) => (request: R) => Effect.Effect<A, InferenceError>) =>
+      (request: R) =>
+        Effect.flatMap(found, (one) => use(one.backend)(request))
+
+    return {
+      server,
+      modelName: settings.modelName,
+      get capabilities() {
+        return known?.backend.capabilities ?? nothing
+      },
+      identify: found,
+      get identity() {
+        return known?.identity
+      },
+      chat: using(({ chat }) => chat),
+      complete: using(({ complete }) => complete),
+      tokens: using(({ tokens }) => tokens),
+      promptLogprobs: using(({ promptLogprobs }) => promptLogprobs),
+      health: Effect.suspend(() =>
+        known !== undefined
+          ? known.backend.health
+          : transport.isThere({ server, url: `${server}/models`, apiKey: settings.apiKey ?? "" }, isFromGateway)
+      )
+    } satisfies Backend
+  })
+
+/** Whoever has no list of models may be there all the same. */
+const isFromGateway = (status: number): boolean => status >= 502 && status <= 504

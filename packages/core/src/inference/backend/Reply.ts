@@ -1,0 +1,240 @@
+/**
+ * Reading OpenAI-shaped answers: choices in order, their count checked, exact tokens where the server adds them.
+ *
+ * Exact tokens are read from `token_ids` (vLLM's `return_token_ids`, our policy server) or from logprob entries named
+ * `token_id:<n>` (vLLM's `return_tokens_as_token_ids`); with them go the logprobs of the same entries. The policy version is read from the
+ * `x-policy-version` header or a `policy_version` field, of the choice before that of the answer.
+ */
+import { Effect, Schema } from "effect"
+import type { InferenceError, TokenChoice } from "./Inference.ts"
+import { oneLine } from "../../base/oneLine.ts"
+import * as Scalars from "../../service/wire/Scalars.ts"
+import * as Message from "../../Message.ts"
+import * as Reasoning from "./Reasoning.ts"
+import * as Sampling from "../../Sampling.ts"
+import type { Answer, AnswerChoice } from "./Backend.ts"
+import * as Positions from "./Positions.ts"
+import { type JsonReply, malformed, shortened } from "./Transport.ts"
+
+/** A key that may be absent or null. */
+export const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const TokenIds = Schema.Array(Schema.Natural)
+const PolicyVersion = Schema.Finite
+
+const chatLogprobs = Schema.Struct({
+  content: nullable(Schema.Array(Schema.Struct({ token: Schema.String, logprob: Schema.Finite })))
+})
+const textLogprobs = Schema.Struct({
+  tokens: nullable(Schema.Array(Schema.String)),
+  token_logprobs: nullable(Schema.Array(Schema.NullOr(Schema.Finite)))
+})
+const choiceFields = {
+  index: nullable(Schema.Int),
+  finish_reason: nullable(Schema.String),
+  token_ids: nullable(TokenIds),
+  prompt_token_ids: nullable(TokenIds),
+  policy_version: nullable(PolicyVersion)
+}
+const answerFields = {
+  prompt_token_ids: nullable(TokenIds),
+  policy_version: nullable(PolicyVersion),
+  usage: nullable(
+    Schema.Struct({ prompt_tokens: nullable(Schema.Natural), completion_tokens: nullable(Schema.Natural) })
+  )
+}
+// Servers leave the role out, or the content where there are tool calls only.
+const AssistantMessage = Schema.StructWithRest(
+  Schema.Struct({
+    role: nullable(Schema.String),
+    content: nullable(Schema.Union([Schema.String, Schema.Array(Message.ContentPart)])),
+    tool_calls: nullable(Schema.Array(Message.ToolCall)),
+    reasoning_content: nullable(Schema.String)
+  }),
+  [Schema.Record(Schema.String, Schema.Unknown)]
+)
+const ChatReply = Schema.Struct({
+  ...answerFields,
+  choices: Schema.Array(Schema.Struct({ ...choiceFields, message: AssistantMessage, logprobs: nullable(chatLogprobs) }))
+})
+const TextReply = Schema.Struct({
+  ...answerFields,
+  choices: Schema.Array(Schema.Struct({ ...choiceFields, text: Schema.String, logprobs: nullable(textLogprobs) }))
+})
+
+/** Reads a body with a schema; the failure names the server and the field. */
+export const decode = <A>(schema: Schema.Codec<A, unknown>) => {
+  const decodeBody = Schema.decodeUnknownEffect(schema)
+  return (server: string, body: unknown): Effect.Effect<A, InferenceError> =>
+    Effect.mapError(decodeBody(body), (error) =>
+      malformed(server, `answer of ${server}: ${oneLine(error)}; it said ${shortened(textOf(body))}`)
+    )
+}
+
+const textOf = (body: unknown): string => (typeof body === "string" ? body : JSON.stringify(body))
+const decodeChat = decode(ChatReply as Schema.Codec<typeof ChatReply.Type, unknown>)
+const decodeText = decode(TextReply as Schema.Codec<typeof TextReply.Type, unknown>)
+
+/** The answer to a chat completion of `n` choices. */
+export const chat = Effect.fnUntraced(function* (server: string, n: number, reply: JsonReply) {
+  const body = yield* decodeChat(server, reply.body)
+  yield* checkCount(server, n, body.choices.length)
+  const choices = yield* Effect.forEach(inOrder(body.choices), (choice) =>
+    Effect.map(
+      sampledOf(
+        server,
+        choice,
+        choice.logprobs?.content?.map(({ token }) => token),
+        choice.logprobs?.content?.map(({ logprob }) => logprob)
+      ),
+      (sampled) => toChoice(messageOf(choice.message), choice, sampled, policyVersionOf(choice, body, reply))
+    )
+  )
+  return toAnswer(choices, body)
+})
+
+/** The answer to a text completion of `n` choices. */
+export const complete = Effect.fnUntraced(function* (server: string, n: number, reply: JsonReply) {
+  const body = yield* decodeText(server, reply.body)
+  yield* checkCount(server, n, body.choices.length)
+  const choices = yield* Effect.forEach(inOrder(body.choices), (choice) =>
+    Effect.map(
+      sampledOf(server, choice, choice.logprobs?.tokens ?? undefined, choice.logprobs?.token_logprobs ?? undefined),
+      (sampled) => toChoice(Message.assistant(choice.text), choice, sampled, policyVersionOf(choice, body, reply))
+    )
+  )
+  return toAnswer(choices, body)
+})
+
+/** n choices, or one from a server that ignores `n`: anything else is a server that does not do what it says. */
+export const checkCount = (server: string, n: number, got: number): Effect.Effect<void, InferenceError> =>
+  got === n || got === 1
+    ? Effect.void
+    : Effect.fail(malformed(server, `answer of ${server}: ${n} choices asked for, ${got} came back`))
+
+/** An answer whose choices do not say their policy version, with the one of the adapter that was asked. */
+export const withVersion =
+  (policyVersion: number | undefined) =>
+  (answer: Answer): Answer =>
+    policyVersion === undefined
+      ? answer
+      : {
+          ...answer,
+          choices: answer.choices.map((choice) => ({
+            policyVersion,
+            ...choice,
+            ...(choice.sampled && { sampled: { policyVersion, ...choice.sampled } })
+          }))
+        }
+
+/** An answer whose choices do not say how they were sampled, with what the server was told. */
+export const withSampling =
+  (sampling: Sampling.Sampling) =>
+  (answer: Answer): Answer => ({
+    ...answer,
+    choices: answer.choices.map((choice) => ({
+      sampling,
+      ...choice,
+      ...(choice.sampled && { sampled: { sampling, ...choice.sampled } })
+    }))
+  })
+
+/** What a server says its logprobs are of, as our policy server does. */
+export const logprobsMode = ({ body }: JsonReply): Sampling.LogprobsMode | undefined => {
+  const mode = Scalars.isRecord(body) ? body["logprobs_mode"] : undefined
+  return Sampling.isMode(mode) ? mode : undefined
+}
+
+/** The policy version of a header, where the server sends one. */
+export const headerPolicyVersion = ({ headers }: JsonReply): number | undefined => {
+  const value = headers["x-policy-version"]
+  return value === undefined || value.trim() === "" || !Number.isFinite(Number(value)) ? undefined : Number(value)
+}
+
+interface ReplyChoice {
+  readonly index?: number | null
+  readonly finish_reason?: string | null
+  readonly token_ids?: ReadonlyArray<number> | null
+  readonly prompt_token_ids?: ReadonlyArray<number> | null
+  readonly policy_version?: number | null
+}
+
+const inOrder = <C extends ReplyChoice>(choices: ReadonlyArray<C>): ReadonlyArray<C> =>
+  choices.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))
+
+const policyVersionOf = (
+  choice: ReplyChoice,
+  body: { readonly policy_version?: number | null },
+  reply: JsonReply
+): number | undefined => choice.policy_version ?? body.policy_version ?? headerPolicyVersion(reply)
+
+const messageOf = (message: typeof AssistantMessage.Type): Message.Message => {
+  const { content = null, reasoning_content: own, role, tool_calls: calls, ...rest } = message
+  // A think block stays in the text, where the model wrote it; what a provider took out of the text is put in one place.
+  const reasoning = Reasoning.read({ ...rest, role: "assistant", content: null, reasoning_content: own ?? null })
+  return {
+    ...rest,
+    role: role ?? "assistant",
+    content,
+    ...(calls && calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(reasoning === undefined ? {} : { reasoning_content: reasoning })
+  }
+}
+
+const toChoice = (
+  message: Message.Message,
+  choice: ReplyChoice,
+  sampled: Omit<TokenChoice, "finishReason"> | undefined,
+  policyVersion: number | undefined
+): AnswerChoice => {
+  const finishReason = choice.finish_reason ?? "unknown"
+  const version = policyVersion === undefined ? {} : { policyVersion }
+  return {
+    message,
+    text: Message.text(message),
+    toolCalls: message.tool_calls ?? [],
+    finishReason,
+    ...version,
+    ...(sampled === undefined ? {} : { sampled: { ...sampled, finishReason, ...version } })
+  }
+}
+
+const toAnswer = (
+  choices: ReadonlyArray<AnswerChoice>,
+  body: {
+    readonly choices: ReadonlyArray<ReplyChoice>
+    readonly prompt_token_ids?: ReadonlyArray<number> | null
+    readonly usage?: { readonly prompt_tokens?: number | null; readonly completion_tokens?: number | null } | null
+  }
+): Answer => {
+  const promptTokens = body.prompt_token_ids ?? body.choices[0]?.prompt_token_ids
+  return {
+    choices,
+    ...(promptTokens ? { promptTokens } : {}),
+    ...(body.usage
+      ? {
+          usage: {
+            promptTokens: body.usage.prompt_tokens ?? 0,
+            completionTokens: body.usage.completion_tokens ?? 0
+          }
+        }
+      : {})
+  }
+}
+
+const namedId = /^token_id:(\d+)$/
+
+const sampledOf = Effect.fnUntraced(function* (
+  server: string,
+  choice: ReplyChoice,
+  names: ReadonlyArray<string> | undefined,
+  logprobs: ReadonlyArray<number | null> | undefined
+) {
+  const named = names?.map((name) => namedId.exec(name)?.[1])
+  const tokens = choice.token_ids ?? (named?.every((id) => id !== undefined) ? named.map(Number) : undefined)
+  if (!tokens || !logprobs) return undefined
+  const finite = logprobs.filter((logprob): logprob is number => logprob !== null)
+  if (finite.length !== tokens.length) {
+    return yield* malformed(server, `answer of ${server}: ${tokens.length} token ids but ${finite.length} logprobs`)
+  }
+  return yield* Positions.complete(server, { tokens, logprobs: finite })
+})

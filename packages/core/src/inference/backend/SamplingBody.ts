@@ -1,0 +1,123 @@
+/**
+ * Sampling parameters in the words of each kind of server.
+ *
+ * Every parameter that changes the distribution is sent, also where it is off: servers fill in what is left out from the model's
+ * `generation_config.json`. What a server cannot do is refused by its name and never dropped. `extra`, the server's own words, goes last.
+ */
+import { Effect } from "effect"
+import type { InferenceError, SamplingOptions } from "./Inference.ts"
+import * as Sampling from "../../Sampling.ts"
+import { unsupported } from "./Backend.ts"
+import { type Identity, type Kind, nameOf } from "./Identity.ts"
+
+export interface Body {
+  readonly [key: string]: unknown
+}
+
+/** What every dialect calls the same, only where it is given. */
+const common = ({ maxTokens, n = 1, seed, stop }: SamplingOptions): Body => ({
+  ...(n === 1 ? {} : { n }),
+  ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }),
+  ...(stop === undefined || stop.length === 0 ? {} : { stop }),
+  ...(seed === undefined ? {} : { seed })
+})
+
+/** OpenAI's own parameters, where they are given: hosted models refuse some at any value but their own. */
+export const openAi = ({ extra, temperature, topP, ...options }: SamplingOptions): Body => ({
+  ...common(options),
+  ...(temperature === undefined ? {} : { temperature }),
+  ...(topP === undefined ? {} : { top_p: topP }),
+  ...extra
+})
+
+/** All that is given, and nothing else, in vLLM's words. */
+export const given = (options: SamplingOptions): Body => ({
+  ...openAi({ ...options, extra: {} }),
+  ...(options.topK === undefined ? {} : { top_k: options.topK || -1 }),
+  ...(options.minP === undefined ? {} : { min_p: options.minP }),
+  ...options.extra
+})
+
+/** What decides the distribution, in vLLM's and SGLang's words. -1 is "all" to every version of both, 0 only to newer ones. */
+const distribution = ({ minP = 0, temperature = 1, topK = 0, topP = 1 }: SamplingOptions): Body => ({
+  temperature,
+  top_p: topP,
+  top_k: topK || -1,
+  min_p: minP,
+  repetition_penalty: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0
+})
+
+export const vllm = (options: SamplingOptions): Body => ({
+  ...common(options),
+  ...distribution(options),
+  ...options.extra
+})
+
+/** `sampling_params` of SGLang's own endpoint. */
+export const sglang = (options: SamplingOptions): Body => {
+  const { max_tokens: limit, seed, ...rest } = vllm(options)
+  return {
+    ...rest,
+    ...(limit === undefined ? {} : { max_new_tokens: limit }),
+    ...(seed === undefined ? {} : { sampling_seed: seed })
+  }
+}
+
+/** `generation_config` replaces the model's own, whose `do_sample` is usually off: without it every answer is the greedy one. */
+const transformers = ({ extra, maxTokens, seed, stop, ...options }: SamplingOptions): Body => {
+  const { minP, temperature, topK, topP } = Sampling.ofRequest(options, "raw")
+  const config = {
+    do_sample: temperature > 0,
+    ...(temperature > 0 && { temperature, top_p: topP, top_k: topK, ...(minP > 0 && { min_p: minP }) }),
+    repetition_penalty: 1,
+    // The server's own is 1024 where nothing is said.
+    max_new_tokens: maxTokens ?? 1024
+  }
+  return {
+    ...common({
+      ...(maxTokens !== undefined && { maxTokens }),
+      ...(seed !== undefined && { seed }),
+      ...(stop && { stop })
+    }),
+    generation_config: JSON.stringify(config),
+    ...extra
+  }
+}
+
+/** Parameters of a request for text. */
+export const text = (
+  server: string,
+  identity: Identity,
+  options: SamplingOptions
+): Effect.Effect<Body, InferenceError> => {
+  const { kind } = identity
+  const refused = kind === "openai" ? beyondOpenAi(options) : undefined
+  if (refused !== undefined) return refuse(server, identity, refused)
+  return Effect.succeed(dialects[kind](options))
+}
+
+const dialects: { readonly [K in Kind]: (options: SamplingOptions) => Body } = {
+  vllm,
+  patched: vllm,
+  policy: vllm,
+  // SGLang's OpenAI routes take the same words.
+  sglang: vllm,
+  trl: vllm,
+  transformers,
+  openai: openAi
+}
+
+const beyondOpenAi = ({ minP = 0, topK = 0 }: SamplingOptions): string | undefined =>
+  topK > 0 ? "top_k" : minP > 0 ? "min_p" : undefined
+
+export const refuse = (server: string, identity: Identity, parameter: string): Effect.Effect<never, InferenceError> =>
+  unsupported(server, parameter, `${nameOf(identity)} does not take it, and would leave it out without a word`)
+
+/** What an answer was sampled by: what the server says of its logprobs, else what is known of it. */
+export const recorded = (
+  options: SamplingOptions,
+  said: Sampling.LogprobsMode | undefined,
+  { logprobs }: Identity
+): Sampling.Sampling => Sampling.ofRequest(options, said ?? logprobs ?? "raw")

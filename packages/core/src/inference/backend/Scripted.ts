@@ -1,0 +1,148 @@
+/**
+ * A policy that follows a script: for tests, demos and measuring everything but inference.
+ *
+ * Deterministic: a list is handed out in order, over and over; a function sees each request. Token-level like a vLLM server: ids
+ * of the given tokenizer, the end-of-sequence token included, every logprob ln 1/2. A completion longer than `maxTokens` is cut
+ * and finishes with `length`. Thousands of requests per second.
+ */
+import { Duration, Effect } from "effect"
+import type { ChatRequest, InferenceError, TextRequest, TokenChoice } from "./Inference.ts"
+import type { Message, ToolCall } from "../../Message.ts"
+import * as Sampling from "../../Sampling.ts"
+import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
+import type { FinishReason } from "../../Trajectory.ts"
+import { type AnswerChoice, type Backend, type IdsRequest, unsupported } from "./Backend.ts"
+
+/** What the policy says: a text, or a text with what else a server reports. */
+export type Completion =
+  | string
+  | {
+      readonly text: string
+      readonly toolCalls?: ReadonlyArray<ToolCall>
+      readonly reasoning?: string
+      readonly finishReason?: FinishReason
+    }
+
+export type ScriptedRequest = ChatRequest | TextRequest
+
+/** Completions in order, or what to say to a request: one completion for all of its `n`, or a list that is gone through for them. */
+export type Script =
+  | ReadonlyArray<Completion>
+  | ((
+      request: ScriptedRequest
+    ) => Completion | ReadonlyArray<Completion> | Effect.Effect<Completion | ReadonlyArray<Completion>, InferenceError>)
+
+export interface Options {
+  /** Time every request takes. Default: none. */
+  readonly latency?: Duration.Input
+  readonly modelName?: string
+  /** Without it the policy is like a plain OpenAI server: text alone, no ids, no logprobs. Default true. */
+  readonly tokenLevel?: boolean
+  /** The trainer step the answers say they were sampled at, asked for each. */
+  readonly policyVersion?: () => number
+}
+
+const logHalf = Math.log(0.5)
+
+/** Says back what the user said last: what `testing` uses where no script is given. */
+export const echo = (request: ScriptedRequest): Completion => {
+  if ("prompt" in request) return request.prompt
+  const content = request.messages.findLast(({ role }) => role === "user")?.content
+  return typeof content === "string" ? content : ""
+}
+
+export const make = (script: Script, tokenizer: TokenizerShape, options: Options = {}): Backend => {
+  const server = "scripted policy"
+  const { policyVersion, tokenLevel = true } = options
+  const latency = options.latency === undefined ? undefined : Duration.fromInputUnsafe(options.latency)
+  let said = 0
+
+  const say = (request: ScriptedRequest): Effect.Effect<ReadonlyArray<AnswerChoice>, InferenceError> => {
+    const n = request.n ?? 1
+    if (typeof script !== "function") {
+      const from = said
+      said += n
+      return Effect.succeed(
+        Array.from({ length: n }, (_, i) => toChoice(script[(from + i) % script.length] ?? "", request))
+      )
+    }
+    const given = script(request)
+    return Effect.map(Effect.isEffect(given) ? given : Effect.succeed(given), (completions) => {
+      const list: ReadonlyArray<Completion> = isCompletion(completions) ? [completions] : completions
+      return Array.from({ length: n }, (_, i) => toChoice(list[i % list.length] ?? "", request))
+    })
+  }
+  const answer = (request: ScriptedRequest) =>
+    latency === undefined
+      ? Effect.suspend(() => say(request))
+      : Effect.suspend(() => Effect.delay(say(request), latency))
+
+  const toChoice = (completion: Completion, request: ScriptedRequest): AnswerChoice => {
+    const { maxTokens } = request
+    const whole = typeof completion === "string" ? { text: completion } : completion
+    const ids = tokenizer.encode(whole.text, { addSpecialTokens: false })
+    const isCut = maxTokens !== undefined && ids.length > maxTokens
+    const text = isCut ? tokenizer.decode(ids.slice(0, maxTokens)) : whole.text
+    const toolCalls = isCut ? [] : (whole.toolCalls ?? [])
+    const finish = {
+      finishReason: isCut ? "length" : (whole.finishReason ?? (toolCalls.length > 0 ? "tool_calls" : "stop")),
+      sampling: Sampling.ofRequest(request, "tempered"),
+      ...(policyVersion === undefined ? {} : { policyVersion: policyVersion() })
+    }
+    const tokens = isCut
+      ? ids.slice(0, maxTokens)
+      : tokenizer.eosTokenId === undefined
+        ? ids
+        : [...ids, tokenizer.eosTokenId]
+    const message: Message = {
+      role: "assistant",
+      content: text,
+      ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
+      ...(whole.reasoning === undefined ? {} : { reasoning_content: whole.reasoning })
+    }
+    return {
+      message,
+      text,
+      toolCalls,
+      ...finish,
+      ...(tokenLevel ? { sampled: { tokens, logprobs: tokens.map(() => logHalf), ...finish } } : {})
+    }
+  }
+
+  return {
+    server,
+    modelName: options.modelName ?? "scripted",
+    capabilities: { tokens: tokenLevel, promptLogprobs: tokenLevel },
+    chat: (request) => Effect.map(answer(request), toAnswer),
+    complete: (request) => Effect.map(answer(request), toAnswer),
+    tokens: ({ inputIds, origin, ...sampling }: IdsRequest) =>
+      tokenLevel
+        ? Effect.map(answer({ ...(origin ?? { prompt: tokenizer.decode(inputIds) }), ...sampling }), (choices) =>
+            choices.flatMap(({ sampled }): ReadonlyArray<TokenChoice> => (sampled === undefined ? [] : [sampled]))
+          )
+        : unsupported(server, "token-level completions", "make it with tokenLevel: true"),
+    promptLogprobs: ({ inputIds, topK }) =>
+      tokenLevel
+        ? Effect.succeed({
+            promptTokens: inputIds,
+            topTokenIds: inputIds.map((id, at) => (at === 0 ? [] : alternatives(id, topK, tokenizer.vocabularySize))),
+            topLogprobs: inputIds.map((_, at) => (at === 0 ? [] : halves(topK)))
+          })
+        : unsupported(server, "prompt logprobs", "make it with tokenLevel: true"),
+    health: Effect.void
+  }
+}
+
+const usageOf = (choices: ReadonlyArray<AnswerChoice>) => ({
+  promptTokens: 0,
+  completionTokens: choices.reduce((sum, { sampled, text }) => sum + (sampled?.tokens.length ?? text.length), 0)
+})
+const toAnswer = (choices: ReadonlyArray<AnswerChoice>) => ({ choices, usage: usageOf(choices) })
+
+const isCompletion = (given: Completion | ReadonlyArray<Completion>): given is Completion => !Array.isArray(given)
+
+/** The id itself and its neighbours, each half as likely as the one before. */
+const alternatives = (id: number, topK: number, vocabularySize: number): ReadonlyArray<number> =>
+  Array.from({ length: Math.max(1, topK) }, (_, i) => (id + i) % vocabularySize)
+const halves = (topK: number): ReadonlyArray<number> =>
+  Array.from({ length: Math.max(1, topK) }, (_, i) => logHalf * (i + 1))

@@ -1,0 +1,191 @@
+/**
+ * The one HTTP edge to inference servers: connections, JSON both ways, and what its failures mean.
+ *
+ * An answer has a limit (`AnswerBody`), and a redirect is not followed: prompts and keys go to the address that was given and nowhere else.
+ * No retries and no time limit of its own (Node's five minutes for the first header are lifted: a long generation sends nothing
+ * until it is done); `ServerManager` owns both. Interrupting a request closes its connection, which makes servers stop generating.
+ */
+import { Clock, Effect, Schema, type Scope, Stream } from "effect"
+import { HttpClientRequest } from "effect/http"
+import { InferenceError, type InferenceFailure } from "./Inference.ts"
+import * as RetryAfter from "../../http/RetryAfter.ts"
+import * as AnswerBody from "./AnswerBody.ts"
+
+export interface Question {
+  /** What the error says failed. */
+  readonly server: string
+  readonly url: string
+  /** Empty: none is sent. */
+  readonly apiKey: string
+}
+
+export interface JsonRequest extends Question {
+  readonly method: "GET" | "POST" | "DELETE"
+  readonly body?: { readonly [key: string]: unknown }
+}
+
+export interface JsonReply {
+  readonly body: unknown
+  /** Names in lower case. */
+  readonly headers: { readonly [name: string]: string | undefined }
+}
+
+export interface Transport {
+  readonly json: (request: JsonRequest) => Effect.Effect<JsonReply, InferenceError>
+  /** Succeeds with any answer but those that say the server is down (default: 5xx): whoever refuses a question is there. */
+  readonly isThere: (question: Question, isDown?: (status: number) => boolean) => Effect.Effect<void, InferenceError>
+  /** For clients that bring their own protocol: a fetch over the same connections. */
+  readonly fetch: typeof globalThis.fetch
+}
+
+export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(function* () {
+  const [NodeHttpClient, Undici] = yield* Effect.promise(() =>
+    Promise.all([import("@effect/platform-node/NodeHttpClient"), import("@effect/platform-node/Undici")])
+  )
+  const dispatcher = yield* NodeHttpClient.makeDispatcherOptions({ headersTimeout: 0, bodyTimeout: 0 })
+  const client = yield* Effect.provideService(NodeHttpClient.makeUndici, NodeHttpClient.Dispatcher, dispatcher)
+
+  const answerOf = Effect.fnUntraced(function* (request: HttpClientRequest.HttpClientRequest, server: string) {
+    const failed = (error: { readonly message: string; readonly cause?: unknown }) =>
+      new InferenceError({
+        reason: "unreachable",
+        server,
+        message: `${request.method} ${request.url}: ${rootMessage(error)}`,
+        cause: error
+      })
+    const response = yield* Effect.mapError(client.execute(request), failed)
+    const encoding = response.headers["content-encoding"] ?? "identity"
+    if (encoding !== "identity") {
+      return yield* malformed(
+        server,
+        `${request.method} ${request.url}: the answer is compressed (${encoding}), unasked`
+      )
+    }
+    const bytes = yield* Effect.mapError(AnswerBody.read(response.status, response.stream), (error) =>
+      error instanceof AnswerBody.Unacceptable ? unacceptable(server, request, error) : failed(error)
+    )
+    return { status: response.status, text: utf8.decode(bytes), headers: response.headers }
+  })
+
+  return {
+    json: Effect.fn("Transport.json")(function* ({ apiKey, body, method, server, url }: JsonRequest) {
+      const bare = HttpClientRequest.make(method)(url)
+      const request = authorized(body === undefined ? bare : HttpClientRequest.bodyJsonUnsafe(bare, body), apiKey)
+      const { headers, status, text } = yield* answerOf(request, server)
+      if (status < 200 || status >= 300) {
+        const now = yield* Clock.currentTimeMillis
+        return yield* statusError({
+          server,
+          url,
+          status,
+          body: text,
+          location: headers["location"],
+          retryAfter: headers["retry-after"],
+          now
+        })
+      }
+      const flaw = AnswerBody.flaw(text)
+      if (flaw !== undefined) return yield* unacceptable(server, { method, url }, flaw)
+      const parsed = yield* Effect.mapError(parseJson(text), () =>
+        malformed(server, `${method} ${url}: the answer is not JSON: ${shortened(text)}`)
+      )
+      return { body: parsed, headers }
+    }),
+    isThere: Effect.fn("Transport.isThere")(function* ({ apiKey, server, url }, isDown = isServerError) {
+      const { status, text } = yield* answerOf(authorized(HttpClientRequest.get(url), apiKey), server)
+      yield* isDown(status) ? Effect.fail(statusError({ server, url, status, body: text, now: 0 })) : Effect.void
+    }),
+    fetch: ((input: string, init: { readonly signal?: AbortSignal }) =>
+      Effect.runPromise(
+        Effect.gen(function* () {
+          const { body, headers, status } = yield* Effect.tryPromise({
+            try: () => Undici.fetch(input, { ...init, dispatcher, redirect: "manual" }),
+            catch: (cause) => cause
+          })
+          const bytes =
+            body === null
+              ? null
+              : yield* AnswerBody.read(
+                  status,
+                  Stream.fromReadableStream({
+                    // Undici declares Node's own streams, whose types are not quite the platform's.
+                    evaluate: () => body as ReadableStream<Uint8Array>,
+                    onError: (cause) => cause
+                  })
+                )
+          const flaw = bytes === null ? undefined : AnswerBody.flaw(utf8.decode(bytes))
+          if (flaw !== undefined) return yield* Effect.fail(flaw)
+          return new Response(bytes, { status, headers: Array.from(headers) })
+        }),
+        init.signal === undefined ? {} : { signal: init.signal }
+      )) as unknown as typeof globalThis.fetch
+  }
+})
+
+const utf8 = new TextDecoder()
+
+/** The failure of a server whose answer is not taken. */
+export const unacceptable = (
+  server: string,
+  { method, url }: { readonly method: string; readonly url: string },
+  { message }: AnswerBody.Unacceptable
+): InferenceError => malformed(server, `${method} ${url}: ${message}`)
+
+const isServerError = (status: number): boolean => status >= 500
+
+const authorized = (request: HttpClientRequest.HttpClientRequest, apiKey: string) =>
+  apiKey === "" ? request : HttpClientRequest.bearerToken(request, apiKey)
+
+const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+
+/** The failure an HTTP status stands for; `now` is what a Retry-After date is read against. */
+export const statusError = (answer: {
+  readonly server: string
+  readonly url: string
+  readonly status: number
+  readonly body: string
+  /** Where a redirect leads. */
+  readonly location?: string | null | undefined
+  readonly retryAfter?: string | null | undefined
+  readonly now: number
+}): InferenceError => {
+  const { body, location, now, retryAfter, server, status, url } = answer
+  const wait = RetryAfter.millis(retryAfter, now)
+  const said =
+    status >= 300 && status < 400
+      ? `${location ? `a redirect to ${shortened(location)}` : "a redirect"}, which is not followed: give the address of the server itself as base_url`
+      : shortened(body) || "(no text)"
+  return new InferenceError({
+    reason: reasonOf(status),
+    server,
+    status,
+    message: `${url} answered ${status}: ${said}`,
+    ...(wait === undefined ? {} : { retryAfterMillis: wait })
+  })
+}
+
+const reasonOf = (status: number): InferenceFailure => {
+  if (status === 429 || status === 503) return "overloaded"
+  if (status === 408) return "timeout"
+  return status >= 500 ? "failed" : "rejected"
+}
+
+/** The failure of a server whose answer breaks its protocol. */
+export const malformed = (server: string, message: string): InferenceError =>
+  new InferenceError({ reason: "malformed", server, message })
+
+/** The beginning of what a server said. */
+export const shortened = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text).trim()
+
+/** The innermost message: "fetch failed" says nothing, its cause says ECONNREFUSED. */
+export const rootMessage = (error: { readonly message: string; readonly cause?: unknown }): string => {
+  let message = error.message
+  let cause = error.cause
+  for (let depth = 0; depth < 5 && cause instanceof Error; depth++) {
+    // An AggregateError (every address of a name refused) has no text of its own.
+    const inner: unknown = cause instanceof AggregateError ? cause.errors[0] : undefined
+    message = cause.message || (inner instanceof Error ? inner.message : message)
+    cause = cause.cause
+  }
+  return message
+}

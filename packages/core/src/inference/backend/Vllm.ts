@@ -1,0 +1,141 @@
+/**
+ * Token-level requests to stock vLLM, by the endpoint it has: `POST /inference/v1/generate` (0.12 on; `--enable-scale-out` from 0.30 on), else
+ * `POST /v1/completions` with the prompt as ids. There ids come back as `token_ids` (`return_token_ids`, 0.10.2 on) or as the names of
+ * tokens (`return_tokens_as_token_ids`, before).
+ *
+ * Where a logprob is missing vLLM writes -9999: such an answer is refused. The end-of-sequence token is part of the output.
+ */
+import { Effect, Schema } from "effect"
+import { InferenceError, type PromptLogprobs, type PromptRequest, type TokenChoice } from "./Inference.ts"
+import * as Adapters from "./Adapters.ts"
+import { type Backend, type IdsRequest, unsupported } from "./Backend.ts"
+import { rootOf } from "./Identify.ts"
+import * as OpenAi from "./OpenAi.ts"
+import * as Positions from "./Positions.ts"
+import { checkCount, complete as readCompletion, decode, nullable, withVersion } from "./Reply.ts"
+import * as SamplingBody from "./SamplingBody.ts"
+import { malformed } from "./Transport.ts"
+
+const Content = Schema.Struct({ content: nullable(Schema.Array(Schema.Struct({ logprob: Schema.Finite }))) })
+const Generated = Schema.Struct({
+  choices: Schema.Array(
+    Schema.Struct({
+      index: Schema.Int,
+      finish_reason: nullable(Schema.String),
+      token_ids: nullable(Schema.Array(Schema.Natural)),
+      logprobs: nullable(Content)
+    })
+  )
+})
+const Prompted = Schema.Struct({
+  choices: Schema.NonEmptyArray(Schema.Struct({ prompt_logprobs: Schema.Array(Positions.Position) }))
+})
+const decodeGenerated = decode(Generated)
+const decodePrompted = decode(Prompted)
+
+/** Only the whole choices: `output_kind` 2. Some versions answer with the last ones to finish otherwise. */
+const finalOnly = 2
+
+export const make = Effect.fn("Vllm.make")(function* (options: OpenAi.Options) {
+  const { identity, settings, transport } = options
+  const openAi = yield* OpenAi.make(options)
+  const { server } = openAi
+  const root = rootOf(server)
+  const apiKey = settings.apiKey ?? ""
+  const adapters = options.adapters ?? Adapters.none
+  const named = identity.modelName === undefined ? {} : { model: identity.modelName }
+  const post = (url: string, body: SamplingBody.Body) =>
+    adapters.asking((adapter) =>
+      transport
+        .json({
+          method: "POST",
+          server,
+          url,
+          apiKey,
+          body: { ...named, ...(adapter !== undefined && OpenAi.asModel(adapter)), ...body }
+        })
+        .pipe(Effect.map((reply) => ({ reply, version: adapter?.policyVersion })))
+    )
+
+  /** Without a limit vLLM makes 16 tokens of a completion. */
+  const limited = (request: IdsRequest): IdsRequest =>
+    request.maxTokens !== undefined || identity.contextLength === undefined
+      ? request
+      : { ...request, maxTokens: Math.max(1, identity.contextLength - request.inputIds.length) }
+
+  const inference = Effect.fnUntraced(function* (request: IdsRequest) {
+    const { reply, version } = yield* post(`${root}/inference/v1/generate`, {
+      token_ids: request.inputIds,
+      sampling_params: { ...SamplingBody.vllm(limited(request)), logprobs: 0, output_kind: finalOnly }
+    })
+    const { choices } = yield* decodeGenerated(server, reply.body)
+    yield* checkCount(server, request.n ?? 1, choices.length)
+    return yield* Effect.forEach(
+      choices.toSorted((a, b) => a.index - b.index),
+      ({ finish_reason: finish, logprobs, token_ids: tokens }) => {
+        const values = logprobs?.content?.map(({ logprob }) => logprob)
+        return tokens && values && tokens.length === values.length
+          ? Positions.complete<TokenChoice>(server, {
+              tokens,
+              logprobs: values,
+              finishReason: finish ?? "unknown",
+              ...(version !== undefined && { policyVersion: version }),
+              sampling: SamplingBody.recorded(request, undefined, identity)
+            })
+          : Effect.fail(
+              malformed(
+                server,
+                `answer of ${server}: ${tokens?.length ?? "no"} token ids but ${values?.length ?? "no"} logprobs`
+              )
+            )
+      }
+    )
+  })
+
+  const completions = Effect.fnUntraced(function* (request: IdsRequest) {
+    const { reply, version } = yield* post(`${server}/completions`, {
+      prompt: request.inputIds,
+      logprobs: 0,
+      ...(identity.idsBy !== undefined && { [identity.idsBy]: true }),
+      ...SamplingBody.vllm(limited(request))
+    })
+    const answer = withVersion(version)(yield* readCompletion(server, request.n ?? 1, reply))
+    return yield* Effect.forEach(answer.choices, ({ sampled }) =>
+      sampled === undefined
+        ? Effect.fail(noIds(server))
+        : Effect.succeed({ ...sampled, sampling: SamplingBody.recorded(request, undefined, identity) })
+    )
+  })
+
+  const tokens = Effect.fn("Vllm.tokens")((request: IdsRequest) =>
+    identity.tokens === "/inference/v1/generate" ? inference(request) : completions(request)
+  )
+
+  const promptLogprobs = Effect.fn("Vllm.promptLogprobs")(function* ({ inputIds, topK }: PromptRequest) {
+    const { reply } = yield* post(`${server}/completions`, {
+      prompt: inputIds,
+      prompt_logprobs: Math.max(1, topK),
+      ...SamplingBody.vllm({ temperature: 0, maxTokens: 1 })
+    })
+    const { choices } = yield* decodePrompted(server, reply.body)
+    return yield* Positions.ofPrompt(server, inputIds, choices[0].prompt_logprobs)
+  })
+
+  return {
+    ...openAi,
+    capabilities: { tokens: identity.tokens !== undefined, promptLogprobs: identity.promptLogprobs },
+    tokens,
+    promptLogprobs: (request): Effect.Effect<PromptLogprobs, InferenceError> =>
+      identity.promptLogprobs
+        ? promptLogprobs(request)
+        : unsupported(server, "prompt logprobs", "use vLLM's own server or atropos policy"),
+    health: transport.isThere({ server, url: `${root}/health`, apiKey })
+  } satisfies Backend
+})
+
+const noIds = (server: string): InferenceError =>
+  new InferenceError({
+    reason: "unsupported",
+    server,
+    message: `${server} answered /v1/completions without token ids and logprobs, though it was asked for them`
+  })

@@ -1,0 +1,227 @@
+/**
+ * Text to token ids and back, and chats to prompts. Layers: a Hugging Face tokenizer (hub id or local folder), or bytes.
+ *
+ * All operations are pure and synchronous once the layer is built; a prompt of some thousand tokens takes a few milliseconds.
+ * Ids and prompts are those of the Python library `transformers` (the test replays some hundred texts recorded there).
+ */
+import { FetchHttpClient } from "effect/http"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Context, Effect, FileSystem, Layer, Option, Path, Result, Schema } from "effect"
+import { bytes } from "./ByteTokenizer.ts"
+import * as HubFiles from "../../data/HubFiles.ts"
+import type { HuggingFaceTokenizer } from "./HuggingFaceTokenizer.ts"
+import { messageOf } from "../../base/messageOf.ts"
+import * as LocalPath from "../../base/LocalPath.ts"
+import * as TimeLimit from "../../base/TimeLimit.ts"
+import * as TokenizerFiles from "./TokenizerFiles.ts"
+import type { Message } from "../../Message.ts"
+import { text as textOf } from "../../Message.ts"
+
+export class TokenizerError extends Schema.TaggedError<TokenizerError>()("TokenizerError", {
+  tokenizer: Schema.String,
+  message: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+export interface ChatTemplateOptions {
+  /** Ends the prompt with the assistant's opening, so that the model answers. */
+  readonly addGenerationPrompt: boolean
+  /** OpenAI tool definitions for templates that list them. */
+  readonly tools?: ReadonlyArray<unknown>
+}
+
+export interface TokenizerShape {
+  /** Hub id, folder or `"bytes"`. */
+  readonly name: string
+  readonly vocabularySize: number
+  /** Tokens as they stand in the vocabulary, with their ids. Absent where the name says all there is to know. */
+  readonly vocabulary?: () => ReadonlyMap<string, number>
+  readonly bosTokenId: number | undefined
+  readonly eosTokenId: number | undefined
+  /** Special tokens written out in `text` become their ids; `addSpecialTokens` (default true) adds those that frame a text, such as a BOS. */
+  readonly encode: (text: string, options?: { readonly addSpecialTokens?: boolean }) => ReadonlyArray<number>
+  readonly decode: (ids: ArrayLike<number>, options?: { readonly skipSpecialTokens?: boolean }) => string
+  /** The prompt text of a chat. Throws `TokenizerError` as a defect where the tokenizer has no chat template. */
+  readonly applyChatTemplate: (messages: ReadonlyArray<Message>, options: ChatTemplateOptions) => string
+}
+
+export class Tokenizer extends Context.Service<Tokenizer, TokenizerShape>()("@atropos/core/Tokenizer") {}
+
+export { bytes } from "./ByteTokenizer.ts"
+
+/** The byte-level tokenizer: ids 0-255, `<|endoftext|>` 256 (BOS), `<|im_start|>` 257, `<|im_end|>` 258 (EOS); ChatML prompts, no download. */
+export const layerBytes: Layer.Layer<Tokenizer> = Layer.succeed(Tokenizer, bytes)
+
+const required = ["tokenizer.json", "tokenizer_config.json"]
+const templateFile = "chat_template.jinja"
+const optional = [templateFile]
+
+/**
+ * A tokenizer of the Hugging Face library: a hub id (`Qwen/Qwen3-0.6B`, `owner/name@revision`; cached on disk, `HF_TOKEN` for gated
+ * models) or a local folder with `tokenizer.json`, `tokenizer_config.json` and, where the template is not in the configuration,
+ * `chat_template.jinja`. A folder needs no network.
+ */
+export const layerHuggingFace = (nameOrFolder: string): Layer.Layer<Tokenizer, TokenizerError> =>
+  Layer.effect(Tokenizer, load(nameOrFolder)).pipe(Layer.provide([NodeServices.layer, FetchHttpClient.layer]))
+
+/** The tokenizer of a setting: `bytes`, or one of the Hugging Face library. */
+export const layerNamed = (name: string): Layer.Layer<Tokenizer, TokenizerError> =>
+  name === bytes.name ? layerBytes : layerHuggingFace(name)
+
+const load = Effect.fn("Tokenizer.load")(function* (name: string) {
+  const path = yield* Path.Path
+  const files = yield* FileSystem.FileSystem
+  const failure = (message: string, cause?: unknown): TokenizerError =>
+    new TokenizerError({ tokenizer: name, message, ...(cause !== undefined && { cause }) })
+  const local = yield* Effect.mapError(LocalPath.folder(name), (message) => failure(message))
+  const folder = Option.isSome(local) ? local.value : yield* download(name)
+  const present = yield* files
+    .readDirectory(folder)
+    .pipe(Effect.mapError((cause) => failure(`cannot read the folder ${folder}`, cause)))
+  const missing = required.filter((file) => !present.includes(file))
+  if (missing.length > 0) {
+    return yield* failure(
+      `${folder} has no ${missing.join(" and no ")}; a tokenizer folder holds ${required.join(" and ")} (in Python: ` +
+        `AutoTokenizer.from_pretrained(name).save_pretrained(folder))`
+    )
+  }
+  const textOf = Effect.fnUntraced(function* (file: string) {
+    const at = path.join(folder, file)
+    const unreadable = (cause: { readonly message: string }) => failure(`${at} cannot be read: ${cause.message}`, cause)
+    const { size, type } = yield* Effect.mapError(files.stat(at), unreadable)
+    if (type !== "File") return yield* failure(`${at} is no file but a ${type.toLowerCase()}`)
+    if (size > TokenizerFiles.mostBytes) return yield* failure(`${at} has ${size} bytes, more than any tokenizer's`)
+    return yield* Effect.mapError(files.readFileString(at), unreadable)
+  })
+  const separateTemplate = present.includes(templateFile) ? yield* textOf(templateFile) : undefined
+  const inspected = TokenizerFiles.inspect(yield* textOf("tokenizer.json"))
+  if (Result.isFailure(inspected)) return yield* failure(`the tokenizer in ${folder}: ${inspected.failure}`)
+  const { json, patterns } = inspected.success
+  const configFile = yield* textOf("tokenizer_config.json")
+  const tokenizer = yield* Effect.tryPromise({
+    try: async () => {
+      const { make } = await import("./HuggingFaceTokenizer.ts")
+      return make(json, JSON.parse(configFile), separateTemplate)
+    },
+    catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${messageOf(cause)}`, cause)
+  })
+  const made = fromLibrary(name, tokenizer)
+  const endless = TokenizerFiles.endless(patterns, made.encode)
+  if (endless !== undefined) {
+    return yield* failure(
+      `the pattern ${endless.slice(0, 200)} of tokenizer.json in ${folder} takes exponential time with some texts`
+    )
+  }
+  const { render } = tokenizer
+  if (render !== undefined) {
+    const flaw = TokenizerFiles.templateFlaw(() => render(chat(word, { addGenerationPrompt: true })))
+    if (flaw !== undefined) return yield* failure(`the chat template in ${folder} cannot be used: ${flaw}`)
+  }
+  if (patterns.length === 0) return made
+  // The trial's texts are some of many.
+  return {
+    ...made,
+    encode: (text, options) => TimeLimit.run(encodeMillis, () => made.encode(text, options))
+  } satisfies TokenizerShape
+})
+
+const word: ReadonlyArray<Message> = [{ role: "user", content: "hi" }]
+
+/** For one text or one chat, of any length that a model takes. */
+const encodeMillis = 10_000
+const promptMillis = 10_000
+
+const download = Effect.fn("Tokenizer.download")(function* (name: string) {
+  const files = yield* FileSystem.FileSystem
+  const repository = HubFiles.repository(name)
+  const failure = (message: string, cause?: unknown): TokenizerError =>
+    new TokenizerError({ tokenizer: name, message, ...(cause !== undefined && { cause }) })
+  if (repository === undefined) {
+    return yield* failure(
+      `"${name}" is neither a folder on this machine nor a hub id (owner/name or owner/name@revision)`
+    )
+  }
+  const hub = yield* HubFiles.make.pipe(Effect.mapError((error) => failure(error.message, error)))
+  const folder = yield* hub
+    .cacheFolder("models", repository.folder)
+    .pipe(Effect.mapError((cause) => failure(cause.message, cause)))
+  const fetchFile = (file: string) => hub.fetch(`${repository.address}/${file}`, `${folder}/${file}`)
+  yield* Effect.forEach(required, fetchFile, { concurrency: "unbounded", discard: true }).pipe(
+    Effect.mapError((error) => failure(error.message, error))
+  )
+  yield* Effect.forEach(
+    optional,
+    (file) => {
+      const known = `${folder}/${file}.absent`
+      // That a repository has no such file is remembered, so that the next start needs no network.
+      return Effect.flatMap(files.exists(known), (absent) => (absent ? Effect.void : fetchFile(file))).pipe(
+        Effect.catchIf(
+          (error) => error instanceof HubFiles.HubError && error.reason === "notFound",
+          () => files.writeFileString(known, "")
+        ),
+        Effect.mapError((error) => failure(error.message, error))
+      )
+    },
+    { discard: true }
+  )
+  return folder
+})
+
+const fromLibrary = (name: string, tokenizer: HuggingFaceTokenizer): TokenizerShape => {
+  const { render } = tokenizer
+  let vocabularySize = 0
+  for (const id of tokenizer.vocabulary().values()) vocabularySize = Math.max(vocabularySize, id + 1)
+  return {
+    name,
+    vocabularySize,
+    vocabulary: tokenizer.vocabulary,
+    bosTokenId: tokenizer.bosTokenId,
+    eosTokenId: tokenizer.eosTokenId,
+    encode: (text, { addSpecialTokens = true } = {}) =>
+      text === "" && !addSpecialTokens ? [] : tokenizer.encode(text, addSpecialTokens),
+    decode: (ids, { skipSpecialTokens = false } = {}) =>
+      ids.length === 0 ? "" : tokenizer.decode(Array.from(ids), skipSpecialTokens),
+    applyChatTemplate: (messages, options) => {
+      if (render === undefined) {
+        throw new TokenizerError({
+          tokenizer: name,
+          message: `${name} has no chat template: neither chat_template.jinja nor chat_template in tokenizer_config.json`
+        })
+      }
+      const prompt = Result.try(() => TokenizerFiles.render(() => render(chat(messages, options)), promptMillis))
+      if (Result.isSuccess(prompt)) return prompt.success
+      throw new TokenizerError({
+        tokenizer: name,
+        message: `the chat template of ${name} refuses this chat: ${messageOf(prompt.failure)}`,
+        cause: prompt.failure
+      })
+    }
+  }
+}
+
+/** What a template is given. */
+const chat = (messages: ReadonlyArray<Message>, { addGenerationPrompt, tools }: ChatTemplateOptions) => ({
+  messages: messages.map(forTemplate),
+  addGenerationPrompt,
+  tools: tools === undefined || tools.length === 0 ? null : tools
+})
+
+/** Templates write arguments with `tojson`, so they get the object, not its JSON text; all-text parts are joined for templates that know only strings. */
+const forTemplate = (message: Message): unknown => {
+  const { content, tool_calls: calls } = message
+  const allText = Array.isArray(content) && content.every(({ type }) => type === "text")
+  if (calls === undefined && !allText) return message
+  return Object.assign({}, message, {
+    ...(allText && { content: textOf(message) }),
+    ...(calls !== undefined && {
+      tool_calls: calls.map((call) => ({
+        ...call,
+        function: { ...call.function, arguments: parsedOrText(call.function.arguments) }
+      }))
+    })
+  })
+}
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+const parsedOrText = (json: string): unknown => Option.getOrElse(decodeJson(json), () => json)

@@ -1,0 +1,129 @@
+/**
+ * Runs environments: rolls their items out, judges, filters and sends the groups, evaluates, and survives crashes.
+ *
+ * Guarantees: an item counts as done only when the service has answered for its groups, so a crash loses none; a group is stored
+ * once however often it is rolled out again; a failing item, a failing service or a failing neighbour stops nobody else; what is
+ * being rolled out is never cancelled because the queue has filled up. Waits for the service and for the trainer, in any order of
+ * starting. Replaces `serve` of the original (atroposlib/envs/base.py, `env_manager`).
+ *
+ * State and keys go by the environment's name (`wandb_name`, or its own): processes that run side by side need different ones.
+ */
+import { Context, Effect, Exit, Fiber, type FileSystem, Layer, type Path } from "effect"
+import { type EnvironmentShape, Environments } from "../Environment.ts"
+import * as Concurrency from "./Concurrency.ts"
+import { defaults, type Options, RolloutError, type Summary } from "./Options.ts"
+import { reasonOf } from "../base/reason.ts"
+import * as Runner from "./Runner.ts"
+import { ServerManager } from "../inference/ServerManager.ts"
+import type { TrajectoryClient } from "../service/TrajectoryClient.ts"
+
+export { type Options, RolloutError, type Summary }
+
+type Needs = TrajectoryClient | ServerManager | FileSystem.FileSystem | Path.Path
+
+/** Runs one environment until its steps or its items are through; interrupted, it stops cleanly: sends or spools, saves, disconnects. */
+export const run = (
+  environment: EnvironmentShape,
+  options: Options = {}
+): Effect.Effect<Summary, RolloutError, Needs> =>
+  Effect.provideServiceEffect(
+    Runner.run(environment, nameOf(environment), { ...defaults, ...options }),
+    Runner.Weights,
+    makeWeights
+  )
+
+/**
+ * Runs several environments side by side, each with its own registration. Each fills of the batches what its weight is of the weights
+ * of all that run, and at least the share that it reserves. One that fails is reported and the others go on; the whole fails when all
+ * have failed.
+ */
+export const runAll = Effect.fn("Rollout.runAll")(function* (
+  environments: ReadonlyArray<EnvironmentShape>,
+  options: Options = {}
+) {
+  const running = new Set(environments)
+  let parts = new Map<EnvironmentShape, Concurrency.Part>()
+  // Asked for at every change of the queue, and another only when one leaves.
+  const divide = () => {
+    const left = [...running]
+    const made = Concurrency.partsOf(left.map(({ settings }) => settings))
+    parts = new Map(left.map((environment, index) => [environment, made[index]!]))
+  }
+  divide()
+  const leave = (environment: EnvironmentShape) => {
+    running.delete(environment)
+    divide()
+  }
+  const exits = yield* Effect.forEach(
+    uniqueNames(environments),
+    ({ environment, name }) =>
+      Runner.run(
+        environment,
+        name,
+        { ...defaults, ...options },
+        () => parts.get(environment) ?? Concurrency.whole
+      ).pipe(
+        Effect.ensuring(Effect.sync(() => leave(environment))),
+        Effect.tapCause((cause) =>
+          Effect.logError("environment failed", { environment: name, reason: reasonOf(cause) })
+        ),
+        Effect.exit
+      ),
+    { concurrency: "unbounded" }
+  ).pipe(Effect.provideServiceEffect(Runner.Weights, makeWeights))
+  const failures = exits.filter(Exit.isFailure)
+  if (failures.length === 1 && exits.length === 1) return yield* Effect.failCause(failures[0]!.cause)
+  if (failures.length > 0 && failures.length === exits.length) {
+    return yield* new RolloutError({
+      environment: environments.map(nameOf).join(", "),
+      reason: "all",
+      message: `all ${failures.length} environments failed: ${failures.map(({ cause }) => reasonOf(cause)).join("; ")}`
+    })
+  }
+  return exits.filter(Exit.isSuccess).map(({ value }): Summary => value)
+})
+
+/** The running environments of a program; `summaries` waits for their end. */
+export class Rollout extends Context.Service<
+  Rollout,
+  { readonly summaries: Effect.Effect<ReadonlyArray<Summary>, RolloutError> }
+>()("@atropos/core/Rollout") {}
+
+/** Runs all `Environments` for as long as the layer lives; closing it stops them cleanly. */
+export const layer = (options: Options = {}): Layer.Layer<Rollout, never, Environments | Needs> =>
+  Layer.effect(
+    Rollout,
+    Effect.gen(function* () {
+      const environments = yield* Environments
+      const running = yield* Effect.forkScoped(runAll(environments, options))
+      return { summaries: Fiber.join(running) }
+    })
+  )
+
+const nameOf = ({ name, settings }: EnvironmentShape): string => settings.wandbName ?? name
+
+/** Two environments of a kind get different names, the same ones at every start. */
+const uniqueNames = (environments: ReadonlyArray<EnvironmentShape>) => {
+  const seen = new Map<string, number>()
+  return environments.map((environment) => {
+    const name = nameOf(environment)
+    const number = (seen.get(name) ?? 0) + 1
+    seen.set(name, number)
+    return { environment, name: number === 1 ? name : `${name}-${number}` }
+  })
+}
+
+const makeWeights = Effect.gen(function* () {
+  const servers = yield* ServerManager
+  const weights = new Map<string, number>()
+  return Runner.Weights.of({
+    set: (name, weight) =>
+      Effect.suspend(() => {
+        if (weights.get(name) === weight) return Effect.void
+        weights.set(name, weight)
+        let sum = 0
+        for (const share of weights.values()) sum += share
+        return servers.setWeight(Math.min(1, Math.max(0.01, sum)))
+      })
+  })
+})

@@ -1,0 +1,95 @@
+/**
+ * The registration of one environment: waits for the service and for the trainer, and registers again when the service has
+ * forgotten it.
+ *
+ * The original's environment crashes when it starts before the service (its quirk Q-47) and when the service restarts (Q-41).
+ */
+import { Effect, Latch, Option, Result, Semaphore } from "effect"
+import type * as TrajectoryClient from "../../service/TrajectoryClient.ts"
+import { backoffMillis } from "../../base/backoff.ts"
+
+export interface Connection {
+  readonly registration: () => TrajectoryClient.Registration
+  readonly batchSize: () => number
+  readonly maxTokenLength: () => number
+  /** Registers again, unless somebody did since `envId` was given. Waits for as long as it takes. */
+  readonly reconnect: (envId: number) => Effect.Effect<void, TrajectoryClient.TrajectoryError>
+  /** Done when the registration is another one than `envId`. */
+  readonly replaced: (envId: number) => Effect.Effect<void>
+}
+
+const trainerPollMillis = 1000
+/** A state that lasts is logged again after so many attempts. */
+const attemptsPerReminder = 30
+
+/** Registers and reads the run's batch size and token limit. Only what waiting cannot mend fails. */
+export const make = Effect.fn("Connection.make")(function* (
+  client: TrajectoryClient.TrajectoryClientShape,
+  spec: TrajectoryClient.EnvironmentSpec
+) {
+  const lock = yield* Semaphore.make(1)
+  const changed = Latch.makeUnsafe(false)
+
+  const register = Effect.gen(function* () {
+    const registration = yield* waiting(
+      client.registerEnvironment(spec),
+      "waiting for a trainer to ask for its first batch (npx @atropos/cli train --model … is one)"
+    )
+    const info = yield* waiting(Effect.asSome(client.runInfo), "waiting for the run's batch size")
+    return { registration, info }
+  })
+
+  let current = yield* register
+  const connection: Connection = {
+    registration: () => current.registration,
+    batchSize: () => current.info.batchSize,
+    maxTokenLength: () => current.info.maxTokenLength,
+    reconnect: (envId) =>
+      lock.withPermits(1)(
+        Effect.suspend(() =>
+          current.registration.envId === envId
+            ? Effect.gen(function* () {
+                current = yield* register
+                yield* Effect.logInfo("registered again", { name: current.registration.name })
+                changed.openUnsafe()
+                changed.closeUnsafe()
+              })
+            : Effect.void
+        )
+      ),
+    replaced: (envId) =>
+      Effect.gen(function* () {
+        while (current.registration.envId === envId) yield* changed.await
+      })
+  }
+  return connection
+})
+
+/** Asks until there is an answer; each change of state is a log line. */
+const waiting = Effect.fnUntraced(function* <A>(
+  ask: Effect.Effect<Option.Option<A>, TrajectoryClient.TrajectoryError>,
+  forWhat: string
+) {
+  let state = ""
+  let attempts = 0
+  const note = (next: string, details: object): Effect.Effect<void> => {
+    attempts = next === state ? attempts + 1 : 1
+    state = next
+    return Effect.when(Effect.logInfo(next, details), Effect.succeed(attempts % attemptsPerReminder === 1))
+  }
+  for (;;) {
+    const answer = yield* Effect.result(ask)
+    if (Result.isSuccess(answer)) {
+      if (Option.isSome(answer.success)) return answer.success.value
+      yield* note(forWhat, {})
+      yield* Effect.sleep(trainerPollMillis)
+      continue
+    }
+    const error = answer.failure
+    if (error.reason !== "unreachable" && error.reason !== "overloaded" && error.reason !== "notFound") {
+      return yield* error
+    }
+    yield* note("waiting for the trajectory service (npx @atropos/cli api starts one)", { reason: error.message })
+    yield* Effect.sleep(yield* backoffMillis(attempts, { atLeast: error.retryAfterMillis ?? 0, cap: 10_000 }))
+  }
+})

@@ -1,0 +1,148 @@
+/**
+ * Which scored groups are sent: the original's rules (atroposlib/envs/base.py, `handle_send_to_api`), each drop with its reason.
+ *
+ * A group is dropped whole: for a size other than announced, for scores that carry no signal, and, beyond the original, for content no
+ * trainer could use. Groups whose signal lies in token-level advantages are kept although their scores are equal.
+ *
+ * A sequence longer than the run's limit is cut there, masked and told as truncated: it teaches nothing, and its score stays in the
+ * group's baseline. (The original drops the whole group for it, and for one that is exactly as long, which is where every answer ends
+ * that its limit cut off.) A group with nothing but such sequences is dropped.
+ */
+import { Result } from "effect"
+import type { ContentPart, Message } from "../../Message.ts"
+import type { Overrides, ScoredGroup } from "../../ScoredGroup.ts"
+import { masked, notSampled, trainedTokens } from "../../Trajectory.ts"
+
+/** Why a group was not sent, and what that means. */
+export const reasons = {
+  wrong_size: "it has not group_size sequences (or group_overrides.group_size)",
+  no_tokens: "a sequence has no tokens: neither server nor tokenizer gave any",
+  misaligned: "masks, scores, logprobs or a teacher's candidates do not match the tokens",
+  not_finite: "there is NaN or Infinity among scores or advantages",
+  identical_scores: "all scores are equal, and there are no token-level advantages",
+  too_long: "nothing to train is left of it: its sequences have more tokens than the run's seq_len",
+  unscorable: "the environment could not judge it",
+  rejected_by_service: "the service refused it; see the dead letters"
+} as const
+export type DropReason = keyof typeof reasons
+
+export interface FilterOptions {
+  readonly groupSize: number
+  readonly ensureScoresAreNotSame: boolean
+  /** Trainers want chats: where a rollout has none, they are made from its tokens. */
+  readonly includeMessages: boolean
+  /** Chats that are there are sent for people to look at, unless they are very large (`largestChats`). */
+  readonly keepMessages?: boolean
+  /** Longest sequence, tokens; 0 or less: no limit is known. */
+  readonly maxTokenLength: number
+  /** Synthesises the chat of a sequence from its tokens, where a tokenizer is at hand. */
+  readonly decode?: (tokens: Int32Array) => string
+}
+
+/** The group as it is to be sent, or why it is not. */
+export const filter = (group: ScoredGroup, options: FilterOptions): Result.Result<ScoredGroup, DropReason> => {
+  const { tokens } = group
+  if (tokens.length !== expectedSize(group, options.groupSize)) return Result.fail("wrong_size")
+  if (tokens.some((sequence) => sequence.length === 0)) return Result.fail("no_tokens")
+  if (!isAligned(group)) return Result.fail("misaligned")
+  if (!isFinite(group)) return Result.fail("not_finite")
+  if (options.ensureScoresAreNotSame && group.advantages === undefined && hasOneScore(group.scores)) {
+    return Result.fail("identical_scores")
+  }
+  const limit = options.maxTokenLength
+  if (limit <= 0 || tokens.every((sequence) => sequence.length <= limit)) {
+    return Result.succeed(withMessages(group, options))
+  }
+  const left = cut(withMessages(group, options), limit)
+  return left.masks.some((mask) => trainedTokens({ mask }) > 0) ? Result.succeed(left) : Result.fail("too_long")
+}
+
+/** What a trainer has to know of a sequence that was cut. */
+const truncated: Overrides = { finish_reason: "length", truncated: true }
+
+/** Rows as long as the limit at most. */
+const rowsWithin = <Row extends { readonly length: number; subarray(from: number, to: number): Row }>(
+  rows: ReadonlyArray<Row>,
+  limit: number
+): ReadonlyArray<Row> => rows.map((row) => (row.length > limit ? row.subarray(0, limit) : row))
+
+const cut = (group: ScoredGroup, limit: number): ScoredGroup => {
+  const { advantages, distillLogprobs, distillTokenIds, inferenceLogprobs, refLogprobs, tokens } = group
+  const isLong = tokens.map((sequence) => sequence.length > limit)
+  return {
+    ...group,
+    tokens: rowsWithin(tokens, limit),
+    masks: group.masks.map((mask, index) => (isLong[index] ? new Int32Array(limit).fill(masked) : mask)),
+    ...(advantages && { advantages: rowsWithin(advantages, limit) }),
+    ...(refLogprobs && { refLogprobs: rowsWithin(refLogprobs, limit) }),
+    ...(inferenceLogprobs && {
+      inferenceLogprobs: inferenceLogprobs.map((row, index) =>
+        isLong[index] ? new Float32Array(limit).fill(notSampled) : row
+      )
+    }),
+    ...(distillTokenIds && { distillTokenIds: distillTokenIds.map((rows) => rows.slice(0, limit)) }),
+    ...(distillLogprobs && { distillLogprobs: distillLogprobs.map((rows) => rows.slice(0, limit)) }),
+    overrides: tokens.map((_, index) => ({ ...group.overrides?.[index], ...(isLong[index] && truncated) }))
+  }
+}
+
+/** Characters of chats, roughly: text, images written out, calls. */
+export const charactersOf = (chats: NonNullable<ScoredGroup["messages"]>): number =>
+  chats.reduce((sum, chat) => sum + chat.reduce((inside, message) => inside + messageCharacters(message), 0), 0)
+
+const messageCharacters = ({ content, reasoning_content, tool_calls }: Message): number =>
+  (typeof content === "string"
+    ? content.length
+    : (content ?? []).reduce((sum, part) => sum + partCharacters(part), 0)) +
+  (reasoning_content?.length ?? 0) +
+  (tool_calls ?? []).reduce((sum, call) => sum + call.function.arguments.length, 0)
+
+const partCharacters = ({ image_url, text }: ContentPart): number => {
+  const url = typeof image_url === "object" && image_url !== null && "url" in image_url ? image_url.url : image_url
+  return (text?.length ?? 0) + (typeof url === "string" ? url.length : 0)
+}
+
+/** Trained tokens of each sequence (G). */
+export const completionLengths = (group: ScoredGroup): ReadonlyArray<number> =>
+  group.masks.map((mask) => trainedTokens({ mask }))
+
+/** Whether there is but one distinct score. */
+export const hasOneScore = (scores: Float64Array): boolean => {
+  for (let i = 1; i < scores.length; i++) if (scores[i] !== scores[0]) return false
+  return true
+}
+
+const expectedSize = ({ groupOverrides }: ScoredGroup, groupSize: number): number => {
+  const own = groupOverrides?.["group_size"]
+  return typeof own === "number" ? own : groupSize
+}
+
+const isAligned = (group: ScoredGroup): boolean => {
+  const { advantages, distillLogprobs, distillTokenIds, inferenceLogprobs, masks, refLogprobs, scores, tokens } = group
+  const fits = (rows: ReadonlyArray<ArrayLike<unknown>> | undefined): boolean =>
+    rows === undefined ||
+    (rows.length === tokens.length && rows.every((row, index) => row.length === tokens[index]!.length))
+  const lists = [masks, advantages, inferenceLogprobs, refLogprobs, distillTokenIds, distillLogprobs]
+  return scores.length === tokens.length && lists.every(fits)
+}
+
+const isFinite = ({ advantages, scores }: ScoredGroup): boolean =>
+  scores.every(Number.isFinite) && (advantages ?? []).every((row) => row.every(Number.isFinite))
+
+/** Characters of a group's chats beyond which they are not sent for looking alone: images, mostly. */
+const largestChats = 4_000_000
+
+const withMessages = (
+  group: ScoredGroup,
+  { decode, includeMessages, keepMessages = false }: FilterOptions
+): ScoredGroup => {
+  const { messages, ...rest } = group
+  const hasMessages = messages !== undefined && messages.some((chat) => chat.length > 0)
+  if (!includeMessages) return keepMessages && hasMessages && charactersOf(messages) <= largestChats ? group : rest
+  if (hasMessages) return group
+  if (decode === undefined) return rest
+  return {
+    ...rest,
+    messages: group.tokens.map((sequence): ReadonlyArray<Message> => [{ role: "user", content: decode(sequence) }])
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * What an environment says of itself, for people who look: every few seconds, and soon after something went wrong.
+ *
+ * A report that cannot be sent is counted, and the next one is sent in its place.
+ */
+import { Clock, Duration, Effect, Latch } from "effect"
+import { messageOf } from "../../base/messageOf.ts"
+import type { ServerMetrics } from "../../inference/backend/Inference.ts"
+import type { EnvironmentReport, ServerReport, TrajectoryError } from "../../service/TrajectoryClient.ts"
+
+export interface Reports {
+  /** Something failed: told with the next report, which comes soon. */
+  readonly failed: (reason: string) => Effect.Effect<void>
+  /** Sends one now. */
+  readonly send: Effect.Effect<void>
+  /** Sends for as long as it runs. */
+  readonly run: Effect.Effect<never>
+  /** Reports that could not be sent. */
+  readonly unsent: () => number
+}
+
+const pause: Duration.Input = "5 seconds"
+/** Between reports, whatever happens. */
+const leastPause: Duration.Input = "1 second"
+const timeout: Duration.Input = "5 seconds"
+const minuteMillis = 60_000
+const longestReason = 1000
+
+const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
+
+const serverReport = (metrics: ServerMetrics): ServerReport => {
+  const isUsed = metrics.count > 0
+  return {
+    server: metrics.server.slice(0, longestReason),
+    split: metrics.split,
+    healthy: metrics.healthy,
+    inFlight: metrics.inFlight,
+    latencyMean: isUsed ? finite(metrics.latencyMean) : null,
+    latencyP95: isUsed ? finite(metrics.latencyP95) : null,
+    tokensPerSecond: isUsed ? finite(metrics.tokensPerSecond) : null,
+    failures: metrics.failures
+  }
+}
+
+export const make = (options: {
+  readonly send: (report: EnvironmentReport) => Effect.Effect<void, TrajectoryError>
+  readonly running: () => number
+  /** Groups the service has not answered for. */
+  readonly unsent: () => number
+  /** Items finished since the start. */
+  readonly finished: () => number
+  readonly servers: Effect.Effect<ReadonlyArray<ServerMetrics>>
+}): Reports => {
+  const news = Latch.makeUnsafe(false)
+  let failures = 0
+  let lastError: EnvironmentReport["lastError"] = null
+  let unsent = 0
+  /** How many items had been finished, at times of the last minute, oldest first. */
+  const counts: Array<{ readonly at: number; readonly finished: number }> = []
+
+  const itemsPerMinute = (now: number): number => {
+    counts.push({ at: now, finished: options.finished() })
+    while (counts.length > 2 && counts[1]!.at <= now - minuteMillis) counts.shift()
+    const [first] = counts
+    const last = counts.at(-1)
+    if (first === undefined || last === undefined || last.at === first.at) return 0
+    return ((last.finished - first.finished) * minuteMillis) / (last.at - first.at)
+  }
+
+  const note = (cause: unknown) => {
+    unsent++
+    return (unsent === 1 ? Effect.logWarning : Effect.logDebug)("report not sent to the service", {
+      reason: messageOf(cause)
+    })
+  }
+
+  const send = Effect.gen(function* () {
+    news.closeUnsafe()
+    const now = yield* Clock.currentTimeMillis
+    yield* options.send({
+      running: options.running(),
+      unsent: options.unsent(),
+      itemsPerMinute: itemsPerMinute(now),
+      failures,
+      lastError,
+      servers: (yield* options.servers).map(serverReport)
+    })
+  }).pipe(Effect.timeout(timeout), Effect.catch(note), Effect.catchDefect(note))
+
+  return {
+    send,
+    unsent: () => unsent,
+    failed: (reason) =>
+      Effect.map(Clock.currentTimeMillis, (at) => {
+        failures++
+        lastError = { at, message: reason.slice(0, longestReason) }
+        news.openUnsafe()
+      }),
+    run: Effect.forever(
+      Effect.andThen(send, Effect.andThen(Effect.sleep(leastPause), Effect.timeoutOption(news.await, pause)))
+    )
+  }
+}

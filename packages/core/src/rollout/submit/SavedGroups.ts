@@ -1,0 +1,61 @@
+/**
+ * Accepted groups as JSON Lines, one group per line in the original's wire form, for viewers and data sets.
+ *
+ * An existing file is never touched: `groups.jsonl` becomes `groups_1.jsonl`, then `_2`, as in the original; missing parent
+ * folders are made. A line is written with one call, so a reader never sees half of one behind a whole one.
+ */
+import { Effect, FileSystem, Path, Predicate, Schema, type Scope } from "effect"
+import { messageOf } from "../../base/messageOf.ts"
+import type { ScoredGroup } from "../../ScoredGroup.ts"
+import * as WireGroup from "../../service/WireGroup.ts"
+
+/** The file for saved groups cannot be made or written. */
+export class SavedGroupsError extends Schema.TaggedError<SavedGroupsError>()("SavedGroupsError", {
+  path: Schema.String,
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+export interface SavedGroups {
+  /** The file chosen. */
+  readonly path: string
+  readonly write: (groups: ReadonlyArray<ScoredGroup>) => Effect.Effect<void, SavedGroupsError>
+}
+
+const isTaken = Predicate.isTagged("AlreadyExists")
+
+const encoder = new TextEncoder()
+
+/** Opens the first free name of `wanted`; closed with the scope. */
+export const open = Effect.fn("SavedGroups.open")(function* (wanted: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const failing = (file: string) => (cause: unknown) =>
+    new SavedGroupsError({
+      path: file,
+      message: `cannot write groups to ${file}: ${messageOf(cause)}`,
+      cause
+    })
+  yield* fs.makeDirectory(path.dirname(wanted), { recursive: true }).pipe(Effect.mapError(failing(wanted)))
+  const { dir, ext, name } = path.parse(wanted)
+  const candidate = (number: number): string => (number === 0 ? wanted : path.join(dir, `${name}_${number}${ext}`))
+  // "ax" fails where the file exists: two programs that start together get different files.
+  const claim = (number: number): Effect.Effect<readonly [string, FileSystem.File], SavedGroupsError, Scope.Scope> => {
+    const file = candidate(number)
+    return fs.open(file, { flag: "ax" }).pipe(
+      Effect.map((opened) => [file, opened] as const),
+      Effect.catch((error) => (isTaken(error.reason) ? claim(number + 1) : Effect.fail(failing(file)(error))))
+    )
+  }
+  const [file, opened] = yield* claim(0)
+  const saved: SavedGroups = {
+    path: file,
+    write: (groups) =>
+      groups.length === 0
+        ? Effect.void
+        : opened
+            .writeAll(encoder.encode(groups.map((group) => `${WireGroup.encode(group)}\n`).join("")))
+            .pipe(Effect.mapError(failing(file)))
+  }
+  return saved
+})

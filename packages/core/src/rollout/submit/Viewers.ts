@@ -1,0 +1,65 @@
+/**
+ * What an environment tells the service for the sake of people who look: chats with every group, the text of tokens, reports.
+ *
+ * Only where the service keeps it; whatever goes wrong with it concerns nothing else.
+ */
+import { Effect } from "effect"
+import type { ScoredGroup } from "../../ScoredGroup.ts"
+import type { ServerManagerShape } from "../../inference/ServerManager.ts"
+import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
+import type { TrajectoryClientShape } from "../../service/TrajectoryClient.ts"
+import type { Connection } from "./Connection.ts"
+import type { Delivery } from "./Delivery.ts"
+import * as Reports from "./Reports.ts"
+import * as TokenPieces from "./TokenPieces.ts"
+
+export interface Viewers {
+  /** Chats are to be sent although no trainer asked for them. */
+  readonly wantChats: boolean
+  /** To be done before these groups are sent. */
+  readonly prepare: (groups: ReadonlyArray<Delivery>) => Effect.Effect<void>
+  readonly failed: (reason: string) => Effect.Effect<void>
+  /** Reports for as long as it runs. */
+  readonly run: Effect.Effect<never>
+  /** The last report. */
+  readonly farewell: Effect.Effect<void>
+}
+
+const nobody: Viewers = {
+  wantChats: false,
+  prepare: () => Effect.void,
+  failed: () => Effect.void,
+  run: Effect.never,
+  farewell: Effect.void
+}
+
+/** For whoever looks at the service that `connection` has registered with. */
+export const make = Effect.fnUntraced(function* (options: {
+  readonly client: TrajectoryClientShape
+  readonly connection: Connection
+  readonly servers: ServerManagerShape
+  /** Of the ids in groups, where there is one at hand. */
+  readonly tokenizer: TokenizerShape | undefined
+  readonly running: () => number
+  readonly unsent: () => number
+  readonly finished: () => number
+}): Effect.fn.Return<Viewers> {
+  const { client, connection, finished, running, servers, tokenizer, unsent } = options
+  if (!(yield* Effect.orElseSucceed(client.servesViewers, () => false))) return nobody
+  const pieces =
+    tokenizer === undefined ? undefined : TokenPieces.make({ client, tokenizer, registration: connection.registration })
+  const reports = Reports.make({
+    send: (report) => Effect.suspend(() => client.recordReport(connection.registration().envId, report)),
+    servers: servers.metrics,
+    running,
+    unsent,
+    finished
+  })
+  return {
+    wantChats: true,
+    prepare: (groups) => pieces?.tell(groups.map(({ group }): ScoredGroup => group)) ?? Effect.void,
+    failed: reports.failed,
+    run: reports.run,
+    farewell: reports.send
+  }
+})

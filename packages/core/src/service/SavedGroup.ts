@@ -1,0 +1,154 @@
+/**
+ * Scored groups of a JSON Lines file, as `process` and an environment's `data_path_to_save_groups` write them, ours or the original's.
+ *
+ * A line is the original's object (`WireGroup`), with whatever private keys its environment added. Lines with `scores` and
+ * `messages` alone are groups too, without tokens; a chat may be one string, which is then what the assistant wrote. Samples of an
+ * evaluation (`samples.jsonl`: an answer with its chat and its `score` on each line) are groups of one, and say that they are. A line that
+ * is none of this comes as a fault that says what is wrong with it, and the reading goes on: nothing in a file stops it.
+ */
+import { Effect, Result, Stream } from "effect"
+import * as PythonJson from "./wire/PythonJson.ts"
+import * as JsonLines from "../data/JsonLines.ts"
+import type { ScoredGroup } from "../ScoredGroup.ts"
+import * as WireGroup from "./WireGroup.ts"
+
+/** What a line should be, for messages. */
+export const expected = "a scored group (an object with scores, and with tokens and masks, or messages)"
+
+/** A group, and where it stands in its file. */
+export interface Saved {
+  readonly _tag: "Saved"
+  /** From 1. */
+  readonly line: number
+  /** Its first byte, and the byte behind its line break. */
+  readonly start: number
+  readonly end: number
+  readonly group: ScoredGroup
+  /** Keys that no group has: private ones of its environment, or misspelled ones. */
+  readonly unknown: ReadonlyArray<string>
+  /** It is a sample of an evaluation: to be looked at, not to be learned from. */
+  readonly isEvaluation: boolean
+}
+
+/** A line that is no group. */
+export interface Fault {
+  readonly _tag: "Fault"
+  readonly line: number
+  readonly start: number
+  readonly end: number
+  readonly problem: string
+}
+
+export type Entry = Saved | Fault
+
+type Fields = { readonly [key: string]: unknown }
+
+const keys: ReadonlySet<string> = new Set<string>([...WireGroup.keys, "policy_versions"])
+
+const kindOf = (value: unknown): string =>
+  value === null
+    ? "null"
+    : Array.isArray(value)
+      ? "an array"
+      : typeof value === "object"
+        ? "an object"
+        : `a ${typeof value}`
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** A group without tokens gets empty ones, and a chat that is one string becomes a message. */
+const completed = (fields: Fields): Fields => {
+  const { messages } = fields
+  if (!Array.isArray(messages)) return fields
+  const none = messages.map((): ReadonlyArray<number> => [])
+  return {
+    ...fields,
+    ...(fields["tokens"] === undefined && fields["masks"] === undefined && { tokens: none, masks: none }),
+    messages: messages.map((chat: unknown) =>
+      typeof chat === "string" ? [{ role: "assistant", content: chat }] : chat
+    )
+  }
+}
+
+/** Keys of a sample that are told beside its chat and its score. */
+const told = ["item", "label", "correct", "finish_reason"]
+
+/** A sample of an evaluation as a group of one; undefined where it is none. */
+const sampled = (fields: Fields): Fields | undefined => {
+  const { messages, score } = fields
+  const isSample =
+    typeof score === "number" &&
+    Array.isArray(messages) &&
+    messages.length > 0 &&
+    messages.every((one) => isFields(one))
+  // The tokens of a sample are their number.
+  if (!isSample || "scores" in fields || Array.isArray(fields["tokens"])) return undefined
+  const switches = told.flatMap((key) =>
+    fields[key] === undefined || fields[key] === null ? [] : [[key, fields[key]]]
+  )
+  return { scores: [score], messages: [messages], overrides: [Object.fromEntries(switches)] }
+}
+
+const policyVersionsOf = ({ policy_versions: versions }: Fields, size: number): Pick<ScoredGroup, "policyVersions"> =>
+  Array.isArray(versions) && versions.length === size && versions.every((one) => one === null || Number.isInteger(one))
+    ? { policyVersions: versions }
+    : {}
+
+const spell = (names: ReadonlyArray<string>): string => (names.length === 0 ? "nothing" : names.slice(0, 12).join(", "))
+
+/** Notes, once per file, the keys that no group has. */
+export const unknownFields = () => {
+  const known = new Set<string>()
+  return (file: string, { line, unknown }: Pick<Saved, "line" | "unknown">): string | undefined => {
+    const news = unknown.filter((name) => !known.has(`${file}\0${name}`))
+    for (const name of news) known.add(`${file}\0${name}`)
+    return news.length === 0
+      ? undefined
+      : `${file}, line ${line}: a group has no field ${news.join(", ")}, ignored from here on (it has ${[...keys].join(", ")})`
+  }
+}
+
+/** The group of a line, or what is wrong with it. */
+export const parse = (text: string): Result.Result<Pick<Saved, "group" | "isEvaluation" | "unknown">, string> => {
+  const parsed = PythonJson.parse(text)
+  if (Result.isFailure(parsed)) {
+    return Result.fail(`is not JSON (${parsed.failure.message} at character ${parsed.failure.position + 1})`)
+  }
+  const { notFinite, value: line } = parsed.success
+  const sample = isFields(line) ? sampled(line) : undefined
+  const value = sample ?? line
+  if (!isFields(value)) return Result.fail(`is ${kindOf(value)}; expected ${expected}`)
+  const names = Object.keys(value)
+  if (!("scores" in value) || !("tokens" in value || "messages" in value)) {
+    return Result.fail(`is no group: it has ${spell(names)}; expected ${expected}`)
+  }
+  const bad = notFinite ? [...keys].flatMap((key) => PythonJson.notFiniteIn(value[key], [key]))[0] : undefined
+  if (bad !== undefined) return Result.fail(`${bad.loc.join(".")}: expected a finite number, got ${bad.word}`)
+  const group = Result.map(WireGroup.check(completed(value), { loc: [] }), WireGroup.toScoredGroup)
+  if (Result.isFailure(group)) return Result.fail(group.failure.message)
+  return Result.succeed({
+    group: { ...group.success, ...policyVersionsOf(value, group.success.tokens.length) },
+    unknown: names.filter((name) => !keys.has(name)),
+    isEvaluation: sample !== undefined
+  })
+}
+
+/** The entry of a line. */
+export const ofLine = (line: JsonLines.Line): Entry => {
+  const place = { line: line.number, start: line.start, end: line.end }
+  if (line._tag === "Faulty") return { _tag: "Fault", problem: line.problem, ...place }
+  const parsed = parse(line.text)
+  if (Result.isSuccess(parsed)) return { _tag: "Saved", ...parsed.success, ...place }
+  const problem = line.isTerminated ? parsed.failure : `is cut off: the file ends in it. It ${parsed.failure}`
+  return { _tag: "Fault", problem, ...place }
+}
+
+/** The groups and faults of a file; fails where it is no file of lines. */
+export const read = (path: string, options: JsonLines.Options = {}) =>
+  Stream.unwrap(
+    Effect.as(
+      JsonLines.inspect(path, expected),
+      Stream.map(JsonLines.read(path, options), (line) => ofLine(line))
+    )
+  )

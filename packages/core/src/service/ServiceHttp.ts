@@ -1,0 +1,175 @@
+/**
+ * Requests to a trajectory service, with every failure as a `TrajectoryError`.
+ *
+ * Nothing here tries again: that belongs to the caller, who knows what a second attempt costs.
+ */
+import { Clock, Duration, Effect, Redacted, Schema, type Scope } from "effect"
+import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { TrajectoryError } from "./TrajectoryClient.ts"
+import { oneLine } from "../base/oneLine.ts"
+import * as RetryAfter from "../http/RetryAfter.ts"
+
+export interface Options {
+  /** Where the service is, e.g. `http://127.0.0.1:8000`, with whatever prefix it is mounted under. */
+  readonly url: string
+  /** Bearer token, where the service asks for one. */
+  readonly token?: Redacted.Redacted | string
+  /** How long any answer may take (a claim's waiting comes on top). Default: 30 seconds. */
+  readonly timeout?: Duration.Input
+}
+
+/** The answer's body, read whole. */
+export interface Answer {
+  readonly status: number
+  readonly headers: { readonly [name: string]: string | undefined }
+  readonly bytes: Uint8Array
+}
+
+export interface ServiceHttp {
+  readonly send: (
+    request: HttpClientRequest.HttpClientRequest,
+    options?: { readonly extraTime?: Duration.Duration }
+  ) => Effect.Effect<Answer, TrajectoryError>
+  /** Sends, and reads the body as JSON of this shape. */
+  readonly sendFor: <A, I>(
+    schema: Schema.Codec<A, I>
+  ) => (request: HttpClientRequest.HttpClientRequest) => Effect.Effect<A, TrajectoryError>
+  /** An answer that stays open. */
+  readonly open: (
+    request: HttpClientRequest.HttpClientRequest
+  ) => Effect.Effect<HttpClientResponse.HttpClientResponse, TrajectoryError, Scope.Scope>
+}
+
+const ErrorBody = Schema.fromJsonString(
+  Schema.Struct({
+    message: Schema.optionalKey(Schema.String),
+    field: Schema.optionalKey(Schema.String),
+    retry_after_seconds: Schema.optionalKey(Schema.Finite)
+  })
+)
+const decodeErrorBody = Schema.decodeUnknownOption(ErrorBody)
+const utf8 = new TextDecoder()
+
+const reasonOf = (status: number, retryAfter: number | undefined): TrajectoryError["reason"] => {
+  switch (status) {
+    case 401:
+    case 403:
+      return "unauthorized"
+    case 404:
+      return "notFound"
+    case 405:
+    case 501:
+      return "unsupported"
+    case 409:
+      return "leaseLost"
+    case 429:
+      return "overloaded"
+    case 503:
+      return retryAfter === undefined ? "unreachable" : "overloaded"
+    default:
+      return status >= 500 ? "unreachable" : "rejected"
+  }
+}
+
+const fromStatus = Effect.fnUntraced(function* (where: string, answer: Answer) {
+  const text = utf8.decode(answer.bytes.subarray(0, 2000))
+  const body = decodeErrorBody(text)
+  const said = body._tag === "Some" ? body.value : {}
+  const header = answer.headers["retry-after"] ?? said.retry_after_seconds?.toString()
+  const retryAfter = RetryAfter.millis(header, yield* Clock.currentTimeMillis)
+  const field = said.field === undefined ? "" : ` (field ${said.field})`
+  return yield* new TrajectoryError({
+    reason: reasonOf(answer.status, retryAfter),
+    message: `${where} answered ${answer.status}: ${said.message ?? (text.trim() === "" ? "no text" : text.trim())}${field}`,
+    ...(retryAfter === undefined ? undefined : { retryAfterMillis: retryAfter })
+  })
+})
+
+const causeText = (cause: unknown): string => {
+  if (!(cause instanceof Error)) return String(cause)
+  if (cause instanceof AggregateError) return cause.errors.map(causeText).join("; ")
+  const inner = cause.cause === undefined ? "" : causeText(cause.cause)
+  return [cause.message, inner].filter((text) => text !== "").join(": ")
+}
+
+/** A failure of the transport as a `TrajectoryError`. */
+export const fromTransport =
+  (where: string) =>
+  (error: HttpClientError.HttpClientError): TrajectoryError =>
+    new TrajectoryError({
+      reason:
+        error.reason._tag === "InvalidUrlError" || error.reason._tag === "EncodeError" ? "rejected" : "unreachable",
+      message: `${where} cannot be reached: ${"cause" in error.reason && error.reason.cause !== undefined ? causeText(error.reason.cause) : error.message}`,
+      cause: error
+    })
+
+export const make = Effect.fnUntraced(function* (options: Options) {
+  const token = typeof options.token === "string" ? Redacted.make(options.token) : options.token
+  const base = options.url.replace(/(?<!\/)\/+$/, "")
+  const client = (yield* HttpClient.HttpClient).pipe(
+    HttpClient.mapRequest((request) => {
+      const sent = HttpClientRequest.prependUrl(request, base)
+      return token === undefined ? sent : HttpClientRequest.bearerToken(sent, token)
+    })
+  )
+  const timeout = Duration.fromInputUnsafe(options.timeout ?? "30 seconds")
+  const where = (request: HttpClientRequest.HttpClientRequest) => `${request.method} ${base}${request.url}`
+
+  const read = (response: HttpClientResponse.HttpClientResponse) =>
+    Effect.map(response.arrayBuffer, (buffer): Answer => ({
+      status: response.status,
+      headers: response.headers,
+      bytes: new Uint8Array(buffer)
+    }))
+
+  const late = (request: HttpClientRequest.HttpClientRequest, after: Duration.Duration) =>
+    new TrajectoryError({
+      reason: "unreachable",
+      message: `${where(request)} did not answer within ${Duration.format(after)}`
+    })
+
+  const send: ServiceHttp["send"] = (request, sendOptions) => {
+    const limit = sendOptions?.extraTime === undefined ? timeout : Duration.sum(timeout, sendOptions.extraTime)
+    return client.execute(request).pipe(
+      Effect.flatMap(read),
+      Effect.mapError(fromTransport(where(request))),
+      Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.fail(late(request, limit)) }),
+      Effect.filterOrElse(
+        ({ status }) => status >= 200 && status < 300,
+        (answer) => fromStatus(where(request), answer)
+      )
+    )
+  }
+
+  const sendFor: ServiceHttp["sendFor"] = (schema) => {
+    const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))
+    return (request) =>
+      Effect.flatMap(send(request), ({ bytes }) =>
+        Effect.mapError(
+          decode(utf8.decode(bytes)),
+          (cause) =>
+            new TrajectoryError({
+              reason: "unsupported",
+              message: `${where(request)} answered something else than the protocol says: ${oneLine(cause)}`,
+              cause
+            })
+        )
+      )
+  }
+
+  const open: ServiceHttp["open"] = (request) =>
+    client.execute(request).pipe(
+      Effect.mapError(fromTransport(where(request))),
+      Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(late(request, timeout)) }),
+      Effect.filterOrElse(
+        ({ status }) => status === 200,
+        (response) =>
+          read(response).pipe(
+            Effect.mapError(fromTransport(where(request))),
+            Effect.flatMap((answer) => fromStatus(where(request), answer))
+          )
+      )
+    )
+
+  return { send, sendFor, open } satisfies ServiceHttp
+})

@@ -1,0 +1,366 @@
+/**
+ * A scored group on the original's wire: a JSON object of 14 keys (`keys`), snake_case, `null` for what is not given.
+ *
+ * Reading follows the original's server (FastAPI, pydantic in lax mode: `"100"`, `1.0` and `true` are integers; unknown keys are
+ * dropped; mistakes are told as `{ type, loc, msg, input }`), and refuses at the door what would break a trainer later: numbers
+ * that are not finite, token ids below 0 or above 2^31 - 1, a number of masks, scores, logprobs, advantages, overrides or
+ * distillation rows that is not the number of sequences, and masks or logprobs that are not as long as their tokens.
+ * Mask values may differ from the token (some send 0 and 1), and `advantages` and `messages` may have any length.
+ *
+ * A submission is stored as the bytes it came in: `canonicalJson` joins the spans of its values, and writes anew only those that
+ * were coerced.
+ */
+import { Result, Schema } from "effect"
+import * as GroupFields from "./wire/GroupFields.ts"
+import * as GroupWriter from "./wire/GroupWriter.ts"
+import { type Detail, type Loc, Report } from "./wire/Detail.ts"
+import * as JsonDepth from "./wire/JsonDepth.ts"
+import * as JsonSpans from "./wire/JsonSpans.ts"
+import * as PythonJson from "./wire/PythonJson.ts"
+import * as Scalars from "./wire/Scalars.ts"
+import * as ScanGroup from "./wire/ScanGroup.ts"
+import { skipSpace } from "./wire/ScanNumbers.ts"
+import type { Message } from "../Message.ts"
+import type { ScoredGroup } from "../ScoredGroup.ts"
+
+export type { Detail, Loc }
+
+/** The wire's keys, in the original's order. */
+export const keys = GroupFields.keys
+
+/** A body is not what it should be: no JSON text in UTF-8 (`unreadable`), or JSON with the mistakes of `details`. */
+export class WireError extends Schema.TaggedError<WireError>()("WireError", {
+  reason: Schema.Literals(["unreadable", "invalid"]),
+  details: Schema.Array(Schema.Unknown)
+}) {
+  /** The mistakes, in the original's shape. */
+  get mistakes(): ReadonlyArray<Detail> {
+    // `details` is only ever made of Detail, by the functions of this module and of the service's request forms.
+    return this.details as ReadonlyArray<Detail>
+  }
+  override get message(): string {
+    const [first] = this.mistakes
+    if (first === undefined) return "the body is not JSON text in UTF-8"
+    const more = this.details.length > 1 ? ` (and ${this.details.length - 1} more)` : ""
+    return `${first.loc.join(".")}: ${first.msg}${more}`
+  }
+}
+
+/** How large a group may be. */
+export interface Limits {
+  readonly maxSequences: number
+  readonly maxTokensPerSequence: number
+}
+
+/** A group's JSON found right. */
+export interface Checked {
+  readonly values: GroupFields.GroupValues
+  /** Keys whose values had to be coerced: their bytes are not to be stored as they came. */
+  readonly coerced: ReadonlySet<string>
+  /** G */
+  readonly sequences: number
+  /** Number of tokens over all sequences. */
+  readonly tokens: number
+}
+
+const tooLong = (loc: Loc, maximum: number, actual: number, report: Report): void =>
+  report.add("too_long", loc, `List should have at most ${maximum} items after validation, not ${actual}`, actual, {
+    field_type: "List",
+    max_length: maximum,
+    actual_length: actual
+  })
+
+const checkInto = (json: unknown, loc: Loc, report: Report, limits: Limits | undefined): Checked | undefined => {
+  if (!Scalars.isRecord(json)) {
+    report.add(
+      "model_attributes_type",
+      loc,
+      "Input should be a valid dictionary or object to extract fields from",
+      json
+    )
+    return undefined
+  }
+  const before = report.details.length
+  const values: { [key: string]: unknown } = {}
+  const coerced = new Set<string>()
+  for (const key of keys) {
+    report.coerced = false
+    values[key] = GroupFields.check(key, json, loc, report)
+    if (report.coerced) coerced.add(key)
+  }
+  // Each key was set from its own check.
+  const group = values as unknown as GroupFields.GroupValues
+  if (report.details.length > before) return undefined
+  if (limits !== undefined) {
+    if (group.tokens.length > limits.maxSequences) {
+      tooLong([...loc, "tokens"], limits.maxSequences, group.tokens.length, report)
+    }
+    group.tokens.forEach((row, index) => {
+      if (row.length > limits.maxTokensPerSequence) {
+        tooLong([...loc, "tokens", index], limits.maxTokensPerSequence, row.length, report)
+      }
+    })
+  }
+  GroupFields.checkLengths(group, loc, report)
+  if (report.details.length > before) return undefined
+  const tokens = group.tokens.reduce((sum, row) => sum + row.length, 0)
+  return { values: group, coerced, sequences: group.tokens.length, tokens }
+}
+
+const failure = (report: Report): WireError => new WireError({ reason: "invalid", details: report.details })
+
+/** Checks a parsed body. `loc` is where it lies in the request, `["body"]` if not told. */
+export const check = (
+  json: unknown,
+  options?: { readonly loc?: Loc; readonly limits?: Limits }
+): Result.Result<Checked, WireError> => {
+  const report = new Report()
+  const checked = checkInto(json, options?.loc ?? ["body"], report, options?.limits)
+  return checked === undefined ? Result.fail(failure(report)) : Result.succeed(checked)
+}
+
+const int32Rows = (rows: ReadonlyArray<ReadonlyArray<number>>) => rows.map((row) => Int32Array.from(row))
+const float32Rows = (rows: ReadonlyArray<ReadonlyArray<number>>) => rows.map((row) => Float32Array.from(row))
+
+/** The group of checked JSON. */
+export const toScoredGroup = ({ values }: Checked): ScoredGroup => ({
+  tokens: int32Rows(values.tokens),
+  masks: int32Rows(values.masks),
+  scores: Float64Array.from(values.scores),
+  ...(values.advantages && { advantages: float32Rows(values.advantages) }),
+  ...(values.ref_logprobs && { refLogprobs: float32Rows(values.ref_logprobs) }),
+  ...(values.inference_logprobs && { inferenceLogprobs: float32Rows(values.inference_logprobs) }),
+  // Role and content are there (checked); their values are whatever the environment sent, as in the original.
+  ...(values.messages && { messages: values.messages as unknown as ReadonlyArray<ReadonlyArray<Message>> }),
+  ...(values.generation_params && { generationParams: values.generation_params }),
+  ...(values.overrides && { overrides: values.overrides }),
+  ...(values.group_overrides && { groupOverrides: values.group_overrides }),
+  ...(values.images !== null && { images: values.images }),
+  ...(values.env_id !== null && { envId: values.env_id }),
+  ...(values.distill_token_ids && { distillTokenIds: values.distill_token_ids.map(int32Rows) }),
+  ...(values.distill_logprobs && { distillLogprobs: values.distill_logprobs.map(float32Rows) })
+})
+
+/** The group of a parsed JSON object. */
+export const decode = (json: unknown): Result.Result<ScoredGroup, WireError> => Result.map(check(json), toScoredGroup)
+
+/**
+ * JSON text of a group in UTF-8, in pieces: all keys in the original's order, null where not given. The group's numbers must be
+ * finite; 32-bit ones are written as short as they read back the same. A piece takes a few milliseconds at most to write.
+ */
+export const encodePieces: (group: ScoredGroup) => Iterable<Uint8Array> = GroupWriter.pieces
+
+/** The same as one text. */
+export const encode = (group: ScoredGroup): string => Buffer.concat([...GroupWriter.pieces(group)]).toString()
+
+const encoder = new TextEncoder()
+const nullBytes = encoder.encode("null")
+const keyBytes = keys.map((key, index) => encoder.encode(`${index === 0 ? "{" : ","}"${key}":`))
+const integerKeys: ReadonlySet<string> = new Set(["tokens", "masks", "distill_token_ids"])
+
+/** Closing brackets of a matrix of numbers; undefined for what may hold strings. */
+const closingBrackets =
+  (values: GroupFields.GroupValues) =>
+  (key: string): number | undefined => {
+    switch (key) {
+      case "scores":
+        return 1
+      case "tokens":
+      case "masks":
+      case "advantages":
+      case "ref_logprobs":
+      case "inference_logprobs":
+        return values[key] === null ? undefined : values[key].length + 1
+      case "distill_token_ids":
+      case "distill_logprobs":
+        return values[key]?.reduce((sum, matrix) => sum + matrix.length + 1, 1)
+      default:
+        return undefined
+    }
+  }
+
+/** Whether a number in these bytes is written with a fraction or an exponent: an integer must not be stored so. */
+const hasFraction = (bytes: Uint8Array): boolean => bytes.includes(0x2e) || bytes.includes(0x65) || bytes.includes(0x45)
+
+const closing = encoder.encode("}")
+
+/** All keys in order, the spans' bytes as their values. `instead` says what to write in place of a span. */
+const join = (
+  bytes: Uint8Array,
+  spans: ReadonlyMap<string, JsonSpans.Span>,
+  instead: (key: GroupFields.Key, value: Uint8Array) => Uint8Array
+): Uint8Array => {
+  const parts: Array<Uint8Array> = []
+  keys.forEach((key, index) => {
+    const span = spans.get(key)
+    parts.push(keyBytes[index]!)
+    parts.push(span === undefined ? nullBytes : instead(key, bytes.subarray(span.start, span.end)))
+  })
+  parts.push(closing)
+  return Buffer.concat(parts)
+}
+
+const asItCame = (_: GroupFields.Key, value: Uint8Array): Uint8Array => value
+
+/** The bytes to store for the JSON object in `bytes`, of which `checked` was made: all keys in order, values as they came. */
+export const canonicalJson = (bytes: Uint8Array, checked: Checked): Result.Result<Uint8Array, WireError> => {
+  const spans = JsonSpans.members(bytes, closingBrackets(checked.values))
+  if (spans === undefined) return Result.fail(tooDeep)
+  return Result.succeed(
+    join(bytes, spans, (key, value) =>
+      checked.coerced.has(key) || (integerKeys.has(key) && hasFraction(value))
+        ? encoder.encode(JSON.stringify(checked.values[key]))
+        : value
+    )
+  )
+}
+
+const tooDeep = new WireError({
+  reason: "invalid",
+  details: [
+    { type: "recursion_loop", loc: ["body"], msg: `Nested deeper than ${JsonSpans.maxDepth} levels`, input: null }
+  ]
+})
+
+/** A group as it came in, ready to be stored. */
+export interface Received {
+  /** The 14 keys in order, in UTF-8. */
+  readonly json: Uint8Array
+  /** G */
+  readonly sequences: number
+  /** Number of tokens over all sequences. */
+  readonly tokens: number
+  readonly scores: ReadonlyArray<number>
+  readonly envId: number | null
+  /** There are chats. */
+  readonly hasMessages: boolean
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+const hasMark = (bytes: Uint8Array): boolean => bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+
+/**
+ * Body bytes as JSON, with the original's answers to what is none: 400 for text that is no UTF-8, `json_invalid` for the rest. What
+ * nests too deep is refused before it is parsed.
+ */
+export const parse = (
+  body: Uint8Array
+): Result.Result<{ readonly bytes: Uint8Array; readonly value: unknown; readonly notFinite: boolean }, WireError> => {
+  const bytes = hasMark(body) ? body.subarray(3) : body
+  if (JsonDepth.isTooDeep(bytes)) return Result.fail(tooDeep)
+  const text = Result.try(() => decoder.decode(bytes))
+  if (Result.isFailure(text)) return Result.fail(new WireError({ reason: "unreadable", details: [] }))
+  const parsed = PythonJson.parse(text.success)
+  if (Result.isFailure(parsed)) {
+    const { message, position } = parsed.failure
+    const detail: Detail = {
+      type: "json_invalid",
+      loc: ["body", position],
+      msg: "JSON decode error",
+      input: {},
+      ctx: { error: message }
+    }
+    return Result.fail(new WireError({ reason: "invalid", details: [detail] }))
+  }
+  return Result.succeed({ bytes, ...parsed.success })
+}
+
+/** Bare NaN and Infinity are reported where a key of the wire has them; in a private key, which is dropped, they do no harm. */
+const refuseNotFinite = (json: unknown, loc: Loc, report: Report): void => {
+  if (!Scalars.isRecord(json)) return
+  for (const key of keys) {
+    for (const found of PythonJson.notFiniteIn(json[key], [...loc, key])) {
+      report.add("finite_number", found.loc, "Input should be a finite number", found.word)
+    }
+  }
+}
+
+const receive = (
+  json: unknown,
+  notFinite: boolean,
+  loc: Loc,
+  report: Report,
+  limits: Limits | undefined
+): Checked | undefined => {
+  const before = report.details.length
+  if (notFinite) refuseNotFinite(json, loc, report)
+  return report.details.length > before ? undefined : checkInto(json, loc, report, limits)
+}
+
+const withBytes = (checked: Checked, bytes: Uint8Array): Result.Result<Received, WireError> =>
+  Result.map(canonicalJson(bytes, checked), (json) => ({
+    json,
+    sequences: checked.sequences,
+    tokens: checked.tokens,
+    scores: checked.values.scores,
+    envId: checked.values.env_id,
+    hasMessages: (checked.values.messages?.length ?? 0) > 0
+  }))
+
+const isWithin = ({ lengths }: ScanGroup.Scanned, limits: Limits | undefined): boolean =>
+  limits === undefined ||
+  (lengths.length <= limits.maxSequences && lengths.every((length) => length <= limits.maxTokensPerSequence))
+
+const fromScan = (bytes: Uint8Array, { envId, hasMessages, lengths, scores, spans }: ScanGroup.Scanned): Received => ({
+  json: join(bytes, spans, asItCame),
+  sequences: lengths.length,
+  tokens: lengths.reduce((sum, length) => sum + length, 0),
+  scores,
+  envId,
+  hasMessages
+})
+
+/** Reads the body of a submission of one group. */
+export const read = (body: Uint8Array, limits?: Limits): Result.Result<Received, WireError> => {
+  const scanned = ScanGroup.scan(body, skipSpace(body, 0))
+  if (scanned !== undefined && skipSpace(body, scanned.end) === body.length && isWithin(scanned, limits)) {
+    return Result.succeed(fromScan(body, scanned))
+  }
+  return Result.flatMap(parse(body), ({ bytes, notFinite, value }) => {
+    const report = new Report()
+    const checked = receive(value, notFinite, ["body"], report, limits)
+    return checked === undefined ? Result.fail(failure(report)) : withBytes(checked, bytes)
+  })
+}
+
+type ListLimits = Limits & { readonly maxGroups: number }
+
+/** The groups of an array, where all can be read the fast way. */
+const scanList = (body: Uint8Array, limits: ListLimits | undefined): ReadonlyArray<Received> | undefined => {
+  const found: Array<Received> = []
+  let at = skipSpace(body, 0)
+  if (body[at] !== openBracket) return undefined
+  do {
+    const scanned = ScanGroup.scan(body, skipSpace(body, at + 1))
+    if (scanned === undefined || !isWithin(scanned, limits) || found.length === limits?.maxGroups) return undefined
+    found.push(fromScan(body, scanned))
+    at = skipSpace(body, scanned.end)
+  } while (body[at] === comma)
+  return body[at] === closeBracket && skipSpace(body, at + 1) === body.length ? found : undefined
+}
+
+const comma = 0x2c
+const openBracket = 0x5b
+const closeBracket = 0x5d
+
+/** Reads the body of a submission of several groups, a JSON array: all right or none. */
+export const readList = (body: Uint8Array, limits?: ListLimits): Result.Result<ReadonlyArray<Received>, WireError> => {
+  const scanned = scanList(body, limits)
+  if (scanned !== undefined) return Result.succeed(scanned)
+  return Result.flatMap(parse(body), ({ bytes, notFinite, value }) => {
+    const report = new Report()
+    const list = Scalars.list(value, ["body"], report)
+    if (limits !== undefined && list.length > limits.maxGroups) {
+      tooLong(["body"], limits.maxGroups, list.length, report)
+      return Result.fail(failure(report))
+    }
+    const checked = list.map((element, index) => receive(element, notFinite, ["body", index], report, limits))
+    if (report.details.length > 0) return Result.fail(failure(report))
+    const spans = JsonSpans.elements(bytes)
+    if (spans === undefined) return Result.fail(tooDeep)
+    // No details means that every element was found right.
+    return Result.all(
+      checked.map((one, index) => withBytes(one!, bytes.subarray(spans[index]!.start, spans[index]!.end)))
+    )
+  })
+}

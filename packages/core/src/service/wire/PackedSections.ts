@@ -1,0 +1,150 @@
+/** The shape of a packed group, and its sections: found and cut into rows, every length checked against the bytes that are there. */
+import { Result, Schema } from "effect"
+import { failed, groupMagic, PackedGroupError, preludeBytes, readPrelude } from "./PackedFrame.ts"
+import * as JsonDepth from "./JsonDepth.ts"
+import * as Sections from "./Sections.ts"
+import { traceparentPattern } from "../../base/Trace.ts"
+
+const Section = Schema.Tuple([Schema.String, Schema.Literals(["i32", "f32", "f64"]), Schema.Natural])
+const Shape = Schema.Struct({
+  sequences: Schema.Natural,
+  tokens: Schema.Natural,
+  env_id: Schema.NullOr(Schema.Int),
+  policy_versions: Schema.NullOr(Schema.Array(Schema.NullOr(Schema.Int))),
+  traceparent: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(traceparentPattern, { message: "a W3C traceparent" }))
+  ),
+  sections: Schema.Array(Section).check(Schema.isMaxLength(32))
+})
+
+const decodeShape = Schema.decodeUnknownResult(Schema.fromJsonString(Shape))
+const decoder = new TextDecoder()
+
+/** A packed group whose parts are where they should be. */
+export interface Opened {
+  readonly shape: typeof Shape.Type
+  readonly rest: Uint8Array
+  readonly sections: ReadonlyMap<
+    string,
+    { readonly type: Sections.NumberType; readonly offset: number; readonly length: number }
+  >
+}
+
+/** Finds the parts. */
+export const open = (bytes: Uint8Array): Result.Result<Opened, PackedGroupError> =>
+  Result.gen(function* () {
+    const { first: shapeLength, second: restLength } = yield* readPrelude(bytes, groupMagic, "a packed group")
+    const restStart = Sections.align(preludeBytes + shapeLength)
+    const start = Sections.align(restStart + restLength)
+    if (restStart + restLength > bytes.length) {
+      return yield* failed("prelude", `shape and rest need ${restStart + restLength} bytes, ${bytes.length} are there`)
+    }
+    const shapeBytes = bytes.subarray(preludeBytes, preludeBytes + shapeLength)
+    if (JsonDepth.isTooDeep(shapeBytes)) return yield* failed("shape", "this nests too deep")
+    const shape = yield* Result.mapError(
+      decodeShape(decoder.decode(shapeBytes)),
+      (error) => new PackedGroupError({ field: "shape", message: error.message })
+    )
+    const sections = new Map<string, { type: Sections.NumberType; offset: number; length: number }>()
+    let offset = start
+    for (const [name, type, length] of shape.sections) {
+      const end = offset + length * Sections.width[type]
+      if (end > bytes.length) {
+        return yield* failed(name, `${length} numbers need ${end} bytes, ${bytes.length} are there`)
+      }
+      if (sections.has(name)) return yield* failed(name, "this section comes twice")
+      sections.set(name, { type, offset, length })
+      offset = Sections.align(end)
+    }
+    return { shape, rest: bytes.subarray(restStart, restStart + restLength), sections }
+  })
+
+/** The numbers of a section; undefined where it is not there. */
+export const numbersOf = (
+  bytes: Uint8Array,
+  { sections }: Opened,
+  name: string,
+  type: Sections.NumberType
+): Result.Result<Sections.Numbers | undefined, PackedGroupError> => {
+  const section = sections.get(name)
+  if (section === undefined) return Result.succeed(undefined)
+  if (section.type !== type) return failed(name, `numbers are ${section.type}, expected ${type}`)
+  return Result.succeed(Sections.read(type, bytes, section.offset, section.length))
+}
+
+/** Cuts `whole` into rows. */
+const cut = <A extends { readonly length: number; subarray(start: number, end: number): A }>(
+  name: string,
+  whole: A,
+  lengths: ArrayLike<number>
+): Result.Result<ReadonlyArray<A>, PackedGroupError> => {
+  const rows: Array<A> = []
+  let at = 0
+  for (let i = 0; i < lengths.length; i++) {
+    const length = lengths[i]!
+    if (length < 0) return failed(`${name}.${i}`, `a row cannot have ${length} entries`)
+    rows.push(whole.subarray(at, at + length))
+    at += length
+  }
+  return at === whole.length
+    ? Result.succeed(rows)
+    : failed(name, `rows have ${at} entries together, the section has ${whole.length}`)
+}
+
+/** The whole numbers of a section. */
+export const ints = (bytes: Uint8Array, opened: Opened, name: string) =>
+  // The type was asked for.
+  Result.map(numbersOf(bytes, opened, name, "i32"), (numbers) => numbers as Int32Array | undefined)
+/** The 32-bit floats of a section. */
+export const floats = (bytes: Uint8Array, opened: Opened, name: string) =>
+  Result.map(numbersOf(bytes, opened, name, "f32"), (numbers) => numbers as Float32Array | undefined)
+
+type Whole<A> = Result.Result<A | undefined, PackedGroupError>
+interface Cuttable<A> {
+  readonly length: number
+  subarray(start: number, end: number): A
+}
+
+/** A matrix: its rows are as long as the tokens' unless its lengths are given. */
+export const readMatrix = <A extends Cuttable<A>>(
+  bytes: Uint8Array,
+  opened: Opened,
+  name: string,
+  whole: Whole<A>,
+  tokenLengths: ArrayLike<number>
+): Result.Result<ReadonlyArray<A> | undefined, PackedGroupError> =>
+  Result.gen(function* () {
+    const numbers = yield* whole
+    if (numbers === undefined) return undefined
+    const lengths = (yield* ints(bytes, opened, `${name}.lengths`)) ?? tokenLengths
+    const { sequences } = opened.shape
+    if (lengths.length !== sequences) {
+      return yield* failed(name, `should have one entry per sequence of tokens, ${sequences}, not ${lengths.length}`)
+    }
+    return yield* cut(name, numbers, lengths)
+  })
+
+/** A matrix per sequence. */
+export const readCube = <A extends Cuttable<A>>(
+  bytes: Uint8Array,
+  opened: Opened,
+  name: string,
+  whole: Whole<A>
+): Result.Result<ReadonlyArray<ReadonlyArray<A>> | undefined, PackedGroupError> =>
+  Result.gen(function* () {
+    const numbers = yield* whole
+    const positions = yield* ints(bytes, opened, `${name}.positions`)
+    const lengths = yield* ints(bytes, opened, `${name}.lengths`)
+    if (numbers === undefined) return undefined
+    if (positions === undefined || lengths === undefined) {
+      return yield* failed(name, "its sections .positions and .lengths are missing")
+    }
+    const { sequences } = opened.shape
+    if (positions.length !== sequences) {
+      return yield* failed(name, `should have one entry per sequence of tokens, ${sequences}, not ${positions.length}`)
+    }
+    const rows = yield* cut(name, numbers, lengths)
+    const perSequence = yield* cut(`${name}.positions`, lengths, positions)
+    let at = 0
+    return perSequence.map(({ length }) => rows.slice(at, (at += length)))
+  })

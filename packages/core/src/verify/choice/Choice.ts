@@ -1,0 +1,111 @@
+/**
+ * Finds the chosen letter (A, B, …) or number (1, 2, …) of a multiple-choice question in a completion.
+ *
+ * Looks behind the last `</think>`. An `<answer>` tag or a box, where there is one, is the answer, and the last complete one counts,
+ * whatever prose follows; of several in a row, or of a tag and a box, all must say the same. Else it is what the text claims
+ * (`ChoiceClaims`): statements that it can read, never a letter that occurs somewhere. Where several choices could be meant, or
+ * one is only denied, asked about, supposed or quoted, there is no answer: a guess, as the original makes (Q-73 of its quirks), is
+ * a reward for chance.
+ */
+import * as Boxes from "../text/Boxes.ts"
+import { type Claim, claimOf, type Strength } from "./ChoiceClaims.ts"
+import { type Choices, choicesOf } from "./ChoiceTokens.ts"
+import { afterThinking, defaultOptions } from "../text/Extract.ts"
+
+/** How the choice was found: in a tag or a box, or as the text claims it. */
+export type Method = "tag" | "boxed" | Strength
+
+export interface Choice {
+  /** The label as the question has it: `B`, or `2`. */
+  readonly label: string
+  readonly method: Method
+}
+
+interface Marked {
+  readonly start: number
+  readonly end: number
+  readonly answer: string
+}
+
+/** Characters from the end that are looked through for marks, and those that are read for statements. */
+const maxText = 50_000
+const maxProse = 10_000
+
+/** The end of a text, from a line's beginning where there is one: what is cut in half says something else. */
+const tailOf = (text: string, length: number): string => {
+  if (text.length <= length) return text
+  const line = text.indexOf("\n", text.length - length)
+  return line === -1 ? text.slice(-length) : text.slice(line + 1)
+}
+
+const tag = /<answer>([^<]{0,2000})<\/answer>/gi
+
+const tagged = (text: string): ReadonlyArray<Marked> =>
+  Array.from(text.matchAll(tag), (match) => ({
+    start: match.index,
+    end: match.index + match[0].length,
+    answer: match[1] ?? ""
+  }))
+
+const boxed = (text: string): ReadonlyArray<Marked> => Boxes.all(text).filter(({ end }) => text[end - 1] === "}")
+
+/** Between marks of one list: nothing but points, dollars and "and" or "or". */
+const isJoined = (gap: string): boolean =>
+  gap.length <= 60 && /^[\s$.,;:&/*()]*(?:(?:and|or|and\/or)[\s$.,;:&/*()]*)?$/i.test(gap)
+
+/** The last mark, with those it is listed with. */
+const lastOf = (text: string, marks: ReadonlyArray<Marked>): ReadonlyArray<Marked> => {
+  let first = marks.length - 1
+  while (first > 0 && isJoined(text.slice(marks[first - 1]?.end, marks[first]?.start))) first -= 1
+  return marks.slice(Math.max(0, first))
+}
+
+/** The choice among `labels`; `texts` are what the choices say, in the same order. Undefined where nothing, or more than one thing, is said. */
+export const extractLabel = (
+  completion: string,
+  labels: ReadonlyArray<string>,
+  texts: ReadonlyArray<string> = []
+): Choice | undefined => {
+  const text = tailOf(afterThinking(completion), maxText)
+  if (Boxes.count(text) > defaultOptions.maxBoxed) return undefined
+  const choices = choicesOf(labels, texts)
+  const [tags, frames] = [lastOf(text, tagged(text)), lastOf(text, boxed(text))]
+  if (tags.length > 0 || frames.length > 0) {
+    const claims = [...tags, ...frames].map(({ answer }) => claimIn(answer, choices))
+    const [first] = claims
+    if (first !== undefined && claims.every((claim) => claim?.place === first.place)) {
+      return { label: labels[first.place] ?? "", method: tags.length > 0 ? "tag" : "boxed" }
+    }
+    // A box may hold a step, not a choice; a tag holds the answer.
+    if (tags.length > 0 || frames.some(({ answer }) => mentions(answer, choices))) return undefined
+  }
+  const claim = claimOf(tailOf(text, maxProse), choices)
+  return claim && { label: labels[claim.place] ?? "", method: claim.strength }
+}
+
+const maxMarked = 2_000
+
+const claimIn = (answer: string, choices: Choices): Claim | undefined =>
+  answer.length > maxMarked ? undefined : claimOf(answer.replaceAll(/\\(?:boxed|fbox)\s*\{/g, " "), choices)
+
+/** Whether a label stands anywhere in a text. */
+const mentions = (text: string, { labels }: Choices): boolean =>
+  text.split(/[^\p{L}\p{N}]+/u).some((word) => /^[A-Z]$/.test(word) || labels.includes(word))
+
+/** The chosen letter, where there are `choices` of them (texts, or how many): A is the first. */
+export const extract = (completion: string, choices: number | ReadonlyArray<string>): Choice | undefined => {
+  const count = typeof choices === "number" ? choices : choices.length
+  const labels = Array.from({ length: Math.min(count, 26) }, (_, i) => String.fromCharCode(65 + i))
+  return extractLabel(completion, labels, typeof choices === "number" ? [] : choices)
+}
+
+/** The chosen number from 1 to `count`, as its text. */
+export const extractNumber = (completion: string, count: number): Choice | undefined =>
+  extractLabel(
+    completion,
+    Array.from({ length: count }, (_, i) => String(i + 1))
+  )
+
+/** Whether the completion chooses `gold`; false where it chooses nothing. */
+export const grade = (gold: string, completion: string, choices: number | ReadonlyArray<string>): boolean =>
+  extract(completion, choices)?.label === gold.trim().toUpperCase()

@@ -1,0 +1,71 @@
+/**
+ * Sums, differences and products of matrices, entry by entry as expressions; undefined where shapes do not fit, an entry cannot be read or
+ * there are too many.
+ */
+import { type Answer, type Matrix, worth } from "./Answer.ts"
+import * as Exact from "./Exact.ts"
+import { apply, type Expression } from "./Expression.ts"
+import type { Split } from "../text/Scan.ts"
+
+/** A matrix's leaves as expressions; undefined where one cannot be read. */
+const entries = (answer: Answer): ReadonlyArray<ReadonlyArray<Expression>> | undefined => {
+  if (answer._tag !== "Matrix") return undefined
+  const rows = answer.rows.map((row) => row.flatMap((entry) => (entry._tag === "Leaf" ? (worth(entry) ?? []) : [])))
+  return rows.every((row, i) => row.length === answer.rows[i]?.length) ? rows : undefined
+}
+
+const matrixOperators = /(?<=\\end\{[pb]matrix\})\s*(?:(?:[+-]|\\cdot|\\times)\s*)?(?=\\begin\{[pb]matrix\})/g
+const maxEntries = 100
+
+/** One step of a sum, difference or product of matrices, entry by entry as expressions. */
+const combine = (
+  operator: string,
+  a: ReadonlyArray<ReadonlyArray<Expression>>,
+  b: ReadonlyArray<ReadonlyArray<Expression>>
+): ReadonlyArray<ReadonlyArray<Expression>> | undefined => {
+  if (operator === "+" || operator === "-") {
+    const isSameShape = a.length === b.length && a.every((row, i) => row.length === b[i]?.length)
+    return isSameShape
+      ? a.map((row, i) => row.map((entry, j) => apply(operator === "+" ? "Add" : "Subtract", entry, b[i]![j]!)))
+      : undefined
+  }
+  const [width, columns] = [b.length, b[0]?.length ?? 0]
+  if (a.some((row) => row.length !== width) || b.some((row) => row.length !== columns)) return undefined
+  return a.map((row) =>
+    Array.from({ length: columns }, (_, j) =>
+      apply("Add", ...row.map((entry, k) => apply("Multiply", entry, b[k]![j]!)))
+    )
+  )
+}
+
+/** The matrices and operators that a text is a chain of. */
+export const split = (text: string): Split => ({
+  parts: text.split(matrixOperators),
+  separators: [...text.matchAll(matrixOperators)].map(([separator]) => separator.trim())
+})
+
+/** What a chain of sums, or of products, comes to. */
+export const result = (
+  matrices: ReadonlyArray<Answer>,
+  operators: ReadonlyArray<string>
+): Matrix["rows"] | undefined => {
+  const isSum = operators.some((operator) => /[+-]/.test(operator))
+  const isMixed = isSum && !operators.every((operator) => /[+-]/.test(operator))
+  if (matrices.length < 2 || matrices.length > 6 || isMixed) return undefined
+  const [first, ...rest] = matrices.map(entries)
+  let sum = first
+  for (const [i, next] of rest.entries()) {
+    if (sum === undefined || next === undefined || sum.flat().length > maxEntries) return undefined
+    sum = combine(operators[i] ?? "", sum, next)
+  }
+  return sum?.map((row) =>
+    row.map((expression) => ({
+      _tag: "Leaf",
+      text: "",
+      expression,
+      scale: Exact.one,
+      unit: undefined,
+      decimalPlaces: undefined
+    }))
+  )
+}

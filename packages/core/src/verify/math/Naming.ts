@@ -1,0 +1,114 @@
+/**
+ * Names and what they are said to be: `x = 1 + 1 = 2 \approx 2.0` gives x the value 2.
+ *
+ * Only what can be the name of a quantity is one: letters with indices, `f(2)`, `\angle ABC`, words that neither deny nor compute. `\ln x` is
+ * none, as `\ln x = 5` is an equation left unsolved; `x = 6 = 5` gives x no value.
+ */
+import { type Answer, type Relation, worth } from "./Answer.ts"
+import * as Evaluate from "./Evaluate.ts"
+import { symbols } from "./Expression.ts"
+import * as Units from "./Units.ts"
+import * as Wording from "../text/Wording.ts"
+
+/** Commands that names are made with, and those of quantities that are asked for by them. */
+const commands = new Set(
+  (
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma tau upsilon phi varphi chi psi " +
+    "omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega ell angle measuredangle triangle overline overrightarrow vec hat bar tilde widehat " +
+    "mathbf boldsymbol mathcal mathbb text prime max min gcd lcm det deg dim"
+  ).split(" ")
+)
+
+/** Quantities with signs of their own: a limit with what it goes to, a derivative, a quotient of names. */
+const quantities =
+  /\\lim_\{(?=[^{}]*\\to)[^{}]*\}|\\frac\s?\{d(?:\^\{\d\})?\s?[a-zA-Z]?\}\{d\s?[a-zA-Z](?:\^\{\d\})?\}|\\frac(?=\s?\{?\s?[a-zA-Z])/g
+
+/** Whether a side, normalised, can be the name of a quantity: letters, with indices and arguments perhaps, and no arithmetic. */
+export const isName = (side: string): boolean => {
+  if (side.length > 200 || !Wording.isNeutral(side) || /percent|pct/i.test(side)) return false
+  const bare = side
+    .replaceAll(quantities, "q")
+    .replaceAll(/_(?:\{[^{}]*\}|[a-zA-Z\d])/g, "")
+    .replaceAll(/(?<=[a-zA-Z'])\([^()]*\)/g, "")
+    .replaceAll(/\|([A-Z]{2})\|/g, "$1")
+  const used = [...bare.matchAll(/\\([a-zA-Z]+|[^])/g)].map(([, name = ""]) => name)
+  const letters = bare.replaceAll(
+    /\\(?:angle|measuredangle|triangle|over[a-z]+|vec|hat|bar|tilde|widehat|math[a-z]+|boldsymbol|text|prime)/g,
+    ""
+  )
+  return /[a-zA-Z]/.test(letters) && /^[a-zA-Z\\{}()[\]',:.\s]*$/.test(bare) && used.every((name) => commands.has(name))
+}
+
+/**
+ * A sum or the like of several unknowns: `x + y = 5` answers "what is x + y". With one unknown, with coefficients, or with zero on the
+ * other side it is an equation left unsolved.
+ */
+const isQuantity = (answer: Answer, value: Answer): boolean =>
+  answer._tag === "Leaf" &&
+  answer.expression !== undefined &&
+  symbols(answer.expression).size > 1 &&
+  !/\d/.test(answer.text.replaceAll(/[\^_](?:\{\d+\}|\d)/g, "")) &&
+  !(value._tag === "Leaf" && value.expression !== undefined && Evaluate.isZero(value.expression))
+
+/** The number that an answer is; undefined for anything with an unknown in it. */
+const constantOf = (answer: Answer) => {
+  const expression = answer._tag === "Leaf" ? worth(answer) : undefined
+  return expression !== undefined && Evaluate.isConstant(expression) ? expression : undefined
+}
+
+/** Whether an answer is a number, or nothing that has an unknown in it. */
+export const isConstant = (answer: Answer): boolean => answer._tag !== "Leaf" || constantOf(answer) !== undefined
+
+const isSameConstant = (a: Answer, b: Answer): boolean => {
+  const [x, y] = [constantOf(a), constantOf(b)]
+  return x !== undefined && y !== undefined && Evaluate.equivalent(x, y)
+}
+
+const isPlain = (side: Answer): boolean => side._tag === "Leaf" && side.expression?._tag === "Number"
+
+/**
+ * Whether the sides of a chain leave its value standing: a plain number among them must be the value, unless a calculation among them has the
+ * value too (`x = 5+5+1 = 7 = 11` has a slip in it). Of unknowns, and of other units, nothing is known.
+ */
+const leavesStanding = (sides: ReadonlyArray<Answer>, value: Answer): boolean => {
+  const comparable = sides.filter(
+    (side) =>
+      side._tag === "Leaf" &&
+      constantOf(side) !== undefined &&
+      !(value._tag === "Leaf" && !Units.areCompatible(side.unit, value.unit))
+  )
+  return (
+    comparable.every((side) => !isPlain(side) || isSameConstant(side, value)) ||
+    comparable.some((side) => !isPlain(side) && isSameConstant(side, value))
+  )
+}
+
+export interface Assignment {
+  readonly name: Answer
+  readonly value: Answer
+}
+
+/** `xx` and `ex` are not names but `x^2` and a multiple of x. */
+const isMultiple = ({ text }: Answer): boolean => {
+  const letters = text.replaceAll(/_(?:\{[^{}]*\}|[a-zA-Z\d])/g, "")
+  return /^[a-zA-Z]{2,}$/.test(letters) && new Set(letters.replaceAll(/[ei]/g, "")).size <= 1
+}
+
+/** Name and value of a chain of equalities; the value is the last side before an approximation. */
+export const assignment = (relation: Relation, allowsQuantity: boolean): Assignment | undefined => {
+  const { areNames, operators, sides } = relation
+  const [first] = sides
+  // A chain that breaks off says nothing.
+  if (sides.some((side) => side.text === "")) return undefined
+  if (first === undefined || operators.some((operator) => operator !== "=" && operator !== "\\approx")) return undefined
+  if (sides.length === 2 && operators[0] === "=" && areNames[0] === false && areNames[1] === true && isConstant(first))
+    return { name: sides[1]!, value: first }
+  const approximation = operators.indexOf("\\approx")
+  const last = approximation > 0 ? approximation : sides.length - 1
+  const value = sides[approximation === 0 ? 1 : last]
+  if (value === undefined || (approximation !== 0 && !leavesStanding(sides.slice(1, last), value))) return undefined
+  const isCalculation = allowsQuantity && sides.slice(0, last).every((side) => isSameConstant(side, value))
+  return (areNames[0] === true && !isMultiple(first)) || isCalculation || (allowsQuantity && isQuantity(first, value))
+    ? { name: first, value }
+    : undefined
+}

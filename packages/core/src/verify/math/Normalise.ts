@@ -1,0 +1,226 @@
+/**
+ * One spelling for what LaTeX and plain text write in many ways: delimiters, spacing, sizes, fractions, relations, Unicode, thousands.
+ *
+ * Nothing here changes what an answer means; the result is LaTeX that `Structure` parses. What is not printed is not read: braces that group
+ * nothing go (`Groups`). A comma in braces, `{,}`, separates thousands where groups of three digits follow one to three digits that do not
+ * begin with 0 (`1{,}000`), and is a decimal comma elsewhere (`3{,}14` is 3.14). Limits: see `isWithinLimits`.
+ */
+import { ungrouped } from "./Groups.ts"
+import * as Intervals from "./Intervals.ts"
+import * as Scan from "../text/Scan.ts"
+
+/** Longest answer that is read at all, in characters. */
+export const maxLength = 2_000
+const maxNesting = 30
+const maxBars = 12
+const maxDigits = 600
+const maxCommands = 300
+
+const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0
+
+/** Control characters, zero-width ones and those that turn the writing direction: what is read would not be what is seen. */
+// oxlint-disable-next-line no-control-regex
+const invisible = /[\u0000-\u0007\u000e-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2064]/
+
+/** Whether an answer is small enough to be read: beyond these caps parsers stall, and no honest answer goes there. */
+export const isWithinLimits = (text: string): boolean => {
+  if (text.length > maxLength || invisible.test(text)) return false
+  if (count(text, /\||\\[lr]?vert|\\mid/gi) > maxBars || count(text, /\\[a-zA-Z]/g) > maxCommands) return false
+  if (new RegExp(`\\d{${maxDigits}}`).test(text)) return false
+  // Towers of exponents and roots nest without brackets: count those too.
+  if (count(text, /\^/g) > 60 || count(text, /!/g) > 20) return false
+  let deepest = 0
+  for (const depth of Scan.depths(text)) if (depth > deepest) deepest = depth
+  return deepest <= maxNesting
+}
+
+const unicode: Record<string, string> = {
+  "−": "-",
+  "–": "-",
+  "×": "\\times ",
+  "·": "\\cdot ",
+  "⋅": "\\cdot ",
+  "÷": "/",
+  "≤": "\\leq ",
+  "≥": "\\geq ",
+  "≠": "\\neq ",
+  "≈": "\\approx ",
+  "±": "\\pm ",
+  "∞": "\\infty ",
+  π: "\\pi ",
+  θ: "\\theta ",
+  α: "\\alpha ",
+  β: "\\beta ",
+  λ: "\\lambda ",
+  "∪": "\\cup ",
+  "∩": "\\cap ",
+  "∈": "\\in ",
+  "∅": "\\emptyset ",
+  "°": "^\\circ ",
+  "½": "\\frac{1}{2}",
+  "¼": "\\frac{1}{4}",
+  "¾": "\\frac{3}{4}",
+  "，": ",",
+  "；": ";",
+  "：": ":",
+  "（": "(",
+  "）": ")",
+  "％": "\\%"
+}
+const superscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
+const subscripts = "₀₁₂₃₄₅₆₇₈₉₋"
+
+/** `x²³` is `x^{23}`, `a₁` is `a_{1}`. */
+const withoutRaised = (text: string): string =>
+  text
+    .replaceAll(
+      /[⁰¹²³⁴-⁹⁻]+/g,
+      (run) => `^{${Array.from(run, (one) => "0123456789-"[superscripts.indexOf(one)]).join("")}}`
+    )
+    .replaceAll(/[₀-₉₋]+/g, (run) => `_{${Array.from(run, (one) => "0123456789-"[subscripts.indexOf(one)]).join("")}}`)
+
+const unicodePattern = new RegExp(`[${Object.keys(unicode).join("")}]`, "g")
+
+/** Commands that models write with two backslashes by mistake; a row break before one of them would make no sense. */
+const doubled =
+  /\\\\(?=(?:[dtc]?frac|sqrt|leq?|geq?|neq?|lt|gt|boxed|text\w*|left|right|pi|cdot|times|cup|cap|in|infty|pm|theta|alpha|beta)(?![a-zA-Z]))/g
+
+const spelling: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> = [
+  [/&lt;/g, "<"],
+  [/&gt;/g, ">"],
+  [/\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|limits|nolimits|mathstrut|strut)(?![a-zA-Z])\.?/g, ""],
+  [/\\l(?:brace|Brace)(?![a-zA-Z])/g, "\\{"],
+  [/\\r(?:brace|Brace)(?![a-zA-Z])/g, "\\}"],
+  [/\\lbrack(?![a-zA-Z])/g, "["],
+  [/\\rbrack(?![a-zA-Z])/g, "]"],
+  [/\\langle(?![a-zA-Z])/g, "("],
+  [/\\rangle(?![a-zA-Z])/g, ")"],
+  [/\\lparen(?![a-zA-Z])/g, "("],
+  [/\\rparen(?![a-zA-Z])/g, ")"],
+  [/(?<!\\)\\[!,:;> ]|\\q?quad|\\(?:enspace|thinspace|medspace|thickspace)(?![a-zA-Z])|~/g, " "],
+  [/\\[hv]space\*?\{[^{}]*\}/g, " "],
+  [/\\(?:bf|rm|it|sf|tt|tiny|small|large|Large|LARGE|huge|Huge|bfseries|boldmath)(?![a-zA-Z])/g, " "],
+  [/\\(?:textcolor|color)\s*\{(?:red|blue|green|black|orange|purple|magenta|teal|brown)\}/g, " "],
+  [/\\underline(?=\s*\{)/g, " "],
+  [/(^|[=,(]\s*)\+\s?\/?\s?-/g, "$1\\pm "],
+  [/\\(?:phantom|label|tag)\{[^{}]*\}/g, " "],
+  [/\\[dtc]frac(?![a-zA-Z])/g, "\\frac"],
+  [/(?<![\\a-zA-Z])frac(?=\s*[\d{])/g, "\\frac"],
+  [/\\(?:leqslant|leqq|le)(?![a-zA-Z])|<=|=</g, "\\leq "],
+  [/\\(?:geqslant|geqq|ge)(?![a-zA-Z])|>=/g, "\\geq "],
+  [/\\(?:ne(?![a-zA-Z])|not\s*=)|!=|<>/g, "\\neq "],
+  [/\\not\s*\\in(?![a-zA-Z])/g, "\\notin "],
+  [/==/g, "="],
+  [/\\lt(?![a-zA-Z])/g, "<"],
+  [/\\gt(?![a-zA-Z])/g, ">"],
+  [/\\(?:approxeq|simeq|thickapprox)(?![a-zA-Z])/g, "\\approx "],
+  [/\\colon(?![a-zA-Z])/g, ":"],
+  [/\\(?:varnothing|O)(?![a-zA-Z])/g, "\\emptyset "],
+  [/\\(?:dots[cbm]?|ldots|cdots)(?![a-zA-Z])|\.\.\.|…/g, "\\dots "],
+  [/\\(?:degree|degrees)(?![a-zA-Z])/g, "^\\circ "],
+  [/\^\s*\{\s*\\circ\s*\}/g, "^\\circ "],
+  [/\*\*/g, "^"],
+  [/(?<!\^)\*/g, "\\cdot "],
+  [/\\ast(?![a-zA-Z])/g, "\\cdot "],
+  [/\\div(?![a-zA-Z])/g, "/"],
+  [/\\lvert|\\rvert|\\vert(?![a-zA-Z])/g, "|"],
+  [/\^\s*([+-]?\d+)/g, "^{$1}"],
+  [/(?:(?<![\\a-zA-Z])sqrt|√)\s*(\d+)/g, "\\sqrt{$1}"],
+  [/(?:(?<![\\a-zA-Z])sqrt|√)(?=\s*[({])/g, "\\sqrt"],
+  [/(?<![\\a-zA-Z])(?=(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arctan)(?:\s*[({^]|\s+[\dx]))/g, "\\"],
+  [/\\(sin|cos|tan)\s*\^\s*\{\s*-\s*1\s*\}/g, "\\arc$1 "],
+  [/(?<![\\a-zA-Z])(?=pi(?![a-zA-Z]))/g, "\\"],
+  [/(?<![\\a-zA-Z])(?:infinity|infty|oo)(?![a-zA-Z])/g, "\\infty "]
+]
+
+/** `\sqrt(x + 1)` is `\sqrt{x + 1}`. */
+const bracedRoots = (text: string): string => {
+  let result = text
+  for (let at = result.indexOf("\\sqrt("); at >= 0; at = result.indexOf("\\sqrt(", at + 1)) {
+    const depth = Scan.depths(result)
+    const open = at + 5
+    const close = depth.findIndex((level, i) => i > open && result[i] === ")" && level === depth[open])
+    if (close < 0) return result
+    result = `${result.slice(0, open)}{${result.slice(open + 1, close)}}${result.slice(close + 1)}`
+  }
+  return result
+}
+
+const texts = /\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|mathrm|mathbf|mathsf|mathit|mbox|hbox|rm|operatorname\*?)\s*\{/g
+const functionNames = /^(?:sin|cos|tan|cot|sec|csc|ln|log|exp|arcsin|arccos|arctan|sinh|cosh|tanh|max|min|gcd|lcm|det)$/
+
+/** All text commands become `\text{…}`; a single letter becomes that letter, a known function its command. */
+const plainTexts = (text: string): string =>
+  Scan.replaceCommand(text, texts, (argument) => {
+    const inner = argument.trim().replace(/^\(([a-zA-Z])\)$/, "$1")
+    // `3\text{ h}` has a unit, `3\text{h}` may have a factor.
+    if (/^\s[hmsgLJNWV]\s*$/.test(argument)) return `\\text{${argument}}`
+    if (/^[a-zA-Z]$/.test(inner)) return ` ${inner} `
+    if (functionNames.test(inner)) return `\\${inner} `
+    return /[a-zA-Z]/.test(inner) && !/[\\{}]/.test(inner) ? `\\text{${argument}}` : `{${argument}}`
+  })
+
+const bracedComma = /(?<![\d.,}])(\d+)((?:\s*(?:\{\s*,\s*\}|,\\!)\s*\d+)+)(?![\d{])/g
+
+/** `1{,}000` and `1,\!000` are 1000, `3{,}14` is 3.14; what is neither stays, and cannot be read. */
+const withoutBracedCommas = (text: string): string =>
+  text.replaceAll(bracedComma, (whole, first: string, rest: string) => {
+    const groups = rest.split(/(?<!\s)\s*(?:\{\s*,\s*\}|,\\!)\s*/).slice(1)
+    const isThousands = /^[1-9]\d{0,2}$/.test(first) && groups.every((group) => group.length === 3)
+    if (isThousands) return first + groups.join("")
+    return groups.length === 1 && rest.includes("{") ? `${first}.${groups[0]}` : whole
+  })
+
+/** Takes thousands separators out of numbers that stand outside brackets (inside, a comma separates). */
+const withoutThousands = (text: string): string => {
+  const depth = Scan.depths(text)
+  return text.replaceAll(/(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])/g, (number, at: number) => {
+    const isArgument = depth[at] === 1 && /\\(?:frac|sqrt)\{$|\}\{$/.test(text.slice(0, at))
+    return depth[at] === 0 || isArgument ? number.replaceAll(",", "") : number
+  })
+}
+
+/** Takes `\boxed{…}` and `\fbox{…}` away and keeps what they hold. */
+export const unboxed = (text: string): string => {
+  let result = text
+  for (let i = 0; i < 4 && /\\f?box(?:ed)?\s*\{/.test(result); i++) {
+    result = Scan.replaceCommand(result, /\\(?:boxed|fbox)\s*\{/g, (argument) => ` ${argument} `)
+  }
+  return result
+}
+
+/** The answer in one spelling. */
+export const normalise = (answer: string): string => {
+  let text = answer.normalize("NFC").replaceAll(doubled, "\\")
+  // A dash between digits may be a range.
+  text = withoutRaised(text.replaceAll(/(?<=\d)[–‐‑‒](?=\d)/g, "\\dash "))
+  text = text.replaceAll(unicodePattern, (character) => unicode[character] ?? character)
+  text = text
+    .replaceAll(/(?<!\\)\$+/g, " ")
+    .replaceAll(/(?<!\\)\\[()]/g, " ")
+    .replaceAll(/(?<!\\)\\[[\]]/g, " ")
+  text = withoutBracedCommas(plainTexts(unboxed(text)))
+  for (const [pattern, replacement] of spelling) text = text.replaceAll(pattern, replacement)
+  text = ungrouped(withoutThousands(bracedRoots(Intervals.withHalfOpen(text))))
+    .replaceAll(/\s+/g, " ")
+    .trim()
+  // Punctuation of the sentence around the answer.
+  return text
+    .replace(/^(?:[.,:;]\s*)+(?=\D)/, "")
+    .replace(/(?<![\s.,:;])(?:\s*[.,:;])+$/, "")
+    .trim()
+}
+
+/** Words that may be written with a capital or without: of three letters or more, so that `AB` and `xY` are not among them. */
+const word = "(?:[A-Z]?[a-z]{2,}|[A-Z]{4,}|[a-z]|\\d+)"
+const words = new RegExp(`^${word}(?:[\\s.,;:'-]+${word})*[\\s.,;:'-]*$`)
+
+/** For comparing how things are written: no spaces except between digits, no braces around single characters, no `\text`. */
+export const canonicalText = (normalised: string): string => {
+  const plain = normalised.replaceAll(/\\text\{([^{}]*)\}/g, "$1")
+  const bare = plain
+    .replaceAll(/(?<!\\(?:arc)?(?:sin|cos|tan|cot|sec|csc|ln|log|exp)h?\s?)\{([a-zA-Z\d])\}/g, "$1")
+    .replaceAll(/(?<!\d) | (?!\d)/g, "")
+    .replace(/^\(([a-zA-Z])\)$/, "$1")
+  return /[a-zA-Z]{3}/.test(plain) && plain.length <= 200 && words.test(plain) ? bare.toLowerCase() : bare
+}

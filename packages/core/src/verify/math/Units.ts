@@ -1,0 +1,215 @@
+/**
+ * Units, currencies, percent and number words around a quantity.
+ *
+ * A unit is taken off and remembered: an answer without its unit is still right, one with another unit is not. Percent and number
+ * words (`million`) change the value.
+ */
+import * as Exact from "./Exact.ts"
+import * as Wording from "../text/Wording.ts"
+
+/** A quantity's number as LaTeX, what it is multiplied by, and its unit in one spelling. */
+export interface Quantity {
+  readonly number: string
+  readonly scale: Exact.Rational
+  readonly unit: string | undefined
+}
+
+const synonyms: Record<string, ReadonlyArray<string>> = {
+  mm: ["mm", "millimeter", "millimetre"],
+  cm: ["cm", "centimeter", "centimetre"],
+  m: ["m", "meter", "metre"],
+  km: ["km", "kilometer", "kilometre"],
+  in: ["in", "inch", "inche"],
+  ft: ["ft", "foot", "feet"],
+  yd: ["yd", "yard"],
+  mi: ["mi", "mile"],
+  mg: ["mg", "milligram"],
+  g: ["g", "gram"],
+  kg: ["kg", "kilogram", "kilo"],
+  lb: ["lb", "pound"],
+  oz: ["oz", "ounce"],
+  L: ["L", "l", "liter", "litre"],
+  mL: ["mL", "ml", "milliliter", "millilitre"],
+  s: ["s", "sec", "second"],
+  min: ["min", "minute"],
+  h: ["h", "hr", "hour"],
+  day: ["day"],
+  week: ["week"],
+  month: ["month"],
+  year: ["year", "yr"],
+  degree: ["degree", "deg", "°", "^\\circ"],
+  radian: ["radian", "rad"],
+  $: ["\\$", "$", "dollar", "USD", "buck"],
+  cent: ["cent", "¢"],
+  "€": ["€", "euro", "EUR"],
+  "£": ["£"],
+  yuan: ["yuan", "¥", "RMB"],
+  unit: ["unit"],
+  mph: ["mph", "mile/h"],
+  "km/h": ["km/h", "kmh", "kph"],
+  "m/s": ["m/s"],
+  J: ["J", "joule"],
+  N: ["N", "newton"],
+  W: ["W", "watt"],
+  V: ["V", "volt"],
+  Hz: ["Hz", "hertz"]
+}
+
+const spellings = new Map(
+  Object.entries(synonyms).flatMap(([unit, words]) => words.map((word) => [word, unit] as const))
+)
+
+const powers: Record<string, string> = { square: "^2", sq: "^2", squared: "^2", cubic: "^3", cubed: "^3", cu: "^3" }
+
+const bareWords = [...spellings.keys()]
+  .filter((word) => /^[a-zA-Z/]{2,}$/.test(word))
+  .toSorted((x, y) => y.length - x.length)
+  .join("|")
+
+/** Units that may follow a number without `\text`; single letters would be unknowns, but for `m^2` and the like. */
+const bareUnit = new RegExp(
+  `^(.*?[\\d})])\\s*((?:square |sq |cubic )?(?:${bareWords})(?:e?s)?(?:\\s*\\^\\s*\\{?[23]\\}?)?|m\\s*\\^\\s*\\{?[23]\\}?)$`
+)
+
+const numberWords: Record<string, Exact.Rational> = {
+  percent: { numerator: 1n, denominator: 100n },
+  percentage: { numerator: 1n, denominator: 100n },
+  pct: { numerator: 1n, denominator: 100n },
+  dozen: Exact.fromInteger(12),
+  hundred: Exact.fromInteger(100),
+  thousand: Exact.fromInteger(1_000),
+  million: Exact.fromInteger(1_000_000),
+  billion: Exact.fromInteger(1_000_000_000),
+  trillion: Exact.fromInteger(1_000_000_000_000)
+}
+
+const singular = (word: string): string => (word.length > 2 ? word.replace(/(?<!s)s$/, "") : word)
+
+/** `square centimetres`, `cm^{2}` and `cm²` are `cm^2`; words nobody knows stay as they are, in the singular. */
+const canonicalUnit = (text: string): string | undefined => {
+  const compact = text
+    .replaceAll(/\\text\{([^{}]*)\}/g, " $1 ")
+    .replaceAll(/\^\s*(?:\{\s*)?([23])(?:\s*\}|\s*)/g, " ^$1")
+    .replaceAll(/[.,{}\\]|(?<!\s)\s+per\s+|(?<!\s)\s*\/\s*/g, (match) => (/per|\//.test(match) ? "/" : " "))
+  const words = compact.split(/\s+/).filter((word) => word !== "")
+  let exponent = ""
+  const names: Array<string> = []
+  for (const word of words) {
+    const isKnownExponent = word.startsWith("^") || Object.hasOwn(powers, word.toLowerCase())
+    if (isKnownExponent) exponent = word.startsWith("^") ? word : (powers[word.toLowerCase()] ?? "")
+    else {
+      names.push(
+        word
+          .split("/")
+          .map(
+            (part) =>
+              spellings.get(singular(part)) ??
+              spellings.get(singular(part.toLowerCase())) ??
+              singular(part.toLowerCase())
+          )
+          .join("/")
+      )
+    }
+  }
+  return names.length === 0 ? undefined : names.join(" ") + exponent
+}
+
+const currencyBefore = /^([+-]?)\s*(\\\$|€|£|¥)\s*(?=[\d.\\]|-\d)/
+const currencyAfter = /(?<!\s)\s*(\\\$|€|£|¥|¢)$/
+const degreesAfter = /(?<!\s)\s*\^\s*\\circ\s*$/
+const temperature = /(?<!\s)\s*\^\s*\\circ\s*(?=[CF]$)/
+const percentAfter =
+  /(?<!\s)\s*(?:\\%|%|\\text\{\s*(?:percent(?:age)?|pct|%)\s*\}|(?<=[\d})\s])(?:percent(?:age)?|pct))\s*$/i
+const wordAfter =
+  /^(.*[\d})])\s*(?:\\text\{\s*)?(dozen|hundred|thousand|million|billion|trillion)\b\s*(?:\}|(?=\s|$))(.*)$/is
+/** Counted things without `\text`: "12 apples". */
+const thingsAfter = /^(.*[\d})])\s+(?=[a-zA-Z])(?=[a-zA-Z\s]*[a-zA-Z]{4})([a-zA-Z]{2,}(?:\s+[a-zA-Z]{2,}){0,3})$/
+const textAfter = /^(.*[^\s])\s*\\text\{([^{}a-zA-Z]*[a-zA-Z][^{}]*)\}(?:\s*(\^\s*(?:\{\s*)?[23](?:\s*\})?))?\s*$/
+
+/** Words, with a slash between some perhaps; a sign before them would be one of the number, as in `5\text{! km}`. */
+const unitText = /^\s*[a-zA-Z(][a-zA-Z\s.,'()-]*(?:\/\s*[a-zA-Z][a-zA-Z\s.]*){0,3}$/
+/** Words that nothing is counted in. */
+const particles = /^(?:is|are|for|when|to|by|out|of|per|in|on|at|with|as|the|an?|where|so|that|this|it)$/i
+
+/** A unit is a few words without numbers; what denies, hedges or computes must not pass for one: "or maybe 6", "squared", "tenths". */
+const isUnitName = (text: string): boolean =>
+  text.length <= 60 &&
+  unitText.test(text) &&
+  text.split(/[\s/]+/).some((word) => word !== "" && !particles.test(word)) &&
+  // `5\text{i km}` shows an unknown, or a constant.
+  !(/^[a-zA-Z]\s+\S/.test(text) && !spellings.has(text[0] ?? "")) &&
+  text.trim().split(/\s+/).length <= 5 &&
+  !/(?<![a-zA-Z])(?:max|maximum|minimum|upwards?|onwards?|tops)(?![a-zA-Z])/i.test(text) &&
+  (Wording.isNeutral(withoutCounting(text)) || isPowerOfUnit(text))
+
+/** "different ways" and "more apples" are counted like others, and so are times. */
+const withoutCounting = (text: string): string =>
+  text
+    .replace(/(?<![a-zA-Z])(?:more|different)\s+(?!than|from)(?=[a-zA-Z])/i, "")
+    .replace(/(?<![a-zA-Z])times\s*$/i, "")
+
+/** `cm squared`: the power is one of a unit that is known. */
+const isPowerOfUnit = (text: string): boolean => {
+  const [, word = ""] = /^\s*([a-zA-Z]+)\s+(?:squared|cubed)\s*$/.exec(text) ?? []
+  return spellings.has(word) || spellings.has(singular(word.toLowerCase()))
+}
+
+/** Angles in degrees inside of trigonometric functions, in radians: `\sin(30^\circ)` is `\sin((\frac{30\pi}{180}))`. */
+export const inRadians = (text: string): string =>
+  !text.includes("\\circ") || !/\\(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])/.test(text)
+    ? text
+    : text.replaceAll(
+        /((?<!\d)\d+(?:\.\d+)?|\([^()]*\)|\\frac\{[^{}]*\}\{[^{}]*\}|\\(?:alpha|beta|gamma|delta|theta|phi|varphi|psi|omega|pi)|(?<![\\a-zA-Z])[a-zA-Z])\s*\^\s*(?:\\circ(?![a-zA-Z])|\{\s*\\circ\s*\})/g,
+        String.raw`(\frac{$1\pi}{180})`
+      )
+
+const one = Exact.one
+
+/** Takes scale and unit off a leaf. A leaf that is nothing but text keeps it. */
+export const quantity = (leaf: string): Quantity => {
+  let number = leaf.trim()
+  let scale = one
+  let unit: string | undefined
+  const before = currencyBefore.exec(number)
+  if (before !== null) {
+    unit = canonicalUnit(before[2] ?? "")
+    number = `${before[1]}${number.slice(before[0].length)}`
+  }
+  number = number.replace(temperature, " ^\\circ \\text{ ").replace(/(?<=\^\\circ \\text\{ )[CF]$/, "$&}")
+  number = number.replace(thingsAfter, "$1 \\text{ $2}")
+  const text = textAfter.exec(number)
+  const word = wordAfter.exec(number)
+  if (word !== null) {
+    const factor = numberWords[(word[2] ?? "").toLowerCase()]
+    const rest = (word[3] ?? "").replace(/^[\s}]+/, "").replace(/(?<![\s{])[\s{]+$/, "")
+    return factor === undefined
+      ? { number, scale, unit }
+      : { number: word[1] ?? "", scale: factor, unit: rest === "" ? unit : canonicalUnit(rest) }
+  }
+  if (percentAfter.test(number)) {
+    return { number: number.replace(percentAfter, ""), scale: { numerator: 1n, denominator: 100n }, unit }
+  }
+  if (text !== null && /[\da-zA-Z})]$/.test(text[1] ?? "") && isUnitName(text[2] ?? "")) {
+    unit = canonicalUnit(`${text[2]} ${text[3] ?? ""}`)
+    number = text[1] ?? ""
+    // Degrees Celsius are written as degrees of C.
+    if (degreesAfter.test(number)) number = number.replace(degreesAfter, "")
+  } else if (degreesAfter.test(number)) {
+    unit = "degree"
+    number = number.replaceAll(/(?<!\s)\s*\^\s*\\circ(?![a-zA-Z])/g, "")
+  } else if (currencyAfter.test(number)) {
+    unit = canonicalUnit(currencyAfter.exec(number)?.[1] ?? "")
+    number = number.replace(currencyAfter, "")
+  } else {
+    const bare = bareUnit.exec(number)
+    if (bare !== null) {
+      unit = canonicalUnit(bare[2] ?? "")
+      number = bare[1] ?? ""
+    }
+  }
+  return { number: number.trim(), scale, unit }
+}
+
+/** Whether two units may stand for each other: the same, or one of them not written. */
+export const areCompatible = (a: string | undefined, b: string | undefined): boolean =>
+  a === undefined || b === undefined || a === b

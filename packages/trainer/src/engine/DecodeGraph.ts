@@ -1,0 +1,97 @@
+/**
+ * The graph that the engine runs: new positions of several sequences against a cache, logits where they are wanted.
+ *
+ * One graph serves prompts and decoding, so that the weights are held once. Inputs: int32 `input_ids`, `position_ids` (B, T),
+ * `past_lengths` (B), `output_positions` (R); float32 `inverse_temperatures` (R); of each layer `past_keys.<l>` (B, KV, D, S) and
+ * `past_values.<l>` (B, KV, S, D); one float32 input for each trainable tensor, under its name. Outputs: `logits` (R, V),
+ * `entries` (L, 2, B, KV, T, D), and for large vocabularies `maxima` and `sums` (R, V / block) as `Sampler.Row` has them.
+ */
+import { Graph } from "../graph/Graph.ts"
+import { type OnnxModel, toOnnxPieces } from "../graph/Onnx.ts"
+import type { Shape } from "../graph/Shape.ts"
+import type { Value } from "../graph/Value.ts"
+import { type Pieces, run } from "../base/Pieces.ts"
+import type * as Decoder from "../model/Decoder.ts"
+import type { ModelConfig } from "../model/ModelConfig.ts"
+import type { Layout } from "../model/Parameters.ts"
+import * as CachedAttention from "./CachedAttention.ts"
+import type { KvShape } from "./KvCache.ts"
+import * as Sampler from "./Sampler.ts"
+
+/** A model as the engine needs it. */
+export interface DecodableModel {
+  readonly config: Pick<ModelConfig, "layers" | "kvHeads" | "headDim" | "vocabSize" | "maxPositions">
+  /** The parameters that come in with each version. */
+  readonly layout: Layout
+  /** The decoder; `trainable` gives the parameters of the layout by name, undefined for frozen ones. */
+  readonly build: (
+    graph: Graph,
+    trainable: (name: string) => Value | undefined,
+    inputs: Decoder.Inputs
+  ) => Decoder.Outputs
+}
+
+/** What the engine's thread loads: plain data. */
+export interface DecodeModel {
+  readonly onnx: OnnxModel
+  /** Numbers the model is made of. */
+  readonly parameters: number
+  readonly shape: KvShape
+  readonly vocabulary: number
+  readonly maxPositions: number
+  readonly layout: Layout
+}
+
+const outputBlocks = (graph: Graph, logits: Value, inverseTemperatures: Value): void => {
+  const vocabulary = Number(logits.shape[1])
+  const size = Sampler.blockSize(vocabulary)
+  const blocks = graph.reshape(logits, ["R", vocabulary / size, size])
+  const maxima = graph.amax(blocks, [-1], true)
+  const differences = graph.sub(blocks, graph.amax(maxima, [1], true))
+  graph.output("maxima", graph.reshape(maxima, ["R", vocabulary / size]))
+  const weights = graph.exp(graph.mul(differences, graph.reshape(inverseTemperatures, ["R", 1, 1])))
+  graph.output("sums", graph.sum(weights, [-1]))
+}
+
+const elements = (shape: Shape): number => shape.reduce<number>((product, dim) => product * Number(dim), 1)
+
+export const make = (model: DecodableModel): DecodeModel => run(makePieces(model))
+
+/** The same in pieces. */
+export function* makePieces(model: DecodableModel): Pieces<DecodeModel> {
+  const graph = new Graph()
+  const { config, layout } = model
+  const { headDim, kvHeads, layers, maxPositions, vocabSize: vocabulary } = config
+  const shape = { headDim, kvHeads, layers }
+  const inputIds = graph.input("input_ids", "int32", ["B", "T"])
+  const positionIds = graph.input("position_ids", "int32", ["B", "T"])
+  const lengths = graph.input("past_lengths", "int32", ["B"])
+  const outputs = graph.input("output_positions", "int32", ["R"])
+  const inverse = graph.input("inverse_temperatures", "float32", ["R"])
+  const parameters = new Map(layout.slots.map(({ name, shape }) => [name, graph.input(name, "float32", shape)]))
+  const past = Array.from({ length: layers }, (_, layer) => ({
+    pastKeys: graph.input(`past_keys.${layer}`, "float32", ["B", kvHeads, headDim, "S"]),
+    pastValues: graph.input(`past_values.${layer}`, "float32", ["B", kvHeads, "S", headDim])
+  }))
+  const masks = CachedAttention.masks(graph, lengths, "S", "T")
+  const entries: Array<Value> = []
+  const attention: Decoder.Attention = (layer, queries, keys, values) => {
+    for (const part of [keys, values]) entries.push(graph.reshape(part, [1, "B", kvHeads, "T", headDim]))
+    return CachedAttention.attend(graph, { ...past[layer]!, queries, keys, values }, masks, headDim ** -0.5)
+  }
+  const { head, hidden } = model.build(graph, (name) => parameters.get(name), { inputIds, positionIds, attention })
+  const logits = graph.gemm(graph.gather(hidden, outputs), head, false, true)
+  graph.output("logits", logits)
+  if (vocabulary > Sampler.smallVocabulary) outputBlocks(graph, logits, inverse)
+  graph.output("entries", graph.concat(entries, 0))
+  yield
+  const frozen = graph.initializers.reduce((sum, { value }) => sum + elements(value.shape), 0)
+  return {
+    onnx: yield* toOnnxPieces(graph),
+    parameters: frozen + layout.size,
+    shape,
+    vocabulary,
+    maxPositions,
+    layout
+  }
+}

@@ -1,0 +1,192 @@
+/**
+ * The generation engine: continuous batching over a key-value cache that stays on the device.
+ *
+ * Requests join and leave between decoding steps. A request is pinned to the weights it began with; requests that begin after a
+ * `load` take the newer ones, and older weights are freed with the last request that uses them. Interrupting `generate` or
+ * ending the stream frees its rows at once. Model and sampling run in a thread of their own: the caller's event loop sees
+ * requests and one message of tokens for each step. Texts and stop strings are the server's.
+ */
+import { Cause, Context, Effect, Layer, Queue, Random, type Scope, Stream } from "effect"
+import type { DeviceKind } from "../exec/Executor.ts"
+import type { DecodeModel } from "./DecodeGraph.ts"
+import type { Answer, Command } from "./EngineProtocol.ts"
+import { type EngineSettings, defaults } from "./EngineSettings.ts"
+import * as EngineThread from "./EngineThread.ts"
+import {
+  type EngineError,
+  EngineFailed,
+  fromPlain,
+  type EngineStatus,
+  type Generated,
+  type GenerateRequest,
+  type Scored,
+  type ScoreRequest,
+  type TokenEvent
+} from "./EngineRequests.ts"
+import * as RequestCheck from "./RequestCheck.ts"
+
+export * from "./EngineRequests.ts"
+
+export interface Shape {
+  /** The `n` completions, by index. */
+  readonly generate: (request: GenerateRequest) => Effect.Effect<ReadonlyArray<Generated>, EngineError>
+  /** Tokens as they are sampled, those of the `n` completions interleaved; ends when all have. */
+  readonly stream: (request: GenerateRequest) => Stream.Stream<TokenEvent, EngineError>
+  /** Logprobs of a prompt's own tokens. */
+  readonly score: (request: ScoreRequest) => Effect.Effect<Scored, EngineError>
+  /**
+   * Makes these the newest weights, flat in the model's layout. They are copied before the effect ends. Weights whose logits are not
+   * finite are refused, and the name keeps those it has.
+   */
+  readonly load: (policy: string, policyVersion: number, parameters: Float32Array) => Effect.Effect<void, EngineFailed>
+  /** Requests that run on them go on; new ones fail with `UnknownPolicy`. */
+  readonly unload: (policy: string) => Effect.Effect<void>
+  readonly status: Effect.Effect<EngineStatus>
+  /** Succeeds once the thread answers. */
+  readonly health: Effect.Effect<void, EngineFailed>
+}
+
+export class Engine extends Context.Service<Engine, Shape>()("@atropos/trainer/policy/Engine") {}
+
+/** Numbers copied at once: a few milliseconds of the caller's event loop. */
+const copiedAtOnce = 2 ** 20
+
+export interface EngineOptions {
+  readonly model: DecodeModel
+  /** The weights to begin with. */
+  readonly initial: { readonly policy: string; readonly policyVersion: number; readonly parameters: Float32Array }
+  readonly device: DeviceKind
+  readonly settings?: Partial<EngineSettings>
+}
+
+/** Starts the engine; it ends with the scope. Fails where the thread cannot load the model. */
+export const make = Effect.fnUntraced(function* (
+  options: EngineOptions
+): Effect.fn.Return<Shape, EngineFailed, Scope.Scope> {
+  const settings = { ...defaults, ...options.settings }
+  const { maxPositions, vocabulary } = options.model
+  const maxSequenceTokens = Math.min(settings.maxSequenceTokens || maxPositions, maxPositions)
+  const limits = { vocabulary, maxSequenceTokens }
+  /** The newest of each name, the one loaded last at the end: what a new thread is given. */
+  const newest = new Map<string, EngineThread.Load>()
+  const { parameters, ...initial } = options.initial
+  newest.set(initial.policy, { ...initial, parameters: yield* shared(parameters) })
+  const data: EngineThread.Setup = { model: options.model, device: options.device, settings }
+  const thread = yield* EngineThread.make(data, () => [...newest.values()])
+
+  /** One answer of the given kind; interrupting it withdraws the request. */
+  const ask = <Tag extends Answer["_tag"], E extends EngineError>(
+    tag: Tag,
+    make: (id: number) => Command
+  ): Effect.Effect<Extract<Answer, { readonly _tag: Tag }>, E | EngineFailed> =>
+    Effect.callback((resume) => {
+      const id = thread.nextId()
+      thread.ask(make(id), { onAnswer: (answer) => resume(settle(tag, answer)) })
+      return Effect.sync(() => thread.tell({ _tag: "Cancel", id }))
+    })
+
+  const seeded = Effect.fnUntraced(function* (request: GenerateRequest) {
+    yield* RequestCheck.checkGenerate(request, limits)
+    return { ...request, seed: request.seed ?? (yield* Random.nextInt) }
+  })
+
+  const status = Effect.map(
+    ask<"Status", EngineFailed>("Status", (id) => ({ _tag: "Status", id })),
+    (answer) => answer.status
+  )
+  const down: Omit<EngineStatus, "restarts"> = {
+    running: 0,
+    waiting: 0,
+    tokensPerSecond: 0,
+    generatedTokens: 0,
+    promptTokens: 0,
+    kvBytes: 0,
+    kvLimitBytes: settings.kvMemoryMegabytes * 2 ** 20,
+    policies: []
+  }
+
+  return Engine.of({
+    generate: Effect.fn("Engine.generate")(function* (request) {
+      const checked = yield* seeded(request)
+      const answer = yield* ask<"Generated", EngineError>("Generated", (id) => ({
+        _tag: "Generate",
+        id,
+        request: checked,
+        stream: false
+      }))
+      return answer.choices
+    }),
+    stream: (request) =>
+      Stream.callback<TokenEvent, EngineError>((queue) =>
+        Effect.gen(function* () {
+          const checked = yield* seeded(request)
+          const id = thread.nextId()
+          yield* Effect.addFinalizer(() => Effect.sync(() => thread.tell({ _tag: "Cancel", id })))
+          thread.ask(
+            { _tag: "Generate", id, request: checked, stream: true },
+            {
+              onToken: ({ event }) => Queue.offerUnsafe(queue, event),
+              onAnswer: (answer) => {
+                if (answer._tag === "Generated") Queue.endUnsafe(queue)
+                else Queue.failCauseUnsafe(queue, Cause.fail(failureOf(answer)))
+              }
+            }
+          )
+          return yield* Effect.never
+        })
+      ),
+    score: Effect.fn("Engine.score")(function* (request) {
+      yield* RequestCheck.checkScore(request, limits)
+      const answer = yield* ask<"Scored", EngineError>("Scored", (id) => ({ _tag: "Score", id, request }))
+      return answer.scored
+    }),
+    load: Effect.fn("Engine.load")(function* (policy, policyVersion, parameters) {
+      const { size } = options.model.layout
+      if (parameters.length !== size) {
+        const message = `policy "${policy}" has ${parameters.length} parameters, the model ${size}`
+        return yield* new EngineFailed({ message })
+      }
+      const load = { policy, policyVersion, parameters: yield* shared(parameters) }
+      yield* ask<"Loaded", EngineFailed>("Loaded", (id) => ({ ...load, _tag: "Load", id, isTried: true }))
+      newest.delete(policy)
+      newest.set(policy, load)
+    }),
+    unload: (policy) =>
+      Effect.sync(() => {
+        newest.delete(policy)
+        thread.tell({ _tag: "Unload", policy })
+      }),
+    status: Effect.map(
+      Effect.orElseSucceed(status, () => down),
+      (status) => ({ ...status, restarts: thread.restarts() })
+    ),
+    health: Effect.asVoid(status)
+  })
+})
+
+export const layer = (options: EngineOptions): Layer.Layer<Engine, EngineFailed> => Layer.effect(Engine, make(options))
+
+/** A copy that both threads can read: one that the caller may change afterwards, made without holding up its event loop. */
+const shared = Effect.fnUntraced(function* (numbers: Float32Array) {
+  const copy = new Float32Array(new SharedArrayBuffer(numbers.byteLength))
+  for (let at = 0; at < numbers.length; at += copiedAtOnce) {
+    copy.set(numbers.subarray(at, at + copiedAtOnce), at)
+    if (at + copiedAtOnce < numbers.length) yield* Effect.yieldNow
+  }
+  return copy
+})
+
+const failureOf = (answer: Answer | EngineFailed): EngineError => {
+  if (answer._tag === "EngineFailed") return answer
+  if (answer._tag === "Failed") return fromPlain(answer.error)
+  return new EngineFailed({ message: `the engine answered with ${answer._tag}` })
+}
+
+const settle = <Tag extends Answer["_tag"], E>(
+  tag: Tag,
+  answer: Answer | EngineFailed
+): Effect.Effect<Extract<Answer, { readonly _tag: Tag }>, E | EngineFailed> =>
+  // Compared just now; errors of a kind the command does not raise are not sent.
+  answer._tag === tag
+    ? Effect.succeed(answer as Extract<Answer, { readonly _tag: Tag }>)
+    : Effect.fail(failureOf(answer) as E | EngineFailed)

@@ -1,0 +1,48 @@
+/** What goes between the engine's two threads. Errors cross as `EngineError`'s encoded form. */
+import type {
+  EngineStatus,
+  Generated,
+  GenerateRequest,
+  Scored,
+  PlainError,
+  ScoreRequest,
+  TokenEvent
+} from "./EngineRequests.ts"
+
+export type SeededRequest = GenerateRequest & { readonly seed: number }
+
+/** To the engine's thread. */
+export type Command =
+  | { readonly _tag: "Generate"; readonly id: number; readonly request: SeededRequest; readonly stream: boolean }
+  | { readonly _tag: "Score"; readonly id: number; readonly request: ScoreRequest }
+  | { readonly _tag: "Cancel"; readonly id: number }
+  | {
+      readonly _tag: "Load"
+      readonly id: number
+      readonly policy: string
+      readonly policyVersion: number
+      readonly parameters: Float32Array
+      /** Fails where a prompt's logits are not finite, and leaves the name with the weights it had. */
+      readonly isTried?: boolean
+    }
+  | { readonly _tag: "Unload"; readonly policy: string }
+  | { readonly _tag: "Status"; readonly id: number }
+
+/** A token of a request that is streamed. */
+export interface SampledToken {
+  readonly id: number
+  readonly event: TokenEvent
+}
+
+export type Answer =
+  | { readonly _tag: "Generated"; readonly id: number; readonly choices: ReadonlyArray<Generated> }
+  | { readonly _tag: "Scored"; readonly id: number; readonly scored: Scored }
+  | { readonly _tag: "Failed"; readonly id: number; readonly error: PlainError }
+  | { readonly _tag: "Loaded"; readonly id: number }
+  | { readonly _tag: "Status"; readonly id: number; readonly status: Omit<EngineStatus, "restarts"> }
+
+/** From the engine's thread: all that one step brought. */
+export interface Report {
+  readonly tokens: ReadonlyArray<SampledToken>
+  readonly answers: ReadonlyArray<Answer>
+}

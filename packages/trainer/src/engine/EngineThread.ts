@@ -1,0 +1,147 @@
+/**
+ * The engine's thread as its owner sees it: commands in, answers and tokens out, an end that is noticed.
+ *
+ * A thread that fails takes all of its requests with it: each fails with `EngineFailed`. A new one is started, at once if the old
+ * one had worked, else after a while that doubles up to half a minute, and gets the newest weights of every name again.
+ */
+import { Deferred, Effect, Schedule, type Scope } from "effect"
+import { Worker } from "node:worker_threads"
+import type { DeviceKind } from "../exec/Executor.ts"
+import type { DecodeModel } from "./DecodeGraph.ts"
+import type { EngineSettings } from "./EngineSettings.ts"
+import type { Answer, Command, Report, SampledToken } from "./EngineProtocol.ts"
+import { EngineFailed } from "./EngineRequests.ts"
+
+/** What the thread reports of one request. */
+export interface Listener {
+  readonly onToken?: (token: SampledToken) => void
+  /** The last that is heard of it. */
+  readonly onAnswer: (answer: Answer | EngineFailed) => void
+}
+
+/** Weights to be loaded again by a new thread. */
+export type Load = Omit<Extract<Command, { readonly _tag: "Load" }>, "id" | "_tag">
+
+export interface EngineThread {
+  /** Sends a command and listens to its request. */
+  readonly ask: (command: Command, listener: Listener) => void
+  /** Sends a command that nothing comes back of, and stops listening to its request. */
+  readonly tell: (command: Extract<Command, { readonly _tag: "Cancel" | "Unload" }>) => void
+  readonly nextId: () => number
+  readonly isUp: () => boolean
+  readonly restarts: () => number
+}
+
+/** What the thread is started with. */
+export interface Setup {
+  readonly model: DecodeModel
+  readonly device: DeviceKind
+  readonly settings: EngineSettings
+}
+
+/** Asks the thread to end. */
+export interface Closing {
+  readonly _tag: "Close"
+}
+
+/** What the thread says first, then with every step, and last. */
+export type Message =
+  | { readonly _tag: "Ready" }
+  | ({ readonly _tag: "Report" } & Report)
+  | { readonly _tag: "Broken"; readonly message: string }
+
+const sourceUrl = new URL(`./EngineWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
+
+const spawn = (data: Setup): Effect.Effect<Worker, EngineFailed, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.try({
+      try: () => new Worker(sourceUrl, { workerData: data, name: "engine" }),
+      catch: (cause) => new EngineFailed({ message: `no thread could be started: ${String(cause)}`, cause })
+    }),
+    // Not `terminate` while it may be in a run: the library then throws into nothing and takes the process along.
+    (worker) =>
+      Effect.callback<void>((resume) => {
+        if (worker.threadId < 0) return resume(Effect.void)
+        worker.once("exit", () => resume(Effect.void))
+        worker.postMessage({ _tag: "Close" } satisfies Closing, [])
+      })
+  )
+
+/** Starts the thread with `data`; `weights` are what a thread that is started again has to be given. */
+export const make = Effect.fnUntraced(function* (
+  data: Setup,
+  weights: () => ReadonlyArray<Load>
+): Effect.fn.Return<EngineThread, EngineFailed, Scope.Scope> {
+  const listeners = new Map<number, Listener>()
+  const first = yield* Deferred.make<void, EngineFailed>()
+  let current: Worker | undefined
+  let ids = 0
+  let starts = 0
+
+  const failAll = (failure: EngineFailed): void => {
+    current = undefined
+    const open = [...listeners.values()]
+    listeners.clear()
+    for (const { onAnswer } of open) onAnswer(failure)
+  }
+
+  const onReport = ({ answers, tokens }: Report): void => {
+    for (const token of tokens) listeners.get(token.id)?.onToken?.(token)
+    for (const answer of answers) {
+      const listener = listeners.get(answer.id)
+      listeners.delete(answer.id)
+      listener?.onAnswer(answer)
+    }
+  }
+
+  /** Runs one thread until it fails; whether it had worked. */
+  const run = Effect.gen(function* () {
+    const worker = yield* spawn(data)
+    starts++
+    let worked = false
+    const failure = yield* Effect.callback<EngineFailed>((resume) => {
+      const end = (reason: string) =>
+        resume(Effect.succeed(new EngineFailed({ message: `the engine ended: ${reason}` })))
+      worker.on("message", (message: Message) => {
+        if (message._tag === "Report") return onReport(message)
+        if (message._tag === "Broken") return end(message.message)
+        worked = true
+        current = worker
+        for (const load of weights()) worker.postMessage({ ...load, _tag: "Load", id: ++ids } satisfies Command)
+        Deferred.doneUnsafe(first, Effect.void)
+      })
+      worker.on("error", ({ message }) => end(message))
+      worker.on("messageerror", ({ message }) => end(message))
+      worker.on("exit", (code) => end(`exit code ${code}`))
+    })
+    yield* Effect.sync(() => failAll(failure))
+    yield* Effect.logError("engine thread failed", { reason: failure.message })
+    yield* Deferred.fail(first, failure)
+    if (!worked) return yield* failure
+  }).pipe(
+    Effect.scoped,
+    Effect.tapError((failure) => Deferred.fail(first, failure))
+  )
+
+  const backoff = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
+  yield* run.pipe(Effect.retry(backoff), Effect.forever, Effect.forkScoped)
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => failAll(new EngineFailed({ message: "the engine was shut down" })))
+  )
+  yield* Deferred.await(first)
+  return {
+    ask: (command, listener) => {
+      if (current === undefined)
+        return listener.onAnswer(new EngineFailed({ message: "the engine is being restarted" }))
+      if ("id" in command) listeners.set(command.id, listener)
+      current.postMessage(command)
+    },
+    tell: (command) => {
+      if ("id" in command) listeners.delete(command.id)
+      current?.postMessage(command)
+    },
+    nextId: () => ++ids,
+    isUp: () => current !== undefined,
+    restarts: () => starts - 1
+  }
+})

@@ -1,0 +1,59 @@
+/**
+ * The engine's thread: carries out commands between steps of the generator, and reports each step in one message.
+ *
+ * An error is reported and ends the thread; its owner starts another. Told to close, it ends between two runs.
+ */
+import { Cause, Effect, Latch } from "effect"
+import { parentPort, workerData } from "node:worker_threads"
+import * as Ort from "../exec/Ort.ts"
+import * as DecodeRun from "./ExecutorRunner.ts"
+import type { Command } from "./EngineProtocol.ts"
+import type { Closing, Message, Setup } from "./EngineThread.ts"
+import * as Generator from "./Scheduler.ts"
+
+/** Below this, a second thread costs more than it does. */
+const smallModel = 2_000_000
+
+const program = Effect.gen(function* () {
+  const port = parentPort
+  if (port === null) return yield* Effect.die("this module is a thread of the engine")
+  // The owner started this thread with these.
+  const { device, model, settings } = workerData as Setup
+  const threads = settings.threads === 0 && model.parameters < smallModel ? 1 : settings.threads
+  const executor = yield* Ort.make({ device, threads })
+  const generator = Generator.make(yield* DecodeRun.make(executor, model), settings)
+  const commands: Array<Command> = []
+  const work = yield* Latch.make()
+  const closing = { isAsked: false }
+  port.on("message", (command: Command | Closing) => {
+    if (command._tag === "Close") closing.isAsked = true
+    else commands.push(command)
+    work.openUnsafe()
+  })
+  const send = (message: Message) => port.postMessage(message)
+  send({ _tag: "Ready" })
+  while (!closing.isAsked) {
+    if (commands.length === 0 && generator.isIdle()) {
+      work.closeUnsafe()
+      yield* work.await
+    }
+    for (const command of commands.splice(0)) yield* generator.execute(command)
+    yield* generator.step
+    const report = generator.takeReport()
+    if (report.tokens.length + report.answers.length > 0) send({ _tag: "Report", ...report })
+  }
+}).pipe(
+  Effect.scoped,
+  Effect.tap(Effect.sync(() => parentPort?.close())),
+  Effect.catchCause((cause) =>
+    Effect.sync(() => {
+      const error = Cause.squash(cause)
+      const message = error instanceof Error ? error.message : String(error)
+      parentPort?.postMessage({ _tag: "Broken", message } satisfies Message)
+      process.exitCode = 1
+      parentPort?.close()
+    })
+  )
+)
+
+Effect.runFork(program)

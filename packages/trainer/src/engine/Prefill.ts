@@ -1,0 +1,111 @@
+/**
+ * Takes prompts through the model: short ones of the same padded length together, long ones in pieces.
+ *
+ * How a prompt is padded and cut depends on its own length alone, never on what else is waiting, so that its numbers do not
+ * either. One call makes one run of about `prefillTokens` positions, so that running choices are not kept waiting for long.
+ */
+import { Effect } from "effect"
+import type { ExecutorError } from "../exec/Executor.ts"
+import type { DecodeProgram } from "./ModelRunner.ts"
+import type { Job } from "./Job.ts"
+import { KvCache, type KvShape } from "./KvCache.ts"
+import * as Sampler from "./Sampler.ts"
+
+/** Multiples of 16 up to 64, then of 64: few different sizes, little padding. */
+export const paddedWidth = (tokens: number): number => {
+  const step = tokens <= 64 ? 16 : 64
+  return Math.ceil(tokens / step) * step
+}
+
+/** Logits of about this many numbers are asked for at once when every position's are wanted. */
+const scoredLogits = 2 ** 24
+
+/** The longest piece of a prompt. */
+const pieceTokens = <W>(job: Job<W>, prefillTokens: number, vocabulary: number): number =>
+  job.work._tag === "Generate"
+    ? prefillTokens
+    : Math.max(1, Math.min(prefillTokens, Math.floor(scoredLogits / vocabulary)))
+
+/** The prompts of the next run: the first, and those that fit beside it. */
+export const nextBatch = <W>(jobs: ReadonlyArray<Job<W>>, prefillTokens: number): ReadonlyArray<Job<W>> => {
+  const [first] = jobs
+  if (first === undefined) return []
+  const isShort = (job: Job<W>) => job.work._tag === "Generate" && job.prompt.length <= prefillTokens
+  if (!isShort(first)) return [first]
+  const width = paddedWidth(first.prompt.length)
+  const alike = jobs.filter(
+    (job) => isShort(job) && job.version === first.version && paddedWidth(job.prompt.length) === width
+  )
+  return alike.slice(0, Math.max(1, Math.floor(prefillTokens / width)))
+}
+
+/** Runs the next piece of each prompt of a batch; afterwards `processed` has grown, and whole prompts have their `row`. */
+export const run = Effect.fnUntraced(function* <W>(
+  program: DecodeProgram<W>,
+  batch: ReadonlyArray<Job<W>>,
+  prefillTokens: number
+): Effect.fn.Return<void, ExecutorError> {
+  const [first] = batch
+  if (first?.version === undefined) return
+  const counts = batch.map((job) =>
+    Math.min(pieceTokens(job, prefillTokens, program.vocabulary), job.prompt.length - job.processed)
+  )
+  const width = paddedWidth(Math.max(...counts))
+  const tokens = new Int32Array(batch.length * width)
+  for (const [i, job] of batch.entries()) {
+    tokens.set(job.prompt.slice(job.processed, job.processed + counts[i]!), i * width)
+  }
+  const wanted = batch.flatMap((job, i) => {
+    const last = { job, at: i * width + counts[i]! - 1 }
+    return job.work._tag === "Generate"
+      ? [last]
+      : Array.from({ length: counts[i]! }, (_, t) => ({ job, at: i * width + t }))
+  })
+  if (wanted.length === 1) wanted.push(wanted[0]!)
+  const output = yield* program.run(first.version.weights, {
+    rows: batch.length,
+    width,
+    tokens,
+    cache: first.processed > 0 ? first.cache! : blank(program.shape, batch.length),
+    outputs: Int32Array.from(wanted, ({ at }) => at),
+    inverseTemperatures: Float32Array.from(wanted, ({ job }) => job.inverseTemperature)
+  })
+  for (const [i, job] of batch.entries()) {
+    if (job.work._tag === "Score") keepScores(job, output.rows, counts[i]!, job.work.request.topLogprobs ?? 0)
+    job.cache!.append(0, output.entries, i, batch.length, width, counts[i]!)
+    if (job.processed === job.prompt.length) job.row = output.rows[i]!
+  }
+})
+
+/** Whether weights say anything: a short prompt's next token has a probability. */
+export const isSound = Effect.fnUntraced(function* <W>(
+  program: DecodeProgram<W>,
+  weights: W
+): Effect.fn.Return<boolean, ExecutorError> {
+  const width = paddedWidth(1)
+  const { rows } = yield* program.run(weights, {
+    rows: 1,
+    width,
+    tokens: Int32Array.from({ length: width }, (_, t) => t % program.vocabulary),
+    cache: blank(program.shape, 1),
+    outputs: Int32Array.of(0, 1),
+    inverseTemperatures: Float32Array.of(1, 1)
+  })
+  return rows.every((row) => !Number.isNaN(Sampler.logprob(row, 0)))
+})
+
+/** Rows without a past. */
+const blank = (shape: KvShape, rows: number): KvCache => {
+  const cache = new KvCache(shape)
+  cache.reserve(rows, 1)
+  return cache
+}
+
+/** Row t is about the token after position t; that after the prompt's last is nobody's. */
+const keepScores = <W>(job: Job<W>, rows: ReadonlyArray<Sampler.Row>, count: number, top: number): void => {
+  const from = job.processed
+  for (let t = 0; t < count && from + t + 1 < job.prompt.length; t++) {
+    job.scores.logprobs.push(Sampler.logprob(rows[t]!, job.prompt[from + t + 1]!))
+    job.scores.alternatives.push(Sampler.alternatives(rows[t]!, top))
+  }
+}

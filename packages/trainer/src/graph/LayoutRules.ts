@@ -1,0 +1,106 @@
+/** Rules of operations that move elements: the gradient moves them back, and adds those that went to several places. */
+import { type Dim, dimSub } from "./Dim.ts"
+import { intOf, intsOf, type Operands, refuse, type Rule, sizesOf, zeros } from "./Rule.ts"
+import { axisOf, type Shape, withDim } from "./Shape.ts"
+import type { Value } from "./Value.ts"
+
+/** dy with zeros before and behind, along an axis. */
+const pad = (g: Operands["g"], dy: Value, axis: number, before: Dim, behind: Dim): Value => {
+  const block = (size: Dim) => (size === 0 ? [] : [zeros(g, dy, withDim(dy.shape, axis, size))])
+  const parts = [...block(before), dy, ...block(behind)]
+  return parts.length === 1 ? dy : g.concat(parts, axis)
+}
+
+/** Whether a scatter adds to what is there; else it replaces it. */
+const adds = (node: Operands["node"]): boolean => {
+  const { reduction = "none" } = node.attributes
+  if (reduction === "add" || reduction === "none") return reduction === "add"
+  return refuse(node, "there is no rule for this reduction: only for add and none")
+}
+
+export const layout: Readonly<Record<string, Rule>> = {
+  Reshape: ({ dy, g, shape }) => [() => g.reshape(dy, shape(0)), undefined],
+  // y[perm] = a: a' = y' by the inverse permutation
+  Transpose: ({ dy, g, node }) => {
+    const perm = intsOf(node, "perm")
+    const back = perm.map((_, axis) => perm.indexOf(axis))
+    return [() => g.transpose(dy, back)]
+  },
+  // y = a stretched: a' = y' summed over the copies, as all broadcasting is
+  Expand: ({ dy }) => [() => dy, undefined],
+  // y = a[start .. end]: a' = y' between zeros
+  Slice: (operands) => {
+    const { dy, g, node, shape } = operands
+    const [[start], [end], [axis, ...others]] = [1, 2, 3].map((input) => sizesOf(operands, input)) as [
+      Shape,
+      Shape,
+      Shape
+    ]
+    if (others.length > 0 || node.inputs.length > 4) refuse(node, "it cuts several axes or takes steps")
+    const behind = dimSub(shape(0)[Number(axis)]!, end!)
+    return [() => pad(g, dy, Number(axis), start!, behind), undefined, undefined, undefined]
+  },
+  // y = a, b, … side by side: each gets its stretch of y'
+  Concat: ({ dy, g, node, shape }) => {
+    const axis = axisOf(dy.shape, intOf(node, "axis", 0))!
+    let parts: ReadonlyArray<Value> | undefined
+    const sizes = node.inputs.map((_, i) => shape(i)[axis]!)
+    return node.inputs.map((_, i) => () => (parts ??= g.split(dy, axis, sizes))[i]!)
+  },
+  // y, z, … = a in parts: a' = y', z', … side by side
+  Split: ({ dyOf, g, node, shape }) => {
+    const axis = axisOf(shape(0), intOf(node, "axis", 0))!
+    const parts = () => node.outputs.map((_, i) => dyOf(i))
+    return [() => g.concat(parts(), axis, shape(0)[axis]), undefined]
+  },
+  // y_i = a[k_i] (whole rows): a'[k] = sum of y'_i over k_i = k
+  Gather: (operands) => {
+    const { dy, g, node, shape, x } = operands
+    const axis = axisOf(shape(0), intOf(node, "axis", 0))!
+    if (axis !== 0) return [() => gatherAlong(operands, axis), undefined]
+    const rows = () => g.reshape(g.cast(x(1), "int64"), [...shape(1), 1])
+    return [
+      () => g.node("ScatterND", [zeros(g, dy, shape(0)), rows(), dy], dy.dtype, shape(0), { reduction: "add" }),
+      undefined
+    ]
+  },
+  // y_i = a[k_i] along an axis: a'[k] = sum of y'_i over k_i = k
+  GatherElements: ({ dy, g, node, shape, x }) => {
+    const axis = axisOf(shape(0), intOf(node, "axis", 0))!
+    // One index per row meets no other: replacing is adding, and runs in parallel.
+    const reduction = dy.shape[axis] === 1 ? "none" : "add"
+    const into = () => [zeros(g, dy, shape(0)), x(1), dy]
+    return [() => g.node("ScatterElements", into(), dy.dtype, shape(0), { axis, reduction }), undefined]
+  },
+  // y = a, with b added (or written) at indices: a' = y' (0 where written), b' = y' at the indices
+  ScatterElements: ({ dy, g, node, shape, x }) => {
+    const axis = axisOf(shape(0), intOf(node, "axis", 0))!
+    const nothing = () => zeros(g, dy, shape(2))
+    const erased = () => g.node("ScatterElements", [dy, x(1), nothing()], dy.dtype, dy.shape, { axis })
+    return [
+      () => (adds(node) ? dy : erased()),
+      undefined,
+      () => g.node("GatherElements", [dy, x(1)], dy.dtype, shape(2), { axis })
+    ]
+  },
+  // the same with whole slices: b' = y' at the indices
+  ScatterND: ({ dy, g, node, shape, x }) => {
+    const erased = () => g.node("ScatterND", [dy, x(1), zeros(g, dy, shape(2))], dy.dtype, dy.shape)
+    return [() => (adds(node) ? dy : erased()), undefined, () => g.node("GatherND", [dy, x(1)], dy.dtype, shape(2))]
+  }
+}
+
+/** Gather along a later axis: turned to the front, scattered, turned back. */
+const gatherAlong = ({ dy, g, shape, x }: Operands, axis: number): Value => {
+  const ids = shape(1).length
+  const axes = shape(0).map((_, i) => i)
+  const front = [axis, ...axes.filter((i) => i !== axis)]
+  const dyAxes = dy.shape.map((_, i) => i)
+  const dyFront = [...dyAxes.slice(axis, axis + ids), ...dyAxes.slice(0, axis), ...dyAxes.slice(axis + ids)]
+  const turned = front.map((i) => shape(0)[i]!)
+  const rows = g.reshape(g.cast(x(1), "int64"), [...shape(1), 1])
+  const into = [zeros(g, dy, turned), rows, g.transpose(dy, dyFront)]
+  const sum = g.node("ScatterND", into, dy.dtype, turned, { reduction: "add" })
+  const back = axes.map((i) => front.indexOf(i))
+  return g.transpose(sum, back)
+}

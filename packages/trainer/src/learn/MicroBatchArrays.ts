@@ -1,0 +1,113 @@
+/** The arrays of a micro-batch, filled from its sequences. All are (B, T), row after row, unless said otherwise. */
+import type { Placement } from "./MicroBatch.ts"
+import type { TrainingSequence } from "./TrainingSequence.ts"
+
+/** The teacher's candidates of a micro-batch, padded to K = `width`. */
+export interface DistillArrays {
+  readonly width: number
+  /** (B, T, K), 0 where padded. */
+  readonly tokenIds: Int32Array
+  /** (B, T, K) nats, -Infinity where padded. */
+  readonly logprobs: Float32Array
+}
+
+export interface MicroBatchArrays {
+  /** 0 where padded, as all ids. */
+  readonly inputIds: Int32Array
+  readonly targetIds: Int32Array
+  readonly positionIds: Int32Array
+  /** Index of the sequence in its row, -1 where padded. */
+  readonly segmentIds: Int32Array
+  /** 1 where the target is trained. */
+  readonly lossMask: Float32Array
+  /** The batch's weight of this token: what its loss is multiplied with. 0 where masked. */
+  readonly tokenWeights: Float64Array
+  readonly advantages: Float32Array
+  /** Nats, 1 where unknown: there the present policy is taken to have sampled. */
+  readonly oldLogprobs: Float32Array
+  readonly engineLogprobs: Float32Array
+  /** Nats; absent where any sequence has none. */
+  readonly refLogprobs: Float32Array | undefined
+  readonly temperatures: Float32Array
+  readonly distill: DistillArrays | undefined
+}
+
+const distillOf = (
+  sequences: ReadonlyArray<TrainingSequence>,
+  placements: ReadonlyArray<Placement>,
+  size: number,
+  length: number
+): DistillArrays | undefined => {
+  const width = placements.reduce(
+    (most, { sequence }) =>
+      (sequences[sequence]!.distillTokenIds ?? []).reduce((k, ids) => Math.max(k, ids.length), most),
+    0
+  )
+  if (width === 0) return undefined
+  const tokenIds = new Int32Array(size * width)
+  const logprobs = new Float32Array(size * width).fill(-Infinity)
+  for (const { length: positions, row, sequence, start } of placements) {
+    const { distillLogprobs, distillTokenIds } = sequences[sequence]!
+    for (let t = 0; t < positions; t++) {
+      const ids = distillTokenIds?.[t + 1]
+      const given = distillLogprobs?.[t + 1]
+      if (ids === undefined || given === undefined) continue
+      const at = (row * length + start + t) * width
+      tokenIds.set(ids, at)
+      logprobs.set(given.subarray(0, ids.length), at)
+    }
+  }
+  return { width, tokenIds, logprobs }
+}
+
+/** Arrays of `rows` rows of `length` positions. */
+export const fill = (
+  sequences: ReadonlyArray<TrainingSequence>,
+  placements: ReadonlyArray<Placement>,
+  weightOf: (sequence: number) => number,
+  rows: number,
+  length: number
+): MicroBatchArrays => {
+  const size = rows * length
+  const hasReference = placements.every(({ sequence }) => sequences[sequence]!.refLogprobs !== undefined)
+  const arrays = {
+    inputIds: new Int32Array(size),
+    targetIds: new Int32Array(size),
+    positionIds: new Int32Array(size),
+    segmentIds: new Int32Array(size).fill(-1),
+    lossMask: new Float32Array(size),
+    tokenWeights: new Float64Array(size),
+    advantages: new Float32Array(size),
+    oldLogprobs: new Float32Array(size).fill(1),
+    engineLogprobs: new Float32Array(size).fill(1),
+    refLogprobs: hasReference ? new Float32Array(size) : undefined,
+    temperatures: new Float32Array(size).fill(1),
+    distill: distillOf(sequences, placements, size, length)
+  }
+  let row = -1
+  let segment = 0
+  for (const placement of placements) {
+    const { advantages, engineLogprobs, mask, refLogprobs, temperature, tokens } = sequences[placement.sequence]!
+    const at = placement.row * length + placement.start
+    const end = placement.length + 1
+    segment = placement.row === row ? segment + 1 : 0
+    row = placement.row
+    arrays.inputIds.set(tokens.subarray(0, placement.length), at)
+    arrays.targetIds.set(tokens.subarray(1, end), at)
+    arrays.segmentIds.fill(segment, at, at + placement.length)
+    arrays.lossMask.set(mask.subarray(1, end), at)
+    const weight = weightOf(placement.sequence)
+    for (let t = 0; t < placement.length; t++) {
+      arrays.positionIds[at + t] = t
+      arrays.tokenWeights[at + t] = mask[t + 1]! * weight
+    }
+    arrays.advantages.set(advantages.subarray(1, end), at)
+    if (engineLogprobs !== undefined) {
+      arrays.oldLogprobs.set(engineLogprobs.subarray(1, end), at)
+      arrays.engineLogprobs.set(engineLogprobs.subarray(1, end), at)
+    }
+    if (refLogprobs !== undefined) arrays.refLogprobs?.set(refLogprobs.subarray(1, end), at)
+    arrays.temperatures.fill(temperature, at, at + placement.length)
+  }
+  return arrays
+}

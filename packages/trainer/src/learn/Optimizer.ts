@@ -1,0 +1,113 @@
+/**
+ * AdamW with decoupled weight decay, and clipping of the gradient's norm, over one flat vector of parameters.
+ *
+ * A pair of functions, `init` and `update`; all of the optimizer's state is the value they hand on. `update` writes into the
+ * vectors it is given, because a copy of a large model is what is to be avoided: it is for a thread of its own
+ * (`OptimizerThread`). Arithmetic is in double precision, storage in single: the same inputs give the same bits.
+ *
+ *     theta <- theta - lr * decay * theta                          (matrices only)
+ *     m <- beta1 m + (1 - beta1) g        v <- beta2 v + (1 - beta2) g^2
+ *     theta <- theta - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+ *
+ * Loshchilov and Hutter 2019, algorithm 2 (https://arxiv.org/abs/1711.05101), as `torch.optim.AdamW` computes it; clipping as
+ * `torch.nn.utils.clip_grad_norm_`: g is scaled by min(1, maxNorm / (norm + 1e-6)).
+ */
+import type { Layout } from "../model/Parameters.ts"
+
+export interface Hyperparameters {
+  readonly beta1: number
+  readonly beta2: number
+  readonly epsilon: number
+  /** Decoupled: times the learning rate, off the parameters themselves. */
+  readonly weightDecay: number
+}
+
+export interface State {
+  /** m, the running mean of gradients. */
+  readonly firstMoment: Float32Array
+  /** v, the running mean of their squares. */
+  readonly secondMoment: Float32Array
+  /** t, updates made so far. */
+  readonly updates: number
+}
+
+/** A stretch of the vector, and whether decay applies to it. */
+export interface Span {
+  readonly offset: number
+  readonly size: number
+  readonly decays: boolean
+}
+
+export const init = (size: number): State => ({
+  firstMoment: new Float32Array(size),
+  secondMoment: new Float32Array(size),
+  updates: 0
+})
+
+/** Decay is for matrices: norms, biases and all else with one dimension are left alone. Neighbours of one kind are one span. */
+export const spans = ({ slots }: Layout): ReadonlyArray<Span> => {
+  const found: Array<Span> = []
+  for (const { offset, shape, size } of slots) {
+    const decays = shape.length >= 2
+    const last = found.at(-1)
+    if (last !== undefined && last.decays === decays && last.offset + last.size === offset) {
+      found[found.length - 1] = { ...last, size: last.size + size }
+    } else found.push({ offset, size, decays })
+  }
+  return found
+}
+
+/** Euclidean norm over all elements; not finite where one of them is not. */
+export const norm = (gradient: Float32Array): number => {
+  let sum = 0
+  for (let i = 0; i < gradient.length; i++) {
+    const g = gradient[i]!
+    sum += g * g
+  }
+  return Math.sqrt(sum)
+}
+
+/** What the gradient is multiplied by so that its norm is at most `maxNorm`; null or 0: no limit. */
+export const clipFactor = (norm: number, maxNorm: number | null): number =>
+  maxNorm === null || maxNorm <= 0 ? 1 : Math.min(1, maxNorm / (norm + 1e-6))
+
+/** The largest norm of parameters that anything can be computed from: single precision has no number for the square of a larger one. */
+export const largestNorm = Math.sqrt((2 - 2 ** -23) * 2 ** 127)
+
+/** The state after a step, and the norm of the parameters, which is not finite where one of them is not. */
+export interface Stepped extends State {
+  readonly parameterNorm: number
+}
+
+/** One step: `parameters` and the moments of `state` are changed in place. `factor` multiplies the gradient (`clipFactor`). */
+export const update = (
+  parameters: Float32Array,
+  gradient: Float32Array,
+  state: State,
+  layout: ReadonlyArray<Span>,
+  options: Hyperparameters & { readonly learningRate: number; readonly factor: number }
+): Stepped => {
+  const { beta1, beta2, epsilon, factor, learningRate } = options
+  const { firstMoment, secondMoment } = state
+  const updates = state.updates + 1
+  const fresh1 = 1 - beta1
+  const fresh2 = 1 - beta2
+  const stepSize = learningRate / (1 - beta1 ** updates)
+  const correction = 1 / Math.sqrt(1 - beta2 ** updates)
+  // Summed up on the way: hidden behind the root and the quotients, where a pass of its own would wait for memory.
+  let squares = 0
+  for (const { decays, offset, size } of layout) {
+    const kept = decays ? 1 - learningRate * options.weightDecay : 1
+    for (let i = offset; i < offset + size; i++) {
+      const g = gradient[i]! * factor
+      const m = beta1 * firstMoment[i]! + fresh1 * g
+      const v = beta2 * secondMoment[i]! + fresh2 * g * g
+      firstMoment[i] = m
+      secondMoment[i] = v
+      const next = Math.fround(parameters[i]! * kept - (stepSize * m) / (Math.sqrt(v) * correction + epsilon))
+      parameters[i] = next
+      squares += next * next
+    }
+  }
+  return { firstMoment, secondMoment, updates, parameterNorm: Math.sqrt(squares) }
+}

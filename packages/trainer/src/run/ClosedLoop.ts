@@ -1,0 +1,110 @@
+/**
+ * The closed loop in one process: an environment rolls out, the trajectory service batches, the trainer learns, and its new weights
+ * sample the next rollouts.
+ *
+ * Rollouts for a step wait for the weights of the step before it, or of `stepsAhead` steps earlier: at 0 every batch is sampled from
+ * the weights that it trains, and the same seed gives the same run. Rollouts run for as long as `steps` is pulled from; ended early or
+ * interrupted, it leaves a checkpoint and nothing leased. An environment that fails fails the stream. One whose items run out ends it,
+ * with a warning, when there is no whole batch left to train on.
+ */
+import { Environment, Rollout, type ServerManager, TrajectoryClient } from "@atropos/core"
+import { Effect, Fiber, FileSystem, type Path, type Scope, Stream, SubscriptionRef } from "effect"
+import type { Executor } from "../exec/Executor.ts"
+import * as Model from "../model/Model.ts"
+import * as Engine from "../engine/Engine.ts"
+import * as ServiceTraining from "./ServiceTraining.ts"
+import type { StepMetrics } from "./StepMetrics.ts"
+import * as Trainer from "./Trainer.ts"
+import type { TrainerError } from "../learn/TrainerError.ts"
+import type { TrainerSettings } from "./TrainerSettings.ts"
+
+export interface Options {
+  /** The engine's model; its weights go by the model's name there, as with `ServeModel`. */
+  readonly model: Model.Model
+  readonly settings: TrainerSettings
+  /** Steps that sampling may be ahead of training. Default 0. */
+  readonly stepsAhead?: number
+  readonly graph?: Trainer.Options["graph"]
+  /** Who gets new weights beside the engine, e.g. the `publish` of a `WeightSync`. */
+  readonly publish?: Trainer.Options["publish"]
+  /** Names this trainer to the service. Default `closed loop`. */
+  readonly owner?: string
+}
+
+export interface ClosedLoop {
+  readonly trainer: Trainer.Trainer
+  /** One step's metrics for each batch, until `training_steps` are done. Run it once. */
+  readonly steps: Stream.Stream<StepMetrics, TrainerError | Rollout.RolloutError>
+}
+
+type Needs =
+  | Engine.Engine
+  | Executor
+  | FileSystem.FileSystem
+  | Path.Path
+  | ServerManager.ServerManager
+  | TrajectoryClient.TrajectoryClient
+
+/** The loop of the one environment in the context. */
+export const make = (
+  options: Options
+): Effect.Effect<ClosedLoop, TrainerError | Engine.EngineFailed, Needs | Environment.Environment | Scope.Scope> =>
+  Effect.flatMap(Environment.Environment, (environment) => makeOf([environment], options))
+
+/**
+ * The loop of several environments, which fill the batches by their weights and reserved shares. The engine has the trainer's weights, of
+ * its newest checkpoint where there is one, when this is done.
+ */
+export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
+  environments: ReadonlyArray<Environment.EnvironmentShape>,
+  options: Options
+): Effect.fn.Return<ClosedLoop, TrainerError | Engine.EngineFailed, Needs | Scope.Scope> {
+  const { graph, model, owner = "closed loop", publish = () => Effect.void, settings, stepsAhead = 0 } = options
+  const context = yield* Effect.context<Needs>()
+  const engine = yield* Engine.Engine
+  const fs = yield* FileSystem.FileSystem
+  const trainer = yield* Trainer.make({
+    settings,
+    model: Model.trainable(model),
+    publish: (weights) =>
+      Effect.andThen(engine.load(model.name, weights.version, weights.parameters), publish(weights)),
+    ...(graph && { graph })
+  })
+  yield* engine.load(model.name, yield* trainer.policyVersion, yield* trainer.parameters)
+  // Counted in steps, not in updates: a step that was skipped has to let the next one's rollouts begin all the same.
+  const consumed = yield* SubscriptionRef.make(yield* trainer.step)
+
+  const steps = Stream.unwrap(
+    Effect.gen(function* () {
+      // The service is in this process: what could not be sent to it belongs to no later run.
+      const spoolDirectory = yield* Effect.orDie(fs.makeTempDirectoryScoped({ prefix: "atropos-spool-" }))
+      let isOver = false
+      const rollouts = yield* Rollout.runAll(environments, {
+        spoolDirectory,
+        onPolicy: { versions: SubscriptionRef.changes(consumed), stepsAhead }
+      }).pipe(
+        Effect.tap(() => Effect.sync(() => (isOver = true))),
+        Effect.forkScoped
+      )
+      const failing = Effect.andThen(Fiber.join(rollouts), Effect.never)
+      const training = ServiceTraining.steps(trainer, { settings, owner, isOver: () => isOver })
+      // Not merged: that would train ahead of whoever pulls.
+      return Stream.transformPull(training, (pull) => Effect.succeed(Effect.raceFirst(pull, failing))).pipe(
+        Stream.tap(({ step }) => SubscriptionRef.set(consumed, step)),
+        Stream.onEnd(
+          Effect.gen(function* () {
+            const { batchSize, trainingSteps } = settings.trainer
+            const done = yield* trainer.step
+            if (done >= trainingSteps) return
+            yield* Effect.logWarning("the items ran out", {
+              environments: environments.map(({ name }) => name).join(", "),
+              steps: `${done} of ${trainingSteps}`,
+              because: `what is left is no whole batch of ${batchSize}: lower training_steps, or give the environment more items`
+            })
+          })
+        )
+      )
+    })
+  )
+  return { trainer, steps: Stream.provideContext(steps, context) }
+})

@@ -1,0 +1,48 @@
+/** What the trainer makes of a sampler that disagrees with it, or that says too little: it stops, or it tells. */
+import type { Batch } from "@atropos/core"
+import { Effect } from "effect"
+import * as Mismatch from "../learn/Mismatch.ts"
+import type { Objective } from "../loss/Objective.ts"
+import { TrainerError } from "../learn/TrainerError.ts"
+import type { Trainer } from "./TrainerSettings.ts"
+
+export interface SamplerCheck {
+  /** Fails where the first steps disagree, warns where later ones do. */
+  readonly judge: (batch: Batch.Batch, compared: Mismatch.ByEnvironment) => Effect.Effect<void, TrainerError>
+  /** Warns once of trained tokens that no logprob of the sampler's is known of. */
+  readonly tellUnknown: (tokens: number) => Effect.Effect<void>
+}
+
+export const make = (
+  { maxMismatch, temperature }: Trainer,
+  { isPolicyGradient, oldPolicy }: Objective
+): SamplerCheck => {
+  const guards = new Map<number | undefined, ReturnType<typeof Mismatch.guard>>()
+  const guardOf = (environment: number | undefined) => {
+    const guard = guards.get(environment) ?? Mismatch.guard(maxMismatch)
+    guards.set(environment, guard)
+    return guard
+  }
+  let isTold = false
+  return {
+    judge: Effect.fnUntraced(function* (batch, compared) {
+      for (const [environment, part] of compared) {
+        const verdict = guardOf(environment)(part)
+        if (verdict === "agree") continue
+        const groups = batch.groups.filter(({ envId }) => envId === environment)
+        const message = Mismatch.explain(part, maxMismatch, groups, temperature)
+        if (verdict === "disagree") return yield* new TrainerError({ reason: "mismatch", message })
+        yield* Effect.logWarning("trainer and sampler have drifted apart", { batch: batch.id, environment, message })
+      }
+    }),
+    tellUnknown: (tokens) => {
+      if (isTold || tokens === 0 || !isPolicyGradient || oldPolicy !== "engine") return Effect.void
+      isTold = true
+      return Effect.logWarning("tokens are trained as if sampled by the present policy", {
+        tokens,
+        because: "the sampler gives no logprobs of them, or raw ones at another temperature than 1",
+        so: "no ratio corrects for stale weights: see batch/unknown_logprobs"
+      })
+    }
+  }
+}

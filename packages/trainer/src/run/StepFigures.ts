@@ -1,0 +1,123 @@
+/** The metrics of a step, from what its parts reported. */
+import type { Batch } from "@atropos/core"
+import type { Computed } from "../learn/Learner.ts"
+import type { Packed } from "../learn/MicroBatch.ts"
+import * as Mismatch from "../learn/Mismatch.ts"
+import type { Figures } from "../learn/Staleness.ts"
+import type { StepMetrics } from "./StepMetrics.ts"
+import { isTruncated, type SequenceCounts } from "../learn/TrainingSequence.ts"
+
+export interface Parts {
+  readonly batch: Batch.Batch
+  readonly progress: { readonly step: number; readonly policyVersion: number }
+  readonly lr: number
+  readonly counts: SequenceCounts
+  readonly packed: Packed
+  readonly staleness: Figures
+  readonly computed: Computed
+  readonly gradNorm: number
+  readonly compared: Mismatch.Compared
+  readonly skipped: StepMetrics["skipped"]
+  readonly seconds: {
+    readonly wait: number
+    readonly prepare: number
+    readonly compute: number
+    readonly update: number
+    readonly publish: number
+    readonly save: number
+  }
+}
+
+const momentsOf = (groups: Batch.Batch["groups"]) => {
+  const scores = groups.flatMap((group) => Array.from(group.scores))
+  const mean = scores.reduce((sum, score) => sum + score, 0) / Math.max(1, scores.length)
+  const variance = scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / Math.max(1, scores.length)
+  return { rewardMean: mean, rewardStd: Math.sqrt(variance) }
+}
+
+const truncatedOf = (groups: Batch.Batch["groups"]): number =>
+  groups.reduce((sum, group) => sum + group.tokens.filter((_, index) => isTruncated(group, index)).length, 0)
+
+/** Nothing where there is nothing to measure. */
+const share = (sum: number | undefined, count: number): number | undefined =>
+  sum === undefined || count === 0 ? undefined : sum / count
+
+type Measured = Pick<
+  StepMetrics,
+  | "kl"
+  | "entropy"
+  | "logprobMean"
+  | "ratioMean"
+  | "ratioMax"
+  | "clippedFraction"
+  | "mismatchMean"
+  | "mismatchAbsMean"
+  | "mismatchMax"
+  | "mismatchKl"
+  | "mismatchOnPolicy"
+>
+
+const given = (figures: { readonly [K in keyof Measured]: number | undefined }): Measured =>
+  Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== undefined))
+
+/** The graph's sums over tokens as means. */
+const measured = ({ figures }: Computed, compared: Mismatch.Compared): Measured => {
+  const figure = (name: string) => figures.get(name)
+  const tokens = figure("tokens") ?? 0
+  const known = figure("mismatch_tokens") ?? 0
+  const low = figure("clipped_low")
+  return given({
+    kl: share(figure("kl"), tokens),
+    entropy: share(figure("entropy"), tokens),
+    logprobMean: share(figure("logprob"), tokens),
+    ratioMean: share(figure("ratio"), tokens),
+    ratioMax: tokens === 0 ? undefined : figure("ratio_max"),
+    clippedFraction: share(low === undefined ? undefined : low + (figure("clipped_high") ?? 0), tokens),
+    mismatchMean: share(figure("mismatch"), known),
+    mismatchAbsMean: share(figure("mismatch_abs"), known),
+    mismatchMax: known === 0 ? undefined : figure("mismatch_abs_max"),
+    mismatchKl: share(figure("mismatch_kl"), known),
+    mismatchOnPolicy: Mismatch.mean(compared)
+  })
+}
+
+export const of = (parts: Parts): StepMetrics => {
+  const { batch, computed, counts, packed, progress, seconds, staleness } = parts
+  const { report } = packed
+  const sequences = batch.groups.reduce((sum, { tokens }) => sum + tokens.length, 0)
+  const work = seconds.prepare + seconds.compute + seconds.update + seconds.publish + seconds.save
+  return {
+    step: progress.step,
+    policyVersion: progress.policyVersion,
+    batchId: batch.id,
+    skipped: parts.skipped,
+    loss: computed.loss,
+    gradNorm: parts.gradNorm,
+    lr: parts.lr,
+    ...momentsOf(batch.groups),
+    ...measured(computed, parts.compared),
+    sequences,
+    groups: batch.groups.length,
+    constantGroups: counts.constantGroups,
+    unusable: report.dropped.length,
+    unknownLogprobs: counts.unknownLogprobs,
+    truncatedFraction: share(truncatedOf(batch.groups), sequences) ?? 0,
+    truncatedMaskedFraction: share(counts.truncatedMasked, counts.sequences) ?? 0,
+    trainedTokens: report.trainedTokens,
+    usefulFraction: report.paddedTokens === 0 ? 1 : report.usefulTokens / report.paddedTokens,
+    microBatches: packed.microBatches.length,
+    tokensPerSecond: work === 0 ? 0 : report.usefulTokens / work,
+    stalenessMean: staleness.mean,
+    stalenessMax: staleness.max,
+    staleDropped: staleness.dropped,
+    staleMasked: staleness.masked,
+    versionUnknown: staleness.unknown,
+    stepSeconds: seconds.wait + work,
+    waitSeconds: seconds.wait,
+    prepareSeconds: seconds.prepare,
+    computeSeconds: seconds.compute,
+    updateSeconds: seconds.update,
+    publishSeconds: seconds.publish,
+    saveSeconds: seconds.save
+  }
+}

@@ -1,0 +1,88 @@
+/** Where training stands, in memory: the part of `trainer.json` that changes, and batches waiting for a checkpoint. */
+import type { Batch } from "@atropos/core"
+import * as TrainerState from "../checkpoint/TrainerState.ts"
+import type { Handle } from "./Deliveries.ts"
+import type { StepMetrics } from "./StepMetrics.ts"
+
+export interface TrainerProgress {
+  readonly step: number
+  readonly policyVersion: number
+  readonly nonFiniteInARow: number
+  readonly nextBatchStep: number | null
+  /** Whether a batch was trained on, and if so whether a checkpoint has it; remembers its newest lease. */
+  readonly recognise: (batch: Batch.Batch) => "new" | "unsettled" | "settled"
+  /** Whether a batch is in a checkpoint. */
+  readonly isSettled: (batch: TrainerState.Consumed) => boolean
+  /** Counts a batch that was just trained on or skipped. */
+  readonly consume: (batch: Batch.Batch, skipped: StepMetrics["skipped"]) => void
+  /** The batches no checkpoint had; they count as settled from here on. */
+  readonly takeUnsettled: () => ReadonlyArray<Handle>
+  readonly state: (about: Pick<TrainerState.TrainerState, "model" | "seed" | "settings">) => TrainerState.TrainerState
+}
+
+const keyOf = ({ id, step }: TrainerState.Consumed): string => `${step}/${id}`
+
+export const make = (from: TrainerState.TrainerState | undefined): TrainerProgress => {
+  let { nextBatchStep, nonFiniteInARow, policyVersion, skipped, step } = from ?? {
+    step: 0,
+    policyVersion: 0,
+    skipped: 0,
+    nonFiniteInARow: 0,
+    nextBatchStep: null
+  }
+  const consumed = new Map((from?.consumed ?? []).map((one) => [keyOf(one), one]))
+  const unsettled = new Map<string, Handle>()
+
+  return {
+    get step() {
+      return step
+    },
+    get policyVersion() {
+      return policyVersion
+    },
+    get nonFiniteInARow() {
+      return nonFiniteInARow
+    },
+    get nextBatchStep() {
+      return nextBatchStep
+    },
+    recognise: ({ id, leaseToken, step }) => {
+      const key = keyOf({ id, step })
+      if (!consumed.has(key)) return "new"
+      if (!unsettled.has(key)) return "settled"
+      unsettled.set(key, { id, step, leaseToken })
+      return "unsettled"
+    },
+    isSettled: (batch) => consumed.has(keyOf(batch)) && !unsettled.has(keyOf(batch)),
+    consume: ({ id, leaseToken, step: batchStep }, reason) => {
+      const key = keyOf({ id, step: batchStep })
+      step++
+      if (reason === null) policyVersion++
+      else skipped++
+      if (reason !== "nothingToTrain") nonFiniteInARow = reason === "nonFinite" ? nonFiniteInARow + 1 : 0
+      nextBatchStep = Math.max(nextBatchStep ?? 0, batchStep + 1)
+      unsettled.set(key, { id, step: batchStep, leaseToken })
+      consumed.set(key, { id, step: batchStep })
+      const [oldest] = consumed.keys()
+      // Never one that still waits for its checkpoint.
+      if (consumed.size > TrainerState.remembered && oldest !== undefined && !unsettled.has(oldest)) {
+        consumed.delete(oldest)
+      }
+    },
+    takeUnsettled: () => {
+      const taken = [...unsettled.values()]
+      unsettled.clear()
+      return taken
+    },
+    state: (about) => ({
+      version: 2,
+      step,
+      policyVersion,
+      skipped,
+      nonFiniteInARow,
+      consumed: [...consumed.values()],
+      nextBatchStep,
+      ...about
+    })
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * `POST /v1/chat/completions`.
+ *
+ * The prompt is what the tokenizer's chat template makes of the messages. With `tools` the calls are read out of the whole text
+ * (Hermes format, as core does), so a streamed choice comes as one piece then. Images and other parts that are no text are refused.
+ */
+import { Message, ToolCalls } from "@atropos/core"
+import { Clock, Effect, Schema, SchemaIssue, type Scope } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { randomUUID } from "node:crypto"
+import type * as Completions from "./Completions.ts"
+import * as EventStream from "./EventStream.ts"
+import * as Answers from "./OpenAiApiAnswers.ts"
+import * as ApiError from "./OpenAiApiError.ts"
+import * as Parameters from "./OpenAiApiParameters.ts"
+import * as RequestBody from "./RequestBody.ts"
+import * as Served from "./ServedPolicy.ts"
+
+const read = Parameters.reader(Parameters.Chat, ["messages", "tools", "tool_choice"])
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+const decodeMessages = Schema.decodeUnknownEffect(Schema.Array(Message.Message).check(Schema.isMinLength(1)))
+const toError = ApiError.fromEngine("messages")
+
+/** The messages; one without content (tool calls alone) has none. */
+export const messagesOf = Effect.fnUntraced(function* (given: unknown) {
+  if (!Array.isArray(given)) return yield* ApiError.invalid("messages", "messages: a list of messages is needed")
+  const filled = given.map((one: unknown) => (typeof one === "object" ? { content: null, ...one } : one))
+  const messages = yield* Effect.mapError(decodeMessages(filled), (error) => {
+    const [issue] = format(error.issue).issues
+    const where = ["messages", ...(issue?.path ?? []).map((step) => String(typeof step === "object" ? step.key : step))]
+    return ApiError.invalid(where.join("."), `${where.join(".")}: ${issue?.message ?? error.message}`)
+  })
+  for (const [index, { content }] of messages.entries()) {
+    const other = Array.isArray(content) ? content.find(({ type }) => type !== "text") : undefined
+    if (other !== undefined) {
+      const where = `messages.${index}.content`
+      return yield* ApiError.unsupported(where, `${where}: this model reads text, not parts of type ${other.type}`)
+    }
+  }
+  return messages
+})
+
+const toolsOf = Effect.fnUntraced(function* ({ tool_choice: choice = "auto", tools = [] }: Parameters.Body) {
+  if (!Array.isArray(tools)) return yield* ApiError.invalid("tools", "tools: a list of tools is needed")
+  if (tools.length > 0 && choice !== "auto" && choice !== "none") {
+    return yield* ApiError.unsupported("tool_choice", "tool_choice: only auto and none are supported")
+  }
+  return { tools: tools as ReadonlyArray<unknown>, areCalled: tools.length > 0 && choice === "auto" }
+})
+
+export const handle = (
+  served: Served.Served
+): Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  ApiError.OpenAiApiError,
+  HttpServerRequest.HttpServerRequest | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const body = yield* RequestBody.parameters
+    const asked = yield* read(body)
+    yield* checkOptions(asked)
+    const messages = yield* messagesOf(body["messages"])
+    const { areCalled, tools } = yield* toolsOf(body)
+    const translator = ToolCalls.makeTranslator()
+    const promptTokens = yield* served
+      .render(tools.length > 0 ? translator.toText(messages) : messages, {
+        addGenerationPrompt: asked.add_generation_prompt ?? true,
+        ...(tools.length > 0 && { tools })
+      })
+      .pipe(
+        Effect.flatMap((text) => served.encode(text)),
+        Effect.mapError(ApiError.fromPrompt("messages"))
+      )
+    const isLogprobsAsked = asked.logprobs ?? false
+    const request: Completions.Request = {
+      ...Parameters.sampling(asked, served),
+      promptTokens,
+      maxTokens: yield* served.room(promptTokens.length, asked.max_completion_tokens ?? asked.max_tokens),
+      ...(isLogprobsAsked && { topLogprobs: asked.top_logprobs ?? 0 }),
+      // The marks of a call may be special tokens.
+      ...(areCalled && { skipSpecialTokens: false })
+    }
+    const telling: Answers.Telling = {
+      tokenizer: served.tokenizer,
+      returnTokenIds: asked.return_token_ids ?? false,
+      tokensAsIds: asked.return_tokens_as_token_ids ?? false
+    }
+    const envelope: Answers.Envelope = {
+      id: `chatcmpl-${randomUUID()}`,
+      created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
+      model: asked.model ?? served.modelName
+    }
+    const promptIds = telling.returnTokenIds ? { prompt_token_ids: promptTokens } : {}
+    const answerOf = ({ finishReason = "stop", text }: Pick<Completions.Piece, "finishReason" | "text">) =>
+      areCalled
+        ? translator.parse(text, finishReason)
+        : Effect.succeed<ToolCalls.ParsedAnswer>({ content: text, toolCalls: [], finishReason })
+
+    if (asked.stream !== true) {
+      const all = yield* Effect.mapError(served.completions.collect(request), toError)
+      const choices = yield* Effect.forEach(all, (completion, index) =>
+        Effect.map(answerOf(completion), (answer) =>
+          Answers.chatChoice(index, completion, answer, isLogprobsAsked, telling)
+        )
+      )
+      const version = Math.min(...all.map(({ policyVersion }) => policyVersion))
+      return HttpServerResponse.jsonUnsafe(
+        {
+          ...envelope,
+          object: "chat.completion",
+          choices,
+          usage: Answers.usage(promptTokens.length, sum(all.map(({ tokens }) => tokens.length))),
+          ...promptIds,
+          ...Answers.origin(version)
+        },
+        { headers: { "x-policy-version": String(version) } }
+      )
+    }
+
+    const isUsageAsked = asked.stream_options?.include_usage ?? false
+    const chunk = (choices: ReadonlyArray<unknown>, more: object = {}): string =>
+      Answers.event({
+        ...envelope,
+        object: "chat.completion.chunk",
+        choices,
+        ...(isUsageAsked && { usage: null }),
+        ...more
+      })
+    const begun = new Set<number>()
+    const held = new Map<number, string>()
+    let completionTokens = 0
+    const toEvents = Effect.fnUntraced(function* (piece: Completions.Piece) {
+      const { index, policyVersion } = piece
+      completionTokens += piece.tokens.length
+      const isFirst = begun.size === 0
+      const opening = begun.has(index) ? "" : chunk([Answers.roleDelta(index, policyVersion)], isFirst ? promptIds : {})
+      begun.add(index)
+      const delta = Answers.chatDelta(index, piece, isLogprobsAsked, telling)
+      if (!areCalled) return opening + chunk([delta])
+      const text = (held.get(index) ?? "") + piece.text
+      held.set(index, text)
+      if (piece.finishReason === undefined) return opening + chunk([{ ...delta, delta: {} }])
+      const answer = yield* answerOf({ text, finishReason: piece.finishReason })
+      const ended = { ...delta, delta: Answers.toolCallDelta(answer), finish_reason: answer.finishReason }
+      return opening + chunk([ended])
+    })
+    return yield* EventStream.respond({
+      pieces: served.completions.stream(request),
+      toEvents,
+      toError,
+      last: () => (isUsageAsked ? chunk([], { usage: Answers.usage(promptTokens.length, completionTokens) }) : "")
+    })
+  })
+
+const checkOptions = (asked: typeof Parameters.Chat.Type): Effect.Effect<void, ApiError.OpenAiApiError> => {
+  if (asked.top_logprobs !== undefined && asked.logprobs !== true) {
+    return Effect.fail(ApiError.invalid("top_logprobs", "top_logprobs: set logprobs to true to get them"))
+  }
+  return checkStreamOptions(asked)
+}
+
+/** As OpenAI: options of a stream that is none are a mistake. */
+export const checkStreamOptions = (asked: {
+  readonly stream?: boolean
+  readonly stream_options?: unknown
+}): Effect.Effect<void, ApiError.OpenAiApiError> =>
+  asked.stream_options !== undefined && asked.stream !== true
+    ? Effect.fail(ApiError.invalid("stream_options", "stream_options: only allowed where stream is true"))
+    : Effect.void
+
+const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, number) => total + number, 0)

@@ -1,0 +1,148 @@
+/**
+ * Texts of the engine's tokens: completions that end at stop strings, whole or piece by piece.
+ *
+ * A completion that a stop string ends keeps all tokens up to the one that completed it (what was sampled, with its logprobs); its
+ * text ends before the stop string. The token that ends a sequence is the last of the tokens and never in the text. With stop strings
+ * the n completions of a request run until the last of them has ended, then their rows are freed.
+ */
+import type { Tokenizer } from "@atropos/core"
+import { Effect, Stream } from "effect"
+import type * as Engine from "../engine/Engine.ts"
+import { EngineFailed } from "../engine/EngineRequests.ts"
+import * as StopStrings from "./StopStrings.ts"
+import * as TextPieces from "./TextPieces.ts"
+
+export interface Request extends Engine.GenerateRequest {
+  /** Stop strings. */
+  readonly stop: ReadonlyArray<string>
+  /** What ended a completion, string or token, is part of its text. */
+  readonly includeStop: boolean
+  readonly skipSpecialTokens: boolean
+}
+
+/** What came since the last piece of the same choice. Tokens wait for the text they are part of. */
+export interface Piece {
+  readonly index: number
+  readonly text: string
+  readonly tokens: ReadonlyArray<number>
+  readonly logprobs: ReadonlyArray<number>
+  /** One for each token, where asked for. */
+  readonly alternatives: ReadonlyArray<Engine.Alternatives>
+  readonly policyVersion: number
+  /** This is the choice's last piece. */
+  readonly finishReason?: Engine.FinishReason
+  /** The stop string that ended it. */
+  readonly stop?: string
+}
+
+export interface Completion extends Omit<Piece, "index" | "finishReason"> {
+  readonly finishReason: Engine.FinishReason
+}
+
+export interface Completions {
+  readonly stream: (request: Request) => Stream.Stream<Piece, Engine.EngineError>
+  /** The n completions, by index. */
+  readonly collect: (request: Request) => Effect.Effect<ReadonlyArray<Completion>, Engine.EngineError>
+}
+
+export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape): Completions => {
+  const stream = (request: Request): Stream.Stream<Piece, Engine.EngineError> =>
+    Stream.suspend(() => {
+      const rows = Array.from({ length: request.n }, (_, index) => makeRow(tokenizer, request, index))
+      let ended = 0
+      return engine.stream(request).pipe(
+        Stream.map((event) => {
+          const piece = rows[event.index]?.take(event)
+          if (piece?.finishReason !== undefined) ended++
+          // Noted with the piece: events come in bunches, which are mapped before the next operator sees the first of them.
+          return { piece, isLast: ended === request.n }
+        }),
+        Stream.takeUntil(({ isLast }) => isLast),
+        Stream.concat(Stream.suspend(() => (ended === request.n ? Stream.empty : Stream.fail(cutShort)))),
+        Stream.map(({ piece }) => piece),
+        Stream.filter((piece) => piece !== undefined)
+      )
+    })
+
+  const fromStream = (request: Request) =>
+    Stream.runCollect(stream(request)).pipe(
+      Effect.map((pieces) =>
+        Array.from({ length: request.n }, (_, index) => joined(pieces.filter((piece) => piece.index === index)))
+      )
+    )
+
+  const fromTokens = (request: Request) =>
+    Effect.map(engine.generate(request), (all) =>
+      all.map((generated): Completion => {
+        const { finishReason, logprobs, policyVersion, tokens } = generated
+        const shown = finishReason === "stop" && !request.includeStop ? tokens.subarray(0, -1) : tokens
+        return {
+          text: tokenizer.decode(shown, { skipSpecialTokens: request.skipSpecialTokens }),
+          tokens: Array.from(tokens),
+          logprobs: Array.from(logprobs),
+          alternatives: generated.alternatives ?? [],
+          policyVersion,
+          finishReason
+        }
+      })
+    )
+
+  return {
+    stream,
+    collect: (request) => (request.stop.some((stop) => stop !== "") ? fromStream(request) : fromTokens(request))
+  }
+}
+
+const cutShort = new EngineFailed({ message: "the engine's tokens ended before the completion did" })
+
+const makeRow = (tokenizer: Tokenizer.TokenizerShape, request: Request, index: number) => {
+  const pieces = TextPieces.make(tokenizer, request)
+  const stops = StopStrings.make(request.stop, { included: request.includeStop })
+  let tokens: Array<number> = []
+  let logprobs: Array<number> = []
+  let alternatives: Array<Engine.Alternatives> = []
+  let isEnded = false
+  const take = (event: Engine.TokenEvent): Piece | undefined => {
+    if (isEnded) return undefined
+    tokens.push(event.token)
+    logprobs.push(event.logprob)
+    if (event.alternatives !== undefined) alternatives.push(event.alternatives)
+    const isLast = event.finishReason !== undefined
+    const isHidden = event.finishReason === "stop" && !request.includeStop
+    const decoded = (isHidden ? "" : pieces.feed(event.token)) + (isLast ? pieces.rest() : "")
+    const { stop, text } = stops.feed(decoded)
+    const shown = stop === undefined && isLast ? text + stops.rest() : text
+    const finishReason = stop === undefined ? event.finishReason : "stop"
+    isEnded = finishReason !== undefined
+    if (shown === "" && !isEnded) return undefined
+    const piece: Piece = {
+      index,
+      text: shown,
+      tokens,
+      logprobs,
+      alternatives,
+      policyVersion: event.policyVersion,
+      ...(finishReason !== undefined && { finishReason }),
+      ...(stop !== undefined && { stop })
+    }
+    tokens = []
+    logprobs = []
+    alternatives = []
+    return piece
+  }
+  return { take }
+}
+
+const joined = (pieces: ReadonlyArray<Piece>): Completion => {
+  const last = pieces.at(-1)
+  return {
+    text: pieces.map(({ text }) => text).join(""),
+    tokens: pieces.flatMap(({ tokens }) => tokens),
+    logprobs: pieces.flatMap(({ logprobs }) => logprobs),
+    alternatives: pieces.flatMap(({ alternatives }) => alternatives),
+    policyVersion: last?.policyVersion ?? 0,
+    // The engine ends every choice.
+    finishReason: last?.finishReason ?? "length",
+    ...(last?.stop !== undefined && { stop: last.stop })
+  }
+}

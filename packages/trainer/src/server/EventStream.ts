@@ -1,0 +1,45 @@
+/**
+ * Pieces of completions as server-sent events.
+ *
+ * The answer begins with the first piece, so that a request that is refused or fails before it is answered with its status; a failure
+ * after that is an event of its own. When the client goes away the request's scope closes, and with it the engine's rows.
+ */
+import { Effect, Option, type Scope, Sink, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type * as Completions from "./Completions.ts"
+import type { EngineError } from "../engine/Engine.ts"
+import * as Answers from "./OpenAiApiAnswers.ts"
+import * as ApiError from "./OpenAiApiError.ts"
+
+export interface Events<P extends Completions.Piece> {
+  readonly pieces: Stream.Stream<P, EngineError>
+  /** The events of a piece, one or more. */
+  readonly toEvents: (piece: P) => Effect.Effect<string>
+  /** What comes before `[DONE]`. */
+  readonly last: () => string
+  readonly toError: (error: EngineError) => ApiError.OpenAiApiError
+}
+
+export const respond = Effect.fnUntraced(function* <P extends Completions.Piece>({
+  last,
+  pieces,
+  toError,
+  toEvents
+}: Events<P>): Effect.fn.Return<HttpServerResponse.HttpServerResponse, ApiError.OpenAiApiError, Scope.Scope> {
+  const [first, rest] = yield* Stream.peel(pieces, Sink.head<P>()).pipe(Effect.mapError(toError))
+  const events = Stream.fromIterable(Option.toArray(first)).pipe(
+    Stream.concat(rest),
+    Stream.mapEffect(toEvents),
+    Stream.concat(Stream.suspend(() => Stream.make(last(), Answers.done))),
+    Stream.catch((error) => Stream.make(Answers.event(ApiError.body(toError(error))), Answers.done)),
+    Stream.encodeText
+  )
+  return HttpServerResponse.stream(events, {
+    contentType: "text/event-stream",
+    headers: {
+      "cache-control": "no-cache",
+      "x-accel-buffering": "no",
+      ...(Option.isSome(first) && { "x-policy-version": String(first.value.policyVersion) })
+    }
+  })
+})

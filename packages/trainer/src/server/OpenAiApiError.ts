@@ -1,0 +1,106 @@
+/**
+ * Errors as OpenAI's API tells them: `{ "error": { "message", "type", "param", "code" } }` with an HTTP status that the `openai`
+ * packages turn into their own error classes.
+ *
+ * What was wrong with a request names the parameter (`param`). An engine that has no room answers 429 with `Retry-After` in whole
+ * seconds and `retry-after-ms`, which the packages prefer.
+ */
+import { Effect, Schema } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { EngineError } from "../engine/Engine.ts"
+import type { PromptError } from "./ServedPolicy.ts"
+
+export class OpenAiApiError extends Schema.TaggedError<OpenAiApiError>()("OpenAiApiError", {
+  status: Schema.Int,
+  type: Schema.String,
+  message: Schema.String,
+  param: Schema.NullOr(Schema.String),
+  code: Schema.NullOr(Schema.String),
+  retryAfterMillis: Schema.optionalKey(Schema.Finite)
+}) {}
+
+/** What was sent is wrong: 400. */
+export const invalid = (param: string | null, message: string, code: string | null = null): OpenAiApiError =>
+  new OpenAiApiError({ status: 400, type: "invalid_request_error", message, param, code })
+
+/** A parameter that this server does not have, or not with that value. */
+export const unsupported = (param: string, message: string): OpenAiApiError =>
+  invalid(param, message, "unsupported_parameter")
+
+export const notFound = (message: string, param: string | null = null, code: string | null = null): OpenAiApiError =>
+  new OpenAiApiError({ status: 404, type: "invalid_request_error", message, param, code })
+
+export const unauthorized = (message: string): OpenAiApiError =>
+  new OpenAiApiError({ status: 401, type: "authentication_error", message, param: null, code: "invalid_api_key" })
+
+export const forbidden = (message: string): OpenAiApiError =>
+  new OpenAiApiError({ status: 403, type: "permission_error", message, param: null, code: "forbidden" })
+
+export const unavailable = (message: string): OpenAiApiError =>
+  new OpenAiApiError({ status: 503, type: "server_error", message, param: null, code: "unavailable" })
+
+/** The engine's failure, as the failure of the request that met it; `prompt` is what the prompt's parameter is called. */
+export const fromEngine =
+  (prompt: string) =>
+  (error: EngineError): OpenAiApiError => {
+    const { message } = error
+    switch (error._tag) {
+      case "PromptTooLong":
+        return invalid(prompt, message, "context_length_exceeded")
+      case "InvalidRequest":
+        return invalid(wireNames[error.field] ?? (error.field === "promptTokens" ? prompt : error.field), message)
+      case "UnknownPolicy":
+        return notFound(
+          `the model \`${error.policy}\` does not exist; there are: ${error.loaded.join(", ")}`,
+          "model",
+          "model_not_found"
+        )
+      case "EngineOverloaded":
+        return new OpenAiApiError({
+          status: 429,
+          type: "rate_limit_error",
+          message,
+          param: null,
+          code: "engine_overloaded",
+          retryAfterMillis: error.retryAfterMillis
+        })
+      case "EngineFailed":
+        return new OpenAiApiError({ status: 500, type: "server_error", message, param: null, code: "engine_failed" })
+    }
+  }
+
+/** A prompt that does not become tokens. */
+export const fromPrompt =
+  (prompt: string) =>
+  ({ message }: PromptError): OpenAiApiError =>
+    invalid(prompt, message)
+
+const wireNames: { readonly [field: string]: string } = {
+  maxTokens: "max_tokens",
+  topP: "top_p",
+  topK: "top_k",
+  stopTokenIds: "stop_token_ids",
+  topLogprobs: "top_logprobs",
+  policy: "model"
+}
+
+/** The body of an error, also sent in the middle of a stream. */
+export const body = ({ code, message, param, type }: OpenAiApiError) => ({ error: { message, type, param, code } })
+
+export const toResponse = (error: OpenAiApiError): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.jsonUnsafe(body(error), {
+    status: error.status,
+    headers: {
+      ...(error.retryAfterMillis !== undefined && {
+        "retry-after": String(Math.max(1, Math.ceil(error.retryAfterMillis / 1000))),
+        "retry-after-ms": String(Math.ceil(error.retryAfterMillis))
+      }),
+      ...(error.status === 401 && { "www-authenticate": "Bearer" })
+    }
+  })
+
+/** Answers a request that failed. */
+export const answered = <R>(
+  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, OpenAiApiError, R>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
+  Effect.catchTag(handler, "OpenAiApiError", (error) => Effect.succeed(toResponse(error)))

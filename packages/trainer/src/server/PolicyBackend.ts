@@ -1,0 +1,167 @@
+/**
+ * The policy as an inference back end in this process: core's `ServerManager` on the engine without HTTP.
+ *
+ * Exact tokens, logprobs and policy version with every completion, stop strings and `extra` as at `/generate` (what the server does
+ * not know is refused by name here too). An engine without room is `overloaded`, so that the manager waits and asks again.
+ *
+ *     ServerManager.layerBackends([yield* PolicyBackend.make({ modelName, maxSequenceTokens })])
+ */
+import { InferenceError, type TokenChoice } from "@atropos/core/inference/backend/Inference"
+import type { Answer, Backend } from "@atropos/core/inference/backend/Backend"
+import * as SamplingBody from "@atropos/core/inference/backend/SamplingBody"
+import { Message, Sampling, ServerManager, type ServerSettings, type Tokenizer, ToolCalls } from "@atropos/core"
+import { Effect, Layer } from "effect"
+import type * as Completions from "./Completions.ts"
+import type { Engine, EngineError } from "../engine/Engine.ts"
+import * as Parameters from "./OpenAiApiParameters.ts"
+import * as Served from "./ServedPolicy.ts"
+
+const server = "policy in this process"
+const read = Parameters.reader(Parameters.Generate, [])
+
+/** The failure of the engine at the boundary to inference. */
+const fromEngine = (error: EngineError): InferenceError => {
+  const { message } = error
+  switch (error._tag) {
+    case "EngineOverloaded":
+      return new InferenceError({
+        reason: "overloaded",
+        server,
+        message,
+        retryAfterMillis: error.retryAfterMillis,
+        cause: error
+      })
+    case "EngineFailed":
+      return new InferenceError({ reason: "failed", server, message, cause: error })
+    case "InvalidRequest":
+    case "PromptTooLong":
+    case "UnknownPolicy":
+      return new InferenceError({ reason: "rejected", server, message, cause: error })
+  }
+}
+
+const fromPrompt = (cause: Served.PromptError): InferenceError =>
+  new InferenceError({ reason: "rejected", server, message: cause.message, cause })
+
+const plain = (text: string, finishReason: string) =>
+  Effect.succeed<ToolCalls.ParsedAnswer>({ content: text, toolCalls: [], finishReason })
+
+const toTokenChoice =
+  (sampling: Sampling.Sampling) =>
+  ({ finishReason, logprobs, policyVersion, tokens }: Completions.Completion): TokenChoice => ({
+    tokens,
+    logprobs,
+    finishReason,
+    policyVersion,
+    sampling
+  })
+
+/** How the engine samples what is asked for; its logprobs are of the whole vocabulary at the temperature. */
+const samplingOf = (request: ServerManager.SamplingOptions): Sampling.Sampling =>
+  Sampling.ofRequest(request, "tempered")
+
+export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.Options) {
+  const served = yield* Served.make(options)
+  const { completions, engine, modelName } = served
+
+  const sample = Effect.fnUntraced(function* (
+    promptTokens: ReadonlyArray<number>,
+    request: Parameters<typeof SamplingBody.given>[0]
+  ) {
+    const asked = yield* Effect.mapError(
+      Effect.flatMap(Parameters.withoutNulls(SamplingBody.given(request)), read),
+      ({ message }) => new InferenceError({ reason: "rejected", server, message })
+    )
+    return yield* Effect.mapError(
+      completions.collect({
+        ...Parameters.sampling(asked, served),
+        promptTokens,
+        maxTokens: yield* served.room(promptTokens.length, asked.max_tokens)
+      }),
+      fromEngine
+    )
+  })
+
+  const toAnswer = Effect.fnUntraced(function* (
+    promptTokens: ReadonlyArray<number>,
+    all: ReadonlyArray<Completions.Completion>,
+    sampling: Sampling.Sampling,
+    parse: (text: string, finishReason: Completions.Completion["finishReason"]) => Effect.Effect<ToolCalls.ParsedAnswer>
+  ) {
+    const choices = yield* Effect.forEach(all, (completion) =>
+      Effect.map(parse(completion.text, completion.finishReason), ({ content, finishReason, toolCalls }) => {
+        const message: Message.Message = {
+          role: "assistant",
+          content,
+          ...(toolCalls.length > 0 && { tool_calls: toolCalls })
+        }
+        const { policyVersion } = completion
+        const sampled = { ...toTokenChoice(sampling)(completion), finishReason }
+        return { message, text: Message.text(message), toolCalls, finishReason, policyVersion, sampling, sampled }
+      })
+    )
+    return {
+      choices,
+      promptTokens,
+      usage: {
+        promptTokens: promptTokens.length,
+        completionTokens: all.reduce((sum, { tokens }) => sum + tokens.length, 0)
+      }
+    } satisfies Answer
+  })
+
+  return {
+    server,
+    modelName,
+    capabilities: { tokens: true, promptLogprobs: true },
+    chat: Effect.fn("PolicyBackend.chat")(function* (request) {
+      const { messages, toolChoice, tools = [] } = request
+      const translator = ToolCalls.makeTranslator()
+      const promptTokens = yield* served
+        .render(tools.length > 0 ? translator.toText(messages) : messages, {
+          addGenerationPrompt: true,
+          ...(tools.length > 0 && { tools })
+        })
+        .pipe(
+          Effect.flatMap((text) => served.encode(text)),
+          Effect.mapError(fromPrompt)
+        )
+      const areCalled = tools.length > 0 && toolChoice !== "none"
+      const all = yield* sample(promptTokens, {
+        ...request,
+        // The marks of a call may be special tokens.
+        ...(areCalled && { extra: { ...request.extra, skip_special_tokens: false } })
+      })
+      return yield* toAnswer(promptTokens, all, samplingOf(request), areCalled ? translator.parse : plain)
+    }),
+    complete: Effect.fn("PolicyBackend.complete")(function* (request) {
+      const promptTokens = yield* Effect.mapError(served.encode(request.prompt), fromPrompt)
+      return yield* toAnswer(promptTokens, yield* sample(promptTokens, request), samplingOf(request), plain)
+    }),
+    tokens: Effect.fn("PolicyBackend.tokens")((request) =>
+      Effect.map(sample(request.inputIds, request), (all) => all.map(toTokenChoice(samplingOf(request))))
+    ),
+    promptLogprobs: Effect.fn("PolicyBackend.promptLogprobs")(function* ({ inputIds, topK }) {
+      const { alternatives } = yield* Effect.mapError(
+        engine.score({ promptTokens: inputIds, topLogprobs: Math.max(1, topK) }),
+        fromEngine
+      )
+      return {
+        promptTokens: inputIds,
+        topTokenIds: alternatives.map(({ tokens }) => tokens),
+        topLogprobs: alternatives.map(({ logprobs }) => logprobs)
+      }
+    }),
+    health: Effect.mapError(engine.health, fromEngine)
+  } satisfies Backend
+})
+
+/** The manager of this one policy; limits as for any server, with room for as many requests as are made. */
+export const layerServerManager = (
+  options: Served.Options & { readonly manager?: Partial<ServerSettings.Manager> & Partial<ServerSettings.Server> }
+): Layer.Layer<ServerManager.ServerManager, never, Engine | Tokenizer.Tokenizer> =>
+  Layer.unwrap(
+    Effect.map(make(options), (backend) =>
+      ServerManager.layerBackends([backend], { healthCheck: true, ...options.manager })
+    )
+  )

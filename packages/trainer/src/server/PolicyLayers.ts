@@ -1,0 +1,77 @@
+/**
+ * A model served: the engine on its weights, and over it the policy server, or the back end of this process.
+ *
+ * The model's layout decides what can be swapped while it runs: adapters of one rank, or all weights. What is loaded first is version 0
+ * under the model's name.
+ */
+import { type ServerManager, Tokenizer } from "@atropos/core"
+import { Effect, FileSystem, Layer, Path } from "effect"
+import type { DeviceKind } from "../exec/Executor.ts"
+import * as Pieces from "../base/Pieces.ts"
+import * as Model from "../model/Model.ts"
+import * as Peft from "../model/Peft.ts"
+import type { ReadAdapter } from "./AdapterApi.ts"
+import * as DecodeGraph from "../engine/DecodeGraph.ts"
+import * as Engine from "../engine/Engine.ts"
+import type { EngineSettings } from "../engine/EngineSettings.ts"
+import * as PolicyBackend from "./PolicyBackend.ts"
+import type { Options as ServedOptions } from "./ServedPolicy.ts"
+
+export interface Options {
+  readonly device: DeviceKind
+  readonly settings?: Partial<EngineSettings>
+  /** Values to begin with; default: the model's. */
+  readonly parameters?: Float32Array
+}
+
+/** Engine and tokenizer of a model. */
+export const layerEngine = (
+  model: Model.Model,
+  { device, parameters = model.initial, settings = {} }: Options
+): Layer.Layer<Engine.Engine | Tokenizer.Tokenizer, Engine.EngineFailed> =>
+  Layer.mergeAll(
+    Layer.unwrap(
+      Effect.map(
+        Pieces.yielding(() => DecodeGraph.makePieces(Model.decodable(model))),
+        (decodable) =>
+          Engine.layer({
+            model: decodable,
+            initial: { policy: model.name, policyVersion: 0, parameters },
+            device,
+            settings
+          })
+      )
+    ),
+    Layer.succeed(Tokenizer.Tokenizer, model.tokenizer)
+  )
+
+/** What the server and the back end in process are told of a model. */
+export const served = (
+  { config, name, tokenizer }: Pick<Model.Model, "config" | "name" | "tokenizer">,
+  settings: Partial<EngineSettings> = {}
+): Required<ServedOptions> => ({
+  modelName: name,
+  maxSequenceTokens: Math.min(settings.maxSequenceTokens || config.maxPositions, config.maxPositions),
+  endTokenIds: [
+    ...new Set([...config.eosTokenIds, ...(tokenizer.eosTokenId === undefined ? [] : [tokenizer.eosTokenId])])
+  ]
+})
+
+/** Engine and tokenizer of a model, and core's manager of them as the only inference server: what environments in this process need. */
+export const layerInProcess = (
+  model: Model.Model,
+  options: Options
+): Layer.Layer<Engine.Engine | ServerManager.ServerManager | Tokenizer.Tokenizer, Engine.EngineFailed> =>
+  Layer.suspend(() => PolicyBackend.layerServerManager(served(model, options.settings))).pipe(
+    Layer.provideMerge(layerEngine(model, options))
+  )
+
+/** Reads PEFT folders that fit the model; a model without adapter has none to read. */
+export const readAdapter = (model: Model.Model): Effect.Effect<ReadAdapter, never, FileSystem.FileSystem | Path.Path> =>
+  Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (files) => {
+    const { adapter, layout } = model
+    return (folder) =>
+      adapter === undefined
+        ? Effect.fail({ message: `${model.name} is served without an adapter, so none can take its place` })
+        : Effect.provideContext(Peft.read(folder, { adapter, layout }), files)
+  })

@@ -1,0 +1,63 @@
+/**
+ * What the policy server counts and times, and the text Prometheus reads at `/metrics`: this process's counters, and the engine as it
+ * is now.
+ */
+import { Effect, Metric } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { PrometheusMetrics } from "effect/observability"
+import { newestOf } from "./AdapterApi.ts"
+import type { EngineStatus } from "../engine/Engine.ts"
+import type { Served } from "./ServedPolicy.ts"
+
+const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
+
+const requests = Metric.histogram("atropos.policy.request.seconds", {
+  description: "Time from request to answer (of a stream: to its first piece), by endpoint and status",
+  boundaries: seconds
+})
+
+const byLabels = new Map<string, Metric.Metric<number, unknown>>()
+
+/** Counts and times one request. */
+export const answered = (endpoint: string, status: number, elapsedSeconds: number): Effect.Effect<void> => {
+  const key = `${endpoint} ${status}`
+  let metric = byLabels.get(key)
+  if (metric === undefined) {
+    metric = Metric.withAttributes(requests, { endpoint, status: String(status) })
+    byLabels.set(key, metric)
+  }
+  return Metric.update(metric, elapsedSeconds)
+}
+
+type Kind = "gauge" | "counter"
+
+const families: ReadonlyArray<
+  readonly [name: string, kind: Kind, help: string, value: (status: EngineStatus) => number]
+> = [
+  ["running", "gauge", "Completions that hold a row", ({ running }) => running],
+  ["waiting", "gauge", "Completions that wait for a row", ({ waiting }) => waiting],
+  ["tokens_per_second", "gauge", "Sampled tokens a second over the last seconds", (status) => status.tokensPerSecond],
+  ["generated_tokens_total", "counter", "Tokens sampled", ({ generatedTokens }) => generatedTokens],
+  ["prompt_tokens_total", "counter", "Prompt tokens processed", ({ promptTokens }) => promptTokens],
+  ["kv_bytes", "gauge", "Memory of keys and values in use", ({ kvBytes }) => kvBytes],
+  ["kv_limit_bytes", "gauge", "Memory for keys and values", ({ kvLimitBytes }) => kvLimitBytes],
+  ["version", "gauge", "Newest policy version that is loaded", ({ policies }) => newestOf(policies)],
+  ["engine_restarts_total", "counter", "Times the engine's thread was started again", ({ restarts }) => restarts]
+]
+
+export const render = (status: EngineStatus): string =>
+  families
+    .map(([name, kind, help, value]) => {
+      const whole = `atropos_policy_${name}`
+      return `# HELP ${whole} ${help}\n# TYPE ${whole} ${kind}\n${whole} ${value(status)}\n`
+    })
+    .join("")
+
+/** `GET /metrics`. */
+export const metrics = ({ engine }: Served) =>
+  Effect.gen(function* () {
+    const own = render(yield* engine.status)
+    return HttpServerResponse.text(`${own}${yield* PrometheusMetrics.format()}`, {
+      contentType: "text/plain; version=0.0.4; charset=utf-8"
+    })
+  })

@@ -1,0 +1,201 @@
+/**
+ * The policy over HTTP: OpenAI's API, vLLM's token-level and adapter endpoints, health and metrics.
+ *
+ *     GET  /v1/models, /v1/models/<id>     POST /v1/chat/completions, /v1/completions
+ *     POST /generate, /tokenize, /detokenize    POST /v1/load_lora_adapter, /v1/unload_lora_adapter
+ *     GET  /health, /metrics
+ *
+ * Works with the `openai` packages and with core's back ends of type `openai` and `vllm` unchanged. Every completion says which
+ * policy version sampled it (`policy_version`, header `x-policy-version`). Errors are OpenAI's; an engine without room answers 429
+ * with Retry-After. A client that goes away frees its rows. Only `/health` asks nobody for a token.
+ */
+import * as Connections from "@atropos/core/http/Connections"
+import { NodeHttpServer } from "@effect/platform-node"
+import type { Tokenizer } from "@atropos/core"
+import * as BrowserGuard from "@atropos/core/http/BrowserGuard"
+import { Cause, type Duration, Effect, Layer, type Redacted, Schema, type Scope } from "effect"
+import { HttpRouter, HttpServer, type HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { createServer } from "node:http"
+import * as AdapterApi from "./AdapterApi.ts"
+import * as ChatCompletions from "./ChatCompletions.ts"
+import type { Engine } from "../engine/Engine.ts"
+import * as ApiError from "./OpenAiApiError.ts"
+import * as PolicyAuth from "./PolicyAuth.ts"
+import * as PolicyMetrics from "./PolicyMetrics.ts"
+import * as RequestBody from "./RequestBody.ts"
+import * as Served from "./ServedPolicy.ts"
+import * as TextCompletions from "./TextCompletions.ts"
+import * as TokenApi from "./TokenApi.ts"
+
+/** The address cannot be listened on; says why, and what would be right. */
+export class PolicyListenError extends Schema.TaggedError<PolicyListenError>()("PolicyListenError", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+export interface RoutesOptions extends Served.Options {
+  /** Reads adapters for `/v1/load_lora_adapter`; without it adapters cannot be loaded over HTTP. */
+  readonly readAdapter?: AdapterApi.ReadAdapter
+  /** Any of these may ask; none: everybody may. */
+  readonly tokens?: ReadonlyArray<Redacted.Redacted>
+  /** Largest request body. Default 16 MiB. */
+  readonly maxBodyBytes?: number
+}
+
+type Answer = HttpServerResponse.HttpServerResponse
+type Handler = Effect.Effect<
+  Answer,
+  ApiError.OpenAiApiError,
+  HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext | Scope.Scope
+>
+
+const noReader: AdapterApi.ReadAdapter = () =>
+  Effect.fail({ message: "this server was started without a way to read adapters" })
+
+/** How long the engine may take to say that it lives. */
+const healthTime: Duration.Input = "5 seconds"
+
+const health = ({ engine }: Served.Served): Handler =>
+  engine.health.pipe(
+    Effect.timeoutOrElse({
+      duration: healthTime,
+      orElse: () => Effect.fail({ message: "the engine does not answer" })
+    }),
+    Effect.mapBoth({
+      onFailure: ({ message }) => ApiError.unavailable(message),
+      onSuccess: () => HttpServerResponse.empty({ status: 200 })
+    })
+  )
+
+/** The endpoints, for a router of the caller's. */
+export const layerRoutes = (
+  options: RoutesOptions
+): Layer.Layer<never, never, HttpRouter.HttpRouter | Engine | Tokenizer.Tokenizer> =>
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const served = yield* Served.make(options)
+      const authorize = PolicyAuth.make(options.tokens ?? [])
+      const readAdapter = options.readAdapter ?? noReader
+      const add = (method: "GET" | "POST" | "*", path: `/${string}`, handler: Handler) =>
+        router.add(
+          method,
+          path,
+          Effect.gen(function* () {
+            const startedAt = performance.now()
+            const { headers } = yield* HttpServerRequest.HttpServerRequest
+            const asked = path === "/health" ? Effect.void : authorize(headers["authorization"])
+            const answer = yield* sound(ApiError.answered(Effect.andThen(asked, handler)))
+            const elapsed = (performance.now() - startedAt) / 1000
+            yield* PolicyMetrics.answered(path, answer.status, elapsed)
+            return answer
+          }).pipe(
+            options.maxBodyBytes === undefined
+              ? (self) => self
+              : Effect.provideService(RequestBody.MaxBytes, options.maxBodyBytes)
+          )
+        )
+      // The path without an id is the same route.
+      yield* add("GET", "/v1/models/*", AdapterApi.getModels(served))
+      yield* add("POST", "/v1/chat/completions", ChatCompletions.handle(served))
+      yield* add("POST", "/v1/completions", TextCompletions.handle(served))
+      yield* add("POST", "/v1/load_lora_adapter", AdapterApi.load(served, readAdapter))
+      yield* add("POST", "/v1/unload_lora_adapter", AdapterApi.unload(served))
+      yield* add("POST", "/generate", TokenApi.generate(served))
+      yield* add("POST", "/tokenize", TokenApi.tokenize(served))
+      yield* add("POST", "/detokenize", TokenApi.detokenize(served))
+      yield* add("GET", "/health", health(served))
+      yield* add("GET", "/metrics", PolicyMetrics.metrics(served))
+      yield* add("*", "/*", unknownPath)
+    })
+  )
+
+/** A defect is an answer too; the server goes on. */
+const sound = <R>(handler: Effect.Effect<Answer, never, R>): Effect.Effect<Answer, never, R> =>
+  Effect.catchCauseIf(
+    handler,
+    (cause) => !Cause.hasInterrupts(cause),
+    (cause) => Effect.as(Effect.logError("a request failed in a way nobody expected", cause), internalError)
+  )
+
+const internalError = ApiError.toResponse(
+  new ApiError.OpenAiApiError({
+    status: 500,
+    type: "server_error",
+    message: "internal error; the server's log says more",
+    param: null,
+    code: "internal_error"
+  })
+)
+
+const unknownPath: Handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
+  Effect.fail(ApiError.notFound(`Unknown request URL: ${method} ${url.split("?", 1)[0]}`, null, "unknown_url"))
+)
+
+export interface Options extends RoutesOptions {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** Serve other machines without tokens. Default: no. */
+  readonly allowInsecure?: boolean
+}
+
+const createNodeServer = () =>
+  createServer({
+    // Longer than the pauses of clients between requests: a connection closed under their next request is an error to them.
+    keepAliveTimeout: 75_000
+  })
+
+const advice: { readonly [code: string]: string } = {
+  EADDRINUSE: "another process listens there: stop it, or choose another port (0 is any free one)",
+  EACCES: "this user may not: choose a port above 1023",
+  EADDRNOTAVAIL: "this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all that reach it",
+  ENOTFOUND: "no such host: 127.0.0.1 is for this machine alone, 0.0.0.0 for all that reach it"
+}
+
+const toListenError =
+  ({ host, port }: Options) =>
+  ({ cause }: HttpServerError.ServeError): PolicyListenError => {
+    const said = cause instanceof Error ? cause.message : String(cause)
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
+    return new PolicyListenError({ message: `cannot listen on ${host}:${port}: ${advice[code] ?? said}`, cause })
+  }
+
+/** No page of the web gets past tokens; without them this stands at the door. */
+const guard = ({ host, tokens = [] }: Options) =>
+  tokens.length > 0
+    ? Layer.empty
+    : BrowserGuard.layer({
+        host,
+        tokens: "ATROPOS_POLICY_TOKENS",
+        refuse: (message) => ApiError.toResponse(ApiError.forbidden(message))
+      })
+
+/** Listens until the scope closes. The bound address is in `HttpServer`. */
+export const layer = (
+  options: Options
+): Layer.Layer<
+  HttpServer.HttpServer,
+  PolicyListenError | PolicyAuth.PolicyAuthError | BrowserGuard.BrowserGuardError,
+  Engine | Tokenizer.Tokenizer
+> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      yield* PolicyAuth.requireSafeBinding({
+        host: options.host,
+        tokens: options.tokens ?? [],
+        allowInsecure: options.allowInsecure ?? false
+      })
+      const app = yield* HttpRouter.toHttpEffect(Layer.merge(layerRoutes(options), guard(options)))
+      const server = createNodeServer()
+      return Connections.closed(server, {
+        listening: NodeHttpServer.layer(() => server, {
+          host: options.host,
+          port: options.port,
+          gracefulShutdownTimeout: "2 seconds"
+        }).pipe(
+          Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(toListenError(options)(error))))
+        ),
+        serving: HttpServer.serve(app)
+      })
+    })
+  )

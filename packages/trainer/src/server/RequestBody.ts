@@ -1,0 +1,46 @@
+/**
+ * JSON bodies of requests: an object, no larger than the limit, sent as JSON (a web page of another site cannot do that unasked).
+ * What is wrong with one is an `OpenAiApiError`: 413 too large, 415 not declared as JSON, 400 anything else.
+ */
+import { BodyLimit } from "@atropos/core"
+import * as JsonDepth from "@atropos/core/service/wire/JsonDepth"
+import { ByteSize, Context, Effect } from "effect"
+import { HttpIncomingMessage, HttpServerRequest } from "effect/http"
+import { invalid, OpenAiApiError } from "./OpenAiApiError.ts"
+import * as Parameters from "./OpenAiApiParameters.ts"
+
+/** Bytes a body may have. */
+export const MaxBytes = Context.Reference<number>("@atropos/trainer/policy/RequestBody/MaxBytes", {
+  defaultValue: () => 16 * 1024 * 1024
+})
+
+const refused = (status: number, code: string, message: string): OpenAiApiError =>
+  new OpenAiApiError({ status, type: "invalid_request_error", message, param: null, code })
+
+/** The parameters of a request, without those that are null. */
+export const parameters: Effect.Effect<Parameters.Body, OpenAiApiError, HttpServerRequest.HttpServerRequest> =
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const limit = yield* MaxBytes
+    const { "content-encoding": encoding, "content-length": length, "content-type": type = "" } = request.headers
+    if (!/^application\/json\b/i.test(type)) {
+      return yield* refused(415, "unsupported_media_type", "send JSON, with the header content-type: application/json")
+    }
+    if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
+      return yield* refused(415, "unsupported_content_encoding", `bodies compressed with ${encoding} are not read here`)
+    }
+    const tooLarge = refused(413, "request_too_large", `the request body is larger than the ${limit} bytes allowed`)
+    if (Number(length ?? 0) > limit) return yield* tooLarge
+    const notJson = invalid(null, "the body is not JSON, or did not arrive whole", "invalid_json")
+    const bytes = yield* request.arrayBuffer.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.fromInputUnsafe(limit)),
+      Effect.mapError((error) => (BodyLimit.isExceeded(error) ? tooLarge : notJson)),
+      Effect.map((buffer) => new Uint8Array(buffer))
+    )
+    if (JsonDepth.isTooDeep(bytes)) return yield* invalid(null, "the body nests too deep", "invalid_json")
+    const given = yield* Effect.try({
+      try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),
+      catch: () => notJson
+    })
+    return yield* Parameters.withoutNulls(given)
+  })

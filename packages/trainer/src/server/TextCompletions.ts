@@ -1,0 +1,215 @@
+/**
+ * `POST /v1/completions`: continuations of texts or of token ids, one prompt or several.
+ *
+ * Choice `i` of prompt `p` has the index `p·n + i`. With `echo` the prompt stands before each text, with its own logprobs where
+ * logprobs are asked for; `max_tokens: 0` then gives the prompt alone.
+ */
+import { Clock, Effect, type Scope, Stream } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { randomUUID } from "node:crypto"
+import { checkStreamOptions } from "./ChatCompletions.ts"
+import type * as Completions from "./Completions.ts"
+import type { EngineError, Scored } from "../engine/Engine.ts"
+import * as EventStream from "./EventStream.ts"
+import * as Answers from "./OpenAiApiAnswers.ts"
+import * as ApiError from "./OpenAiApiError.ts"
+import * as Parameters from "./OpenAiApiParameters.ts"
+import * as RequestBody from "./RequestBody.ts"
+import type * as Served from "./ServedPolicy.ts"
+
+const read = Parameters.reader(Parameters.Text, ["prompt"])
+const toError = ApiError.fromEngine("prompt")
+const maxPrompts = 256
+const defaultMaxTokens = 16
+
+interface Prompt {
+  /** Made when it is needed: ids need not become text. */
+  readonly text: () => string
+  readonly tokens: ReadonlyArray<number>
+}
+
+const wanted = "prompt: a text, a list of texts, a list of token ids, or a list of lists of token ids is needed"
+
+const promptsOf = Effect.fnUntraced(function* (
+  { encode, tokenizer }: Served.Served,
+  given: unknown,
+  addSpecialTokens: boolean
+) {
+  const ofText = (text: string): Effect.Effect<Prompt, ApiError.OpenAiApiError> =>
+    Effect.mapBoth(encode(text, addSpecialTokens), {
+      onFailure: ApiError.fromPrompt("prompt"),
+      onSuccess: (tokens) => ({ text: () => text, tokens })
+    })
+  const ofTokens = (tokens: ReadonlyArray<number>): Prompt => ({ text: () => tokenizer.decode(tokens), tokens })
+  if (typeof given === "string") return [yield* ofText(given)]
+  if (!Array.isArray(given) || given.length === 0) return yield* ApiError.invalid("prompt", wanted)
+  if (Parameters.isTokenIds(given)) return [ofTokens(given)]
+  const several: ReadonlyArray<unknown> = given
+  if (several.length > maxPrompts) {
+    const got = several.length
+    return yield* ApiError.invalid("prompt", `prompt: at most ${maxPrompts} prompts in one request, got ${got}`)
+  }
+  return yield* Effect.forEach(several, (one) => {
+    if (typeof one === "string") return ofText(one)
+    return Parameters.isTokenIds(one) ? Effect.succeed(ofTokens(one)) : Effect.fail(ApiError.invalid("prompt", wanted))
+  })
+})
+
+/** A piece of one of the prompts' completions; `index` counts over all prompts. */
+interface PromptPiece extends Completions.Piece {
+  readonly prompt: number
+}
+
+/** What stands before a completion: with `echo` the prompt. */
+interface Opening {
+  readonly text: string
+  readonly logprobs: Answers.TextLogprobs | undefined
+  /** Of the weights that scored the prompt, where it was. */
+  readonly policyVersion?: number
+}
+
+export const handle = (
+  served: Served.Served
+): Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  ApiError.OpenAiApiError,
+  HttpServerRequest.HttpServerRequest | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const body = yield* RequestBody.parameters
+    const asked = yield* read(body)
+    yield* checkStreamOptions(asked)
+    const { completions, engine, tokenizer } = served
+    const prompts = yield* promptsOf(served, body["prompt"], asked.add_special_tokens ?? true)
+    const isEchoed = asked.echo ?? false
+    const maxTokens = asked.max_tokens ?? defaultMaxTokens
+    if (maxTokens === 0 && (!isEchoed || asked.stream === true)) {
+      return yield* ApiError.invalid(
+        "max_tokens",
+        "max_tokens: at least 1 (0 gives the prompt with echo, not streamed)"
+      )
+    }
+    const sampling = Parameters.sampling(asked, served)
+    const { n } = sampling
+    const top = asked.logprobs
+    const telling: Answers.Telling = {
+      tokenizer,
+      returnTokenIds: asked.return_token_ids ?? false,
+      tokensAsIds: asked.return_tokens_as_token_ids ?? false
+    }
+    const requests = yield* Effect.forEach(prompts, ({ tokens }) =>
+      Effect.map(served.room(tokens.length, maxTokens), (maxTokens): Completions.Request => ({
+        ...sampling,
+        promptTokens: tokens,
+        maxTokens,
+        ...(top !== undefined && { topLogprobs: top })
+      }))
+    )
+    const scoreOf = ({ tokens }: Prompt): Effect.Effect<Scored, EngineError> =>
+      engine.score({
+        promptTokens: tokens,
+        ...(sampling.temperature > 0 && { temperature: sampling.temperature }),
+        ...(top !== undefined && { topLogprobs: top }),
+        ...(sampling.policy !== undefined && { policy: sampling.policy })
+      })
+    const openingOf = Effect.fnUntraced(function* (prompt: Prompt) {
+      if (!isEchoed) return silence
+      if (top === undefined && maxTokens > 0) return { ...silence, text: prompt.text() }
+      const scored = yield* scoreOf(prompt)
+      const logprobs = top === undefined ? undefined : Answers.echoLogprobs(prompt.tokens, scored, top, telling)
+      return { text: prompt.text(), logprobs, policyVersion: scored.policyVersion } satisfies Opening
+    })
+    const logprobsOf = (part: Omit<Completions.Piece, "index">, opening: Opening, offset: number) => {
+      if (top === undefined) return null
+      const own = Answers.textLogprobs(part, top, offset, telling)
+      return opening.logprobs === undefined ? own : Answers.concatLogprobs(opening.logprobs, own)
+    }
+    const promptIds = ({ tokens }: Prompt) => (telling.returnTokenIds ? { prompt_token_ids: tokens } : {})
+    const promptTokens = prompts.reduce((sum, { tokens }) => sum + tokens.length, 0)
+    const envelope = {
+      id: `cmpl-${randomUUID()}`,
+      object: "text_completion",
+      created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
+      model: asked.model ?? served.modelName
+    }
+
+    if (asked.stream !== true) {
+      const choices = yield* Effect.forEach(
+        prompts,
+        Effect.fnUntraced(function* (prompt, at) {
+          const opening = yield* openingOf(prompt)
+          const all =
+            maxTokens === 0
+              ? Array.from({ length: n }, () => nothing(opening.policyVersion ?? 0))
+              : yield* completions.collect(requests[at]!)
+          return all.map((completion, index) => ({
+            completion,
+            choice: {
+              ...Answers.textChoice(
+                at * n + index,
+                { ...completion, text: opening.text + completion.text },
+                logprobsOf(completion, opening, opening.text.length),
+                telling
+              ),
+              ...promptIds(prompt)
+            }
+          }))
+        }),
+        { concurrency: "unbounded" }
+      ).pipe(
+        Effect.map((lists) => lists.flat()),
+        Effect.mapError(toError)
+      )
+      const version = Math.min(...choices.map(({ completion }) => completion.policyVersion))
+      const completionTokens = choices.reduce((sum, { completion }) => sum + completion.tokens.length, 0)
+      return HttpServerResponse.jsonUnsafe(
+        {
+          ...envelope,
+          choices: choices.map(({ choice }) => choice),
+          usage: Answers.usage(promptTokens, completionTokens),
+          ...Answers.origin(version)
+        },
+        { headers: { "x-policy-version": String(version) } }
+      )
+    }
+
+    const isUsageAsked = asked.stream_options?.include_usage ?? false
+    const chunk = (choices: ReadonlyArray<unknown>, usage: unknown = null): string =>
+      Answers.event({ ...envelope, choices, ...(isUsageAsked && { usage }) })
+    const offsets = new Map<number, number>()
+    let completionTokens = 0
+    const openings = yield* Effect.mapError(Effect.forEach(prompts, openingOf, { concurrency: "unbounded" }), toError)
+    return yield* EventStream.respond<PromptPiece>({
+      pieces: Stream.mergeAll(
+        requests.map((request, prompt) =>
+          Stream.map(completions.stream(request), (piece) => ({ ...piece, prompt, index: prompt * n + piece.index }))
+        ),
+        { concurrency: "unbounded" }
+      ),
+      toEvents: (piece) => {
+        const { index, prompt, tokens } = piece
+        completionTokens += tokens.length
+        const isFirst = !offsets.has(index)
+        const opening = isFirst ? openings[prompt]! : silence
+        const offset = offsets.get(index) ?? opening.text.length
+        const logprobs = logprobsOf(piece, opening, offset)
+        offsets.set(index, offset + piece.text.length)
+        const choice = Answers.textChoice(index, { ...piece, text: opening.text + piece.text }, logprobs, telling)
+        return Effect.succeed(chunk([{ ...choice, ...(isFirst && promptIds(prompts[prompt]!)) }]))
+      },
+      toError,
+      last: () => (isUsageAsked ? chunk([], Answers.usage(promptTokens, completionTokens)) : "")
+    })
+  })
+
+const silence: Opening = { text: "", logprobs: undefined }
+
+/** The completion that nobody asked for. */
+const nothing = (policyVersion: number): Completions.Completion => ({
+  text: "",
+  tokens: [],
+  logprobs: [],
+  alternatives: [],
+  policyVersion,
+  finishReason: "length"
+})

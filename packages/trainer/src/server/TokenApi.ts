@@ -1,0 +1,160 @@
+/**
+ * Token-level endpoints in vLLM's shape: `POST /generate` (as the original's bundled server has it, example_trainer/vllm_api_server.py;
+ * core's `vllm` back end asks it), `POST /tokenize`, `POST /detokenize`.
+ *
+ * `/generate` takes `prompt` as a text or as `{ "prompt_token_ids": [...] }` and answers with `text`, `finish_reasons`, `token_ids` and,
+ * where asked for, `logprobs` (`logprobs_mode` says of what): of each choice, for each position, a list of `{ "<id>": logprob }`, the sampled token first. Positions
+ * of `prompt_logprobs` are such lists too, most likely first, the prompt's own token last where it is not among them.
+ */
+import { Effect, Schema } from "effect"
+import { HttpServerResponse } from "effect/http"
+import * as ChatCompletions from "./ChatCompletions.ts"
+import type * as Completions from "./Completions.ts"
+import type { Alternatives, Scored } from "../engine/Engine.ts"
+import * as ApiError from "./OpenAiApiError.ts"
+import * as Answers from "./OpenAiApiAnswers.ts"
+import * as Parameters from "./OpenAiApiParameters.ts"
+import * as RequestBody from "./RequestBody.ts"
+import * as Served from "./ServedPolicy.ts"
+
+const read = Parameters.reader(Parameters.Generate, ["prompt"])
+const toError = ApiError.fromEngine("prompt")
+const defaultMaxTokens = 16
+
+const wanted = 'prompt: a text or { "prompt_token_ids": [...] } is needed'
+
+interface Prompt {
+  readonly text: string
+  readonly tokens: ReadonlyArray<number>
+}
+
+const promptOf = (
+  { encode, tokenizer }: Served.Served,
+  given: unknown
+): Effect.Effect<Prompt, ApiError.OpenAiApiError> => {
+  if (typeof given === "string") {
+    return Effect.mapBoth(encode(given), {
+      onFailure: ApiError.fromPrompt("prompt"),
+      onSuccess: (tokens) => ({ text: given, tokens })
+    })
+  }
+  const ids =
+    typeof given === "object" && given !== null && "prompt_token_ids" in given ? given.prompt_token_ids : given
+  return Parameters.isTokenIds(ids)
+    ? Effect.succeed({ text: tokenizer.decode(ids), tokens: ids })
+    : Effect.fail(ApiError.invalid("prompt", wanted))
+}
+
+type Entry = { readonly [id: string]: number }
+
+const entries = ({ logprobs, tokens }: Alternatives, besides?: number): ReadonlyArray<Entry> =>
+  tokens.flatMap((token, index) => (token === besides ? [] : [{ [token]: logprobs[index]! }]))
+
+const positions = ({ alternatives, logprobs, tokens }: Completions.Completion): ReadonlyArray<ReadonlyArray<Entry>> =>
+  tokens.map((token, index) => [
+    { [token]: logprobs[index]! },
+    ...(alternatives[index] === undefined ? [] : entries(alternatives[index], token))
+  ])
+
+const promptPositions = (tokens: ReadonlyArray<number>, { alternatives, logprobs }: Scored) =>
+  tokens.map((token, index) => {
+    if (index === 0) return null
+    const likely = entries(alternatives[index] ?? { tokens: [], logprobs: [] })
+    return alternatives[index]?.tokens.includes(token) ? likely : [...likely, { [token]: logprobs[index]! }]
+  })
+
+export const generate = (served: Served.Served) =>
+  Effect.gen(function* () {
+    const body = yield* RequestBody.parameters
+    const asked = yield* read(body)
+    const { text, tokens } = yield* promptOf(served, body["prompt"])
+    const request: Completions.Request = {
+      ...Parameters.sampling(asked, served),
+      promptTokens: tokens,
+      maxTokens: yield* served.room(tokens.length, asked.max_tokens ?? defaultMaxTokens),
+      ...(asked.logprobs !== undefined && { topLogprobs: asked.logprobs })
+    }
+    const [all, scored] = yield* Effect.all(
+      [
+        served.completions.collect(request),
+        asked.prompt_logprobs === undefined
+          ? Effect.void
+          : served.engine.score({
+              promptTokens: tokens,
+              topLogprobs: asked.prompt_logprobs,
+              ...(request.temperature > 0 && { temperature: request.temperature }),
+              ...(request.policy !== undefined && { policy: request.policy })
+            })
+      ],
+      { concurrency: "unbounded" }
+    ).pipe(Effect.mapError(toError))
+    const version = Math.min(...all.map(({ policyVersion }) => policyVersion))
+    return HttpServerResponse.jsonUnsafe(
+      {
+        text: all.map((completion) => completion.text),
+        prompt: text,
+        prompt_token_ids: tokens,
+        finish_reasons: all.map(({ finishReason }) => finishReason),
+        token_ids: all.map((completion) => completion.tokens),
+        logprobs: asked.logprobs === undefined ? null : all.map(positions),
+        ...(scored && { prompt_logprobs: promptPositions(tokens, scored) }),
+        ...Answers.origin(version)
+      },
+      { headers: { "x-policy-version": String(version) } }
+    )
+  })
+
+const Tokenize = Schema.Struct({
+  model: Schema.optionalKey(Schema.String),
+  add_special_tokens: Schema.optionalKey(Schema.Boolean),
+  add_generation_prompt: Schema.optionalKey(Schema.Boolean),
+  return_token_strs: Schema.optionalKey(Schema.Boolean)
+})
+const readTokenize = Parameters.reader(Tokenize, ["prompt", "messages"])
+
+/** Ids of a text, or of the prompt of a chat. */
+export const tokenize = (served: Served.Served) =>
+  Effect.gen(function* () {
+    const { tokenizer } = served
+    const body = yield* RequestBody.parameters
+    const asked = yield* readTokenize(body)
+    const { messages, prompt } = body
+    if ((prompt === undefined) === (messages === undefined) || (prompt !== undefined && typeof prompt !== "string")) {
+      return yield* ApiError.invalid("prompt", "prompt: either a prompt (text) or messages are needed")
+    }
+    const text =
+      typeof prompt === "string"
+        ? prompt
+        : yield* served
+            .render(yield* ChatCompletions.messagesOf(messages), {
+              addGenerationPrompt: asked.add_generation_prompt ?? true
+            })
+            .pipe(Effect.mapError(ApiError.fromPrompt("messages")))
+    const tokens = yield* Effect.mapError(
+      served.encode(text, asked.add_special_tokens ?? true),
+      ApiError.fromPrompt(typeof prompt === "string" ? "prompt" : "messages")
+    )
+    return HttpServerResponse.jsonUnsafe({
+      count: tokens.length,
+      max_model_len: served.maxSequenceTokens,
+      tokens,
+      token_strs: asked.return_token_strs === true ? tokens.map((token) => tokenizer.decode([token])) : null
+    })
+  })
+
+const readDetokenize = Parameters.reader(Schema.Struct({ model: Schema.optionalKey(Schema.String) }), ["tokens"])
+
+/** The text of ids, special tokens included. */
+export const detokenize = ({ tokenizer }: Served.Served) =>
+  Effect.gen(function* () {
+    const body = yield* RequestBody.parameters
+    yield* readDetokenize(body)
+    const { tokens } = body
+    if (!Parameters.isTokenIds(tokens) || tokens.some((token) => token >= tokenizer.vocabularySize)) {
+      return yield* ApiError.invalid(
+        "tokens",
+        `tokens: a list of token ids below ${tokenizer.vocabularySize} is needed`
+      )
+    }
+    return HttpServerResponse.jsonUnsafe({ prompt: tokenizer.decode(tokens) })
+  })

@@ -1,0 +1,206 @@
+/**
+ * New weights for the samplers: to vLLM and SGLang servers, policy servers, and the engine in this process, several at once.
+ *
+ * Every version gets a name of its own (`<name>-<run>-v<version>`): servers cannot mix versions up, and every request's policy version
+ * is known. A target that fails is asked again on a bounded, jittered schedule, in logs, metrics and `status`, and goes on serving
+ * what it has; it holds up no other target. A newer version supersedes a pending older one. Older versions are unloaded after a
+ * grace, and folders removed once no target uses them.
+ *
+ * Servers read adapters from `folder`. For a server on another machine that is a shared folder, and `remoteFolder` is what that machine
+ * calls it.
+ */
+import {
+  Context,
+  Deferred,
+  Duration,
+  Effect,
+  FileSystem,
+  Layer,
+  Path,
+  Random,
+  Result,
+  Schema,
+  type Scope
+} from "effect"
+import { HttpClient } from "effect/http"
+import * as AdapterFolders from "./AdapterFolders.ts"
+import * as Sglang from "./Sglang.ts"
+import { type Adapter, type Target, TargetError } from "./Target.ts"
+import * as TargetWorker from "./TargetWorker.ts"
+import * as Vllm from "./Vllm.ts"
+
+export { inProcess } from "./InProcess.ts"
+export { sglang } from "./Sglang.ts"
+export type { Target } from "./Target.ts"
+export { TargetError } from "./Target.ts"
+export type { Status } from "./TargetWorker.ts"
+export { policyServer, vllm } from "./Vllm.ts"
+
+/** Some targets did not take a version; the others have it. */
+export class WeightSyncError extends Schema.TaggedError<WeightSyncError>()("WeightSyncError", {
+  version: Schema.Int,
+  failures: Schema.Array(Schema.Struct({ target: Schema.String, message: Schema.String }))
+}) {
+  override get message(): string {
+    const list = this.failures.map(({ message, target }) => `${target}: ${message}`).join("; ")
+    return `weights of version ${this.version} did not reach ${this.failures.length} target(s): ${list}`
+  }
+}
+
+/** A name of a target that cannot be understood. */
+export class UnknownTarget extends Schema.TaggedError<UnknownTarget>()("UnknownTarget", {
+  target: Schema.String
+}) {
+  override get message(): string {
+    return `"${this.target}" is no target for weights: vllm+http://host:port, sglang+http://host:port or policy+http://host:port`
+  }
+}
+
+/** Weights of one version: parameters flat in the model's layout, or a PEFT folder. */
+export interface Weights extends AdapterFolders.Source {
+  readonly version: number
+}
+
+export interface Shape {
+  /** Ends when every target serves these weights or newer ones; fails when one has given up, after the others are done. */
+  readonly push: (weights: Weights) => Effect.Effect<void, WeightSyncError>
+  /** Hands the weights over and waits for one attempt at each target; later attempts go on by themselves. Never fails: training goes on. */
+  readonly publish: (weights: Weights) => Effect.Effect<void>
+  readonly status: Effect.Effect<ReadonlyArray<TargetWorker.Status>>
+}
+
+export class WeightSync extends Context.Service<WeightSync, Shape>()("@atropos/trainer/WeightSync") {}
+
+export interface Options {
+  readonly targets: ReadonlyArray<Target>
+  /** Where adapters are written for servers to read. */
+  readonly folder: string
+  /** What the servers' machines call `folder`. Default: the same. */
+  readonly remoteFolder?: string
+  /** Beginning of adapters' names. Default `policy`. */
+  readonly name?: string
+  /** Tells runs apart that push to one server. Default: random. */
+  readonly run?: string
+  readonly writeAdapter?: AdapterFolders.WriteAdapter
+  /** Reads a PEFT folder, for targets that take parameters. */
+  readonly readAdapter?: (folder: string) => Effect.Effect<Float32Array, { readonly message: string }>
+  /** Versions that stay loaded besides the newest. Default 2. */
+  readonly grace?: number
+  /** Attempts at one push to one target. Default 8. */
+  readonly attempts?: number
+  /** Default 250 ms, doubled for each attempt up to `longestDelay` (10 s), times a random factor between 0.5 and 1. */
+  readonly firstDelay?: Duration.Input
+  readonly longestDelay?: Duration.Input
+  /** Default 60 s. */
+  readonly attemptTime?: Duration.Input
+}
+
+export const make = Effect.fn("WeightSync.make")(function* (
+  options: Options
+): Effect.fn.Return<Shape, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const path = yield* Path.Path
+  const { folder: given, name: base = "policy", readAdapter, remoteFolder, writeAdapter } = options
+  const root = path.resolve(given)
+  const run = options.run ?? (yield* Random.nextIntBetween(0, 16 ** 6)).toString(16).padStart(6, "0")
+  const written = new Set<string>()
+  const pushesOf = new Map<number, number>()
+  const workers: Array<TargetWorker.TargetWorker> = []
+
+  const sweep = Effect.gen(function* () {
+    for (const name of written) {
+      if (workers.some(({ uses }) => uses(name))) continue
+      written.delete(name)
+      yield* Effect.ignore(AdapterFolders.remove(root, name), { log: "Warn" })
+    }
+  }).pipe(Effect.provideContext(files))
+
+  for (const target of options.targets) {
+    workers.push(
+      yield* TargetWorker.make(target, {
+        attempts: options.attempts ?? 8,
+        firstDelay: Duration.fromInputUnsafe(options.firstDelay ?? "250 millis"),
+        longestDelay: Duration.fromInputUnsafe(options.longestDelay ?? "10 seconds"),
+        attemptTime: Duration.fromInputUnsafe(options.attemptTime ?? "60 seconds"),
+        grace: options.grace ?? 2,
+        onReleased: sweep
+      })
+    )
+  }
+
+  const adapterOf = Effect.fnUntraced(function* (weights: Weights) {
+    const { adapterFolder, parameters, version } = weights
+    const repeats = pushesOf.get(version) ?? 0
+    pushesOf.set(version, repeats + 1)
+    const name = `${base}-${run}${repeats === 0 ? "" : `-${repeats + 1}`}-v${version}`
+    const folder = yield* Effect.cached(
+      Effect.suspend(() => {
+        written.add(name)
+        return AdapterFolders.write(root, name, weights, writeAdapter)
+      }).pipe(
+        Effect.map((folder) =>
+          remoteFolder === undefined ? folder : `${remoteFolder.replace(/(?<!\/)\/+$/, "")}/${name}`
+        ),
+        Effect.provideContext(files)
+      )
+    )
+    const read =
+      parameters !== undefined
+        ? Effect.succeed(parameters)
+        : adapterFolder !== undefined && readAdapter !== undefined
+          ? Effect.mapError(readAdapter(adapterFolder), unreadable(adapterFolder))
+          : Effect.fail(unreadable(name)({ message: "no parameters were given, and nothing that reads a folder" }))
+    return { name, version, folder, parameters: yield* Effect.cached(read) } satisfies Adapter
+  })
+
+  const hand = Effect.fnUntraced(function* (weights: Weights) {
+    const adapter = yield* adapterOf(weights)
+    return yield* Effect.forEach(workers, ({ offer }) => offer(adapter))
+  })
+
+  return {
+    push: Effect.fn("WeightSync.push")(function* (weights) {
+      const jobs = yield* hand(weights)
+      const outcomes = yield* Effect.forEach(jobs, ({ done }) => Effect.result(Deferred.await(done)), {
+        concurrency: "unbounded"
+      })
+      const failures = outcomes.flatMap((outcome, index) =>
+        Result.isFailure(outcome) ? [{ target: options.targets[index]!.name, message: outcome.failure.message }] : []
+      )
+      if (failures.length > 0) return yield* new WeightSyncError({ version: weights.version, failures })
+    }),
+    publish: Effect.fn("WeightSync.publish")(function* (weights) {
+      const jobs = yield* hand(weights)
+      yield* Effect.forEach(jobs, ({ attempted }) => Deferred.await(attempted), {
+        concurrency: "unbounded",
+        discard: true
+      })
+    }),
+    status: Effect.forEach(workers, ({ status }) => status)
+  }
+})
+
+const unreadable = (folder: string) => (cause: { readonly message: string }) =>
+  new TargetError({
+    target: "adapter folder",
+    message: `cannot read the adapter in ${folder}: ${cause.message}`,
+    isPermanent: true,
+    cause
+  })
+
+export const layer = (options: Options): Layer.Layer<WeightSync, never, FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(WeightSync, make(options))
+
+const address = /^(vllm|sglang|policy)\+(https?:\/\/\S+)$/
+
+/** The target of a setting, e.g. `vllm+http://host:8000`. */
+export const targetOf = Effect.fn("WeightSync.targetOf")(function* (
+  setting: string
+): Effect.fn.Return<Target, UnknownTarget, HttpClient.HttpClient> {
+  const [, kind, url = ""] = address.exec(setting) ?? []
+  if (kind === undefined || !URL.canParse(url)) return yield* new UnknownTarget({ target: setting })
+  const make = { vllm: Vllm.vllm, sglang: Sglang.sglang, policy: Vllm.policyServer }[
+    kind as "vllm" | "sglang" | "policy"
+  ]
+  return yield* make({ url })
+})
