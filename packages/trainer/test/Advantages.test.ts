@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 import { Schema } from "effect"
 import * as Advantages from "../src/learn/Advantages.ts"
+import type { SequenceSettings } from "../src/loss/SequenceSettings.ts"
 import * as TrainingSequence from "../src/learn/TrainingSequence.ts"
 import padding from "./fixtures/trainer-padding.json" with { type: "json" }
 
@@ -17,7 +18,7 @@ const groupOf = (
   ...more
 })
 
-const settings: TrainingSequence.SequenceSettings = {
+const settings: SequenceSettings = {
   ...original,
   isPolicyGradient: true,
   maskTruncated: false,

@@ -11,25 +11,12 @@ import { type OnnxModel, toOnnxPieces } from "../graph/Onnx.ts"
 import type { Shape } from "../graph/Shape.ts"
 import type { Value } from "../graph/Value.ts"
 import { type Pieces, run } from "../base/Pieces.ts"
+import type { DecodableModel } from "../model/DecodableModel.ts"
 import type * as Decoder from "../model/Decoder.ts"
-import type { ModelConfig } from "../model/ModelConfig.ts"
 import type { Layout } from "../model/Parameters.ts"
 import * as CachedAttention from "./CachedAttention.ts"
 import type { KvShape } from "./KvCache.ts"
 import * as Sampler from "./Sampler.ts"
-
-/** A model as the engine needs it. */
-export interface DecodableModel {
-  readonly config: Pick<ModelConfig, "layers" | "kvHeads" | "headDim" | "vocabSize" | "maxPositions">
-  /** The parameters that come in with each version. */
-  readonly layout: Layout
-  /** The decoder; `trainable` gives the parameters of the layout by name, undefined for frozen ones. */
-  readonly build: (
-    graph: Graph,
-    trainable: (name: string) => Value | undefined,
-    inputs: Decoder.Inputs
-  ) => Decoder.Outputs
-}
 
 /** What the engine's thread loads: plain data. */
 export interface DecodeModel {

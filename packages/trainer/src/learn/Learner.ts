@@ -13,13 +13,14 @@ import * as Onnx from "../graph/Onnx.ts"
 import * as Pieces from "../base/Pieces.ts"
 import type { Objective } from "../loss/Objective.ts"
 import type { MicroBatch, Packed } from "./MicroBatch.ts"
+import type { Policy } from "../model/TrainableModel.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
 import { TrainerError } from "./TrainerError.ts"
 import * as TrainFeeds from "./TrainFeeds.ts"
 import * as TrainGraph from "./TrainGraph.ts"
 
 export interface Options {
-  readonly policy: TrainGraph.Policy
+  readonly policy: Policy
   readonly objective: Objective
   readonly graph: TrainGraph.TrainGraphOptions
   /** Frozen weights are rearranged (`LoadOptions.prepack`). */

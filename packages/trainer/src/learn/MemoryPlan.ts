@@ -20,13 +20,7 @@
 import { totalmem } from "node:os"
 import type { DeviceKind } from "../exec/Executor.ts"
 import type { Remat } from "../model/Decoder.ts"
-import type { ModelConfig } from "../model/ModelConfig.ts"
-
-/** What weights and activations are made of. */
-export type Shape = Pick<
-  ModelConfig,
-  "vocabSize" | "hiddenSize" | "intermediateSize" | "layers" | "heads" | "kvHeads" | "headDim" | "hasTiedHead"
->
+import type { Shape } from "../model/ModelConfig.ts"
 
 export interface Workload {
   readonly shape: Shape

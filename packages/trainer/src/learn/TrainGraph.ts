@@ -20,31 +20,7 @@ import * as LogprobHead from "../loss/LogprobHead.ts"
 import type { Metric, Objective, Tokens } from "../loss/Objective.ts"
 import type { Remat } from "../model/Decoder.ts"
 import type { Layout } from "../model/Parameters.ts"
-
-/** A model as a training graph needs it. */
-export interface Policy {
-  /** The trainable parameters, in one vector. */
-  readonly layout: Layout
-  /**
-   * Final hidden states (B*T, H) and the output matrix (V, H). `trainable` gives the parameters of the layout by name, undefined for
-   * frozen ones. Tokens see earlier tokens of their own segment alone.
-   */
-  readonly build: (graph: Graph, trainable: (name: string) => Value | undefined, ids: PolicyIds) => PolicyValues
-}
-
-/** int32, (B, T). */
-export interface PolicyIds {
-  readonly inputIds: Value
-  readonly positionIds: Value
-  readonly segmentIds: Value
-  /** What the backward pass computes again; true: whole parts. */
-  readonly remat: boolean | Remat
-}
-
-export interface PolicyValues {
-  readonly hidden: Value
-  readonly head: Value
-}
+import type { Policy, PolicyIds } from "../model/TrainableModel.ts"
 
 export interface TrainGraphOptions {
   /** What the backward pass computes again, for less memory; true: whole parts. `MemoryPlan` chooses. */

@@ -4,7 +4,8 @@
  * Arrays are aligned by position as in `ScoredGroup`: unpadded, unshifted, T entries each; entry t belongs to the prediction of
  * token t from the tokens before it, so entry 0 is never used. Logprobs are nats of the distribution at `temperature`.
  */
-import { Sampling, Trajectory, type ScoreAdvantage, type ScoredGroup } from "@atropos/core"
+import { Sampling, Trajectory, type ScoredGroup } from "@atropos/core"
+import type { SequenceSettings } from "../loss/SequenceSettings.ts"
 import * as Advantages from "./Advantages.ts"
 
 export interface TrainingSequence {
@@ -31,15 +32,6 @@ export interface TrainingSequence {
   readonly group: number
   /** Id of the environment that sent it, where the service tells. */
   readonly environment?: number
-}
-
-export interface SequenceSettings extends ScoreAdvantage.Rule {
-  /** Whether they are samples of the policy, to be seen at the temperature they were sampled at; what others wrote is seen at the usual one. */
-  readonly isPolicyGradient: boolean
-  /** Sequences that ended at the token limit teach nothing (overlong filtering, DAPO, arXiv 2503.14476, section 3.4). */
-  readonly maskTruncated: boolean
-  /** Groups whose scores are all equal are left out, as if never sampled (dynamic sampling, DAPO, section 3.2). */
-  readonly dropConstantGroups: boolean
 }
 
 export interface SequenceCounts {

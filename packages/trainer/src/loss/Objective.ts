@@ -7,8 +7,8 @@
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
-import type { SequenceSettings } from "../learn/TrainingSequence.ts"
 import type { AggregationSettings } from "./Aggregation.ts"
+import type { SequenceSettings } from "./SequenceSettings.ts"
 
 /** A micro-batch's tokens inside a graph. */
 export interface Tokens {

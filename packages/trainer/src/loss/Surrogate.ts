@@ -1,11 +1,11 @@
 /** The part of a policy objective that its name stands for: what is made of ratio and advantage. */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
-import type { SequenceSettings } from "../learn/TrainingSequence.ts"
 import type { AggregationSettings } from "./Aggregation.ts"
 import type { Kl } from "./Kl.ts"
 import type { ImportanceSampling } from "./ImportanceSampling.ts"
 import type { OldPolicy, Tokens } from "./Objective.ts"
+import type { SequenceSettings } from "./SequenceSettings.ts"
 
 /** Everything a preset sets and a user may change. */
 export interface PolicySettings extends AggregationSettings, Omit<SequenceSettings, "isPolicyGradient"> {

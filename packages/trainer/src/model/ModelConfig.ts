@@ -49,6 +49,12 @@ export interface ModelConfig {
   readonly eosTokenIds: ReadonlyArray<number>
 }
 
+/** What weights and activations are made of. */
+export type Shape = Pick<
+  ModelConfig,
+  "vocabSize" | "hiddenSize" | "intermediateSize" | "layers" | "heads" | "kvHeads" | "headDim" | "hasTiedHead"
+>
+
 const upTo = (most: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: most }))
 
 /**

@@ -1,7 +1,35 @@
 /** A model as the trainer sees it: a graph to learn through, the values to start from, and a way to write them down. */
 import type { Effect, FileSystem, Path } from "effect"
-import type * as MemoryPlan from "../learn/MemoryPlan.ts"
-import type { Policy } from "../learn/TrainGraph.ts"
+import type { Graph } from "../graph/Graph.ts"
+import type { Value } from "../graph/Value.ts"
+import type { Remat } from "./Decoder.ts"
+import type { Shape } from "./ModelConfig.ts"
+import type { Layout } from "./Parameters.ts"
+
+/** A model as a training graph needs it. */
+export interface Policy {
+  /** The trainable parameters, in one vector. */
+  readonly layout: Layout
+  /**
+   * Final hidden states (B*T, H) and the output matrix (V, H). `trainable` gives the parameters of the layout by name, undefined for
+   * frozen ones. Tokens see earlier tokens of their own segment alone.
+   */
+  readonly build: (graph: Graph, trainable: (name: string) => Value | undefined, ids: PolicyIds) => PolicyValues
+}
+
+/** int32, (B, T). */
+export interface PolicyIds {
+  readonly inputIds: Value
+  readonly positionIds: Value
+  readonly segmentIds: Value
+  /** What the backward pass computes again; true: whole parts. */
+  readonly remat: boolean | Remat
+}
+
+export interface PolicyValues {
+  readonly hidden: Value
+  readonly head: Value
+}
 
 export interface TrainableModel {
   /** Folder or hub id; a checkpoint of another model is refused. */
@@ -10,7 +38,7 @@ export interface TrainableModel {
   readonly vocabSize: number
   readonly hiddenSize: number
   /** What the graph's memory is estimated from; without it whole parts are computed again. */
-  readonly shape?: MemoryPlan.Shape
+  readonly shape?: Shape
   /** Longest sequence it is made for, tokens. */
   readonly maxPositions: number
   /** Values of the layout's parameters before the first update; equal seeds give equal values. */

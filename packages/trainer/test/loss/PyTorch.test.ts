@@ -19,6 +19,7 @@ import type { Layout } from "../../src/model/Parameters.ts"
 import * as Peft from "../../src/model/Peft.ts"
 import * as Tensors from "../../src/model/Tensors.ts"
 import * as TrainFeeds from "../../src/learn/TrainFeeds.ts"
+import type { Policy } from "../../src/model/TrainableModel.ts"
 import * as TrainGraph from "../../src/learn/TrainGraph.ts"
 import * as TrainingSequence from "../../src/learn/TrainingSequence.ts"
 import fixtures from "../fixtures/losses.json" with { type: "json" }
@@ -33,7 +34,7 @@ const vector = (data: Numbers, dtype: Real = "float32"): HostTensor => ({ dtype,
 /** The fixtures' model under its adapter. */
 class Adapted extends Context.Service<
   Adapted,
-  { readonly policy: TrainGraph.Policy; readonly layout: Layout; readonly theta: Float32Array }
+  { readonly policy: Policy; readonly layout: Layout; readonly theta: Float32Array }
 >()("@atropos/trainer/test/loss/PyTorch/Adapted") {}
 
 const adapted = Layer.effect(

@@ -8,7 +8,7 @@ import { toOnnx } from "../../src/graph/Onnx.ts"
 import type { Value } from "../../src/graph/Value.ts"
 import type { Feeds } from "../../src/learn/TrainFeeds.ts"
 import * as Parameters from "../../src/model/Parameters.ts"
-import type { Policy } from "../../src/learn/TrainGraph.ts"
+import type { Policy } from "../../src/model/TrainableModel.ts"
 
 export const vocabulary = 23
 const width = 6

@@ -12,6 +12,7 @@ import * as ModelFolder from "../../src/model/ModelFolder.ts"
 import * as Peft from "../../src/model/Peft.ts"
 import * as Weights from "../../src/model/Weights.ts"
 import * as DecodeGraph from "../../src/engine/DecodeGraph.ts"
+import type { DecodableModel } from "../../src/model/DecodableModel.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 
 const root = fileURLToPath(new URL("../fixtures/models", import.meta.url))
@@ -50,7 +51,7 @@ const read = Effect.fnUntraced(function* (name: string) {
   assert(typeof projections !== "string")
   const layout = Lora.layout(config, adapter, projections)
   const parameters = yield* Peft.read(`${folder}/adapter`, { adapter, layout })
-  const model: DecodeGraph.DecodableModel = {
+  const model: DecodableModel = {
     config,
     layout,
     build: (graph, trainable, inputs) =>

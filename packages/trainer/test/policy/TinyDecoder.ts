@@ -9,7 +9,7 @@ import * as PackedAttention from "../../src/model/PackedAttention.ts"
 import * as Parameters from "../../src/model/Parameters.ts"
 import * as Tensors from "../../src/model/Tensors.ts"
 import * as CounterRandom from "../../src/base/CounterRandom.ts"
-import type { DecodableModel } from "../../src/engine/DecodeGraph.ts"
+import type { DecodableModel } from "../../src/model/DecodableModel.ts"
 
 export const config: ModelConfig = {
   architecture: "qwen3",
