@@ -18,19 +18,19 @@ const summary: Reporter = {
  */
 const ownProcess = [
   "packages/api/test/V1.test.ts",
-  "packages/core/test/Slurm.test.ts",
+  "packages/core/test/inference/backend/Slurm.test.ts",
   "packages/core/test/inference/Routing.test.ts",
   "packages/core/test/metrics/*.test.ts",
   "packages/trainer/test/exec/Device.test.ts",
   "packages/trainer/test/exec/OrtWorker.test.ts",
-  "packages/trainer/test/policy/PolicyServer.test.ts"
+  "packages/trainer/test/server/PolicyServer.test.ts"
 ]
 
 /** What takes longest, to begin with: a long file that came last would run when the other workers have nothing left. */
 const longest = [
   "cli/test/Training",
   "cli/test/viewer/",
-  "trainer/test/trainer/Killed",
+  "trainer/test/run/Killed",
   "core/test/sandbox/Sandbox",
   "examples/test/",
   "api/test/PgTrajectoryStore.processes",
@@ -40,7 +40,7 @@ const longest = [
   "cli/test/Bin",
   "api/test/regular",
   "envs/test/PythonTests",
-  "trainer/test/trainer/SharedService"
+  "trainer/test/run/SharedService"
 ]
 
 /** Those with a process of their own, then the longest, then the others. */

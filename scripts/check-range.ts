@@ -15,12 +15,12 @@ import corePackage from "../packages/core/package.json" with { type: "json" }
 const source = fileURLToPath(new URL("..", import.meta.url))
 const libraries = ["core", "api", "envs", "trainer"]
 const smoke = [
-  "packages/core/test/Rollout.test.ts",
-  "packages/core/test/Tokenizer.test.ts",
-  "packages/core/test/verify/MathAnswer.test.ts",
+  "packages/core/test/rollout/Rollout.test.ts",
+  "packages/core/test/inference/tokenizer/Tokenizer.test.ts",
+  "packages/core/test/verify/math/MathAnswer.test.ts",
   "packages/api/test/V1.test.ts",
-  "packages/trainer/test/trainer/Trainer.test.ts",
-  "packages/trainer/test/policy/PolicyServer.test.ts"
+  "packages/trainer/test/run/Trainer.test.ts",
+  "packages/trainer/test/server/PolicyServer.test.ts"
 ]
 
 const oldest = /^>=(\S+)/.exec(corePackage.peerDependencies.effect)?.[1]

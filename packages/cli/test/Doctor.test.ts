@@ -4,7 +4,7 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ServerSettings } from "@atropos/core"
 import { Effect, References } from "effect"
-import * as ServerFixture from "../../core/test/inference/ServerFixture.ts"
+import * as ServerFixture from "../../core/test/inference/backend/ServerFixture.ts"
 import * as TestServer from "../../core/test/inference/TestServer.ts"
 import * as Network from "../src/doctor/Network.ts"
 

@@ -6,7 +6,7 @@
  * what they may repeat (`{0,100}`) are linear here too. What it says is measured: time at four times the length is over eight times as long.
  */
 import { runInThisContext } from "node:vm"
-import * as ProcessorTime from "../../../core/test/ProcessorTime.ts"
+import * as ProcessorTime from "../../../core/test/base/ProcessorTime.ts"
 
 /** What makes it slow: `before`, then `part` again and again, then `after`. */
 export interface Attack {

@@ -4,7 +4,7 @@ import { chunks } from "../../viewer/src/groups/message/chunks.ts"
 import { imageOf, imagesOf } from "../../viewer/src/groups/message/Image.ts"
 import * as Message from "../../viewer/src/groups/message/Message.ts"
 import { split } from "../../viewer/src/groups/message/segments.ts"
-import * as ProcessorTime from "../../../core/test/ProcessorTime.ts"
+import * as ProcessorTime from "../../../core/test/base/ProcessorTime.ts"
 
 const kinds = (text: string) => split(text).map(({ kind, text }) => [kind, text])
 

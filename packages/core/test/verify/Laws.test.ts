@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { MathAnswer } from "@atropos/core"
 import { Schema } from "effect"
 import * as Latex from "../../src/verify/math/Latex.ts"
-import * as ProcessorTime from "../ProcessorTime.ts"
+import * as ProcessorTime from "../base/ProcessorTime.ts"
 
 const read = await Latex.load()
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import * as Checkers from "../../src/instructions/Checkers.ts"
-import * as ProcessorTime from "../../../core/test/ProcessorTime.ts"
+import * as ProcessorTime from "../../../core/test/base/ProcessorTime.ts"
 
 const checkers = await Effect.runPromise(Checkers.load)
 

@@ -19,7 +19,7 @@ import type { TrainingSequence } from "../../src/learn/TrainingSequence.ts"
 import { cases, type RuleCase, sizes } from "../graph/RuleCases.ts"
 import { noise } from "../graph/RunGraph.ts"
 import { uniforms } from "../loss/ToyPolicy.ts"
-import * as TinyDecoder from "../policy/TinyDecoder.ts"
+import * as TinyDecoder from "../engine/TinyDecoder.ts"
 import { devices, devicesNote } from "./TestGraphs.ts"
 
 const isThere = devices.some((kind) => kind === "webgpu")

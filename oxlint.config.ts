@@ -1,0 +1,166 @@
+import { globSync } from "node:fs"
+import { posix } from "node:path"
+import { defineConfig, type OxlintOverride } from "oxlint"
+
+/**
+ * Which folder of a package may import which: each those before it in its list, none after it and none round in a circle. `.` is the
+ * package's `src` itself; its `index.ts` stands above all. `docs/architecture.md` says what each folder holds.
+ */
+const floors = {
+  core: [
+    "base",
+    "http",
+    ".",
+    "data",
+    "service/wire",
+    "service",
+    "inference/tokenizer",
+    "inference/backend",
+    "inference",
+    "verify/text",
+    "verify/math",
+    "verify/choice",
+    "verify",
+    "rewards",
+    "sandbox",
+    "environment",
+    "environment/tools",
+    "metrics",
+    "metrics/wandb",
+    "rollout/submit",
+    "rollout"
+  ],
+  trainer: [
+    "base",
+    "graph/gen",
+    "graph",
+    "exec",
+    "model",
+    "loss",
+    "learn",
+    "engine",
+    "server",
+    "checkpoint",
+    "sync",
+    "run"
+  ]
+} as const
+
+interface Pattern {
+  readonly group?: Array<string>
+  readonly regex?: string
+  readonly message: string
+}
+
+const coreAlone: Pattern = {
+  group: ["@atropos/*", "!@atropos/core", "!@atropos/core/*"],
+  message: "api, envs and trainer import core only"
+}
+
+const packages = {
+  core: { group: ["@atropos/*"], message: "core imports no other package" },
+  api: coreAlone,
+  envs: coreAlone,
+  trainer: coreAlone
+}
+
+const restricted = (files: string, patterns: Array<Pattern>): OxlintOverride => ({
+  files: [files],
+  rules: { "no-restricted-imports": ["error", { patterns }] }
+})
+
+/** Imports, from a file right in `folder`, of a file right in `target`. */
+const importOf = (folder: string, target: string): string => {
+  const path = posix.relative(folder, target)
+  return `^${(path.startsWith(".") ? path : `./${path}`).replaceAll(".", "\\.")}/[^/]+$`
+}
+
+const layered = (name: keyof typeof floors): Array<OxlintOverride> => {
+  const known: ReadonlyArray<string> = floors[name]
+  const unknown = globSync("**/*.ts", { cwd: posix.join("packages", name, "src") }).find(
+    (file) => !known.includes(posix.dirname(file))
+  )
+  if (unknown !== undefined)
+    throw new Error(`packages/${name}/src/${unknown}: its folder has no floor in oxlint.config.ts`)
+  return floors[name].map((folder, at) =>
+    restricted(posix.join("packages", name, "src", folder, "*.ts"), [
+      packages[name],
+      ...floors[name].slice(at + 1).map((above) => ({
+        regex: importOf(folder, above),
+        message: `${folder} lies below ${above}: see the floors in oxlint.config.ts`
+      }))
+    ])
+  )
+}
+
+export default defineConfig({
+  plugins: ["typescript", "import", "unicorn", "promise", "vitest"],
+  categories: { correctness: "error", suspicious: "error" },
+  rules: {
+    "typescript/no-explicit-any": "error",
+    "typescript/no-floating-promises": "error",
+    "typescript/no-misused-promises": "error",
+    "typescript/no-non-null-assertion": "off",
+    "typescript/no-unsafe-type-assertion": "off",
+    "import/no-cycle": "error",
+    "import/no-unassigned-import": [
+      "error",
+      {
+        allow: ["**/base/NodeVersion*"]
+      }
+    ],
+    "unicorn/no-array-sort": "off",
+    "unicorn/require-post-message-target-origin": "off",
+    "no-shadow": "off",
+    "no-underscore-dangle": [
+      "error",
+      {
+        allow: ["_tag"]
+      }
+    ],
+    "consistent-return": "off",
+    "no-await-in-loop": "off",
+    "require-yield": "off"
+  },
+  overrides: [
+    {
+      files: ["packages/api/viewer/src/**"],
+      plugins: ["typescript", "import", "unicorn", "promise", "react", "jsx-a11y"],
+      rules: {
+        "react/react-in-jsx-scope": "off",
+        "react/rules-of-hooks": "error",
+        "react/exhaustive-deps": "error",
+        "react/exhaustive-effect-dependencies": "off",
+        "react/incompatible-library": "off",
+        "jsx-a11y/prefer-tag-over-role": "off",
+        "jsx-a11y/no-noninteractive-tabindex": "off",
+        "jsx-a11y/control-has-associated-label": "off",
+        "promise/always-return": "off",
+        "import/no-unassigned-import": [
+          "error",
+          {
+            allow: ["**/*.css"]
+          }
+        ],
+        "no-restricted-imports": [
+          "error",
+          {
+            patterns: [
+              {
+                group: ["@atropos/*"],
+                message: "the viewer knows the service by its HTTP API only"
+              }
+            ]
+          }
+        ]
+      }
+    },
+    ...(["core", "api", "envs", "trainer"] as const).map((name) =>
+      restricted(`packages/${name}/src/**`, [packages[name]])
+    ),
+    ...layered("core"),
+    ...layered("trainer"),
+    restricted("packages/{core,trainer}/src/index.ts", [coreAlone])
+  ],
+  ignorePatterns: ["**/dist/**", "**/fixtures/**", "**/gen/**"]
+})

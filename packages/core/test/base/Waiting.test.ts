@@ -1,0 +1,27 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import * as Waiting from "../../src/base/Waiting.ts"
+
+describe("Waiting", () => {
+  it.effect("says for what after a moment, then ever more sparsely, and no more once it is there", () =>
+    Effect.gen(function* () {
+      const said: Array<number> = []
+      const come = yield* Deferred.make<string>()
+      const fiber = yield* Deferred.await(come).pipe(
+        Waiting.telling((seconds) => Effect.sync(() => void said.push(seconds))),
+        Effect.forkChild
+      )
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(said, [])
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(said, [3, 33, 66, 132, 264, 528])
+      yield* TestClock.adjust("20 minutes")
+      assert.deepStrictEqual(said.slice(6), [1056, 1656])
+      yield* Deferred.succeed(come, "there")
+      assert.strictEqual(yield* Fiber.join(fiber), "there")
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(said.length, 8)
+    })
+  )
+})

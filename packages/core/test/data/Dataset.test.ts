@@ -1,0 +1,451 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, FileSystem, Layer, Logger, Path, type Scope, Schema, Stream } from "effect"
+import { NodeServices } from "@effect/platform-node"
+import { existsSync, readFileSync, statSync } from "node:fs"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { fileURLToPath } from "node:url"
+import * as Dataset from "../../src/data/Dataset.ts"
+
+const Problem = Schema.Struct({ question: Schema.NonEmptyString, answer: Schema.NonEmptyString })
+const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
+
+/** Runs a test in a folder of its own, with these environment variables. */
+const inFolder = <A, E>(
+  test: (folder: string) => Effect.Effect<A, E, Dataset.Dataset | FileSystem.FileSystem | Path.Path | Scope.Scope>,
+  env: { readonly [name: string]: string } = {}
+) =>
+  Effect.gen(function* () {
+    const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+    return yield* test(folder).pipe(
+      Effect.provide(
+        Dataset.layer.pipe(
+          Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { HF_HOME: folder, ...env } })))
+        )
+      )
+    )
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+const rowsOf = <A, I>(source: string, row: Schema.Codec<A, I, never, unknown>) =>
+  Effect.flatMap(Dataset.Dataset, (dataset) => dataset.rows(source, row))
+
+const written = Effect.fnUntraced(function* (folder: string, name: string, text: string) {
+  const path = (yield* Path.Path).join(folder, name)
+  yield* (yield* FileSystem.FileSystem).writeFileString(path, text)
+  return path
+})
+
+describe("Dataset, files", () => {
+  const problems = [
+    { question: 'A "quoted", [odd] {question}\\\\', answer: "#### 1" },
+    { question: "Größe 🙂\nof two lines", answer: "#### 2" }
+  ]
+  const contents: { readonly [name: string]: string } = {
+    "rows.jsonl": `${problems.map((row) => JSON.stringify(row)).join("\n\n")}\r\n`,
+    "rows.json": JSON.stringify(problems, null, 2),
+    "one-after-another.json": problems.map((row) => JSON.stringify(row, null, 1)).join(""),
+    "rows.csv": `question,answer\n${problems.map(({ answer, question }) => `"${question.replaceAll('"', '""')}",${answer}`).join("\n")}\n`
+  }
+  for (const [name, text] of Object.entries(contents)) {
+    it.effect(`reads ${name}`, () =>
+      inFolder((folder) =>
+        Effect.gen(function* () {
+          const path = yield* written(folder, name, text)
+          assert.deepStrictEqual(yield* rowsOf(path, Problem), problems)
+        })
+      )
+    )
+  }
+
+  it.effect("cuts large files between rows, wherever the pieces end", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const rows = Array.from({ length: 4000 }, (_, n) => ({
+          question: `é"\\${n}[{`.repeat(1 + (n % 40)),
+          answer: "x"
+        }))
+        const array = yield* written(folder, "a.json", JSON.stringify(rows))
+        const lines = yield* written(folder, "a.jsonl", rows.map((row) => JSON.stringify(row)).join("\n"))
+        assert.deepStrictEqual(yield* rowsOf(array, Problem), rows)
+        assert.deepStrictEqual(yield* rowsOf(lines, Problem), rows)
+      })
+    )
+  )
+
+  it.effect("reads parquet with its compressions, integers and nested values", () =>
+    inFolder(() =>
+      Effect.gen(function* () {
+        const Row = Schema.Struct({
+          id: Schema.Int,
+          choices: Schema.Array(Schema.String),
+          meta: Schema.Struct({ big: Schema.Union([Schema.Int, Schema.BigInt]) })
+        })
+        const rows = yield* rowsOf(fixture("parquet/1.parquet"), Row)
+        assert.deepStrictEqual(
+          rows.map(({ id }) => id),
+          [5, 6, 7, 8, 9]
+        )
+        assert.deepStrictEqual(rows[2], { id: 7, choices: ["7", "é"], meta: { big: 2n ** 60n } })
+      })
+    )
+  )
+
+  const faults: ReadonlyArray<{
+    readonly name: string
+    readonly text: string
+    readonly row: number
+    readonly field?: string
+    readonly says: string
+  }> = [
+    {
+      name: "wrong.jsonl",
+      text: '{"question": "q", "answer": "a"}\n\n{"question": "q", "answer": 5}\n',
+      row: 3,
+      field: "answer",
+      says: "wrong.jsonl, line 3, field answer: Expected string"
+    },
+    {
+      name: "missing.json",
+      text: '[{"question": "q"}]',
+      row: 1,
+      field: "answer",
+      says: 'missing.json, row 1: there is no column "answer"; there are question'
+    },
+    {
+      name: "cut.json",
+      text: '[{"question": "q", "answer": "a"}, {"question": "q"',
+      row: 2,
+      says: "cut.json, row 2: not JSON"
+    },
+    { name: "short.csv", text: "question,answer\nq,a\nq\n", row: 3, says: "short.csv, line 3: Invalid Record Length" },
+    {
+      name: "empty.csv",
+      text: "question,answer\nq,a\n,a\n",
+      row: 3,
+      field: "question",
+      says: "empty.csv, line 3, field question"
+    }
+  ]
+  for (const { field, name, row, says, text } of faults) {
+    it.effect(`says where ${name} is wrong`, () =>
+      inFolder((folder) =>
+        Effect.gen(function* () {
+          const path = yield* written(folder, name, text)
+          const error = yield* Effect.flip(rowsOf(path, Problem))
+          assert.include(error.message, says)
+          assert.strictEqual(error.row, row)
+          assert.strictEqual(error.field, field)
+        })
+      )
+    )
+  }
+
+  it.effect("skips lines that are not JSON, and tells each with its number", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = yield* written(
+          folder,
+          "broken.jsonl",
+          `${problems.map((row) => JSON.stringify(row)).join("\n{oh\n")}\n{"question`
+        )
+        const said: Array<string> = []
+        const logger = Logger.layer([Logger.make(({ message }) => void said.push(String(message)))])
+        assert.deepStrictEqual(yield* rowsOf(path, Problem).pipe(Effect.provide(logger)), problems)
+        assert.match(said[0] ?? "", /skipped: .*broken\.jsonl, line 2: not JSON/)
+        assert.match(said[1] ?? "", /skipped: .*broken\.jsonl, line 4: not JSON/)
+        assert.match(said[2] ?? "", /broken\.jsonl: 2 of 4 lines are no JSON and were skipped/)
+      })
+    )
+  )
+
+  it.effect("skips what is nested deeper than any row: whatever recursed over it would end the process", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const deep = `{"question": ${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}, "answer": "2"}`
+        const lines = yield* written(folder, "deep.jsonl", `${deep}\n${JSON.stringify(problems[0])}\n`)
+        const said: Array<string> = []
+        const logger = Logger.layer([Logger.make(({ message }) => void said.push(String(message)))])
+        assert.deepStrictEqual(yield* rowsOf(lines, Problem).pipe(Effect.provide(logger)), problems.slice(0, 1))
+        assert.match(said[0] ?? "", /deep\.jsonl, line 1: not JSON: nested deeper than 200 levels/)
+        const list = yield* written(folder, "deep.json", `[${deep}]`)
+        assert.match((yield* Effect.flip(rowsOf(list, Problem))).message, /row 1: not JSON: nested deeper/)
+      })
+    )
+  )
+
+  it.effect("fails where no line is JSON", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = yield* written(folder, "words.jsonl", "one\ntwo\n")
+        assert.include((yield* Effect.flip(rowsOf(path, Problem))).message, "no line can be read")
+      })
+    )
+  )
+
+  for (const name of ["absent.jsonl", "absent.csv", "absent.parquet"]) {
+    it.effect(`says that ${name} cannot be read`, () =>
+      inFolder((folder) =>
+        Effect.gen(function* () {
+          const error = yield* Effect.flip(rowsOf(`${folder}/${name}`, Problem))
+          assert.include(error.message, `${name} cannot be read`)
+        })
+      )
+    )
+  }
+
+  it.effect("says that a file is no parquet file", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = yield* written(folder, "text.parquet", "question,answer\nq,a\n")
+        assert.include(
+          (yield* Effect.flip(rowsOf(path, Problem))).message,
+          "text.parquet cannot be read: it is no parquet file, or a damaged one"
+        )
+      })
+    )
+  )
+
+  it.effect("says what a source looks like", () =>
+    inFolder(() =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(rowsOf("rows", Problem))
+        assert.include(error.message, "owner/name/configuration/split")
+        // These are paths; a hub is not asked for them, be they three words long.
+        for (const path of ["rows.txt", "./nowhere/rows/train", "../rows/of/train"]) {
+          const local = yield* Effect.flip(rowsOf(path, Problem))
+          assert.include(local.message, `${path} is no file of rows: one of .`)
+        }
+      })
+    )
+  )
+})
+
+interface Exchange {
+  readonly path: string
+  readonly authorization: string | undefined
+  readonly range: string | undefined
+}
+
+/** A server that speaks the hub's data set API, with what it was asked; `answer` may take a request over. */
+const hubServer = (
+  answer: (request: IncomingMessage, response: ServerResponse, asked: ReadonlyArray<Exchange>) => boolean = () => false
+) =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly url: string; readonly asked: ReadonlyArray<Exchange>; readonly close: () => void }>(
+      (resume) => {
+        const asked: Array<Exchange> = []
+        const server = createServer((request, response) => {
+          const { authorization, range } = request.headers
+          const path = request.url ?? ""
+          asked.push({ path, authorization, range })
+          if (answer(request, response, asked)) return
+          const base = `http://${request.headers.host ?? ""}`
+          const json = (value: unknown): void => void response.end(JSON.stringify(value))
+          const file = /\/(main|other)\/train\/(\d)\.parquet$/.exec(path)
+          if (file !== null) {
+            const bytes = readFileSync(fixture(`parquet/${file[2]}.parquet`))
+            response.setHeader("etag", '"v1"')
+            const from = range === undefined ? 0 : Number(/bytes=(\d+)-/.exec(range)?.[1])
+            response.writeHead(from > 0 ? 206 : 200).end(bytes.subarray(from))
+          } else if (path === "/api/datasets/owner/sums/parquet")
+            json({ main: { train: [] }, other: { train: [], test: [] } })
+          else if (path === "/api/datasets/owner/plain/parquet") json({ default: { train: [] } })
+          else if (/^\/api\/datasets\/owner\/(sums\/parquet\/main|plain\/parquet\/default)\/train$/.test(path)) {
+            json([0, 1].map((index) => `${base}${path}/main/train/${index}.parquet`))
+          } else response.writeHead(404).end()
+        })
+        server.listen(0, "127.0.0.1", () => {
+          const address = server.address()
+          const port = typeof address === "object" ? address?.port : 0
+          resume(Effect.succeed({ url: `http://127.0.0.1:${port}`, asked, close: () => server.closeAllConnections() }))
+        })
+        server.unref()
+      }
+    ),
+    ({ close }) => Effect.sync(close)
+  )
+
+describe("Dataset, hub", () => {
+  const Row = Schema.Struct({ id: Schema.Int, question: Schema.NonEmptyString })
+  const ids = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+
+  it.live("downloads the files of a split once, with the token, and reads them offline afterwards", () =>
+    Effect.gen(function* () {
+      const hub = yield* hubServer()
+      const home = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+      const env = { HF_HOME: home, HF_ENDPOINT: `${hub.url}/`, HF_TOKEN: "secret" }
+      const read = rowsOf("owner/sums/main/train", Row)
+      const [one, other] = yield* inFolder(() => Effect.all([read, read], { concurrency: 2 }), env)
+      assert.deepStrictEqual(
+        one.map(({ id }) => id),
+        ids
+      )
+      assert.deepStrictEqual(one, other)
+      assert.strictEqual(hub.asked.length, 3)
+      assert.isTrue(hub.asked.every(({ authorization }) => authorization === "Bearer secret"))
+      assert.deepStrictEqual((yield* inFolder(() => read, { ...env, HF_HUB_OFFLINE: "1" })).length, 10)
+      assert.strictEqual(hub.asked.length, 3)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.live("keeps the token from other servers", () =>
+    Effect.gen(function* () {
+      const store = yield* hubServer()
+      const hub = yield* hubServer((request, response) => {
+        if (!request.url?.endsWith("/train")) return false
+        response.end(JSON.stringify([`${store.url}/main/train/0.parquet`]))
+        return true
+      })
+      const env = { HF_ENDPOINT: hub.url, HF_TOKEN: "secret" }
+      assert.strictEqual((yield* inFolder(() => rowsOf("owner/sums/main/train", Row), env)).length, 5)
+      assert.deepStrictEqual(
+        store.asked.map(({ authorization }) => authorization),
+        [undefined]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("takes the only configuration, and lists several", () =>
+    Effect.gen(function* () {
+      const { url } = yield* hubServer()
+      const env = { HF_ENDPOINT: url }
+      assert.strictEqual((yield* inFolder(() => rowsOf("owner/plain/train", Row), env)).length, 10)
+      const error = yield* Effect.flip(inFolder(() => rowsOf("owner/sums/train", Row), env))
+      assert.include(error.message, "main/train, other/train, other/test")
+      const typo = yield* Effect.flip(inFolder(() => rowsOf("owner/sums/main/trian", Row), env))
+      assert.include(typo.message, "no such configuration or split; there are main/train")
+      const unknown = yield* Effect.flip(inFolder(() => rowsOf("owner/nothing/main/train", Row), env))
+      assert.include(unknown.message, "404")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("continues a download that broke off", () =>
+    Effect.gen(function* () {
+      const home = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+      const partial = `${home}/atropos/datasets/owner--sums/main/train/1.parquet.${process.pid}.partial`
+      const { asked, url } = yield* hubServer((request, response, before) => {
+        const isFirst = before.filter(({ path }) => path.endsWith("/1.parquet")).length === 1
+        if (!request.url?.endsWith("/1.parquet") || !isFirst) return false
+        const bytes = readFileSync(fixture("parquet/1.parquet"))
+        response.writeHead(200, { etag: '"v1"', "content-length": bytes.length })
+        response.write(bytes.subarray(0, 700))
+        // The connection breaks once the client has put on disk what it got.
+        const watch = (): void => {
+          if (existsSync(partial) && statSync(partial).size === 700) response.destroy()
+          else setImmediate(watch)
+        }
+        watch()
+        return true
+      })
+      const env = { HF_HOME: home, HF_ENDPOINT: url }
+      const rows = yield* inFolder(() => rowsOf("owner/sums/main/train", Row), env)
+      assert.deepStrictEqual(
+        rows.map(({ id }) => id),
+        ids
+      )
+      assert.deepStrictEqual(asked.findLast(({ path }) => path.endsWith("/1.parquet"))?.range, "bytes=700-")
+      assert.isFalse(existsSync(partial))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.live("continues the download of a process that died", () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const home = yield* files.makeTempDirectoryScoped()
+      const folder = `${home}/atropos/datasets/owner--sums/main/train`
+      // Larger than any process id.
+      const left = `${folder}/0.parquet.999999999.partial`
+      yield* files.makeDirectory(folder, { recursive: true })
+      yield* files.writeFile(left, readFileSync(fixture("parquet/0.parquet")).subarray(0, 1000))
+      yield* files.writeFileString(`${left}.etag`, '"v1"')
+      const { asked, url } = yield* hubServer()
+      const read = rowsOf("owner/sums/main/train", Row)
+      assert.strictEqual((yield* inFolder(() => read, { HF_HOME: home, HF_ENDPOINT: url })).length, 10)
+      assert.deepStrictEqual(
+        asked.map(({ range }) => range).filter((range) => range !== undefined),
+        ["bytes=1000-"]
+      )
+      assert.deepStrictEqual((yield* files.readDirectory(folder)).sort(), ["0.parquet", "1.parquet", "parquet.json"])
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  const refusals: ReadonlyArray<readonly [status: number, says: string]> = [
+    [401, "set HF_TOKEN to an access token"],
+    [403, "agree to the repository's conditions"],
+    [400, "check HF_ENDPOINT"]
+  ]
+  for (const [status, says] of refusals) {
+    it.live(`says what to do about ${status}`, () =>
+      Effect.gen(function* () {
+        const { url } = yield* hubServer((_, response) => {
+          response.writeHead(status).end()
+          return true
+        })
+        const error = yield* Effect.flip(inFolder(() => rowsOf("owner/sums/main/train", Row), { HF_ENDPOINT: url }))
+        assert.include(error.message, says)
+      }).pipe(Effect.scoped)
+    )
+  }
+
+  it.live("says what to do without a network", () =>
+    Effect.gen(function* () {
+      const read = inFolder(() => rowsOf("owner/sums/main/train", Row), { HF_ENDPOINT: "http://127.0.0.1:9" })
+      assert.include((yield* Effect.flip(read)).message, "use a local file or set HF_HOME to a filled cache")
+      const offline = inFolder(() => rowsOf("owner/sums/main/train", Row), { HF_HUB_OFFLINE: "true" })
+      assert.include((yield* Effect.flip(offline)).message, "HF_HUB_OFFLINE is set")
+    })
+  )
+})
+
+describe("Dataset.shuffle", () => {
+  const rows = Array.from({ length: 10 }, (_, index) => index)
+  const taken = (seed: number, cursor: number, count: number) =>
+    Dataset.shuffle(rows, { seed })(cursor).pipe(Stream.take(count), Stream.runCollect)
+
+  it.effect("gives every row once an epoch, in a fresh order each", () =>
+    Effect.gen(function* () {
+      const items = yield* taken(1, 0, 30)
+      const epochs = [0, 10, 20].map((at) => items.slice(at, at + 10))
+      for (const epoch of epochs)
+        assert.deepStrictEqual(
+          [...epoch].sort((left, right) => left - right),
+          rows
+        )
+      assert.notDeepEqual(epochs[0], epochs[1])
+      assert.notDeepEqual(epochs[1], epochs[2])
+      assert.notDeepEqual(epochs[0], yield* taken(2, 0, 10))
+    })
+  )
+
+  it.effect.prop("goes on at any cursor", [Schema.Natural, Schema.Natural], ([seed, cursor]) =>
+    Effect.gen(function* () {
+      const start = cursor % 97
+      assert.deepStrictEqual(yield* taken(seed, start, 25), (yield* taken(seed, 0, start + 25)).slice(start))
+    })
+  )
+
+  it.effect("starts far ahead at once", () =>
+    Effect.map(taken(1, 1e15, 3), (items) => assert.strictEqual(items.length, 3))
+  )
+
+  it.effect("reads its rows through the service, and refuses a source without any", () =>
+    Effect.gen(function* () {
+      const items = yield* Dataset.shuffled("some", Schema.Int, { seed: 1 })
+      assert.deepStrictEqual(yield* items(3).pipe(Stream.take(5), Stream.runCollect), yield* taken(1, 3, 5))
+      assert.include((yield* Effect.flip(Dataset.shuffled("none", Schema.Int, { seed: 1 }))).message, "has no rows")
+      assert.include((yield* Effect.flip(Dataset.shuffled("other", Schema.Int, { seed: 1 }))).message, "some, none")
+    }).pipe(Effect.provide(Dataset.layerMemory({ some: rows, none: [] })))
+  )
+})
+
+describe("Dataset.split", () => {
+  it.prop("parts the rows, the same way every time", [Schema.Array(Schema.Natural), Schema.Natural], ([rows, seed]) => {
+    const numbered = rows.map((row, index) => ({ row, index }))
+    const { test, train } = Dataset.split(numbered, { seed, testFraction: 0.3 })
+    assert.strictEqual(test.length, Math.round(rows.length * 0.3))
+    assert.deepStrictEqual(
+      [...train, ...test].sort((left, right) => left.index - right.index),
+      numbered
+    )
+    assert.deepStrictEqual(Dataset.split(numbered, { seed, testFraction: 0.3 }), { test, train })
+  })
+})

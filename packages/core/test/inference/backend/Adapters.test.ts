@@ -1,0 +1,217 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Sampling, ServerManager, ServerSettings, Tokenizer } from "@atropos/core"
+import { Effect, Layer, References, Schedule, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import * as Adapters from "../../../src/inference/backend/Adapters.ts"
+import * as Transport from "../../../src/inference/backend/Transport.ts"
+import * as TestServer from "../TestServer.ts"
+
+const hello: ServerManager.ChatRequest = { messages: [{ role: "user", content: "hello" }] }
+
+/** A server that lists and serves adapters as vLLM does, under whatever names are loaded; its answers say what was asked for. */
+const vllmWith = (loaded: Array<string>, list: () => TestServer.Reply = () => listOf(loaded)) =>
+  TestServer.make(
+    ({ body, method, path }) => {
+      if (method === "GET") return list()
+      const model = typeof body["model"] === "string" ? body["model"] : "base"
+      if (model !== "base" && !loaded.includes(model)) return missing(model)
+      return path.endsWith("/generate")
+        ? { json: { finish_reasons: ["stop"], logprobs: [[{ "7": -0.5 }]], token_ids: [[7]] } }
+        : TestServer.chatReply([model])
+    },
+    { isProbed: true }
+  )
+
+const listOf = (loaded: ReadonlyArray<string>, owner = "somebody"): TestServer.Reply => ({
+  json: { object: "list", data: ["base", ...loaded].map((id) => ({ id, object: "model", owned_by: owner })) }
+})
+
+const missing = (model: string): TestServer.Reply => ({
+  status: 404,
+  json: { error: { message: `The model \`${model}\` does not exist.`, type: "NotFoundError", code: 404 } }
+})
+
+const managing = <A, E>(
+  url: string,
+  use: (manager: ServerManager.ServerManager["Service"]) => Effect.Effect<A, E>,
+  more: Partial<ServerSettings.Server> = {}
+) =>
+  ServerManager.ServerManager.use(use).pipe(
+    Effect.provide(
+      ServerManager.layer({
+        servers: [{ baseUrl: `${url}/v1`, modelName: "base", adapterPrefix: "policy-", ...more }]
+      }).pipe(Layer.provide(Tokenizer.layerBytes))
+    ),
+    Effect.provideService(References.MinimumLogLevel, "None")
+  )
+
+/** Which model answered, and the version it was taken for. */
+const asked = (manager: ServerManager.ServerManager["Service"]) =>
+  Effect.map(manager.answer(hello), ([choice]) => [choice!.text, choice!.policyVersion])
+
+/** Asks until this model answers: the list is on its way. */
+const until = (manager: ServerManager.ServerManager["Service"], model: string) =>
+  TestClock.withLive(
+    Effect.repeat(asked(manager), { until: ([text]) => text === model, schedule: Schedule.spaced("2 millis") })
+  )
+
+describe("adapter_prefix", () => {
+  it.effect(
+    "asks with the newest adapter of the list, which is looked at once a second, and takes its number for the version",
+    () =>
+      Effect.gen(function* () {
+        const loaded = ["other-v9", "policy-run-v9", "policy-run-v10"]
+        const server = yield* vllmWith(loaded)
+        yield* managing(server.url, (manager) =>
+          Effect.gen(function* () {
+            assert.deepStrictEqual(yield* until(manager, "policy-run-v10"), ["policy-run-v10", 10])
+            const lists = () => server.asked.filter(({ method }) => method === "GET").length
+            const before = lists()
+            loaded.push("policy-run-v11")
+            assert.deepStrictEqual(yield* asked(manager), ["policy-run-v10", 10])
+            assert.strictEqual(lists(), before)
+            yield* TestClock.adjust("1 second")
+            assert.deepStrictEqual(yield* until(manager, "policy-run-v11"), ["policy-run-v11", 11])
+          })
+        )
+      })
+  )
+
+  it.effect("asks for the model while there is no adapter, and waits for no list", () =>
+    Effect.gen(function* () {
+      const server = yield* vllmWith([], () => "hang")
+      const settings = ServerSettings.server.complete({ baseUrl: `${server.url}/v1`, adapterPrefix: "policy-" })
+      const adapters = yield* Effect.flatMap(Transport.make, (transport) => Adapters.make(settings, transport))
+      assert.strictEqual(yield* adapters.asking((adapter) => Effect.succeed(adapter?.name)), undefined)
+      const elsewhere = yield* vllmWith(["policy-v1"], () => ({ status: 500, text: "no list today" }))
+      yield* managing(elsewhere.url, (manager) =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual(yield* asked(manager), ["base", undefined])
+        })
+      )
+    })
+  )
+
+  it.effect("asks with another one when the adapter has just been unloaded, at last for the model", () =>
+    Effect.gen(function* () {
+      const loaded = ["policy-v1", "policy-v2"]
+      const server = yield* vllmWith(loaded)
+      yield* managing(server.url, (manager) =>
+        Effect.gen(function* () {
+          yield* until(manager, "policy-v2")
+          // The clock stands still: only the refusal can tell.
+          loaded.splice(0, 2, "policy-v3")
+          const answers = yield* Effect.forEach([1, 2, 3, 4], () => asked(manager), { concurrency: "unbounded" })
+          assert.deepStrictEqual(
+            answers,
+            [1, 2, 3, 4].map(() => ["policy-v3", 3])
+          )
+          loaded.splice(0, 1)
+          assert.deepStrictEqual(yield* asked(manager), ["base", undefined])
+          const figures = yield* manager.metrics
+          assert.strictEqual(figures[0]!.failures, 0)
+        })
+      )
+    })
+  )
+
+  it.effect("tries no other adapter when the request itself is refused", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.make(
+        ({ method }) =>
+          method === "GET"
+            ? listOf(["policy-v1"])
+            : { status: 400, json: { error: { message: "This model's maximum context length is 8 tokens." } } },
+        { isProbed: true }
+      )
+      yield* managing(server.url, (manager) =>
+        Effect.gen(function* () {
+          const posts = () => server.asked.filter(({ method }) => method === "POST")
+          const refusal = TestClock.withLive(
+            Effect.repeat(Effect.flip(manager.answer(hello)), {
+              until: () => posts().at(-1)!.body["model"] === "policy-v1",
+              schedule: Schedule.spaced("2 millis")
+            })
+          )
+          assert.strictEqual((yield* refusal).reason, "rejected")
+          assert.strictEqual(posts().filter(({ body }) => body["model"] === "policy-v1").length, 1)
+        })
+      )
+    })
+  )
+
+  it.effect("names it to vLLM's token endpoint too, and to SGLang beside the model", () =>
+    Effect.gen(function* () {
+      for (const serverType of ["vllm", "sglang"] as const) {
+        const logprobsMode = serverType === "vllm" ? "raw" : "tempered"
+        const server = yield* TestServer.make(
+          ({ body, method, path }) => {
+            if (method === "GET") return listOf(["policy-v4"], serverType === "vllm" ? "atropos" : "sglang")
+            if (!path.endsWith("/generate")) return TestServer.chatReply([String(body["lora_path"] ?? body["model"])])
+            return "input_ids" in body
+              ? { json: [{ meta_info: { output_token_logprobs: [[-0.5, 7]], finish_reason: { type: "stop" } } }] }
+              : { json: { finish_reasons: ["stop"], logprobs: [[{ "7": -0.5 }]], token_ids: [[7]] } }
+          },
+          { isProbed: true }
+        )
+        yield* managing(
+          server.url,
+          (manager) =>
+            Effect.gen(function* () {
+              yield* until(manager, "policy-v4")
+              const sampling = Sampling.ofRequest({}, logprobsMode)
+              assert.deepStrictEqual(yield* manager.tokens({ inputIds: [1] }), [
+                { tokens: [7], logprobs: [-0.5], finishReason: "stop", policyVersion: 4, sampling }
+              ])
+              const { body } = server.asked.at(-1)!
+              assert.deepStrictEqual(
+                [body["model"], body["lora_path"]],
+                serverType === "vllm" ? ["policy-v4", undefined] : [undefined, "policy-v4"]
+              )
+              const [trajectory] = yield* manager.chat(hello)
+              assert.strictEqual(trajectory!.policyVersion, 4)
+            }),
+          { serverType, logprobsMode }
+        )
+      }
+    })
+  )
+
+  it.effect("believes a server that says which version it sampled with", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.make(
+        ({ body, method }) =>
+          method === "GET"
+            ? listOf(["policy-v4"])
+            : TestServer.chatReply([String(body["model"])], { policy_version: 6 }),
+        { isProbed: true }
+      )
+      yield* managing(server.url, (manager) =>
+        Effect.map(until(manager, "policy-v4"), ([, version]) => assert.strictEqual(version, 6))
+      )
+    })
+  )
+})
+
+describe("Adapters.newestOf", () => {
+  it("is of the run that was loaded last, whatever an earlier one has left there", () => {
+    assert.deepStrictEqual(Adapters.newestOf(["policy-a-v100", "policy-b-v2", "policy-b-v10"]), {
+      name: "policy-b-v10",
+      policyVersion: 10
+    })
+    assert.deepStrictEqual(Adapters.newestOf(["policy-v3", "policy-final"]), {
+      name: "policy-final",
+      policyVersion: undefined
+    })
+    assert.isUndefined(Adapters.newestOf([]))
+  })
+
+  it.prop(
+    "is the largest number however a run's adapters are listed",
+    [Schema.NonEmptyArray(Schema.Natural)],
+    ([versions]) => {
+      const newest = Adapters.newestOf(versions.map((version) => `policy-x-v${version}`))
+      assert.strictEqual(newest!.policyVersion, Math.max(...versions))
+    }
+  )
+})

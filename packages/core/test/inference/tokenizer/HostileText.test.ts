@@ -1,0 +1,97 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ChoiceAnswer, NumberAnswer, Rewards, TextAnswer, Thinking, ToolCalls } from "@atropos/core"
+import { Effect } from "effect"
+import * as ProcessorTime from "../../base/ProcessorTime.ts"
+
+const size = 200_000
+const repeated = [
+  "<answer>",
+  "<answer>a",
+  "</answer>",
+  "<think>",
+  "<think>\n",
+  "</think>",
+  "<think></think>",
+  "<|start_of_scratchpad|>",
+  "<tool_call>",
+  '<tool_call>{"a',
+  '"\\',
+  "\\boxed{",
+  "The answer is ",
+  "1-",
+  "1",
+  " ",
+  "\n",
+  "\n    ",
+  "1. ",
+  "Step 1",
+  "*",
+  "-"
+].map((part) => part.repeat(Math.ceil(size / part.length)))
+
+const texts = [
+  ...repeated.flatMap((text) => [text, `${text}!`, `${text}</answer>`, `<answer>${text}</answer>`]),
+  ...repeated.map((text) => `<tool_call>${text}</tool_call>`),
+  ...repeated.map((text) => `<tool_call>\n"${text}</tool_call>`),
+  ...repeated.map((text) => `\\boxed{${text}}`)
+]
+
+const translate = (text: string) => Effect.runSync(ToolCalls.makeTranslator().parse(text, "stop"))
+
+const readers: { readonly [name: string]: (text: string) => unknown } = {
+  "Thinking.answer": (text) => Thinking.answer(text),
+  "Thinking.inside": Thinking.inside,
+  "Thinking.spoken": Thinking.spoken,
+  "Thinking.strip": Thinking.strip,
+  "Thinking.taggedAnswer": Thinking.taggedAnswer,
+  "Thinking.validate": Thinking.validate,
+  "ToolCalls.callsOf": ToolCalls.callsOf,
+  "ToolCalls.readCall": (text) => ToolCalls.readCall(text),
+  "ToolCalls.makeTranslator": translate,
+  "ChoiceAnswer.extract": (text) => ChoiceAnswer.extract(text, ["one", "two"]),
+  "NumberAnswer.grade": (text) => NumberAnswer.grade("12", text),
+  "TextAnswer.equivalent": (text) => TextAnswer.equivalent("twelve", text),
+  "TextAnswer.equivalent to a number": (text) => TextAnswer.equivalent("12", text),
+  "TextAnswer.similarity": (text) => TextAnswer.similarity("twelve", text)
+}
+
+const rewards: { readonly [name: string]: Rewards.Reward } = {
+  accuracyX: Rewards.accuracyX(),
+  crosswordFormat: Rewards.crosswordFormat({ strict: true }),
+  format: Rewards.format({ requireAllTags: true }),
+  formatReasoning: Rewards.formatReasoning(),
+  r1: Rewards.r1(),
+  reasoningSteps: Rewards.reasoningSteps(),
+  repetitionPenalty: Rewards.repetitionPenalty()
+}
+
+// Each took seconds to hours on one of these texts where it looked at the rest of the text from every place in it.
+describe("text that a model goes on repeating", () => {
+  /** The texts that take over a second. */
+  const slow = (read: (text: string) => unknown): ReadonlyArray<string> =>
+    texts.filter((text) => ProcessorTime.millisOf(() => read(text)) > 1000).map((text) => text.slice(0, 30))
+  for (const [name, read] of Object.entries(readers)) {
+    it(`is read in no time by ${name}`, () => assert.deepStrictEqual(slow(read), []), 60_000)
+  }
+  for (const [name, reward] of Object.entries(rewards)) {
+    const score = (text: string) => Effect.runSync(reward.compute(text, { solution: "12" }))
+    it(`is scored in no time by Rewards.${name}`, () => assert.deepStrictEqual(slow(score), []), 60_000)
+  }
+
+  it("is no call where it is nested deeper than recursion goes", () => {
+    for (const [open, close] of [
+      ["[", "]"],
+      ['{"a":', "}"]
+    ] as const) {
+      const nested = (levels: number) =>
+        `<tool_call>{"name": "a", "arguments": {"a": ${open.repeat(levels)}1${close.repeat(levels)}}}</tool_call>`
+      assert.lengthOf(ToolCalls.callsOf(nested(20)), 1)
+      assert.lengthOf(translate(nested(20)).toolCalls, 1)
+      assert.lengthOf(ToolCalls.callsOf(nested(50_000)), 0)
+      assert.lengthOf(translate(nested(50_000)).toolCalls, 0)
+      assert.isTrue(ToolCalls.readCall(nested(50_000)).isError)
+    }
+    const brackets = ToolCalls.callsOf(`<tool_call>{"name": "a", "arguments": {"a": "${"[".repeat(500)}"}}</tool_call>`)
+    assert.deepStrictEqual(brackets, [{ name: "a", arguments: { a: "[".repeat(500) } }])
+  })
+})

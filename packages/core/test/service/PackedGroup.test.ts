@@ -1,0 +1,136 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Result, Schema } from "effect"
+import * as PackedGroup from "../../src/service/PackedGroup.ts"
+import type * as ScoredGroup from "../../src/ScoredGroup.ts"
+
+const full: ScoredGroup.ScoredGroup = {
+  tokens: [Int32Array.of(1, 2, 0x7fff_ffff), new Int32Array()],
+  masks: [Int32Array.of(-100, 2, 3), new Int32Array()],
+  scores: Float64Array.of(0.1, -1e300),
+  advantages: [Float32Array.of(0.5), Float32Array.of(1, 2)],
+  refLogprobs: [Float32Array.of(-1, -2, -3), new Float32Array()],
+  inferenceLogprobs: [Float32Array.of(1, -0.25, -3), new Float32Array()],
+  messages: [[{ role: "user", content: "é" }], []],
+  generationParams: { temperature: 0.7 },
+  overrides: [{ set_advantage_to_zero: true }, {}],
+  groupOverrides: { sft: true },
+  images: ["data:"],
+  envId: 3,
+  distillTokenIds: [[new Int32Array(), Int32Array.of(5, 6)], []],
+  distillLogprobs: [[new Float32Array(), Float32Array.of(-0.5, -1)], []],
+  policyVersions: [4, null]
+}
+const minimal: ScoredGroup.ScoredGroup = { tokens: [], masks: [], scores: new Float64Array() }
+
+const error = (result: Result.Result<unknown, PackedGroup.PackedGroupError>) => {
+  assert(Result.isFailure(result))
+  return result.failure
+}
+
+describe("PackedGroup", () => {
+  it("survives a round trip bit for bit", () => {
+    for (const group of [full, minimal]) {
+      assert.deepStrictEqual(Result.getOrThrow(PackedGroup.decode(PackedGroup.encode(group))), group)
+    }
+  })
+
+  it("decodes from any offset, as views where the alignment allows", () => {
+    const packed = PackedGroup.encode(full)
+    for (const offset of [0, 1, 8]) {
+      const buffer = new Uint8Array(packed.length + 16)
+      buffer.set(packed, offset)
+      const group = Result.getOrThrow(PackedGroup.decode(buffer.subarray(offset, offset + packed.length)))
+      assert.deepStrictEqual(group, full)
+      assert.strictEqual(group.tokens[0]?.buffer === buffer.buffer, offset % 8 === 0)
+    }
+  })
+
+  it("decodes from anywhere in a Node buffer, whose slices are views", () => {
+    const packed = PackedGroup.encode(full)
+    for (let offset = 0; offset < 9; offset++) {
+      const whole = Buffer.alloc(packed.length + 16)
+      whole.set(packed, offset)
+      const group = Result.getOrThrow(PackedGroup.decode(whole.subarray(offset, offset + packed.length)))
+      assert.deepStrictEqual(group, full, `offset ${offset}`)
+      assert.deepStrictEqual(new Uint8Array(whole.subarray(offset, offset + packed.length)), packed)
+    }
+  })
+
+  it("tells counts and scores without reading the sequences", () => {
+    assert.deepStrictEqual(Result.getOrThrow(PackedGroup.envelope(PackedGroup.encode(full))), {
+      sequences: 2,
+      tokens: 3,
+      scores: full.scores,
+      envId: 3,
+      policyVersions: [4, null]
+    })
+  })
+
+  it("names the field that breaks a rule", () => {
+    const decode = (change: Partial<ScoredGroup.ScoredGroup>) =>
+      error(PackedGroup.decode(PackedGroup.encode({ ...full, ...change })))
+    assert.strictEqual(decode({ tokens: [Int32Array.of(1, -2, 3), new Int32Array()] }).field, "tokens.0.1")
+    assert.strictEqual(decode({ scores: Float64Array.of(NaN, 1) }).field, "scores.0.0")
+    assert.strictEqual(decode({ scores: Float64Array.of(1) }).field, "scores")
+    assert.strictEqual(decode({ masks: [Int32Array.of(1), new Int32Array()] }).field, "masks.0")
+    assert.strictEqual(
+      decode({ inferenceLogprobs: [Float32Array.of(1, 2, Infinity), new Float32Array()] }).field,
+      "inferenceLogprobs.0.2"
+    )
+    assert.strictEqual(
+      decode({ inferenceLogprobs: [Float32Array.of(1), new Float32Array()] }).field,
+      "inferenceLogprobs.0"
+    )
+    assert.strictEqual(decode({ overrides: [{}] }).field, "overrides")
+    assert.strictEqual(decode({ policyVersions: [1] }).field, "policyVersions")
+  })
+
+  it("says of other bytes what they are not", () => {
+    assert.include(error(PackedGroup.decode(new Uint8Array(3))).message, "too few")
+    assert.include(error(PackedGroup.decode(new TextEncoder().encode('{"tokens": [[1]]}'))).message, "do not start")
+    const newer = PackedGroup.encode(full)
+    newer[4] = 2
+    assert.include(error(PackedGroup.decode(newer)).message, "version 2")
+    assert.include(error(PackedGroup.decode(PackedGroup.encodeList([]))).message, "do not start")
+  })
+
+  const packed = PackedGroup.encode(full)
+
+  it("refuses every truncation", () => {
+    for (let length = 0; length < packed.length; length++) {
+      assert(Result.isFailure(PackedGroup.decode(packed.subarray(0, length))))
+    }
+  })
+
+  it.prop(
+    "never throws on damaged bytes, and what it still decodes keeps the rules",
+    [Arbitrary.array(Arbitrary.schema(Schema.Natural), { maxLength: 8 })],
+    ([damage]) => {
+      const bytes = packed.slice()
+      for (const [i, value] of damage.entries()) bytes[(value * 31 + i * 7) % bytes.length] = value & 0xff
+      const decoded = PackedGroup.decode(bytes)
+      if (Result.isSuccess(decoded)) assert(Result.isSuccess(PackedGroup.check(decoded.success)))
+      PackedGroup.envelope(bytes)
+      PackedGroup.decodeList(bytes)
+    },
+    { arbitrary: { runs: 500 } }
+  )
+
+  it("keeps several groups with their keys in one body", () => {
+    const items = [
+      { key: "a", bytes: packed },
+      { key: "é", bytes: PackedGroup.encode(minimal) }
+    ]
+    const list = Result.getOrThrow(PackedGroup.decodeList(PackedGroup.encodeList(items)))
+    assert.deepStrictEqual(
+      list.map(({ bytes, key }) => [key, Result.getOrThrow(PackedGroup.decode(bytes))]),
+      [
+        ["a", full],
+        ["é", minimal]
+      ]
+    )
+    assert.deepStrictEqual(Result.getOrThrow(PackedGroup.decodeList(PackedGroup.encodeList([]))), [])
+    const body = PackedGroup.encodeList(items)
+    for (let length = 0; length < body.length - 8; length++) error(PackedGroup.decodeList(body.subarray(0, length)))
+  })
+})

@@ -1,0 +1,151 @@
+/**
+ * Multiple-choice answers as a human reader takes them (fixtures/verify/choices.json): kind, output, choices, and the letter that it says, or
+ * null where it says none, or none for certain. The letters were written down by reading, not by running.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { ChoiceAnswer } from "@atropos/core"
+import { Schema } from "effect"
+import corpus from "../../fixtures/verify/choices.json" with { type: "json" }
+import * as ProcessorTime from "../../base/ProcessorTime.ts"
+
+const Corpus = Schema.Struct({
+  choices: Schema.Record(Schema.String, Schema.Array(Schema.String)),
+  cases: Schema.Record(
+    Schema.String,
+    Schema.Array(Schema.Tuple([Schema.String, Schema.String, Schema.NullOr(Schema.String)]))
+  )
+})
+const { cases, choices } = Schema.decodeUnknownSync(Corpus)(corpus)
+const kinds = Object.entries(cases)
+const all = kinds.flatMap(([, rows]) => rows)
+const read = (output: string, set: string) => ChoiceAnswer.extract(output, choices[set] ?? [])?.label ?? null
+
+describe("ChoiceAnswer", () => {
+  for (const [kind, rows] of kinds) {
+    it(`reads no wrong letter: ${kind}`, () => {
+      const wrong = rows.filter(([output, set, gold]) => ![null, gold].includes(read(output, set)))
+      assert.deepStrictEqual(wrong, [])
+    })
+  }
+
+  it("gives up on at most one in a hundred answers that a reader understands", () => {
+    const understood = all.filter(([, , gold]) => gold !== null)
+    const missed = understood.filter(([output, set]) => read(output, set) === null)
+    assert.isAtLeast(all.length, 1000)
+    assert.isAtLeast(understood.length, 450)
+    assert.isAtMost(missed.length, understood.length / 100, JSON.stringify(missed))
+  })
+
+  const letter = Schema.Literals(["A", "B", "C", "D"])
+  const name = Schema.Literals(["x", "option x", "(x)", "**x**", "`x`", "choice x", "x)", '"x"'])
+  const denial = Schema.Literals([
+    "The answer is not x.",
+    "The answer isn't x.",
+    "It can't be x.",
+    "It cannot possibly be x.",
+    "Anything but x.",
+    "The answer is anything but x.",
+    "All options except x.",
+    "x is wrong.",
+    "x is not correct.",
+    "x cannot be the answer.",
+    "I rule out x.",
+    "I do not think that the answer is x.",
+    "I don't believe it's x.",
+    "Nobody would say that the answer is x.",
+    "It is false that the answer is x.",
+    "The answer is x? No.",
+    "The answer is x. No, that is wrong.",
+    "The answer is x, which is not true.",
+    "Neither x nor any other.",
+    "Is the answer x?",
+    "If only the answer were x.",
+    "The answer is x if pigs fly.",
+    "Some say that the answer is x.",
+    "A wrong answer is x.",
+    "The answer is never x."
+  ])
+  it.prop(
+    "never takes a statement that denies, asks, supposes or quotes for an answer, however it is set",
+    [
+      denial,
+      letter,
+      name,
+      Schema.Literals(["", "So ", "Well, ", "I think: ", "\n\n", "Paris is nice. "]),
+      Schema.Boolean
+    ],
+    ([sentence, label, form, lead, isSmall]) => {
+      const set = lead + sentence.replaceAll(/\bx\b/g, form.replace("x", label))
+      assert.strictEqual(read(isSmall ? set.toLowerCase() : set, "cities"), null, set)
+    },
+    { arbitrary: { runs: 2000 } }
+  )
+
+  const prose = Schema.Literals([
+    "This answer is correct.",
+    "The answer is surely not A.",
+    "I hope it is correct.",
+    "A is wrong.",
+    "B is wrong, C is wrong and D is wrong.",
+    "No other option fits.",
+    "Wait, let me check: yes.",
+    "The options A, B, C and D were given.",
+    "A or B was the question.",
+    "London, Paris, Rome and Oslo are capitals.",
+    "Is it A? No.",
+    "Step 1 was the hardest.",
+    "Thank you."
+  ])
+  it.prop(
+    "lets a letter in a box or a tag stand, whatever harmless prose follows",
+    [letter, Schema.Literals(["\\boxed{@}", "$\\boxed{\\text{(@)}}$", "<answer>@</answer>"]), Schema.Array(prose)],
+    ([label, mark, sentences]) => {
+      const set = [mark.replace("@", label), ...sentences].join(" ")
+      assert.strictEqual(read(set, "cities"), label, set)
+    },
+    { arbitrary: { runs: 1000 } }
+  )
+
+  it("reads no text for longer than 50 milliseconds", () => {
+    const parts = [
+      "A",
+      "A ",
+      "A, ",
+      "A\n",
+      "A. ",
+      "(A) ",
+      "not ",
+      "the answer is ",
+      "The answer is A, ",
+      "The answer is not ",
+      "but ",
+      '"',
+      "( ",
+      "\\boxed{",
+      "\\boxed{A} ",
+      "<answer>",
+      "~~",
+      "i think that ",
+      "the best ",
+      ": ",
+      "either ",
+      "option ",
+      "Paris ",
+      "London, ",
+      "**",
+      "🅱",
+      "A because ",
+      "to the question "
+    ]
+    const texts = parts.flatMap((part) => [
+      part.repeat(Math.ceil(100_000 / part.length)),
+      part.repeat(Math.ceil(19_000 / part.length))
+    ])
+    for (const text of texts) read(text, "cities")
+    const slow = texts.flatMap((text) => {
+      const millis = Math.min(...[1, 2, 3].map(() => ProcessorTime.millisOf(() => read(text, "cities"))))
+      return millis > 50 ? [`${text.slice(0, 20)}: ${millis}`] : []
+    })
+    assert.deepStrictEqual(slow, [])
+  }, 60_000)
+})

@@ -1,0 +1,204 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { MathAnswer } from "@atropos/core"
+import * as Latex from "../../../src/verify/math/Latex.ts"
+import hostile from "../../fixtures/verify/hostile.json" with { type: "json" }
+import negative from "../../fixtures/verify/negative.json" with { type: "json" }
+import positive from "../../fixtures/verify/positive.json" with { type: "json" }
+import * as ProcessorTime from "../../base/ProcessorTime.ts"
+
+const read = await Latex.load()
+const equivalent = (gold: string, prediction: string) => MathAnswer.equivalent(gold, prediction, read)
+const pairs = (fixture: Record<string, ReadonlyArray<ReadonlyArray<string>>>) =>
+  Object.entries(fixture).map(
+    ([name, list]) => [name, list.map(([gold = "", prediction = ""]) => [gold, prediction] as const)] as const
+  )
+
+describe("MathAnswer.equivalent", () => {
+  for (const [name, list] of pairs(positive)) {
+    it(`accepts the same answer written otherwise: ${name}`, () => {
+      const rejected = list.filter(([gold, prediction]) => !equivalent(gold, prediction))
+      assert.deepStrictEqual(rejected, [])
+    })
+  }
+
+  for (const [name, list] of pairs(negative)) {
+    it(`rejects wrong answers: ${name}`, () => {
+      const accepted = list.filter(([gold, prediction]) => equivalent(gold, prediction))
+      assert.deepStrictEqual(accepted, [])
+    })
+  }
+
+  it("calls every well-formed gold answer of the fixtures equal to itself", () => {
+    const golds = [...Object.values(positive), ...Object.values(negative)].flat().map(([gold = ""]) => gold)
+    assert.deepStrictEqual(
+      golds.filter((gold) => gold !== "" && !equivalent(gold, gold)),
+      []
+    )
+  })
+
+  it("gives the same verdict without the engine wherever it gives one", () => {
+    const all = [...Object.values(positive), ...Object.values(negative)].flat()
+    const differing = all.filter(([gold = "", prediction = ""]) => {
+      const verdict = MathAnswer.decide(gold, prediction)
+      return verdict !== undefined && verdict !== equivalent(gold, prediction)
+    })
+    assert.deepStrictEqual(differing, [])
+  })
+
+  it("takes under a millisecond for half of the comparisons", () => {
+    const all = [...Object.values(positive), ...Object.values(negative)].flat()
+    const millis = all
+      .map(([gold = "", prediction = ""]) => {
+        return ProcessorTime.millisOf(() => equivalent(gold, prediction))
+      })
+      .toSorted((a, b) => a - b)
+    assert.isBelow(millis[Math.floor(millis.length / 2)]!, 1)
+  })
+
+  it("rejects hostile answers whatever the reference, without an exception", () => {
+    const golds = ["5", "x^2 + 1", "\\infty", "\\{1,2\\}", "x < 3"]
+    const accepted = Object.values(hostile)
+      .flat()
+      .flatMap((answer) => golds.filter((gold) => equivalent(gold, answer)).map((gold) => [gold, answer]))
+    assert.deepStrictEqual(accepted, [])
+  })
+
+  it("accepts a decimal with six places for the number it is the rounding of, and others as the rules say", () => {
+    assert.isTrue(equivalent("\\frac{1}{3}", "0.333333"))
+    assert.isFalse(equivalent("\\frac{1}{3}", "0.33"))
+    assert.isTrue(MathAnswer.equivalent("\\frac{1}{3}", "0.33", read, { decimalPlaces: 2 }))
+    assert.isFalse(MathAnswer.equivalent("\\frac{1}{3}", "0.34", read, { decimalPlaces: 2 }))
+  })
+
+  it("accepts an inequality for an interval only where the rules say so", () => {
+    assert.isFalse(equivalent("[-2,7]", "-2 \\leq x \\leq 7"))
+    assert.isTrue(MathAnswer.equivalent("[-2,7]", "-2 \\leq x \\leq 7", read, { acceptsInequalities: true }))
+    assert.isTrue(equivalent("-2 \\leq x \\leq 7", "[-2,7]"))
+  })
+})
+
+const small = Schema.Int.check(Schema.isBetween({ minimum: -10_000, maximum: 10_000 }))
+const positiveInteger = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))
+/** A property of the language's own arithmetic must not see -0. */
+const text = (n: number) => String(n === 0 ? 0 : n)
+
+describe("MathAnswer.equivalent on generated numbers", () => {
+  it.prop(
+    "accepts a fraction multiplied out, in LaTeX and in plain text",
+    [small, positiveInteger, positiveInteger],
+    ([a, b, k]) => {
+      assert.isTrue(equivalent(`\\frac{${text(a)}}{${b}}`, `${text(a * k)}/${b * k}`))
+    }
+  )
+
+  it.prop("never equates different fractions", [small, positiveInteger, small, positiveInteger], ([a, b, c, d]) => {
+    const isSame = a * d === c * b
+    assert.strictEqual(equivalent(`\\frac{${text(a)}}{${b}}`, `\\frac{${text(c)}}{${d}}`), isSame)
+    assert.strictEqual(equivalent(`\\frac{${text(c)}}{${d}}`, `\\frac{${text(a)}}{${b}}`), isSame)
+  })
+
+  it.prop("reads decimals exactly", [small, positiveInteger], ([whole, places]) => {
+    const digits = String(places).padStart(5, "0")
+    const sign = whole < 0 ? "-" : ""
+    const magnitude = Math.abs(whole)
+    assert.isTrue(
+      equivalent(
+        `${sign}${magnitude}.${digits}`,
+        `${sign}\\frac{${BigInt(magnitude) * 100_000n + BigInt(places)}}{100000}`
+      )
+    )
+    assert.isFalse(equivalent(`${sign}${magnitude}.${digits}`, `${sign}${magnitude}.${digits}1`))
+  })
+
+  it.prop("accepts thousands separators", [small], ([n]) => {
+    assert.isTrue(equivalent(text(n), (n === 0 ? 0 : n).toLocaleString("en-US")))
+  })
+})
+
+describe("MathAnswer.equivalent on generated polynomials", () => {
+  const coefficients = [small, small, small] as const
+  const polynomial = (a: number, b: number, c: number) => `(${text(a)})x^2+(${text(b)})x+(${text(c)})`
+
+  it.prop("accepts terms in another order and factored out", [...coefficients], ([a, b, c]) => {
+    const other = `(${text(c)})+x\\left((${text(b)})+(${text(a)})x\\right)`
+    assert.isTrue(equivalent(polynomial(a, b, c), other))
+    assert.isTrue(equivalent(other, polynomial(a, b, c)))
+  })
+
+  it.prop("rejects a changed coefficient", [...coefficients, positiveInteger], ([a, b, c, change]) => {
+    assert.isFalse(equivalent(polynomial(a, b, c), polynomial(a, b, c + change)))
+    assert.isFalse(equivalent(polynomial(a, b, c), polynomial(a + change, b, c)))
+  })
+})
+
+describe("MathAnswer.extract", () => {
+  const cases: ReadonlyArray<readonly [name: string, completion: string, expected: string | undefined]> = [
+    ["a box", "so \\boxed{18}.", "18"],
+    ["nested braces", "so \\boxed{\\frac{1}{2}}", "\\frac{1}{2}"],
+    ["the last box", "\\boxed{1}. No, that is wrong; it must be \\boxed{2}.", "2"],
+    ["boxes of one list", "\\boxed{1} and \\boxed{2}", "1 , 2"],
+    ["the text after thinking only", "<think>\\boxed{1}</think> It is \\boxed{2}", "2"],
+    ["nothing from thinking that never ends", "<think>\\boxed{1}", undefined],
+    ["an announcement", "The answer is 42.", "42"],
+    ["an announced formula", "The final answer is $\\frac{1}{2}$. I hope it is correct.", "\\frac{1}{2}"],
+    ["the box before an announcement", "\\boxed{455}. This answer is correct.", "455"],
+    ["the box whatever else is announced", "\\boxed{200} for now. The final answer is $455$.", "200"],
+    ["the box beside talk of boxes", "\\boxed{3} I put it into \\boxed{} as \\boxed{answer}", "3"],
+    ["the box inside one that never closes", "\\boxed{6 \\boxed{5}", "5"],
+    ["one answer in a box that is said twice", "\\boxed{5}\n\\boxed{5}", "5"],
+    ["nothing in a box that is denied", "The answer is not \\boxed{5}", undefined],
+    ["the box before thinking that never ends", "\\boxed{5} <think> or \\boxed{6}", "5"],
+    ["the announcement before a remark", "The answer is 42. This answer is correct.", "42"],
+    ["nothing in an announcement that denies", "The answer is certainly not equal to 5", undefined],
+    ["nothing in an announcement that is open", "The answer is $5$ or possibly $6$", undefined],
+    ["four hashes", "6 * 7 = 42\n#### 42", " 42"],
+    ["the last formula", "We get $x = 3$ and so $y = 4$", "y = 4"],
+    ["the last number", "we saw that there are 3 cats and 1,200 dogs", "1,200"],
+    ["a percent sign outside", "it is $28$ percent", "28 \\% "],
+    ["nothing in a box that is cut off", "The answer is 28: \\boxed{28 percent", undefined],
+    ["nothing", "I do not know", undefined]
+  ]
+  for (const [name, completion, expected] of cases) {
+    it(`finds ${name}`, () => assert.strictEqual(MathAnswer.extract(completion)?.trim(), expected?.trim()))
+  }
+
+  it("finds no answer among more boxes than allowed", () => {
+    const guesses = Array.from({ length: 7 }, (_, i) => `\\boxed{${i}}`).join(" ")
+    assert.isUndefined(MathAnswer.extract(guesses))
+    assert.isDefined(MathAnswer.extract(guesses, { maxBoxed: 7 }))
+  })
+
+  it("takes nothing unmarked where the original's Accuracy reward takes nothing", () => {
+    assert.isUndefined(MathAnswer.extract("there are $3$ cats", MathAnswer.accuracyOptions))
+    assert.strictEqual(MathAnswer.extract("\\boxed{3}", MathAnswer.accuracyOptions), "3")
+  })
+
+  it("finds a reference's answer after ####, in a box, or takes it whole", () => {
+    assert.strictEqual(MathAnswer.extractReference("9 + 9 = 18\n#### 18"), "18")
+    assert.strictEqual(MathAnswer.extractReference("so $\\boxed{\\frac12}$"), "\\frac12")
+    assert.strictEqual(MathAnswer.extractReference("x^2"), "x^2")
+  })
+
+  it.effect("is linear: hostile texts of 100,000 characters take a fraction of a second", () =>
+    Effect.sync(() => {
+      const seeds = [
+        "\\boxed{",
+        "\\[",
+        "$",
+        "answer is ",
+        "1 ",
+        "\\(",
+        "9",
+        "1,",
+        "</think>",
+        "\n#### ",
+        "answer" + " ".repeat(500)
+      ]
+      for (const seed of seeds) {
+        const extract = () => MathAnswer.extract(seed.repeat(100_000 / seed.length), { maxBoxed: Infinity })
+        assert.isBelow(ProcessorTime.millisOf(extract), 1_000, seed)
+      }
+    })
+  )
+})
