@@ -42,7 +42,8 @@ const floors = {
     "server",
     "checkpoint",
     "sync",
-    "run"
+    "run",
+    "."
   ]
 } as const
 
@@ -160,7 +161,7 @@ export default defineConfig({
     ),
     ...layered("core"),
     ...layered("trainer"),
-    restricted("packages/{core,trainer}/src/index.ts", [coreAlone])
+    restricted("packages/core/src/index.ts", [packages.core])
   ],
   ignorePatterns: ["**/dist/**", "**/fixtures/**", "**/gen/**"]
 })
