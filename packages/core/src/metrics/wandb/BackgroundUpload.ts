@@ -1,6 +1,6 @@
 /** Uploads a run while it is recorded: every so often, with growing pauses while the server is away, and once more at the end. */
 import { Clock, Deferred, type Duration, Effect, Latch, Result } from "effect"
-import { backoffMillis } from "../../base/backoff.ts"
+import * as Retry from "../../base/Retry.ts"
 import type { Journal } from "./Journal.ts"
 import type { Uploader } from "./Uploader.ts"
 import type { Place } from "./WandbApi.ts"
@@ -73,7 +73,7 @@ export const start = Effect.fnUntraced(function* (
       if (isEnding && !ending) continue
       const atLeast = (error._tag === "WandbError" ? error.retryAfterMillis : undefined) ?? 0
       awake.closeUnsafe()
-      yield* Effect.timeoutOption(awake.await, yield* backoffMillis(attempt++, { atLeast, cap: 60_000 }))
+      yield* Effect.timeoutOption(awake.await, yield* Retry.backoffMillis(attempt++, { atLeast, cap: 60_000 }))
     }
   }).pipe(Effect.ensuring(Deferred.succeed(done, undefined)))
   yield* Effect.forkScoped(loop)
