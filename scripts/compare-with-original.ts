@@ -8,7 +8,7 @@
  * pack; and bodies of every endpoint, right ones with one thing changed, where ours may refuse more, by the rules that it names.
  */
 import { Array, Console, Effect, Random } from "effect"
-import { type Answer, Comparison, send, type Step } from "../packages/api/test/Replay.ts"
+import { type Answer, Comparison, send, type Step } from "../packages/api/test/v0/Replay.ts"
 
 type Request = Pick<Step, "method" | "path" | "body">
 
