@@ -3,8 +3,9 @@ import { posix } from "node:path"
 import { defineConfig, type OxlintOverride } from "oxlint"
 
 /**
- * Which folder of a package may import which: each those before it in its list, none after it and none round in a circle. `.` is the
- * package's `src` itself; its `index.ts` stands above all. `docs/architecture.md` says what each folder holds.
+ * Which folder of a package may import which: each those before it in its list, none after it and none round in a
+ * circle. `.` is the package's `src` itself; its `index.ts` stands above all. `docs/architecture.md` says what each
+ * folder holds.
  */
 const floors = {
   core: [

@@ -12,9 +12,9 @@ const summary: Reporter = {
 }
 
 /**
- * Files that change what belongs to a whole process (its environment), or read it (its memory, all that it has measured): each has a
- * process to itself. The others share one for each worker, which loads a module once. They may come in any order:
- * `npx vitest run --sequence.shuffle.files` draws one.
+ * Files that change what belongs to a whole process (its environment), or read it (its memory, all that it has
+ * measured): each has a process to itself. The others share one for each worker, which loads a module once. They may
+ * come in any order: `npx vitest run --sequence.shuffle.files` draws one.
  */
 const ownProcess = [
   "packages/api/test/V1.test.ts",

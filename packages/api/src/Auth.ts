@@ -1,10 +1,10 @@
 /**
  * Bearer tokens with roles, for the original's endpoints and the versioned ones alike.
  *
- * Tokens come from one setting, `ATROPOS_TOKENS`: `role:token` pairs, comma separated, roles `environment`, `trainer`, `reader` and
- * `admin`; a role may have several tokens (to change one without an outage). Without the setting nobody is asked; the server then
- * binds to loopback alone, unless told otherwise (`requireSafeBinding`). Tokens are compared by their SHA-256 digests in constant
- * time, and every known token is looked at whatever the outcome.
+ * Tokens come from one setting, `ATROPOS_TOKENS`: `role:token` pairs, comma separated, roles `environment`, `trainer`,
+ * `reader` and `admin`; a role may have several tokens (to change one without an outage). Without the setting nobody is
+ * asked; the server then binds to loopback alone, unless told otherwise (`requireSafeBinding`). Tokens are compared by
+ * their SHA-256 digests in constant time, and every known token is looked at whatever the outcome.
  */
 import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -151,7 +151,10 @@ export const anyRole: ReadonlyArray<TrajectoryApi.Role> = ["environment", "train
 const refuse = (status: number, error: TrajectoryApiError.Unauthorized | TrajectoryApiError.Forbidden) =>
   Effect.succeed(HttpServerResponse.jsonUnsafe({ error: error._tag, message: error.message }, { status }))
 
-/** The path a route was added under, without the prefix it is mounted at; what the request's URL spells it like does not matter. */
+/**
+ * The path a route was added under, without the prefix it is mounted at; what the request's URL spells it like does not
+ * matter.
+ */
 const pathOf = ({ path, prefix }: HttpRouter.Route<unknown, unknown>): string =>
   Option.match(prefix, { onNone: () => path, onSome: (mounted) => path.slice(mounted.length) || "/" })
 

@@ -1,9 +1,9 @@
 /**
- * The end of a server, told to what would go on until its listener leaves: event streams end, claims that wait are answered. Other
- * requests are finished.
+ * The end of a server, told to what would go on until its listener leaves: event streams end, claims that wait are
+ * answered. Other requests are finished.
  *
- * `HttpServer.layer` tells it to the requests that it serves. Elsewhere (a router of one's own, the client without HTTP) nothing
- * closes, unless the embedder provides it.
+ * `HttpServer.layer` tells it to the requests that it serves. Elsewhere (a router of one's own, the client without
+ * HTTP) nothing closes, unless the embedder provides it.
  */
 import { Context, Effect, Stream } from "effect"
 

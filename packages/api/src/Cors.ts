@@ -1,14 +1,17 @@
 /**
  * Which web pages may call the service: those served from this machine, or the origins named.
  *
- * Allowed origins are answered as the original answers every origin (credentials, any header, any method). Others get their reply
- * without the headers a browser asks for, and their preflights are refused.
+ * Allowed origins are answered as the original answers every origin (credentials, any header, any method). Others get
+ * their reply without the headers a browser asks for, and their preflights are refused.
  */
 import { BrowserGuard } from "@atropos/core"
 import { Effect, Layer } from "effect"
 import { Headers, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 
-/** `"loopback"`: pages from localhost, whatever port; `"any"`: all, as the original; or a list such as `["https://lab.example"]`. */
+/**
+ * `"loopback"`: pages from localhost, whatever port; `"any"`: all, as the original; or a list such as
+ * `["https://lab.example"]`.
+ */
 export type Origins = "loopback" | "any" | ReadonlyArray<string>
 
 /** Whether pages of this origin may call. */

@@ -1,6 +1,7 @@
 /**
- * The database of the service: a Postgres server where `DATABASE_URL` is set, else an embedded one in `ATROPOS_DATA_DIR`
- * (default: `.atropos` in the working folder). Tables are made and migrated while the layer is built.
+ * The database of the service: a Postgres server where `DATABASE_URL` is set, else an embedded one in
+ * `ATROPOS_DATA_DIR` (default: `.atropos` in the working folder). Tables are made and migrated while the layer is
+ * built.
  *
  * A database that cannot be had is an error within seconds, which says what to do.
  */

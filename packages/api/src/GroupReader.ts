@@ -1,8 +1,10 @@
 /**
- * Reads submitted groups into what the store takes: JSON of the original's wire, and the bodies of the versioned endpoints.
+ * Reads submitted groups into what the store takes: JSON of the original's wire, and the bodies of the versioned
+ * endpoints.
  *
- * Bodies are read at once where that takes a few milliseconds, whatever is in them, and on a thread of their own above that, so that
- * nobody waits for somebody else's large submission. A body that needs more memory than the thread has is refused.
+ * Bodies are read at once where that takes a few milliseconds, whatever is in them, and on a thread of their own above
+ * that, so that nobody waits for somebody else's large submission. A body that needs more memory than the thread has is
+ * refused.
  */
 import { TrajectoryApiError as ApiError, WireGroup } from "@atropos/core"
 import { Effect, Result, type Scope } from "effect"

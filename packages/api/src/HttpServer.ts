@@ -1,8 +1,9 @@
 /**
- * Serves routes over HTTP on Node: connection settings, which web pages may call, and the original's answer to unknown paths. A request that breaks an
- * invariant is answered with an empty 500; what it was is in the log.
+ * Serves routes over HTTP on Node: connection settings, which web pages may call, and the original's answer to unknown
+ * paths. A request that breaks an invariant is answered with an empty 500; what it was is in the log.
  *
- * It listens only when all routes are in place: a request that comes early is refused by the operating system, and does not hang.
+ * It listens only when all routes are in place: a request that comes early is refused by the operating system, and does
+ * not hang.
  */
 import { BrowserGuard } from "@atropos/core"
 import * as Connections from "@atropos/core/http/Connections"
@@ -41,7 +42,8 @@ const createNodeServer = () =>
   createServer({
     // Bodies come as few large chunks.
     highWaterMark: 256 * 1024,
-    // Longer than the pauses of clients that poll once in a while: a connection closed under their next request is an error to them.
+    // Longer than the pauses of clients that poll once in a while: a connection closed under their next request is an
+    // error to them.
     keepAliveTimeout: 75_000
   })
 
@@ -68,7 +70,10 @@ const logDefects = Effect.tapCause((cause: Cause.Cause<unknown>) =>
     : Effect.void
 )
 
-/** How long requests may take that are under way when the server closes; what would never end is ended at once (`Closing`). */
+/**
+ * How long requests may take that are under way when the server closes; what would never end is ended at once
+ * (`Closing`).
+ */
 const gracefulShutdownTimeout = "5 seconds"
 
 /** The original's, wherever they are mounted; not a run or a saved state that is called so. */

@@ -1,9 +1,10 @@
 /**
- * A claim that waits: the answer comes as soon as there is a batch, or after `wait` without one, or when the server closes.
+ * A claim that waits: the answer comes as soon as there is a batch, or after `wait` without one, or when the server
+ * closes.
  *
- * The store's changes wake it. Two things make no change: a lease that runs out, and a notification lost with a database
- * connection; for these alone it looks again every five seconds. A claimer who goes away while its claim is in the database
- * gives the batch back.
+ * The store's changes wake it. Two things make no change: a lease that runs out, and a notification lost with a
+ * database connection; for these alone it looks again every five seconds. A claimer who goes away while its claim is in
+ * the database gives the batch back.
  */
 import { Clock, Duration, Effect, Option, Queue, Stream } from "effect"
 import { Closing } from "./Closing.ts"

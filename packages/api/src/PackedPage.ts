@@ -1,16 +1,20 @@
 /**
- * The groups of a saved page, densely: per token numbers in columns of bytes beside the JSON, long texts once. Pure, and without
- * imports: written by the command, read in a browser.
+ * The groups of a saved page, densely: per token numbers in columns of bytes beside the JSON, long texts once. Pure,
+ * and without imports: written by the command, read in a browser.
  *
  * A group's object keeps its form; what is packed has a marker in its place:
  *
- *     tokens              { $ids: [at, lengths] }        token ids by their place in `Tables.ids`, in the column `ids` from byte `at`
- *     masks               { $runs: [[12, 30], …] }       per sequence, numbers of tokens that are not trained, trained, not trained, …
- *     logprobs, …         { $decimals: [at, lengths] }   three significant digits, in the columns `high` and `low` from byte `at`
- *     a long text         { (text): n }                  `Tables.texts[n]`: pictures come with every rollout, and in their messages too
+ *     tokens       { $ids: [at, lengths] }       token ids by their place in `Tables.ids`, in the column `ids` from
+ *                                                byte `at`
+ *     masks        { $runs: [[12, 30], …] }      per sequence, numbers of tokens that are not trained, trained, not
+ *                                                trained, …
+ *     logprobs, …  { $decimals: [at, lengths] }  three significant digits, in the columns `high` and `low` from
+ *                                                byte `at`
+ *     a long text  { (text): n }                 `Tables.texts[n]`: pictures come with every rollout, and in their
+ *                                                messages too
  *
- * Ids, masks and texts come back as they were. Of decimals three digits do, from 1e-12 to 1e16, smaller ones as 0; a field that has
- * others (or a mask that is no mask) is not packed.
+ * Ids, masks and texts come back as they were. Of decimals three digits do, from 1e-12 to 1e16, smaller ones as 0; a
+ * field that has others (or a mask that is no mask) is not packed.
  */
 
 export interface Columns<A> {

@@ -1,6 +1,7 @@
 /**
- * Stored groups in the form somebody asks for. Bytes are handed on as they are where the form is theirs, and read and written anew
- * where it is not; what was stored had been checked, so that a payload that cannot be read is a broken invariant.
+ * Stored groups in the form somebody asks for. Bytes are handed on as they are where the form is theirs, and read and
+ * written anew where it is not; what was stored had been checked, so that a payload that cannot be read is a broken
+ * invariant.
  */
 import { Effect, Result } from "effect"
 import { PackedGroup, type ScoredGroup, WireGroup } from "@atropos/core"

@@ -1,8 +1,8 @@
 /**
  * The trajectory store in Postgres, on a server or embedded: the same statements on both.
  *
- * Submissions are durable when they are answered (on a server: also after a power cut; embedded: after a crash of the process).
- * Times come from `Clock`. Bounds and habits are in `Settings`, a reference with defaults:
+ * Submissions are durable when they are answered (on a server: also after a power cut; embedded: after a crash of the
+ * process). Times come from `Clock`. Bounds and habits are in `Settings`, a reference with defaults:
  *
  *     PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerConfig))
  */

@@ -1,9 +1,9 @@
 /**
  * Embedded Postgres (PGlite) behind the same client as a Postgres server: the same SQL, no installation.
  *
- * It runs in a thread of its own. One connection, no LISTEN. With a folder, what was answered survives a crash or a kill of the
- * process, but not of the machine: PGlite does not sync to disk. One process per folder. A full disk stops it until there is room again
- * (`PgliteThread`).
+ * It runs in a thread of its own. One connection, no LISTEN. With a folder, what was answered survives a crash or a
+ * kill of the process, but not of the machine: PGlite does not sync to disk. One process per folder. A full disk stops
+ * it until there is room again (`PgliteThread`).
  */
 import { FolderLock } from "@atropos/core"
 import * as PgClient from "@effect/sql-pg/PgClient"

@@ -1,7 +1,7 @@
 /**
- * The text Prometheus reads at `/metrics`: this process's counters and timings, how late its event loop is, each run's queue as it is
- * now, and the last metrics that environments and trainers reported. It is bounded, whatever clients name: the newest runs, and so many
- * reported values; what is left out is counted.
+ * The text Prometheus reads at `/metrics`: this process's counters and timings, how late its event loop is, each run's
+ * queue as it is now, and the last metrics that environments and trainers reported. It is bounded, whatever clients
+ * name: the newest runs, and so many reported values; what is left out is counted.
  */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"

@@ -1,10 +1,10 @@
 /**
- * The prompt of a group: the messages its rollouts were given, before the first that the policy made. Pure, and without imports; the
- * same in the service, over files and in a browser.
+ * The prompt of a group: the messages its rollouts were given, before the first that the policy made. Pure, and without
+ * imports; the same in the service, over files and in a browser.
  *
- * Examples of answers in a prompt are messages of an assistant too. What tells them from answers is the mask: the policy made as many
- * as there are trained spans, the last ones. Without a trained token anywhere, the first answer ends the prompt. What rollouts do not
- * have in common is no prompt; an answer that all of them gave is none either.
+ * Examples of answers in a prompt are messages of an assistant too. What tells them from answers is the mask: the
+ * policy made as many as there are trained spans, the last ones. Without a trained token anywhere, the first answer
+ * ends the prompt. What rollouts do not have in common is no prompt; an answer that all of them gave is none either.
  */
 type Fields = { readonly [key: string]: unknown }
 
@@ -33,7 +33,9 @@ const givenIn = (chat: ReadonlyArray<unknown>, spans: number): number => {
 
 const isRow = (value: unknown): value is ArrayLike<number> => Array.isArray(value) || ArrayBuffer.isView(value)
 
-/** How many messages at the beginning of every chat are the prompt; `masks` are the sequences' own, in the same order. */
+/**
+ * How many messages at the beginning of every chat are the prompt; `masks` are the sequences' own, in the same order.
+ */
 export const lengthOf = (chats: ReadonlyArray<ReadonlyArray<unknown>>, masks: unknown): number => {
   const [first] = chats
   if (first === undefined) return 0

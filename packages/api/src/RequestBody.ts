@@ -1,11 +1,12 @@
 /**
  * Request bodies as bytes: read whole, decompressed where the sender compressed them, never larger than allowed.
  *
- * A body is refused as soon as it is known to be too large: by its Content-Length, while it arrives, or while it is decompressed
- * (a gzip bomb costs no more memory than the limit). Decompression of anything but small bodies runs on another thread.
+ * A body is refused as soon as it is known to be too large: by its Content-Length, while it arrives, or while it is
+ * decompressed (a gzip bomb costs no more memory than the limit). Decompression of anything but small bodies runs on
+ * another thread.
  *
- * All requests of a process share one amount of bytes, which a request holds from the arrival of its body until it is answered: what
- * many bring at once is bounded too, and who comes then is asked to come again.
+ * All requests of a process share one amount of bytes, which a request holds from the arrival of its body until it is
+ * answered: what many bring at once is bounded too, and who comes then is asked to come again.
  */
 import { BodyLimit } from "@atropos/core"
 import { ByteSize, Context, Effect, Schema, type Scope } from "effect"
@@ -155,7 +156,10 @@ const readAtOnce = (request: HttpServerRequest.HttpServerRequest, limit: number,
 /** Memory for a body of a declared length is taken at once up to here; above, only as bytes arrive. */
 const declaredBytes = 4 * mebibyte
 
-/** The whole body of a request of Node's: into memory taken once, ready at its last byte and not when its stream is closed. */
+/**
+ * The whole body of a request of Node's: into memory taken once, ready at its last byte and not when its stream is
+ * closed.
+ */
 const receive = (
   source: IncomingMessage,
   limit: number,
@@ -201,7 +205,10 @@ export const gzipOf = ({ headers }: HttpServerRequest.HttpServerRequest): "gzip"
 /** Up to here decompressing at once is cheaper than going to another thread (at most 4 MiB come out of it). */
 const atOnceBytes = 4096
 
-/** What comes out of numbers and text; beyond it the limit itself is reserved, so that few who send such at once fill all there is. */
+/**
+ * What comes out of numbers and text; beyond it the limit itself is reserved, so that few who send such at once fill
+ * all there is.
+ */
 const usualRatio = 16
 
 const decompress = Effect.fnUntraced(function* (body: Uint8Array, encoding: Encoding, limit: number, taken: Share) {

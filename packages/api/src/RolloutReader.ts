@@ -1,18 +1,19 @@
 /**
- * Stored rollouts and what is kept beside them, for reading: what the viewer and its endpoints (`ViewerService`) stand on.
+ * Stored rollouts and what is kept beside them, for reading: what the viewer and its endpoints (`ViewerService`) stand
+ * on.
  *
- * `PgTrajectoryStore.layer` implements it over the service's database. Anything else that has rollouts can implement it too, a file
- * of JSON lines for example, and be viewed with
+ * `PgTrajectoryStore.layer` implements it over the service's database. Anything else that has rollouts can implement it
+ * too, a file of JSON lines for example, and be viewed with
  *
  *     ViewerService.serve({ host: "127.0.0.1", port: 0 }).pipe(Layer.provide([reader, Auth.layerOpen]))
  *
- * To implement it over a file: one run; the number of a line as the id of its group, newest last; `RolloutText.ofMessages` for the
- * preview and what `text` filters search, `RolloutText.matches` for the filter itself; the line as a payload of the format "json";
- * metrics, pieces, environments and batches empty where there are none, and `Stream.never` for metrics to come. A name that is not
- * the run's is `UnknownRun`.
+ * To implement it over a file: one run; the number of a line as the id of its group, newest last;
+ * `RolloutText.ofMessages` for the preview and what `text` filters search, `RolloutText.matches` for the filter itself;
+ * the line as a payload of the format "json"; metrics, pieces, environments and batches empty where there are none, and
+ * `Stream.never` for metrics to come. A name that is not the run's is `UnknownRun`.
  *
- * Reading disturbs nobody: nothing here claims, marks or removes. A run that was reset stays readable under its name: its consumed
- * groups beside those of its successor, the rest until the name is taken again.
+ * Reading disturbs nobody: nothing here claims, marks or removes. A run that was reset stays readable under its name:
+ * its consumed groups beside those of its successor, the rest until the name is taken again.
  */
 import { Context, type Effect, type Option, type Stream } from "effect"
 import type { TrajectoryClient } from "@atropos/core"
@@ -34,7 +35,10 @@ export interface RolloutRow extends Envelope {
   readonly state: "buffered" | "queued" | "formed" | "leased" | "consumed"
   /** Milliseconds since the epoch. */
   readonly createdAt: number
-  /** The beginning of the item's question, the prompt's last user message; null without messages, and where the group's text was not looked at yet. */
+  /**
+   * The beginning of the item's question, the prompt's last user message; null without messages, and where the group's
+   * text was not looked at yet.
+   */
   readonly preview: string | null
 }
 
@@ -122,7 +126,10 @@ export interface RolloutReaderShape {
   /** Text of token ids, all that are known where no ids are named. */
   readonly pieces: (run: string, ids?: ReadonlyArray<number>) => Reading<ReadonlyMap<number, string>>
   readonly metrics: (run: string, filter: MetricsFilter) => Reading<MetricsPage>
-  /** Rows as they come, after the one with the id `after`, or those that come from now on; never empty, never ends by itself. */
+  /**
+   * Rows as they come, after the one with the id `after`, or those that come from now on; never empty, never ends by
+   * itself.
+   */
   readonly metricsToCome: (
     run: string,
     after: string | undefined

@@ -2,13 +2,13 @@
  * The words of a group's chats, and how they are searched. Pure; the same here, in the database, in a thread of
  * its own and in a browser.
  *
- * A word is a run of letters and digits of any script, lower case; case and punctuation do not count, so `\boxed{42}` is `boxed 42`.
- * Of scripts that are written without spaces each character is a word. A query is words that must all occur somewhere in the
- * group, each as the beginning of a word; what is in quotes, or has punctuation inside, must occur as a phrase within one message.
- * A phrase in quotes ends where a word ends.
+ * A word is a run of letters and digits of any script, lower case; case and punctuation do not count, so `\boxed{42}`
+ * is `boxed 42`. Of scripts that are written without spaces each character is a word. A query is words that must all
+ * occur somewhere in the group, each as the beginning of a word; what is in quotes, or has punctuation inside, must
+ * occur as a phrase within one message. A phrase in quotes ends where a word ends.
  *
- * Searched are contents, reasoning, and names and arguments of tool calls: no images. What several rollouts of a group share, such as
- * their prompt, is kept once. A group's text ends at a million characters, or of different words.
+ * Searched are contents, reasoning, and names and arguments of tool calls: no images. What several rollouts of a group
+ * share, such as their prompt, is kept once. A group's text ends at a million characters, or of different words.
  */
 import * as Prompt from "./Prompt.ts"
 
@@ -59,7 +59,9 @@ const bytesOf = (one: string): number => (isPlain.test(one) ? one.length : encod
 
 const isQuoted = (part: string): boolean => part.startsWith('"')
 
-/** The terms of what somebody typed; undefined where it has no word. A quotation that is not closed goes on to the end. */
+/**
+ * The terms of what somebody typed; undefined where it has no word. A quotation that is not closed goes on to the end.
+ */
 export const parse = (text: string): Query | undefined => {
   const terms = (text.match(/"[^"]*"?|[^\s"]+/g) ?? []).flatMap((part): ReadonlyArray<Term> => {
     const [first, ...rest] = wordsOf(part)
@@ -127,7 +129,10 @@ const previewOf = (rollouts: ReadonlyArray<ReadonlyArray<unknown>>, masks: unkno
 
 const isChat = (chat: unknown): chat is ReadonlyArray<unknown> => Array.isArray(chat) && chat.length > 0
 
-/** The text of the chats of a group, one list of messages per rollout; `masks`, one per rollout too, tell answers from the prompt. */
+/**
+ * The text of the chats of a group, one list of messages per rollout; `masks`, one per rollout too, tell answers from
+ * the prompt.
+ */
 export const ofMessages = (chats: unknown, masks?: unknown): GroupText => {
   if (!Array.isArray(chats)) return nothing
   const rollouts = chats.filter(isChat)

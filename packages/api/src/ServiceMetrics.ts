@@ -1,7 +1,9 @@
 /**
- * What the service counts and times of its own work, for Prometheus: submissions, batches, leases, requests, the event loop.
+ * What the service counts and times of its own work, for Prometheus: submissions, batches, leases, requests, the event
+ * loop.
  *
- * Counts are those of this process since its start; queue depths are read from the store when somebody asks (`Prometheus`).
+ * Counts are those of this process since its start; queue depths are read from the store when somebody asks
+ * (`Prometheus`).
  */
 import { Context, Effect, Layer, Metric } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"

@@ -1,8 +1,8 @@
 /**
  * What an environment or a viewer sees of a run's queue, now and whenever it changes.
  *
- * Nothing polls: the store tells of changes, and reads follow them, at most ten a second however fast the queue moves, and fewer for
- * more than a hundred listeners to one stream. The last state is always told.
+ * Nothing polls: the store tells of changes, and reads follow them, at most ten a second however fast the queue moves,
+ * and fewer for more than a hundred listeners to one stream. The last state is always told.
  */
 import { Effect, Stream } from "effect"
 import type { TrajectoryClient } from "@atropos/core"

@@ -1,4 +1,6 @@
-/** Failures of the store in the log: what passes as one line now and then, what should not be with all there is to know. */
+/**
+ * Failures of the store in the log: what passes as one line now and then, what should not be with all there is to know.
+ */
 import { Clock, Context, Effect } from "effect"
 import type { StoreError } from "./TrajectoryStore.ts"
 

@@ -1,5 +1,6 @@
 /**
- * The trajectory service in the same process: the store itself, no HTTP, nothing serialised beyond the packing of groups.
+ * The trajectory service in the same process: the store itself, no HTTP, nothing serialised beyond the packing of
+ * groups.
  */
 import { Effect, Layer, Match, Option, Result, Stream } from "effect"
 import { type Batch, PackedGroup, ScoredGroup, TrajectoryClient } from "@atropos/core"

@@ -1,10 +1,10 @@
 /**
- * The whole trajectory service as a layer: the original's endpoints at the root, the versioned ones under `/v1`, `/metrics` for
- * Prometheus, the viewer at `/ui` (browsers that ask for `/` are sent there). `layer` mounts into anybody's `HttpRouter` (under a
- * prefix, with `router.prefixed`); `serve` listens by itself.
+ * The whole trajectory service as a layer: the original's endpoints at the root, the versioned ones under `/v1`,
+ * `/metrics` for Prometheus, the viewer at `/ui` (browsers that ask for `/` are sent there). `layer` mounts into
+ * anybody's `HttpRouter` (under a prefix, with `router.prefixed`); `serve` listens by itself.
  *
- * Both need a store and `Auth`, so that whoever embeds the service chooses the database and the tokens. Who mounts it without tokens
- * mounts `guard` too, which `serve` has: a browser on the machine would send what any page wants.
+ * Both need a store and `Auth`, so that whoever embeds the service chooses the database and the tokens. Who mounts it
+ * without tokens mounts `guard` too, which `serve` has: a browser on the machine would send what any page wants.
  */
 import type { BrowserGuard } from "@atropos/core"
 import { type Duration, Effect, Layer } from "effect"

@@ -1,10 +1,11 @@
 /**
- * The durable state of the trajectory service: runs, environments, groups, batches, saved state, metrics. What people look at is read
- * through `RolloutReader`.
+ * The durable state of the trajectory service: runs, environments, groups, batches, saved state, metrics. What people
+ * look at is read through `RolloutReader`.
  *
- * Guarantees: an answered `submit` survives a crash of any process; a key is stored once; a group is in at most one batch; the
- * batches of a run number `startingStep + 1`, `startingStep + 2`, … without gaps, as the trainer does its steps; a batch is handed to one claimer at a time, and
- * again when its lease runs out. Several processes may share one database.
+ * Guarantees: an answered `submit` survives a crash of any process; a key is stored once; a group is in at most one
+ * batch; the batches of a run number `startingStep + 1`, `startingStep + 2`, … without gaps, as the trainer does its
+ * steps; a batch is handed to one claimer at a time, and again when its lease runs out. Several processes may share one
+ * database.
  *
  * Payloads are opaque bytes. The store looks at the envelope only: counts, scores, environment.
  */
@@ -100,7 +101,9 @@ export interface ClaimedBatch {
   readonly groups: ReadonlyArray<StoredGroup>
 }
 
-/** Groups that wait without being able to leave: odd sizes in an environment's buffer, or sizes no batch can be made of. */
+/**
+ * Groups that wait without being able to leave: odd sizes in an environment's buffer, or sizes no batch can be made of.
+ */
 export interface StuckGroups {
   readonly envId: number | null
   /** Name of the environment; null where nobody registered under this id. */
@@ -147,7 +150,10 @@ export interface TrajectoryStoreShape {
   readonly runs: Effect.Effect<ReadonlyArray<Run>, StoreError>
   /** Marks the run as started (its trainer asked for a batch); a run that no trainer has registered is unknown. */
   readonly start: (run: string) => Effect.Effect<void, StoreError | UnknownRun>
-  /** Ends the run: environments, queue and step are gone from it; what was consumed stays browsable. Nothing happens where there is none. */
+  /**
+   * Ends the run: environments, queue and step are gone from it; what was consumed stays browsable. Nothing happens
+   * where there is none.
+   */
   readonly reset: (run: string) => Effect.Effect<void, StoreError>
 
   /** None until the run is started. */
@@ -158,7 +164,10 @@ export interface TrajectoryStoreShape {
   readonly disconnectEnvironment: (run: string, envId: number) => Effect.Effect<void, StoreError | UnknownEnvironment>
   readonly environments: (run: string) => Effect.Effect<ReadonlyArray<EnvironmentRow>, StoreError>
 
-  /** All or nothing; an unknown run is made and parked. Odd-sized groups of a known environment are buffered until they combine. */
+  /**
+   * All or nothing; an unknown run is made and parked. Odd-sized groups of a known environment are buffered until they
+   * combine.
+   */
   readonly submit: (
     run: string,
     submissions: ReadonlyArray<Submission>
@@ -190,7 +199,10 @@ export interface TrajectoryStoreShape {
     envId: number
   ) => Effect.Effect<TrajectoryClient.EnvironmentStatus, StoreError | UnknownEnvironment>
   readonly summary: (run: string) => Effect.Effect<QueueSummary, StoreError>
-  /** Emits (the run's name) after every change of its queue, step or environments, from this process or another; conflated. */
+  /**
+   * Emits (the run's name) after every change of its queue, step or environments, from this process or another;
+   * conflated.
+   */
   readonly changes: (run: string) => Stream.Stream<void>
 
   readonly loadState: (

@@ -1,8 +1,10 @@
 /**
- * The viewer over any `RolloutReader`: the page at `/ui`, and the endpoints it reads, those of the trajectory service, under `/v1`.
+ * The viewer over any `RolloutReader`: the page at `/ui`, and the endpoints it reads, those of the trajectory service,
+ * under `/v1`.
  *
- * `TrajectoryService` has all of this too, over its own store; this is for rollouts that lie elsewhere (see `RolloutReader`). There are
- * no summaries and no environments' statuses here: 404 says so. Everything is GET, and nothing changes what is read.
+ * `TrajectoryService` has all of this too, over its own store; this is for rollouts that lie elsewhere (see
+ * `RolloutReader`). There are no summaries and no environments' statuses here: 404 says so. Everything is GET, and
+ * nothing changes what is read.
  */
 import type { BrowserGuard } from "@atropos/core"
 import { Effect, Layer } from "effect"

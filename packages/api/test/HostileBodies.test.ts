@@ -1,4 +1,7 @@
-/** Bodies made to take time or memory: each is refused, and nobody else waits for it. Sizes are those that once stopped a service. */
+/**
+ * Bodies made to take time or memory: each is refused, and nobody else waits for it. Sizes are those that once stopped
+ * a service.
+ */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schedule } from "effect"
 import { monitorEventLoopDelay } from "node:perf_hooks"

@@ -1,9 +1,10 @@
 /**
  * Replays recorded requests against our endpoints and tells where the answers differ from the original's.
  *
- * Three differences are meant, and compared for what they are: batches come oldest first (Q-2), so what was served is compared
- * as a set of groups whenever the original has nothing left (its `null` reply); a step counts a batch handed out, not formed
- * (Q-3), so steps are compared with the number of batches we handed out; and random numbers are any numbers.
+ * Three differences are meant, and compared for what they are: batches come oldest first (Q-2), so what was served is
+ * compared as a set of groups whenever the original has nothing left (its `null` reply); a step counts a batch handed
+ * out, not formed (Q-3), so steps are compared with the number of batches we handed out; and random numbers are any
+ * numbers.
  */
 import { request } from "node:http"
 
@@ -117,7 +118,10 @@ export class Comparison {
     this.ours = []
   }
 
-  /** The recorded reply, with its step as we count, and our queue sizes while the original has batches formed but not served. */
+  /**
+   * The recorded reply, with its step as we count, and our queue sizes while the original has batches formed but not
+   * served.
+   */
   private expected({ path, response }: Step, answer: Answer): unknown {
     const key = stepKeys[path]
     if (key === undefined || !isObject(response) || response[key] === undefined) return response

@@ -1,4 +1,6 @@
-/** The database's time as this machine goes on with it: what the machine itself does to its clocks must not move leases. */
+/**
+ * The database's time as this machine goes on with it: what the machine itself does to its clocks must not move leases.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import * as Database from "../src/Database.ts"

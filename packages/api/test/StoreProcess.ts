@@ -1,8 +1,11 @@
 /**
- * A process of its own on a database, for tests that kill it. Says what the store has answered, one line each, as it happens.
+ * A process of its own on a database, for tests that kill it. Says what the store has answered, one line each, as it
+ * happens.
  *
- *     node StoreProcess.ts write  <pglite folder | postgres URL> <run> <name>            stored <key>
- *     node StoreProcess.ts train  <pglite folder | postgres URL> <run> <name> <batches>  claimed <step> <deliveries> <texts>; acked <step>
+ *     node StoreProcess.ts write  <pglite folder | postgres URL> <run> <name>
+ *         stored <key>
+ *     node StoreProcess.ts train  <pglite folder | postgres URL> <run> <name> <batches>
+ *         claimed <step> <deliveries> <texts>; acked <step>
  */
 import { Effect, Layer, Option, Redacted } from "effect"
 import { randomUUID } from "node:crypto"

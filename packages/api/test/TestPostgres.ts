@@ -1,6 +1,6 @@
 /**
- * A Postgres server for tests: the one of `DATABASE_URL`, else one that answers on this machine's usual port. Every call of
- * `layer` makes a database of its own and drops it afterwards.
+ * A Postgres server for tests: the one of `DATABASE_URL`, else one that answers on this machine's usual port. Every
+ * call of `layer` makes a database of its own and drops it afterwards.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Redacted } from "effect"

@@ -1,4 +1,7 @@
-/** A store on a database of its own, made for a test file and dropped after it: on the server of the tests, else embedded. */
+/**
+ * A store on a database of its own, made for a test file and dropped after it: on the server of the tests, else
+ * embedded.
+ */
 import { Layer } from "effect"
 import * as Database from "../src/Database.ts"
 import * as PgTrajectoryStore from "../src/PgTrajectoryStore.ts"

@@ -1,4 +1,7 @@
-/** What a page of another site can make a browser ask of a service without tokens: nothing that changes or shows anything. */
+/**
+ * What a page of another site can make a browser ask of a service without tokens: nothing that changes or shows
+ * anything.
+ */
 import { assert, describe, layer } from "@effect/vitest"
 import { NodeHttpServer } from "@effect/platform-node"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"

@@ -1,4 +1,7 @@
-/** The requests and answers recorded from the original, replayed. Each difference that is meant is listed here and in docs/protocol.md. */
+/**
+ * The requests and answers recorded from the original, replayed. Each difference that is meant is listed here and in
+ * docs/protocol.md.
+ */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as HttpServer from "../src/HttpServer.ts"

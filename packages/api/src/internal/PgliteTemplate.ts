@@ -1,8 +1,9 @@
 /**
- * An empty database as Postgres' `initdb` leaves it, so that a new one is unpacked (0.1 s) and not made (3 s of processor time).
+ * An empty database as Postgres' `initdb` leaves it, so that a new one is unpacked (0.1 s) and not made (3 s of
+ * processor time).
  *
- * `packages/api/template/prepare.js` makes it when the project is installed or built, once for each version of PGlite. Where it is
- * missing, `initdb` runs as ever.
+ * `packages/api/template/prepare.js` makes it when the project is installed or built, once for each version of PGlite.
+ * Where it is missing, `initdb` runs as ever.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -31,7 +32,10 @@ export const read = (): Buffer<ArrayBuffer> | undefined => {
 
 const block = 512
 
-/** The entries of an archive of plain files and folders with names under 100 bytes, which is all that a database consists of. */
+/**
+ * The entries of an archive of plain files and folders with names under 100 bytes, which is all that a database
+ * consists of.
+ */
 function* entries(tar: Buffer): Generator<{ readonly name: string; readonly bytes: Buffer | undefined }> {
   for (let at = 0; at + block <= tar.length && tar[at] !== 0;) {
     const text = (from: number, length: number) => tar.toString("latin1", at + from, at + from + length).split("\0")[0]!
@@ -44,7 +48,10 @@ function* entries(tar: Buffer): Generator<{ readonly name: string; readonly byte
   }
 }
 
-/** Makes the database in `dataDir`, which does not exist yet: whole or, where the process is killed meanwhile, not at all. */
+/**
+ * Makes the database in `dataDir`, which does not exist yet: whole or, where the process is killed meanwhile, not at
+ * all.
+ */
 export const unpack = (tar: Buffer, dataDir: string): void => {
   const unfinished = `${dataDir}.new`
   rmSync(unfinished, { recursive: true, force: true })

@@ -1,9 +1,10 @@
 /**
  * The thread of the embedded database, and another one when it has ended.
  *
- * A full disk ends it: without room for the next segment of its log Postgres gives up, and its program then answers nothing, or turns
- * in circles for ever; no failure tells. So the thread is asked every second how far it is; one that gets no further while the disk
- * is full is ended. The next is started as soon as there is room, and recovers what had been answered. Until then connections fail at once, and say why.
+ * A full disk ends it: without room for the next segment of its log Postgres gives up, and its program then answers
+ * nothing, or turns in circles for ever; no failure tells. So the thread is asked every second how far it is; one that
+ * gets no further while the disk is full is ended. The next is started as soon as there is room, and recovers what had
+ * been answered. Until then connections fail at once, and say why.
  *
  * In memory there is nothing to start again from: there the first thread is the last.
  */

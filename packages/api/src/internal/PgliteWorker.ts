@@ -1,8 +1,10 @@
 /**
- * Thread that runs PGlite, so that its queries (one process, no threads of its own) never stall the event loop of the service.
+ * Thread that runs PGlite, so that its queries (one process, no threads of its own) never stall the event loop of the
+ * service.
  *
- * Speaks Postgres' own protocol over the message port: bytes from the client come in as they were written, whole protocol
- * messages go to PGlite one run at a time, and what it answers goes back. `{ close: true }` shuts it down cleanly.
+ * Speaks Postgres' own protocol over the message port: bytes from the client come in as they were written, whole
+ * protocol messages go to PGlite one run at a time, and what it answers goes back. `{ close: true }` shuts it down
+ * cleanly.
  */
 import { PGlite } from "@electric-sql/pglite"
 import { existsSync } from "node:fs"
@@ -45,8 +47,8 @@ interface Session {
 const sessions = new Map<number, Session>()
 
 /**
- * Takes the whole messages off the front of what is pending, and says whether the last is one that "ready for the next" answers; a
- * farewell is not for PGlite, which would end with it.
+ * Takes the whole messages off the front of what is pending, and says whether the last is one that "ready for the next"
+ * answers; a farewell is not for PGlite, which would end with it.
  */
 const takeMessages = (session: Session): { readonly messages: Uint8Array; readonly isAsked: boolean } => {
   const { pending } = session

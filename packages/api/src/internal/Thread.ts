@@ -1,8 +1,9 @@
 /**
- * A thread for work that would hold up the event loop: started by the first task, ended with the scope, one task at a time.
+ * A thread for work that would hold up the event loop: started by the first task, ended with the scope, one task at a
+ * time.
  *
- * The module it runs answers each message with one, a `Reply`. A task that takes more memory than a thread has fails with
- * `ThreadOutOfMemory`, one that kills the thread otherwise is a defect; the next one gets a new thread.
+ * The module it runs answers each message with one, a `Reply`. A task that takes more memory than a thread has fails
+ * with `ThreadOutOfMemory`, one that kills the thread otherwise is a defect; the next one gets a new thread.
  */
 import { Effect, Schema, type Scope, Semaphore } from "effect"
 import { Worker } from "node:worker_threads"
@@ -19,8 +20,8 @@ const isOutOfMemory = (cause: Error): boolean => "code" in cause && cause.code =
 
 const start = (module: string): Worker => {
   const source = new URL(`./${module}.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
-  // A thread that runs sources must also resolve the other packages to sources. What else the process was started with concerns
-  // the process: a thread refuses V8's flags.
+  // A thread that runs sources must also resolve the other packages to sources. What else the process was started with
+  // concerns the process: a thread refuses V8's flags.
   const started = new Worker(source, {
     resourceLimits: { maxOldGenerationSizeMb: heapMebibytes },
     ...(source.pathname.endsWith(".ts") && { execArgv: ["--conditions=atropos-src"] })

@@ -1,4 +1,6 @@
-/** The thread that reads large submissions: takes one body at a time, answers with what `GroupReader` would make of it. */
+/**
+ * The thread that reads large submissions: takes one body at a time, answers with what `GroupReader` would make of it.
+ */
 import { Result } from "effect"
 import { parentPort } from "node:worker_threads"
 import { readHere, type Reply, type Task } from "../GroupReader.ts"

@@ -1,4 +1,7 @@
-/** The thread that finds the text of stored groups: takes some of them as they are stored, answers with the text of each. */
+/**
+ * The thread that finds the text of stored groups: takes some of them as they are stored, answers with the text of
+ * each.
+ */
 import { parentPort } from "node:worker_threads"
 import { zstdDecompressSync } from "node:zlib"
 import { payloadText } from "./payloadText.ts"

@@ -1,8 +1,8 @@
 /**
  * Acknowledges a batch when its reply has been written, and gives it back when the connection broke before.
  *
- * The original's trainers do not acknowledge. A reply counts as delivered when all its bytes went to the operating system; what
- * was claimed for a client that is gone, or that hung up half way, goes to the next claimer.
+ * The original's trainers do not acknowledge. A reply counts as delivered when all its bytes went to the operating
+ * system; what was claimed for a client that is gone, or that hung up half way, goes to the next claimer.
  */
 import { NodeHttpServerRequest } from "@effect/platform-node"
 import { Effect, Schedule } from "effect"

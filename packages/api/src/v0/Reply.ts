@@ -52,7 +52,10 @@ const takesGzip = (request: HttpServerRequest.HttpServerRequest): boolean =>
 
 const samples = 256
 
-/** Mostly numbers: no two stretches are alike, and to look for them costs half the time and gains a twentieth of the bytes. */
+/**
+ * Mostly numbers: no two stretches are alike, and to look for them costs half the time and gains a twentieth of the
+ * bytes.
+ */
 const isNumbers = (bytes: Uint8Array): boolean => {
   const stride = Math.max(1, Math.floor(bytes.length / samples))
   let others = 0

@@ -1,6 +1,6 @@
 /**
- * A claimed batch as an answer: packed (head in the headers `atropos-*`, groups as a packed list) or JSON. The groups' bytes are
- * joined as they are stored, wherever they are stored in the form asked for.
+ * A claimed batch as an answer: packed (head in the headers `atropos-*`, groups as a packed list) or JSON. The groups'
+ * bytes are joined as they are stored, wherever they are stored in the form asked for.
  */
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"

@@ -36,7 +36,10 @@ const answer = (events: Stream.Stream<Uint8Array>): HttpServerResponse.HttpServe
   })
 }
 
-/** An answer that goes on until the listener leaves, the server closes, or the values fail (then it ends, and the listener comes back). */
+/**
+ * An answer that goes on until the listener leaves, the server closes, or the values fail (then it ends, and the
+ * listener comes back).
+ */
 export const response = <A, I, E>(
   name: string,
   schema: Schema.Codec<A, I>,
@@ -46,8 +49,8 @@ export const response = <A, I, E>(
 ): HttpServerResponse.HttpServerResponse => answer(encoded(name, schema, values, idOf))
 
 /**
- * The same for all who listen to one thing, of which only the newest value counts: it is read and written once for all of them. Who
- * comes later gets the last event at once; who is slow misses those in between.
+ * The same for all who listen to one thing, of which only the newest value counts: it is read and written once for all
+ * of them. Who comes later gets the last event at once; who is slow misses those in between.
  */
 export const shared = Effect.fnUntraced(function* <K, A, I, E>(
   name: string,

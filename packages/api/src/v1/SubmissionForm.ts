@@ -1,9 +1,10 @@
 /**
  * What a submission may look like, made into what the store takes.
  *
- * Packed: a list of groups with their keys (`PackedGroup.encodeList`), or one group with its key in the header `Idempotency-Key`.
- * JSON: `{ "key": <uuid>, "group": <the original's object>, "policy_versions"?: [step or null per sequence] }`, or an array of
- * such; it is stored packed, its floats as 32-bit numbers. All groups are right or none is taken; a mistake is told with its place.
+ * Packed: a list of groups with their keys (`PackedGroup.encodeList`), or one group with its key in the header
+ * `Idempotency-Key`. JSON: `{ "key": <uuid>, "group": <the original's object>, "policy_versions"?: [step or null per
+ * sequence] }`, or an array of such; it is stored packed, its floats as 32-bit numbers. All groups are right or none is
+ * taken; a mistake is told with its place.
  */
 import { Result, Schema } from "effect"
 import { PackedGroup, ScoredGroup, TrajectoryApiError as ApiError, TrajectoryApiSchema, WireGroup } from "@atropos/core"

@@ -1,6 +1,6 @@
 /**
- * The versioned endpoints: routes for an `HttpRouter`, with the definition at `/v1/openapi.json` and a page to read it at `/v1/docs`
- * (which loads nothing from elsewhere).
+ * The versioned endpoints: routes for an `HttpRouter`, with the definition at `/v1/openapi.json` and a page to read it
+ * at `/v1/docs` (which loads nothing from elsewhere).
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer, type HttpServerRequest, HttpServerResponse } from "effect/http"

@@ -1,6 +1,6 @@
 /**
- * Loads the modules given, does what makes their functions make regular expressions, and prints all that were made: file, line, source, flags.
- * A process of its own, for modules are loaded once.
+ * Loads the modules given, does what makes their functions make regular expressions, and prints all that were made:
+ * file, line, source, flags. A process of its own, for modules are loaded once.
  */
 import { isAbsolute } from "node:path"
 import { fileURLToPath } from "node:url"

@@ -1,5 +1,6 @@
 /**
- * Saved groups in JSON Lines files as rollouts to look at: each file is a run, each line a group with the line's number as its id.
+ * Saved groups in JSON Lines files as rollouts to look at: each file is a run, each line a group with the line's number
+ * as its id.
  *
  * Files know nothing of steps, environments, batches and metrics: those are empty.
  */

@@ -1,10 +1,12 @@
 /**
- * An index of the groups in JSON Lines files, for looking at them: where each line is, what a list shows of it, and its words.
+ * An index of the groups in JSON Lines files, for looking at them: where each line is, what a list shows of it, and its
+ * words.
  *
- * The index is a temporary database on disk (SQLite, with its full-text search), which the system removes with the process; in memory
- * are its page cache and one line at a time, whatever the size of the files. A file is first looked through for its lines, which is
- * quick; then its lines are read from the newest back. What a page shows is read at once when it was not its turn yet, so the first page
- * needs no waiting; searches find what has been read so far, and tell how much has not.
+ * The index is a temporary database on disk (SQLite, with its full-text search), which the system removes with the
+ * process; in memory are its page cache and one line at a time, whatever the size of the files. A file is first looked
+ * through for its lines, which is quick; then its lines are read from the newest back. What a page shows is read at
+ * once when it was not its turn yet, so the first page needs no waiting; searches find what has been read so far, and
+ * tell how much has not.
  *
  * Files may grow while they are looked at. One that was replaced or shortened is looked at anew.
  *

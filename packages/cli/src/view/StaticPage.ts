@@ -1,10 +1,11 @@
 /**
- * Saved groups in one HTML file that needs nothing else: the viewer's page with the groups in it (`StaticData` of the viewer). It opens
- * from disk, without a network.
+ * Saved groups in one HTML file that needs nothing else: the viewer's page with the groups in it (`StaticData` of the
+ * viewer). It opens from disk, without a network.
  *
- * The data are base64 of gzipped parts, a line each: the JSON, and the columns of numbers per token (`PackedPage`). Numbers that are
- * only looked at are rounded: logprobs and advantages to three digits. A page ends at a size that browsers still open at once: what is
- * beyond is counted and left out, in the order of the files. The file is whole or absent.
+ * The data are base64 of gzipped parts, a line each: the JSON, and the columns of numbers per token (`PackedPage`).
+ * Numbers that are only looked at are rounded: logprobs and advantages to three digits. A page ends at a size that
+ * browsers still open at once: what is beyond is counted and left out, in the order of the files. The file is whole or
+ * absent.
  */
 import * as PackedPage from "@atropos/api/PackedPage"
 import * as Payloads from "@atropos/api/Payloads"

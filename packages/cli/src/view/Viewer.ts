@@ -1,7 +1,8 @@
 /**
  * The viewer over saved groups, served on this machine: the page, what it reads, and a word whenever a file has grown.
  *
- * The page looks for new groups when the summary of a run changes. Files have no queue: their summary is that of an empty one.
+ * The page looks for new groups when the summary of a run changes. Files have no queue: their summary is that of an
+ * empty one.
  */
 import * as Auth from "@atropos/api/Auth"
 import * as HttpServer from "@atropos/api/HttpServer"

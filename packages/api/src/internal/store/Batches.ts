@@ -1,15 +1,17 @@
 /**
- * Batches: formed when they are claimed, leased, and handed out again when a lease runs out or they were given back (`Leases`).
+ * Batches: formed when they are claimed, leased, and handed out again when a lease runs out or they were given back
+ * (`Leases`).
  *
- * A claim takes two statements, and a third where payloads are not in memory. The first looks: what waits, and how many batches the
- * run has had. The second makes the batch if that number still is the same; if another process was faster, the claim looks again.
- * So steps are handed out in order and without gaps, whichever process claims, and nobody waits with a lock in hand. A batch
- * that came back goes out before a new one is formed.
+ * A claim takes two statements, and a third where payloads are not in memory. The first looks: what waits, and how many
+ * batches the run has had. The second makes the batch if that number still is the same; if another process was faster,
+ * the claim looks again. So steps are handed out in order and without gaps, whichever process claims, and nobody waits
+ * with a lock in hand. A batch that came back goes out before a new one is formed.
  *
- * A claim does not wait for the disk. Where Postgres or its machine goes down before it is there, or before any later write of
- * the service is, it never was: its groups wait as before, its lease is lost, its step is handed out again. An ack is on disk when
- * it is answered, and with it the claim that it ends. The embedded database forces nothing to the disk, and its log would wait in the
- * memory of this process: there a claim is handed to the operating system as all else is, and outlives the process.
+ * A claim does not wait for the disk. Where Postgres or its machine goes down before it is there, or before any later
+ * write of the service is, it never was: its groups wait as before, its lease is lost, its step is handed out again. An
+ * ack is on disk when it is answered, and with it the claim that it ends. The embedded database forces nothing to the
+ * disk, and its log would wait in the memory of this process: there a claim is handed to the operating system as all
+ * else is, and outlives the process.
  */
 import { Packing, Uuid } from "@atropos/core"
 import { Duration, Effect, Option, Semaphore } from "effect"
@@ -123,7 +125,9 @@ export const make = Effect.fnUntraced(function* (
     ) as waiting
     where run.id = ${runId} and ended_at is null`
 
-  /** Makes the batch of these groups; no rows where the run has had another one since it was looked at, or has ended. */
+  /**
+   * Makes the batch of these groups; no rows where the run has had another one since it was looked at, or has ended.
+   */
   const form = (
     runId: number,
     { batch_size, batches }: LookRow,

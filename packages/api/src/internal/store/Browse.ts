@@ -42,8 +42,8 @@ const phrasesOf = (query: RolloutText.Query | undefined): ReadonlyArray<string> 
   (query ?? []).filter(({ words }) => words.length > 1).map(RolloutText.needleOf)
 
 /**
- * Of so many groups that have a phrase's words the text is read, to count those that have the phrase: in a tenth of a second. Where
- * there are more, only so many are read as the page takes, and nobody counts.
+ * Of so many groups that have a phrase's words the text is read, to count those that have the phrase: in a tenth of a
+ * second. Where there are more, only so many are read as the page takes, and nobody counts.
  */
 const mostRead = 2000
 

@@ -1,7 +1,8 @@
 /**
  * Who wants to know of changes of a run, in this process and in others on the same database.
  *
- * Conflated: a listener that is busy gets one element for many changes, and other processes are told at most ten times a second.
+ * Conflated: a listener that is busy gets one element for many changes, and other processes are told at most ten times
+ * a second.
  */
 import { Uuid } from "@atropos/core"
 import * as PgClient from "@effect/sql-pg/PgClient"

@@ -39,7 +39,10 @@ export const orStoreError = <A, E, R>(
     isSqlError(error) ? storeError(error) : (error as Exclude<E, SqlError>)
   )
 
-/** A transaction whose rollback or commit may fail too, when the connection is gone: that is a failure of the database as any other. */
+/**
+ * A transaction whose rollback or commit may fail too, when the connection is gone: that is a failure of the database
+ * as any other.
+ */
 export const inTransaction = <A, E, R>(
   sql: SqlClient.SqlClient,
   effect: Effect.Effect<A, E, R>

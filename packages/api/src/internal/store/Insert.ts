@@ -132,7 +132,10 @@ export const make = Effect.fnUntraced(function* (cache: PayloadCache) {
     })
   })
 
-  /** Some groups are of odd sizes: their environments' rows are locked, and each group goes to the buffer or the queue in turn. */
+  /**
+   * Some groups are of odd sizes: their environments' rows are locked, and each group goes to the buffer or the queue
+   * in turn.
+   */
   const insertMixed = Effect.fnUntraced(function* (
     runId: number,
     items: ReadonlyArray<Item>,

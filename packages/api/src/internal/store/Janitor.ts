@@ -1,6 +1,7 @@
 /**
- * Work beside the hot path, now and then and in small portions: releases what waited in a buffer too long, wakes claimers when a
- * lease has run out, drops the oldest consumed groups beyond the bound, and removes what a reset left behind.
+ * Work beside the hot path, now and then and in small portions: releases what waited in a buffer too long, wakes
+ * claimers when a lease has run out, drops the oldest consumed groups beyond the bound, and removes what a reset left
+ * behind.
  *
  * Several processes may do it at once: every step is one statement, and rows that another one works on are skipped.
  */
@@ -120,7 +121,9 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
-  /** What waited when its run was reset, but for the last that had entered the queue: it still is the latest example. */
+  /**
+   * What waited when its run was reset, but for the last that had entered the queue: it still is the latest example.
+   */
   const dropUnreachable = Effect.fnUntraced(function* (now: number) {
     for (;;) {
       const left = yield* sql<{ id: bigint }>`

@@ -1,6 +1,6 @@
 /**
- * Leases on batches, for whoever holds one: ack, give back, extend. A holder is known by the token of its claim; with another token, or
- * after the lease has gone to somebody else, all of these fail with `LeaseLost` and change nothing.
+ * Leases on batches, for whoever holds one: ack, give back, extend. A holder is known by the token of its claim; with
+ * another token, or after the lease has gone to somebody else, all of these fail with `LeaseLost` and change nothing.
  */
 import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"

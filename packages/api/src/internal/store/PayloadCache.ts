@@ -1,8 +1,9 @@
 /**
- * Payloads of queued groups in memory, so that a claim in the same process need not read and decompress what was just sent.
+ * Payloads of queued groups in memory, so that a claim in the same process need not read and decompress what was just
+ * sent.
  *
- * The queue is first in, first out: when the cache is full the new ones stay out and the old ones, whose turn is next, stay in.
- * A group's payload never changes, so an entry is always right.
+ * The queue is first in, first out: when the cache is full the new ones stay out and the old ones, whose turn is next,
+ * stay in. A group's payload never changes, so an entry is always right.
  */
 import type { Payload } from "../../TrajectoryStore.ts"
 

@@ -1,8 +1,8 @@
 /**
  * Whether the database can be worked with: it answers, and there is room on its disk.
  *
- * Of the embedded database the disk is looked at. Of a server it is known by what failed: after a write for which there was no room
- * the next look tries one of its own, which leaves nothing behind.
+ * Of the embedded database the disk is looked at. Of a server it is known by what failed: after a write for which there
+ * was no room the next look tries one of its own, which leaves nothing behind.
  */
 import { Deferred, Effect, Exit, Option, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"

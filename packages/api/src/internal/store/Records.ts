@@ -1,4 +1,7 @@
-/** What is kept beside the queue: environments' saved state and reports, metrics, the text of tokens, the latest example. */
+/**
+ * What is kept beside the queue: environments' saved state and reports, metrics, the text of tokens, the latest
+ * example.
+ */
 import * as Readings from "@atropos/core/service/Readings"
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -44,7 +47,8 @@ export const make = Effect.fnUntraced(function* (
     { source, step, values }
   ) {
     const now = new Date(yield* Clock.currentTimeMillis)
-    // One after the other within a run: who reads after a row must not miss one with a lower id that is committed later.
+    // One after the other within a run: who reads after a row must not miss one with a lower id that is committed
+    // later.
     yield* sql`
         with target as materialized (
           select id, pg_advisory_xact_lock(${metricsLock}, id) from run where name = ${run} and ended_at is null

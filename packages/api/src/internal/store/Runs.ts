@@ -108,7 +108,8 @@ export const make = Effect.fnUntraced(function* (
 
   const reset: Runs["reset"] = Effect.fn("PgTrajectoryStore.reset")(function* (name) {
     const now = new Date(yield* Clock.currentTimeMillis)
-    // A batch that is with a trainer counts as consumed, and its token for nothing. What waits is removed later: nobody can reach it.
+    // A batch that is with a trainer counts as consumed, and its token for nothing. What waits is removed later: nobody
+    // can reach it.
     yield* Failure.inTransaction(
       sql,
       Effect.gen(function* () {

@@ -6,7 +6,9 @@ export interface Settings {
   readonly maxQueuedSequences: number
   /** Stored bytes waiting in a run's queue beyond which submissions are refused for a while. */
   readonly maxQueuedBytes: number
-  /** How long odd-sized groups wait to be combined to their environment's group size before they are queued as they are. */
+  /**
+   * How long odd-sized groups wait to be combined to their environment's group size before they are queued as they are.
+   */
   readonly bufferPatience: Duration.Input
   /** Stored bytes of consumed groups kept for browsing; the oldest batches are dropped beyond it. */
   readonly retainedBytes: number

@@ -1,4 +1,7 @@
-/** What an environment is told of the queue: the original's formulas (`get_status_env` in atroposlib/api/server.py), pure. */
+/**
+ * What an environment is told of the queue: the original's formulas (`get_status_env` in atroposlib/api/server.py),
+ * pure.
+ */
 import type { TrajectoryClient } from "@atropos/core"
 import type { EnvironmentRow, Run } from "../../TrajectoryStore.ts"
 

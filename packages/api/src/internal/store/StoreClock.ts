@@ -1,6 +1,7 @@
 /**
- * The time that leases are told by: the database's, so that all who share one agree, and so that a clock of this machine that is set
- * anew neither ends nor prolongs a lease. Between two looks at the database's clock it goes on by elapsed time, which nobody sets.
+ * The time that leases are told by: the database's, so that all who share one agree, and so that a clock of this
+ * machine that is set anew neither ends nor prolongs a lease. Between two looks at the database's clock it goes on by
+ * elapsed time, which nobody sets.
  */
 import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -17,7 +18,10 @@ const trusted = Duration.toMillis("10 minutes")
 /** An answer that took longer says nothing of the time at which it came. */
 const longestAnswer = 1000
 
-/** How far this machine's two clocks part by being adjusted. Further, and one was set, or the machine slept, in which no time elapses. */
+/**
+ * How far this machine's two clocks part by being adjusted. Further, and one was set, or the machine slept, in which no
+ * time elapses.
+ */
 const adjusted = 1000
 
 const elapsedMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1000n) / 1000)

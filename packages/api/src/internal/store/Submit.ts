@@ -1,9 +1,9 @@
 /**
- * Submissions, written together: what arrives while a write is under way goes into the next one, one statement for all, so that
- * durability costs one flush per write and not per group.
+ * Submissions, written together: what arrives while a write is under way goes into the next one, one statement for all,
+ * so that durability costs one flush per write and not per group.
  *
- * Groups of the size their environment registered, and those of unknown environments, go into the queue. Others go into their
- * environment's buffer until some of them add up to its group size (`Packing.findGroups`), as in the original.
+ * Groups of the size their environment registered, and those of unknown environments, go into the queue. Others go into
+ * their environment's buffer until some of them add up to its group size (`Packing.findGroups`), as in the original.
  */
 import { Uuid } from "@atropos/core"
 import type { TrajectoryClient } from "@atropos/core"

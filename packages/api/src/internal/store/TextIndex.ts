@@ -1,11 +1,13 @@
 /**
  * The text of groups, found and stored after the groups are, so that nobody who sends or fetches waits for it.
  *
- * One process at a time works through the groups that have no text yet, oldest first, a few at once: reads them, finds their text in a
- * thread (`textWorker`), and writes it in portions that hold the database up for some milliseconds. While groups are sent and fetched
- * it rests four times as long as it works. Groups that are known to have no messages are passed over unread.
+ * One process at a time works through the groups that have no text yet, oldest first, a few at once: reads them, finds
+ * their text in a thread (`textWorker`), and writes it in portions that hold the database up for some milliseconds.
+ * While groups are sent and fetched it rests four times as long as it works. Groups that are known to have no messages
+ * are passed over unread.
  *
- * All ids up to a frontier are settled. It follows the newest id at a distance in time: an id below the newest may still be on its way.
+ * All ids up to a frontier are settled. It follows the newest id at a distance in time: an id below the newest may
+ * still be on its way.
  */
 import { Uuid } from "@atropos/core"
 import { Clock, Duration, Effect, type Scope } from "effect"
@@ -21,7 +23,9 @@ import * as Rows from "./Rows.ts"
 export interface TextIndex {
   /** Groups of these runs that may have text, and are not searched yet. */
   readonly unindexed: (runs: ReadonlyArray<number>) => Effect.Effect<number, SqlError>
-  /** The previews of groups that are looked at before their turn: of the first of them, as far as they are read quickly. */
+  /**
+   * The previews of groups that are looked at before their turn: of the first of them, as far as they are read quickly.
+   */
   readonly previews: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyMap<bigint, string | null>, SqlError>
 }
 

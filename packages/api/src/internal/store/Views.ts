@@ -1,10 +1,10 @@
 /**
- * What this process knows of a run: its row, environments, queue counts and open batches, read in one statement and kept until
- * something changes. After a write of this process the next reader reads anew; writes of others show after a notification, or
- * when the view is too old.
+ * What this process knows of a run: its row, environments, queue counts and open batches, read in one statement and
+ * kept until something changes. After a write of this process the next reader reads anew; writes of others show after a
+ * notification, or when the view is too old.
  *
- * Submissions and claims change counts alone, hundreds of times a second. Whoever needs the run and its environments, and the
- * counts only roughly, takes a `recent` view and pays for no reading.
+ * Submissions and claims change counts alone, hundreds of times a second. Whoever needs the run and its environments,
+ * and the counts only roughly, takes a `recent` view and pays for no reading.
  */
 import { Clock, Deferred, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,6 +1,6 @@
 /**
- * zstd on the thread pool with contexts that are used again: making one for every payload costs as much as compressing it, and
- * the memory it takes (megabytes, outside the heap) makes the garbage collector run all the time.
+ * zstd on the thread pool with contexts that are used again: making one for every payload costs as much as compressing
+ * it, and the memory it takes (megabytes, outside the heap) makes the garbage collector run all the time.
  *
  * Each call makes, or reads, one whole frame.
  */

@@ -1,6 +1,6 @@
 /**
- * A saved page as a source: everything is in `#atropos-data` (`StaticData`); no network is needed. Groups are unpacked when they are
- * looked at.
+ * A saved page as a source: everything is in `#atropos-data` (`StaticData`); no network is needed. Groups are unpacked
+ * when they are looked at.
  *
  * Filters mean what they mean in the service.
  */
