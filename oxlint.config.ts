@@ -31,6 +31,25 @@ const floors = {
     "rollout/submit",
     "rollout"
   ],
+  api: [
+    "base",
+    "rollout",
+    "store",
+    "http",
+    "migrations",
+    "database",
+    "postgres/base",
+    "postgres/queue",
+    "postgres/runs",
+    "postgres/reading",
+    "postgres",
+    "metrics",
+    "submission",
+    "claim",
+    "v0",
+    "v1",
+    "."
+  ],
   trainer: [
     "base",
     "graph/gen",
@@ -161,6 +180,7 @@ export default defineConfig({
       restricted(`packages/${name}/src/**`, [packages[name]])
     ),
     ...layered("core"),
+    ...layered("api"),
     ...layered("trainer"),
     restricted("packages/core/src/index.ts", [packages.core])
   ],

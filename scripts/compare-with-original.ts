@@ -9,7 +9,7 @@
  * more, by the rules that it names.
  */
 import { Array, Console, Effect, Random } from "effect"
-import { type Answer, Comparison, send, type Step } from "../packages/api/test/Replay.ts"
+import { type Answer, Comparison, send, type Step } from "../packages/api/test/v0/Replay.ts"
 
 type Request = Pick<Step, "method" | "path" | "body">
 

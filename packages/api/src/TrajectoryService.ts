@@ -9,18 +9,18 @@
 import type { BrowserGuard } from "@atropos/core"
 import { type Duration, Effect, Layer } from "effect"
 import { HttpRouter, type HttpServer } from "effect/http"
-import * as Auth from "./Auth.ts"
-import type * as Cors from "./Cors.ts"
-import * as Server from "./HttpServer.ts"
-import * as Prometheus from "./Prometheus.ts"
-import * as ServiceMetrics from "./ServiceMetrics.ts"
-import type { RolloutReader } from "./RolloutReader.ts"
-import type { TrajectoryStore } from "./TrajectoryStore.ts"
+import * as Auth from "./http/Auth.ts"
+import type * as Cors from "./http/Cors.ts"
+import * as Server from "./http/HttpServer.ts"
+import * as Prometheus from "./metrics/Prometheus.ts"
+import * as ServiceMetrics from "./metrics/ServiceMetrics.ts"
+import type { RolloutReader } from "./store/RolloutReader.ts"
+import type { TrajectoryStore } from "./store/TrajectoryStore.ts"
 import * as V0 from "./v0/V0.ts"
-import * as V1 from "./v1/index.ts"
+import * as V1 from "./v1/V1.ts"
 import * as ViewerPage from "./ViewerPage.ts"
 
-export { guard } from "./HttpServer.ts"
+export { guard } from "./http/HttpServer.ts"
 
 export interface Options {
   /** How long a batch handed out by the original's `/batch` may take to be written out. */

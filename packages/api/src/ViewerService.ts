@@ -9,10 +9,10 @@
 import type { BrowserGuard } from "@atropos/core"
 import { Effect, Layer } from "effect"
 import { HttpRouter, type HttpServer } from "effect/http"
-import * as Auth from "./Auth.ts"
-import * as Server from "./HttpServer.ts"
-import type { RolloutReader } from "./RolloutReader.ts"
-import * as V1 from "./v1/index.ts"
+import * as Auth from "./http/Auth.ts"
+import * as Server from "./http/HttpServer.ts"
+import type { RolloutReader } from "./store/RolloutReader.ts"
+import * as V1 from "./v1/V1.ts"
 import * as ViewerPage from "./ViewerPage.ts"
 
 /** The routes, for a router of the caller's; `/` leads to the page. */

@@ -1,5 +1,5 @@
 /**
- * What npm runs after an installation: makes the database that `src/internal/PgliteTemplate.ts` unpacks, unless it is
+ * What npm runs after an installation: makes the database that `src/database/PgliteTemplate.ts` unpacks, unless it is
  * there. Plain JavaScript for the Node of the system.
  */
 import { PGlite } from "@electric-sql/pglite"

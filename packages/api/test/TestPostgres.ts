@@ -7,7 +7,7 @@ import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { connect } from "node:net"
-import * as Database from "../src/Database.ts"
+import * as Database from "../src/database/Database.ts"
 
 const configured = process.env["DATABASE_URL"]
 

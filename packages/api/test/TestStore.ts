@@ -3,8 +3,8 @@
  * embedded.
  */
 import { Layer } from "effect"
-import * as Database from "../src/Database.ts"
-import * as PgTrajectoryStore from "../src/PgTrajectoryStore.ts"
+import * as Database from "../src/database/Database.ts"
+import * as PgTrajectoryStore from "../src/postgres/PgTrajectoryStore.ts"
 import * as TestPostgres from "./TestPostgres.ts"
 
 export const layer = PgTrajectoryStore.layer.pipe(

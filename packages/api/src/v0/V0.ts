@@ -10,10 +10,10 @@
  */
 import { type Duration, Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
-import type { TrajectoryStore } from "../TrajectoryStore.ts"
+import type { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as Endpoints from "./Endpoints.ts"
 import { refuse } from "./Reading.ts"
-import * as Reply from "./Reply.ts"
+import * as Reply from "../http/Reply.ts"
 
 export interface Options {
   /** The run these endpoints speak of; "default" where none is named. */

@@ -5,8 +5,8 @@
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { PackedGroup, TrajectoryApiSchema } from "@atropos/core"
-import * as Payloads from "../Payloads.ts"
-import type { ClaimedBatch } from "../TrajectoryStore.ts"
+import * as Payloads from "../store/Payloads.ts"
+import type { ClaimedBatch } from "../store/TrajectoryStore.ts"
 
 /** Whether an `Accept` header asks for the packed form. */
 export const acceptsPacked = (accept: string | undefined): boolean =>

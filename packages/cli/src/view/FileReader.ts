@@ -4,8 +4,8 @@
  *
  * Files know nothing of steps, environments, batches and metrics: those are empty.
  */
-import * as RolloutReader from "@atropos/api/RolloutReader"
-import * as TrajectoryStore from "@atropos/api/TrajectoryStore"
+import * as RolloutReader from "@atropos/api/store/RolloutReader"
+import * as TrajectoryStore from "@atropos/api/store/TrajectoryStore"
 import type { Tokenizer } from "@atropos/core"
 import { Effect, Layer, Option, Stream } from "effect"
 import { basename, extname } from "node:path"

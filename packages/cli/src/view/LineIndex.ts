@@ -12,8 +12,8 @@
  *
  * Everything here computes at once and holds up whoever calls it: it is meant for a thread of its own (`indexThread`).
  */
-import type { RolloutFilter } from "@atropos/api/RolloutReader"
-import * as RolloutText from "@atropos/api/RolloutText"
+import type { RolloutFilter } from "@atropos/api/store/RolloutReader"
+import * as RolloutText from "@atropos/api/rollout/RolloutText"
 // Module by module: the thread that this runs in should not load all of core before it answers.
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
 import * as SavedGroup from "@atropos/core/service/SavedGroup"

@@ -7,9 +7,9 @@
  * browsers still open at once: what is beyond is counted and left out, in the order of the files. The file is whole or
  * absent.
  */
-import * as PackedPage from "@atropos/api/PackedPage"
-import * as Payloads from "@atropos/api/Payloads"
-import * as RolloutText from "@atropos/api/RolloutText"
+import * as PackedPage from "@atropos/api/rollout/PackedPage"
+import * as Payloads from "@atropos/api/store/Payloads"
+import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as ViewerPage from "@atropos/api/ViewerPage"
 import { SavedGroup, ScoredGroup, type Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Option, Path, type Scope, Stream } from "effect"

@@ -4,7 +4,7 @@
  * The service's definitions are in `packages/core/src/service/TrajectoryApiSchema.ts`; a saved page (`StaticData`)
  * carries the same rows.
  */
-import type * as PackedPage from "../../../src/PackedPage.ts"
+import type * as PackedPage from "../../../src/rollout/PackedPage.ts"
 import type { Baseline, Scale } from "../../../../core/src/ScoreAdvantage.ts"
 
 /** How a trainer makes advantages of scores. */
