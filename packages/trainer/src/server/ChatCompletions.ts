@@ -15,7 +15,7 @@ import * as Answers from "./OpenAiApiAnswers.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
-import * as Served from "./ServedPolicy.ts"
+import * as ServedPolicy from "./ServedPolicy.ts"
 
 const read = Parameters.reader(Parameters.Chat, ["messages", "tools", "tool_choice"])
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -50,7 +50,7 @@ const toolsOf = Effect.fnUntraced(function* ({ tool_choice: choice = "auto", too
 })
 
 export const handle = (
-  served: Served.Served
+  served: ServedPolicy.ServedPolicy
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   ApiError.OpenAiApiError,
