@@ -1,7 +1,10 @@
 /** How long to wait between attempts: ever longer, up to a limit, and jittered, so that many do not come back at once. */
 import { type Duration, Effect, Random, Schedule } from "effect"
 
-/** Whole milliseconds before attempt `attempt` + 1 (counted from 1): up to half a second, one, two, … `cap`; never less than `atLeast`. */
+/**
+ * Whole milliseconds before attempt `attempt` + 1 (counted from 1): up to one second, two, four, … `cap`, and at least half
+ * of that; never less than `atLeast`.
+ */
 export const backoffMillis = (
   attempt: number,
   { atLeast = 0, cap = 30_000 }: { readonly atLeast?: number; readonly cap?: number } = {}
