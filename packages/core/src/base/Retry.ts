@@ -1,9 +1,9 @@
-/** How long to wait between attempts: ever longer, up to a limit, and jittered, so that many do not come back at once. */
+/** Pauses between attempts: ever longer, up to a limit, and jittered, so that many do not come back at once. */
 import { type Duration, Effect, Random, Schedule } from "effect"
 
 /**
- * Whole milliseconds before attempt `attempt` + 1 (counted from 1): up to one second, two, four, … `cap`, and at least half
- * of that; never less than `atLeast`.
+ * Whole milliseconds before attempt `attempt` + 1 (counted from 1): half to all of one second, two, four, … `cap`; never
+ * less than `atLeast`.
  */
 export const backoffMillis = (
   attempt: number,

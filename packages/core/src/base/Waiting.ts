@@ -26,7 +26,7 @@ export const telling =
       Effect.onExit(effect, () => Fiber.interrupt(reporter))
     )
 
-/** Runs an effect for at most so long in a fiber of its own: also inside a finalizer, where nothing can be interrupted. */
+/** Runs an effect for at most so long, in a fiber of its own: also in a finalizer, where nothing can be interrupted. */
 export const within = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   limit: Duration.Input
