@@ -3,8 +3,9 @@ import { posix } from "node:path"
 import { defineConfig, type OxlintOverride } from "oxlint"
 
 /**
- * Which folder of a package may import which: each those before it in its list, none after it and none round in a circle. `.` is the
- * package's `src` itself; its `index.ts` stands above all. `docs/architecture.md` says what each folder holds.
+ * Which folder of a package may import which: each those before it in its list, none after it and none round in a
+ * circle. `.` is the package's `src` itself; its `index.ts` stands above all. `docs/architecture.md` says what each
+ * folder holds.
  */
 const floors = {
   core: [
@@ -29,6 +30,25 @@ const floors = {
     "metrics/wandb",
     "rollout/submit",
     "rollout"
+  ],
+  api: [
+    "base",
+    "rollout",
+    "store",
+    "http",
+    "migrations",
+    "database",
+    "postgres/base",
+    "postgres/queue",
+    "postgres/runs",
+    "postgres/reading",
+    "postgres",
+    "metrics",
+    "submission",
+    "claim",
+    "v0",
+    "v1",
+    "."
   ],
   trainer: [
     "base",
@@ -160,6 +180,7 @@ export default defineConfig({
       restricted(`packages/${name}/src/**`, [packages[name]])
     ),
     ...layered("core"),
+    ...layered("api"),
     ...layered("trainer"),
     restricted("packages/core/src/index.ts", [packages.core])
   ],
