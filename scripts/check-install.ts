@@ -93,7 +93,13 @@ console.log([typeof TrajectoryService, typeof Trainer, typeof TrajectoryClient, 
 /** What a trajectory service needs none of: libraries of models, pictures, sandboxes and browsers. */
 const foreign = [
   ...Object.keys(corePackage.peerDependenciesMeta),
-  ...["openai", "onnxruntime-node", "onnxruntime-common", "onnxruntime-web", "playwright-core", "react", "react-dom"]
+  "openai",
+  "onnxruntime-node",
+  "onnxruntime-common",
+  "onnxruntime-web",
+  "playwright-core",
+  "react",
+  "react-dom"
 ]
 
 const tokenizer = `import { Tokenizer } from "@atropos/core"
