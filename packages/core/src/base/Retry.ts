@@ -2,8 +2,8 @@
 import { type Duration, Effect, Random, Schedule } from "effect"
 
 /**
- * Whole milliseconds before attempt `attempt` + 1 (counted from 1): half to all of one second, two, four, … `cap`; never
- * less than `atLeast`.
+ * Whole milliseconds before attempt `attempt` + 1 (counted from 1): half to all of one second, two, four, … `cap`, and
+ * never less than `atLeast`.
  */
 export const backoffMillis = (
   attempt: number,
