@@ -6,7 +6,13 @@
  */
 import { Effect, Result } from "effect"
 import * as ChatMask from "./ChatMask.ts"
-import { type ChatRequest, type Choice, InferenceError, type TextRequest, type TrackedSession } from "./backend/Inference.ts"
+import {
+  type ChatRequest,
+  type Choice,
+  InferenceError,
+  type TextRequest,
+  type TrackedSession
+} from "./backend/Inference.ts"
 import type { Message } from "../Message.ts"
 import * as Sampling from "../Sampling.ts"
 import * as SequenceLimit from "./SequenceLimit.ts"

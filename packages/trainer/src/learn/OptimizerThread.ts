@@ -42,10 +42,7 @@ export interface Options extends Optimizer.Hyperparameters {
 }
 
 // Beside this file, as source or as compiled.
-const workerUrl = new URL(
-  `./OptimizerWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`,
-  import.meta.url
-)
+const workerUrl = new URL(`./OptimizerWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
 
 const dead = (message: string, cause?: unknown) =>
   new TrainerError({ reason: "thread", message: `the optimizer's thread ${message}`, cause })

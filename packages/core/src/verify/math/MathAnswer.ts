@@ -12,7 +12,13 @@ import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
 import * as Plain from "./Plain.ts"
 import { parse } from "./Structure.ts"
 
-export { accuracyOptions, boxedOptions, extract, extractReference, type Options as ExtractOptions } from "../text/Extract.ts"
+export {
+  accuracyOptions,
+  boxedOptions,
+  extract,
+  extractReference,
+  type Options as ExtractOptions
+} from "../text/Extract.ts"
 export type { Rules } from "./Compare.ts"
 
 const integer = /^-?\d{1,30}$/
