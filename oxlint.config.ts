@@ -3,8 +3,9 @@ import { posix } from "node:path"
 import { defineConfig, type OxlintOverride } from "oxlint"
 
 /**
- * Which folder of a package may import which: each those before it in its list, none after it and none round in a circle. `.` is the
- * package's `src` itself; its `index.ts` stands above all. `docs/architecture.md` says what each folder holds.
+ * Which folder of a package may import which: each those before it in its list, none after it and none round in a
+ * circle. `.` is the package's `src` itself; its `index.ts` stands above all. `docs/architecture.md` says what each
+ * folder holds.
  */
 const floors = {
   core: [
@@ -30,6 +31,25 @@ const floors = {
     "rollout/submit",
     "rollout"
   ],
+  api: [
+    "base",
+    "rollout",
+    "store",
+    "http",
+    "migrations",
+    "database",
+    "postgres/base",
+    "postgres/queue",
+    "postgres/runs",
+    "postgres/reading",
+    "postgres",
+    "metrics",
+    "submission",
+    "claim",
+    "v0",
+    "v1",
+    "."
+  ],
   trainer: [
     "base",
     "graph/gen",
@@ -43,6 +63,24 @@ const floors = {
     "checkpoint",
     "sync",
     "run",
+    "."
+  ],
+  cli: [
+    "base",
+    "config",
+    "help",
+    "job",
+    "view",
+    "process",
+    "evaluate",
+    "sets/source",
+    "sets",
+    "train",
+    "up",
+    "doctor",
+    "init",
+    "validate",
+    "commands",
     "."
   ]
 } as const
@@ -58,11 +96,12 @@ const coreAlone: Pattern = {
   message: "api, envs and trainer import core only"
 }
 
-const packages = {
-  core: { group: ["@atropos/*"], message: "core imports no other package" },
-  api: coreAlone,
-  envs: coreAlone,
-  trainer: coreAlone
+const packages: Record<"core" | "api" | "envs" | "trainer" | "cli", ReadonlyArray<Pattern>> = {
+  core: [{ group: ["@atropos/*"], message: "core imports no other package" }],
+  api: [coreAlone],
+  envs: [coreAlone],
+  trainer: [coreAlone],
+  cli: []
 }
 
 const restricted = (files: string, patterns: Array<Pattern>): OxlintOverride => ({
@@ -85,7 +124,7 @@ const layered = (name: keyof typeof floors): Array<OxlintOverride> => {
     throw new Error(`packages/${name}/src/${unknown}: its folder has no floor in oxlint.config.ts`)
   return floors[name].map((folder, at) =>
     restricted(posix.join("packages", name, "src", folder, "*.ts"), [
-      packages[name],
+      ...packages[name],
       ...floors[name].slice(at + 1).map((above) => ({
         regex: importOf(folder, above),
         message: `${folder} lies below ${above}: see the floors in oxlint.config.ts`
@@ -157,11 +196,13 @@ export default defineConfig({
       }
     },
     ...(["core", "api", "envs", "trainer"] as const).map((name) =>
-      restricted(`packages/${name}/src/**`, [packages[name]])
+      restricted(`packages/${name}/src/**`, [...packages[name]])
     ),
     ...layered("core"),
+    ...layered("api"),
     ...layered("trainer"),
-    restricted("packages/core/src/index.ts", [packages.core])
+    ...layered("cli"),
+    restricted("packages/core/src/index.ts", [...packages.core])
   ],
   ignorePatterns: ["**/dist/**", "**/fixtures/**", "**/gen/**"]
 })

@@ -1,8 +1,8 @@
 /**
  * Your own environment, trained from code: a small model learns from a reward alone which letter follows which.
  *
- * Environment, trajectory service, policy and trainer are layers of one program; every batch is sampled from the weights that it trains.
- * Run it: `npx node --conditions=atropos-src examples/06-train-your-own.ts`.
+ * Environment, trajectory service, policy and trainer are layers of one program; every batch is sampled from the
+ * weights that it trains. Run it: `npx node --conditions=atropos-src examples/06-train-your-own.ts`.
  */
 import { NodeServices } from "@effect/platform-node"
 import { Environment, MemoryTrajectoryClient, ServerManager, type Trajectory } from "@atropos/core"

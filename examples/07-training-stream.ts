@@ -1,9 +1,9 @@
 /**
- * The trainer is a function from a stream of batches to a stream of metrics: here between a source and a consumer of your own, without
- * a trajectory service.
+ * The trainer is a function from a stream of batches to a stream of metrics: here between a source and a consumer of
+ * your own, without a trajectory service.
  *
- * Batches are cut from the environment's own stream of groups; figures go to a file, a line of JSON each; training stops when the
- * reward is good enough. Run it: `npx node --conditions=atropos-src examples/07-training-stream.ts`.
+ * Batches are cut from the environment's own stream of groups; figures go to a file, a line of JSON each; training
+ * stops when the reward is good enough. Run it: `npx node --conditions=atropos-src examples/07-training-stream.ts`.
  */
 import { NodeServices } from "@effect/platform-node"
 import { type Batch, Environment } from "@atropos/core"

@@ -1,9 +1,10 @@
 /**
- * New adapters to a vLLM server while training: every update becomes a PEFT folder that the server is told to load, under a new name.
+ * New adapters to a vLLM server while training: every update becomes a PEFT folder that the server is told to load,
+ * under a new name.
  *
  * Start vLLM with `--enable-lora --max-lora-rank 8` and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, then run:
- * `npx node --conditions=atropos-src examples/08-push-to-vllm.ts http://localhost:9001`. The model is a stand-in with random weights:
- * put `PretrainedModel.load(<the folder or id that vLLM serves>, …)` in its place.
+ * `npx node --conditions=atropos-src examples/08-push-to-vllm.ts http://localhost:9001`. The model is a stand-in with
+ * random weights: put `PretrainedModel.load(<the folder or id that vLLM serves>, …)` in its place.
  */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { MemoryTrajectoryClient } from "@atropos/core"

@@ -1,5 +1,6 @@
 /**
- * Three environments train one policy in one run: two to one to one by weight, and an eighth of every batch reserved for the last.
+ * Three environments train one policy in one run: two to one to one by weight, and an eighth of every batch reserved
+ * for the last.
  *
  * Their texts share one vocabulary of characters, and their groups fill the batches by their weights. Run it:
  * `npx node --conditions=atropos-src examples/15-mix.ts`.

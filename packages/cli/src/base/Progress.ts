@@ -18,7 +18,7 @@ export interface ProgressOptions {
 }
 
 /** Makes the progress of one job, ended with its scope. */
-export const Presenter = Context.Reference<"bar" | "lines">("@atropos/cli/base/Progress/Presenter", {
+export const Presenter = Context.Reference<"bar" | "lines">("@atropos/cli/Progress/Presenter", {
   defaultValue: () => (process.stderr.isTTY ? "bar" : "lines")
 })
 

@@ -2,7 +2,7 @@
 import * as Context from "effect/Context"
 
 /** Filled where keys are read (flags, files, environment variables); read where text leaves the process. */
-export const Secrets = Context.Reference<Set<string>>("@atropos/cli/base/Secrets", { defaultValue: () => new Set() })
+export const Secrets = Context.Reference<Set<string>>("@atropos/cli/Secrets", { defaultValue: () => new Set() })
 
 /** Too short to be a key: `x` is what local servers are given. */
 const shortestSecret = 6

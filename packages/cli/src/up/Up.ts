@@ -1,9 +1,10 @@
 /**
- * The main job in one process, on embedded parts: the trajectory service with its HTTP endpoints, an environment, a policy that is
- * sampled from and served, and the trainer.
+ * The main job in one process, on embedded parts: the trajectory service with its HTTP endpoints, an environment, a
+ * policy that is sampled from and served, and the trainer.
  *
- * For the built-in tasks of characters the model is made from scratch and shown demonstrations first (`Recipe`); for everything else
- * `--model` names one. A run that was interrupted is gone on with by the next start with the same settings.
+ * For the built-in tasks of characters the model is made from scratch and shown demonstrations first (`Recipe`); for
+ * everything else `--model` names one. A run that was interrupted is gone on with by the next start with the same
+ * settings.
  */
 import { Environment, type MetricsSettings } from "@atropos/core"
 import { Auth, Database, PgTrajectoryStore, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"

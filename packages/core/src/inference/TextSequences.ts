@@ -1,6 +1,6 @@
 /**
- * A tracked session over a back end that answers in text alone: tokens and masks are the tokenizer's (`ChatMask`), logprobs are
- * absent. What the server itself reports of tokens is used where one call makes the whole sequence.
+ * A tracked session over a back end that answers in text alone: tokens and masks are the tokenizer's (`ChatMask`),
+ * logprobs are absent. What the server itself reports of tokens is used where one call makes the whole sequence.
  *
  * A chat that begins with the turns of a recorded one continues it; every answer sampled in the session is trained.
  */

@@ -1,9 +1,10 @@
 /**
- * The versioned endpoints of the trajectory service, as a definition: paths, bodies, answers, errors, and the role each one needs.
+ * The versioned endpoints of the trajectory service, as a definition: paths, bodies, answers, errors, and the role each
+ * one needs.
  *
- * It lives apart from its handlers (`@atropos/api`), so that environments and trainers talk to a service without importing one.
- * Groups travel as raw bytes: `application/vnd.atropos.group` (`PackedGroup`) or the original's JSON; handlers and clients read
- * them outside of any schema. Documented in docs/protocol.md.
+ * It lives apart from its handlers (`@atropos/api`), so that environments and trainers talk to a service without
+ * importing one. Groups travel as raw bytes: `application/vnd.atropos.group` (`PackedGroup`) or the original's JSON;
+ * handlers and clients read them outside of any schema. Documented in docs/protocol.md.
  */
 import { Context, Schema } from "effect"
 import {
@@ -221,8 +222,8 @@ export class MetricsGroup extends HttpApiGroup.make("metrics")
   .prefix("/v1") {}
 
 /**
- * What people look at: runs, rollouts, metrics, environments, batches, those of ended runs too. The viewer needs nothing else but a
- * run's summary, so that whatever can answer these can be viewed.
+ * What people look at: runs, rollouts, metrics, environments, batches, those of ended runs too. The viewer needs
+ * nothing else but a run's summary, so that whatever can answer these can be viewed.
  */
 export class ReadingGroup extends HttpApiGroup.make("reading")
   .add(

@@ -1,8 +1,8 @@
 /**
  * The values of the versioned endpoints: camelCase inside, snake_case on the wire.
  *
- * Number arrays of groups are not here: they travel as `PackedGroup`, or as the original's JSON (`WireGroup`), and never pass
- * through a schema.
+ * Number arrays of groups are not here: they travel as `PackedGroup`, or as the original's JSON (`WireGroup`), and
+ * never pass through a schema.
  */
 import { Schema, String } from "effect"
 import * as ScoreAdvantage from "../ScoreAdvantage.ts"
@@ -34,7 +34,9 @@ export const Name = Schema.String.check(
   })
 )
 
-/** How large what a client says of itself may be, here and at the original's endpoints: all others are reckoned with it. */
+/**
+ * How large what a client says of itself may be, here and at the original's endpoints: all others are reckoned with it.
+ */
 export const bounds = {
   batchSize: 1_000_000,
   /** No group has more sequences. */
@@ -324,7 +326,9 @@ export const BatchRow = wire({
   ackedAt: Schema.NullOr(Schema.Finite)
 })
 
-/** Metrics of a step, from an environment or the trainer: `metrics/Readings` says what values may be, each for itself. */
+/**
+ * Metrics of a step, from an environment or the trainer: `metrics/Readings` says what values may be, each for itself.
+ */
 export const Metrics = wire({
   source: Name,
   step: Schema.Int,

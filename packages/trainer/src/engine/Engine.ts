@@ -1,10 +1,10 @@
 /**
  * The generation engine: continuous batching over a key-value cache that stays on the device.
  *
- * Requests join and leave between decoding steps. A request is pinned to the weights it began with; requests that begin after a
- * `load` take the newer ones, and older weights are freed with the last request that uses them. Interrupting `generate` or
- * ending the stream frees its rows at once. Model and sampling run in a thread of their own: the caller's event loop sees
- * requests and one message of tokens for each step. Texts and stop strings are the server's.
+ * Requests join and leave between decoding steps. A request is pinned to the weights it began with; requests that begin
+ * after a `load` take the newer ones, and older weights are freed with the last request that uses them. Interrupting
+ * `generate` or ending the stream frees its rows at once. Model and sampling run in a thread of their own: the caller's
+ * event loop sees requests and one message of tokens for each step. Texts and stop strings are the server's.
  */
 import { Cause, Context, Effect, Layer, Queue, Random, type Scope, Stream } from "effect"
 import type { DeviceKind } from "../exec/Executor.ts"
@@ -35,8 +35,8 @@ export interface Shape {
   /** Logprobs of a prompt's own tokens. */
   readonly score: (request: ScoreRequest) => Effect.Effect<Scored, EngineError>
   /**
-   * Makes these the newest weights, flat in the model's layout. They are copied before the effect ends. Weights whose logits are not
-   * finite are refused, and the name keeps those it has.
+   * Makes these the newest weights, flat in the model's layout. They are copied before the effect ends. Weights whose
+   * logits are not finite are refused, and the name keeps those it has.
    */
   readonly load: (policy: string, policyVersion: number, parameters: Float32Array) => Effect.Effect<void, EngineFailed>
   /** Requests that run on them go on; new ones fail with `UnknownPolicy`. */
@@ -166,7 +166,9 @@ export const make = Effect.fnUntraced(function* (
 
 export const layer = (options: EngineOptions): Layer.Layer<Engine, EngineFailed> => Layer.effect(Engine, make(options))
 
-/** A copy that both threads can read: one that the caller may change afterwards, made without holding up its event loop. */
+/**
+ * A copy that both threads can read: one that the caller may change afterwards, made without holding up its event loop.
+ */
 const shared = Effect.fnUntraced(function* (numbers: Float32Array) {
   const copy = new Float32Array(new SharedArrayBuffer(numbers.byteLength))
   for (let at = 0; at < numbers.length; at += copiedAtOnce) {

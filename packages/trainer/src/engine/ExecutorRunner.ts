@@ -1,4 +1,7 @@
-/** `DecodeProgram` on an executor: feeds of a run, rows of its logits, weights as one resident tensor for each parameter. */
+/**
+ * `DecodeProgram` on an executor: feeds of a run, rows of its logits, weights as one resident tensor for each
+ * parameter.
+ */
 import { Effect, type Scope } from "effect"
 import type { ExecutorError, ExecutorShape, HostTensor, Resident } from "../exec/Executor.ts"
 import type { DecodeModel } from "./DecodeGraph.ts"
@@ -11,8 +14,8 @@ export type Weights = Readonly<Record<string, Resident>>
 const int32 = (data: Int32Array, shape: ReadonlyArray<number>): HostTensor => ({ dtype: "int32", shape, data })
 
 /**
- * Loads the model into an executor. Constant matrices are rearranged: products of few rows, which decoding consists of, are about
- * twice as fast, for a copy of the weights.
+ * Loads the model into an executor. Constant matrices are rearranged: products of few rows, which decoding consists of,
+ * are about twice as fast, for a copy of the weights.
  */
 export const make = Effect.fnUntraced(function* (
   executor: ExecutorShape,

@@ -1,8 +1,8 @@
 /**
  * A request inside the engine, from its arrival to its last choice.
  *
- * Its prompt goes through the model once, into a cache of its own, in pieces whose size depends on the prompt alone; each choice
- * starts with a copy of that cache and its own first token, drawn from the same row of logits.
+ * Its prompt goes through the model once, into a cache of its own, in pieces whose size depends on the prompt alone;
+ * each choice starts with a copy of that cache and its own first token, drawn from the same row of logits.
  */
 import type { Demand } from "./Admission.ts"
 import type { SeededRequest } from "./EngineProtocol.ts"

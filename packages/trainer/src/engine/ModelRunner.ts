@@ -1,9 +1,9 @@
 /**
  * One run of a decoder over new positions of several sequences: what the engine asks of a model.
  *
- * Positions beyond a row's own count are padding: what is computed for them is finite and of no meaning, and no real position
- * sees it. At least two rows of numbers go through every product of matrices: with one, other kernels are used, and the same
- * token would get slightly other numbers alone than in company.
+ * Positions beyond a row's own count are padding: what is computed for them is finite and of no meaning, and no real
+ * position sees it. At least two rows of numbers go through every product of matrices: with one, other kernels are
+ * used, and the same token would get slightly other numbers alone than in company.
  */
 import type { Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"

@@ -1,8 +1,9 @@
 /**
  * Takes prompts through the model: short ones of the same padded length together, long ones in pieces.
  *
- * How a prompt is padded and cut depends on its own length alone, never on what else is waiting, so that its numbers do not
- * either. One call makes one run of about `prefillTokens` positions, so that running choices are not kept waiting for long.
+ * How a prompt is padded and cut depends on its own length alone, never on what else is waiting, so that its numbers do
+ * not either. One call makes one run of about `prefillTokens` positions, so that running choices are not kept waiting
+ * for long.
  */
 import { Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"
@@ -39,7 +40,9 @@ export const nextBatch = <W>(jobs: ReadonlyArray<Job<W>>, prefillTokens: number)
   return alike.slice(0, Math.max(1, Math.floor(prefillTokens / width)))
 }
 
-/** Runs the next piece of each prompt of a batch; afterwards `processed` has grown, and whole prompts have their `row`. */
+/**
+ * Runs the next piece of each prompt of a batch; afterwards `processed` has grown, and whole prompts have their `row`.
+ */
 export const run = Effect.fnUntraced(function* <W>(
   program: DecodeProgram<W>,
   batch: ReadonlyArray<Job<W>>,

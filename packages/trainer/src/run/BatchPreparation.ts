@@ -1,4 +1,6 @@
-/** From the groups of a batch to what the graphs are fed with: the staleness rule, temperatures, advantages, packing. */
+/**
+ * From the groups of a batch to what the graphs are fed with: the staleness rule, temperatures, advantages, packing.
+ */
 import type { ScoredGroup } from "@atropos/core"
 import type { Objective } from "../loss/Objective.ts"
 import * as MicroBatch from "../learn/MicroBatch.ts"

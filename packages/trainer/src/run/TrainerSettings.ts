@@ -1,9 +1,10 @@
 /**
- * What the trainer can be told. Names and defaults are those of the original's example trainer (example_trainer/config.py) where
- * it has the setting; what differs is said in the description.
+ * What the trainer can be told. Names and defaults are those of the original's example trainer
+ * (example_trainer/config.py) where it has the setting; what differs is said in the description.
  *
- * Three groups: `trainer` gives the flags without a prefix (`--lr`, `--batch_size`), `lora` those of the adapter (`--lora.r`), `loss`
- * a preset and changes to it (`--loss.preset`). Defaults, flags, YAML keys, help and errors derive from these declarations.
+ * Three groups: `trainer` gives the flags without a prefix (`--lr`, `--batch_size`), `lora` those of the adapter
+ * (`--lora.r`), `loss` a preset and changes to it (`--loss.preset`). Defaults, flags, YAML keys, help and errors derive
+ * from these declarations.
  */
 import { field, fromFields } from "@atropos/core/EnvironmentSettings"
 import { Effect, Schema } from "effect"

@@ -1,9 +1,11 @@
 /**
- * LoRA hot swap over HTTP, in vLLM's shape: `POST /v1/load_lora_adapter` and `/v1/unload_lora_adapter`; and the models there are.
+ * LoRA hot swap over HTTP, in vLLM's shape: `POST /v1/load_lora_adapter` and `/v1/unload_lora_adapter`; and the models
+ * there are.
  *
- * `lora_path` is a PEFT folder on this machine. What is loaded last is what requests for the served model's own name get; the name of
- * an adapter asks for that one. The policy version is `policy_version`, else the number the name ends with, else one more than the
- * newest. An adapter that is there already is refused (400) unless `load_inplace` says to replace it; an unknown one is 404.
+ * `lora_path` is a PEFT folder on this machine. What is loaded last is what requests for the served model's own name
+ * get; the name of an adapter asks for that one. The policy version is `policy_version`, else the number the name ends
+ * with, else one more than the newest. An adapter that is there already is refused (400) unless `load_inplace` says to
+ * replace it; an unknown one is 404.
  */
 import { Clock, Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"

@@ -1,8 +1,9 @@
 /**
  * `POST /v1/chat/completions`.
  *
- * The prompt is what the tokenizer's chat template makes of the messages. With `tools` the calls are read out of the whole text
- * (Hermes format, as core does), so a streamed choice comes as one piece then. Images and other parts that are no text are refused.
+ * The prompt is what the tokenizer's chat template makes of the messages. With `tools` the calls are read out of the
+ * whole text (Hermes format, as core does), so a streamed choice comes as one piece then. Images and other parts that
+ * are no text are refused.
  */
 import { Message, ToolCalls } from "@atropos/core"
 import { Clock, Effect, Schema, SchemaIssue, type Scope } from "effect"

@@ -1,6 +1,7 @@
 /**
- * Answers in OpenAI's shape, whole and in chunks, with vLLM's additions (`token_ids`, `prompt_token_ids`, `stop_reason`) and ours
- * (`policy_version`, of each choice and of the answer, where it is the oldest; `logprobs_mode`: what logprobs are of).
+ * Answers in OpenAI's shape, whole and in chunks, with vLLM's additions (`token_ids`, `prompt_token_ids`,
+ * `stop_reason`) and ours (`policy_version`, of each choice and of the answer, where it is the oldest; `logprobs_mode`:
+ * what logprobs are of).
  *
  * `bytes` of a token are null where its text is not a whole character by itself. Pure; nothing here asks anything.
  */
@@ -143,7 +144,10 @@ const common = (part: Part, { returnTokenIds }: Telling) => ({
   policy_version: part.policyVersion
 })
 
-/** What an answer says of all its tokens: the oldest weights that sampled them, and what their logprobs are of (`Sampling` of core). */
+/**
+ * What an answer says of all its tokens: the oldest weights that sampled them, and what their logprobs are of
+ * (`Sampling` of core).
+ */
 export const origin = (policyVersion: number) => ({
   policy_version: policyVersion,
   logprobs_mode: "tempered" satisfies Sampling.LogprobsMode

@@ -1,8 +1,9 @@
 /**
  * The policy as an inference back end in this process: core's `ServerManager` on the engine without HTTP.
  *
- * Exact tokens, logprobs and policy version with every completion, stop strings and `extra` as at `/generate` (what the server does
- * not know is refused by name here too). An engine without room is `overloaded`, so that the manager waits and asks again.
+ * Exact tokens, logprobs and policy version with every completion, stop strings and `extra` as at `/generate` (what the
+ * server does not know is refused by name here too). An engine without room is `overloaded`, so that the manager waits
+ * and asks again.
  *
  *     ServerManager.layerBackends([yield* PolicyBackend.make({ modelName, maxSequenceTokens })])
  */

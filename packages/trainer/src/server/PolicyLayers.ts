@@ -1,8 +1,8 @@
 /**
  * A model served: the engine on its weights, and over it the policy server, or the back end of this process.
  *
- * The model's layout decides what can be swapped while it runs: adapters of one rank, or all weights. What is loaded first is version 0
- * under the model's name.
+ * The model's layout decides what can be swapped while it runs: adapters of one rank, or all weights. What is loaded
+ * first is version 0 under the model's name.
  */
 import { type ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Layer, Path } from "effect"
@@ -57,7 +57,10 @@ export const served = (
   ]
 })
 
-/** Engine and tokenizer of a model, and core's manager of them as the only inference server: what environments in this process need. */
+/**
+ * Engine and tokenizer of a model, and core's manager of them as the only inference server: what environments in this
+ * process need.
+ */
 export const layerInProcess = (
   model: Model.Model,
   options: Options

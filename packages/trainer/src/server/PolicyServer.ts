@@ -5,9 +5,10 @@
  *     POST /generate, /tokenize, /detokenize    POST /v1/load_lora_adapter, /v1/unload_lora_adapter
  *     GET  /health, /metrics
  *
- * Works with the `openai` packages and with core's back ends of type `openai` and `vllm` unchanged. Every completion says which
- * policy version sampled it (`policy_version`, header `x-policy-version`). Errors are OpenAI's; an engine without room answers 429
- * with Retry-After. A client that goes away frees its rows. Only `/health` asks nobody for a token.
+ * Works with the `openai` packages and with core's back ends of type `openai` and `vllm` unchanged. Every completion
+ * says which policy version sampled it (`policy_version`, header `x-policy-version`). Errors are OpenAI's; an engine
+ * without room answers 429 with Retry-After. A client that goes away frees its rows. Only `/health` asks nobody for a
+ * token.
  */
 import * as Connections from "@atropos/core/http/Connections"
 import { NodeHttpServer } from "@effect/platform-node"
@@ -141,7 +142,8 @@ export interface Options extends RoutesOptions {
 
 const createNodeServer = () =>
   createServer({
-    // Longer than the pauses of clients between requests: a connection closed under their next request is an error to them.
+    // Longer than the pauses of clients between requests: a connection closed under their next request is an error to
+    // them.
     keepAliveTimeout: 75_000
   })
 

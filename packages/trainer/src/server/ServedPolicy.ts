@@ -1,4 +1,7 @@
-/** A policy that is served: the engine with its tokenizer and name, as the HTTP endpoints and the back end in process use it. */
+/**
+ * A policy that is served: the engine with its tokenizer and name, as the HTTP endpoints and the back end in process
+ * use it.
+ */
 import { type Message, Tokenizer } from "@atropos/core"
 import { Effect, Schema } from "effect"
 import * as Completions from "./Completions.ts"
@@ -23,11 +26,14 @@ export interface Served extends Required<Options> {
   readonly engine: Engine.Shape
   readonly tokenizer: Tokenizer.TokenizerShape
   readonly completions: Completions.Completions
-  /** Ids of a prompt text. A frame such as a BOS is there exactly once, even where the text writes it out; `isFramed` false: none is added. */
+  /**
+   * Ids of a prompt text. A frame such as a BOS is there exactly once, even where the text writes it out; `isFramed`
+   * false: none is added.
+   */
   readonly encode: (text: string, isFramed?: boolean) => Effect.Effect<ReadonlyArray<number>, PromptError>
   /**
-   * Tokens a completion may have: those asked for, as far as the prompt leaves room, or all the room; at least one, so that the engine can
-   * say what is too long. That less was given than asked for is logged once.
+   * Tokens a completion may have: those asked for, as far as the prompt leaves room, or all the room; at least one, so
+   * that the engine can say what is too long. That less was given than asked for is logged once.
    */
   readonly room: (promptTokens: number, wanted: number | undefined) => Effect.Effect<number>
   /** The prompt text of a chat. */

@@ -1,8 +1,8 @@
 /**
  * `POST /v1/completions`: continuations of texts or of token ids, one prompt or several.
  *
- * Choice `i` of prompt `p` has the index `p·n + i`. With `echo` the prompt stands before each text, with its own logprobs where
- * logprobs are asked for; `max_tokens: 0` then gives the prompt alone.
+ * Choice `i` of prompt `p` has the index `p·n + i`. With `echo` the prompt stands before each text, with its own
+ * logprobs where logprobs are asked for; `max_tokens: 0` then gives the prompt alone.
  */
 import { Clock, Effect, type Scope, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"

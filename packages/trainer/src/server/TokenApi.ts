@@ -1,10 +1,11 @@
 /**
- * Token-level endpoints in vLLM's shape: `POST /generate` (as the original's bundled server has it, example_trainer/vllm_api_server.py;
- * core's `vllm` back end asks it), `POST /tokenize`, `POST /detokenize`.
+ * Token-level endpoints in vLLM's shape: `POST /generate` (as the original's bundled server has it,
+ * example_trainer/vllm_api_server.py; core's `vllm` back end asks it), `POST /tokenize`, `POST /detokenize`.
  *
- * `/generate` takes `prompt` as a text or as `{ "prompt_token_ids": [...] }` and answers with `text`, `finish_reasons`, `token_ids` and,
- * where asked for, `logprobs` (`logprobs_mode` says of what): of each choice, for each position, a list of `{ "<id>": logprob }`, the sampled token first. Positions
- * of `prompt_logprobs` are such lists too, most likely first, the prompt's own token last where it is not among them.
+ * `/generate` takes `prompt` as a text or as `{ "prompt_token_ids": [...] }` and answers with `text`, `finish_reasons`,
+ * `token_ids` and, where asked for, `logprobs` (`logprobs_mode` says of what): of each choice, for each position, a
+ * list of `{ "<id>": logprob }`, the sampled token first. Positions of `prompt_logprobs` are such lists too, most
+ * likely first, the prompt's own token last where it is not among them.
  */
 import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"

@@ -1,4 +1,6 @@
-/** A small policy to train in tests, and batches for it: all a function of their numbers, so that a run can be repeated. */
+/**
+ * A small policy to train in tests, and batches for it: all a function of their numbers, so that a run can be repeated.
+ */
 import { type Batch, type ScoredGroup } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"
 import type { TrainableModel } from "../../src/model/TrainableModel.ts"

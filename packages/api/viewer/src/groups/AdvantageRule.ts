@@ -27,7 +27,10 @@ const scales: { readonly [S in ScoreAdvantage.Scale]: string | null } = {
   none: null
 }
 
-/** The rule in words: `(score − mean of the group) / sample standard deviation of the group: the rule of this run (grpo)`. */
+/**
+ * The rule in words: `(score − mean of the group) / sample standard deviation of the group: the rule of this run
+ * (grpo)`.
+ */
 export const formula = (recipe: AdvantageRecipe | null): string => {
   if (recipe !== null && !recipe.is_used) return `the loss of this run (${recipe.loss}) looks at no advantages`
   const { advantageScale, baseline } = ruleOf(recipe)
