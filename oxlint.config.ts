@@ -187,8 +187,13 @@ export default defineConfig({
           {
             patterns: [
               {
-                group: ["@atropos/*"],
-                message: "the viewer knows the service by its HTTP API only"
+                group: ["@atropos/**", "!@atropos/api/rollout/*", "!@atropos/core/ScoreAdvantage"],
+                allowTypeImports: true,
+                message: "the viewer knows the service by its HTTP API, and shares with it what `rollout` holds"
+              },
+              {
+                regex: "^(\\.\\./)+(src|core)/",
+                message: "the viewer's folder ends here: what it shares with the service has a package's name"
               }
             ]
           }
@@ -200,6 +205,9 @@ export default defineConfig({
     ),
     ...layered("core"),
     ...layered("api"),
+    restricted("packages/api/src/rollout/*.ts", [
+      { group: ["**", "!./*"], message: "it runs in browsers too: it imports nothing from outside its folder" }
+    ]),
     ...layered("trainer"),
     ...layered("cli"),
     restricted("packages/core/src/index.ts", [...packages.core])

@@ -6,7 +6,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { Environment, MemoryTrajectoryClient, ServerManager, type Trajectory } from "@atropos/core"
-import { ClosedLoop, OrtWorker, ServeModel, TinyModel, TrainerSettings } from "@atropos/trainer"
+import { ClosedLoop, OrtWorker, PolicyLayers, TinyModel, TrainerSettings } from "@atropos/trainer"
 import { Console, Effect, FileSystem, Layer, References, Stream } from "effect"
 
 const letters = "abcdefghijklmnop"
@@ -44,7 +44,7 @@ export const program = Effect.gen(function* () {
   Effect.scoped,
   Effect.provide(
     Layer.mergeAll(environment, MemoryTrajectoryClient.layer(), OrtWorker.layer({ threads: 1 })).pipe(
-      Layer.provideMerge(Layer.mergeAll(ServeModel.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
+      Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
     )
   ),
   Effect.provideService(References.MinimumLogLevel, "Warn")

@@ -7,7 +7,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { type Batch, Environment } from "@atropos/core"
-import { Engine, Model, OrtWorker, ServeModel, StepMetrics, Trainer } from "@atropos/trainer"
+import { Engine, Model, OrtWorker, PolicyLayers, StepMetrics, Trainer } from "@atropos/trainer"
 import { Console, Effect, FileSystem, Layer, References, Stream } from "effect"
 import * as NextLetter from "./06-train-your-own.ts"
 
@@ -58,7 +58,7 @@ export const program = (goal: number) =>
     Effect.scoped,
     Effect.provide(
       Layer.mergeAll(NextLetter.environment, OrtWorker.layer({ threads: 1 })).pipe(
-        Layer.provideMerge(Layer.mergeAll(ServeModel.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
+        Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
       )
     ),
     Effect.provideService(References.MinimumLogLevel, "Warn")

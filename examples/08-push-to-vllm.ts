@@ -8,7 +8,7 @@
  */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { MemoryTrajectoryClient } from "@atropos/core"
-import { ClosedLoop, OrtWorker, ServeModel, TinyModel, TrainerSettings, WeightSync } from "@atropos/trainer"
+import { ClosedLoop, OrtWorker, PolicyLayers, TinyModel, TrainerSettings, WeightSync } from "@atropos/trainer"
 import { Console, Effect, FileSystem, Layer, References, Stream } from "effect"
 import * as NextLetter from "./06-train-your-own.ts"
 
@@ -46,7 +46,7 @@ export const program = (url: string) =>
     Effect.scoped,
     Effect.provide(
       Layer.mergeAll(NextLetter.environment, MemoryTrajectoryClient.layer(), OrtWorker.layer({ threads: 1 })).pipe(
-        Layer.provideMerge(ServeModel.layerInProcess(model, { device: "cpu" })),
+        Layer.provideMerge(PolicyLayers.layerInProcess(model, { device: "cpu" })),
         Layer.provideMerge(Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici))
       )
     ),

@@ -9,7 +9,7 @@
  */
 import { createHash } from "node:crypto"
 import { fileURLToPath } from "node:url"
-import { defineConfig, type Plugin } from "vite"
+import { defaultClientConditions, defineConfig, type Plugin } from "vite"
 import * as Notices from "../../../scripts/internal/Notices.ts"
 
 /**
@@ -75,6 +75,7 @@ export default defineConfig(({ command }) => {
   return {
     root: fileURLToPath(new URL(".", import.meta.url)),
     base: "./",
+    resolve: { conditions: ["atropos-src", ...defaultClientConditions] },
     plugins: [oneFile],
     build: {
       outDir: "../dist/viewer",

@@ -30,7 +30,10 @@ const start = (module: string, caller: string): Worker => {
   return started
 }
 
-/** Asks the thread of a module beside the caller's (its `import.meta.url`). What is in `transfer` moves there without a copy. */
+/**
+ * Asks the thread of a module beside the caller's (its `import.meta.url`). What is in `transfer` moves there without a
+ * copy.
+ */
 export const make = Effect.fnUntraced(function* <Reply>(
   module: string,
   caller: string

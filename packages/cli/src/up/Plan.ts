@@ -109,7 +109,7 @@ const parametersOf = ({ config }: Model): number =>
 /** The plan as pairs to be printed. */
 export const describe = (options: {
   readonly model: Model
-  readonly trainer: TrainerSettings.Trainer
+  readonly trainer: TrainerSettings.TrainerFields
   readonly workload: Workload
   readonly speed: Speed
   /** Of the process, now. */

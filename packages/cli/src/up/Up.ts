@@ -16,7 +16,7 @@ import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
-import * as ServeModel from "@atropos/trainer/server/PolicyLayers"
+import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { Trainer } from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as WarmStart from "@atropos/trainer/learn/WarmStart"
@@ -190,7 +190,7 @@ export const run = Effect.fn("Up.run")(
     ).pipe(
       Layer.provide(Services.beside(settings[0])),
       Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
-      Layer.provideMerge(ServeModel.layerInProcess(model, { device: device.kind }))
+      Layer.provideMerge(PolicyLayers.layerInProcess(model, { device: device.kind }))
     )
     const workload = {
       batchSize: named.batchSize,

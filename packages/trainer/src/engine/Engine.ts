@@ -17,9 +17,9 @@ import {
   EngineFailed,
   fromPlain,
   type EngineStatus,
-  type Generated,
+  type TokenCompletion,
   type GenerateRequest,
-  type Scored,
+  type PromptLogprobs,
   type ScoreRequest,
   type TokenEvent
 } from "./EngineRequests.ts"
@@ -29,11 +29,11 @@ export * from "./EngineRequests.ts"
 
 export interface Shape {
   /** The `n` completions, by index. */
-  readonly generate: (request: GenerateRequest) => Effect.Effect<ReadonlyArray<Generated>, EngineError>
+  readonly generate: (request: GenerateRequest) => Effect.Effect<ReadonlyArray<TokenCompletion>, EngineError>
   /** Tokens as they are sampled, those of the `n` completions interleaved; ends when all have. */
   readonly stream: (request: GenerateRequest) => Stream.Stream<TokenEvent, EngineError>
   /** Logprobs of a prompt's own tokens. */
-  readonly score: (request: ScoreRequest) => Effect.Effect<Scored, EngineError>
+  readonly score: (request: ScoreRequest) => Effect.Effect<PromptLogprobs, EngineError>
   /**
    * Makes these the newest weights, flat in the model's layout. They are copied before the effect ends. Weights whose
    * logits are not finite are refused, and the name keeps those it has.
@@ -46,7 +46,7 @@ export interface Shape {
   readonly health: Effect.Effect<void, EngineFailed>
 }
 
-export class Engine extends Context.Service<Engine, Shape>()("@atropos/trainer/policy/Engine") {}
+export class Engine extends Context.Service<Engine, Shape>()("@atropos/trainer/engine/Engine") {}
 
 /** Numbers copied at once: a few milliseconds of the caller's event loop. */
 const copiedAtOnce = 2 ** 20

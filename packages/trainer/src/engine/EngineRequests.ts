@@ -43,7 +43,7 @@ export interface Alternatives {
 
 export type FinishReason = "stop" | "length"
 
-export interface Generated {
+export interface TokenCompletion {
   readonly tokens: Int32Array
   readonly logprobs: Float32Array
   readonly finishReason: FinishReason
@@ -75,7 +75,7 @@ export interface ScoreRequest {
 }
 
 /** Position t is about promptTokens[t] given those before it; position 0 has logprob 0 and no alternatives. */
-export interface Scored {
+export interface PromptLogprobs {
   readonly logprobs: Float32Array
   readonly alternatives: ReadonlyArray<Alternatives>
   readonly policy: string

@@ -6,7 +6,7 @@
  */
 import type { Demand } from "./Admission.ts"
 import type { SeededRequest } from "./EngineProtocol.ts"
-import type { Alternatives, Generated, ScoreRequest } from "./EngineRequests.ts"
+import type { Alternatives, TokenCompletion, ScoreRequest } from "./EngineRequests.ts"
 import { KvCache, type KvShape } from "./KvCache.ts"
 import type { Version } from "./PolicyTable.ts"
 import * as Sampler from "./Sampler.ts"
@@ -41,7 +41,7 @@ export class Job<W> {
   granted = 0
   begun = 0
   /** By index; a place is filled when its choice ends. */
-  readonly finished: Array<Generated> = []
+  readonly finished: Array<TokenCompletion> = []
   /** Its logits were not finite. */
   hasFailed = false
   /** Choices that have not ended. */

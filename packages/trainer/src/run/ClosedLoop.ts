@@ -19,7 +19,7 @@ import type { TrainerError } from "../learn/TrainerError.ts"
 import type { TrainerSettings } from "./TrainerSettings.ts"
 
 export interface Options {
-  /** The engine's model; its weights go by the model's name there, as with `ServeModel`. */
+  /** The engine's model; its weights go by the model's name there, as with `PolicyLayers`. */
   readonly model: Model.Model
   readonly settings: TrainerSettings
   /** Steps that sampling may be ahead of training. Default 0. */

@@ -12,8 +12,9 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import type { LoadedPolicy } from "../engine/Engine.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
+import * as SamplingRequest from "./SamplingRequest.ts"
 import * as RequestBody from "./RequestBody.ts"
-import type { Served } from "./ServedPolicy.ts"
+import type { ServedPolicy } from "./ServedPolicy.ts"
 
 /** Reads the adapter in a folder, flat in the model's layout. */
 export type ReadAdapter = (folder: string) => Effect.Effect<Float32Array, { readonly message: string }>
@@ -27,11 +28,11 @@ const Load = Schema.Struct({
 const readLoad = Parameters.reader(Load, [])
 const readUnload = Parameters.reader(Schema.Struct({ lora_name: Schema.NonEmptyString }), ["lora_int_id"])
 
-export const load = ({ engine, modelName }: Served, readAdapter: ReadAdapter) =>
+export const load = ({ engine, modelName }: ServedPolicy, readAdapter: ReadAdapter) =>
   Effect.gen(function* () {
     const asked = yield* readLoad(yield* RequestBody.parameters)
     const { lora_name: name, lora_path: folder } = asked
-    if (name === modelName || name === Parameters.anyModel) {
+    if (name === modelName || name === SamplingRequest.anyModel) {
       return yield* ApiError.invalid(
         "lora_name",
         `lora_name: ${name} stands for the newest weights; choose another name`
@@ -56,7 +57,7 @@ export const load = ({ engine, modelName }: Served, readAdapter: ReadAdapter) =>
     })
   })
 
-export const unload = ({ engine }: Served) =>
+export const unload = ({ engine }: ServedPolicy) =>
   Effect.gen(function* () {
     const { lora_name: name } = yield* readUnload(yield* RequestBody.parameters)
     const { policies } = yield* engine.status
@@ -79,7 +80,7 @@ export const newestOf = (policies: ReadonlyArray<LoadedPolicy>): number =>
   policies.reduce((newest, { policyVersion }) => Math.max(newest, policyVersion), 0)
 
 /** The served model first, then the weights that are loaded under names of their own. */
-const models = Effect.fnUntraced(function* (served: Served) {
+const models = Effect.fnUntraced(function* (served: ServedPolicy) {
   const { engine, maxSequenceTokens, modelName } = served
   const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   const { policies } = yield* engine.status
@@ -103,7 +104,7 @@ const models = Effect.fnUntraced(function* (served: Served) {
 })
 
 /** `GET /v1/models` and, with an id behind it (its slashes as `%2F`), that one. */
-export const getModels = (served: Served) =>
+export const getModels = (served: ServedPolicy) =>
   Effect.gen(function* () {
     const { "*": rest = "" } = yield* HttpRouter.params
     const data = yield* models(served)

@@ -15,7 +15,8 @@ import * as Answers from "./OpenAiApiAnswers.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
-import * as Served from "./ServedPolicy.ts"
+import * as SamplingRequest from "./SamplingRequest.ts"
+import * as ServedPolicy from "./ServedPolicy.ts"
 
 const read = Parameters.reader(Parameters.Chat, ["messages", "tools", "tool_choice"])
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -50,7 +51,7 @@ const toolsOf = Effect.fnUntraced(function* ({ tool_choice: choice = "auto", too
 })
 
 export const handle = (
-  served: Served.Served
+  served: ServedPolicy.ServedPolicy
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   ApiError.OpenAiApiError,
@@ -74,7 +75,7 @@ export const handle = (
       )
     const isLogprobsAsked = asked.logprobs ?? false
     const request: Completions.Request = {
-      ...Parameters.sampling(asked, served),
+      ...SamplingRequest.toCompletions(Parameters.sampling(asked), served),
       promptTokens,
       maxTokens: yield* served.room(promptTokens.length, asked.max_completion_tokens ?? asked.max_tokens),
       ...(isLogprobsAsked && { topLogprobs: asked.top_logprobs ?? 0 }),

@@ -7,7 +7,7 @@
  */
 import type { Sampling, ToolCalls, Tokenizer } from "@atropos/core"
 import type * as Completions from "./Completions.ts"
-import type { Alternatives, Scored } from "../engine/Engine.ts"
+import type { Alternatives, PromptLogprobs } from "../engine/Engine.ts"
 
 /** How tokens are told. */
 export interface Telling {
@@ -114,7 +114,7 @@ export const textLogprobs = (part: Told, count: number, offset: number, telling:
 /** Logprobs of a prompt that is echoed: its first token has none. */
 export const echoLogprobs = (
   tokens: ReadonlyArray<number>,
-  { alternatives, logprobs }: Scored,
+  { alternatives, logprobs }: PromptLogprobs,
   count: number,
   telling: Telling
 ): TextLogprobs => {

@@ -15,7 +15,7 @@ import * as DecodeGraph from "../engine/DecodeGraph.ts"
 import * as Engine from "../engine/Engine.ts"
 import type { EngineSettings } from "../engine/EngineSettings.ts"
 import * as PolicyBackend from "./PolicyBackend.ts"
-import type { Options as ServedOptions } from "./ServedPolicy.ts"
+import type { Options as ServedPolicyOptions } from "./ServedPolicy.ts"
 
 export interface Options {
   readonly device: DeviceKind
@@ -49,7 +49,7 @@ export const layerEngine = (
 export const served = (
   { config, name, tokenizer }: Pick<Model.Model, "config" | "name" | "tokenizer">,
   settings: Partial<EngineSettings> = {}
-): Required<ServedOptions> => ({
+): Required<ServedPolicyOptions> => ({
   modelName: name,
   maxSequenceTokens: Math.min(settings.maxSequenceTokens || config.maxPositions, config.maxPositions),
   endTokenIds: [

@@ -24,7 +24,7 @@ import * as ApiError from "./OpenAiApiError.ts"
 import * as PolicyAuth from "./PolicyAuth.ts"
 import * as PolicyMetrics from "./PolicyMetrics.ts"
 import * as RequestBody from "./RequestBody.ts"
-import * as Served from "./ServedPolicy.ts"
+import * as ServedPolicy from "./ServedPolicy.ts"
 import * as TextCompletions from "./TextCompletions.ts"
 import * as TokenApi from "./TokenApi.ts"
 
@@ -34,7 +34,7 @@ export class PolicyListenError extends Schema.TaggedError<PolicyListenError>()("
   cause: Schema.Defect()
 }) {}
 
-export interface RoutesOptions extends Served.Options {
+export interface RoutesOptions extends ServedPolicy.Options {
   /** Reads adapters for `/v1/load_lora_adapter`; without it adapters cannot be loaded over HTTP. */
   readonly readAdapter?: AdapterApi.ReadAdapter
   /** Any of these may ask; none: everybody may. */
@@ -56,7 +56,7 @@ const noReader: AdapterApi.ReadAdapter = () =>
 /** How long the engine may take to say that it lives. */
 const healthTime: Duration.Input = "5 seconds"
 
-const health = ({ engine }: Served.Served): Handler =>
+const health = ({ engine }: ServedPolicy.ServedPolicy): Handler =>
   engine.health.pipe(
     Effect.timeoutOrElse({
       duration: healthTime,
@@ -74,7 +74,7 @@ export const layerRoutes = (
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | Engine | Tokenizer.Tokenizer> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      const served = yield* Served.make(options)
+      const served = yield* ServedPolicy.make(options)
       const authorize = PolicyAuth.make(options.tokens ?? [])
       const readAdapter = options.readAdapter ?? noReader
       const add = (method: "GET" | "POST" | "*", path: `/${string}`, handler: Handler) =>

@@ -10,7 +10,7 @@ import { invalid, OpenAiApiError } from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 
 /** Bytes a body may have. */
-export const MaxBytes = Context.Reference<number>("@atropos/trainer/policy/RequestBody/MaxBytes", {
+export const MaxBytes = Context.Reference<number>("@atropos/trainer/server/RequestBody/MaxBytes", {
   defaultValue: () => 16 * 1024 * 1024
 })
 

@@ -22,7 +22,7 @@ export interface Options {
   readonly maxSequenceTokens: number
 }
 
-export interface Served extends Required<Options> {
+export interface ServedPolicy extends Required<Options> {
   readonly engine: Engine.Shape
   readonly tokenizer: Tokenizer.TokenizerShape
   readonly completions: Completions.Completions
@@ -56,7 +56,7 @@ const frameOf = ({ encode, eosTokenId }: Tokenizer.TokenizerShape): ReadonlyArra
   return frame.length > 1 && frame.at(-1) === eosTokenId ? frame.slice(0, -1) : frame
 }
 
-export const make = Effect.fn("Served.make")(function* (options: Options) {
+export const make = Effect.fn("ServedPolicy.make")(function* (options: Options) {
   const engine = yield* Engine.Engine
   const tokenizer = yield* Tokenizer.Tokenizer
   const { eosTokenId } = tokenizer
@@ -91,5 +91,5 @@ export const make = Effect.fn("Served.make")(function* (options: Options) {
     },
     render: (messages, options) =>
       attempt("the chat template does not take these messages", () => tokenizer.applyChatTemplate(messages, options))
-  } satisfies Served
+  } satisfies ServedPolicy
 })

@@ -9,13 +9,14 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { checkStreamOptions } from "./ChatCompletions.ts"
 import type * as Completions from "./Completions.ts"
-import type { EngineError, Scored } from "../engine/Engine.ts"
+import type { EngineError, PromptLogprobs } from "../engine/Engine.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Answers from "./OpenAiApiAnswers.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
-import type * as Served from "./ServedPolicy.ts"
+import * as SamplingRequest from "./SamplingRequest.ts"
+import type * as ServedPolicy from "./ServedPolicy.ts"
 
 const read = Parameters.reader(Parameters.Text, ["prompt"])
 const toError = ApiError.fromEngine("prompt")
@@ -31,7 +32,7 @@ interface Prompt {
 const wanted = "prompt: a text, a list of texts, a list of token ids, or a list of lists of token ids is needed"
 
 const promptsOf = Effect.fnUntraced(function* (
-  { encode, tokenizer }: Served.Served,
+  { encode, tokenizer }: ServedPolicy.ServedPolicy,
   given: unknown,
   addSpecialTokens: boolean
 ) {
@@ -69,7 +70,7 @@ interface Opening {
 }
 
 export const handle = (
-  served: Served.Served
+  served: ServedPolicy.ServedPolicy
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   ApiError.OpenAiApiError,
@@ -89,7 +90,7 @@ export const handle = (
         "max_tokens: at least 1 (0 gives the prompt with echo, not streamed)"
       )
     }
-    const sampling = Parameters.sampling(asked, served)
+    const sampling = SamplingRequest.toCompletions(Parameters.sampling(asked), served)
     const { n } = sampling
     const top = asked.logprobs
     const telling: Answers.Telling = {
@@ -105,7 +106,7 @@ export const handle = (
         ...(top !== undefined && { topLogprobs: top })
       }))
     )
-    const scoreOf = ({ tokens }: Prompt): Effect.Effect<Scored, EngineError> =>
+    const scoreOf = ({ tokens }: Prompt): Effect.Effect<PromptLogprobs, EngineError> =>
       engine.score({
         promptTokens: tokens,
         ...(sampling.temperature > 0 && { temperature: sampling.temperature }),

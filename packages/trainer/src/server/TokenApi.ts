@@ -11,12 +11,13 @@ import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import * as ChatCompletions from "./ChatCompletions.ts"
 import type * as Completions from "./Completions.ts"
-import type { Alternatives, Scored } from "../engine/Engine.ts"
+import type { Alternatives, PromptLogprobs } from "../engine/Engine.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Answers from "./OpenAiApiAnswers.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
-import * as Served from "./ServedPolicy.ts"
+import * as SamplingRequest from "./SamplingRequest.ts"
+import * as ServedPolicy from "./ServedPolicy.ts"
 
 const read = Parameters.reader(Parameters.Generate, ["prompt"])
 const toError = ApiError.fromEngine("prompt")
@@ -30,7 +31,7 @@ interface Prompt {
 }
 
 const promptOf = (
-  { encode, tokenizer }: Served.Served,
+  { encode, tokenizer }: ServedPolicy.ServedPolicy,
   given: unknown
 ): Effect.Effect<Prompt, ApiError.OpenAiApiError> => {
   if (typeof given === "string") {
@@ -57,20 +58,20 @@ const positions = ({ alternatives, logprobs, tokens }: Completions.Completion): 
     ...(alternatives[index] === undefined ? [] : entries(alternatives[index], token))
   ])
 
-const promptPositions = (tokens: ReadonlyArray<number>, { alternatives, logprobs }: Scored) =>
+const promptPositions = (tokens: ReadonlyArray<number>, { alternatives, logprobs }: PromptLogprobs) =>
   tokens.map((token, index) => {
     if (index === 0) return null
     const likely = entries(alternatives[index] ?? { tokens: [], logprobs: [] })
     return alternatives[index]?.tokens.includes(token) ? likely : [...likely, { [token]: logprobs[index]! }]
   })
 
-export const generate = (served: Served.Served) =>
+export const generate = (served: ServedPolicy.ServedPolicy) =>
   Effect.gen(function* () {
     const body = yield* RequestBody.parameters
     const asked = yield* read(body)
     const { text, tokens } = yield* promptOf(served, body["prompt"])
     const request: Completions.Request = {
-      ...Parameters.sampling(asked, served),
+      ...SamplingRequest.toCompletions(Parameters.sampling(asked), served),
       promptTokens: tokens,
       maxTokens: yield* served.room(tokens.length, asked.max_tokens ?? defaultMaxTokens),
       ...(asked.logprobs !== undefined && { topLogprobs: asked.logprobs })
@@ -114,7 +115,7 @@ const Tokenize = Schema.Struct({
 const readTokenize = Parameters.reader(Tokenize, ["prompt", "messages"])
 
 /** Ids of a text, or of the prompt of a chat. */
-export const tokenize = (served: Served.Served) =>
+export const tokenize = (served: ServedPolicy.ServedPolicy) =>
   Effect.gen(function* () {
     const { tokenizer } = served
     const body = yield* RequestBody.parameters
@@ -146,7 +147,7 @@ export const tokenize = (served: Served.Served) =>
 const readDetokenize = Parameters.reader(Schema.Struct({ model: Schema.optionalKey(Schema.String) }), ["tokens"])
 
 /** The text of ids, special tokens included. */
-export const detokenize = ({ tokenizer }: Served.Served) =>
+export const detokenize = ({ tokenizer }: ServedPolicy.ServedPolicy) =>
   Effect.gen(function* () {
     const body = yield* RequestBody.parameters
     yield* readDetokenize(body)

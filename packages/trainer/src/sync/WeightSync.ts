@@ -75,7 +75,7 @@ export interface Shape {
   readonly status: Effect.Effect<ReadonlyArray<TargetWorker.Status>>
 }
 
-export class WeightSync extends Context.Service<WeightSync, Shape>()("@atropos/trainer/WeightSync") {}
+export class WeightSync extends Context.Service<WeightSync, Shape>()("@atropos/trainer/sync/WeightSync") {}
 
 export interface Options {
   readonly targets: ReadonlyArray<Target>

@@ -58,7 +58,7 @@ export const overflowing = (step: number): Batch.Batch =>
 /** Its sequences were sampled by nobody: their logprobs are no policy's, so nothing is compared. */
 export const settings = (
   savePath: string,
-  trainer: Partial<TrainerSettings.Trainer> = {},
+  trainer: Partial<TrainerSettings.TrainerFields> = {},
   loss: Parameters<typeof TrainerSettings.complete>[0]["loss"] = {}
 ): TrainerSettings.TrainerSettings =>
   TrainerSettings.complete({

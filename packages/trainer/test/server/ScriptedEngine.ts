@@ -173,7 +173,7 @@ export const make = (
 
     const generate: Engine.Shape["generate"] = (request) =>
       Effect.map(Stream.runCollect(stream(request)), (events) =>
-        Array.from({ length: request.n }, (_, index): Engine.Generated => {
+        Array.from({ length: request.n }, (_, index): Engine.TokenCompletion => {
           const own = events.filter((event) => event.index === index)
           const last = own.at(-1)!
           return {

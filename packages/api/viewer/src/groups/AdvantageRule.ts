@@ -3,7 +3,7 @@
  *
  * Where nobody told the rule (the original's trainers, files), it is that of the original's trainer, and is called so.
  */
-import * as ScoreAdvantage from "../../../../core/src/ScoreAdvantage.ts"
+import * as ScoreAdvantage from "@atropos/core/ScoreAdvantage"
 import type { AdvantageRecipe } from "../source/Wire.ts"
 
 const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }

@@ -4,7 +4,7 @@
  * What others wrote is taken as far as it makes sense: a field of another form counts as absent, so that one odd field
  * never hides the rest. G sequences; arrays per token may be shorter than the tokens.
  */
-import * as Prompt from "../../../src/rollout/Prompt.ts"
+import * as Prompt from "@atropos/api/rollout/Prompt"
 import type { AdvantageRecipe } from "../source/Wire.ts"
 import * as AdvantageRule from "./AdvantageRule.ts"
 import { type Image, imagesOf } from "./message/Image.ts"

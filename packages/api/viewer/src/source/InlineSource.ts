@@ -4,8 +4,8 @@
  *
  * Filters mean what they mean in the service.
  */
-import * as PackedPage from "../../../src/rollout/PackedPage.ts"
-import * as RolloutText from "../../../src/rollout/RolloutText.ts"
+import * as PackedPage from "@atropos/api/rollout/PackedPage"
+import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as Reach from "./Reach.ts"
 import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"

@@ -4,8 +4,8 @@
  * The service's definitions are in `packages/core/src/service/TrajectoryApiSchema.ts`; a saved page (`StaticData`)
  * carries the same rows.
  */
-import type * as PackedPage from "../../../src/rollout/PackedPage.ts"
-import type { Baseline, Scale } from "../../../../core/src/ScoreAdvantage.ts"
+import type * as PackedPage from "@atropos/api/rollout/PackedPage"
+import type { Baseline, Scale } from "@atropos/core/ScoreAdvantage"
 
 /** How a trainer makes advantages of scores. */
 export interface AdvantageRecipe {
