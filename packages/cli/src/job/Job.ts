@@ -11,7 +11,7 @@
 import * as Reason from "@atropos/core/base/Reason"
 import * as Cursor from "@atropos/core/rollout/Cursor"
 import { Cause, Clock, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
-import { CommandFailed, type Failure } from "../Failure.ts"
+import { CommandFailed, type Failure } from "../base/Failure.ts"
 import type * as ResumableFile from "./ResumableFile.ts"
 import * as Tally from "./Tally.ts"
 
