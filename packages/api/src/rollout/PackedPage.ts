@@ -16,6 +16,7 @@
  * Ids, masks and texts come back as they were. Of decimals three digits do, from 1e-12 to 1e16, smaller ones as 0; a
  * field that has others (or a mask that is no mask) is not packed.
  */
+import * as Predicate from "effect/Predicate"
 
 export interface Columns<A> {
   readonly ids: A
@@ -162,10 +163,6 @@ export const writer = (): Writer => {
   }
 }
 
-type Fields = { readonly [key: string]: unknown }
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** The fields that are packed: in others markers are what somebody wrote. Masks come behind their tokens. */
 const numeric = new Set(["tokens", "masks", "advantages", "ref_logprobs", "inference_logprobs"])
 
@@ -198,16 +195,16 @@ export const reader = (tables: Tables, columns: Columns<Uint8Array>): ((group: u
     })
   const lengthened = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(lengthened)
-    if (!isFields(value)) return value
+    if (!Predicate.isReadonlyObject(value)) return value
     const place = value[text]
     if (typeof place === "number") return tables.texts[place]
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, lengthened(inner)]))
   }
   return (group) => {
-    if (!isFields(group)) return group
+    if (!Predicate.isReadonlyObject(group)) return group
     let tokens: Rows = []
     const fields = Object.entries(group).map(([key, value]): [string, unknown] => {
-      if (!isFields(value) || !numeric.has(key)) return [key, lengthened(value)]
+      if (!Predicate.isReadonlyObject(value) || !numeric.has(key)) return [key, lengthened(value)]
       // What the writer above put there.
       if ("$ids" in value) return [key, (tokens = idsOf(value["$ids"] as Place))]
       if ("$decimals" in value) return [key, decimalsOf(value["$decimals"] as Place)]

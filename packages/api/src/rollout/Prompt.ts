@@ -1,15 +1,12 @@
 /**
- * The prompt of a group: the messages its rollouts were given, before the first that the policy made. Pure, and without
- * imports; the same in the service, over files and in a browser.
+ * The prompt of a group: the messages its rollouts were given, before the first that the policy made. Pure; the
+ * same in the service, over files and in a browser.
  *
  * Examples of answers in a prompt are messages of an assistant too. What tells them from answers is the mask: the
  * policy made as many as there are trained spans, the last ones. Without a trained token anywhere, the first answer
  * ends the prompt. What rollouts do not have in common is no prompt; an answer that all of them gave is none either.
  */
-type Fields = { readonly [key: string]: unknown }
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+import * as Predicate from "effect/Predicate"
 
 /** Runs of trained entries: a mask has -100 where nothing is trained, or zeros and ones. */
 const spansOf = (mask: ArrayLike<number>): number => {
@@ -26,7 +23,7 @@ const spansOf = (mask: ArrayLike<number>): number => {
 /** Messages of a chat before the first answer of the policy, by its own mask; all of them where it has no answer. */
 const givenIn = (chat: ReadonlyArray<unknown>, spans: number): number => {
   const answers = chat.flatMap((message, place) =>
-    isFields(message) && message["role"] === "assistant" ? [place] : []
+    Predicate.isReadonlyObject(message) && message["role"] === "assistant" ? [place] : []
   )
   return answers[spans === 0 ? 0 : Math.max(0, answers.length - spans)] ?? chat.length
 }
