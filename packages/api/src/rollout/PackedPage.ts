@@ -16,7 +16,7 @@
  * Ids, masks and texts come back as they were. Of decimals three digits do, from 1e-12 to 1e16, smaller ones as 0; a
  * field that has others (or a mask that is no mask) is not packed.
  */
-import * as Predicate from "effect/Predicate"
+import { isFields } from "./Fields.ts"
 
 export interface Columns<A> {
   readonly ids: A
@@ -195,16 +195,16 @@ export const reader = (tables: Tables, columns: Columns<Uint8Array>): ((group: u
     })
   const lengthened = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(lengthened)
-    if (!Predicate.isReadonlyObject(value)) return value
+    if (!isFields(value)) return value
     const place = value[text]
     if (typeof place === "number") return tables.texts[place]
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, lengthened(inner)]))
   }
   return (group) => {
-    if (!Predicate.isReadonlyObject(group)) return group
+    if (!isFields(group)) return group
     let tokens: Rows = []
     const fields = Object.entries(group).map(([key, value]): [string, unknown] => {
-      if (!Predicate.isReadonlyObject(value) || !numeric.has(key)) return [key, lengthened(value)]
+      if (!isFields(value) || !numeric.has(key)) return [key, lengthened(value)]
       // What the writer above put there.
       if ("$ids" in value) return [key, (tokens = idsOf(value["$ids"] as Place))]
       if ("$decimals" in value) return [key, decimalsOf(value["$decimals"] as Place)]

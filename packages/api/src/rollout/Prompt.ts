@@ -6,7 +6,7 @@
  * policy made as many as there are trained spans, the last ones. Without a trained token anywhere, the first answer
  * ends the prompt. What rollouts do not have in common is no prompt; an answer that all of them gave is none either.
  */
-import * as Predicate from "effect/Predicate"
+import { isFields } from "./Fields.ts"
 
 /** Runs of trained entries: a mask has -100 where nothing is trained, or zeros and ones. */
 const spansOf = (mask: ArrayLike<number>): number => {
@@ -23,7 +23,7 @@ const spansOf = (mask: ArrayLike<number>): number => {
 /** Messages of a chat before the first answer of the policy, by its own mask; all of them where it has no answer. */
 const givenIn = (chat: ReadonlyArray<unknown>, spans: number): number => {
   const answers = chat.flatMap((message, place) =>
-    Predicate.isReadonlyObject(message) && message["role"] === "assistant" ? [place] : []
+    isFields(message) && message["role"] === "assistant" ? [place] : []
   )
   return answers[spans === 0 ? 0 : Math.max(0, answers.length - spans)] ?? chat.length
 }
