@@ -1,5 +1,5 @@
 /** Above a group's rollouts: which view, how the text is shown, which rollout, and what can be copied. */
-import { CopyButton, type CopyState } from "../ui/copy.tsx"
+import { CopyButton, type CopyState } from "../ui/Copy.tsx"
 import type { Rollout } from "./Group.ts"
 import { RolloutPicker } from "./RolloutPicker.tsx"
 

@@ -1,7 +1,7 @@
 /** Requests to the trajectory service: with the token, their failures as `SourceError`; what answers is reached. */
 import type { Reach } from "./Reach.ts"
 import { SourceError, type SourceErrorKind } from "./Source.ts"
-import * as token from "./token.ts"
+import * as Token from "./Token.ts"
 
 const kinds: { readonly [status: number]: SourceErrorKind } = {
   401: "unauthorized",
@@ -27,7 +27,7 @@ export const make = (base: string, reach: Pick<Reach, "tell">): HttpRequests => 
         value === undefined || value === null || value === "" ? [] : [[key, String(value)]]
       )
     ).toString()
-    const bearer = token.read()
+    const bearer = Token.read()
     const init: RequestInit = bearer === null ? {} : { headers: { authorization: `Bearer ${bearer}` } }
     if (signal !== undefined) init.signal = signal
     const response = await fetch(`${base}/v1${path}${search === "" ? "" : `?${search}`}`, init).catch(

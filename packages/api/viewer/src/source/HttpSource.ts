@@ -2,7 +2,7 @@
  * The trajectory service as a source. The page is served by it (`/ui`) or by `atropos view`: requests go to the page's
  * own origin.
  */
-import { first, follow } from "./events.ts"
+import { first, follow } from "./Events.ts"
 import * as HttpRequests from "./HttpRequests.ts"
 import * as Reach from "./Reach.ts"
 import type { Source } from "./Source.ts"
