@@ -8,7 +8,7 @@
  * is in the file, also when the run is interrupted. Where nothing came of a run, it
  * says what became of the first item.
  */
-import * as Cursor from "@atropos/core/rollout/Cursor"
+import * as Cursor from "@atropos/core/rollout/state/Cursor"
 import { Cause, Clock, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
 import { CommandFailed, type Failure } from "../Failure.ts"
 import type * as ResumableFile from "./ResumableFile.ts"

@@ -10,7 +10,7 @@
 import { Effect, FileSystem, Option, Schema } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import { fileReason } from "@atropos/core/base/fileReason"
-import * as Cursor from "@atropos/core/rollout/Cursor"
+import * as Cursor from "@atropos/core/rollout/state/Cursor"
 import { CommandFailed, UsageError } from "../Failure.ts"
 import * as Tally from "./Tally.ts"
 
