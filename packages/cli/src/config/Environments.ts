@@ -21,7 +21,7 @@ import { registry, type RegistryEntry } from "@atropos/envs"
 import { type Array as Arr, Effect, FileSystem, Layer, Option, Path, Predicate, type Schema } from "effect"
 import type { HttpClient } from "effect/http"
 import type { ChildProcessSpawner } from "effect/process"
-import { UsageError } from "../Failure.ts"
+import { UsageError } from "../base/Failure.ts"
 
 /** What the command offers to an environment. */
 export type EnvironmentServices =

@@ -7,7 +7,7 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"
 import type { Command } from "effect/cli"
 import type { HttpClient } from "effect/http"
-import { CommandFailed, type Failure, UsageError } from "../Failure.ts"
+import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
 import type { RunSettings } from "./RunSettings.ts"
 
 /** What `provide` gives. */

@@ -10,7 +10,7 @@
  */
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
 import { Cause, Clock, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
-import { CommandFailed, type Failure } from "../Failure.ts"
+import { CommandFailed, type Failure } from "../base/Failure.ts"
 import type * as ResumableFile from "./ResumableFile.ts"
 import * as Tally from "./Tally.ts"
 

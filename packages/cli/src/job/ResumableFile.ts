@@ -11,7 +11,7 @@ import { Effect, FileSystem, Option, Schema } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import { fileReason } from "@atropos/core/base/fileReason"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
-import { CommandFailed, UsageError } from "../Failure.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Tally from "./Tally.ts"
 
 export const Checkpoint = Schema.Struct({

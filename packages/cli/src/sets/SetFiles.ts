@@ -10,7 +10,7 @@
 import { fileReason } from "@atropos/core/base/fileReason"
 import { Clock, Effect, Equal, FileSystem, Option, Path, Schema, Stream } from "effect"
 import type { PlatformError } from "effect/PlatformError"
-import { CommandFailed, UsageError } from "../Failure.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as OutputLock from "../job/OutputLock.ts"
 import type { MadeRow, Split } from "./Builder.ts"
 import * as Counts from "./Counts.ts"

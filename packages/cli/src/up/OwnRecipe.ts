@@ -4,7 +4,7 @@ import { messageOf } from "@atropos/core/base/messageOf"
 import * as Characters from "@atropos/trainer/model/Characters"
 import { Effect, Schema, SchemaIssue } from "effect"
 import type { Chosen } from "../config/Environments.ts"
-import { UsageError } from "../Failure.ts"
+import { UsageError } from "../base/Failure.ts"
 import * as Recipe from "./Recipe.ts"
 
 const isFunction = Schema.declare(

@@ -10,7 +10,7 @@
  */
 import { Environment, Laws, type Trajectory } from "@atropos/core"
 import { Array, Cause, Duration, Effect, Exit, Option, Random, Stream } from "effect"
-import { CommandFailed, UsageError } from "../Failure.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Hostile from "./Hostile.ts"
 
 export interface ValidateOptions {

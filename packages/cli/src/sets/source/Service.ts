@@ -9,7 +9,7 @@
  */
 import { StoredRollouts, type TrajectoryClient } from "@atropos/core"
 import { Effect, Option, Schedule, Schema, Stream } from "effect"
-import { CommandFailed, UsageError } from "../../Failure.ts"
+import { CommandFailed, UsageError } from "../../base/Failure.ts"
 import type { Source } from "./Source.ts"
 
 export interface Options {
