@@ -3,8 +3,8 @@
  * saved, and the service is told. Each part has a time limit, so that a service that is away holds nothing up.
  */
 import { type Duration, Effect, Exit, Fiber, Scope } from "effect"
-import { reasonOf } from "../base/reason.ts"
-import { within } from "../base/within.ts"
+import * as Reason from "../base/Reason.ts"
+import * as Waiting from "../base/Waiting.ts"
 import type { Outbox } from "./Outbox.ts"
 import type { Pool } from "./pool/WorkerPool.ts"
 import type { Session } from "./Session.ts"
@@ -34,23 +34,23 @@ export const run = Effect.fnUntraced(function* (parts: Parts, exit: Exit.Exit<un
   const { spans, submitter, viewers } = outbox
   pool.stop()
   // After the last step nobody wants what is under way; in all other cases it is paid for.
-  if (Exit.isFailure(exit)) yield* within(pool.drained, options.stopWithin)
+  if (Exit.isFailure(exit)) yield* Waiting.within(pool.drained, options.stopWithin)
   yield* Scope.close(workScope, Exit.void)
-  yield* within(submitter.flush, requestTimeout)
+  yield* Waiting.within(submitter.flush, requestTimeout)
   yield* Fiber.interrupt(sending)
   yield* spans.endAll
   const left = yield* submitter.persist
   if (left > 0) yield* Effect.logError("groups could not be kept; their items are rolled out again", { groups: left })
-  yield* within(upkeep.save, requestTimeout)
-  yield* within(
+  yield* Waiting.within(upkeep.save, requestTimeout)
+  yield* Waiting.within(
     Effect.suspend(() => StepFigures.record(session, step())),
     requestTimeout
   )
   yield* recorder.finish(exit)
-  yield* within(viewers.farewell(load), requestTimeout)
+  yield* Waiting.within(viewers.farewell(load), requestTimeout)
   yield* upkeep.publish
-  const parted = yield* within(client.disconnectEnvironment(connection.registration().envId), requestTimeout)
+  const parted = yield* Waiting.within(client.disconnectEnvironment(connection.registration().envId), requestTimeout)
   if (Exit.isFailure(parted)) {
-    yield* Effect.logWarning("not disconnected from the service", { reason: reasonOf(parted.cause) })
+    yield* Effect.logWarning("not disconnected from the service", { reason: Reason.ofCause(parted.cause) })
   }
 })

@@ -1,6 +1,6 @@
 /** Tasks that go before new items: those put back in the queue, and those tried again after a pause. */
 import { Effect, type Scope } from "effect"
-import { backoffMillis } from "../../base/backoff.ts"
+import * as Retry from "../../base/Retry.ts"
 import type { Task } from "./Task.ts"
 
 export interface Backlog {
@@ -22,7 +22,7 @@ export const make = (tasks: ReadonlyArray<Task>, scope: Scope.Scope, onChange: (
       Effect.suspend(() => {
         paused++
         return Effect.gen(function* () {
-          yield* Effect.sleep(yield* backoffMillis(Math.max(1, task.failures)))
+          yield* Effect.sleep(yield* Retry.backoffMillis(Math.max(1, task.failures)))
           paused--
           waiting.push(task)
           onChange()

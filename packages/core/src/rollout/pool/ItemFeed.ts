@@ -6,8 +6,8 @@
 import { Cause, Effect, Exit, Latch, Pull, Result, Stream } from "effect"
 import type { EnvironmentError, Work } from "../../Environment.ts"
 import { isDefinitionFault } from "../../EnvironmentError.ts"
-import { backoffMillis } from "../../base/backoff.ts"
-import { reasonOf } from "../../base/reason.ts"
+import * as Retry from "../../base/Retry.ts"
+import * as Reason from "../../base/Reason.ts"
 
 export interface ItemFeed {
   /** The next item that is not done; undefined while none has been read. */
@@ -88,6 +88,6 @@ const pauseAfter = (cause: Cause.Cause<EnvironmentError>, attempts: number): Eff
   // What the stream throws is the environment's own mistake: asking again would only repeat it.
   attempts >= mostAttempts || Cause.hasDies(cause) || isDefinitionFault(Cause.squash(cause))
     ? Effect.failCause(cause)
-    : Effect.logWarning("items cannot be read; trying again", { reason: reasonOf(cause), attempts }).pipe(
-        Effect.andThen(Effect.flatMap(backoffMillis(attempts), Effect.sleep))
+    : Effect.logWarning("items cannot be read; trying again", { reason: Reason.ofCause(cause), attempts }).pipe(
+        Effect.andThen(Effect.flatMap(Retry.backoffMillis(attempts), Effect.sleep))
       )

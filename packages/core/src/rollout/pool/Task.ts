@@ -3,7 +3,7 @@ import { Cause } from "effect"
 import { EnvironmentError, type Work } from "../../Environment.ts"
 import { isDefinitionFault } from "../../EnvironmentError.ts"
 import { InferenceError } from "../../inference/backend/Inference.ts"
-import { reasonOf } from "../../base/reason.ts"
+import * as Reason from "../../base/Reason.ts"
 
 export interface Task {
   /** The item's place in the stream; items put back have that of the item they came from. */
@@ -29,7 +29,7 @@ export const failureOf = (cause: Cause.Cause<unknown>, timeoutSeconds: number): 
   if (Cause.isTimeoutError(error))
     return { kind: "timeout", reason: `took longer than ${timeoutSeconds} seconds`, cause }
   const hasDied = !Cause.hasFails(cause) || isDefinitionFault(error)
-  return { kind: hasDied ? "died" : "failed", reason: reasonOf(cause), cause }
+  return { kind: hasDied ? "died" : "failed", reason: Reason.ofCause(cause), cause }
 }
 
 const outages: ReadonlySet<string> = new Set(["unreachable", "overloaded", "noServer"])
