@@ -5,11 +5,10 @@
  * told, again with every renewal where it does not answer) or given back, at the latest when the scope closes. All of them are in the
  * journal: what a killed predecessor held is given back first, and what a checkpoint of its has is acknowledged.
  */
-import type { TrajectoryClient } from "@atropos/core"
+import { TrajectoryClient } from "@atropos/core"
 import { Duration, Effect, type FileSystem, Option, type Path, Schedule, type Scope } from "effect"
 import * as LeaseJournal from "../checkpoint/LeaseJournal.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
-import * as ServiceWait from "./ServiceWait.ts"
 
 export type Lease = LeaseJournal.Lease
 
@@ -62,7 +61,7 @@ export const make = Effect.fn("Leases.make")(function* (
 
   const release = (batch: Lease) =>
     client.nack(batch).pipe(
-      Effect.retry(ServiceWait.patiently),
+      Effect.retry(TrajectoryClient.reconnecting),
       Effect.catch(({ message, reason }) =>
         reason === "leaseLost" || reason === "unsupported"
           ? Effect.void
@@ -74,8 +73,8 @@ export const make = Effect.fn("Leases.make")(function* (
   const acknowledge = (batch: Lease) =>
     client.ack(batch).pipe(
       Effect.andThen(Effect.sync(() => void unacknowledged.delete(batch.id))),
-      Effect.catch(({ message, reason }) =>
-        ServiceWait.isPassing({ reason })
+      Effect.catch(({ isPassing, message }) =>
+        isPassing
           ? Effect.logDebug("acknowledgement put off", { batch: batch.id, message })
           : Effect.suspend(() => {
               unacknowledged.delete(batch.id)

@@ -1,19 +1,8 @@
 /** Requests to the trajectory service that outlast its absence: made again while it cannot be reached, and not in silence. */
-import type { TrajectoryClient } from "@atropos/core"
+import { TrajectoryClient } from "@atropos/core"
 import * as Waiting from "@atropos/core/base/Waiting"
-import { Effect, Ref, Schedule } from "effect"
+import { Effect, Ref } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"
-
-/** Whether the same request may succeed later: it was not refused. */
-export const isPassing = ({ reason }: Pick<TrajectoryClient.TrajectoryError, "reason">): boolean =>
-  reason === "unreachable" || reason === "overloaded"
-
-/** Again and again, with growing pauses, as long as it is only that the service cannot be reached. */
-export const patiently = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
-  Schedule.jittered,
-  Schedule.setInputType<TrajectoryClient.TrajectoryError>(),
-  Schedule.while(({ input }) => isPassing(input))
-)
 
 const refused = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "service", message: `the trajectory service: ${cause.message}`, cause })
@@ -39,7 +28,7 @@ export const make: Effect.Effect<Patience> = Effect.gen(function* () {
       request.pipe(
         Effect.tap(() => Ref.set(away, "")),
         Effect.tapError(({ message }) => Ref.set(away, message)),
-        Effect.retry(patiently),
+        Effect.retry(TrajectoryClient.reconnecting),
         Effect.mapError(refused)
       ),
     logged: (onSilence) =>

@@ -1,7 +1,7 @@
 /** Follows the status of an environment for as long as it runs, through outages and new registrations. */
 import { Effect, Result, Stream } from "effect"
 import type { EnvironmentStatus, TrajectoryClientShape } from "../../service/TrajectoryClient.ts"
-import { backoffMillis } from "../../base/backoff.ts"
+import * as Retry from "../../base/Retry.ts"
 import type { Connection } from "./Connection.ts"
 
 export const run = Effect.fnUntraced(function* (options: {
@@ -34,6 +34,6 @@ export const run = Effect.fnUntraced(function* (options: {
         yield* Effect.logWarning("no status from the trajectory service", { reason: followed.failure.message })
       }
     }
-    yield* Effect.sleep(yield* backoffMillis(attempts, { cap: 10_000 }))
+    yield* Effect.sleep(yield* Retry.backoffMillis(attempts, { cap: 10_000 }))
   }
 })
