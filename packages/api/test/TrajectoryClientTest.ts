@@ -1,6 +1,6 @@
 /** What every client of the trajectory service does, whatever lies between it and the store. */
 import { assert, layer } from "@effect/vitest"
-import { type TrajectoryClient, TrajectoryError } from "@atropos/core/service/TrajectoryClient"
+import { type TrajectoryClient, TrajectoryError } from "../../core/src/service/TrajectoryClient.ts"
 import { Effect, Fiber, type Layer, Option, type Scope, Stream } from "effect"
 import * as SampleGroups from "./SampleGroups.ts"
 import type { TrajectoryStore } from "../src/store/TrajectoryStore.ts"

@@ -1,6 +1,6 @@
 /** `atropos init NAME`: the starter of an environment of one's own, with its test, in a folder of its own. */
 import { Docs } from "@atropos/core"
-import { fileReason } from "@atropos/core/base/fileReason"
+import * as Reason from "@atropos/core/base/Reason"
 import { Console, Effect, FileSystem, Path } from "effect"
 import { Argument, Command } from "effect/cli"
 import * as CommandLine from "../base/CommandLine.ts"
@@ -102,7 +102,7 @@ export const make: MakeVerb = () =>
             error instanceof UsageError
               ? error
               : new CommandFailed({
-                  message: `cannot write ${folder}: ${error._tag === "PlatformError" ? fileReason(error) : error.message}`,
+                  message: `cannot write ${folder}: ${error._tag === "PlatformError" ? Reason.ofFile(error) : error.message}`,
                   cause: error
                 })
           )

@@ -6,9 +6,9 @@ import { Effect } from "effect"
 import { type Entry, type Sink, SinkError } from "./Sink.ts"
 import { TrajectoryClient, type TrajectoryClientShape, type TrajectoryError } from "../service/TrajectoryClient.ts"
 
-const failure = ({ message, reason, retryAfterMillis }: TrajectoryError): SinkError =>
+const failure = ({ isPassing, message, retryAfterMillis }: TrajectoryError): SinkError =>
   new SinkError({
-    reason: reason === "unreachable" || reason === "overloaded" ? "passing" : "refused",
+    reason: isPassing ? "passing" : "refused",
     message,
     ...(retryAfterMillis !== undefined && { retryAfterMillis })
   })

@@ -13,7 +13,8 @@ import { Context, Effect, Exit, Fiber, type FileSystem, Layer, type Path } from 
 import { type EnvironmentShape, Environments } from "../Environment.ts"
 import * as Concurrency from "./Concurrency.ts"
 import { defaults, type Options, RolloutError, type Summary } from "./Options.ts"
-import { reasonOf } from "../base/reason.ts"
+import * as Reason from "../base/Reason.ts"
+import * as InferenceShare from "./InferenceShare.ts"
 import * as Runner from "./Runner.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
 import type { TrajectoryClient } from "../service/TrajectoryClient.ts"
@@ -32,8 +33,8 @@ export const run = (
 ): Effect.Effect<Summary, RolloutError, Needs> =>
   Effect.provideServiceEffect(
     Runner.run(environment, nameOf(environment), { ...defaults, ...options }),
-    Runner.Weights,
-    makeWeights
+    InferenceShare.InferenceShare,
+    InferenceShare.make
   )
 
 /**
@@ -69,19 +70,19 @@ export const runAll = Effect.fn("Rollout.runAll")(function* (
       ).pipe(
         Effect.ensuring(Effect.sync(() => leave(environment))),
         Effect.tapCause((cause) =>
-          Effect.logError("environment failed", { environment: name, reason: reasonOf(cause) })
+          Effect.logError("environment failed", { environment: name, reason: Reason.ofCause(cause) })
         ),
         Effect.exit
       ),
     { concurrency: "unbounded" }
-  ).pipe(Effect.provideServiceEffect(Runner.Weights, makeWeights))
+  ).pipe(Effect.provideServiceEffect(InferenceShare.InferenceShare, InferenceShare.make))
   const failures = exits.filter(Exit.isFailure)
   if (failures.length === 1 && exits.length === 1) return yield* Effect.failCause(failures[0]!.cause)
   if (failures.length > 0 && failures.length === exits.length) {
     return yield* new RolloutError({
       environment: environments.map(nameOf).join(", "),
       reason: "all",
-      message: `all ${failures.length} environments failed: ${failures.map(({ cause }) => reasonOf(cause)).join("; ")}`
+      message: `all ${failures.length} environments failed: ${failures.map(({ cause }) => Reason.ofCause(cause)).join("; ")}`
     })
   }
   return exits.filter(Exit.isSuccess).map(({ value }): Summary => value)
@@ -116,18 +117,3 @@ const uniqueNames = (environments: ReadonlyArray<EnvironmentShape>) => {
     return { environment, name: number === 1 ? name : `${name}-${number}` }
   })
 }
-
-const makeWeights = Effect.gen(function* () {
-  const servers = yield* ServerManager
-  const weights = new Map<string, number>()
-  return Runner.Weights.of({
-    set: (name, weight) =>
-      Effect.suspend(() => {
-        if (weights.get(name) === weight) return Effect.void
-        weights.set(name, weight)
-        let sum = 0
-        for (const share of weights.values()) sum += share
-        return servers.setWeight(Math.min(1, Math.max(0.01, sum)))
-      })
-  })
-})

@@ -6,7 +6,7 @@
 import { Clock, Duration, Effect, Redacted, Schema, type Scope } from "effect"
 import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { TrajectoryError } from "./TrajectoryClient.ts"
-import { oneLine } from "../base/oneLine.ts"
+import * as Reason from "../base/Reason.ts"
 import * as RetryAfter from "../http/RetryAfter.ts"
 
 export interface Options {
@@ -150,7 +150,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
           (cause) =>
             new TrajectoryError({
               reason: "unsupported",
-              message: `${where(request)} answered something else than the protocol says: ${oneLine(cause)}`,
+              message: `${where(request)} answered something else than the protocol says: ${Reason.oneLine(cause)}`,
               cause
             })
         )

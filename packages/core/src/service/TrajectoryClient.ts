@@ -6,7 +6,8 @@
  * Submissions carry a key: sending twice stores once. Batches come under a lease: what is not acked in time goes to the
  * next claimer.
  */
-import { Context, type Duration, type Effect, type Option, Schema, type Stream } from "effect"
+import { Context, type Duration, type Effect, type Option, Schedule, Schema, type Stream } from "effect"
+import * as Retry from "../base/Retry.ts"
 import type { Batch } from "../Batch.ts"
 import type * as ScoreAdvantage from "../ScoreAdvantage.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
@@ -27,7 +28,18 @@ export class TrajectoryError extends Schema.TaggedError<TrajectoryError>()("Traj
   message: Schema.String,
   retryAfterMillis: Schema.optionalKey(Schema.Finite),
   cause: Schema.optionalKey(Schema.Defect())
-}) {}
+}) {
+  /** Whether it is only that the service cannot be reached now: trying again makes sense. */
+  get isPassing(): boolean {
+    return this.reason === "unreachable" || this.reason === "overloaded"
+  }
+}
+
+/** How to come back to a service that is away; ends at any other failure. */
+export const reconnecting = Retry.reconnecting.pipe(
+  Schedule.setInputType<TrajectoryError>(),
+  Schedule.while(({ input }) => input.isPassing)
+)
 
 /** What a trainer announces. */
 export interface RunSpec {

@@ -7,7 +7,7 @@
  * environment, wrong token).
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Duration, Effect, Layer, Option, Result, Schedule, Schema, Stream } from "effect"
+import { Duration, Effect, Layer, Option, Result, Schema, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { HttpBody, type HttpClient, HttpClientRequest } from "effect/http"
 import type { Batch } from "../Batch.ts"
@@ -15,7 +15,13 @@ import * as Readings from "./Readings.ts"
 import * as PackedGroup from "./PackedGroup.ts"
 import * as ServiceHttp from "./ServiceHttp.ts"
 import * as Wire from "./TrajectoryApiSchema.ts"
-import { type KeyedGroup, TrajectoryClient, type TrajectoryClientShape, TrajectoryError } from "./TrajectoryClient.ts"
+import {
+  type KeyedGroup,
+  reconnecting,
+  TrajectoryClient,
+  type TrajectoryClientShape,
+  TrajectoryError
+} from "./TrajectoryClient.ts"
 
 export interface Options extends ServiceHttp.Options {
   /** Name of the run. Default: "default", the one the original's endpoints speak of. */
@@ -26,12 +32,6 @@ const Outcomes = Schema.Struct({ outcomes: Schema.Array(Wire.SubmitOutcome) })
 
 /** Longer than the service's pauses between signs of life. */
 const silence = Duration.seconds(45)
-
-const reconnecting = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
-  Schedule.jittered,
-  Schedule.setInputType<TrajectoryError>(),
-  Schedule.while(({ input }) => input.reason === "unreachable" || input.reason === "overloaded")
-)
 
 const encodeJson = <A, I>(schema: Schema.Codec<A, I>) => {
   const encode = Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))

@@ -1,17 +1,15 @@
 /** Follows the status of an environment for as long as it runs, through outages and new registrations. */
 import { Effect, Result, Stream } from "effect"
 import type { EnvironmentStatus, TrajectoryClientShape } from "../../service/TrajectoryClient.ts"
-import { backoffMillis } from "../../base/backoff.ts"
+import * as Retry from "../../base/Retry.ts"
 import type { Connection } from "./Connection.ts"
 
 export const run = Effect.fnUntraced(function* (options: {
   readonly client: Pick<TrajectoryClientShape, "statusChanges">
   readonly connection: Connection
-  /** Registers again, after the service has forgotten this environment. */
-  readonly reconnect: (envId: number) => Effect.Effect<void>
   readonly onStatus: (status: EnvironmentStatus) => Effect.Effect<void>
 }): Effect.fn.Return<never> {
-  const { client, connection, onStatus, reconnect } = options
+  const { client, connection, onStatus } = options
   let attempts = 0
   for (;;) {
     const { envId } = connection.registration()
@@ -27,13 +25,13 @@ export const run = Effect.fnUntraced(function* (options: {
     attempts++
     if (Result.isFailure(followed)) {
       if (followed.failure.reason === "notFound") {
-        yield* reconnect(envId)
+        yield* connection.reconnect(envId)
         continue
       }
       if (attempts === 1) {
         yield* Effect.logWarning("no status from the trajectory service", { reason: followed.failure.message })
       }
     }
-    yield* Effect.sleep(yield* backoffMillis(attempts, { cap: 10_000 }))
+    yield* Effect.sleep(yield* Retry.backoffMillis(attempts, { cap: 10_000 }))
   }
 })
