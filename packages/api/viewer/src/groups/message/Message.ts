@@ -3,7 +3,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import { type Image, imageOf } from "./Image.ts"
-import { type Segment, split } from "./segments.ts"
+import { type Segment, split } from "./Segments.ts"
 
 /** A call the model asked for. `input` is its arguments: parsed where they are JSON, else the text as it stands. */
 export interface ToolCall {

@@ -2,9 +2,9 @@
 import * as Predicate from "effect/Predicate"
 import { useMemo } from "react"
 import { PlainText } from "./Markdown.tsx"
-import { highlight } from "./highlight.ts"
+import { highlight } from "./Highlight.ts"
 import { parsed, type ToolCall } from "./Message.ts"
-import { sanitise } from "./sanitise.ts"
+import { sanitise } from "./Sanitise.ts"
 
 export const Code = ({ language, text }: { readonly text: string; readonly language: string }) => {
   const html = useMemo(() => sanitise(highlight(text, language)), [text, language])
