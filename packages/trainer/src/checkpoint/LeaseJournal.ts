@@ -14,7 +14,6 @@ const Journal = Schema.Struct({
   leases: Schema.Array(Schema.Struct({ id: Schema.String, step: Schema.Int, leaseToken: Schema.String }))
 })
 export type Journal = typeof Journal.Type
-export type Lease = Journal["leases"][number]
 
 const File = Schema.Struct({
   ...Journal.fields,
