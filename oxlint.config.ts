@@ -29,6 +29,8 @@ const floors = {
     "metrics",
     "metrics/wandb",
     "rollout/submit",
+    "rollout/pool",
+    "rollout/state",
     "rollout"
   ],
   api: [

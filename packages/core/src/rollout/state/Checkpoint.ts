@@ -8,10 +8,10 @@
  * as a new run would have.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
-import * as Uuid from "../base/Uuid.ts"
-import type { EnvironmentShape } from "../Environment.ts"
-import * as Reason from "../base/Reason.ts"
-import type { SavedState, TrajectoryClientShape, TrajectoryError } from "../service/TrajectoryClient.ts"
+import * as Uuid from "../../base/Uuid.ts"
+import type { EnvironmentShape } from "../../Environment.ts"
+import * as Reason from "../../base/Reason.ts"
+import type { SavedState, TrajectoryClientShape, TrajectoryError } from "../../service/TrajectoryClient.ts"
 import * as Cursor from "./Cursor.ts"
 import * as Requeued from "./Requeued.ts"
 
