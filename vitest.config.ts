@@ -27,8 +27,8 @@ const ownProcess = [
 ]
 
 /**
- * Suites that kill processes, attack what they hold or drive a browser: `npm run test:all` runs them, as the build does,
- * and `npm test` only one of each kind.
+ * Suites that kill processes, attack what they hold or drive a browser: `npm run test:all` runs them, as the build
+ * does, and `npm test` only one of each kind.
  */
 const long = [
   "packages/*/test/{crash,hostile}/**/*.test.ts",

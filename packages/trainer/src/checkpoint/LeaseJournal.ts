@@ -14,6 +14,7 @@ const Journal = Schema.Struct({
   leases: Schema.Array(Schema.Struct({ id: Schema.String, step: Schema.Int, leaseToken: Schema.String }))
 })
 export type Journal = typeof Journal.Type
+export type Lease = Journal["leases"][number]
 
 const File = Schema.Struct({
   ...Journal.fields,
