@@ -2,7 +2,7 @@
  * A chat message as the viewer lays it out. Roles, keys and parts may be anyone's: what is not known is shown as JSON.
  */
 import { type Image, imageOf } from "./Image.ts"
-import { type Segment, split } from "./segments.ts"
+import { type Segment, split } from "./Segments.ts"
 
 /** A call the model asked for. `input` is its arguments: parsed where they are JSON, else the text as it stands. */
 export interface ToolCall {

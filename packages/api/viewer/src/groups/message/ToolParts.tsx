@@ -1,9 +1,9 @@
 /** What a model asked a tool, and what the tool answered. */
 import { useMemo } from "react"
 import { PlainText } from "./Markdown.tsx"
-import { highlight } from "./highlight.ts"
+import { highlight } from "./Highlight.ts"
 import { parsed, type ToolCall } from "./Message.ts"
-import { sanitise } from "./sanitise.ts"
+import { sanitise } from "./Sanitise.ts"
 
 export const Code = ({ language, text }: { readonly text: string; readonly language: string }) => {
   const html = useMemo(() => sanitise(highlight(text, language)), [text, language])

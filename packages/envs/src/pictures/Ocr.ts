@@ -17,7 +17,7 @@ import {
   type Trajectory
 } from "@atropos/core"
 import { Effect, Schema } from "effect"
-import * as TextItems from "./pictures/TextItems.ts"
+import * as TextItems from "./TextItems.ts"
 
 const kinds = ["receipt-total", "receipt-item", "sign"] as const
 
@@ -26,7 +26,7 @@ export const settings = Environment.settings({
   kinds: Environment.field(
     Schema.NonEmptyArray(Schema.Literals(kinds)),
     ["receipt-total", "receipt-item", "sign"],
-    "what is read: receipt-total, receipt-item, sign"
+    "what to read: receipt-total, receipt-item, sign"
   ),
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out pictures per evaluation")
 })

@@ -9,16 +9,16 @@
  */
 import { Environment, Episode, GameEnvironment, Message, Thinking } from "@atropos/core"
 import { Effect, Schema } from "effect"
-import * as TaxiRules from "./games/TaxiRules.ts"
+import * as TaxiRules from "./TaxiRules.ts"
 
 export const settings = Environment.settings({
   ...GameEnvironment.fields,
   maxTurns: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 18, maximum: 200 })),
     30,
-    "actions per episode"
+    "maximum actions per episode"
   ),
-  maxAnswerTokens: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 128, "longest answer of a turn, tokens")
+  maxAnswerTokens: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 128, "maximum tokens per turn")
 })
 
 const action = new RegExp(`<action>\\s*(${TaxiRules.actions.join("|")})\\s*</action>`, "gi")
