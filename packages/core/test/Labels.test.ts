@@ -6,9 +6,10 @@ import * as WireGroup from "../src/service/WireGroup.ts"
 
 const Position = Schema.Struct({ token: Schema.Natural.check(Schema.isLessThan(2 ** 31)), isTrained: Schema.Boolean })
 
+const maskOf = (labels: ReadonlyArray<number>, tokens = [5, 6, 7]) => [...Labels.toMask(tokens, labels)]
+
 describe("Labels", () => {
   it("are the token where trained and -100 elsewhere, or ones and zeros that are not the tokens", () => {
-    const maskOf = (labels: ReadonlyArray<number>, tokens = [5, 6, 7]) => [...Labels.toMask(tokens, labels)]
     assert.deepStrictEqual(maskOf([-100, 6, -100]), [0, 1, 0])
     assert.deepStrictEqual(maskOf([0, 1, 1]), [0, 1, 1])
     assert.deepStrictEqual(maskOf([0, 0, 0]), [0, 0, 0])

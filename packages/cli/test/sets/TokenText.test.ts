@@ -5,6 +5,8 @@ import * as TokenText from "../../src/sets/TokenText.ts"
 
 const { decode, encode } = Tokenizer.bytes
 
+const all = (length: number) => Trajectory.maskFrom(0, length)
+
 const Span = Schema.Struct({ text: Schema.String, isTrained: Schema.Boolean })
 
 describe("TokenText", () => {
@@ -57,7 +59,6 @@ describe("TokenText", () => {
   )
 
   it("takes what sequences have in common for their prompt where masks take everything for written", () => {
-    const all = (length: number) => Trajectory.maskFrom(0, length)
     const tokens = [
       [1, 2, 3, 4],
       [1, 2, 5]

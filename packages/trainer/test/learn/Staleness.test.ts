@@ -6,7 +6,7 @@ import * as Staleness from "../../src/learn/Staleness.ts"
 /** A sequence i of its own tokens, scores and versions. */
 const groupOf = (versions: ReadonlyArray<number | null>): ScoredGroup.ScoredGroup => ({
   tokens: versions.map((_, i) => Int32Array.of(1, i, i + 1)),
-  masks: versions.map((_, i) => Uint8Array.of(0, 1, 1)),
+  masks: versions.map(() => Uint8Array.of(0, 1, 1)),
   scores: Float64Array.from(versions, (_, i) => i),
   inferenceLogprobs: versions.map((_, i) => Float32Array.of(NaN, -i, -i)),
   overrides: versions.map((_, i) => ({ number: i })),

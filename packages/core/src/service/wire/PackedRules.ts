@@ -61,9 +61,10 @@ const checkCount = (name: string, count: number, sequences: number): PackedGroup
         message: `should have one entry per sequence of tokens, ${sequences}, not ${count}`
       })
 
+const isInfinite = (one: number): boolean => Math.abs(one) === Infinity
+
 /** Beside `checkFinite`, NaN is right: nothing was sampled there. */
 const checkSampled = (name: string, rows: ReadonlyArray<Float32Array>): PackedGroupError | undefined => {
-  const isInfinite = (one: number): boolean => Math.abs(one) === Infinity
   const i = rows.findIndex((row) => row.some(isInfinite))
   return i < 0
     ? undefined
