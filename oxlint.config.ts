@@ -3,8 +3,9 @@ import { posix } from "node:path"
 import { defineConfig, type OxlintOverride } from "oxlint"
 
 /**
- * Which folder of a package may import which: each those before it in its list, none after it and none round in a circle. `.` is the
- * package's `src` itself; its `index.ts` stands above all. `docs/architecture.md` says what each folder holds.
+ * Which folder of a package may import which: each those before it in its list, none after it and none round in a
+ * circle. `.` is the package's `src` itself; its `index.ts` stands above all. `docs/architecture.md` says what each
+ * folder holds.
  */
 const floors = {
   core: [
@@ -29,6 +30,25 @@ const floors = {
     "metrics/wandb",
     "rollout/submit",
     "rollout"
+  ],
+  api: [
+    "base",
+    "rollout",
+    "store",
+    "http",
+    "migrations",
+    "database",
+    "postgres/base",
+    "postgres/queue",
+    "postgres/runs",
+    "postgres/reading",
+    "postgres",
+    "metrics",
+    "submission",
+    "claim",
+    "v0",
+    "v1",
+    "."
   ],
   trainer: [
     "base",
@@ -148,8 +168,13 @@ export default defineConfig({
           {
             patterns: [
               {
-                group: ["@atropos/*"],
-                message: "the viewer knows the service by its HTTP API only"
+                group: ["@atropos/**", "!@atropos/api/rollout/*", "!@atropos/core/ScoreAdvantage"],
+                allowTypeImports: true,
+                message: "the viewer knows the service by its HTTP API, and shares with it what `rollout` holds"
+              },
+              {
+                regex: "^(\\.\\./)+(src|core)/",
+                message: "the viewer's folder ends here: what it shares with the service has a package's name"
               }
             ]
           }
@@ -160,6 +185,10 @@ export default defineConfig({
       restricted(`packages/${name}/src/**`, [packages[name]])
     ),
     ...layered("core"),
+    ...layered("api"),
+    restricted("packages/api/src/rollout/*.ts", [
+      { group: ["**", "!./*"], message: "it runs in browsers too: it imports nothing from outside its folder" }
+    ]),
     ...layered("trainer"),
     restricted("packages/core/src/index.ts", [packages.core])
   ],

@@ -12,12 +12,12 @@ const summary: Reporter = {
 }
 
 /**
- * Files that change what belongs to a whole process (its environment), or read it (its memory, all that it has measured): each has a
- * process to itself. The others share one for each worker, which loads a module once. They may come in any order:
- * `npx vitest run --sequence.shuffle.files` draws one.
+ * Files that change what belongs to a whole process (its environment), or read it (its memory, all that it has
+ * measured): each has a process to itself. The others share one for each worker, which loads a module once. They may
+ * come in any order: `npx vitest run --sequence.shuffle.files` draws one.
  */
 const ownProcess = [
-  "packages/api/test/V1.test.ts",
+  "packages/api/test/v1/V1.test.ts",
   "packages/core/test/inference/backend/Slurm.test.ts",
   "packages/core/test/inference/Routing.test.ts",
   "packages/core/test/metrics/*.test.ts",
@@ -33,7 +33,7 @@ const longest = [
   "trainer/test/run/Killed",
   "core/test/sandbox/Sandbox",
   "examples/test/",
-  "api/test/PgTrajectoryStore.processes",
+  "api/test/postgres/PgTrajectoryStore.processes",
   "cli/test/hostile/",
   "cli/test/crash/",
   "cli/test/sets/",

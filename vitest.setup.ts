@@ -1,6 +1,7 @@
 /**
- * Properties see the same random inputs in every run, so that a red run is the fault of the change it tests. `npm run test:explore`
- * draws others, and more: PROPERTY_SEED is an integer or `random`, PROPERTY_RUNS the inputs of a property that does not say how many.
+ * Properties see the same random inputs in every run, so that a red run is the fault of the change it tests. `npm run
+ * test:explore` draws others, and more: PROPERTY_SEED is an integer or `random`, PROPERTY_RUNS the inputs of a property
+ * that does not say how many.
  */
 import { Arbitrary } from "effect"
 

@@ -1,4 +1,7 @@
-/** Groups into durable storage per second, against the original's rate into memory. Thirty-two connections: as many as it takes to keep either server busy. */
+/**
+ * Groups into durable storage per second, against the original's rate into memory. Thirty-two connections: as many as
+ * it takes to keep either server busy.
+ */
 import { PackedGroup } from "@atropos/core"
 import { gzipSync } from "node:zlib"
 import * as Bodies from "./internal/Bodies.ts"

@@ -1,9 +1,10 @@
 /**
  * All measurements: ours beside the Python original, in the same minutes on the same machine.
  *
- * `npm run bench` (all but the GPU) or `npm run bench -- ingest out status loop help training decoding packing gpu`. The original is run
- * where ATROPOS_ORIGINAL (a checkout) and ATROPOS_ORIGINAL_PYTHON (an interpreter with its dependencies, and PyTorch, transformers and
- * PEFT for the trainer's) are set; DATABASE_URL chooses Postgres for ours, else PGlite.
+ * `npm run bench` (all but the GPU) or `npm run bench -- ingest out status loop help training decoding packing gpu`.
+ * The original is run where ATROPOS_ORIGINAL (a checkout) and ATROPOS_ORIGINAL_PYTHON (an interpreter with its
+ * dependencies, and PyTorch, transformers and PEFT for the trainer's) are set; DATABASE_URL chooses Postgres for ours,
+ * else PGlite.
  */
 import * as BatchesOut from "./BatchesOut.ts"
 import * as CommandStart from "./CommandStart.ts"

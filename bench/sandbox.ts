@@ -1,10 +1,10 @@
 /**
- * The sandboxes measured: solutions that pass, the same with their last return value changed, times of warm runs, and 200 hostile
- * programs after which everything has to be as before.
+ * The sandboxes measured: solutions that pass, the same with their last return value changed, times of warm runs, and
+ * 200 hostile programs after which everything has to be as before.
  *
- * `node --conditions=atropos-src bench/sandbox.ts [rows] [wasi|bubblewrap ...]`: rows as of HumanEval or MBPP, a file (`.jsonl`) or
- * `openai/openai_humaneval/test`; without, the bank of the environment `python-tests`. A processor that others use too makes
- * everything slower: the processor time beside the clock's says by how much.
+ * `node --conditions=atropos-src bench/sandbox.ts [rows] [wasi|bubblewrap ...]`: rows as of HumanEval or MBPP, a file
+ * (`.jsonl`) or `openai/openai_humaneval/test`; without, the bank of the environment `python-tests`. A processor that
+ * others use too makes everything slower: the processor time beside the clock's says by how much.
  */
 import { Dataset, Sandbox } from "@atropos/core"
 import { Effect } from "effect"

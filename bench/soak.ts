@@ -1,10 +1,11 @@
 /**
  * A soak: the highest load one service takes, for minutes; memory and event-loop delay every ten seconds.
  *
- * `node --conditions=atropos-src bench/soak.ts [seconds=600] [connections=32]`. Half of the connections send JSON, half packed
- * groups of 8 x 1000 tokens, to a service with a bounded queue, while a trainer takes batches of 64 as fast as it can; refusals
- * for a full queue (503, 429) are part of it. Delays in the lines of ten seconds are read from `/metrics` and include the watch's own resolution
- * of 10 ms; the last lines say whose fault long turns of the loop were (`StallWatch`).
+ * `node --conditions=atropos-src bench/soak.ts [seconds=600] [connections=32]`. Half of the connections send JSON, half
+ * packed groups of 8 x 1000 tokens, to a service with a bounded queue, while a trainer takes batches of 64 as fast as
+ * it can; refusals for a full queue (503, 429) are part of it. Delays in the lines of ten seconds are read from
+ * `/metrics` and include the watch's own resolution of 10 ms; the last lines say whose fault long turns of the loop
+ * were (`StallWatch`).
  */
 import { PackedGroup } from "@atropos/core"
 import { readFileSync } from "node:fs"
@@ -108,7 +109,10 @@ const watch = async () => {
 const isTurn = (line: StallLine): line is StallWatch.Turn => "wall" in line
 type StallLine = StallWatch.Turn | StallWatch.Span | StallWatch.Opening
 
-/** Whose fault long turns of the event loop were: quantiles without the first ten seconds, every long turn since the port was open. */
+/**
+ * Whose fault long turns of the event loop were: quantiles without the first ten seconds, every long turn since the
+ * port was open.
+ */
 const reportStalls = () => {
   const lines = readFileSync(stallLog, "utf8").trim().split("\n")
   const parsed = lines.map((line) => JSON.parse(line) as StallLine)

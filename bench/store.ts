@@ -1,5 +1,6 @@
 /**
- * The store alone, without HTTP: groups in, batches of 64 sequences out, status, and the longest stall of the event loop.
+ * The store alone, without HTTP: groups in, batches of 64 sequences out, status, and the longest stall of the event
+ * loop.
  *
  *     node --conditions=atropos-src bench/store.ts [seconds per measurement]
  *

@@ -1,10 +1,14 @@
 /**
  * What a viewer of many rollouts waits for: pages, filters, searches of 10,000 groups of 8 with chats, in the service.
  *
- *     node --conditions=atropos-src bench/viewing.ts [groups] [words of an answer]       PGlite, and Postgres where DATABASE_URL is set
- *     node --conditions=atropos-src bench/viewing.ts fill <url> [groups] [words] [run]    fills a service that runs, to be looked at
- *     node --conditions=atropos-src bench/viewing.ts measure <url>                        and measures it
- *     node --conditions=atropos-src bench/viewing.ts browse <url>                         the same in a chromium, as people see it
+ *     node --conditions=atropos-src bench/viewing.ts [groups] [words of an answer]
+ *         PGlite, and Postgres where DATABASE_URL is set
+ *     node --conditions=atropos-src bench/viewing.ts fill <url> [groups] [words] [run]
+ *         fills a service that runs, to be looked at
+ *     node --conditions=atropos-src bench/viewing.ts measure <url>
+ *         and measures it
+ *     node --conditions=atropos-src bench/viewing.ts browse <url>
+ *         the same in a chromium, as people see it
  */
 import { Effect } from "effect"
 import { setTimeout as sleep } from "node:timers/promises"

@@ -1,7 +1,8 @@
 /**
  * The smallest environment: write a word that has exactly the letters asked for.
  *
- * Run it: `npx node --conditions=atropos-src examples/01-letters.ts`. A scripted policy answers, so nothing else is needed.
+ * Run it: `npx node --conditions=atropos-src examples/01-letters.ts`. A scripted policy answers, so nothing else is
+ * needed.
  */
 import { Environment, Message, ServerManager, Tokenizer, type Trajectory } from "@atropos/core"
 import { Console, Effect, Layer, Stream } from "effect"

@@ -1,8 +1,8 @@
 /**
  * Two environments in one program, with weights: one line each.
  *
- * They share the inference servers two to one and feed one run of an embedded trajectory service, from which a consumer takes
- * three batches. Run it: `npx node --conditions=atropos-src examples/02-two-environments.ts`.
+ * They share the inference servers two to one and feed one run of an embedded trajectory service, from which a consumer
+ * takes three batches. Run it: `npx node --conditions=atropos-src examples/02-two-environments.ts`.
  */
 import { NodeServices } from "@effect/platform-node"
 import { Database, PgTrajectoryStore, TrajectoryClientInProcess } from "@atropos/api"

@@ -1,5 +1,6 @@
 /**
- * The trajectory service inside somebody else's Effect application: mounted under a path of its HTTP router, next to its own routes.
+ * The trajectory service inside somebody else's Effect application: mounted under a path of its HTTP router, next to
+ * its own routes.
  *
  * Run it: `npx node --conditions=atropos-src examples/04-embedding.ts`, then open the address it prints.
  */

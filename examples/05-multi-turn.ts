@@ -1,8 +1,8 @@
 /**
  * A game of several turns: guess a number in at most four guesses, told "higher" or "lower" after each.
  *
- * Every game is a tracked session: all its answers are one sequence, with the exact tokens and logprobs that were sampled, and
- * they alone are trained on. Run it: `npx node --conditions=atropos-src examples/05-multi-turn.ts`.
+ * Every game is a tracked session: all its answers are one sequence, with the exact tokens and logprobs that were
+ * sampled, and they alone are trained on. Run it: `npx node --conditions=atropos-src examples/05-multi-turn.ts`.
  */
 import { Budget, Environment, Message, ServerManager, Trajectory } from "@atropos/core"
 import { Console, Effect, Layer, Option, Schema, Stream } from "effect"

@@ -1,12 +1,12 @@
 /**
  * Your own environment, trained from code: a small model learns from a reward alone which letter follows which.
  *
- * Environment, trajectory service, policy and trainer are layers of one program; every batch is sampled from the weights that it trains.
- * Run it: `npx node --conditions=atropos-src examples/06-train-your-own.ts`.
+ * Environment, trajectory service, policy and trainer are layers of one program; every batch is sampled from the
+ * weights that it trains. Run it: `npx node --conditions=atropos-src examples/06-train-your-own.ts`.
  */
 import { NodeServices } from "@effect/platform-node"
 import { Environment, MemoryTrajectoryClient, ServerManager, type Trajectory } from "@atropos/core"
-import { ClosedLoop, OrtWorker, ServeModel, TinyModel, TrainerSettings } from "@atropos/trainer"
+import { ClosedLoop, OrtWorker, PolicyLayers, TinyModel, TrainerSettings } from "@atropos/trainer"
 import { Console, Effect, FileSystem, Layer, References, Stream } from "effect"
 
 const letters = "abcdefghijklmnop"
@@ -44,7 +44,7 @@ export const program = Effect.gen(function* () {
   Effect.scoped,
   Effect.provide(
     Layer.mergeAll(environment, MemoryTrajectoryClient.layer(), OrtWorker.layer({ threads: 1 })).pipe(
-      Layer.provideMerge(Layer.mergeAll(ServeModel.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
+      Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
     )
   ),
   Effect.provideService(References.MinimumLogLevel, "Warn")

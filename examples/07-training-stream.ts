@@ -1,13 +1,13 @@
 /**
- * The trainer is a function from a stream of batches to a stream of metrics: here between a source and a consumer of your own, without
- * a trajectory service.
+ * The trainer is a function from a stream of batches to a stream of metrics: here between a source and a consumer of
+ * your own, without a trajectory service.
  *
- * Batches are cut from the environment's own stream of groups; figures go to a file, a line of JSON each; training stops when the
- * reward is good enough. Run it: `npx node --conditions=atropos-src examples/07-training-stream.ts`.
+ * Batches are cut from the environment's own stream of groups; figures go to a file, a line of JSON each; training
+ * stops when the reward is good enough. Run it: `npx node --conditions=atropos-src examples/07-training-stream.ts`.
  */
 import { NodeServices } from "@effect/platform-node"
 import { type Batch, Environment } from "@atropos/core"
-import { Engine, Model, OrtWorker, ServeModel, StepMetrics, Trainer } from "@atropos/trainer"
+import { Engine, Model, OrtWorker, PolicyLayers, StepMetrics, Trainer } from "@atropos/trainer"
 import { Console, Effect, FileSystem, Layer, References, Stream } from "effect"
 import * as NextLetter from "./06-train-your-own.ts"
 
@@ -58,7 +58,7 @@ export const program = (goal: number) =>
     Effect.scoped,
     Effect.provide(
       Layer.mergeAll(NextLetter.environment, OrtWorker.layer({ threads: 1 })).pipe(
-        Layer.provideMerge(Layer.mergeAll(ServeModel.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
+        Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
       )
     ),
     Effect.provideService(References.MinimumLogLevel, "Warn")

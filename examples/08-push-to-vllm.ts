@@ -1,13 +1,14 @@
 /**
- * New adapters to a vLLM server while training: every update becomes a PEFT folder that the server is told to load, under a new name.
+ * New adapters to a vLLM server while training: every update becomes a PEFT folder that the server is told to load,
+ * under a new name.
  *
  * Start vLLM with `--enable-lora --max-lora-rank 8` and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, then run:
- * `npx node --conditions=atropos-src examples/08-push-to-vllm.ts http://localhost:9001`. The model is a stand-in with random weights:
- * put `PretrainedModel.load(<the folder or id that vLLM serves>, …)` in its place.
+ * `npx node --conditions=atropos-src examples/08-push-to-vllm.ts http://localhost:9001`. The model is a stand-in with
+ * random weights: put `PretrainedModel.load(<the folder or id that vLLM serves>, …)` in its place.
  */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { MemoryTrajectoryClient } from "@atropos/core"
-import { ClosedLoop, OrtWorker, ServeModel, TinyModel, TrainerSettings, WeightSync } from "@atropos/trainer"
+import { ClosedLoop, OrtWorker, PolicyLayers, TinyModel, TrainerSettings, WeightSync } from "@atropos/trainer"
 import { Console, Effect, FileSystem, Layer, References, Stream } from "effect"
 import * as NextLetter from "./06-train-your-own.ts"
 
@@ -45,7 +46,7 @@ export const program = (url: string) =>
     Effect.scoped,
     Effect.provide(
       Layer.mergeAll(NextLetter.environment, MemoryTrajectoryClient.layer(), OrtWorker.layer({ threads: 1 })).pipe(
-        Layer.provideMerge(ServeModel.layerInProcess(model, { device: "cpu" })),
+        Layer.provideMerge(PolicyLayers.layerInProcess(model, { device: "cpu" })),
         Layer.provideMerge(Layer.mergeAll(NodeServices.layer, NodeHttpClient.layerUndici))
       )
     ),

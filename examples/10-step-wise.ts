@@ -1,8 +1,10 @@
 /**
- * Step-wise groups: at every turn of a game several moves are tried from the same state, compared, and the best one is played.
+ * Step-wise groups: at every turn of a game several moves are tried from the same state, compared, and the best one is
+ * played.
  *
- * The game: add 1, 2 or 3 until the sum is exactly 10. Each turn is a group, whose scores are its moves' advantages r + V(s') - V(s), with
- * V the chance to win by moving at random. Run it: `npx node --conditions=atropos-src examples/10-step-wise.ts`.
+ * The game: add 1, 2 or 3 until the sum is exactly 10. Each turn is a group, whose scores are its moves' advantages r +
+ * V(s') - V(s), with V the chance to win by moving at random. Run it: `npx node --conditions=atropos-src
+ * examples/10-step-wise.ts`.
  */
 import { Environment, Episode, Message, ServerManager } from "@atropos/core"
 import { Console, Effect, Layer, Stream } from "effect"

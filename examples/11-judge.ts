@@ -1,8 +1,10 @@
 /**
- * A judge: another model says which of two answers is better, every pair in both orders, and an answer's score is its share of the points.
+ * A judge: another model says which of two answers is better, every pair in both orders, and an answer's score is its
+ * share of the points.
  *
- * This judge prefers the shorter answer, but it is lazy: where both are long, it takes the first one. That favours nobody, because each
- * answer is shown first once; and it shows. Run it: `npx node --conditions=atropos-src examples/11-judge.ts`.
+ * This judge prefers the shorter answer, but it is lazy: where both are long, it takes the first one. That favours
+ * nobody, because each answer is shown first once; and it shows. Run it: `npx node --conditions=atropos-src
+ * examples/11-judge.ts`.
  */
 import { Environment, Judge, Message, PairwiseJudge, ServerManager, type Trajectory } from "@atropos/core"
 import { Console, Effect, Layer, Stream } from "effect"

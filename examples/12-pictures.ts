@@ -1,8 +1,8 @@
 /**
  * Pictures: dots are drawn, and the model says how many it sees.
  *
- * A picture travels as a data URL, in the user's message to the model and in the group's `images` to the service, where the viewer shows
- * it. Run it: `npx node --conditions=atropos-src examples/12-pictures.ts`.
+ * A picture travels as a data URL, in the user's message to the model and in the group's `images` to the service, where
+ * the viewer shows it. Run it: `npx node --conditions=atropos-src examples/12-pictures.ts`.
  */
 import { Environment, Picture, ServerManager, type Trajectory } from "@atropos/core"
 import { Console, Effect, Layer, Stream } from "effect"

@@ -1,14 +1,17 @@
 /**
  * Items that follow from others: where some answers to a sum are right and some wrong, the model judges one of each.
  *
- * `afterScore` knows what a group came to, and puts the judgements in the queue: groups of two, whatever `group_size` says. An answer that
- * was cut off is not learnt from; a sum that all get right is not trained on.
+ * `afterScore` knows what a group came to, and puts the judgements in the queue: groups of two, whatever `group_size`
+ * says. An answer that was cut off is not learnt from; a sum that all get right is not trained on.
  * Run it: `npx node --conditions=atropos-src examples/13-follow-up-items.ts`.
  */
 import { Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
 import { Console, Effect, Layer, Schema, Stream } from "effect"
 
-/** A sum, or with a claim the question whether that is it. As a Schema: what was put back in the queue survives a restart. */
+/**
+ * A sum, or with a claim the question whether that is it. As a Schema: what was put back in the queue survives a
+ * restart.
+ */
 const Item = Schema.Struct({ n: Schema.Int, claim: Schema.optionalKey(Schema.String) })
 type Item = typeof Item.Type
 

@@ -1,12 +1,13 @@
 /**
- * Three environments train one policy in one run: two to one to one by weight, and an eighth of every batch reserved for the last.
+ * Three environments train one policy in one run: two to one to one by weight, and an eighth of every batch reserved
+ * for the last.
  *
  * Their texts share one vocabulary of characters, and their groups fill the batches by their weights. Run it:
  * `npx node --conditions=atropos-src examples/15-mix.ts`.
  */
 import { NodeServices } from "@effect/platform-node"
 import { Environment, MemoryTrajectoryClient, ServerManager, TrajectoryClient, type Trajectory } from "@atropos/core"
-import { ClosedLoop, OrtWorker, ServeModel, TinyModel, TrainerSettings } from "@atropos/trainer"
+import { ClosedLoop, OrtWorker, PolicyLayers, TinyModel, TrainerSettings } from "@atropos/trainer"
 import { Console, Effect, FileSystem, Layer, Option, References, Stream } from "effect"
 
 const letters = "abcdefgh"
@@ -85,7 +86,7 @@ export const mix = Effect.gen(function* () {
   Effect.scoped,
   Effect.provide(
     Layer.mergeAll(environments, OrtWorker.layer({ threads: 1 })).pipe(
-      Layer.provideMerge(Layer.mergeAll(ServeModel.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
+      Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
     )
   ),
   Effect.provideService(References.MinimumLogLevel, "Warn")

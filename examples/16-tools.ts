@@ -1,8 +1,8 @@
 /**
  * Tools: the model looks prices up before it answers, and each of its turns gets credit of its own.
  *
- * What a tool cannot do (`ToolError`) is read by the model, which may try again; calls, turns and time are bounded. Run it:
- * `npx node --conditions=atropos-src examples/16-tools.ts`.
+ * What a tool cannot do (`ToolError`) is read by the model, which may try again; calls, turns and time are bounded. Run
+ * it: `npx node --conditions=atropos-src examples/16-tools.ts`.
  */
 import {
   Environment,
@@ -59,7 +59,10 @@ export const layer = Environment.layer("shopping", Environment.settings({}), ({ 
 /** A call as models write it. */
 const call = (thing: string) => ToolCalls.writeCall({ name: "price", arguments: { thing } })
 
-/** Says of an episode by what it has heard so far: one player looks up what it was asked, the other something there is not, and guesses. */
+/**
+ * Says of an episode by what it has heard so far: one player looks up what it was asked, the other something there is
+ * not, and guesses.
+ */
 const player = ServerManager.layerScripted((request) => {
   const messages = "messages" in request ? request.messages : []
   const heard = messages.findLast(({ role }) => role === "tool")

@@ -1,9 +1,11 @@
 /**
- * Installs the packages of `npm run pack` as an outsider would, into empty folders, and uses them: `npm run check:install [-- 22 24]`.
+ * Installs the packages of `npm run pack` as an outsider would, into empty folders, and uses them: `npm run
+ * check:install [-- 22 24]`.
  *
- * Some minutes for each Node (default: 24), of which the npm registry is asked; nothing else need be reachable, and no package may have
- * an install script, so that nothing else is. Held: what is installed and how large it is; the first commands of the README; a
- * starter with both compilers; an application on the oldest Effect; `require`. On Node 20 only that each says which Node it needs.
+ * Some minutes for each Node (default: 24), of which the npm registry is asked; nothing else need be reachable, and no
+ * package may have an install script, so that nothing else is. Held: what is installed and how large it is; the first
+ * commands of the README; a starter with both compilers; an application on the oldest Effect; `require`. On Node 20
+ * only that each says which Node it needs.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs"

@@ -1,8 +1,9 @@
 /**
- * Holds the libraries to the oldest Effect of their range: `npm run check:range`, some two minutes. The newest is what the suite runs on.
+ * Holds the libraries to the oldest Effect of their range: `npm run check:range`, some two minutes. The newest is what
+ * the suite runs on.
  *
- * Sources and tests of core, api, envs and trainer are compiled with it, and some files of tests run. The command is not among them:
- * it is a program, not a library, and has a range of its own.
+ * Sources and tests of core, api, envs and trainer are compiled with it, and some files of tests run. The command is
+ * not among them: it is a program, not a library, and has a range of its own.
  */
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from "node:fs"
@@ -18,7 +19,7 @@ const smoke = [
   "packages/core/test/rollout/Rollout.test.ts",
   "packages/core/test/inference/tokenizer/Tokenizer.test.ts",
   "packages/core/test/verify/math/MathAnswer.test.ts",
-  "packages/api/test/V1.test.ts",
+  "packages/api/test/v1/V1.test.ts",
   "packages/trainer/test/run/Trainer.test.ts",
   "packages/trainer/test/server/PolicyServer.test.ts"
 ]

@@ -3,12 +3,13 @@
  *
  *     node --conditions=atropos-src scripts/compare-with-original.ts <original's port> <our port> [sequences] [seed]
  *
- * Both must run on this machine, and hold nothing of value: they are reset again and again. Two kinds of sequences: sessions
- * (register, submit, poll, ask), whose differences by design are left out (`Comparison`), with group sizes that the original can
- * pack; and bodies of every endpoint, right ones with one thing changed, where ours may refuse more, by the rules that it names.
+ * Both must run on this machine, and hold nothing of value: they are reset again and again. Two kinds of sequences:
+ * sessions (register, submit, poll, ask), whose differences by design are left out (`Comparison`), with group sizes
+ * that the original can pack; and bodies of every endpoint, right ones with one thing changed, where ours may refuse
+ * more, by the rules that it names.
  */
 import { Array, Console, Effect, Random } from "effect"
-import { type Answer, Comparison, send, type Step } from "../packages/api/test/Replay.ts"
+import { type Answer, Comparison, send, type Step } from "../packages/api/test/v0/Replay.ts"
 
 type Request = Pick<Step, "method" | "path" | "body">
 

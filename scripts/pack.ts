@@ -1,9 +1,10 @@
 /**
- * Makes the packages that are published, from what `npm run build` left: a folder for each in `.packages/`, and its tarball beside it.
- * `npm run pack`, then `npm publish .packages/NAME` for each, the platforms first.
+ * Makes the packages that are published, from what `npm run build` left: a folder for each in `.packages/`, and its
+ * tarball beside it. `npm run pack`, then `npm publish .packages/NAME` for each, the platforms first.
  *
- * A package gets the licence, core the documentation. ONNX Runtime is cut into one package for each platform, of the files of
- * `onnxruntime-node` without its install script: that fetches CUDA from a host that many machines do not reach, and fails them.
+ * A package gets the licence, core the documentation. ONNX Runtime is cut into one package for each platform, of the
+ * files of `onnxruntime-node` without its install script: that fetches CUDA from a host that many machines do not
+ * reach, and fails them.
  */
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"

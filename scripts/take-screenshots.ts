@@ -1,6 +1,7 @@
 /**
- * Takes the pictures of docs/viewer.md anew, into docs/images: trains twice with `atropos up`, sends conversations that were written
- * for the pictures (`internal/Conversations.ts`) to the same service, saves groups with pictures by `atropos process`.
+ * Takes the pictures of docs/viewer.md anew, into docs/images: trains twice with `atropos up`, sends conversations that
+ * were written for the pictures (`internal/Conversations.ts`) to the same service, saves groups with pictures by
+ * `atropos process`.
  *
  *     node --conditions=atropos-src scripts/take-screenshots.ts [name of a picture …]
  *

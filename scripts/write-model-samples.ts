@@ -1,6 +1,6 @@
 /**
- * Writes adapters and whole models, and the logits they give here, for `check-adapter-with-peft.py` to compare with PEFT's and
- * transformers'.
+ * Writes adapters and whole models, and the logits they give here, for `check-adapter-with-peft.py` to compare with
+ * PEFT's and transformers'.
  *
  *     node --conditions=atropos-src scripts/write-model-samples.ts <folder>
  */

@@ -1,4 +1,7 @@
-/** Groups to send, made from a seed: token ids of a 128k vocabulary, a quarter of each sequence prompt, logprobs of four decimals. */
+/**
+ * Groups to send, made from a seed: token ids of a 128k vocabulary, a quarter of each sequence prompt, logprobs of four
+ * decimals.
+ */
 import type { ScoredGroup } from "@atropos/core"
 
 export interface Shape {

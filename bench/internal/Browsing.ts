@@ -1,6 +1,7 @@
 /**
- * What somebody waits for who looks at the groups of a service, in a chromium: from the address to the first rows, from a filter to
- * the rows that match (the pause included after which a search starts), and how long frames take while the list is scrolled.
+ * What somebody waits for who looks at the groups of a service, in a chromium: from the address to the first rows, from
+ * a filter to the rows that match (the pause included after which a search starts), and how long frames take while the
+ * list is scrolled.
  */
 import * as Chromium from "../../packages/cli/test/viewer/Chromium.ts"
 

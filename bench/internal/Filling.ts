@@ -1,4 +1,7 @@
-/** A service with a run to look at: groups of 8 with chats, most of them trained on, metrics of every step, reports, pieces. */
+/**
+ * A service with a run to look at: groups of 8 with chats, most of them trained on, metrics of every step, reports,
+ * pieces.
+ */
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Option } from "effect"
 import { randomUUID } from "node:crypto"

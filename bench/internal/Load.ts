@@ -1,9 +1,9 @@
 /**
  * Load on one URL over keep-alive connections: a bounded number of requests, or a bounded time, whichever ends first.
  *
- * Loopback only. It speaks HTTP over bare sockets, the same to every server, because Node's client takes as much processor time for an answer
- * of a megabyte as a server does: on a machine that both share, it would be measured too. Answers must tell their length. Every answer's
- * status is checked: a rate of refusals is no rate.
+ * Loopback only. It speaks HTTP over bare sockets, the same to every server, because Node's client takes as much
+ * processor time for an answer of a megabyte as a server does: on a machine that both share, it would be measured too.
+ * Answers must tell their length. Every answer's status is checked: a rate of refusals is no rate.
  */
 import { connect, type Socket } from "node:net"
 import { performance } from "node:perf_hooks"
@@ -147,7 +147,8 @@ export class Pool {
     const fresh = connection === undefined
     connection ??= new Connection(port)
     const answer = await connection.send(request).catch((error: unknown) => {
-      // The server may have closed an idle connection at the very moment it was used: nothing was answered, so once more.
+      // The server may have closed an idle connection at the very moment it was used: nothing was answered, so once
+      // more.
       if (fresh || connection?.hasAnswered !== false) throw error
       connection = new Connection(port)
       return connection.send(request)

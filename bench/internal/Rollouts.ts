@@ -1,6 +1,6 @@
 /**
- * Groups of rollouts with chats, made from a seed: a question and answers of some hundred words each, of a vocabulary in which few words
- * are frequent and most are rare, with tokens (a word is one), logprobs and scores.
+ * Groups of rollouts with chats, made from a seed: a question and answers of some hundred words each, of a vocabulary
+ * in which few words are frequent and most are rare, with tokens (a word is one), logprobs and scores.
  */
 import type { Message, ScoredGroup } from "@atropos/core"
 

@@ -1,6 +1,6 @@
 /**
- * The servers that are measured, each as a process of its own on a free loopback port: ours, and the Python original where
- * ATROPOS_ORIGINAL names a checkout of it and ATROPOS_ORIGINAL_PYTHON an interpreter with its dependencies.
+ * The servers that are measured, each as a process of its own on a free loopback port: ours, and the Python original
+ * where ATROPOS_ORIGINAL names a checkout of it and ATROPOS_ORIGINAL_PYTHON an interpreter with its dependencies.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
@@ -82,7 +82,10 @@ const start = async (
   }
 }
 
-/** Our service on fresh data: on PGlite in a temporary folder, or in a database of its own on the server of `databaseUrl`. */
+/**
+ * Our service on fresh data: on PGlite in a temporary folder, or in a database of its own on the server of
+ * `databaseUrl`.
+ */
 export const ours = async (databaseUrl?: string, environment: Record<string, string> = {}): Promise<RunningServer> => {
   const port = await freePort()
   const folder = await mkdtemp(join(tmpdir(), "atropos-bench-"))

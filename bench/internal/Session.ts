@@ -43,7 +43,10 @@ export const open = async (port: number, batchSize: number, groupSize: number): 
   return (JSON.parse(body.toString()) as { readonly env_id: number }).env_id
 }
 
-/** Requests that send the same packed body under fresh keys each time; the rest of the body is sent as it is, without a copy. */
+/**
+ * Requests that send the same packed body under fresh keys each time; the rest of the body is sent as it is, without a
+ * copy.
+ */
 export const packedSubmissions = (encoded: Uint8Array, keys: ReadonlyArray<string>): (() => Request) => {
   const whole = Buffer.from(encoded)
   const places = keys.map((key) => whole.indexOf(key))

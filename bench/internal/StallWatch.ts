@@ -1,13 +1,13 @@
 /**
  * Loaded into the service by the soak (`--import`): whose fault is it when the event loop is late?
  *
- * A timer of 5 ms looks at the wall clock, at the processor time of this thread, at the time it was ready and had no core (the
- * kernel's `schedstat`, Linux), and at the garbage collector's pauses. The span between two looks is one turn of the loop: what
- * it took beyond the timer's 5 ms is the stall. A span's time is our own work (processor time outside of pauses), pauses, time without a core,
- * and idle waiting.
+ * A timer of 5 ms looks at the wall clock, at the processor time of this thread, at the time it was ready and had no
+ * core (the kernel's `schedstat`, Linux), and at the garbage collector's pauses. The span between two looks is one turn
+ * of the loop: what it took beyond the timer's 5 ms is the stall. A span's time is our own work (processor time outside
+ * of pauses), pauses, time without a core, and idle waiting.
  *
- * Every turn goes into `ATROPOS_STALL_LOG` as a line of JSON where it is longer than 20 ms; every ten seconds a line with the
- * number of turns and the quantiles of each kind, milliseconds. The opening of a port is a line of its own.
+ * Every turn goes into `ATROPOS_STALL_LOG` as a line of JSON where it is longer than 20 ms; every ten seconds a line
+ * with the number of turns and the quantiles of each kind, milliseconds. The opening of a port is a line of its own.
  */
 import { subscribe } from "node:diagnostics_channel"
 import { appendFileSync, openSync, readSync } from "node:fs"

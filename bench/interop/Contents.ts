@@ -1,4 +1,7 @@
-/** Whether what a trainer received is what the environments sent: every group at most once, whole, in batches of the right size. */
+/**
+ * Whether what a trainer received is what the environments sent: every group at most once, whole, in batches of the
+ * right size.
+ */
 import assert from "node:assert/strict"
 import { readFile } from "node:fs/promises"
 

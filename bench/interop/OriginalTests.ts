@@ -1,7 +1,8 @@
 /**
  * The original's own API tests against our service.
  *
- * They start `atroposlib.cli.run_api` on port 8000 themselves; in a copy of the package that one module starts our command.
+ * They start `atroposlib.cli.run_api` on port 8000 themselves; in a copy of the package that one module starts our
+ * command.
  */
 import { cp, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"

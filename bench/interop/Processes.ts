@@ -1,9 +1,13 @@
-/** Processes of the check, the original's Python programs and our command, each with its output kept for when it fails. */
+/**
+ * Processes of the check, the original's Python programs and our command, each with its output kept for when it fails.
+ */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
 
-/** The original's checkout, the interpreter that has its dependencies, and rows of GSM8K (`train.jsonl`, `test.jsonl`). */
+/**
+ * The original's checkout, the interpreter that has its dependencies, and rows of GSM8K (`train.jsonl`, `test.jsonl`).
+ */
 export interface Original {
   readonly folder: string
   readonly python: string

@@ -1,8 +1,10 @@
 /**
- * Environments, a service and the original's data loop, each a process of its own, ours and the original's mixed as told.
+ * Environments, a service and the original's data loop, each a process of its own, ours and the original's mixed as
+ * told.
  *
- * The environments are GSM8K: the original's gsm8k_server.py, unmodified, and ours. Both read the same kind of configuration file and
- * the same rows, and ask the same stand-in for vLLM. Everything that reached the trainer is compared with what they sent.
+ * The environments are GSM8K: the original's gsm8k_server.py, unmodified, and ours. Both read the same kind of
+ * configuration file and the same rows, and ask the same stand-in for vLLM. Everything that reached the trainer is
+ * compared with what they sent.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"

@@ -1,6 +1,6 @@
 /**
- * The generation engine beside `generate` of transformers, on the CPU: a batch of prompts of 32 tokens, 32 sampled tokens each, with a
- * cache of keys and values. Goal: as many tokens a second.
+ * The generation engine beside `generate` of transformers, on the CPU: a batch of prompts of 32 tokens, 32 sampled
+ * tokens each, with a cache of keys and values. Goal: as many tokens a second.
  */
 import type { Row } from "../internal/Report.ts"
 import * as Checkpoint from "./internal/Checkpoint.ts"

@@ -1,6 +1,7 @@
 /**
- * A training step on the GPU, ours through WebGPU and CUDA beside PyTorch in bfloat16 with PEFT: the shape of Qwen2.5-0.5B with random
- * weights, one sequence of 1024 tokens, an adapter of r = 16. A device that does not work here is named with the reason.
+ * A training step on the GPU, ours through WebGPU and CUDA beside PyTorch in bfloat16 with PEFT: the shape of
+ * Qwen2.5-0.5B with random weights, one sequence of 1024 tokens, an adapter of r = 16. A device that does not work here
+ * is named with the reason.
  *
  * Memory is what `nvidia-smi` says is in use on the device at most while the process runs, less what was before.
  */

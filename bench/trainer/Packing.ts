@@ -1,7 +1,8 @@
 /**
- * Of the positions that a batch is computed on, those that hold a token: ours, packed into rows of a few lengths, beside the
- * original's example trainer, which pads the sequences of a batch to the longest of them (`pad_data_to_good_offset`: on to the next
- * multiple of 64). Lengths are log-normal, median 600, at most 4096. Goal: 95 %.
+ * Of the positions that a batch is computed on, those that hold a token: ours, packed into rows of a few lengths,
+ * beside the original's example trainer, which pads the sequences of a batch to the longest of them
+ * (`pad_data_to_good_offset`: on to the next multiple of 64). Lengths are log-normal, median 600, at most 4096. Goal:
+ * 95 %.
  */
 import * as Preset from "@atropos/trainer/loss/Preset"
 import * as MicroBatch from "@atropos/trainer/learn/MicroBatch"

@@ -1,6 +1,6 @@
 /**
- * Steps of GRPO on a LoRA adapter (r = 16, all linear layers) in batches of 4 x 256 tokens, on the CPU: ours beside PyTorch and PEFT.
- * Goals: as many tokens a second, and at most 0.8 of the memory (of the whole process, at its peak).
+ * Steps of GRPO on a LoRA adapter (r = 16, all linear layers) in batches of 4 x 256 tokens, on the CPU: ours beside
+ * PyTorch and PEFT. Goals: as many tokens a second, and at most 0.8 of the memory (of the whole process, at its peak).
  */
 import type { Row } from "../internal/Report.ts"
 import * as Checkpoint from "./internal/Checkpoint.ts"

@@ -1,8 +1,9 @@
 /**
- * How long the event loop of `atropos up` is held up: service, embedded database, rollouts, policy and trainer in one process.
+ * How long the event loop of `atropos up` is held up: service, embedded database, rollouts, policy and trainer in one
+ * process.
  *
- * `node --conditions=atropos-src bench/trainer/stalls.ts [seconds] [flags of up]`, 40 seconds and the built-in task unless told. Told are
- * turns longer than 50 ms since the port was open, and whose fault they were (`StallWatch`).
+ * `node --conditions=atropos-src bench/trainer/stalls.ts [seconds] [flags of up]`, 40 seconds and the built-in task
+ * unless told. Told are turns longer than 50 ms since the port was open, and whose fault they were (`StallWatch`).
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"

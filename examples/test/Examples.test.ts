@@ -1,7 +1,7 @@
 /** Every example is run; what it prints is what its text says. (03 is a test file itself.) */
 import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
-import { ServeModel } from "@atropos/trainer"
+import { PolicyLayers } from "@atropos/trainer"
 import { Effect, References, Schema } from "effect"
 import { TestConsole } from "effect/testing"
 import * as TestServer from "../../packages/core/test/inference/TestServer.ts"
@@ -91,7 +91,7 @@ describe("examples", { timeout: 120_000 }, () => {
     Effect.gen(function* () {
       const loaded = new Map<string, Float32Array>()
       const run = Effect.runPromiseWith(yield* Effect.context())
-      const read = yield* ServeModel.readAdapter(PushToVllm.model)
+      const read = yield* PolicyLayers.readAdapter(PushToVllm.model)
       const server = yield* TestServer.make(({ body, method, path }) => {
         const name = String(body["lora_name"])
         if (method !== "POST") return { status: 405, text: "" }

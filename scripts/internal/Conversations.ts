@@ -1,6 +1,6 @@
 /**
- * Conversations written for the pictures of the viewer, sent to a service as an environment would send them: with tokens (of whole
- * words), masks, logprobs, scores and policy versions. Nothing of it was sampled from a model.
+ * Conversations written for the pictures of the viewer, sent to a service as an environment would send them: with
+ * tokens (of whole words), masks, logprobs, scores and policy versions. Nothing of it was sampled from a model.
  */
 import { randomUUID } from "node:crypto"
 

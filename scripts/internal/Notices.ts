@@ -1,5 +1,6 @@
 /**
- * A plugin for Vite and Rolldown: licence notices of all packages whose code is in a bundle, with their texts as the packages ship them.
+ * A plugin for Vite and Rolldown: licence notices of all packages whose code is in a bundle, with their texts as the
+ * packages ship them.
  *
  * A package without a licence text fails the build: nothing goes out whose terms nobody has read.
  */
@@ -46,7 +47,8 @@ const header = (file: string): string => {
 
 /** Packages that ship no licence text: where theirs stands. */
 const elsewhere: { readonly [name: string]: (folder: string) => ReadonlyArray<string> } = {
-  // Its files begin with the copyright, some of them with Google's licence; the other one is Apache's, which others ship.
+  // Its files begin with the copyright, some of them with Google's licence; the other one is Apache's, which others
+  // ship.
   "@bufbuild/protobuf": (folder) => [
     header(join(folder, "dist/esm/wire/binary-encoding.js")),
     readFileSync(join(folder, "../../@huggingface/tokenizers/LICENSE"), "utf8").trim(),

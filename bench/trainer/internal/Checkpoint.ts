@@ -1,6 +1,6 @@
 /**
- * Models of random weights in the shapes that are measured: Qwen2's architecture, float32, in Hugging Face's form, so that ours and
- * the reference load the same files. Kept in the system's temporary folder from one run to the next.
+ * Models of random weights in the shapes that are measured: Qwen2's architecture, float32, in Hugging Face's form, so
+ * that ours and the reference load the same files. Kept in the system's temporary folder from one run to the next.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Characters from "@atropos/trainer/model/Characters"

@@ -1,4 +1,7 @@
-/** Ours and the reference as processes of their own, so that the peak of memory is each one's: what they printed last, as figures. */
+/**
+ * Ours and the reference as processes of their own, so that the peak of memory is each one's: what they printed last,
+ * as figures.
+ */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 
@@ -50,7 +53,10 @@ const better = (a: Figures | undefined, b: Figures): Figures =>
         })
       }
 
-/** The best of several runs of each, in turns, so that a slow minute of the machine hits both; the reference where there is one. */
+/**
+ * The best of several runs of each, in turns, so that a slow minute of the machine hits both; the reference where there
+ * is one.
+ */
 export const besides = async (
   ours: ReadonlyArray<string>,
   reference: ReadonlyArray<string>,

@@ -1,13 +1,14 @@
 /**
- * The trajectory service in the same process: the store itself, no HTTP, nothing serialised beyond the packing of groups.
+ * The trajectory service in the same process: the store itself, no HTTP, nothing serialised beyond the packing of
+ * groups.
  */
 import { Effect, Layer, Match, Option, Result, Stream } from "effect"
 import { type Batch, PackedGroup, ScoredGroup, TrajectoryClient } from "@atropos/core"
-import * as LongPoll from "./LongPoll.ts"
-import * as Payloads from "./Payloads.ts"
-import * as StatusChanges from "./StatusChanges.ts"
-import type * as Store from "./TrajectoryStore.ts"
-import { TrajectoryStore } from "./TrajectoryStore.ts"
+import * as LongPoll from "./claim/LongPoll.ts"
+import * as Payloads from "./store/Payloads.ts"
+import * as StatusChanges from "./store/StatusChanges.ts"
+import type * as Store from "./store/TrajectoryStore.ts"
+import { TrajectoryStore } from "./store/TrajectoryStore.ts"
 
 export interface Options {
   /** Name of the run. Default: "default", the one the original's endpoints speak of. */

@@ -1,26 +1,26 @@
 /**
- * The whole trajectory service as a layer: the original's endpoints at the root, the versioned ones under `/v1`, `/metrics` for
- * Prometheus, the viewer at `/ui` (browsers that ask for `/` are sent there). `layer` mounts into anybody's `HttpRouter` (under a
- * prefix, with `router.prefixed`); `serve` listens by itself.
+ * The whole trajectory service as a layer: the original's endpoints at the root, the versioned ones under `/v1`,
+ * `/metrics` for Prometheus, the viewer at `/ui` (browsers that ask for `/` are sent there). `layer` mounts into
+ * anybody's `HttpRouter` (under a prefix, with `router.prefixed`); `serve` listens by itself.
  *
- * Both need a store and `Auth`, so that whoever embeds the service chooses the database and the tokens. Who mounts it without tokens
- * mounts `guard` too, which `serve` has: a browser on the machine would send what any page wants.
+ * Both need a store and `Auth`, so that whoever embeds the service chooses the database and the tokens. Who mounts it
+ * without tokens mounts `guard` too, which `serve` has: a browser on the machine would send what any page wants.
  */
 import type { BrowserGuard } from "@atropos/core"
 import { type Duration, Effect, Layer } from "effect"
 import { HttpRouter, type HttpServer } from "effect/http"
-import * as Auth from "./Auth.ts"
-import type * as Cors from "./Cors.ts"
-import * as Server from "./HttpServer.ts"
-import * as Prometheus from "./Prometheus.ts"
-import * as ServiceMetrics from "./ServiceMetrics.ts"
-import type { RolloutReader } from "./RolloutReader.ts"
-import type { TrajectoryStore } from "./TrajectoryStore.ts"
+import * as Auth from "./http/Auth.ts"
+import type * as Cors from "./http/Cors.ts"
+import * as Server from "./http/HttpServer.ts"
+import * as Prometheus from "./metrics/Prometheus.ts"
+import * as ServiceMetrics from "./metrics/ServiceMetrics.ts"
+import type { RolloutReader } from "./store/RolloutReader.ts"
+import type { TrajectoryStore } from "./store/TrajectoryStore.ts"
 import * as V0 from "./v0/V0.ts"
-import * as V1 from "./v1/index.ts"
+import * as V1 from "./v1/V1.ts"
 import * as ViewerPage from "./ViewerPage.ts"
 
-export { guard } from "./HttpServer.ts"
+export { guard } from "./http/HttpServer.ts"
 
 export interface Options {
   /** How long a batch handed out by the original's `/batch` may take to be written out. */

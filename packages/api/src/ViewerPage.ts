@@ -1,9 +1,11 @@
 /**
- * `/ui` (and `/ui/`): the viewer, one self-contained file that `npm run build:viewer` writes to `dist/viewer/index.html`.
+ * `/ui` (and `/ui/`): the viewer, one self-contained file that `npm run build:viewer` writes to
+ * `dist/viewer/index.html`.
  *
- * The page itself needs no token: it holds no data, and asks for a token where the service does. It may run its own inline scripts
- * (by their hashes) and nothing else, load nothing from elsewhere, and talk to its own origin alone: what a model or a data set wrote
- * can therefore do nothing. The file is read, hashed and compressed once, and again when it has changed.
+ * The page itself needs no token: it holds no data, and asks for a token where the service does. It may run its own
+ * inline scripts (by their hashes) and nothing else, load nothing from elsewhere, and talk to its own origin alone:
+ * what a model or a data set wrote can therefore do nothing. The file is read, hashed and compressed once, and again
+ * when it has changed.
  */
 import { Clock, Context, Effect, Option, Schema, Semaphore } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"

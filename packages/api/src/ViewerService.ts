@@ -1,16 +1,18 @@
 /**
- * The viewer over any `RolloutReader`: the page at `/ui`, and the endpoints it reads, those of the trajectory service, under `/v1`.
+ * The viewer over any `RolloutReader`: the page at `/ui`, and the endpoints it reads, those of the trajectory service,
+ * under `/v1`.
  *
- * `TrajectoryService` has all of this too, over its own store; this is for rollouts that lie elsewhere (see `RolloutReader`). There are
- * no summaries and no environments' statuses here: 404 says so. Everything is GET, and nothing changes what is read.
+ * `TrajectoryService` has all of this too, over its own store; this is for rollouts that lie elsewhere (see
+ * `RolloutReader`). There are no summaries and no environments' statuses here: 404 says so. Everything is GET, and
+ * nothing changes what is read.
  */
 import type { BrowserGuard } from "@atropos/core"
 import { Effect, Layer } from "effect"
 import { HttpRouter, type HttpServer } from "effect/http"
-import * as Auth from "./Auth.ts"
-import * as Server from "./HttpServer.ts"
-import type { RolloutReader } from "./RolloutReader.ts"
-import * as V1 from "./v1/index.ts"
+import * as Auth from "./http/Auth.ts"
+import * as Server from "./http/HttpServer.ts"
+import type { RolloutReader } from "./store/RolloutReader.ts"
+import * as V1 from "./v1/V1.ts"
 import * as ViewerPage from "./ViewerPage.ts"
 
 /** The routes, for a router of the caller's; `/` leads to the page. */

@@ -4,7 +4,7 @@ import { TrajectoryClient, TrajectoryClientHttp, TrajectoryClientV0 } from "@atr
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { createServer } from "node:http"
-import * as Auth from "../src/Auth.ts"
+import * as Auth from "../src/http/Auth.ts"
 import * as TrajectoryService from "../src/TrajectoryService.ts"
 import { plain } from "./SampleGroups.ts"
 import { call, ServiceUrl, urlOf } from "./TestService.ts"

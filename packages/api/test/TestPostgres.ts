@@ -1,13 +1,13 @@
 /**
- * A Postgres server for tests: the one of `DATABASE_URL`, else one that answers on this machine's usual port. Every call of
- * `layer` makes a database of its own and drops it afterwards.
+ * A Postgres server for tests: the one of `DATABASE_URL`, else one that answers on this machine's usual port. Every
+ * call of `layer` makes a database of its own and drops it afterwards.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { connect } from "node:net"
-import * as Database from "../src/Database.ts"
+import * as Database from "../src/database/Database.ts"
 
 const configured = process.env["DATABASE_URL"]
 

@@ -2,7 +2,7 @@
 import { NodeHttpClient } from "@effect/platform-node"
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { HttpClient, HttpClientRequest, HttpServer } from "effect/http"
-import * as Auth from "../src/Auth.ts"
+import * as Auth from "../src/http/Auth.ts"
 import * as TrajectoryService from "../src/TrajectoryService.ts"
 
 /** Where the service listens. */

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { type TrajectoryClient, TrajectoryError } from "@atropos/core/service/TrajectoryClient"
 import { Effect, Fiber, type Layer, Option, type Scope, Stream } from "effect"
 import * as SampleGroups from "./SampleGroups.ts"
-import type { TrajectoryStore } from "../src/TrajectoryStore.ts"
+import type { TrajectoryStore } from "../src/store/TrajectoryStore.ts"
 
 type Client = TrajectoryClient["Service"]
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url"
 import { plain } from "./SampleGroups.ts"
 import * as TestPostgres from "./TestPostgres.ts"
 
-const program = fileURLToPath(new URL("serviceProcess.ts", import.meta.url))
+const program = fileURLToPath(new URL("ServiceProcess.ts", import.meta.url))
 
 /** A service in a process of its own, killed at the end; its address. */
 const serviceProcess = (database: string) =>

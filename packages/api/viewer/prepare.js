@@ -1,4 +1,7 @@
-/** What npm runs after an installation: builds the viewer, unless it was installed without the tools for that (`--omit=dev`). */
+/**
+ * What npm runs after an installation: builds the viewer, unless it was installed without the tools for that
+ * (`--omit=dev`).
+ */
 import { fileURLToPath } from "node:url"
 
 const tools = await import("vite").catch((cause) => {

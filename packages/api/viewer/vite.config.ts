@@ -1,16 +1,20 @@
 /**
- * Builds the viewer into one file, `packages/api/dist/viewer/index.html`, that needs nothing else: script and style are inlined.
+ * Builds the viewer into one file, `packages/api/dist/viewer/index.html`, that needs nothing else: script and style are
+ * inlined.
  *
- * A content security policy allows exactly that script (by its hash), no remote images and requests to the page's own origin only;
- * text of rollouts can therefore run nothing, even where it got past the sanitiser. `#atropos-data` stays empty for others to fill.
- * Licence notices of what is bundled go with every copy: they stand in `#atropos-licences` (help shows them) and in `NOTICES.txt`.
+ * A content security policy allows exactly that script (by its hash), no remote images and requests to the page's own
+ * origin only; text of rollouts can therefore run nothing, even where it got past the sanitiser. `#atropos-data` stays
+ * empty for others to fill. Licence notices of what is bundled go with every copy: they stand in `#atropos-licences`
+ * (help shows them) and in `NOTICES.txt`.
  */
 import { createHash } from "node:crypto"
 import { fileURLToPath } from "node:url"
-import { defineConfig, type Plugin } from "vite"
+import { defaultClientConditions, defineConfig, type Plugin } from "vite"
 import * as Notices from "../../../scripts/internal/Notices.ts"
 
-/** JavaScript that may stand in a script element: what HTML would read as an end or a comment is written as an escape. */
+/**
+ * JavaScript that may stand in a script element: what HTML would read as an end or a comment is written as an escape.
+ */
 const inScript = (code: string): string =>
   code
     .replaceAll(/<(?=\/script|script|!--)/gi, String.raw`\x3C`)
@@ -71,6 +75,7 @@ export default defineConfig(({ command }) => {
   return {
     root: fileURLToPath(new URL(".", import.meta.url)),
     base: "./",
+    resolve: { conditions: ["atropos-src", ...defaultClientConditions] },
     plugins: [oneFile],
     build: {
       outDir: "../dist/viewer",

@@ -2,10 +2,11 @@
 /**
  * Starts the command: from the sources in a checkout, from `dist` where the package is installed.
  *
- * The sources need a Node that strips types and the export condition `atropos-src`. Where this process lacks either (the system's
- * Node is older, or the condition was not given), the project's own Node takes over, in place where the platform can do that. A
- * service also wants other limits for its heap, which only a new process can have.
- * Plain JavaScript that Node 18 understands, so that an old Node gets far enough to hand over or to say what is missing.
+ * The sources need a Node that strips types and the export condition `atropos-src`. Where this process lacks either
+ * (the system's Node is older, or the condition was not given), the project's own Node takes over, in place where the
+ * platform can do that. A service also wants other limits for its heap, which only a new process can have.
+ * Plain JavaScript that Node 18 understands, so that an old Node gets far enough to hand over or to say what is
+ * missing.
  */
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -25,8 +26,9 @@ const given = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? "").split(" 
 const hasCondition = given.includes(condition)
 
 /**
- * For the verbs that serve: request bodies live outside of V8's heap, and by default every 64 MB of them (150 groups) start a
- * garbage collection of the whole heap, which then takes more than half of all time. Measured with V8 13 (Node 24), so only there.
+ * For the verbs that serve: request bodies live outside of V8's heap, and by default every 64 MB of them (150 groups)
+ * start a garbage collection of the whole heap, which then takes more than half of all time. Measured with V8 13 (Node
+ * 24), so only there.
  */
 const heapFlags = ["--external-memory-accounted-in-global-limit", "--initial-heap-size=256"]
 const serves = ["api", "up"].includes(process.argv[2] ?? "")
@@ -66,7 +68,8 @@ const handOver = (node, flags) => {
   })
 }
 
-// Node 22 warns of its SQLite, which locks are made with, at every start; that is nothing that whoever starts the command can mend.
+// Node 22 warns of its SQLite, which locks are made with, at every start; that is nothing that whoever starts the
+// command can mend.
 const emitWarning = process.emitWarning.bind(process)
 process.emitWarning = (warning, ...more) => {
   if (!String(warning).startsWith("SQLite is an experimental feature")) emitWarning(warning, ...more)

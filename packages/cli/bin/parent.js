@@ -1,11 +1,11 @@
 /**
  * Ends this process with the one that stands for it.
  *
- * npm 10 and 11 put `sh -c` around a command and pass SIGTERM to that shell alone, which dies of it; and a wrapper that is killed
- * by -9 passes on nothing. In both cases the program would run on, with nobody who knows of it. So it looks whether its parent is
- * still there, and asks itself to stop when that has gone. Only where the parent is npm's shell for this very command, or our own
- * wrapper: what somebody put into the background (`nohup … &`) outlives its shell on purpose.
- * Plain JavaScript that Node 18 understands.
+ * npm 10 and 11 put `sh -c` around a command and pass SIGTERM to that shell alone, which dies of it; and a wrapper that
+ * is killed by -9 passes on nothing. In both cases the program would run on, with nobody who knows of it. So it looks
+ * whether its parent is still there, and asks itself to stop when that has gone. Only where the parent is npm's shell
+ * for this very command, or our own wrapper: what somebody put into the background (`nohup … &`) outlives its shell on
+ * purpose. Plain JavaScript that Node 18 understands.
  */
 
 /** Set by the wrapper for the process it starts: its own process id. */

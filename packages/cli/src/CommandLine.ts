@@ -1,9 +1,9 @@
 /**
  * A line that starts this command again, as the user can type it: for all that is said of what to do next.
  *
- * `atropos` alone is the name of another project's package, so `npx atropos` may run that. Three spellings run ours: `npm run atropos --`
- * where npm runs a script of the checkout, `atropos` where the shell's PATH leads to this very installation, and
- * `npx @atropos/cli`, which is right everywhere.
+ * `atropos` alone is the name of another project's package, so `npx atropos` may run that. Three spellings run ours:
+ * `npm run atropos --` where npm runs a script of the checkout, `atropos` where the shell's PATH leads to this very
+ * installation, and `npx @atropos/cli`, which is right everywhere.
  */
 import { existsSync, realpathSync } from "node:fs"
 import { delimiter, join } from "node:path"

@@ -1,4 +1,7 @@
-/** How a command ends when it does not succeed: `UsageError` (exit 2: the words or a file are wrong) or `CommandFailed` (exit 1). */
+/**
+ * How a command ends when it does not succeed: `UsageError` (exit 2: the words or a file are wrong) or `CommandFailed`
+ * (exit 1).
+ */
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
 

@@ -1,6 +1,6 @@
 /**
- * The flags of a page of help: those that most runs need first, then the advanced ones, and none that the verb does not look at (they may be
- * given all the same, as one set of words and one file serve all verbs).
+ * The flags of a page of help: those that most runs need first, then the advanced ones, and none that the verb does not
+ * look at (they may be given all the same, as one set of words and one file serve all verbs).
  */
 import * as Context from "effect/Context"
 import type { HelpDoc } from "effect/cli/HelpDoc"
@@ -81,7 +81,10 @@ export const isAdvanced = (flag: string, everyEnvironments: ReadonlySet<string>)
 
 const none: ReadonlySet<string> = new Set()
 
-/** The page with its flags in two groups, of which the second goes by the name of inherited ones until `print` gives it its own. */
+/**
+ * The page with its flags in two groups, of which the second goes by the name of inherited ones until `print` gives it
+ * its own.
+ */
 const grouped = (doc: HelpDoc): HelpDoc => {
   const { everyEnvironments = none, ignored = [] } = Context.getOrUndefined(doc.annotations, Flags) ?? {}
   const heeded = doc.flags.filter(

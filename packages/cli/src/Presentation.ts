@@ -1,4 +1,7 @@
-/** What the parser shows: help on demand, and for a mistake the mistake alone, with the nearest name and where to read on. */
+/**
+ * What the parser shows: help on demand, and for a mistake the mistake alone, with the nearest name and where to read
+ * on.
+ */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as CliOutput from "effect/cli/CliOutput"

@@ -15,8 +15,8 @@ const describe = (error: unknown): Described =>
   typeof error === "object" && error !== null ? error : { message: String(error) }
 
 /**
- * Prints one line for an expected failure, with all there is to know under `--log-level debug`; a broken invariant says so, with
- * its stack, since the user cannot have caused it.
+ * Prints one line for an expected failure, with all there is to know under `--log-level debug`; a broken invariant says
+ * so, with its stack, since the user cannot have caused it.
  */
 export const print = (logLevel: string | undefined) =>
   Effect.fn("Report.print")(function* (cause: Cause.Cause<unknown>) {

@@ -1,7 +1,8 @@
 /**
  * The root command.
  *
- * Only the verb that the words name is loaded; the others stand by with their name and description. Completions need all of them.
+ * Only the verb that the words name is loaded; the others stand by with their name and description. Completions need
+ * all of them.
  */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -29,7 +30,9 @@ const load = Effect.fn("Root.load")(function* (name: string, entry: VerbEntry, w
   return { ...verb, command: verb.command.pipe(Command.withDescription(entry.description)) }
 })
 
-/** Verbs that run until they are stopped, and tell what happens meanwhile; the others have a progress bar or a result. */
+/**
+ * Verbs that run until they are stopped, and tell what happens meanwhile; the others have a progress bar or a result.
+ */
 const talkative: ReadonlySet<string | undefined> = new Set(["api", "serve", "policy", "train"])
 
 const secretVariables = ["OPENAI_API_KEY", "HF_TOKEN", "ATROPOS_TOKEN", "WANDB_API_KEY"]
@@ -58,6 +61,9 @@ const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string
   )
 })
 
-/** Runs the command for these words (without `node` and the script); what goes wrong is printed, and no secret and no terminal's command ever is. */
+/**
+ * Runs the command for these words (without `node` and the script); what goes wrong is printed, and no secret and no
+ * terminal's command ever is.
+ */
 export const run = (words: ReadonlyArray<string>) =>
   runVerb(words).pipe(Effect.tapCause(Report.print(Words.peek(words, "log-level"))), SafeConsole.provide)

@@ -1,4 +1,7 @@
-/** The one place where the command's words leave it, results, logs and errors alike: without secrets, and without commands to the terminal. */
+/**
+ * The one place where the command's words leave it, results, logs and errors alike: without secrets, and without
+ * commands to the terminal.
+ */
 import { inspect } from "node:util"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -7,7 +10,10 @@ import * as Terminal from "./Terminal.ts"
 
 type Print = (...parts: ReadonlyArray<unknown>) => void
 
-/** A value as Node shows it, in colours where all of its text is clean: they could not be told from those that somebody else put in. */
+/**
+ * A value as Node shows it, in colours where all of its text is clean: they could not be told from those that somebody
+ * else put in.
+ */
 const inspected = (value: unknown): string => {
   const plain = inspect(value)
   const clean = Terminal.escape(plain)

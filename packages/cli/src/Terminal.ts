@@ -1,10 +1,11 @@
 /**
  * What may reach a terminal: text, and no commands to it.
  *
- * Whatever a server, a model's folder, a tool, a file's name or a variable says can hold control sequences: they set a window's title,
- * clear the screen, write over what stands there, or answer in the user's name. They are shown as what they are: `\u001b[2J`. Escaped
- * are all control characters but line feed and tab, those of eight bits among them, and the marks that turn a line's direction round.
- * The form is that of JSON, so that a line of JSON with an escape in it means what it meant.
+ * Whatever a server, a model's folder, a tool, a file's name or a variable says can hold control sequences: they set a
+ * window's title, clear the screen, write over what stands there, or answer in the user's name. They are shown as what
+ * they are: `\u001b[2J`. Escaped are all control characters but line feed and tab, those of eight bits among them, and
+ * the marks that turn a line's direction round. The form is that of JSON, so that a line of JSON with an escape in it
+ * means what it meant.
  */
 import { Console } from "node:console"
 import { StringDecoder } from "node:string_decoder"
@@ -34,7 +35,10 @@ export class Coloured {
   }
 }
 
-/** From here on a stream escapes what is written to it, by whomever; the result is the stream as it was, for what is known to be clean. */
+/**
+ * From here on a stream escapes what is written to it, by whomever; the result is the stream as it was, for what is
+ * known to be clean.
+ */
 export const guard = (stream: NodeJS.WriteStream): NodeJS.WriteStream => {
   const write = stream.write.bind(stream)
   const decoder = new StringDecoder("utf8")
@@ -43,7 +47,10 @@ export const guard = (stream: NodeJS.WriteStream): NodeJS.WriteStream => {
   return Object.create(stream, { write: { value: write } })
 }
 
-/** Standard error for what draws on it: a bar that goes back to the line's beginning. Whoever writes here escapes what is not its own. */
+/**
+ * Standard error for what draws on it: a bar that goes back to the line's beginning. Whoever writes here escapes what
+ * is not its own.
+ */
 export const Stderr = Context.Reference<NodeJS.WriteStream>("@atropos/cli/Terminal/Stderr", {
   defaultValue: () => process.stderr
 })

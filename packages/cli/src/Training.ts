@@ -1,9 +1,10 @@
 /**
  * What the verbs that train have in common: the figures beside a progress bar.
  *
- * All are means over the steps since they were last shown, over ten at the least: of a single step they jump (tokens a second tenfold, where a
- * checkpoint falls into it). The loss of a policy says nothing where each batch is learned from once: its value is 0 whatever is
- * learned. Entropy, the share of groups that have something to teach, and the divergence say what goes on; the loss of examples is shown.
+ * All are means over the steps since they were last shown, over ten at the least: of a single step they jump (tokens a
+ * second tenfold, where a checkpoint falls into it). The loss of a policy says nothing where each batch is learned from
+ * once: its value is 0 whatever is learned. Entropy, the share of groups that have something to teach, and the
+ * divergence say what goes on; the loss of examples is shown.
  */
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 

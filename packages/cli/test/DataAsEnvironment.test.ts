@@ -14,7 +14,7 @@ import * as ClosedLoop from "@atropos/trainer/run/ClosedLoop"
 import * as Ort from "@atropos/trainer/exec/Ort"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
-import * as ServeModel from "@atropos/trainer/server/PolicyLayers"
+import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, FileSystem, Layer, References, Stream } from "effect"
 import { HttpServer } from "effect/http"
@@ -70,7 +70,7 @@ const train = Effect.fnUntraced(function* <E>(
     Effect.scoped,
     Effect.provide(
       Layer.mergeAll(environment, MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
-        Layer.provideMerge(ServeModel.layerInProcess(model, { device: "cpu" }))
+        Layer.provideMerge(PolicyLayers.layerInProcess(model, { device: "cpu" }))
       )
     )
   )
@@ -95,9 +95,9 @@ describe("data as environment", () => {
 
         // The teacher is a server of its own, asked over HTTP.
         const teacher = modelOf(1)
-        const served = ServeModel.layerEngine(teacher, { device: "cpu", parameters: taught.parameters })
+        const served = PolicyLayers.layerEngine(teacher, { device: "cpu", parameters: taught.parameters })
         const teacherServer = yield* Layer.build(
-          PolicyServer.layer({ ...ServeModel.served(teacher), host: "127.0.0.1", port: 0 }).pipe(
+          PolicyServer.layer({ ...PolicyLayers.served(teacher), host: "127.0.0.1", port: 0 }).pipe(
             Layer.provideMerge(served),
             Layer.fresh
           )

@@ -43,7 +43,8 @@ describe("the data set of the example", () => {
       const [system, user, assistant] = messages[0]!
       assert.match(system!.content, /^Think between <think> and <\/think>/)
       assert.match(user!.content, /^Question: .* has \d+ .*\?\n\nGive a number\.$/)
-      // The scripted policy says the question back: not right, and with no word twice in a sentence not penalised for it.
+      // The scripted policy says the question back: not right, and with no word twice in a sentence not penalised for
+      // it.
       assert.strictEqual(assistant!.content, user!.content)
       assert.isTrue(scores.every((score) => score <= 0))
     }).pipe(Effect.provide(layer))

@@ -1,7 +1,8 @@
 /**
- * Groups of odd sizes, items that follow from others, sequences nobody learns from and length penalties, from an environment through
- * the runner and the service over HTTP to the trainer's advantages. The environment has the kinds of items of the original's
- * math_server.py: a problem; a pair of right answers to be compared; a judgement of one right and one wrong answer; finished attempts.
+ * Groups of odd sizes, items that follow from others, sequences nobody learns from and length penalties, from an
+ * environment through the runner and the service over HTTP to the trainer's advantages. The environment has the kinds
+ * of items of the original's math_server.py: a problem; a pair of right answers to be compared; a judgement of one
+ * right and one wrong answer; finished attempts.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -89,7 +90,9 @@ const layer = Environment.layer("follow-ups", Environment.settings({}), () =>
   })
 )
 
-/** What is said to each problem: all right and of several lengths, mixed with one cut off, all right alike, all wrong. */
+/**
+ * What is said to each problem: all right and of several lengths, mixed with one cut off, all right alike, all wrong.
+ */
 const policy: ServerManager.Script = (request) => {
   const words = "messages" in request ? Message.text(request.messages.at(-1)!) : ""
   if (words.startsWith("Is ")) return ["yes", "no", "yes", "no"]

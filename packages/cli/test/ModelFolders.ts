@@ -1,4 +1,7 @@
-/** Folders of models as a user has them: each architecture with random weights, 2048 positions and more, and a tokenizer of bytes. */
+/**
+ * Folders of models as a user has them: each architecture with random weights, 2048 positions and more, and a tokenizer
+ * of bytes.
+ */
 import { Effect, FileSystem, Result } from "effect"
 import * as CounterRandom from "../../trainer/src/base/CounterRandom.ts"
 import * as ModelConfig from "../../trainer/src/model/ModelConfig.ts"

@@ -1,6 +1,6 @@
 /**
- * What the packages say of themselves, and what an installation of the checkout asks for. That the packages can be installed is tried
- * by `npm run check:install`, which takes minutes.
+ * What the packages say of themselves, and what an installation of the checkout asks for. That the packages can be
+ * installed is tried by `npm run check:install`, which takes minutes.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { existsSync, readFileSync } from "node:fs"
@@ -62,7 +62,8 @@ describe("npm ci of a checkout", () => {
     const scripted = Object.entries(packages).flatMap(([place, { hasInstallScript }]) =>
       hasInstallScript ? [place] : []
     )
-    // protobufjs prints a line. That of onnxruntime-node fetches from another host: npm runs what the lockfile says has a script.
+    // protobufjs prints a line. That of onnxruntime-node fetches from another host: npm runs what the lockfile says has
+    // a script.
     assert.deepStrictEqual(scripted, ["node_modules/node", "node_modules/protobufjs"])
   })
 

@@ -1,6 +1,6 @@
 /**
- * Every built-in environment is held to its own claims by `atropos validate`, as a user would. What needs a download reads rows of
- * `fixtures/rows`; judges, reward models and teachers are servers of this test.
+ * Every built-in environment is held to its own claims by `atropos validate`, as a user would. What needs a download
+ * reads rows of `fixtures/rows`; judges, reward models and teachers are servers of this test.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"

@@ -25,7 +25,10 @@ const spawn = Effect.fnUntraced(function* (program: string, words: ReadonlyArray
 const wrapped = (words: ReadonlyArray<string>, cwd: string) =>
   spawn(process.execPath, ["--import", "data:text/javascript,process.execve=undefined", Bin.bin, ...words], cwd)
 
-/** What the program says up to and with the line that fits, and an effect that ends when nobody can write there any more. */
+/**
+ * What the program says up to and with the line that fits, and an effect that ends when nobody can write there any
+ * more.
+ */
 const saying = Effect.fnUntraced(function* (stdout: Stream.Stream<Uint8Array, unknown>, word: string) {
   const pull = yield* Stream.toPull(stdout.pipe(Stream.decodeText, Stream.splitLines))
   const next: Effect.Effect<ReadonlyArray<string>, unknown> = pull

@@ -1,4 +1,7 @@
-/** What a run of several processes must have told: one trace from item to step, and a run per source at Weights & Biases. */
+/**
+ * What a run of several processes must have told: one trace from item to step, and a run per source at Weights &
+ * Biases.
+ */
 import { assert } from "@effect/vitest"
 import type * as OtlpServer from "../../core/test/metrics/OtlpServer.ts"
 import * as WandbServer from "../../core/test/metrics/WandbServer.ts"

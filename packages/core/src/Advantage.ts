@@ -1,7 +1,8 @@
 /**
  * Advantages and the statistics behind them: pure functions of rewards.
  *
- * Follows atroposlib/utils/advantages.py and best_of_n_selection.py of the original; variances are population variances.
+ * Follows atroposlib/utils/advantages.py and best_of_n_selection.py of the original; variances are population
+ * variances.
  */
 import { Result, Schema } from "effect"
 import * as ScoreAdvantage from "./ScoreAdvantage.ts"
@@ -75,9 +76,9 @@ export const Scale = Schema.Literals(ScoreAdvantage.scales)
 export type Scale = ScoreAdvantage.Scale
 
 /**
- * Turn-level advantages of multi-turn rollouts (MT-GRPO, 2505.11821): the reward of turn k, standardised over the rollouts at that turn,
- * plus `outcomeWeight` times the standardised outcome. A rollout that has ended counts 0 at the turns it does not have; what does not
- * vary is divided by 1. (G, K_i) in, (G, K_i) out.
+ * Turn-level advantages of multi-turn rollouts (MT-GRPO, 2505.11821): the reward of turn k, standardised over the
+ * rollouts at that turn, plus `outcomeWeight` times the standardised outcome. A rollout that has ended counts 0 at the
+ * turns it does not have; what does not vary is divided by 1. (G, K_i) in, (G, K_i) out.
  */
 export const turnLevel = (
   rewards_G_K: ReadonlyArray<ReadonlyArray<number>>,
@@ -122,8 +123,8 @@ export const overTurns = (
 }
 
 /**
- * Advantages of alternative steps from one state: A_i = r_i + γ V(s'_i) - V(s). Not centred: `value` is what the state is worth, and
- * an end of the episode has the value 0.
+ * Advantages of alternative steps from one state: A_i = r_i + γ V(s'_i) - V(s). Not centred: `value` is what the state
+ * is worth, and an end of the episode has the value 0.
  */
 export const stepwise = (
   steps_G: ReadonlyArray<{ readonly reward: number; readonly nextValue: number }>,
@@ -131,7 +132,9 @@ export const stepwise = (
   { discount = 1 }: { readonly discount?: number } = {}
 ): Array<number> => steps_G.map(({ nextValue, reward }) => reward + discount * nextValue - value)
 
-/** Index of the best alternative: by primary score, ties by secondary, then the earliest. Undefined for no alternatives. */
+/**
+ * Index of the best alternative: by primary score, ties by secondary, then the earliest. Undefined for no alternatives.
+ */
 export const bestIndex = (
   primary: ReadonlyArray<number>,
   secondary: ReadonlyArray<number>,

@@ -1,8 +1,9 @@
 /**
- * An environment as whoever runs it sees it: its definition with the item type, its services and its errors closed over.
+ * An environment as whoever runs it sees it: its definition with the item type, its services and its errors closed
+ * over.
  *
- * Every error becomes an `EnvironmentError` that names the environment, but for `Unscorable`, and so does all that the definition's own
- * functions throw; where in its file that was is logged once. Of an item's groups the ones that
+ * Every error becomes an `EnvironmentError` that names the environment, but for `Unscorable`, and so does all that the
+ * definition's own functions throw; where in its file that was is logged once. Of an item's groups the ones that
  * cannot be judged are left out and the others kept.
  */
 import { Context, Effect, Formatter, Option, Schema, Stream, Tracer } from "effect"
@@ -30,7 +31,8 @@ export const make = <Item, E, R>({
   readonly definition: Definition<Item, E, R>
   readonly context: Context.Context<R>
 }): EnvironmentShape => {
-  // Without the span it was built in: rollouts have spans of their own. (No environment needs that one, so R is what it was.)
+  // Without the span it was built in: rollouts have spans of their own. (No environment needs that one, so R is what it
+  // was.)
   const context = Context.omit(Tracer.ParentSpan)(built) as Context.Context<R>
   const {
     afterScore,

@@ -2,8 +2,9 @@
  * An environment: where items come from, how they are rolled out, and what a rollout is worth.
  *
  * It is a service made by a plain function; there is no class to inherit. The item type is closed over: whoever runs an
- * environment sees a name, settings and effects. `score` decides from the trajectories alone wherever it can, which is what makes
- * it testable by property (`Laws`). Replaces the original's `BaseEnv` (atroposlib/envs/base.py); `Rollout` runs it.
+ * environment sees a name, settings and effects. `score` decides from the trajectories alone wherever it can, which is
+ * what makes it testable by property (`Laws`). Replaces the original's `BaseEnv` (atroposlib/envs/base.py); `Rollout`
+ * runs it.
  */
 import { Context, Effect, Layer, type Option, type Schema, type Scope, type Stream } from "effect"
 import { DefinitionFault, EnvironmentError, type Unscorable } from "./EnvironmentError.ts"
@@ -22,7 +23,10 @@ export interface RolloutGroup extends Pick<
   "refLogprobs" | "generationParams" | "groupOverrides" | "images" | "distillTokenIds" | "distillLogprobs"
 > {
   readonly trajectories: ReadonlyArray<Trajectory>
-  /** One per trajectory where the group was judged while it was made (alternatives of a turn, solved rows): `score` is not asked about it. */
+  /**
+   * One per trajectory where the group was judged while it was made (alternatives of a turn, solved rows): `score` is
+   * not asked about it.
+   */
   readonly scores?: ReadonlyArray<Score>
 }
 
@@ -53,7 +57,10 @@ export interface TestableClaims<Item> {
   readonly scoreRange: readonly [minimum: number, maximum: number]
 }
 
-/** Why nobody can say beforehand what is right and what is wrong: rows that are solved already, scores that somebody else gives. */
+/**
+ * Why nobody can say beforehand what is right and what is wrong: rows that are solved already, scores that somebody
+ * else gives.
+ */
 export interface Untestable {
   readonly untestable: string
   /** Default: any finite number. */
@@ -84,17 +91,26 @@ export interface Definition<Item, E, R> {
     item: Item,
     group: ReadonlyArray<Trajectory>
   ) => Effect.Effect<ReadonlyArray<Score>, Unscorable | E, R>
-  /** Told of every group of a training item once it is judged, never of evaluations: where a curriculum learns and items are followed up. */
+  /**
+   * Told of every group of a training item once it is judged, never of evaluations: where a curriculum learns and items
+   * are followed up.
+   */
   readonly afterScore?: (item: Item, group: JudgedGroup) => Effect.Effect<FollowUp<Item> | void, E, R>
   readonly evaluation?: EvaluationDefinition<Item, E, R>
   /** Figures of its own, recorded beside those of its rollouts at every step: a curriculum's level, a judge's bias. */
   readonly metrics?: Effect.Effect<{ readonly [name: string]: number }, never, R>
-  /** State beside the cursor (a curriculum, say) that must survive a restart: JSON out, JSON in. Items under way count in it already. */
+  /**
+   * State beside the cursor (a curriculum, say) that must survive a restart: JSON out, JSON in. Items under way count
+   * in it already.
+   */
   readonly state?: {
     readonly save: Effect.Effect<unknown>
     readonly restore: (saved: unknown) => Effect.Effect<void, E, R>
   }
-  /** Items as JSON, so that those put back in the queue survive a restart. Without it the item they came from is rolled out again. */
+  /**
+   * Items as JSON, so that those put back in the queue survive a restart. Without it the item they came from is rolled
+   * out again.
+   */
   readonly requeued?: Schema.Codec<Item, unknown>
   /** Short text for logs and dead letters. Default: the JSON of the item. */
   readonly label?: (item: Item) => string
@@ -165,7 +181,10 @@ export interface EnvironmentShape {
   /** All settings, snake_case, as they are written beside results. */
   readonly encodedSettings: { readonly [name: string]: unknown }
   readonly work: (cursor: number) => Stream.Stream<Work, EnvironmentError>
-  /** Scored groups of the items in order, one at a time; unscorable ones are logged and skipped. For tests and small programs. */
+  /**
+   * Scored groups of the items in order, one at a time; unscorable ones are logged and skipped. For tests and small
+   * programs.
+   */
   readonly groups: Stream.Stream<ScoredGroup, EnvironmentError>
   readonly evaluation: Option.Option<Stream.Stream<EvaluationWork, EnvironmentError>>
   /** Which scores count as solved, in evaluations and where rollouts are summed up. */
@@ -209,8 +228,8 @@ export { field } from "./EnvironmentSettings.ts"
 export const settings = EnvironmentSettings.make
 
 /**
- * An environment as a layer: `make` gets the settings and returns the definition, in whose effects it may use other services. What `make`
- * acquires (a process, a connection) lives as long as the layer.
+ * An environment as a layer: `make` gets the settings and returns the definition, in whose effects it may use other
+ * services. What `make` acquires (a process, a connection) lives as long as the layer.
  */
 export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1, D>(
   name: string,

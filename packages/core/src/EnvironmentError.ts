@@ -12,8 +12,8 @@ export class EnvironmentError extends Schema.TaggedError<EnvironmentError>()("En
 }) {}
 
 /**
- * A mistake in the environment's own file: a function of its definition threw or gave something that it must not, or the definition has
- * keys that mean nothing. The cause of an `EnvironmentError`; trying again would only repeat it.
+ * A mistake in the environment's own file: a function of its definition threw or gave something that it must not, or
+ * the definition has keys that mean nothing. The cause of an `EnvironmentError`; trying again would only repeat it.
  */
 export class DefinitionFault extends Schema.TaggedError<DefinitionFault>()("DefinitionFault", {
   /** Whose mistake it is: `score`, `evaluation.collectTrajectories`. */

@@ -1,8 +1,9 @@
 /**
- * What every environment can be told, with the original's names, defaults and meaning (atroposlib/envs/base.py, BaseEnvConfig).
+ * What every environment can be told, with the original's names, defaults and meaning (atroposlib/envs/base.py,
+ * BaseEnvConfig).
  *
- * One declaration gives the defaults, the `--env.<field>` flags, the YAML keys, `--help` and the validation errors. Inside, names
- * are camelCase; on the command line and in files they are the original's snake_case.
+ * One declaration gives the defaults, the `--env.<field>` flags, the YAML keys, `--help` and the validation errors.
+ * Inside, names are camelCase; on the command line and in files they are the original's snake_case.
  */
 import { Effect, Schema, String } from "effect"
 

@@ -1,8 +1,8 @@
 /**
  * Statistics of evaluations: means with their errors, intervals for pass rates, unbiased pass@k.
  *
- * All functions are pure and closed-form: no resampling, no seed. Sources: Wilson 1927 (score interval); Chen et al. 2021,
- * https://arxiv.org/abs/2107.03374, eq. 1 (pass@k), in the product form that the original's `pass_at_k` has
+ * All functions are pure and closed-form: no resampling, no seed. Sources: Wilson 1927 (score interval); Chen et al.
+ * 2021, https://arxiv.org/abs/2107.03374, eq. 1 (pass@k), in the product form that the original's `pass_at_k` has
  * (atroposlib/envs/eval.py); Miller 2024, https://arxiv.org/abs/2411.00640, section 2 (standard errors of evaluations).
  */
 
@@ -32,11 +32,17 @@ export const standardDeviation = (values: ArrayLike<number>): number => {
   return Math.sqrt(squares / (n - 1))
 }
 
-/** Standard error of the mean, s / √n; 0 of fewer than two values. Several samples of one question count once: give their means. */
+/**
+ * Standard error of the mean, s / √n; 0 of fewer than two values. Several samples of one question count once: give
+ * their means.
+ */
 export const standardError = (values: ArrayLike<number>): number =>
   values.length < 2 ? 0 : standardDeviation(values) / Math.sqrt(values.length)
 
-/** mean ± t·SE, Student's 95% interval of a mean of any numbers; none of fewer than two, of which nothing is known. For rates: `share`. */
+/**
+ * mean ± t·SE, Student's 95% interval of a mean of any numbers; none of fewer than two, of which nothing is known. For
+ * rates: `share`.
+ */
 export const confidenceInterval = (values: ArrayLike<number>): Interval | undefined => {
   if (values.length < 2) return undefined
   const center = mean(values)
@@ -59,7 +65,10 @@ export const wilson = (successes: number, trials: number, z: number = z95): Inte
   }
 }
 
-/** A share with its standard error over items and its 95% interval; no error of fewer than two items, of which nothing is known. */
+/**
+ * A share with its standard error over items and its 95% interval; no error of fewer than two items, of which nothing
+ * is known.
+ */
 export interface Share {
   readonly value: number
   readonly stderr: number | undefined
@@ -72,18 +81,22 @@ export interface Shares {
   readonly sum: number
   /** Of their squares. */
   readonly squares: number
-  /** Trials that are behind them, at the most independent ones: n samples each for pass@1, ⌊n/k⌋ disjoint choices of k for pass@k. */
+  /**
+   * Trials that are behind them, at the most independent ones: n samples each for pass@1, ⌊n/k⌋ disjoint choices of k
+   * for pass@k.
+   */
   readonly trials: number
 }
 
 /**
  * Mean of items' shares, each the share of samples that were right or an estimate of pass@k, with Wilson's interval.
  *
- * A share lies between 0 and 1, so its variance is at most p(1-p), that of one trial: Wilson's interval over as many trials as there are
- * items holds, whatever an item's samples have in common. Where items vary less than that, as several samples of each make them, it is
- * taken over the effective number of trials, p(1-p)/SE² · (z/t)², SE being the standard error over items and t Student's quantile for
- * as many of them (Korn and Graubard 1998, Dean and Pagano 2015); never over more than were made. At 0 and at 1 items do not vary and
- * it is that over items, which is never of no width.
+ * A share lies between 0 and 1, so its variance is at most p(1-p), that of one trial: Wilson's interval over as many
+ * trials as there are items holds, whatever an item's samples have in common. Where items vary less than that, as
+ * several samples of each make them, it is taken over the effective number of trials, p(1-p)/SE² · (z/t)², SE being the
+ * standard error over items and t Student's quantile for as many of them (Korn and Graubard 1998, Dean and Pagano
+ * 2015); never over more than were made. At 0 and at 1 items do not vary and it is that over items, which is never of
+ * no width.
  */
 export const share = ({ items, squares, sum, trials }: Shares): Share => {
   const value = Math.min(1, Math.max(0, sum / items))
@@ -107,8 +120,8 @@ export const sharesOf = (values: ReadonlyArray<number>, trials: number): Shares 
 })
 
 /**
- * 97.5% quantile of Student's distribution: exact for 1 and 2 degrees of freedom, above by the expansion of Abramowitz and Stegun 26.7.5 (1% off
- * at 3, less from there).
+ * 97.5% quantile of Student's distribution: exact for 1 and 2 degrees of freedom, above by the expansion of Abramowitz
+ * and Stegun 26.7.5 (1% off at 3, less from there).
  */
 export const studentT95 = (freedom: number): number => {
   if (freedom < 2) return 12.706204736

@@ -1,4 +1,7 @@
-/** What the functions of a definition gave, looked at: a file that is run without its types being checked may give anything. */
+/**
+ * What the functions of a definition gave, looked at: a file that is run without its types being checked may give
+ * anything.
+ */
 import { Effect, Predicate } from "effect"
 import type { RolloutGroup, Rollouts, Score } from "./Environment.ts"
 import type { DefinitionFault } from "./EnvironmentError.ts"

@@ -1,6 +1,7 @@
 /**
- * The functions of an environment's definition, called so that a mistake in them is told as one: what they throw names the function,
- * its file and line, and what they return is looked at, since a file that is run without its types being checked may return anything.
+ * The functions of an environment's definition, called so that a mistake in them is told as one: what they throw names
+ * the function, its file and line, and what they return is looked at, since a file that is run without its types being
+ * checked may return anything.
  */
 import { Effect, Predicate, Stream } from "effect"
 import { DefinitionFault } from "./EnvironmentError.ts"

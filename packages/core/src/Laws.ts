@@ -1,9 +1,9 @@
 /**
  * What every scoring function promises, as checks to be driven by properties.
  *
- * Permuting a group permutes its scores; the same group gets the same scores; scores are finite and in the declared range; a gold
- * answer gets the top of the range, a wrong one less. Each check succeeds, or fails with a `LawBroken` that shows the case. Use
- * them in a test file with `it.effect.prop`, or all at once through `atropos validate`.
+ * Permuting a group permutes its scores; the same group gets the same scores; scores are finite and in the declared
+ * range; a gold answer gets the top of the range, a wrong one less. Each check succeeds, or fails with a `LawBroken`
+ * that shows the case. Use them in a test file with `it.effect.prop`, or all at once through `atropos validate`.
  */
 import { Arbitrary, Effect, Schema } from "effect"
 import type { Trajectory } from "./Trajectory.ts"
@@ -20,7 +20,9 @@ export type ScoreGroup<E, R> = (group: ReadonlyArray<Trajectory>) => Effect.Effe
 
 export type Range = readonly [minimum: number, maximum: number]
 
-/** A trajectory that only has words: what a scoring function that reads the completion needs. One token per UTF-16 unit. */
+/**
+ * A trajectory that only has words: what a scoring function that reads the completion needs. One token per UTF-16 unit.
+ */
 export const trajectoryOf = (completion: string, finishReason = "stop"): Trajectory => {
   const tokens = Int32Array.from({ length: completion.length }, (_, index) => completion.charCodeAt(index))
   return { messages: [{ role: "assistant", content: completion }], completion, finishReason, tokens, mask: tokens }

@@ -1,8 +1,8 @@
 /**
  * Chat messages, in the shape inference servers and chat templates take them.
  *
- * Field names are OpenAI's own (`tool_calls`, `image_url`, `reasoning_content`), inside and on the wire: a message goes to the
- * server, to the chat template and to the trainer as it is. Keys this schema does not know are kept untouched.
+ * Field names are OpenAI's own (`tool_calls`, `image_url`, `reasoning_content`), inside and on the wire: a message goes
+ * to the server, to the chat template and to the trainer as it is. Keys this schema does not know are kept untouched.
  */
 import { Schema } from "effect"
 
@@ -19,7 +19,10 @@ export const ToolCall = Schema.StructWithRest(
 )
 export type ToolCall = typeof ToolCall.Type
 
-/** One piece of a multimodal message: `{ type: "text", text }`, `{ type: "image_url", image_url: { url } }` (https or data URL), or a kind of the server's own. */
+/**
+ * One piece of a multimodal message: `{ type: "text", text }`, `{ type: "image_url", image_url: { url } }` (https or
+ * data URL), or a kind of the server's own.
+ */
 export const ContentPart = Schema.StructWithRest(
   Schema.Struct({
     type: Schema.String,

@@ -1,14 +1,17 @@
 /**
- * How a small model is trained from scratch on an environment of short texts: its vocabulary of characters, what it is shown before
- * reinforcement learning, and settings below a file and flags.
+ * How a small model is trained from scratch on an environment of short texts: its vocabulary of characters, what it is
+ * shown before reinforcement learning, and settings below a file and flags.
  *
- * A file that exports one beside its environment (`export const recipe = Recipe.of(settings, { … })`) is trained by `atropos up` with
- * nothing to download. Prompts are texts, or chats: of those a model from scratch sees the contents, each followed by a line feed.
+ * A file that exports one beside its environment (`export const recipe = Recipe.of(settings, { … })`) is trained by
+ * `atropos up` with nothing to download. Prompts are texts, or chats: of those a model from scratch sees the contents,
+ * each followed by a line feed.
  */
 import type { Settings } from "./EnvironmentSettings.ts"
 import type { Message } from "./Message.ts"
 
-/** A prompt with a completion to imitate, which need not be right: it teaches the form, and the reward what is left out. */
+/**
+ * A prompt with a completion to imitate, which need not be right: it teaches the form, and the reward what is left out.
+ */
 export interface Demonstration {
   readonly prompt: string | ReadonlyArray<Message>
   readonly completion: string

@@ -1,8 +1,9 @@
 /**
  * How a sequence was sampled: what a trainer must know to compute the same distribution.
  *
- * Recorded by the back end with every answer, carried by the trajectory, and on the wire in the group's `generation_params`, or, where the
- * sequences of a group were sampled differently, in `overrides[i]` (`temperature` is the original's key there, the others are vLLM's names).
+ * Recorded by the back end with every answer, carried by the trajectory, and on the wire in the group's
+ * `generation_params`, or, where the sequences of a group were sampled differently, in `overrides[i]` (`temperature` is
+ * the original's key there, the others are vLLM's names).
  */
 import { Schema } from "effect"
 

@@ -1,6 +1,6 @@
 /**
- * A trajectory as JSON and back, for items that carry some and must survive a restart (`requeued` of a definition): its arrays as base64
- * of their bytes, a third of what lists of numbers take.
+ * A trajectory as JSON and back, for items that carry some and must survive a restart (`requeued` of a definition): its
+ * arrays as base64 of their bytes, a third of what lists of numbers take.
  */
 import { Schema, SchemaTransformation } from "effect"
 import { Message } from "./Message.ts"

@@ -1,11 +1,12 @@
 /**
- * What a sequence's score is worth beside its group's: the rule that the trainer trains by, and that the viewer shows. Without
- * dependencies, for a page has it too.
+ * What a sequence's score is worth beside its group's: the rule that the trainer trains by, and that the viewer shows.
+ * Without dependencies, for a page has it too.
  *
  * With r the group's scores:
  *
  *     group          A_i = (r_i - mean(r)) / d (GRPO, arXiv 2402.03300, section 4.1.2)
- *     leave-one-out  A_i = (r_i - mean of the others) / d = G / (G - 1) (r_i - mean(r)) / d (RLOO, arXiv 2402.14740, equation 8)
+ *     leave-one-out  A_i = (r_i - mean of the others) / d = G / (G - 1) (r_i - mean(r)) / d
+ *                    (RLOO, arXiv 2402.14740, equation 8)
  *     none           A_i = r_i
  *
  * and d (the paper of GRPO does not say which deviation):
@@ -14,8 +15,9 @@
  *     population-std   sqrt(Σ (r - mean)² / G) + 1e-8, as the original's trainer
  *     none             1: Dr. GRPO, 2503.20783, section 3.2
  *
- * A group of one has nothing to compare with: its score is its advantage, as in the original (example_trainer/data.py). Scores that
- * differ by no more than rounding are equal: their advantages are 0, where the original divided rounding errors by 1e-8.
+ * A group of one has nothing to compare with: its score is its advantage, as in the original (example_trainer/data.py).
+ * Scores that differ by no more than rounding are equal: their advantages are 0, where the original divided rounding
+ * errors by 1e-8.
  */
 export const baselines = ["group", "leave-one-out", "none"] as const
 export type Baseline = (typeof baselines)[number]

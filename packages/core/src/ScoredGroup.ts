@@ -1,13 +1,17 @@
 /**
- * A scored group: the trajectories of one item with their scores, as the trajectory service stores it and the trainer gets it.
+ * A scored group: the trajectories of one item with their scores, as the trajectory service stores it and the trainer
+ * gets it.
  *
- * G sequences, T_i tokens each (ragged), K teacher candidates per position (ragged). Number arrays are typed arrays here, JSON
- * arrays on the original's wire (`WireGroup`), and packed binary on ours (`PackedGroup`). Field meanings follow the original's
- * `ScoredData` (atroposlib/api/server.py).
+ * G sequences, T_i tokens each (ragged), K teacher candidates per position (ragged). Number arrays are typed arrays
+ * here, JSON arrays on the original's wire (`WireGroup`), and packed binary on ours (`PackedGroup`). Field meanings
+ * follow the original's `ScoredData` (atroposlib/api/server.py).
  */
 import type { Message } from "./Message.ts"
 
-/** Free-form switches for trainers, kept untouched (`set_advantage_to_zero`, `finish_reason`, `temperature`, `sft`, `group_size`, …). */
+/**
+ * Free-form switches for trainers, kept untouched (`set_advantage_to_zero`, `finish_reason`, `temperature`, `sft`,
+ * `group_size`, …).
+ */
 export type Overrides = { readonly [key: string]: unknown }
 
 export interface ScoredGroup {

@@ -1,9 +1,9 @@
 /**
  * Arithmetic stories: word problems made from templates with a seed and a difficulty, needing no download.
  *
- * "Mia has 12 apples. She buys 3 bags of 4 apples. How many apples does Mia have now?" is 24. A story has `difficulty` steps, each
- * an addition, subtraction or multiplication on a running total that stays a natural number. Reward 1 if the number of the
- * answer (in the last box, or after "answer is", or simply the last) equals the total, else 0.
+ * "Mia has 12 apples. She buys 3 bags of 4 apples. How many apples does Mia have now?" is 24. A story has `difficulty`
+ * steps, each an addition, subtraction or multiplication on a running total that stays a natural number. Reward 1 if
+ * the number of the answer (in the last box, or after "answer is", or simply the last) equals the total, else 0.
  */
 import { Environment, Message, NumberAnswer, SeededRandom, ServerManager, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"

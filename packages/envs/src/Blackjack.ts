@@ -1,11 +1,12 @@
 /**
  * Blackjack: hit or stick until the hand is over, one decision a turn.
  *
- * Gymnasium's rules and rewards (`BlackjackRules`). An episode's score is its reward: 1 won, 0 drawn, -1 lost (1.5 for a natural under
- * `natural`). Turn by turn (`mode: stepwise`) a decision is judged by r + V(s') - V(s); V is the expectation under the best play
- * from what the player sees, where the original's looked at the cards to come. An answer without a decision loses the hand.
- * `prompt_style: compact` asks in a few characters, for models trained from scratch: `M-0=` (M: sixteen, from A for four; -: no ace that
- * counts eleven; 0: the dealer shows ten) is answered by `h` or `s`. All rollouts of a group are dealt the same cards.
+ * Gymnasium's rules and rewards (`BlackjackRules`). An episode's score is its reward: 1 won, 0 drawn, -1 lost (1.5 for
+ * a natural under `natural`). Turn by turn (`mode: stepwise`) a decision is judged by r + V(s') - V(s); V is the
+ * expectation under the best play from what the player sees, where the original's looked at the cards to come. An
+ * answer without a decision loses the hand. `prompt_style: compact` asks in a few characters, for models trained from
+ * scratch: `M-0=` (M: sixteen, from A for four; -: no ace that counts eleven; 0: the dealer shows ten) is answered by
+ * `h` or `s`. All rollouts of a group are dealt the same cards.
  */
 import { Environment, Episode, GameEnvironment, Message, SeededRandom, Thinking } from "@atropos/core"
 import { Effect, Schema } from "effect"
@@ -28,7 +29,9 @@ export const settings = Environment.settings({
 
 export type Settings = BlackjackRules.Rules & { readonly promptStyle: "chat" | "compact" }
 
-/** Totals from 4 to 21, one character each: what a model from scratch need not put together it has not to learn first. */
+/**
+ * Totals from 4 to 21, one character each: what a model from scratch need not put together it has not to learn first.
+ */
 const totals = "ABCDEFGHIJKLMNOPQR"
 
 /** All that the compact form is written in. */
@@ -41,7 +44,10 @@ export const actionOf = (answer: string, style: Settings["promptStyle"]): Blackj
   return told === undefined ? undefined : told.toLowerCase() === "hit" ? "hit" : "stick"
 }
 
-/** A hand as the compact form tells it: total, whether an ace counts eleven (+) or not (-), the dealer's open card (0: ten). */
+/**
+ * A hand as the compact form tells it: total, whether an ace counts eleven (+) or not (-), the dealer's open card (0:
+ * ten).
+ */
 export const compact = ({ dealer, player }: Pick<BlackjackRules.State, "player" | "dealer">): string =>
   `${totals[BlackjackRules.total(player) - 4]!}${BlackjackRules.hasUsableAce(player) ? "+" : "-"}${dealer[0]! % 10}=`
 

@@ -1,10 +1,10 @@
 /**
  * Any data set by configuration: which rows, which columns are prompt and answer, which rewards with which weights.
  *
- * A row is asked in one turn, as it is or through a template. Rewards are those of `Rewards`, by name, with weights and parameters; the
- * score of an answer is their weighted sum, divided by the sum of the weights unless told otherwise. Without further settings it is GSM8K
- * and the accuracy of the boxed answer. Behaviour: dataset_env.py of the original, which returned its groups unscored, whose sums ignored
- * the weights, and which scored zero where a reward failed.
+ * A row is asked in one turn, as it is or through a template. Rewards are those of `Rewards`, by name, with weights and
+ * parameters; the score of an answer is their weighted sum, divided by the sum of the weights unless told otherwise.
+ * Without further settings it is GSM8K and the accuracy of the boxed answer. Behaviour: dataset_env.py of the original,
+ * which returned its groups unscored, whose sums ignored the weights, and which scored zero where a reward failed.
  */
 import {
   Environment,

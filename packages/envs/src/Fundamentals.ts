@@ -1,11 +1,11 @@
 /**
  * Fundamentals: whether a figure of a company will be maintained, raised or reduced, and by how much, from a report.
  *
- * The last line of an answer is `The revenue guidance will be: raised and the magnitude will be: 5%`. Score -1 for a wrong direction
- * or another form; for the right one 0.5 and up to 0.5 more for the magnitude: 1 for the very number, 0.9, 0.7, 0.5, 0.3 of it within
- * 1, 5, 10 and 20 points, none beyond. Both parts count; the original graded the magnitude and then lost it.
- * Reports are generated, or rows of a data set in the shape of NousResearch/company-fundamentals-prediction-lite.
- * Behaviour: fundamental_prediction_environment.py of the original.
+ * The last line of an answer is `The revenue guidance will be: raised and the magnitude will be: 5%`. Score -1 for a
+ * wrong direction or another form; for the right one 0.5 and up to 0.5 more for the magnitude: 1 for the very number,
+ * 0.9, 0.7, 0.5, 0.3 of it within 1, 5, 10 and 20 points, none beyond. Both parts count; the original graded the
+ * magnitude and then lost it. Reports are generated, or rows of a data set in the shape of
+ * NousResearch/company-fundamentals-prediction-lite. Behaviour: fundamental_prediction_environment.py of the original.
  */
 import {
   Columns,

@@ -2,8 +2,8 @@
  * GSM8K: grade-school math word problems, one turn, symbolic check of the boxed answer.
  *
  * Score 1 if the last box after the thinking holds the number after `####` in the reference, else -1. When all of a
- * group are right, short ones score higher: 1 up to half of `max_token_length`, then linearly down to 0. Completions of fewer than
- * 10 tokens count for the group's mean and are not learnt from.
+ * group are right, short ones score higher: 1 up to half of `max_token_length`, then linearly down to 0. Completions of
+ * fewer than 10 tokens count for the group's mean and are not learnt from.
  * Data: Cobbe et al. 2021, https://arxiv.org/abs/2110.14168 (MIT). Behaviour: gsm8k_server.py of the original.
  */
 import {

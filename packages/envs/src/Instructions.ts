@@ -1,11 +1,12 @@
 /**
  * Instructions that can be verified: "answer in at least 40 words", "no commas", "two sections", checked by program.
  *
- * Score 1 if what follows the only think block meets all constraints, else 0 (or the share of them that is met); words strung together
- * for their number get 0, as do copies of the prompt and answers that were cut off. Prompts are generated, or rows in the shape of RLVR-IFeval. Items come
- * back until they are solved: a group that averages above `max_average` retires its item and is not trained on.
- * Constraints: Zhou et al. 2023, https://arxiv.org/abs/2311.07911. Behaviour: instruction_following_algorithm_environment.py of the
- * original, six of whose checkers could not be met.
+ * Score 1 if what follows the only think block meets all constraints, else 0 (or the share of them that is met); words
+ * strung together for their number get 0, as do copies of the prompt and answers that were cut off. Prompts are
+ * generated, or rows in the shape of RLVR-IFeval. Items come back until they are solved: a group that averages above
+ * `max_average` retires its item and is not trained on. Constraints: Zhou et al. 2023,
+ * https://arxiv.org/abs/2311.07911. Behaviour: instruction_following_algorithm_environment.py of the original, six of
+ * whose checkers could not be met.
  */
 import {
   Environment,

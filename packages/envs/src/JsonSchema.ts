@@ -1,10 +1,11 @@
 /**
  * JSON that fits a schema: the answer must be one JSON value, valid against the schema it is given.
  *
- * Score 1 if what follows the only think block is JSON (a code fence around it is passed over), valid, and says what the prompt tells;
- * else 0. Schemas are generated, or rows of a data set, of draft-06 to 2020-12; they are used in threads with a deadline, so that neither a
- * schema nor an answer can stall anything. A schema of a row that cannot be compiled makes its group unscorable. After
- * pydantic_schema_following_environment.py of the original, which ran model code from the data.
+ * Score 1 if what follows the only think block is JSON (a code fence around it is passed over), valid, and says what
+ * the prompt tells; else 0. Schemas are generated, or rows of a data set, of draft-06 to 2020-12; they are used in
+ * threads with a deadline, so that neither a schema nor an answer can stall anything. A schema of a row that cannot be
+ * compiled makes its group unscorable. After pydantic_schema_following_environment.py of the original, which ran model
+ * code from the data.
  */
 import {
   Columns,

@@ -1,11 +1,11 @@
 /**
  * Letter counting: how often letters occur in a word, or in a long string of letters, with a curriculum of ten tiers.
  *
- * One letter is answered by `<answer>3</answer>`, several at once by a JSON object with exactly those letters. Score 1 for exact counts
- * in the only answer tag after the only think block, else 0; an answer that was cut off gets 0. The tier rises where groups of the
- * present one average above `raise_above` and falls below `lower_below`; such groups are not trained on. `prompt_style: compact` is for
- * models trained from scratch on characters: `r:strawberry=` is answered by `3`, `rw:strawberry=` by `3,1`.
- * Behaviour: letter_counting_environment.py of the original.
+ * One letter is answered by `<answer>3</answer>`, several at once by a JSON object with exactly those letters. Score 1
+ * for exact counts in the only answer tag after the only think block, else 0; an answer that was cut off gets 0. The
+ * tier rises where groups of the present one average above `raise_above` and falls below `lower_below`; such groups are
+ * not trained on. `prompt_style: compact` is for models trained from scratch on characters: `r:strawberry=` is answered
+ * by `3`, `rw:strawberry=` by `3,1`. Behaviour: letter_counting_environment.py of the original.
  */
 import {
   Columns,

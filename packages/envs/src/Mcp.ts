@@ -1,9 +1,11 @@
 /**
- * Questions to be answered with the tools of an MCP server: any one over stdio or HTTP, or the small warehouse that comes with this.
+ * Questions to be answered with the tools of an MCP server: any one over stdio or HTTP, or the small warehouse that
+ * comes with this.
  *
- * The model calls tools over several turns and gives its answer in an `<answer>` tag: 1 for the right one, else 0. Every turn has its own
- * advantage beside: what share of its calls succeeded (`ToolEpisode`). Turns, calls, tokens and time are bounded. Without rows of
- * its own the environment asks about the warehouse; with `source`, rows of questions and answers about whatever the server knows.
+ * The model calls tools over several turns and gives its answer in an `<answer>` tag: 1 for the right one, else 0.
+ * Every turn has its own advantage beside: what share of its calls succeeded (`ToolEpisode`). Turns, calls, tokens and
+ * time are bounded. Without rows of its own the environment asks about the warehouse; with `source`, rows of questions
+ * and answers about whatever the server knows.
  */
 import {
   Columns,

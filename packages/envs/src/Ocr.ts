@@ -1,8 +1,9 @@
 /**
  * Reading pictures: amounts on receipts, words on signs.
  *
- * An amount is right or wrong (1 or 0). What a sign says scores 1 exactly, and less by edit distance, to 0 at half of its characters
- * wrong: there is something to learn from nearly right ones. Receipts, signs and pictures follow from the seed.
+ * An amount is right or wrong (1 or 0). What a sign says scores 1 exactly, and less by edit distance, to 0 at half of
+ * its characters wrong: there is something to learn from nearly right ones. Receipts, signs and pictures follow from
+ * the seed.
  */
 import {
   Environment,

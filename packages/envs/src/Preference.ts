@@ -1,9 +1,10 @@
 /**
  * Preference: a judge compares the answers of a group pairwise, in both orders, and may call a tie.
  *
- * Score of an answer: its share of the points of its comparisons, 0 to 1 with 0.5 as par (`PairwiseJudge`). Metrics tell how much the
- * judge favours the answer shown first, how often both orders agree, and what it cost. Evaluation compares one answer with the row's
- * good one; solved is what beats it. Behaviour: rlaif_server.py of the original. Default rows: UltraFeedback, MIT.
+ * Score of an answer: its share of the points of its comparisons, 0 to 1 with 0.5 as par (`PairwiseJudge`). Metrics
+ * tell how much the judge favours the answer shown first, how often both orders agree, and what it cost. Evaluation
+ * compares one answer with the row's good one; solved is what beats it. Behaviour: rlaif_server.py of the original.
+ * Default rows: UltraFeedback, MIT.
  */
 import {
   Columns,

@@ -1,9 +1,10 @@
 /**
  * Python functions, judged by running their tests in the sandbox: problems of its own, or rows of HumanEval or MBPP.
  *
- * Score 1 if every test holds, else 0; with `score: share`, the share of assertions that hold. The program is the last block of code
- * of the reply. A program that runs too long, prints too much, crashes or tries to cheat is one that fails; a sandbox that does not
- * work fails the rollout instead and is never scored. See docs/sandbox.md for what the tests can and cannot see of a program.
+ * Score 1 if every test holds, else 0; with `score: share`, the share of assertions that hold. The program is the last
+ * block of code of the reply. A program that runs too long, prints too much, crashes or tries to cheat is one that
+ * fails; a sandbox that does not work fails the rollout instead and is never scored. See docs/sandbox.md for what the
+ * tests can and cannot see of a program.
  */
 import {
   Columns,

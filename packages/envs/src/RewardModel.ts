@@ -1,10 +1,10 @@
 /**
  * Reward model: answers to the prompts of a data set, scored by a model behind HTTP.
  *
- * The score is the endpoint's number, unchanged (`Rewards.endpoint`: batched over groups, retried, with limits). The text it reads is the
- * prompt in the policy's chat template and the answer; the chat goes with it where the dialect has a place for it. An answer that was cut
- * off is scored like any other and left alone by the trainer. Evaluation: the mean reward of held-out prompts. Default prompts:
- * UltraFeedback, MIT.
+ * The score is the endpoint's number, unchanged (`Rewards.endpoint`: batched over groups, retried, with limits). The
+ * text it reads is the prompt in the policy's chat template and the answer; the chat goes with it where the dialect has
+ * a place for it. An answer that was cut off is scored like any other and left alone by the trainer. Evaluation: the
+ * mean reward of held-out prompts. Default prompts: UltraFeedback, MIT.
  */
 import {
   Columns,

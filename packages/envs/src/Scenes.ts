@@ -1,7 +1,8 @@
 /**
  * Scenes: a picture of simple shapes, and how many, which colour or where is asked. Score 1 for the answer, else 0.
  *
- * `How many red circles are there?` is answered by `<answer>2</answer>`. Scenes, pictures and questions follow from the seed.
+ * `How many red circles are there?` is answered by `<answer>2</answer>`. Scenes, pictures and questions follow from the
+ * seed.
  */
 import {
   Environment,

@@ -1,11 +1,12 @@
 /**
  * SFT loader: rows of a data set as groups that are solved already, for the trainer's `sft` loss.
  *
- * Every row is a group of one sequence with score 1 and the override `sft` (of the group and of its sequence); nothing is sampled and
- * no inference server is asked. Formats: `completion` (a text, all of it trained), `prefix_completion` (a prompt and what follows it,
- * which alone is trained), `oai_format` (a list of messages) and `sharegpt_format` (a list of from and value). Texts end with the
- * tokenizer's end of sequence, so that the model learns to stop. A row that cannot be tokenised is unscorable and says why. Behaviour:
- * sft_loader_server.py of the original, whose advantages were one number instead of one per token.
+ * Every row is a group of one sequence with score 1 and the override `sft` (of the group and of its sequence); nothing
+ * is sampled and no inference server is asked. Formats: `completion` (a text, all of it trained), `prefix_completion`
+ * (a prompt and what follows it, which alone is trained), `oai_format` (a list of messages) and `sharegpt_format` (a
+ * list of from and value). Texts end with the tokenizer's end of sequence, so that the model learns to stop. A row that
+ * cannot be tokenised is unscorable and says why. Behaviour: sft_loader_server.py of the original, whose advantages
+ * were one number instead of one per token.
  */
 import { ChatMask, Columns, Dataset, Environment, Message, Tokenizer, Trajectory } from "@atropos/core"
 import { Effect, Option, Schema, Stream } from "effect"

@@ -1,8 +1,8 @@
 /**
  * Sort letters: put the letters of a short word in order. `cjhb=` is answered by `bchj` and the end of the sequence.
  *
- * Small enough to train a model from scratch in seconds, and nothing to download: the task of the quick start. Reward 1 for the exact
- * answer, else 0. 10,000 words by default, a tenth of them held out; the limits of the
+ * Small enough to train a model from scratch in seconds, and nothing to download: the task of the quick start. Reward 1
+ * for the exact answer, else 0. 10,000 words by default, a tenth of them held out; the limits of the
  * settings leave enough of both.
  */
 import { Environment, ExactAnswer, SeededRandom, ServerManager } from "@atropos/core"
@@ -38,7 +38,9 @@ const draw =
     return { prompt: `${word.join("")}=`, answer: word.toSorted().join("") }
   }
 
-/** The letters of a word in random order: teaches the form and to use what is there; the order is left to the reward. */
+/**
+ * The letters of a word in random order: teaches the form and to use what is there; the order is left to the reward.
+ */
 export const demonstration = (
   options: WordOptions & { readonly seed: number; readonly index: number }
 ): ExactAnswer.Demonstration => {

@@ -1,10 +1,11 @@
 /**
  * Taxi: fetch a passenger at one landmark of a small town and set them down at another, one action a turn.
  *
- * Gymnasium's rules, map and rewards (`TaxiRules`). The score of an episode is its return over the best return from its start where the
- * passenger was delivered (at least 0), -0.5 where they were only picked up, -1 otherwise. Turn by turn (`mode: stepwise`) an
- * action is judged by r + V(s') - V(s), with V by shortest ways. An answer without an action between tags changes nothing and
- * costs what a refused action costs. The original (gym_taxi) told three landmarks wrong and took a step west for picking up.
+ * Gymnasium's rules, map and rewards (`TaxiRules`). The score of an episode is its return over the best return from its
+ * start where the passenger was delivered (at least 0), -0.5 where they were only picked up, -1 otherwise. Turn by turn
+ * (`mode: stepwise`) an action is judged by r + V(s') - V(s), with V by shortest ways. An answer without an action
+ * between tags changes nothing and costs what a refused action costs. The original (gym_taxi) told three landmarks
+ * wrong and took a step west for picking up.
  */
 import { Environment, Episode, GameEnvironment, Message, Thinking } from "@atropos/core"
 import { Effect, Schema } from "effect"

@@ -1,11 +1,11 @@
 /**
  * Tool calling, one turn: the calls that a request asks for, no more and no fewer.
  *
- * Score 1 if the calls of the answer can be paired one to one with the expected ones (same name, every expected argument equal,
- * further arguments allowed), behind exactly one think block where `thinking` is on; else -1. Calls that cannot be read count for
- * nothing. When all of a group are right, short ones score higher. Requests are generated (one call, or several in parallel), or rows
- * of a data set in the shape of NousResearch/XLAM-Atropos: a column of messages from `system`, `human` and `gpt`.
- * Behaviour: tool_calling_server.py of the original.
+ * Score 1 if the calls of the answer can be paired one to one with the expected ones (same name, every expected
+ * argument equal, further arguments allowed), behind exactly one think block where `thinking` is on; else -1. Calls
+ * that cannot be read count for nothing. When all of a group are right, short ones score higher. Requests are generated
+ * (one call, or several in parallel), or rows of a data set in the shape of NousResearch/XLAM-Atropos: a column of
+ * messages from `system`, `human` and `gpt`. Behaviour: tool_calling_server.py of the original.
  */
 import {
   Columns,

@@ -1,9 +1,10 @@
 /**
  * Tools that are really run: a calculator, Python in the sandbox, and search in a small gazetteer, over several turns.
  *
- * The model calls tools and gives its answer in an `<answer>` tag: 1 for the right one, else 0; every turn has its own advantage beside,
- * by the share of its calls that succeeded (`ToolEpisode`). What a tool cannot do is an observation. Turns, calls, tokens and time are
- * bounded. Questions are generated from the seed: tedious sums, programs, and research about a country that does not exist.
+ * The model calls tools and gives its answer in an `<answer>` tag: 1 for the right one, else 0; every turn has its own
+ * advantage beside, by the share of its calls that succeeded (`ToolEpisode`). What a tool cannot do is an observation.
+ * Turns, calls, tokens and time are bounded. Questions are generated from the seed: tedious sums, programs, and
+ * research about a country that does not exist.
  */
 import {
   Environment,

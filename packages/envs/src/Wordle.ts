@@ -1,9 +1,10 @@
 /**
  * Wordle: a hidden word of five letters, six guesses, marks for every letter.
  *
- * Whole episodes: 1 for the word at the first guess, 0.1 less for every further one; who does not find it gets at most 0.3, by what
- * the guesses told. Turn by turn (`mode: stepwise`): alternatives of each guess, judged by what they add. An answer without a word of
- * the list between `<guess>` tags uses up a guess. All rollouts of a group look for the same word.
+ * Whole episodes: 1 for the word at the first guess, 0.1 less for every further one; who does not find it gets at most
+ * 0.3, by what the guesses told. Turn by turn (`mode: stepwise`): alternatives of each guess, judged by what they add.
+ * An answer without a word of the list between `<guess>` tags uses up a guess. All rollouts of a group look for the
+ * same word.
  */
 import { Environment, Episode, GameEnvironment, Message, Thinking } from "@atropos/core"
 import { Effect } from "effect"

@@ -82,8 +82,8 @@ export interface RegistryEntry {
   readonly family: Family
   readonly needs: ReadonlyArray<Need>
   /**
-   * Licence of the rows or texts it trains on, as the card of the data set states it (not legal advice: what a set was made of may say
-   * more); "generated" where it makes them, "yours" where the user brings them.
+   * Licence of the rows or texts it trains on, as the card of the data set states it (not legal advice: what a set was
+   * made of may say more); "generated" where it makes them, "yours" where the user brings them.
    */
   readonly dataLicence: string
 }

@@ -206,7 +206,10 @@ const afterRestart = Effect.fnUntraced(function* ({ label, save }: Environment.W
   return again
 })
 
-/** The groups and items that a first item leads to, kind by kind, followed to their end; what is put back survives a restart. */
+/**
+ * The groups and items that a first item leads to, kind by kind, followed to their end; what is put back survives a
+ * restart.
+ */
 const follow = Effect.gen(function* () {
   const { work } = yield* Environment.Environment
   const groups: Array<{ readonly label: string; readonly scores: ReadonlyArray<number>; readonly group: unknown }> = []

@@ -1,9 +1,9 @@
 /**
  * Runs, environments, groups, batches, and what is kept beside them.
  *
- * A group is buffered (no place), queued (a place, no batch), then in a batch; a batch is leased, perhaps several times, then
- * acked. `queued` counts what is queued, per environment and size, in the same transaction that changes it: status and packing
- * read that table and never walk the queue.
+ * A group is buffered (no place), queued (a place, no batch), then in a batch; a batch is leased, perhaps several
+ * times, then acked. `queued` counts what is queued, per environment and size, in the same transaction that changes it:
+ * status and packing read that table and never walk the queue.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,5 +1,6 @@
 /**
- * A batch's step is the one that is made of it, as trainers count: 1 for the first. Until here it was the number of steps before it.
+ * A batch's step is the one that is made of it, as trainers count: 1 for the first. Until here it was the number of
+ * steps before it.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

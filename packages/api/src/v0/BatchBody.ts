@@ -1,7 +1,7 @@
 /** The JSON body of a batch, joined from stored payloads: what is stored as JSON is not parsed again. */
 import { Effect } from "effect"
-import * as Payloads from "../Payloads.ts"
-import type { Payload, StoredGroup } from "../TrajectoryStore.ts"
+import * as Payloads from "../store/Payloads.ts"
+import type { Payload, StoredGroup } from "../store/TrajectoryStore.ts"
 
 const encoder = new TextEncoder()
 const opening = encoder.encode('{"batch":[')

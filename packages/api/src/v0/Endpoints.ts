@@ -2,12 +2,12 @@
 import { WireForm } from "@atropos/core"
 import { type Duration, Effect, Option, Random, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import * as GroupReader from "../GroupReader.ts"
-import { type StoreError, TrajectoryStore, UnknownRun } from "../TrajectoryStore.ts"
+import * as GroupReader from "../submission/GroupReader.ts"
+import { type StoreError, TrajectoryStore, UnknownRun } from "../store/TrajectoryStore.ts"
 import * as BatchBody from "./BatchBody.ts"
-import * as Delivery from "./Delivery.ts"
+import * as Delivery from "../claim/Delivery.ts"
 import { form, jsonBytes, type Refusal } from "./Reading.ts"
-import * as Reply from "./Reply.ts"
+import * as Reply from "../http/Reply.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse

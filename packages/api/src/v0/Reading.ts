@@ -2,11 +2,11 @@
 import { WireGroup } from "@atropos/core"
 import { Effect, type Result, type Scope } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import * as Nul from "../Nul.ts"
-import * as RequestBody from "../RequestBody.ts"
-import * as StoreFaults from "../StoreFaults.ts"
-import type { QueueFull, StoreError } from "../TrajectoryStore.ts"
-import * as Reply from "./Reply.ts"
+import * as Nul from "../http/Nul.ts"
+import * as RequestBody from "../http/RequestBody.ts"
+import * as StoreFaults from "../store/StoreFaults.ts"
+import type { QueueFull, StoreError } from "../store/TrajectoryStore.ts"
+import * as Reply from "../http/Reply.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 

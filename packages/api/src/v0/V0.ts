@@ -1,19 +1,19 @@
 /**
  * The original's endpoints, request for request and response for response, over one run.
  *
- * A layer that adds routes to the `HttpRouter` at hand, under a prefix where one is given. Unmodified Python environments and
- * trainers connect to it. Where the original loses data or fails, this does what a healthy server would do; every difference is
- * listed in docs/protocol.md. Batches are served oldest first; one is acknowledged when its reply was written, and given back
- * when the connection broke before.
+ * A layer that adds routes to the `HttpRouter` at hand, under a prefix where one is given. Unmodified Python
+ * environments and trainers connect to it. Where the original loses data or fails, this does what a healthy server
+ * would do; every difference is listed in docs/protocol.md. Batches are served oldest first; one is acknowledged when
+ * its reply was written, and given back when the connection broke before.
  *
  * Source: atroposlib/api/server.py.
  */
 import { type Duration, Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
-import type { TrajectoryStore } from "../TrajectoryStore.ts"
+import type { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as Endpoints from "./Endpoints.ts"
 import { refuse } from "./Reading.ts"
-import * as Reply from "./Reply.ts"
+import * as Reply from "../http/Reply.ts"
 
 export interface Options {
   /** The run these endpoints speak of; "default" where none is named. */

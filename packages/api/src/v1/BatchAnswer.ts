@@ -1,12 +1,12 @@
 /**
- * A claimed batch as an answer: packed (head in the headers `atropos-*`, groups as a packed list) or JSON. The groups' bytes are
- * joined as they are stored, wherever they are stored in the form asked for.
+ * A claimed batch as an answer: packed (head in the headers `atropos-*`, groups as a packed list) or JSON. The groups'
+ * bytes are joined as they are stored, wherever they are stored in the form asked for.
  */
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { PackedGroup, TrajectoryApiSchema } from "@atropos/core"
-import * as Payloads from "../Payloads.ts"
-import type { ClaimedBatch } from "../TrajectoryStore.ts"
+import * as Payloads from "../store/Payloads.ts"
+import type { ClaimedBatch } from "../store/TrajectoryStore.ts"
 
 /** Whether an `Accept` header asks for the packed form. */
 export const acceptsPacked = (accept: string | undefined): boolean =>

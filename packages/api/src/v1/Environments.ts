@@ -2,9 +2,9 @@
 import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema as Wire } from "@atropos/core"
-import * as StatusChanges from "../StatusChanges.ts"
-import { TrajectoryStore } from "../TrajectoryStore.ts"
-import * as Events from "./Events.ts"
+import * as StatusChanges from "../store/StatusChanges.ts"
+import { TrajectoryStore } from "../store/TrajectoryStore.ts"
+import * as Events from "../http/Events.ts"
 import * as StoreFailures from "./StoreFailures.ts"
 
 export const layer = HttpApiBuilder.group(

@@ -2,11 +2,11 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi } from "@atropos/core"
-import * as GroupReader from "../GroupReader.ts"
-import * as ServiceMetrics from "../ServiceMetrics.ts"
-import { TrajectoryStore } from "../TrajectoryStore.ts"
+import * as GroupReader from "../submission/GroupReader.ts"
+import * as ServiceMetrics from "../metrics/ServiceMetrics.ts"
+import { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as StoreFailures from "./StoreFailures.ts"
-import * as SubmissionBody from "./SubmissionBody.ts"
+import * as SubmissionBody from "../submission/SubmissionBody.ts"
 
 export const layer = HttpApiBuilder.group(
   TrajectoryApi.TrajectoryApi,

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi } from "@atropos/core"
-import { TrajectoryStore } from "../TrajectoryStore.ts"
+import { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as StoreFailures from "./StoreFailures.ts"
 
 export const layer = HttpApiBuilder.group(

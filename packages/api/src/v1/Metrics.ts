@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
 import * as Readings from "@atropos/core/service/Readings"
-import { TrajectoryStore } from "../TrajectoryStore.ts"
+import { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as StoreFailures from "./StoreFailures.ts"
 
 export const layer = HttpApiBuilder.group(

@@ -4,10 +4,10 @@ import { HttpMethod, HttpRouter, HttpServerRequest, HttpServerResponse } from "e
 import { HttpApiMiddleware } from "effect/http-api"
 import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema } from "@atropos/core"
 import * as JsonDepth from "@atropos/core/service/wire/JsonDepth"
-import { anyRole, Auth, tokenOf } from "../Auth.ts"
-import * as Nul from "../Nul.ts"
-import * as RequestBody from "../RequestBody.ts"
-import * as SubmissionBody from "./SubmissionBody.ts"
+import { anyRole, Auth, tokenOf } from "../http/Auth.ts"
+import * as Nul from "../http/Nul.ts"
+import * as RequestBody from "../http/RequestBody.ts"
+import * as SubmissionBody from "../submission/SubmissionBody.ts"
 
 /** Asks for a token of one of the endpoint's roles. */
 export const authorization: Layer.Layer<TrajectoryApi.Authorization, never, Auth> = Layer.effect(

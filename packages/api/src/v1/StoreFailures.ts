@@ -1,8 +1,8 @@
 /** What the store could not do, as the versioned endpoints say it. */
 import { Effect, Option } from "effect"
 import { TrajectoryApiError as ApiError } from "@atropos/core"
-import * as StoreFaults from "../StoreFaults.ts"
-import * as Store from "../TrajectoryStore.ts"
+import * as StoreFaults from "../store/StoreFaults.ts"
+import * as Store from "../store/TrajectoryStore.ts"
 
 const StoreError = (error: Store.StoreError): Effect.Effect<never, ApiError.Unavailable | ApiError.Internal> =>
   Effect.andThen(

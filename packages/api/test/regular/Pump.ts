@@ -1,9 +1,11 @@
 /**
- * Finds a text on which a regular expression takes more than linear time, by pumping what the expression itself is made of.
+ * Finds a text on which a regular expression takes more than linear time, by pumping what the expression itself is made
+ * of.
  *
- * The characters it asks for, in its own order, are the material: every run of them is tried as the part that repeats, behind nothing or
- * behind what stands before it in the expression, and before nothing or before something that it cannot take. Expressions that count
- * what they may repeat (`{0,100}`) are linear here too. What it says is measured: time at four times the length is over eight times as long.
+ * The characters it asks for, in its own order, are the material: every run of them is tried as the part that repeats,
+ * behind nothing or behind what stands before it in the expression, and before nothing or before something that it
+ * cannot take. Expressions that count what they may repeat (`{0,100}`) are linear here too. What it says is measured:
+ * time at four times the length is over eight times as long.
  */
 import { runInThisContext } from "node:vm"
 import * as ProcessorTime from "../../../core/test/base/ProcessorTime.ts"

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as ProcessorTime from "../../../core/test/base/ProcessorTime.ts"
-import type { Made } from "./madeExpressions.ts"
+import type { Made } from "./MadeExpressions.ts"
 import { attackOn, pumped } from "./Pump.ts"
 import * as Sources from "./Sources.ts"
 
@@ -39,7 +39,7 @@ const exceptions: ReadonlyArray<Exception> = [
   { file: "packages/envs/src/code/Problem.ts", begins: '"(?:\\\\.', why: "it reads the solutions of a data set" },
   { file: "packages/cli/src/view/StaticPage.ts", begins: "<script", why: "it reads the viewer's own page" },
   { file: "packages/api/src/ViewerPage.ts", begins: "<script", why: "it reads the viewer's own page" },
-  { file: "packages/api/src/Database.ts", begins: "database .* does", why: "it reads what Postgres says" }
+  { file: "packages/api/src/database/Database.ts", begins: "database .* does", why: "it reads what Postgres says" }
 ]
 
 const exceptionFor = (file: string, { source }: RegExp): Exception | undefined =>
@@ -47,7 +47,7 @@ const exceptionFor = (file: string, { source }: RegExp): Exception | undefined =
 
 const { literals, made } = Sources.expressions()
 
-const makes = fileURLToPath(new URL("madeExpressions.ts", import.meta.url))
+const makes = fileURLToPath(new URL("MadeExpressions.ts", import.meta.url))
 
 /** What is made when the modules are loaded and their functions called. */
 const madeWhenRun = (): ReadonlyArray<Made> => {
@@ -100,7 +100,7 @@ describe("regular expressions", () => {
     }))
     const places = new Set(found.map(({ file, line }) => `${file}:${line}`))
     const missing = made.map(({ file, line }) => `${file}:${line}`).filter((place) => !places.has(place))
-    assert.deepStrictEqual(missing, [], "madeExpressions.ts has to do what makes these")
+    assert.deepStrictEqual(missing, [], "MadeExpressions.ts has to do what makes these")
     assert.deepStrictEqual(slow(found), [])
   }, 300_000)
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { gzipSync } from "node:zlib"
-import * as PackedPage from "../../src/PackedPage.ts"
+import * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as InlineSource from "../../viewer/src/source/InlineSource.ts"
 import { SourceError } from "../../viewer/src/source/Source.ts"
 import type { RolloutRow, StaticData } from "../../viewer/src/source/Wire.ts"

@@ -1,4 +1,7 @@
-/** What the verbs that run an environment have in common: `--env`, `--config`, and the flags of its settings and servers. */
+/**
+ * What the verbs that run an environment have in common: `--env`, `--config`, and the flags of its settings and
+ * servers.
+ */
 import { EnvironmentSettings, type MetricsSettings, ServerSettings } from "@atropos/core"
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"

@@ -1,4 +1,7 @@
-/** `atropos envs [NAME|FILE]`: the environments there are, by family, with what they need; with a name, all settings of one. */
+/**
+ * `atropos envs [NAME|FILE]`: the environments there are, by family, with what they need; with a name, all settings of
+ * one.
+ */
 import { EnvironmentSettings } from "@atropos/core"
 import { Console, Effect, Option, SchemaAST } from "effect"
 import { Argument, Command, Flag } from "effect/cli"

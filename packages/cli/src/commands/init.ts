@@ -28,8 +28,8 @@ const findsPackages = Effect.fnUntraced(function* (folder: string) {
 })
 
 /**
- * What is to be done so that the packages are found. Below an installation Node would find them by itself, npx would not: it looks
- * beside the nearest package.json alone, and fetches what it does not see there.
+ * What is to be done so that the packages are found. Below an installation Node would find them by itself, npx would
+ * not: it looks beside the nearest package.json alone, and fetches what it does not see there.
  */
 const installation = Effect.fnUntraced(function* (folder: string) {
   const path = yield* Path.Path

@@ -6,7 +6,7 @@ import * as Device from "@atropos/trainer/exec/Device"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as PolicyAuth from "@atropos/trainer/server/PolicyAuth"
 import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
-import * as ServeModel from "@atropos/trainer/server/PolicyLayers"
+import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Console, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -61,16 +61,16 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
       })
   const settings = { maxRows: options.maxBatch, maxWaiting: options.maxWaiting }
   const server = PolicyServer.layer({
-    ...ServeModel.served(model),
+    ...PolicyLayers.served(model),
     host,
     port,
     allowInsecure,
     tokens: yield* PolicyAuth.configured,
-    readAdapter: yield* ServeModel.readAdapter(model)
+    readAdapter: yield* PolicyLayers.readAdapter(model)
   })
   return yield* announce(model.name, device, model.adapter !== undefined).pipe(
     Layer.provide(server),
-    Layer.provide(ServeModel.layerEngine(model, { device, settings })),
+    Layer.provide(PolicyLayers.layerEngine(model, { device, settings })),
     Layer.launch
   )
 })

@@ -1,4 +1,7 @@
-/** `atropos process --env …`: rollouts to a JSONL file and a page to look at them, without a service and without a trainer. */
+/**
+ * `atropos process --env …`: rollouts to a JSONL file and a page to look at them, without a service and without a
+ * trainer.
+ */
 import { Console, Effect } from "effect"
 import { Flag } from "effect/cli"
 import * as Metrics from "../config/Metrics.ts"

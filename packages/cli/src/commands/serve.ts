@@ -1,4 +1,7 @@
-/** `atropos serve --env …`: an environment against a trajectory service, ours or the original's, until its steps are through. */
+/**
+ * `atropos serve --env …`: an environment against a trajectory service, ours or the original's, until its steps are
+ * through.
+ */
 import { Environment, Rollout, TrajectoryClient, TrajectoryClientAuto } from "@atropos/core"
 import { Config, Console, Effect, Layer, Option } from "effect"
 import { Flag } from "effect/cli"

@@ -41,8 +41,8 @@ const kitchenOf = Effect.fnUntraced(function* ({ chosen, word }: Environments.Na
 })
 
 /**
- * The kitchens of a model from scratch, one for each environment; none for a model that was trained before. A recipe is one model's: what
- * suits it does not suit another.
+ * The kitchens of a model from scratch, one for each environment; none for a model that was trained before. A recipe is
+ * one model's: what suits it does not suit another.
  */
 const kitchensFor = (
   model: unknown,

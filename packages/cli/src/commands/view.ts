@@ -1,4 +1,7 @@
-/** `atropos view`: saved groups in a browser, live while their files grow, or in one HTML file; else where a service's viewer is. */
+/**
+ * `atropos view`: saved groups in a browser, live while their files grow, or in one HTML file; else where a service's
+ * viewer is.
+ */
 import { TrajectoryClientAuto, Tokenizer } from "@atropos/core"
 import * as JsonLines from "@atropos/core/data/JsonLines"
 import * as SavedGroup from "@atropos/core/service/SavedGroup"

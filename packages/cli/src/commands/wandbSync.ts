@@ -1,4 +1,7 @@
-/** `atropos wandb-sync FOLDER …`: uploads runs of Weights & Biases that were recorded offline, or that their server did not take in time. */
+/**
+ * `atropos wandb-sync FOLDER …`: uploads runs of Weights & Biases that were recorded offline, or that their server did
+ * not take in time.
+ */
 import type * as WandbSync from "@atropos/core/metrics/wandb/WandbSync"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Console, Effect, Option } from "effect"

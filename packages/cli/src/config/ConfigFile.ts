@@ -1,9 +1,10 @@
 /**
- * The YAML file of `--config`, one for all verbs: `env:`, servers (`openai:`, `judge:`, `teacher:`: each a map or a list), the manager's
- * switches (`slurm:`, `testing:`), `trainer:`, `lora:`, `loss:` and `metrics:`. A verb reads what concerns it and lets the rest be.
+ * The YAML file of `--config`, one for all verbs: `env:`, servers (`openai:`, `judge:`, `teacher:`: each a map or a
+ * list), the manager's switches (`slurm:`, `testing:`), `trainer:`, `lora:`, `loss:` and `metrics:`. A verb reads what
+ * concerns it and lets the rest be.
  *
- * A key that does not exist is an error that names file, line, key and the nearest key there is, in a section that the verb does not
- * use too. Values are checked where all sources have come together.
+ * A key that does not exist is an error that names file, line, key and the nearest key there is, in a section that the
+ * verb does not use too. Values are checked where all sources have come together.
  */
 import { EnvironmentSettings, Judge, MetricsSettings, ServerSettings, Teacher } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
@@ -60,7 +61,10 @@ const topKeys = ["env", ...Object.keys(serverFields), ...managerKeys, ...Object.
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Reads and checks the keys of a file, for a verb with an environment of these settings; without one nobody knows the keys of `env:`. */
+/**
+ * Reads and checks the keys of a file, for a verb with an environment of these settings; without one nobody knows the
+ * keys of `env:`.
+ */
 export const read = Effect.fn("ConfigFile.read")(function* (
   file: string,
   environment: Option.Option<Schema.Struct.Fields>

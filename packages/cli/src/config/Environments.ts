@@ -1,8 +1,8 @@
 /**
  * Which environment `--env` means: a built-in one by name, or a file that exports one.
  *
- * A file exports what `Environment.layer` made, as its default or as `layer`; `servers` may hold the inference servers it was
- * written for (one map or a list, snake_case), `recipe` how `up` trains a small model on it from scratch.
+ * A file exports what `Environment.layer` made, as its default or as `layer`; `servers` may hold the inference servers
+ * it was written for (one map or a list, snake_case), `recipe` how `up` trains a small model on it from scratch.
  */
 import type {
   Dataset,

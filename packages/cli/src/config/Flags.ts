@@ -1,8 +1,9 @@
 /**
  * Flags of settings, derived from their schema: `--env.group_size`, `--openai.base_url`, `--slurm`.
  *
- * Every field gives one flag with its description, default and choices. A flag that is not given yields nothing, so that files and
- * defaults can lie beneath. `None` (or `null`) is null where the field admits it; lists and maps are JSON.
+ * Every field gives one flag with its description, default and choices. A flag that is not given yields nothing, so
+ * that files and defaults can lie beneath. `None` (or `null`) is null where the field admits it; lists and maps are
+ * JSON.
  */
 import { EnvironmentSettings } from "@atropos/core"
 import { Option, Schema, SchemaAST } from "effect"
@@ -124,8 +125,8 @@ const flagOf = (name: string, { example, isNullable, kind }: Field): Flag.Flag<u
 }
 
 /**
- * The flags of some fields (by camelCase name); `prefix` is `"env."`, `"openai."` or empty, `defaults` (by wire name) what a verb sets below
- * them, `aliases` (by wire name) other words for them.
+ * The flags of some fields (by camelCase name); `prefix` is `"env."`, `"openai."` or empty, `defaults` (by wire name)
+ * what a verb sets below them, `aliases` (by wire name) other words for them.
  */
 export const fromFields = (
   prefix: string,

@@ -1,7 +1,9 @@
 /**
- * Where a command's metrics go: flags `--metrics.<field>`, the map `metrics:` of a YAML file, and the sinks that they name.
+ * Where a command's metrics go: flags `--metrics.<field>`, the map `metrics:` of a YAML file, and the sinks that they
+ * name.
  *
- * `--metrics_port` is `--metrics.port`, and all may be written with dashes. What a sink needs is loaded when it is chosen.
+ * `--metrics_port` is `--metrics.port`, and all may be written with dashes. What a sink needs is loaded when it is
+ * chosen.
  */
 import { EnvironmentSettings, MetricsSettings, MetricsSink, type TrajectoryClient } from "@atropos/core"
 import * as FileSink from "@atropos/core/metrics/FileSink"
@@ -79,8 +81,8 @@ export const wandbServer = Effect.map(Effect.orDie(wandbVariables), ({ baseUrl, 
 )
 
 /**
- * How Weights & Biases is used: as `--metrics.wandb` says; where that says nothing, as `use_wandb` does, and without a key only if somebody
- * asked. Without a key it is offline.
+ * How Weights & Biases is used: as `--metrics.wandb` says; where that says nothing, as `use_wandb` does, and without a
+ * key only if somebody asked. Without a key it is offline.
  */
 const wandbOf = Effect.fn("Metrics.wandbOf")(function* (
   settings: MetricsSettings.MetricsSettings,
@@ -182,7 +184,10 @@ const collectorOf = ({ otlpEndpoint }: Pick<MetricsSettings.MetricsSettings, "ot
     ? Effect.orDie(Config.option(Config.NonEmptyString("OTEL_EXPORTER_OTLP_ENDPOINT")))
     : Effect.succeedSome(otlpEndpoint)
 
-/** Runs a command with its traces and metrics going to the collector; without one nothing is traced, and nothing is spent on it. */
+/**
+ * Runs a command with its traces and metrics going to the collector; without one nothing is traced, and nothing is
+ * spent on it.
+ */
 export const traced =
   (settings: MetricsSettings.MetricsSettings, serviceName: string) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -205,8 +210,8 @@ export const tracedBy =
     Effect.flatMap(make(given), (settings) => traced(settings, serviceName)(effect))
 
 /**
- * What a trainer announces to the environments where its run goes to Weights & Biases: project and group, made up where nobody named them, so
- * that all of a run is in one group.
+ * What a trainer announces to the environments where its run goes to Weights & Biases: project and group, made up where
+ * nobody named them, so that all of a run is in one group.
  */
 export const announced = Effect.fn("Metrics.announced")(function* (
   settings: MetricsSettings.MetricsSettings,

@@ -1,4 +1,7 @@
-/** Which source wins: an environment's defaults < what the mode sets < the file < the flags. Maps are merged, all else replaced. */
+/**
+ * Which source wins: an environment's defaults < what the mode sets < the file < the flags. Maps are merged, all else
+ * replaced.
+ */
 
 type Values = { readonly [name: string]: unknown }
 

@@ -1,5 +1,6 @@
 /**
- * Everything an environment's run is told, all sources merged and checked: environment's defaults < mode < file < flags.
+ * Everything an environment's run is told, all sources merged and checked: environment's defaults < mode < file <
+ * flags.
  *
  * A value out of range is an error that names the flag or the key it came from.
  */
@@ -68,8 +69,9 @@ const ownOf = (values: Values, { environment }: Chosen): Values => {
 }
 
 /**
- * Merges and checks. `mode` is what the verb sets below file and flags (`process` keeps groups with equal scores, …); it may depend on the
- * file's other sections, and on whether answers come from a script. Of several environments that run together (`all`) each takes those settings that it has.
+ * Merges and checks. `mode` is what the verb sets below file and flags (`process` keeps groups with equal scores, …);
+ * it may depend on the file's other sections, and on whether answers come from a script. Of several environments that
+ * run together (`all`) each takes those settings that it has.
  */
 export const make = Effect.fn("RunSettings.make")(function* (
   word: string,

@@ -1,10 +1,10 @@
 /**
- * Which inference servers a command talks to, from what the environment was written for, the file and the flags: the original's
- * table (spec of its `--openai` resolution), with its holes mended.
+ * Which inference servers a command talks to, from what the environment was written for, the file and the flags: the
+ * original's table (spec of its `--openai` resolution), with its holes mended.
  *
- * A list of two or more, from the file or the environment, cannot be changed by flags. One server, from wherever, is merged field
- * by field, flags over file over environment, and is used as given: the original forgets its address unless it stands in a list,
- * and ignores file and flags altogether in `process` and `evaluate` (Q-39).
+ * A list of two or more, from the file or the environment, cannot be changed by flags. One server, from wherever, is
+ * merged field by field, flags over file over environment, and is used as given: the original forgets its address
+ * unless it stands in a list, and ignores file and flags altogether in `process` and `evaluate` (Q-39).
  */
 import { Result } from "effect"
 import { UsageError } from "../Failure.ts"

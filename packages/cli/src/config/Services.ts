@@ -23,8 +23,8 @@ export type Provided =
   | HttpClient.HttpClient
 
 /**
- * Where completions come from: the configured servers, nowhere (`validate` asks none), or a function of the request. Only servers need a
- * tokenizer's download.
+ * Where completions come from: the configured servers, nowhere (`validate` asks none), or a function of the request.
+ * Only servers need a tokenizer's download.
  */
 export type Inference = "servers" | "none" | ((request: ScriptedRequest) => string)
 
@@ -70,7 +70,9 @@ const services = (settings: RunSettings, inference: Inference) => {
   )
 }
 
-/** The environment as it is set. A mistake in its definition is told with the word that named it, which may be a file's. */
+/**
+ * The environment as it is set. A mistake in its definition is told with the word that named it, which may be a file's.
+ */
 export const environment = ({ chosen, given, word }: RunSettings, more: { readonly [name: string]: unknown } = {}) =>
   chosen.environment
     .fromEncoded({ ...given, ...more })

@@ -1,8 +1,9 @@
 /**
- * What a trainer's run is told: flags (`--lr`, `--lora.r`, `--loss`), the maps `trainer:`, `lora:` and `loss:` of a YAML file, and what
- * the verb sets below both. All derive from `TrainerSettings`.
+ * What a trainer's run is told: flags (`--lr`, `--lora.r`, `--loss`), the maps `trainer:`, `lora:` and `loss:` of a
+ * YAML file, and what the verb sets below both. All derive from `TrainerSettings`.
  *
- * Flags may be written with dashes (`--batch-size`); `--steps` is `--training_steps`, and `--loss NAME` is `--loss.preset NAME`.
+ * Flags may be written with dashes (`--batch-size`); `--steps` is `--training_steps`, and `--loss NAME` is
+ * `--loss.preset NAME`.
  */
 import { EnvironmentSettings } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"

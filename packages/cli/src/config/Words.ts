@@ -1,8 +1,8 @@
 /**
  * The words of a command line, before the parser sees them.
  *
- * The flags of a command depend on the environment it is about, so that word is looked for first. `True` and `False` after a
- * boolean flag are spelled as the parser wants them.
+ * The flags of a command depend on the environment it is about, so that word is looked for first. `True` and `False`
+ * after a boolean flag are spelled as the parser wants them.
  */
 
 /** The values of `--name value` and `--name=value`, in their order. */

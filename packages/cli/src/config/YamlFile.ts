@@ -1,8 +1,9 @@
 /**
  * Reads a YAML file that a person wrote: every way in which it can be none is a `UsageError` that says where and what.
  *
- * Refused are files that are no text in UTF-8, that hold NUL, more than settings need (the parser takes the square of their keys), nesting
- * that no settings have, aliases that unfold without end, and names of anchors that do not exist. What comes is a tree of plain values.
+ * Refused are files that are no text in UTF-8, that hold NUL, more than settings need (the parser takes the square of
+ * their keys), nesting that no settings have, aliases that unfold without end, and names of anchors that do not exist.
+ * What comes is a tree of plain values.
  */
 import { Effect, FileSystem, Result } from "effect"
 import type { Document, LineCounter } from "yaml"

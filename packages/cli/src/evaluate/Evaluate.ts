@@ -1,10 +1,11 @@
 /**
- * The evaluation of an environment into a folder: `samples.jsonl` (one line per completion, as they come), and at the end
- * `metrics.json` in the original's shape with intervals, and `evaluate_config.yaml` without keys.
+ * The evaluation of an environment into a folder: `samples.jsonl` (one line per completion, as they come), and at the
+ * end `metrics.json` in the original's shape with intervals, and `evaluate_config.yaml` without keys.
  *
- * Resumable: a run that was stopped is gone on with where `samples.jsonl` ends. One that came to its end stays as it is, and the next goes to
- * `samples_1.jsonl` and `metrics_1.json`: the model behind a name may have learnt since. Rates are means over items, with the
- * standard error over items; items that failed or have no score are left out and counted.
+ * Resumable: a run that was stopped is gone on with where `samples.jsonl` ends. One that came to its end stays as it
+ * is, and the next goes to `samples_1.jsonl` and `metrics_1.json`: the model behind a name may have learnt since. Rates
+ * are means over items, with the standard error over items; items that failed or have no score are left out and
+ * counted.
  */
 import { Environment, MetricsSink, ServerManager, Trace, Trajectory } from "@atropos/core"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"

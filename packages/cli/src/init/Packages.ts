@@ -1,6 +1,6 @@
 /**
- * What a starter depends on, by name, so that `npm install` finds it: the versions of this installation, or the very archives that it was
- * installed from, where those came from files instead of a registry.
+ * What a starter depends on, by name, so that `npm install` finds it: the versions of this installation, or the very
+ * archives that it was installed from, where those came from files instead of a registry.
  */
 import packageJson from "../../package.json" with { type: "json" }
 import { Effect, FileSystem, Option, Path, Schema } from "effect"

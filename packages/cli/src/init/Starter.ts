@@ -1,7 +1,8 @@
 /**
  * The files of a new environment: a small one that works, its test, and what they need to run outside this repository.
  *
- * The test needs Node alone. In a checkout of Atropos the packages are run from their sources, which a flag of Node says.
+ * The test needs Node alone. In a checkout of Atropos the packages are run from their sources, which a flag of Node
+ * says.
  */
 
 export interface StarterOptions {
@@ -73,7 +74,10 @@ const environment = ({ name }: StarterOptions): string => `/**
 import { Environment, Message, ServerManager, type Trajectory } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
 
-/** Its own settings, beside those that all environments have: \`--env.largest 20\`, or \`largest: 20\` under \`env:\` of a file. */
+/**
+ * Its own settings, beside those that all environments have: \`--env.largest 20\`, or \`largest: 20\` under \`env:\` of
+ * a file.
+ */
 const settings = Environment.settings({
   largest: Environment.field(Schema.Int, 99, "largest number asked for"),
   // The byte-level tokenizer needs no download; name your policy's to train a model.

@@ -1,6 +1,7 @@
 /**
- * Where a run's lines go: the file asked for when it is new, or made by the same settings and not yet done; else the next free
- * name (`groups_1.jsonl`, as in the original). Nothing is ever overwritten, and one process at a time writes under a name.
+ * Where a run's lines go: the file asked for when it is new, or made by the same settings and not yet done; else the
+ * next free name (`groups_1.jsonl`, as in the original). Nothing is ever overwritten, and one process at a time writes
+ * under a name.
  */
 import { Effect, Equal, Option, Path } from "effect"
 import * as OutputLock from "./OutputLock.ts"

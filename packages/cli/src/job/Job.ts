@@ -1,9 +1,10 @@
 /**
- * Items rolled out by a number of workers into a resumable file, until enough of them gave a result or there are no more.
+ * Items rolled out by a number of workers into a resumable file, until enough of them gave a result or there are no
+ * more.
  *
- * A failed or timed-out item is counted and another takes its place; it is tried again when the run is resumed. When nothing but
- * failures comes for a while, the run ends with the last of them: a dead server should not be asked for ever. So it does after a
- * thousand items that gave no result. What was finished
+ * A failed or timed-out item is counted and another takes its place; it is tried again when the run is resumed. When
+ * nothing but failures comes for a while, the run ends with the last of them: a dead server should not be asked for
+ * ever. So it does after a thousand items that gave no result. What was finished
  * is in the file, also when the run is interrupted. Where nothing came of a run, it
  * says what became of the first item.
  */
@@ -151,7 +152,8 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
   }).pipe(pulling.withPermits(1))
 
   const wanted = Math.max(0, target - tally.items)
-  // A ticket per result still wanted: a worker without one waits until a failure gives its ticket back, or until the end.
+  // A ticket per result still wanted: a worker without one waits until a failure gives its ticket back, or until the
+  // end.
   const tickets = yield* Semaphore.make(Number.isFinite(wanted) ? wanted : Number.MAX_SAFE_INTEGER)
   let isOver = false
   const finish = Effect.suspend(() => {

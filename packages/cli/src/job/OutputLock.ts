@@ -1,9 +1,9 @@
 /**
  * One process at a time writes an output: a file, or what lies beside it under its name.
  *
- * The lock lies in the system's folder for temporary files, so that nothing is left beside the output, in a folder of this user's alone:
- * what somebody else put there could lead a write elsewhere. One file has one lock, by whatever way through links it is named. It is let
- * go of with the scope, and by the system when its holder dies.
+ * The lock lies in the system's folder for temporary files, so that nothing is left beside the output, in a folder of
+ * this user's alone: what somebody else put there could lead a write elsewhere. One file has one lock, by whatever way
+ * through links it is named. It is let go of with the scope, and by the system when its holder dies.
  */
 import { FolderLock } from "@atropos/core"
 import { Effect, FileSystem, Option, Path } from "effect"
@@ -36,7 +36,10 @@ const locks = Effect.gen(function* () {
   })
 })
 
-/** Holds `file`, whose folder is made where there is none; whoever comes second is told so, with the first one's process id. */
+/**
+ * Holds `file`, whose folder is made where there is none; whoever comes second is told so, with the first one's process
+ * id.
+ */
 export const hold = Effect.fn("OutputLock.hold")(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

@@ -1,9 +1,11 @@
 /**
- * A JSONL file with a checkpoint beside it (`groups.jsonl` and `groups.checkpoint.json`), so that a run can go on where it ended.
+ * A JSONL file with a checkpoint beside it (`groups.jsonl` and `groups.checkpoint.json`), so that a run can go on where
+ * it ended.
  *
- * Lines are written first, then the checkpoint, which tells the file's length and the items that are done. What lies behind that
- * length (a crash came between, or in the middle of a line) is cut off on opening; its items are not done, so they are rolled out
- * again. So every item is in the file once, whatever happened. A file that no line was written to goes with the scope.
+ * Lines are written first, then the checkpoint, which tells the file's length and the items that are done. What lies
+ * behind that length (a crash came between, or in the middle of a line) is cut off on opening; its items are not done,
+ * so they are rolled out again. So every item is in the file once, whatever happened. A file that no line was written
+ * to goes with the scope.
  */
 import { Effect, FileSystem, Option, Schema } from "effect"
 import type { PlatformError } from "effect/PlatformError"
@@ -68,7 +70,10 @@ export interface ResumableFile {
   readonly finish: Effect.Effect<void, CommandFailed>
 }
 
-/** Opens a file for one run: a new one, or one to go on with from its checkpoint. Whoever opens it holds it (`Destination.find`). */
+/**
+ * Opens a file for one run: a new one, or one to go on with from its checkpoint. Whoever opens it holds it
+ * (`Destination.find`).
+ */
 export const open = Effect.fn("ResumableFile.open")(function* (
   path: string,
   madeBy: Checkpoint["madeBy"],

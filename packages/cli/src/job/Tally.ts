@@ -1,9 +1,10 @@
 /**
- * What a run of rollouts came to: how many items gave something, what was kept and dropped and why, scores, passes, tokens.
+ * What a run of rollouts came to: how many items gave something, what was kept and dropped and why, scores, passes,
+ * tokens.
  *
- * A tally is plain data that grows by values: it is saved with the checkpoint, so that a resumed run sums up the whole of it.
- * What passes is the environment's (`solved`), as in evaluations. Rates have the 95% intervals of `Evaluation.share`, which know that the
- * rollouts of one item are alike.
+ * A tally is plain data that grows by values: it is saved with the checkpoint, so that a resumed run sums up the whole
+ * of it. What passes is the environment's (`solved`), as in evaluations. Rates have the 95% intervals of
+ * `Evaluation.share`, which know that the rollouts of one item are alike.
  */
 import { Evaluation } from "@atropos/core"
 import { Schema } from "effect"
@@ -89,7 +90,9 @@ const passGroups = ({ passes }: Tally): ReadonlyArray<PassGroup> =>
     return { samples, passed, count }
   })
 
-/** Mean of the groups' mean scores with its standard error; none where nothing was scored, no error of a single group. */
+/**
+ * Mean of the groups' mean scores with its standard error; none where nothing was scored, no error of a single group.
+ */
 export const meanScore = ({
   scores: [count, sum, squares]
 }: Tally):

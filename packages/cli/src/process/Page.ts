@@ -1,4 +1,7 @@
-/** The page of a run's groups, beside their file. What goes wrong with it is told, and is no failure of the run: the groups are saved. */
+/**
+ * The page of a run's groups, beside their file. What goes wrong with it is told, and is no failure of the run: the
+ * groups are saved.
+ */
 import { Tokenizer } from "@atropos/core"
 import { Console, Effect } from "effect"
 import * as FaultLog from "../FaultLog.ts"

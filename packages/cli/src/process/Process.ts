@@ -1,8 +1,10 @@
 /**
- * Rollouts of an environment into a JSONL file, without a service: the original's `process`, run concurrently and resumable.
+ * Rollouts of an environment into a JSONL file, without a service: the original's `process`, run concurrently and
+ * resumable.
  *
- * One line per group, in the wire's form. `total_steps` counts items that gave groups, dropped ones included, as in the original;
- * items put back by the environment are counted and not followed, also as there. Unlike there a failure concerns its item alone.
+ * One line per group, in the wire's form. `total_steps` counts items that gave groups, dropped ones included, as in the
+ * original; items put back by the environment are counted and not followed, also as there. Unlike there a failure
+ * concerns its item alone.
  */
 import { Environment, ServerManager, Trace, WireGroup } from "@atropos/core"
 import * as Concurrency from "@atropos/core/rollout/Concurrency"

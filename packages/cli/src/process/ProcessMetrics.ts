@@ -1,6 +1,7 @@
 /**
- * Figures and rollouts of `process` for the sinks of the context, if there are any: every `min_items_sent_before_logging` groups, at the
- * number of groups so far as the step, under the names that a run against a service has (without a prefix: there is one source).
+ * Figures and rollouts of `process` for the sinks of the context, if there are any: every
+ * `min_items_sent_before_logging` groups, at the number of groups so far as the step, under the names that a run
+ * against a service has (without a prefix: there is one source).
  */
 import { type Environment, MetricsSink, type ScoredGroup, Tokenizer } from "@atropos/core"
 import * as RolloutMetrics from "@atropos/core/rollout/RolloutMetrics"

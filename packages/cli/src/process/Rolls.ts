@@ -1,4 +1,7 @@
-/** Items of the environment rolled out to groups that passed the filters, with what was dropped and why; without a service. */
+/**
+ * Items of the environment rolled out to groups that passed the filters, with what was dropped and why; without a
+ * service.
+ */
 import { Environment, ScoredGroup, Tokenizer } from "@atropos/core"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import { Effect, Option, Result } from "effect"

@@ -1,8 +1,9 @@
 /**
- * Turns groups into rows: makes samples, selects, lays out, drops duplicates, assigns splits, and counts what became of everything.
+ * Turns groups into rows: makes samples, selects, lays out, drops duplicates, assigns splits, and counts what became of
+ * everything.
  *
- * Pure but for its counts and the set of rows seen. The same groups with the same seed give the same rows; a prompt's split depends
- * on the seed and the prompt alone, so no prompt is in two splits, also when rows are added later.
+ * Pure but for its counts and the set of rows seen. The same groups with the same seed give the same rows; a prompt's
+ * split depends on the seed and the prompt alone, so no prompt is in two splits, also when rows are added later.
  */
 import type { ScoredGroup } from "@atropos/core"
 import { Result } from "effect"

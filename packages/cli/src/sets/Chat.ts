@@ -16,8 +16,8 @@ export const roleOf = ({ role }: Message.Message): string => roles[role] ?? role
 const isAssistant = (message: Message.Message): boolean => roleOf(message) === "assistant"
 
 /**
- * Messages before the first turn that the model wrote; undefined where it wrote none. `turns`: how many it wrote, where masks tell
- * (assistant messages before them were examples in the prompt); else only the last one counts as written.
+ * Messages before the first turn that the model wrote; undefined where it wrote none. `turns`: how many it wrote, where
+ * masks tell (assistant messages before them were examples in the prompt); else only the last one counts as written.
  */
 export const promptLength = (chat: Chat, turns = 1): number | undefined => {
   const written = chat.flatMap((message, index) => (isAssistant(message) ? [index] : []))

@@ -1,7 +1,10 @@
 /** Types of parquet columns, found from values: what all values of a place fit, lists and structs included. */
 import type { ParquetWriter } from "hyparquet-writer"
 
-/** `any`: nothing but nulls so far. `json`: values of different kinds, written as JSON text. `parts`: words, or lists of content parts. */
+/**
+ * `any`: nothing but nulls so far. `json`: values of different kinds, written as JSON text. `parts`: words, or lists of
+ * content parts.
+ */
 export type Type =
   | { readonly kind: "any" | "boolean" | "number" | "text" | "json" }
   | { readonly kind: "list" | "parts"; readonly element: Type }

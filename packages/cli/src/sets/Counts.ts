@@ -1,4 +1,7 @@
-/** What became of the groups that were read: rows written, and what was left out, by reason. Plain data, saved with the checkpoint. */
+/**
+ * What became of the groups that were read: rows written, and what was left out, by reason. Plain data, saved with the
+ * checkpoint.
+ */
 import { Schema } from "effect"
 
 export const Counts = Schema.Struct({

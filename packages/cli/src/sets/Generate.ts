@@ -1,6 +1,6 @@
 /**
- * Makes a data set: groups of a source through the builder into files (or standard output), until there are enough rows or no more
- * groups. Stopped or killed, the same command goes on where it ended.
+ * Makes a data set: groups of a source through the builder into files (or standard output), until there are enough rows
+ * or no more groups. Stopped or killed, the same command goes on where it ended.
  */
 import { Console, Effect, FileSystem, Option } from "effect"
 import { CommandFailed, type Failure } from "../Failure.ts"

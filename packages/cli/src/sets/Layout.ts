@@ -1,9 +1,9 @@
 /**
  * Rows as the programs that read them want them: the original's own, TRL's and Axolotl's.
  *
- * Source of TRL's: its guide to data set formats (standard and conversational; prompt-completion, language modeling, preference).
- * Of Axolotl's: `type: chat_template` with `message_field_training: train` and `type: input_output` for SFT, `chat_template.default`
- * and `user_defined.default` for DPO.
+ * Source of TRL's: its guide to data set formats (standard and conversational; prompt-completion, language modeling,
+ * preference). Of Axolotl's: `type: chat_template` with `message_field_training: train` and `type: input_output` for
+ * SFT, `chat_template.default` and `user_defined.default` for DPO.
  */
 import { Message } from "@atropos/core"
 import { Result } from "effect"

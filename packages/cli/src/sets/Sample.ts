@@ -1,8 +1,8 @@
 /**
  * A sequence of a group as a data set has it: prompt and completion, as text or as messages.
  *
- * Text comes from the sequence's own tokens (exactly what was sampled, special tokens written out), or from its chat through the
- * tokenizer's chat template.
+ * Text comes from the sequence's own tokens (exactly what was sampled, special tokens written out), or from its chat
+ * through the tokenizer's chat template.
  */
 import type { Message, ScoredGroup, Tokenizer } from "@atropos/core"
 import { Result } from "effect"
@@ -121,7 +121,10 @@ const fromMessages = ({ masks, messages }: ScoredGroup.ScoredGroup, form: Form):
   }
 }
 
-/** A chat as text through the chat template; a template that renders the prompt differently once more follows has no text of it. */
+/**
+ * A chat as text through the chat template; a template that renders the prompt differently once more follows has no
+ * text of it.
+ */
 const rendered = (chat: ChatSample, { applyChatTemplate }: Tokenizer.TokenizerShape): Result.Result<Sample, Reason> => {
   const { completion: written, index, prompt: given, score } = chat
   const text = Result.try(() => ({

@@ -1,10 +1,11 @@
 /**
  * Which sequences of a group become rows: the best ones (SFT), or pairs of a better and a worse one (DPO).
  *
- * The rules are the original's. SFT: descending by score, above 0 (unless negative scores are allowed), above the group's lowest by
- * more than the minimum difference (where that is above 0), the first n. DPO: each of the n best (above 0, unless allowed) gets
- * one of the n worst that is not yet taken and scores lower by more than the minimum difference, drawn at random. A sequence may be
- * the worse one of a pair and the better one of another. Equal scores keep the group's order.
+ * The rules are the original's. SFT: descending by score, above 0 (unless negative scores are allowed), above the
+ * group's lowest by more than the minimum difference (where that is above 0), the first n. DPO: each of the n best
+ * (above 0, unless allowed) gets one of the n worst that is not yet taken and scores lower by more than the minimum
+ * difference, drawn at random. A sequence may be the worse one of a pair and the better one of another. Equal scores
+ * keep the group's order.
  *
  * Unlike there, what cannot become a row (a duplicate, another prompt) takes no place among the n.
  */

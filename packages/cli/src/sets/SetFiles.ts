@@ -1,10 +1,11 @@
 /**
  * The files of a data set: whole or absent, and resumable until they are whole.
  *
- * Rows go to `OUT.partial` (JSON Lines, whatever the final format), with `OUT.checkpoint.json` beside it, which tells how far both the
- * partial files and the reading of the source have come. What lies behind the checkpoint is cut off when the work goes on. At the
- * end the partial files take their final names in one step each; a crash between two of them is made good by the next run. Rows are
- * added to a file by making a new one of both. One process at a time writes a data set.
+ * Rows go to `OUT.partial` (JSON Lines, whatever the final format), with `OUT.checkpoint.json` beside it, which tells
+ * how far both the partial files and the reading of the source have come. What lies behind the checkpoint is cut off
+ * when the work goes on. At the end the partial files take their final names in one step each; a crash between two of
+ * them is made good by the next run. Rows are added to a file by making a new one of both. One process at a time writes
+ * a data set.
  */
 import { fileReason } from "@atropos/core/base/fileReason"
 import { Clock, Effect, Equal, FileSystem, Option, Path, Schema, Stream } from "effect"

@@ -7,7 +7,9 @@ import { lineOf } from "./RowFile.ts"
 const isClosed = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED")
 
-/** The error of a write comes to its callback, and behind that as an event, which ends the process where nobody listens. */
+/**
+ * The error of a write comes to its callback, and behind that as an event, which ends the process where nobody listens.
+ */
 const ignore = (): void => {}
 
 const listen = (): void => {

@@ -1,9 +1,10 @@
 /**
  * The text of sequences, cut where the tokens and masks say: what the model was given, and what it wrote.
  *
- * Cuts lie between tokens, and move back where a character lies across one, so that the parts joined are the text of the whole.
- * Nothing is looked for in the text: a prompt that occurs again in a completion, identical completions and completions that begin
- * alike change nothing (the original cuts at the longest common beginning of the strings, and again at each of its repetitions).
+ * Cuts lie between tokens, and move back where a character lies across one, so that the parts joined are the text of
+ * the whole. Nothing is looked for in the text: a prompt that occurs again in a completion, identical completions and
+ * completions that begin alike change nothing (the original cuts at the longest common beginning of the strings, and
+ * again at each of its repetitions).
  */
 import { Trajectory } from "@atropos/core"
 
@@ -41,8 +42,9 @@ export const commonLength = (sequences: ReadonlyArray<ArrayLike<number>>): numbe
 }
 
 /**
- * Where the prompts of a group end: before the first token that the model wrote. A sequence whose mask gives nothing as written has
- * no such place; where masks take everything for written, the prompt is what those sequences have in common, but for a last token.
+ * Where the prompts of a group end: before the first token that the model wrote. A sequence whose mask gives nothing as
+ * written has no such place; where masks take everything for written, the prompt is what those sequences have in
+ * common, but for a last token.
  */
 export const promptLengths = (
   tokens: ReadonlyArray<ArrayLike<number>>,

@@ -1,6 +1,6 @@
 /**
- * Writes the rows of a JSON Lines file to a parquet file, in a thread of its own: compressing a row group takes long. Reads the
- * file twice, for the types and for the rows, and keeps a thousand rows at a time.
+ * Writes the rows of a JSON Lines file to a parquet file, in a thread of its own: compressing a row group takes long.
+ * Reads the file twice, for the types and for the rows, and keeps a thousand rows at a time.
  */
 import { ParquetWriter, fileWriter } from "hyparquet-writer"
 import { closeSync, createReadStream, fsyncSync, openSync } from "node:fs"

@@ -1,6 +1,6 @@
 /** Where new weights go: the servers that `weight_sync` names. */
 import type { Model } from "@atropos/trainer/model/Model"
-import * as ServeModel from "@atropos/trainer/server/PolicyLayers"
+import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as WeightSync from "@atropos/trainer/sync/WeightSync"
 import { Effect, Path } from "effect"
@@ -20,7 +20,7 @@ export const make = Effect.fn("Publisher.make")(function* (model: Model, { train
     targets,
     folder: join(trainer.savePath, "adapters"),
     writeAdapter: model.write,
-    readAdapter: yield* ServeModel.readAdapter(model)
+    readAdapter: yield* PolicyLayers.readAdapter(model)
   })
   return sync.publish
 })

@@ -1,5 +1,6 @@
 /**
- * The trainer alone, against a trajectory service: batches in, an adapter (or a model) out, new weights to the samplers.
+ * The trainer alone, against a trajectory service: batches in, an adapter (or a model) out, new weights to the
+ * samplers.
  *
  * Goes on from the newest checkpoint in `save_path`. Interrupted, it saves one and gives back what it holds.
  */
@@ -27,7 +28,9 @@ export interface Trained {
   readonly folder: string
 }
 
-/** Settings whose sequences a model has positions for, where nobody asked for longer ones; a shorter `seq_len` is told. */
+/**
+ * Settings whose sequences a model has positions for, where nobody asked for longer ones; a shorter `seq_len` is told.
+ */
 export const fitted = Effect.fnUntraced(function* (
   settings: TrainerSettings,
   { config: { maxPositions }, name }: Model.Model,

@@ -20,7 +20,10 @@ export interface SolvedBy extends Solved {
   readonly environment: string
 }
 
-/** Over how many steps rewards are averaged, as in the viewer: shorter where there are not enough of them for two windows. */
+/**
+ * Over how many steps rewards are averaged, as in the viewer: shorter where there are not enough of them for two
+ * windows.
+ */
 export const windowOf = ({ length }: ReadonlyArray<number>): number => Math.max(1, Math.min(10, Math.floor(length / 2)))
 
 const meanOf = (rewards: ReadonlyArray<number>): number => (rewards.length === 0 ? 0 : Evaluation.mean(rewards))
@@ -44,7 +47,10 @@ export const best = (rewards: ReadonlyArray<number>): { readonly value: number; 
 
 const bars = "▁▂▃▄▅▆▇█"
 
-/** The rewards as a line of blocks, for logs and terminals: from 0 to 1, or from the lowest to the highest where they leave that. */
+/**
+ * The rewards as a line of blocks, for logs and terminals: from 0 to 1, or from the lowest to the highest where they
+ * leave that.
+ */
 export const sparkline = (rewards: ReadonlyArray<number>, width = 48): string => {
   const columns = Math.min(width, rewards.length)
   const means = Array.from({ length: columns }, (_, column) => {

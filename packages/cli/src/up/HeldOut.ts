@@ -1,6 +1,6 @@
 /**
- * The held-out items, asked before and after training: what they came to goes where other figures go, under the environment's own name, and
- * into files where `data_dir_to_save_evals` is set.
+ * The held-out items, asked before and after training: what they came to goes where other figures go, under the
+ * environment's own name, and into files where `data_dir_to_save_evals` is set.
  *
  * An item that fails is told, counted and left out; where none is left, that is a failure.
  */

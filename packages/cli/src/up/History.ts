@@ -1,6 +1,6 @@
 /**
- * What a run of `up` that was interrupted had come to: its rewards step by step, from the figures beside its checkpoints, and the held-out
- * items of its very beginning. So a run that was gone on with is summed up whole.
+ * What a run of `up` that was interrupted had come to: its rewards step by step, from the figures beside its
+ * checkpoints, and the held-out items of its very beginning. So a run that was gone on with is summed up whole.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import type { Curve, SolvedBy } from "./Curve.ts"
@@ -22,7 +22,10 @@ const decodeHeldOut = Schema.decodeUnknownOption(
 
 const file = "held-out.json"
 
-/** Steps up to `done` of the figures in a folder; a step that was taken twice counts as the second time. Empty where there are none. */
+/**
+ * Steps up to `done` of the figures in a folder; a step that was taken twice counts as the second time. Empty where
+ * there are none.
+ */
 export const curve = Effect.fn("History.curve")(function* (folder: string, done: number) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path

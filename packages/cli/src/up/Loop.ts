@@ -21,7 +21,9 @@ export interface Options {
   /** Called before anything is sampled or trained; told whether any environment has held-out items. */
   readonly onReady?: (trainer: Trainer.Trainer, hasHeldOut: boolean) => Effect.Effect<void, unknown, Engine.Engine>
   readonly onStep: (metrics: StepMetrics) => Effect.Effect<void>
-  /** What an earlier process of the same run had come to; the items it asked before the first step are not asked again. */
+  /**
+   * What an earlier process of the same run had come to; the items it asked before the first step are not asked again.
+   */
   readonly earlier: { readonly curve: Curve; readonly before: Option.Option<ReadonlyArray<SolvedBy>> }
   /** Told of the held-out items before the first step. */
   readonly onBefore: (

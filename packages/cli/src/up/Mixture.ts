@@ -12,7 +12,10 @@ export const settingsOf = (
   return { loss, trainer: { ...trainer, model: scratch, training_steps: steps.reduce((sum, one) => sum + one, 0) } }
 }
 
-/** All characters, room for the longest, and demonstrations in turn, so many that each recipe has its own number of them. */
+/**
+ * All characters, room for the longest, and demonstrations in turn, so many that each recipe has its own number of
+ * them.
+ */
 export const recipeOf = (recipes: Array.NonEmptyReadonlyArray<Recipe>): Recipe => {
   const [first] = recipes
   if (recipes.length === 1) return first

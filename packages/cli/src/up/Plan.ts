@@ -1,8 +1,10 @@
 /**
- * What a run on a model of one's own will take, measured before it starts: sampling and training speed on this machine, the memory they
- * have taken, the time of a step and of the whole run, and what would make it faster where nobody wants to wait that long.
+ * What a run on a model of one's own will take, measured before it starts: sampling and training speed on this machine,
+ * the memory they have taken, the time of a step and of the whole run, and what would make it faster where nobody wants
+ * to wait that long.
  *
- * Answers are as long as the model makes them, so a step has two times: at a usual length, and at the longest that is allowed.
+ * Answers are as long as the model makes them, so a step has two times: at a usual length, and at the longest that is
+ * allowed.
  */
 import { Docs } from "@atropos/core"
 import type { Model } from "@atropos/trainer/model/Model"
@@ -107,7 +109,7 @@ const parametersOf = ({ config }: Model): number =>
 /** The plan as pairs to be printed. */
 export const describe = (options: {
   readonly model: Model
-  readonly trainer: TrainerSettings.Trainer
+  readonly trainer: TrainerSettings.TrainerFields
   readonly workload: Workload
   readonly speed: Speed
   /** Of the process, now. */

@@ -1,9 +1,10 @@
 /**
- * How to train a model from scratch on a small task of characters, in seconds and with nothing to download: the vocabulary, what is
- * shown before reinforcement learning, and settings that were found to learn every time (docs/training.md has the curves).
+ * How to train a model from scratch on a small task of characters, in seconds and with nothing to download: the
+ * vocabulary, what is shown before reinforcement learning, and settings that were found to learn every time
+ * (docs/training.md has the curves).
  *
- * What stands here lies below a file and flags. A recipe is for its own model: for a model that the user names there is `ownModel` alone, and
- * the trainer's defaults (an adapter, `TrainerSettings`).
+ * What stands here lies below a file and flags. A recipe is for its own model: for a model that the user names there is
+ * `ownModel` alone, and the trainer's defaults (an adapter, `TrainerSettings`).
  */
 import type { Recipe as Shared } from "@atropos/core"
 import { Addition, Blackjack, LetterCounting, Mcqa, SortLetters } from "@atropos/envs"
@@ -40,8 +41,9 @@ export interface Kitchen<Needs = RunSettings> {
 export const env: Values = { group_size: 8, ensure_scores_are_not_same: false, max_num_workers: 64, steps_per_eval: 0 }
 
 /**
- * What differs from an environment's defaults for a model of the user's: a step takes what its items give, also where all answers are scored
- * alike and teach nothing. Dropped, they would keep a model that solves none from ever ending a step.
+ * What differs from an environment's defaults for a model of the user's: a step takes what its items give, also where
+ * all answers are scored alike and teach nothing. Dropped, they would keep a model that solves none from ever ending a
+ * step.
  */
 export const ownModel: { readonly env: Values } = { env: { ensure_scores_are_not_same: false } }
 
@@ -110,10 +112,12 @@ export const kitchens: { readonly [environment: string]: Kitchen<Pick<RunSetting
         demonstration: (index) => LetterCounting.demonstration({ seed, index, tier: startTier, accuracy: 0 }),
         warmStart: formAlone
       })),
-    // One tier: a vocabulary of characters and a small model get no further in minutes. Many words teach more than many answers to one.
+    // One tier: a vocabulary of characters and a small model get no further in minutes. Many words teach more than many
+    // answers to one.
     env: { ...env, group_size: 4, prompt_style: "compact", start_tier: 1, max_tier: 1, skip_easy_and_hard: false },
     trainer: { ...trainer, batch_size: 512, lr: 3e-3, training_steps: 800 },
-    // Half of the answers are 1: without a strong bond to the even start it settles there before it has found out how to look.
+    // Half of the answers are 1: without a strong bond to the even start it settles there before it has found out how
+    // to look.
     loss: { ...loss, kl: "k2", kl_coef: 0.3 }
   },
   mcqa: {

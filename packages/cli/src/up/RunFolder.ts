@@ -1,8 +1,8 @@
 /**
  * Where a run of `up` keeps its checkpoints: `<root>/<environment>-<n>`, with `run.json` beside them.
  *
- * The newest run with the same settings that is not through is gone on with; else a new one begins. Settings that only say how far or
- * where to run (steps, device, threads) do not tell runs apart.
+ * The newest run with the same settings that is not through is gone on with; else a new one begins. Settings that only
+ * say how far or where to run (steps, device, threads) do not tell runs apart.
  */
 import * as Differences from "@atropos/trainer/checkpoint/Differences"
 import * as TrainerState from "@atropos/trainer/checkpoint/TrainerState"

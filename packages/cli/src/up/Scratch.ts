@@ -1,10 +1,10 @@
 /**
- * A recipe for an environment that has none (`--model scratch`): characters from the prompts of its items and the gold answers of its
- * claims, and demonstrations of gold answers, most of them to another item's prompt. They teach what an answer looks like; which one
- * is right is left to the reward, but for the few that are right.
+ * A recipe for an environment that has none (`--model scratch`): characters from the prompts of its items and the gold
+ * answers of its claims, and demonstrations of gold answers, most of them to another item's prompt. They teach what an
+ * answer looks like; which one is right is left to the reward, but for the few that are right.
  *
- * It learns where a short answer follows from a short prompt. What a good guess looks like is better known to whoever wrote the
- * environment: a file that exports a recipe is trained by that.
+ * It learns where a short answer follows from a short prompt. What a good guess looks like is better known to whoever
+ * wrote the environment: a file that exports a recipe is trained by that.
  */
 import { Environment, SeededRandom } from "@atropos/core"
 import type { ScriptedRequest } from "@atropos/core/inference/backend/Scripted"

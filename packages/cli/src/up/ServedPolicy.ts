@@ -2,7 +2,7 @@
 import type { Model } from "@atropos/trainer/model/Model"
 import * as PolicyAuth from "@atropos/trainer/server/PolicyAuth"
 import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
-import * as ServeModel from "@atropos/trainer/server/PolicyLayers"
+import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 
@@ -10,7 +10,7 @@ import { HttpServer } from "effect/http"
 export const layer = (model: Model, { host, port }: { readonly host: string; readonly port: number }) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const options = { ...ServeModel.served(model), host, tokens: yield* PolicyAuth.configured }
+      const options = { ...PolicyLayers.served(model), host, tokens: yield* PolicyAuth.configured }
       const server = PolicyServer.layer({ ...options, port }).pipe(
         Layer.catchTag("PolicyListenError", () => PolicyServer.layer({ ...options, port: 0 }))
       )

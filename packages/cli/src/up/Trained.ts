@@ -1,6 +1,6 @@
 /**
- * What is left of a run for those who come after it: its newest checkpoint, the words that serve it, and beside it a file for `--config` of
- * each environment, by which other verbs ask the served policy as it was trained.
+ * What is left of a run for those who come after it: its newest checkpoint, the words that serve it, and beside it a
+ * file for `--config` of each environment, by which other verbs ask the served policy as it was trained.
  */
 import type { Model } from "@atropos/trainer/model/Model"
 import { Console, Effect, FileSystem, Path } from "effect"

@@ -1,9 +1,10 @@
 /**
- * The main job in one process, on embedded parts: the trajectory service with its HTTP endpoints, an environment, a policy that is
- * sampled from and served, and the trainer.
+ * The main job in one process, on embedded parts: the trajectory service with its HTTP endpoints, an environment, a
+ * policy that is sampled from and served, and the trainer.
  *
- * For the built-in tasks of characters the model is made from scratch and shown demonstrations first (`Recipe`); for everything else
- * `--model` names one. A run that was interrupted is gone on with by the next start with the same settings.
+ * For the built-in tasks of characters the model is made from scratch and shown demonstrations first (`Recipe`); for
+ * everything else `--model` names one. A run that was interrupted is gone on with by the next start with the same
+ * settings.
  */
 import { Environment, type MetricsSettings } from "@atropos/core"
 import { Auth, Database, PgTrajectoryStore, TrajectoryClientInProcess, TrajectoryService } from "@atropos/api"
@@ -15,7 +16,7 @@ import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
-import * as ServeModel from "@atropos/trainer/server/PolicyLayers"
+import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { Trainer } from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as WarmStart from "@atropos/trainer/learn/WarmStart"
@@ -189,7 +190,7 @@ export const run = Effect.fn("Up.run")(
     ).pipe(
       Layer.provide(Services.beside(settings[0])),
       Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
-      Layer.provideMerge(ServeModel.layerInProcess(model, { device: device.kind }))
+      Layer.provideMerge(PolicyLayers.layerInProcess(model, { device: device.kind }))
     )
     const workload = {
       batchSize: named.batchSize,

@@ -1,4 +1,7 @@
-/** Texts a scoring function was not written for: empty, huge, malformed, deeply nested, in other scripts, and random ones. */
+/**
+ * Texts a scoring function was not written for: empty, huge, malformed, deeply nested, in other scripts, and random
+ * ones.
+ */
 import { Effect, Random } from "effect"
 
 const pieces = [

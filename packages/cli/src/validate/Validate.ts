@@ -1,11 +1,12 @@
 /**
- * An environment held to its own laws, on some of its items (`Laws` of core): gold answers get the top of the range and wrong ones
- * less, permuting a group permutes its scores, the same group gets the same scores, scores are finite and in range, the same
- * settings give the same items, and text of any kind neither fails nor takes over a second to score. Where an episode has several turns,
- * such text is scored as its last turn too.
+ * An environment held to its own laws, on some of its items (`Laws` of core): gold answers get the top of the range and
+ * wrong ones less, permuting a group permutes its scores, the same group gets the same scores, scores are finite and in
+ * range, the same settings give the same items, and text of any kind neither fails nor takes over a second to score.
+ * Where an episode has several turns, such text is scored as its last turn too.
  *
- * Needs `claims` in the environment's definition; one that says why it can make none is held to everything but gold and wrong answers. Everything random is drawn from a seed, so that a violation is found again.
- * A score that never comes back cannot be interrupted where it computes without pause; one that waits ends after the limit.
+ * Needs `claims` in the environment's definition; one that says why it can make none is held to everything but gold and
+ * wrong answers. Everything random is drawn from a seed, so that a violation is found again. A score that never comes
+ * back cannot be interrupted where it computes without pause; one that waits ends after the limit.
  */
 import { Environment, Laws, type Trajectory } from "@atropos/core"
 import { Array, Cause, Duration, Effect, Exit, Option, Random, Stream } from "effect"

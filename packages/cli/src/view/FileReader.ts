@@ -1,10 +1,11 @@
 /**
- * Saved groups in JSON Lines files as rollouts to look at: each file is a run, each line a group with the line's number as its id.
+ * Saved groups in JSON Lines files as rollouts to look at: each file is a run, each line a group with the line's number
+ * as its id.
  *
  * Files know nothing of steps, environments, batches and metrics: those are empty.
  */
-import * as RolloutReader from "@atropos/api/RolloutReader"
-import * as TrajectoryStore from "@atropos/api/TrajectoryStore"
+import * as RolloutReader from "@atropos/api/store/RolloutReader"
+import * as TrajectoryStore from "@atropos/api/store/TrajectoryStore"
 import type { Tokenizer } from "@atropos/core"
 import { Effect, Layer, Option, Stream } from "effect"
 import { basename, extname } from "node:path"

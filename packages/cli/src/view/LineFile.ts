@@ -1,8 +1,9 @@
 /**
  * A file of lines that may grow: where its lines are, found part by part, and their bytes.
  *
- * Lines count from 1. The end of a file without a line break is a line once it is whole; until then somebody may be writing it. A file
- * that was shortened, or whose name another one has now, is begun anew. Everything is done at once, for a thread of its own.
+ * Lines count from 1. The end of a file without a line break is a line once it is whole; until then somebody may be
+ * writing it. A file that was shortened, or whose name another one has now, is begun anew. Everything is done at once,
+ * for a thread of its own.
  */
 import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs"
 

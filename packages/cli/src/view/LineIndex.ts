@@ -1,17 +1,19 @@
 /**
- * An index of the groups in JSON Lines files, for looking at them: where each line is, what a list shows of it, and its words.
+ * An index of the groups in JSON Lines files, for looking at them: where each line is, what a list shows of it, and its
+ * words.
  *
- * The index is a temporary database on disk (SQLite, with its full-text search), which the system removes with the process; in memory
- * are its page cache and one line at a time, whatever the size of the files. A file is first looked through for its lines, which is
- * quick; then its lines are read from the newest back. What a page shows is read at once when it was not its turn yet, so the first page
- * needs no waiting; searches find what has been read so far, and tell how much has not.
+ * The index is a temporary database on disk (SQLite, with its full-text search), which the system removes with the
+ * process; in memory are its page cache and one line at a time, whatever the size of the files. A file is first looked
+ * through for its lines, which is quick; then its lines are read from the newest back. What a page shows is read at
+ * once when it was not its turn yet, so the first page needs no waiting; searches find what has been read so far, and
+ * tell how much has not.
  *
  * Files may grow while they are looked at. One that was replaced or shortened is looked at anew.
  *
  * Everything here computes at once and holds up whoever calls it: it is meant for a thread of its own (`indexThread`).
  */
-import type { RolloutFilter } from "@atropos/api/RolloutReader"
-import * as RolloutText from "@atropos/api/RolloutText"
+import type { RolloutFilter } from "@atropos/api/store/RolloutReader"
+import * as RolloutText from "@atropos/api/rollout/RolloutText"
 // Module by module: the thread that this runs in should not load all of core before it answers.
 import * as PackedGroup from "@atropos/core/service/PackedGroup"
 import * as SavedGroup from "@atropos/core/service/SavedGroup"

@@ -1,14 +1,15 @@
 /**
- * Saved groups in one HTML file that needs nothing else: the viewer's page with the groups in it (`StaticData` of the viewer). It opens
- * from disk, without a network.
+ * Saved groups in one HTML file that needs nothing else: the viewer's page with the groups in it (`StaticData` of the
+ * viewer). It opens from disk, without a network.
  *
- * The data are base64 of gzipped parts, a line each: the JSON, and the columns of numbers per token (`PackedPage`). Numbers that are
- * only looked at are rounded: logprobs and advantages to three digits. A page ends at a size that browsers still open at once: what is
- * beyond is counted and left out, in the order of the files. The file is whole or absent.
+ * The data are base64 of gzipped parts, a line each: the JSON, and the columns of numbers per token (`PackedPage`).
+ * Numbers that are only looked at are rounded: logprobs and advantages to three digits. A page ends at a size that
+ * browsers still open at once: what is beyond is counted and left out, in the order of the files. The file is whole or
+ * absent.
  */
-import * as PackedPage from "@atropos/api/PackedPage"
-import * as Payloads from "@atropos/api/Payloads"
-import * as RolloutText from "@atropos/api/RolloutText"
+import * as PackedPage from "@atropos/api/rollout/PackedPage"
+import * as Payloads from "@atropos/api/store/Payloads"
+import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as ViewerPage from "@atropos/api/ViewerPage"
 import { SavedGroup, ScoredGroup, type Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Option, Path, type Scope, Stream } from "effect"

@@ -1,12 +1,13 @@
 /**
  * The viewer over saved groups, served on this machine: the page, what it reads, and a word whenever a file has grown.
  *
- * The page looks for new groups when the summary of a run changes. Files have no queue: their summary is that of an empty one.
+ * The page looks for new groups when the summary of a run changes. Files have no queue: their summary is that of an
+ * empty one.
  */
-import * as Auth from "@atropos/api/Auth"
-import * as HttpServer from "@atropos/api/HttpServer"
-import * as Events from "@atropos/api/v1/Events"
-import { noQueue } from "@atropos/api/TrajectoryStore"
+import * as Auth from "@atropos/api/http/Auth"
+import * as HttpServer from "@atropos/api/http/HttpServer"
+import * as Events from "@atropos/api/http/Events"
+import { noQueue } from "@atropos/api/store/TrajectoryStore"
 import * as ViewerPage from "@atropos/api/ViewerPage"
 import * as ViewerService from "@atropos/api/ViewerService"
 import { TrajectoryApiSchema as Wire, type Tokenizer } from "@atropos/core"

@@ -1,6 +1,6 @@
 /**
- * The thread of the index: answers questions as they come, and in between looks at the files and reads on, a few milliseconds at a
- * time, so that no question waits for long.
+ * The thread of the index: answers questions as they come, and in between looks at the files and reads on, a few
+ * milliseconds at a time, so that no question waits for long.
  */
 import { parentPort, workerData } from "node:worker_threads"
 import * as LineIndex from "./LineIndex.ts"
@@ -15,7 +15,10 @@ export type Question =
   | { readonly id: number; readonly ask: "group"; readonly file: number; readonly number: number }
   | { readonly id: number; readonly ask: "sizes" }
 
-/** What it says: answers, and unasked that files have grown, what is no group, and when all that there was has been read. */
+/**
+ * What it says: answers, and unasked that files have grown, what is no group, and when all that there was has been
+ * read.
+ */
 export type Said =
   | { readonly id: number; readonly answer: unknown }
   | { readonly id: number; readonly error: string }

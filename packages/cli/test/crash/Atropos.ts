@@ -1,6 +1,6 @@
 /**
- * The `atropos` command, and scripts beside it, as processes of their own: started as a user starts them, watched by what they
- * say, killed without warning. What is still running when the test's scope closes is killed.
+ * The `atropos` command, and scripts beside it, as processes of their own: started as a user starts them, watched by
+ * what they say, killed without warning. What is still running when the test's scope closes is killed.
  */
 import { Effect, FileSystem, type Scope } from "effect"
 import { spawn } from "node:child_process"
@@ -22,7 +22,10 @@ export interface Running {
   readonly pid: number | undefined
   /** Standard output and standard error so far, as they came. */
   readonly said: () => string
-  /** Waits until the process has said something; dies with all that it did say when it ends before, or after a long time. */
+  /**
+   * Waits until the process has said something; dies with all that it did say when it ends before, or after a long
+   * time.
+   */
   readonly says: (what: string | RegExp) => Effect.Effect<RegExpExecArray>
   /** SIGKILL, from wherever the test is: nothing in the process runs after it. */
   readonly killNow: () => void
@@ -161,8 +164,9 @@ const canListen = (port: number): Effect.Effect<boolean> =>
     server.listen(port, "127.0.0.1", () => server.close(() => resume(Effect.succeed(true))))
   })
 
-// Below the range from which the system takes the ports of outgoing connections: nobody takes it while its service is dead.
-// Test workers have process ids beside each other, and ports far from each other: none takes what another keeps free.
+// Below the range from which the system takes the ports of outgoing connections: nobody takes it while its service is
+// dead. Test workers have process ids beside each other, and ports far from each other: none takes what another keeps
+// free.
 let lastPort = 20_000 + ((process.pid * 97) % 11_000)
 
 /** A server at a port that nobody else gets, which hangs up on everybody. */

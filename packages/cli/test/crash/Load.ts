@@ -1,8 +1,9 @@
 /**
  * Concurrent submitters of every kind there is, and the bookkeeping of what was answered.
  *
- * Numbers are drawn from a counter. A submission counts as answered when its 200 has arrived whole; one that met the death of the
- * service counts as open: the service may have it or not. With a key it is sent again, without one it is left.
+ * Numbers are drawn from a counter. A submission counts as answered when its 200 has arrived whole; one that met the
+ * death of the service counts as open: the service may have it or not. With a key it is sent again, without one it is
+ * left.
  */
 import type { TrajectoryClient } from "@atropos/core"
 import { WireGroup } from "@atropos/core"

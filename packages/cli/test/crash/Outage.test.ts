@@ -1,4 +1,7 @@
-/** The service killed and started again while an environment runs: the environment spools, survives, and nothing is lost. */
+/**
+ * The service killed and started again while an environment runs: the environment spools, survives, and nothing is
+ * lost.
+ */
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"

@@ -1,4 +1,7 @@
-/** The service killed in the midst of load, on every kind of database: what it answered for is there, once, and is handed out once. */
+/**
+ * The service killed in the midst of load, on every kind of database: what it answered for is there, once, and is
+ * handed out once.
+ */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { type Duration, Effect, Layer, Option, Random } from "effect"

@@ -1,4 +1,7 @@
-/** The trajectory service as a process: on a data folder or database that outlives it, at an address that stays the same. */
+/**
+ * The trajectory service as a process: on a data folder or database that outlives it, at an address that stays the
+ * same.
+ */
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
 import { Context, Effect, type FileSystem, Layer, type Scope } from "effect"
 import * as TestPostgres from "../../../api/test/TestPostgres.ts"

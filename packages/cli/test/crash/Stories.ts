@@ -27,7 +27,9 @@ export const run: TrajectoryClient.RunSpec = {
   wandbProject: ""
 }
 
-/** An inference server that takes its time; `onRequest` gets the number of each request as it comes, and may hold it. */
+/**
+ * An inference server that takes its time; `onRequest` gets the number of each request as it comes, and may hold it.
+ */
 export const policy = (onRequest: (count: number) => void | Promise<void> = () => {}) =>
   TestServer.make(async ({ body, path }, count) => {
     if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
@@ -115,7 +117,10 @@ export const savedFrontier = (client: TrajectoryClient.TrajectoryClientShape) =>
     })
   )
 
-/** The stories of a run are there, each once, and the steps without gaps; a batch whose claim went unanswered comes late. */
+/**
+ * The stories of a run are there, each once, and the steps without gaps; a batch whose claim went unanswered comes
+ * late.
+ */
 export const check = (got: Got): void => {
   assert.deepStrictEqual(
     [...got.steps].sort((a, b) => a - b),

@@ -46,8 +46,8 @@ export const note = (taken: Taken, id: string, step: number, groups: ReadonlyArr
 }
 
 /**
- * Takes the next batch, if one comes in time, and acks it. On a machine that is busy elsewhere the lease may be over before the ack: then
- * the batch comes again, to be noted as the same.
+ * Takes the next batch, if one comes in time, and acks it. On a machine that is busy elsewhere the lease may be over
+ * before the ack: then the batch comes again, to be noted as the same.
  */
 export const takeOne = Effect.fnUntraced(function* (
   client: TrajectoryClient.TrajectoryClientShape,

@@ -1,4 +1,7 @@
-/** `atropos process` with inference servers that are away, slow, or lie: it ends, says which server and what is wrong, and keeps what it has. */
+/**
+ * `atropos process` with inference servers that are away, slow, or lie: it ends, says which server and what is wrong,
+ * and keeps what it has.
+ */
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"

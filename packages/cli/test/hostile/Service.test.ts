@@ -1,4 +1,7 @@
-/** The service and an environment at it where addresses, tokens or what lies on disk are wrong: told clearly, nothing lost. */
+/**
+ * The service and an environment at it where addresses, tokens or what lies on disk are wrong: told clearly, nothing
+ * lost.
+ */
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"

@@ -1,4 +1,7 @@
-/** Network parts that misbehave: a Postgres server that refuses every password, and a line to a real one that can be cut. */
+/**
+ * Network parts that misbehave: a Postgres server that refuses every password, and a line to a real one that can be
+ * cut.
+ */
 import { Effect, type Scope } from "effect"
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net"
 

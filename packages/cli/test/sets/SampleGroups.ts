@@ -1,4 +1,7 @@
-/** Groups of the byte tokenizer for the tests of data sets: sums, answered well and badly, as an environment would save them. */
+/**
+ * Groups of the byte tokenizer for the tests of data sets: sums, answered well and badly, as an environment would save
+ * them.
+ */
 import { type Message, type ScoredGroup, Tokenizer, Trajectory, WireGroup } from "@atropos/core"
 
 const { applyChatTemplate, encode } = Tokenizer.bytes

@@ -4,7 +4,7 @@ import { ScoredGroup, TrajectoryClient, TrajectoryClientV0 } from "@atropos/core
 import { Context, Effect, FileSystem, Layer, Option, Schedule } from "effect"
 import { randomUUID } from "node:crypto"
 import * as TestStore from "../../../api/test/TestStore.ts"
-import * as V0Server from "../../../api/test/V0Server.ts"
+import * as V0Server from "../../../api/test/v0/V0Server.ts"
 import * as Atropos from "../crash/Atropos.ts"
 import * as Service from "../crash/Service.ts"
 import * as SampleGroups from "./SampleGroups.ts"

@@ -104,7 +104,8 @@ describe("the files of a data set", () => {
         const out = `${folder}/set.${container}`
         const split = { splits: ["train", "validation"], container } as const
         yield* unfinished(options(out, split), row("a"), row("b", "validation"))
-        // As a crash leaves it behind the first of the last steps: one file has its name, and nothing else is cleaned up.
+        // As a crash leaves it behind the first of the last steps: one file has its name, and nothing else is cleaned
+        // up.
         const train = `${folder}/set-train.${container}`
         if (container === "jsonl") yield* fs.rename(`${train}.partial`, train)
         else {

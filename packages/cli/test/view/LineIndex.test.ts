@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import * as RolloutText from "@atropos/api/RolloutText"
+import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import { PackedGroup, WireGroup } from "@atropos/core"
 import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"

@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import * as PackedPage from "@atropos/api/PackedPage"
+import * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as ViewerPage from "@atropos/api/ViewerPage"
 import { Tokenizer, WireGroup } from "@atropos/core"
 import { Effect, FileSystem, Option, type Scope } from "effect"

@@ -8,8 +8,8 @@ export const executablePath = process.env["CHROMIUM_PATH"] ?? "/usr/bin/chromium
 export const isPresent = existsSync(executablePath)
 
 /**
- * What is left out. The last list given counts, so it begins with playwright's own. The address bar's pages, which a headless window
- * prepares too, take more processor time than most of the pages that are looked at.
+ * What is left out. The last list given counts, so it begins with playwright's own. The address bar's pages, which a
+ * headless window prepares too, take more processor time than most of the pages that are looked at.
  */
 const withoutFeatures = [
   "AimEnabled",

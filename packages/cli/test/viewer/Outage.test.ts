@@ -19,7 +19,9 @@ const send = async (url: string, path: string, body: object) => {
   assert.isTrue(response.ok, `${path}: ${await response.text()}`)
 }
 
-/** A run with an environment, a group that was trained on, one that waits, one that cannot, and the metrics of a step. */
+/**
+ * A run with an environment, a group that was trained on, one that waits, one that cannot, and the metrics of a step.
+ */
 const fill = async (url: string, name: string) => {
   await send(url, "", Registrations.run(name, 3))
   await send(url, `/${name}/batches/claim`, claim)

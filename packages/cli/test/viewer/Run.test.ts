@@ -1,4 +1,7 @@
-/** The run and service pages while `atropos up` trains in a process of its own, and everything else that is seen of a live run. */
+/**
+ * The run and service pages while `atropos up` trains in a process of its own, and everything else that is seen of a
+ * live run.
+ */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -38,7 +41,10 @@ const tile = (page: Page, name: string) =>
 
 const chart = (page: Page, name: string) => page.getByRole("figure", { name, exact: true }).first()
 
-/** Pixels of a chart, of its right part `from` a share of its width, that have a curve's colour, in which red and blue are far apart; axes and grid are grey. */
+/**
+ * Pixels of a chart, of its right part `from` a share of its width, that have a curve's colour, in which red and blue
+ * are far apart; axes and grid are grey.
+ */
 const coloured = (page: Page, name: string, from = 0) =>
   page.evaluate<number>(`(() => {
     const figures = [...document.querySelectorAll("figure")]

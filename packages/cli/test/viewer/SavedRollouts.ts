@@ -205,7 +205,9 @@ const row = (id: number, scores: ReadonlyArray<number>, environment: string, pre
   preview
 })
 
-/** All of them as the groups 1 to 6 of a run, a run of ten thousand, and one of which no more is known than files tell. */
+/**
+ * All of them as the groups 1 to 6 of a run, a run of ten thousand, and one of which no more is known than files tell.
+ */
 export const savedRuns = () => {
   const groups = [mathGroup, toolGroup, imageGroup, harmfulGroup, hugeGroup, longGroup]
   const names = ["math", "tools", "images", "harm", "huge", "long"]

@@ -3,7 +3,10 @@ import { existsSync, realpathSync } from "node:fs"
 import { isAbsolute, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 
-const folder = new URL(import.meta.url.includes("/node_modules/") ? "../../docs/" : "../../../../docs/", import.meta.url)
+const folder = new URL(
+  import.meta.url.includes("/node_modules/") ? "../../docs/" : "../../../../docs/",
+  import.meta.url
+)
 
 /** The path of a page, as it can be opened from the working folder: `path("training.md")`. */
 export const path = (page: string): string => {

@@ -1,12 +1,12 @@
 /**
  * One process per folder: a lock that the operating system lets go of when its holder dies, however it dies.
  *
- * It is SQLite's lock on `lock.sqlite` in the folder, a file that stays empty: `fcntl` on Linux and macOS, `LockFileEx` on Windows. The
- * one step that takes it (`BEGIN IMMEDIATE`) has one winner among any number of processes, and nothing stale is ever to be removed.
- * Nothing else in the holder's process may open `lock.sqlite`, not even to copy it: where such a file is closed, `fcntl` lets go.
- * Between machines it holds as far as the file system's locks do (docs/operations.md); a file system that keeps none is refused. It
- * needs `node:sqlite` (Node 22.13): elsewhere locking fails, and says so. Who holds it stands in `lock.json`, for refusals to say;
- * nothing is decided by that.
+ * It is SQLite's lock on `lock.sqlite` in the folder, a file that stays empty: `fcntl` on Linux and macOS, `LockFileEx`
+ * on Windows. The one step that takes it (`BEGIN IMMEDIATE`) has one winner among any number of processes, and nothing
+ * stale is ever to be removed. Nothing else in the holder's process may open `lock.sqlite`, not even to copy it: where
+ * such a file is closed, `fcntl` lets go. Between machines it holds as far as the file system's locks do
+ * (docs/operations.md); a file system that keeps none is refused. It needs `node:sqlite` (Node 22.13): elsewhere
+ * locking fails, and says so. Who holds it stands in `lock.json`, for refusals to say; nothing is decided by that.
  */
 import { Effect, FileSystem, Option, Path, Schedule, Schema, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
@@ -60,7 +60,8 @@ const take = Effect.fnUntraced(function* (file: string): Effect.fn.Return<Option
   const isTaken = yield* Effect.try({
     try: () => {
       // With a journal in a file, there would be a stale one to remove after a kill, under a lock again.
-      // Of a file that may only be read, `BEGIN IMMEDIATE` alone takes a lock that any number have: a write, never kept, is refused.
+      // Of a file that may only be read, `BEGIN IMMEDIATE` alone takes a lock that any number have: a write, never
+      // kept, is refused.
       database.exec("PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE; PRAGMA user_version = 1")
       return true
     },

@@ -1,4 +1,7 @@
-/** Libraries of this package that are loaded where they are needed: to be tried beforehand, better than to be missed in the middle of a run. */
+/**
+ * Libraries of this package that are loaded where they are needed: to be tried beforehand, better than to be missed in
+ * the middle of a run.
+ */
 export const lazy: { readonly [name: string]: () => Promise<unknown> } = {
   "@huggingface/tokenizers": () => import("@huggingface/tokenizers"),
   "@huggingface/jinja": () => import("@huggingface/jinja"),

@@ -1,6 +1,7 @@
 /**
- * Which words are paths on this machine, and never ids of the hub: those that begin with `./`, `../`, `/`, `~` or a drive, and those
- * that end as files of data or weights do. A missing folder is then said to be missing, and nothing is asked for it elsewhere.
+ * Which words are paths on this machine, and never ids of the hub: those that begin with `./`, `../`, `/`, `~` or a
+ * drive, and those that end as files of data or weights do. A missing folder is then said to be missing, and nothing is
+ * asked for it elsewhere.
  */
 import { Effect, FileSystem, Option, Path } from "effect"
 import { homedir } from "node:os"

@@ -28,7 +28,9 @@ const plain = (name: string): string =>
 
 const lastPart = (name: string): string => name.slice(name.lastIndexOf(".") + 1)
 
-/** The name most likely meant, if one is near: a third of its letters may be wrong, or its part before the dot missing. */
+/**
+ * The name most likely meant, if one is near: a third of its letters may be wrong, or its part before the dot missing.
+ */
 export const nearest = (input: string, candidates: Iterable<string>): string | undefined => {
   const wanted = plain(input)
   let best: { readonly name: string; readonly distance: number } | undefined

@@ -1,11 +1,14 @@
 /**
- * How deep a JSON text goes and how much it opens: a parser takes any depth, what recurses over its result (writing it again, comparing it)
- * does not; and an empty list of two characters takes a hundred bytes and a microsecond once it is parsed.
+ * How deep a JSON text goes and how much it opens: a parser takes any depth, what recurses over its result (writing it
+ * again, comparing it) does not; and an empty list of two characters takes a hundred bytes and a microsecond once it is
+ * parsed.
  */
 
 const mostLevels = 200
 
-/** Whether brackets outside of strings nest deeper than anything meant to be read. Linear in the text; any text will do. */
+/**
+ * Whether brackets outside of strings nest deeper than anything meant to be read. Linear in the text; any text will do.
+ */
 export const isDeep = (json: string, most = mostLevels): boolean => exceeds(json, { levels: most })
 
 /** Whether a text has more levels, or more lists and maps in all, than these. Linear in the text; any text will do. */

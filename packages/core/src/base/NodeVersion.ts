@@ -1,8 +1,9 @@
 /**
- * Says at once that Node is too old. It is the first import of each package: without it, whatever an old Node happens to miss first
- * would be all that is told.
+ * Says at once that Node is too old. It is the first import of each package: without it, whatever an old Node happens
+ * to miss first would be all that is told.
  *
- * No module of the packages may import by name what Node 20 does not export: names are looked up before anything here can run.
+ * No module of the packages may import by name what Node 20 does not export: names are looked up before anything here
+ * can run.
  */
 /** Effect's HTTP client asks for no less. */
 export const needed = "22.19"

@@ -1,6 +1,6 @@
 /**
- * Keys that a JSON text gives twice in one object. A parser keeps the last of them and says nothing, so that one answer can hold two, and
- * whoever reads it by another parser takes the other one: what is judged must not be read so.
+ * Keys that a JSON text gives twice in one object. A parser keeps the last of them and says nothing, so that one answer
+ * can hold two, and whoever reads it by another parser takes the other one: what is judged must not be read so.
  */
 // A thread uses this too, and should start fast.
 import * as Result from "effect/Result"
@@ -11,7 +11,10 @@ const read = (literal: string): string =>
     () => literal
   )
 
-/** The first key that is given twice, spelt as it may be; nothing where there is none. Linear in the text; for text that is JSON. */
+/**
+ * The first key that is given twice, spelt as it may be; nothing where there is none. Linear in the text; for text that
+ * is JSON.
+ */
 export const find = (json: string): string | undefined => {
   const open: Array<Set<string> | undefined> = []
   let last: string | undefined

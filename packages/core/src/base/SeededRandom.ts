@@ -1,8 +1,8 @@
 /**
  * Reproducible random choices for generated items: the same seed and index give the same choices on every machine.
  *
- * Not Effect's `Random`: item number n must be reachable without drawing the n-1 before it. Mixer and generator are public-domain
- * constructions: splitmix32 over the seed and index.
+ * Not Effect's `Random`: item number n must be reachable without drawing the n-1 before it. Mixer and generator are
+ * public-domain constructions: splitmix32 over the seed and index.
  */
 export interface SeededRandom {
   /** An integer from `minimum` to `maximum`, both included. */

@@ -1,4 +1,7 @@
-/** Where in its author's files something was thrown: the frames of a stack that are neither ours, nor Effect's, nor Node's. */
+/**
+ * Where in its author's files something was thrown: the frames of a stack that are neither ours, nor Effect's, nor
+ * Node's.
+ */
 import { relative } from "node:path"
 import { fileURLToPath } from "node:url"
 

@@ -1,5 +1,6 @@
 /**
- * An end to foreign code that runs in this thread and may not come to one: a pattern that backtracks, a template that loops.
+ * An end to foreign code that runs in this thread and may not come to one: a pattern that backtracks, a template that
+ * loops.
  *
  * Costs some 80 microseconds a call. What it interrupts is unwound as by an exception that cannot be caught.
  */

@@ -1,9 +1,10 @@
 /**
  * Traces of a run: which of them are recorded, and how one crosses from process to process.
  *
- * A trace begins at an item (`Rollout.item`), an evaluation (`Rollout.evaluation`) or a trainer's step (`Trainer.step`); nothing else begins
- * one, so that polls and heartbeats leave no traces of their own. A group carries the context of its item as a W3C traceparent
- * (https://www.w3.org/TR/trace-context/): the trainer's span of the group (`Trainer.group`) is in the item's trace, and is linked with the step.
+ * A trace begins at an item (`Rollout.item`), an evaluation (`Rollout.evaluation`) or a trainer's step
+ * (`Trainer.step`); nothing else begins one, so that polls and heartbeats leave no traces of their own. A group carries
+ * the context of its item as a W3C traceparent (https://www.w3.org/TR/trace-context/): the trainer's span of the group
+ * (`Trainer.group`) is in the item's trace, and is linked with the step.
  *
  * Without a tracer nothing is recorded, and nothing crosses.
  */
@@ -16,7 +17,10 @@ export const roots = {
   step: "Trainer.step"
 } as const
 
-/** A tracer that records this share of the items (evenly spaced, no draw), all evaluations and steps, and what they and other processes began. */
+/**
+ * A tracer that records this share of the items (evenly spaced, no draw), all evaluations and steps, and what they and
+ * other processes began.
+ */
 export const sampled = (tracer: Tracer.Tracer, shareOfItems: number): Tracer.Tracer => {
   let items = 0
   const begins = (name: string): boolean => {

@@ -1,6 +1,7 @@
 /**
- * Random UUIDs, made at once. Version 7 begins with the time, so that neighbours in time are neighbours in an index: each of this
- * thread sorts behind the one before it, also where the clock goes back. They tell when they were made, and so are no secrets.
+ * Random UUIDs, made at once. Version 7 begins with the time, so that neighbours in time are neighbours in an index:
+ * each of this thread sorts behind the one before it, also where the clock goes back. They tell when they were made,
+ * and so are no secrets.
  *
  * Effect's own maker stands under another name in each of the versions that are supported.
  */

@@ -1,4 +1,7 @@
-/** Whoever waits says for what: after a moment, then ever more sparsely, so that nothing waits in silence and no log fills with it. */
+/**
+ * Whoever waits says for what: after a moment, then ever more sparsely, so that nothing waits in silence and no log
+ * fills with it.
+ */
 import { Effect, Fiber } from "effect"
 
 const firstMillis = 3_000

@@ -1,7 +1,10 @@
 /** A time limit that also holds inside a finalizer, where nothing can be interrupted. */
 import { type Duration, Effect, type Exit, Fiber } from "effect"
 
-/** Runs an effect for at most so long in a fiber of its own: also inside a finalizer, which cannot be interrupted itself. */
+/**
+ * Runs an effect for at most so long in a fiber of its own: also inside a finalizer, which cannot be interrupted
+ * itself.
+ */
 export const within = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   limit: Duration.Input

@@ -1,9 +1,9 @@
 /**
  * Columns of a data set chosen by configuration: which one is the prompt, which one the answer.
  *
- * A column is named as the rows have it, or by a path into it (`answers.text.0`). One that is not there is an error that names the
- * setting, the column and the columns there are; a value of the wrong kind says which row and column. Of the rows only what is
- * asked for is kept in memory.
+ * A column is named as the rows have it, or by a path into it (`answers.text.0`). One that is not there is an error
+ * that names the setting, the column and the columns there are; a value of the wrong kind says which row and column. Of
+ * the rows only what is asked for is kept in memory.
  */
 import { Effect, Option, Result, Schema, Stream } from "effect"
 import { Dataset, DatasetError } from "./Dataset.ts"
@@ -36,7 +36,10 @@ export const texts: Kind<ReadonlyArray<string>> = {
   }
 }
 
-/** Bytes of a file: as they are, in the `bytes` of a struct (as the `datasets` library writes images), as base64 or as a data URL. */
+/**
+ * Bytes of a file: as they are, in the `bytes` of a struct (as the `datasets` library writes images), as base64 or as a
+ * data URL.
+ */
 export const bytes: Kind<Uint8Array> = {
   expected: "bytes, a struct with bytes, base64 or a data URL",
   read: (value) => {
@@ -95,9 +98,10 @@ export class Misread {
 }
 
 /**
- * What `make` makes of the wanted columns of each row of a source, in order. A first row whose columns do not fit is an error: they are
- * named wrongly. Other rows that do not fit (a blank answer, say), or of which `make` says why it cannot, are left out, counted, and
- * told once; if none is left, that is an error too, and so is a row that is `Misread`.
+ * What `make` makes of the wanted columns of each row of a source, in order. A first row whose columns do not fit is an
+ * error: they are named wrongly. Other rows that do not fit (a blank answer, say), or of which `make` says why it
+ * cannot, are left out, counted, and told once; if none is left, that is an error too, and so is a row that is
+ * `Misread`.
  */
 export const rowsAs = Effect.fn("Columns.rowsAs")(function* <const Wanted extends Columns, A>(
   source: string,

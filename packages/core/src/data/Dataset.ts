@@ -1,9 +1,10 @@
 /**
  * Rows for environments: from the Hugging Face hub, from local files, or from memory in tests.
  *
- * A source is a string: `owner/name/[config/]split` on the hub (`openai/gsm8k/main/train`), or a path to a `.parquet`, `.jsonl`,
- * `.json` or `.csv` file (`./rows.jsonl`). Rows are decoded by a Schema; a row that does not fit says file, line (or row) and field.
- * What comes from the hub is kept on disk (`HF_HOME`, else `.atropos`); `HF_TOKEN` opens gated sets, `HF_ENDPOINT` names another hub.
+ * A source is a string: `owner/name/[config/]split` on the hub (`openai/gsm8k/main/train`), or a path to a `.parquet`,
+ * `.jsonl`, `.json` or `.csv` file (`./rows.jsonl`). Rows are decoded by a Schema; a row that does not fit says file,
+ * line (or row) and field. What comes from the hub is kept on disk (`HF_HOME`, else `.atropos`); `HF_TOKEN` opens gated
+ * sets, `HF_ENDPOINT` names another hub.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Option, Path, Schema, SchemaIssue, Stream } from "effect"
@@ -85,8 +86,9 @@ export const shuffled = Effect.fn("Dataset.shuffled")(function* <A, I, RD>(
 })
 
 /**
- * Endless rows from a cursor (rows already taken) on. The order of an epoch depends on seed, epoch and number of rows alone, so
- * a stream that starts at a cursor goes on exactly where another stopped, at no cost for the epochs before. Empty for no rows.
+ * Endless rows from a cursor (rows already taken) on. The order of an epoch depends on seed, epoch and number of rows
+ * alone, so a stream that starts at a cursor goes on exactly where another stopped, at no cost for the epochs before.
+ * Empty for no rows.
  */
 export const shuffle =
   <A>(rows: ReadonlyArray<A>, { seed }: { readonly seed: number }): ((cursor: number) => Stream.Stream<A>) =>

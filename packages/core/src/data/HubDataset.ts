@@ -1,8 +1,8 @@
 /**
  * The parquet files of a Hugging Face data set, downloaded once: `owner/name/[config/]split`.
  *
- * The hub lists them at `/api/datasets/<owner>/<name>/parquet/<config>/<split>`; listing and files are kept on disk, so that a
- * second run needs no network. To fetch a data set afresh, delete its folder in the cache.
+ * The hub lists them at `/api/datasets/<owner>/<name>/parquet/<config>/<split>`; listing and files are kept on disk, so
+ * that a second run needs no network. To fetch a data set afresh, delete its folder in the cache.
  */
 import { Effect, FileSystem, Path, Schema, Stream } from "effect"
 import { DatasetError } from "./DatasetError.ts"

@@ -1,9 +1,10 @@
 /**
  * Files of the Hugging Face hub, downloaded once and kept on disk.
  *
- * A file is written beside its place and renamed when complete, so that a file that exists is whole; a download that broke off is
- * continued where it stopped, unless the file changed on the hub meanwhile. Several processes may download at the same time.
- * Settings: `HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_OFFLINE`, `HF_HOME` (files lie in `$HF_HOME/atropos`, else in `.atropos`).
+ * A file is written beside its place and renamed when complete, so that a file that exists is whole; a download that
+ * broke off is continued where it stopped, unless the file changed on the hub meanwhile. Several processes may download
+ * at the same time. Settings: `HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_OFFLINE`, `HF_HOME` (files lie in `$HF_HOME/atropos`,
+ * else in `.atropos`).
  */
 import {
   ByteSize,
@@ -41,7 +42,10 @@ export class HubError extends Schema.TaggedError<HubError>()("HubError", {
 export interface HubFiles {
   /** A folder of the cache, made if need be. */
   readonly cacheFolder: (...parts: ReadonlyArray<string>) => Effect.Effect<string, HubError>
-  /** Puts what `address` (below the endpoint, or a whole URL) holds into the file `target`; does nothing where the file exists. */
+  /**
+   * Puts what `address` (below the endpoint, or a whole URL) holds into the file `target`; does nothing where the file
+   * exists.
+   */
   readonly fetch: (address: string, target: string) => Effect.Effect<void, HubError>
 }
 

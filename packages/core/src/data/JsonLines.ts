@@ -1,9 +1,10 @@
 /**
  * Lines of a text file, each with its number and its place in bytes: the one way in which JSON Lines are read.
  *
- * A file is read in pieces of 256 KiB, so its size does not matter. A line that cannot be text of a value (longer than the bound, no
- * UTF-8) comes as a fault with its number, and the reading goes on behind it; blank lines count and are left out. What is no
- * file of lines at all (a folder, parquet, an archive, UTF-16) fails at the start and says what was expected.
+ * A file is read in pieces of 256 KiB, so its size does not matter. A line that cannot be text of a value (longer than
+ * the bound, no UTF-8) comes as a fault with its number, and the reading goes on behind it; blank lines count and are
+ * left out. What is no file of lines at all (a folder, parquet, an archive, UTF-16) fails at the start and says what
+ * was expected.
  */
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Array as Arr, Effect, FileSystem, Result, Schema, Stream } from "effect"

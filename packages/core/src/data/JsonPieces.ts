@@ -1,6 +1,6 @@
 /**
- * Cuts a growing text into the JSON values it holds, the elements of one array or values one after another, each with the row it
- * is, without parsing the whole.
+ * Cuts a growing text into the JSON values it holds, the elements of one array or values one after another, each with
+ * the row it is, without parsing the whole.
  */
 
 /** One value's text, and where it stands (counted from 1). */

@@ -1,6 +1,6 @@
 /**
- * A seeded order of 0..count-1: Fisher-Yates with mulberry32, so that the same numbers give the same order on every machine and in
- * every version. Seed and epoch are mixed: neighbouring ones give unrelated orders.
+ * A seeded order of 0..count-1: Fisher-Yates with mulberry32, so that the same numbers give the same order on every
+ * machine and in every version. Seed and epoch are mixed: neighbouring ones give unrelated orders.
  */
 export const permutation = (count: number, seed: number, epoch: number): Uint32Array => {
   const order = Uint32Array.from({ length: count }, (_, index) => index)

@@ -1,10 +1,11 @@
 /**
- * Rows of a local `.jsonl`, `.json`, `.csv` or `.parquet` file as a stream of undecoded values with their line or row number.
+ * Rows of a local `.jsonl`, `.json`, `.csv` or `.parquet` file as a stream of undecoded values with their line or row
+ * number.
  *
- * A line of JSON Lines that is not JSON (a file cut off, a broken download) is told with its number, skipped and counted; a file
- * without a single good one is an error.
- * Text is read in pieces of 256 KiB and parsed row by row; parquet is read by a worker thread: no file blocks the event loop.
- * CSV takes the first line as names and gives strings.
+ * A line of JSON Lines that is not JSON (a file cut off, a broken download) is told with its number, skipped and
+ * counted; a file without a single good one is an error.
+ * Text is read in pieces of 256 KiB and parsed row by row; parquet is read by a worker thread: no file blocks the event
+ * loop. CSV takes the first line as names and gives strings.
  */
 import { Array as Arr, Effect, FileSystem, Option, Predicate, Result, Stream } from "effect"
 import { createReadStream } from "node:fs"

@@ -1,7 +1,8 @@
 /**
- * Reads a parquet file in a thread of its own, since decompressing a row group can take seconds: answers every "next" with up to
- * 1000 rows, and with null after the last. 64-bit integers become numbers where they are exact. Bytes of a column that does not
- * say that it holds text become text where they are text (old files do not say), and stay bytes elsewhere (images).
+ * Reads a parquet file in a thread of its own, since decompressing a row group can take seconds: answers every "next"
+ * with up to 1000 rows, and with null after the last. 64-bit integers become numbers where they are exact. Bytes of a
+ * column that does not say that it holds text become text where they are text (old files do not say), and stay bytes
+ * elsewhere (images).
  */
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from "hyparquet"
 import { compressors } from "hyparquet-compressors"

@@ -1,9 +1,10 @@
 /**
  * Answers by request: asked once, remembered, in memory and (where a file is named) across runs.
  *
- * Requests that are equal as JSON, keys in any order, have one answer; asked for at the same time they are one request. A failure is
- * not remembered. At most `capacity` answers are kept, the least recently used one goes first. The file has one JSON line per answer;
- * it is read at the start, lines that cannot be read are left out and counted, and it is written anew once it holds twice the capacity.
+ * Requests that are equal as JSON, keys in any order, have one answer; asked for at the same time they are one request.
+ * A failure is not remembered. At most `capacity` answers are kept, the least recently used one goes first. The file
+ * has one JSON line per answer; it is read at the start, lines that cannot be read are left out and counted, and it is
+ * written anew once it holds twice the capacity.
  */
 import { Cache, Duration, Effect, Equal, Exit, FileSystem, Hash, Option, Path, Schema, Semaphore } from "effect"
 import { createHash } from "node:crypto"

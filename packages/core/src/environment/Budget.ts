@@ -1,10 +1,11 @@
 /**
  * How much one episode of several turns may use: turns, tokens, tool calls, seconds.
  *
- * `turn` asks a tracked session for the next answer and keeps count; it gives none once something is used up, and the episode is over.
- * Tokens are those of the sequence that is trained on, prompts and observations included; the trainer's `seq_len` bounds them in any case
- * (`SequenceLimit`). An answer may take what is left of them; what stands between two answers is counted with the `Tokenizer` of the context before the model
- * is asked, and without one afterwards. `call` runs a tool within the calls and the time left; that there are no more calls is for the
+ * `turn` asks a tracked session for the next answer and keeps count; it gives none once something is used up, and the
+ * episode is over. Tokens are those of the sequence that is trained on, prompts and observations included; the
+ * trainer's `seq_len` bounds them in any case (`SequenceLimit`). An answer may take what is left of them; what stands
+ * between two answers is counted with the `Tokenizer` of the context before the model is asked, and without one
+ * afterwards. `call` runs a tool within the calls and the time left; that there are no more calls is for the
  * environment to tell the model, whose turns may go on. Time counts from `make` on.
  */
 import { Clock, Effect, Option } from "effect"

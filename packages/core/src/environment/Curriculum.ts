@@ -1,11 +1,11 @@
 /**
  * A curriculum: the level of new items, raised where groups of that level do well and lowered where they do badly.
  *
- * A pure fold over (level, average score of a group). Groups of other levels than the present one are too old to count. Over a
- * rolling window of the others, once there are enough of them: a mean above `raiseAbove` raises the level by one, one below
- * `lowerBelow` lowers it, and either empties the window. Levels run from 1 to `levels`. Thresholds and window are those of the
- * original's letter_counting_environment.py. `make` wires the fold to an environment: `level` for its items, `record` for its
- * `afterScore`, `state` and `metrics` as they are.
+ * A pure fold over (level, average score of a group). Groups of other levels than the present one are too old to count.
+ * Over a rolling window of the others, once there are enough of them: a mean above `raiseAbove` raises the level by
+ * one, one below `lowerBelow` lowers it, and either empties the window. Levels run from 1 to `levels`. Thresholds and
+ * window are those of the original's letter_counting_environment.py. `make` wires the fold to an environment: `level`
+ * for its items, `record` for its `afterScore`, `state` and `metrics` as they are.
  */
 import { Effect, Ref, Schema } from "effect"
 import * as Evaluation from "../Evaluation.ts"

@@ -1,10 +1,11 @@
 /**
  * Episodes of several turns against a pure step function: a game, a simulator, a dialogue that answers by rule.
  *
- * A game knows nothing of models, and sampling knows nothing of the game, so rules are tested by replaying. Two ways to make groups
- * of it: `play` gives whole episodes, one trajectory with all its answers trained and exact tokens over all turns; `alternatives`
- * gives a group for every turn, several answers to the same state, each judged by r + V(s') - V(s), and goes on with the best.
- * Plays the part of the original's game environments (environments/game_environments/gymnasium), whose V knew the cards to come.
+ * A game knows nothing of models, and sampling knows nothing of the game, so rules are tested by replaying. Two ways to
+ * make groups of it: `play` gives whole episodes, one trajectory with all its answers trained and exact tokens over all
+ * turns; `alternatives` gives a group for every turn, several answers to the same state, each judged by r + V(s') -
+ * V(s), and goes on with the best. Plays the part of the original's game environments
+ * (environments/game_environments/gymnasium), whose V knew the cards to come.
  */
 import { Effect, Option, type Scope } from "effect"
 import * as Advantage from "../Advantage.ts"
@@ -71,7 +72,9 @@ export const replay = <State>(
 export const answersOf = ({ messages }: Pick<Trajectory, "messages">): ReadonlyArray<string> =>
   messages.filter(({ role }) => role === "assistant").map(text)
 
-/** An episode as it would have been with these answers: for claims and tests. One token per UTF-16 unit of its answers. */
+/**
+ * An episode as it would have been with these answers: for claims and tests. One token per UTF-16 unit of its answers.
+ */
 export const episodeOf = <State>(game: Game<State>, start: State, answers: ReadonlyArray<string>): Trajectory => {
   const messages = Array.from(game.opening(start))
   let state = start
@@ -146,8 +149,9 @@ const seeded = (sampling: Sampling, turn: number): Sampling =>
   sampling.seed === undefined ? sampling : { ...sampling, seed: (sampling.seed + turn * 7919) % 2 ** 31 }
 
 /**
- * A group of `n` alternatives for every turn of one episode, scored with their advantages. `value` is V(s), the return expected from a
- * state on: it must look at nothing that the player cannot see. Only the last `historyTurns` turns stay in the prompt.
+ * A group of `n` alternatives for every turn of one episode, scored with their advantages. `value` is V(s), the return
+ * expected from a state on: it must look at nothing that the player cannot see. Only the last `historyTurns` turns stay
+ * in the prompt.
  */
 export const alternatives = Effect.fn("Episode.alternatives")(function* <State>(
   game: Game<State> & { readonly value: (state: State) => number },

@@ -1,8 +1,9 @@
 /**
  * Environments whose prompt is a short text and whose answer is one exact text, end of sequence included.
  *
- * Made for models that are trained from scratch on a vocabulary of characters: prompts are plain text completions, no chat. Reward 1
- * where the completion is the answer and the model ended it by itself, else 0. A tenth of all prompts is held out for evaluation.
+ * Made for models that are trained from scratch on a vocabulary of characters: prompts are plain text completions, no
+ * chat. Reward 1 where the completion is the answer and the model ended it by itself, else 0. A tenth of all prompts is
+ * held out for evaluation.
  */
 import { Effect } from "effect"
 import * as ItemSource from "./ItemSource.ts"

@@ -1,8 +1,9 @@
 /**
- * An environment made of a game (`Episode`): its settings, its items, whole episodes or a group for each turn, and their evaluation.
+ * An environment made of a game (`Episode`): its settings, its items, whole episodes or a group for each turn, and
+ * their evaluation.
  *
- * All rollouts of a group start from the same state. Whole episodes are scored by replaying their answers, so `score` is pure; the
- * groups of single turns bring their scores, the advantages of the alternatives.
+ * All rollouts of a group start from the same state. Whole episodes are scored by replaying their answers, so `score`
+ * is pure; the groups of single turns bring their scores, the advantages of the alternatives.
  */
 import { Effect, Schema, Stream } from "effect"
 import * as Environment from "../Environment.ts"

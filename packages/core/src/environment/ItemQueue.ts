@@ -1,12 +1,12 @@
 /**
  * A queue of items that come back until they are solved.
  *
- * A pure fold: `next` takes the item at the front and puts it at the back, `record` retires an item whose group did well enough, or
- * (with `maxAttempts`) one that was tried often enough. As an item never leaves the queue while it is under way, a crash loses none: what
- * was taken and not yet judged is saved, too, and comes first after a restart. Near the end of the queue an item may be under way
- * twice. Items are numbers from 0 to `size` - 1. Follows the adaptive queue of the
- * original's instruction_following_algorithm_environment.py. `make` wires the fold to an environment: `items` for its stream,
- * `record` for its `afterScore`, `state` and `metrics` as they are.
+ * A pure fold: `next` takes the item at the front and puts it at the back, `record` retires an item whose group did
+ * well enough, or (with `maxAttempts`) one that was tried often enough. As an item never leaves the queue while it is
+ * under way, a crash loses none: what was taken and not yet judged is saved, too, and comes first after a restart. Near
+ * the end of the queue an item may be under way twice. Items are numbers from 0 to `size` - 1. Follows the adaptive
+ * queue of the original's instruction_following_algorithm_environment.py. `make` wires the fold to an environment:
+ * `items` for its stream, `record` for its `afterScore`, `state` and `metrics` as they are.
  */
 import { Effect, HashMap, HashSet, Option, Ref, Schema, Stream } from "effect"
 
@@ -116,7 +116,10 @@ export const load = (saved: typeof Saved.Type, { size }: Options): State => {
 }
 
 export interface ItemQueue {
-  /** Items in the order of the queue, until all are retired: from its front where nothing was taken yet, else from its own place. */
+  /**
+   * Items in the order of the queue, until all are retired: from its front where nothing was taken yet, else from its
+   * own place.
+   */
   readonly items: (cursor: number) => Stream.Stream<number>
   readonly record: (outcome: Outcome) => Effect.Effect<void>
   /** For a definition's `state`. */

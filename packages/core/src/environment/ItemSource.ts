@@ -1,9 +1,10 @@
 /**
- * Where the items of an environment come from: drawn with a seed, or rows of a data set; some of them held out for evaluation.
+ * Where the items of an environment come from: drawn with a seed, or rows of a data set; some of them held out for
+ * evaluation.
  *
- * Drawn items are a function of seed and index alone. One in ten is held out by its key (its prompt, say), wherever it is drawn, so
- * that no evaluation item is ever trained on. Rows come in an order shuffled by the seed, endlessly; held out are those of a test
- * source, or without one a tenth chosen by the seed.
+ * Drawn items are a function of seed and index alone. One in ten is held out by its key (its prompt, say), wherever it
+ * is drawn, so that no evaluation item is ever trained on. Rows come in an order shuffled by the seed, endlessly; held
+ * out are those of a test source, or without one a tenth chosen by the seed.
  */
 import { Effect, Result, Schema, Stream } from "effect"
 import * as Columns from "../data/Columns.ts"
@@ -96,7 +97,10 @@ export type Make<Wanted extends Columns.Columns, A> = (
   picked: Columns.Picked<Wanted>
 ) => Result.Result<A, string | Columns.Misread>
 
-/** The training rows of a source in their own order, and those held out; a test source is read when it is first asked for. */
+/**
+ * The training rows of a source in their own order, and those held out; a test source is read when it is first asked
+ * for.
+ */
 export const rowsAs = Effect.fn("ItemSource.rowsAs")(function* <const Wanted extends Columns.Columns, A>(
   { columns, seed, source, testSource }: RowOptions<Wanted>,
   make: Make<Wanted, A>

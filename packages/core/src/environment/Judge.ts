@@ -1,9 +1,9 @@
 /**
  * A judge: another model that compares or grades what the policy wrote.
  *
- * It has servers and limits of its own, which no rollout waits for. The same request gets the same answers (`AnswerCache`), so that
- * scores can be repeated and cost is paid once; calls, tokens and cost are counted as the server reports them. An environment that
- * cannot do without one asks for `required`.
+ * It has servers and limits of its own, which no rollout waits for. The same request gets the same answers
+ * (`AnswerCache`), so that scores can be repeated and cost is paid once; calls, tokens and cost are counted as the
+ * server reports them. An environment that cannot do without one asks for `required`.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { field, fromFields } from "../EnvironmentSettings.ts"

@@ -1,10 +1,10 @@
 /**
  * Answers to one request compared pairwise by a judge, in both orders, ties allowed.
  *
- * The share of an answer: the points of its comparisons over those to be had, 1 for a win and 0.5 for a tie, so 0 to 1 with 0.5 as par.
- * Every pair is shown in both orders, so a judge that favours a place favours nobody; how much it does so is measured. An answer that was
- * cut off loses to one that was not, and equal texts tie, without asking. A verdict that cannot be read counts for nobody. Follows
- * rlaif_server.py of the original, for groups of any size.
+ * The share of an answer: the points of its comparisons over those to be had, 1 for a win and 0.5 for a tie, so 0 to 1
+ * with 0.5 as par. Every pair is shown in both orders, so a judge that favours a place favours nobody; how much it does
+ * so is measured. An answer that was cut off loses to one that was not, and equal texts tie, without asking. A verdict
+ * that cannot be read counts for nobody. Follows rlaif_server.py of the original, for groups of any size.
  */
 import { Effect, Schema } from "effect"
 import { Unscorable } from "../EnvironmentError.ts"
@@ -36,14 +36,18 @@ export type Options = { readonly [Name in keyof typeof fields]: (typeof fields)[
 export type Answer = Pick<Trajectory, "completion" | "finishReason">
 
 export interface PairwiseJudge {
-  /** The share of every answer. Unscorable where there is nothing to compare with, or no verdict about an answer can be read. */
+  /**
+   * The share of every answer. Unscorable where there is nothing to compare with, or no verdict about an answer can be
+   * read.
+   */
   readonly shares: (
     request: string,
     answers: ReadonlyArray<Answer>
   ) => Effect.Effect<ReadonlyArray<number>, InferenceError | Unscorable>
   /**
-   * `judge/position_bias`: verdicts for the answer shown first minus those for the second, over all (-1 to 1, 0 without a bias);
-   * `judge/order_agreement`: share of pairs with the same outcome in both orders; ties, unreadable verdicts; the judge's usage.
+   * `judge/position_bias`: verdicts for the answer shown first minus those for the second, over all (-1 to 1, 0 without
+   * a bias); `judge/order_agreement`: share of pairs with the same outcome in both orders; ties, unreadable verdicts;
+   * the judge's usage.
    */
   readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
 }
@@ -51,7 +55,10 @@ export interface PairwiseJudge {
 type Verdict = "first" | "second" | "tie"
 const verdicts: { readonly [word: string]: Verdict } = { a: "first", b: "second", tie: "tie" }
 
-/** What denies a verdict from in front of it (`not [[A]]`, `isn't a clear [[A]]`, `B over [[A]]`), and from behind (`[[A]] is wrong`). */
+/**
+ * What denies a verdict from in front of it (`not [[A]]`, `isn't a clear [[A]]`, `B over [[A]]`), and from behind
+ * (`[[A]] is wrong`).
+ */
 const deniesNext =
   /(?:(?:\b(?:not|never|nor|neither|cannot)|n['’]t)(?: (?!but )[\w'’]{1,15}){0,2}|\b(?:against|over|than|instead of)) ?$/i
 const deniesLast =
@@ -61,8 +68,8 @@ const deniesLast =
 const plain = (words: string): string => words.replaceAll(/[\s*_`"(]+/g, " ")
 
 /**
- * The verdict a judge's text ends with, after its thinking, if it has one: `[[A]]`, `[[B]]` or `[[tie]]`, the last of several. One that is
- * denied is none: what the judge would have said instead is not known.
+ * The verdict a judge's text ends with, after its thinking, if it has one: `[[A]]`, `[[B]]` or `[[tie]]`, the last of
+ * several. One that is denied is none: what the judge would have said instead is not known.
  */
 export const readVerdict = (text: string): Verdict | undefined => {
   const said = spoken(text)
@@ -89,7 +96,10 @@ export const question = (criteria: string, request: string, first: string, secon
   ]
 }
 
-/** Points of an answer, a win 2 and a tie 1, and how many were to be had: whole numbers, so that their order does not matter. */
+/**
+ * Points of an answer, a win 2 and a tie 1, and how many were to be had: whole numbers, so that their order does not
+ * matter.
+ */
 interface Tally {
   readonly points: number
   readonly most: number

@@ -1,9 +1,10 @@
 /**
- * Pictures: drawn from SVG with fonts of our own, so that the same drawing has the same pixels everywhere, and checked before they are
- * sent to a model.
+ * Pictures: drawn from SVG with fonts of our own, so that the same drawing has the same pixels everywhere, and checked
+ * before they are sent to a model.
  *
- * They travel as data URLs in messages (`message`) and in the `images` of a group. `check` decodes a picture whole: one that is too
- * large in bytes or pixels, of a format that inference servers do not take, or broken, is refused with what is wrong with it.
+ * They travel as data URLs in messages (`message`) and in the `images` of a group. `check` decodes a picture whole: one
+ * that is too large in bytes or pixels, of a format that inference servers do not take, or broken, is refused with what
+ * is wrong with it.
  */
 import { Effect, Schema } from "effect"
 import * as Optional from "../base/Optional.ts"

@@ -1,8 +1,10 @@
 /**
- * What environments share whose items are a picture and a question about it: the prompt, the group with its picture, and the answer.
+ * What environments share whose items are a picture and a question about it: the prompt, the group with its picture,
+ * and the answer.
  *
- * The picture goes to the model in the user's message and to the service in the group's `images`, once for every rollout, as the
- * original's multimodal environments do. The answer is what stands in the only `<answer>` tag after the thinking.
+ * The picture goes to the model in the user's message and to the service in the group's `images`, once for every
+ * rollout, as the original's multimodal environments do. The answer is what stands in the only `<answer>` tag after the
+ * thinking.
  */
 import { Effect } from "effect"
 import type { RolloutGroup } from "../Environment.ts"

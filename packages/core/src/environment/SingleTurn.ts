@@ -1,8 +1,9 @@
 /**
- * What environments of one turn share: a prompt, a group of answers to it, and the same prompt once more for evaluation.
+ * What environments of one turn share: a prompt, a group of answers to it, and the same prompt once more for
+ * evaluation.
  *
- * A prompt is a chat, or a plain text to be continued (for models trained from scratch on characters), whose answer is short and
- * known: one token more than it has characters suffices, the end included.
+ * A prompt is a chat, or a plain text to be continued (for models trained from scratch on characters), whose answer is
+ * short and known: one token more than it has characters suffices, the end included.
  */
 import { Effect, Schema } from "effect"
 import type { Score } from "../Environment.ts"
@@ -85,7 +86,10 @@ export const make = <Item>(
 
 const fewestTokens = 10
 
-/** Whether an answer to a chat is too short to learn from, as in the original; texts without tokens (no tokenizer known) never are. */
+/**
+ * Whether an answer to a chat is too short to learn from, as in the original; texts without tokens (no tokenizer known)
+ * never are.
+ */
 export const isTooShort = (trajectory: Trajectory.Trajectory): boolean =>
   trajectory.tokens.length > 0 && Trajectory.trainedTokens(trajectory) < fewestTokens
 

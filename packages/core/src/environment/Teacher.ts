@@ -1,9 +1,11 @@
 /**
- * A teacher: another model whose likeliest tokens at every position of a rollout the policy is to imitate (the trainer's `distill` loss).
+ * A teacher: another model whose likeliest tokens at every position of a rollout the policy is to imitate (the
+ * trainer's `distill` loss).
  *
- * It reads the same token ids as the policy, so both need one vocabulary (`check`). `attach` scores whole sequences: candidate lists are
- * aligned with the tokens, the first one empty, and differ in length where a server adds the token itself. Behaviour:
- * teacher_distillation_env.py of the original, but that a group which the teacher cannot score fails, and so is tried again.
+ * It reads the same token ids as the policy, so both need one vocabulary (`check`). `attach` scores whole sequences:
+ * candidate lists are aligned with the tokens, the first one empty, and differ in length where a server adds the token
+ * itself. Behaviour: teacher_distillation_env.py of the original, but that a group which the teacher cannot score
+ * fails, and so is tried again.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { RolloutGroup } from "../Environment.ts"
@@ -112,7 +114,9 @@ export const layerNoDeps: Layer.Layer<Teacher, never, ServerManager.ServerManage
   })
 )
 
-/** Whether the teacher's vocabulary is the policy's: the same tokenizer by name, or the same ids for the same tokens. */
+/**
+ * Whether the teacher's vocabulary is the policy's: the same tokenizer by name, or the same ids for the same tokens.
+ */
 export const check = Effect.fn("Teacher.check")(function* (teacher: TeacherShape, student: TokenizerShape) {
   const { tokenizer } = teacher
   if (tokenizer.name === student.name) return
@@ -131,8 +135,8 @@ export const check = Effect.fn("Teacher.check")(function* (teacher: TeacherShape
 })
 
 /**
- * The group with the teacher's `topK` likeliest tokens at every position. `groupOverrides.teacher_top_k` is another number for this
- * group, `groupOverrides.skip_teacher_top_k` leaves it as it is, and so does a number below 0.
+ * The group with the teacher's `topK` likeliest tokens at every position. `groupOverrides.teacher_top_k` is another
+ * number for this group, `groupOverrides.skip_teacher_top_k` leaves it as it is, and so does a number below 0.
  */
 export const attach = Effect.fn("Teacher.attach")(function* (
   teacher: TeacherShape,

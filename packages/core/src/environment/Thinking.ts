@@ -1,15 +1,19 @@
 /**
  * The reasoning block of a completion: taking it out, shortening it, checking it, reading it.
  *
- * `strip` and `truncate` follow the original's message-history helpers (atroposlib/utils/message_history_utils.py), `validate` and
- * `inside` its evaluation helpers: `<think>…</think>` in any case, else `<|start_of_scratchpad|>…<|end_of_scratchpad|>`.
+ * `strip` and `truncate` follow the original's message-history helpers (atroposlib/utils/message_history_utils.py),
+ * `validate` and `inside` its evaluation helpers: `<think>…</think>` in any case, else
+ * `<|start_of_scratchpad|>…<|end_of_scratchpad|>`.
  */
 import type { TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
 
 const open = "<think>"
 const close = "</think>"
 
-/** The text without what stands between the first `<think>` and the end of the first `</think>`; unchanged unless both occur. */
+/**
+ * The text without what stands between the first `<think>` and the end of the first `</think>`; unchanged unless both
+ * occur.
+ */
 export const strip = (text: string): string => {
   const start = text.indexOf(open)
   const end = text.indexOf(close)
@@ -17,8 +21,8 @@ export const strip = (text: string): string => {
 }
 
 /**
- * Shortens the first think block to at most `maxTokens` tokens: its last paragraph where that fits, else its last tokens, marked by
- * `... `. An empty block becomes `<think></think>`; a text without a closed block is left alone.
+ * Shortens the first think block to at most `maxTokens` tokens: its last paragraph where that fits, else its last
+ * tokens, marked by `... `. An empty block becomes `<think></think>`; a text without a closed block is left alone.
  */
 export const truncate = (text: string, tokenizer: TokenizerShape, maxTokens: number): string => {
   const start = text.indexOf(open)
@@ -53,7 +57,10 @@ const shorten = (content: string, tokenizer: TokenizerShape, maxTokens: number):
 const think = { opening: /<think>/gi, closing: /<\/think>/gi }
 const formats = [think, { opening: /<\|start_of_scratchpad\|>/g, closing: /<\|end_of_scratchpad\|>/g }]
 
-/** Whether there is exactly one opening and one closing tag of a kind, and what stands after the closing one (else the whole text). */
+/**
+ * Whether there is exactly one opening and one closing tag of a kind, and what stands after the closing one (else the
+ * whole text).
+ */
 export const validate = (text: string): { readonly isValid: boolean; readonly content: string } => {
   for (const { closing, opening } of formats) {
     const closings = [...text.matchAll(closing)]
@@ -89,8 +96,9 @@ const first = (pattern: RegExp, text: string, at: number): Place | undefined => 
 }
 
 /**
- * What a text says to its reader: without its think blocks, without what stands behind an opening tag that is never closed (thinking that
- * was cut off), and without what stands before a closing tag that was never opened (the prompt opened it). Takes time linear in the text.
+ * What a text says to its reader: without its think blocks, without what stands behind an opening tag that is never
+ * closed (thinking that was cut off), and without what stands before a closing tag that was never opened (the prompt
+ * opened it). Takes time linear in the text.
  */
 export const spoken = (text: string): string => {
   const parts: Array<string> = []
@@ -109,8 +117,8 @@ export const spoken = (text: string): string => {
 }
 
 /**
- * What stands after the only think block, trimmed: exactly one `<think>` and after it exactly one `</think>`, in any case. Otherwise there is
- * no answer where thinking is required, and the text is the answer where it is not.
+ * What stands after the only think block, trimmed: exactly one `<think>` and after it exactly one `</think>`, in any
+ * case. Otherwise there is no answer where thinking is required, and the text is the answer where it is not.
  */
 export const answer = (text: string, isRequired = true): string | undefined => {
   const after = afterOnlyBlock(text)
@@ -127,7 +135,10 @@ const afterOnlyBlock = (text: string): string | undefined => {
 const opensAnswer = /<answer>/gi
 const closesAnswer = /<\/answer>/gi
 
-/** What stands in the only `<answer>` tag outside of thinking (`spoken`), trimmed; undefined where there is none, or more than one. */
+/**
+ * What stands in the only `<answer>` tag outside of thinking (`spoken`), trimmed; undefined where there is none, or
+ * more than one.
+ */
 export const taggedAnswer = (text: string): string | undefined => {
   const said = spoken(text)
   const opened = first(opensAnswer, said, 0)

@@ -1,14 +1,16 @@
 /**
- * Keeps web pages out of a server that asks nobody for a token. A browser reaches this machine, so any page that it shows could.
+ * Keeps web pages out of a server that asks nobody for a token. A browser reaches this machine, so any page that it
+ * shows could.
  *
- * - `Host`: a page whose domain was pointed at this machine (DNS rebinding) still says its own name there. Taken are loopback names,
- *   and 0.0.0.0, by which programs call this machine too; where the server listens for other machines also the address it was bound to,
- *   IP addresses (no domain turns into one) and this machine's name; and the names in `ATROPOS_ALLOWED_HOSTS`.
- * - `Origin` and `Sec-Fetch-Site`: requests that change something are taken from pages of this machine and of the server itself, not
- *   from those of other sites.
+ * - `Host`: a page whose domain was pointed at this machine (DNS rebinding) still says its own name there. Taken are
+ *   loopback names, and 0.0.0.0, by which programs call this machine too; where the server listens for other machines
+ *   also the address it was bound to, IP addresses (no domain turns into one) and this machine's name; and the names in
+ *   `ATROPOS_ALLOWED_HOSTS`.
+ * - `Origin` and `Sec-Fetch-Site`: requests that change something are taken from pages of this machine and of the
+ *   server itself, not from those of other sites.
  *
- * Programs say nothing of origins, but must call the server by one of its names as well. A server with tokens needs no guard, for a
- * page knows none.
+ * Programs say nothing of origins, but must call the server by one of its names as well. A server with tokens needs no
+ * guard, for a page knows none.
  */
 import { Config, Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"

@@ -1,6 +1,6 @@
 /**
- * The connections of a Node server that closes. Node's own `close` waits for each of them, and for ever for those over which nothing
- * came yet; browsers open such ahead.
+ * The connections of a Node server that closes. Node's own `close` waits for each of them, and for ever for those over
+ * which nothing came yet; browsers open such ahead.
  */
 import { Effect, Layer } from "effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
@@ -44,8 +44,8 @@ const of = (server: Server): Connections => {
 const atTheEnd = (effect: Effect.Effect<void>) => Layer.effectDiscard(Effect.addFinalizer(() => effect))
 
 /**
- * `serving` over the server that is `listening`. At the end `onClosing` runs and idle connections close, then `serving` waits for
- * requests as long as it does, then what is left is cut.
+ * `serving` over the server that is `listening`. At the end `onClosing` runs and idle connections close, then `serving`
+ * waits for requests as long as it does, then what is left is cut.
  */
 export const closed = <A, E, R, B, E2, R2>(
   server: Server,

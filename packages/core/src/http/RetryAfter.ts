@@ -1,6 +1,9 @@
 /** How long the other side wants to be left alone, as its `Retry-After` says. */
 
-/** A day's quota is no reason to leave a server out of a run that lasts a week; a figure out of range, or a wrong clock, still less. */
+/**
+ * A day's quota is no reason to leave a server out of a run that lasts a week; a figure out of range, or a wrong clock,
+ * still less.
+ */
 export const longestMillis = 3_600_000
 
 /** A Retry-After header in milliseconds from now, an hour at most: seconds, or an HTTP date. */

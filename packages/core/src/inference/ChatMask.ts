@@ -2,11 +2,13 @@
  * Token ids and loss mask of a finished chat, made from its text: the original's `tokenize_for_trainer`
  * (atroposlib/utils/tokenize_for_trainer.py).
  *
- * Tokens are those of the whole rendered chat. Trained are the tokens a turn adds to the prompt that asked for it, the template's
- * end of turn included. This needs templates whose rendering of a chat begins with the rendering of its beginning; where a
- * template re-writes earlier turns (drops reasoning, adds a date) the mask would be wrong, so `tokenize` fails and shows where.
+ * Tokens are those of the whole rendered chat. Trained are the tokens a turn adds to the prompt that asked for it, the
+ * template's end of turn included. This needs templates whose rendering of a chat begins with the rendering of its
+ * beginning; where a template re-writes earlier turns (drops reasoning, adds a date) the mask would be wrong, so
+ * `tokenize` fails and shows where.
  *
- * Tokens made from text are not always the tokens that were sampled: where the server reports them, `TrackedSequences` is exact.
+ * Tokens made from text are not always the tokens that were sampled: where the server reports them, `TrackedSequences`
+ * is exact.
  */
 import { Result, Schema } from "effect"
 import type { Answer, AnswerChoice } from "./backend/Backend.ts"
@@ -26,13 +28,19 @@ export interface ChatTokens {
   readonly mask: Int32Array
 }
 
-/** Which turns are trained: the last message, every `assistant` and `agent` message, or the messages a predicate chooses. */
+/**
+ * Which turns are trained: the last message, every `assistant` and `agent` message, or the messages a predicate
+ * chooses.
+ */
 export type TrainedTurns = "last" | "assistants" | ((message: Message, index: number) => boolean)
 
 export interface TokenizeOptions {
   /** Default "last". */
   readonly train?: TrainedTurns
-  /** "length": the end of turn that the template adds after the last message is cut off, since the model did not write it. */
+  /**
+   * "length": the end of turn that the template adds after the last message is cut off, since the model did not write
+   * it.
+   */
   readonly finishReason?: FinishReason
   readonly tools?: ReadonlyArray<unknown>
 }
@@ -77,8 +85,8 @@ export const tokenize = (
 }
 
 /**
- * The trajectory of a chat whose last answer is known: the server's own tokens where it sent them and those of the prompt are
- * given, else the tokenizer's, with the mask that `train` asks for.
+ * The trajectory of a chat whose last answer is known: the server's own tokens where it sent them and those of the
+ * prompt are given, else the tokenizer's, with the mask that `train` asks for.
  */
 export const chatTrajectory = (
   tokenizer: TokenizerShape | undefined,

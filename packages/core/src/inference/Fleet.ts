@@ -1,13 +1,14 @@
 /**
  * The inference servers there are: which of them are healthy, which has the most room, and who waits for one.
  *
- * Guarantees: never more requests in flight than a lane's limit; waiters are served in order of arrival as soon as a slot is
- * released, a server recovers or a weight changes (nobody polls: Q-60); a wait ends in `noServer` once no server has been healthy
- * for `serverWait`; a slot is given back whatever happens to its holder.
+ * Guarantees: never more requests in flight than a lane's limit; waiters are served in order of arrival as soon as a
+ * slot is released, a server recovers or a weight changes (nobody polls: Q-60); a wait ends in `noServer` once no
+ * server has been healthy for `serverWait`; a slot is given back whatever happens to its holder.
  *
- * Health is learnt from the requests themselves: a connection that fails takes a server out at once, other failures after three in a
- * row. A server that is out is asked for its health, ever less often, only while requests keep coming (Q-52), and is back with
- * one more failure to its credit. 429 and 503 with Retry-After are no ill health: nothing is sent to that server before the time it named.
+ * Health is learnt from the requests themselves: a connection that fails takes a server out at once, other failures
+ * after three in a row. A server that is out is asked for its health, ever less often, only while requests keep coming
+ * (Q-52), and is back with one more failure to its credit. 429 and 503 with Retry-After are no ill health: nothing is
+ * sent to that server before the time it named.
  */
 import { Clock, Deferred, Duration, Effect, Latch, Option, Random, type Scope } from "effect"
 import { InferenceError, type ServerMetrics, type Split } from "./backend/Inference.ts"
@@ -55,7 +56,10 @@ export type Outcome =
 
 export interface Fleet {
   readonly members: ReadonlyArray<Member>
-  /** Occupies a slot, waiting for one as long as it makes sense. To be called in an uninterruptible region; `restore` is its own. */
+  /**
+   * Occupies a slot, waiting for one as long as it makes sense. To be called in an uninterruptible region; `restore` is
+   * its own.
+   */
   readonly take: (
     want: Want,
     restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>

@@ -1,9 +1,10 @@
 /**
  * Keeps the groups of a step-wise rollout (a game, say) within the token limit by forgetting old turns.
  *
- * Follows the original's `ensure_trajectory_token_limit` (atroposlib/utils/message_history_utils.py): the oldest messages after the
- * first go, an environment turn with its answer where possible, the same number from every alternative, until the longest fits.
- * The first message and the last answer with what it answers stay; a step that still does not fit is dropped, with a warning.
+ * Follows the original's `ensure_trajectory_token_limit` (atroposlib/utils/message_history_utils.py): the oldest
+ * messages after the first go, an environment turn with its answer where possible, the same number from every
+ * alternative, until the longest fits. The first message and the last answer with what it answers stay; a step that
+ * still does not fit is dropped, with a warning.
  */
 import { Effect, Result } from "effect"
 import * as ChatMask from "./ChatMask.ts"

@@ -1,12 +1,14 @@
 /**
- * Requests over a fleet: split by `n`, sent to the roomiest healthy server, timed, tried again, elsewhere where possible.
+ * Requests over a fleet: split by `n`, sent to the roomiest healthy server, timed, tried again, elsewhere where
+ * possible.
  *
- * This is the one place that retries. Tried again: connections that fail, timeouts, 5xx, 408, 429, and (twice) answers that make no sense.
- * Never tried again: any other 4xx and what a server cannot do. The next attempt goes to another healthy server at once; where there is
- * none it waits, exponentially longer with jitter, at most 10 s, or as long as the server's Retry-After says.
+ * This is the one place that retries. Tried again: connections that fail, timeouts, 5xx, 408, 429, and (twice) answers
+ * that make no sense. Never tried again: any other 4xx and what a server cannot do. The next attempt goes to another
+ * healthy server at once; where there is none it waits, exponentially longer with jitter, at most 10 s, or as long as
+ * the server's Retry-After says.
  *
- * A request with a seed that is split keeps its rollouts apart: the part that gives choice i and those after it has the seed plus i.
- * That is how vLLM seeds the choices of one request, so that there a group is the same, split or not.
+ * A request with a seed that is split keeps its rollouts apart: the part that gives choice i and those after it has the
+ * seed plus i. That is how vLLM seeds the choices of one request, so that there a group is the same, split or not.
  */
 import { Cause, Clock, Duration, Effect, Exit, Option, Random, Schedule } from "effect"
 import { InferenceError, type SamplingOptions, type Split } from "./backend/Inference.ts"
@@ -124,7 +126,10 @@ export const backend = (
           })
     )
 
-  /** n choices in requests of at most `maxNCompletions` side by side, in their order; one by one of servers that ignore `n`. */
+  /**
+   * n choices in requests of at most `maxNCompletions` side by side, in their order; one by one of servers that ignore
+   * `n`.
+   */
   const spread = <R extends SamplingOptions, A>(
     request: R,
     question: (part: R & { readonly n: number }) => Question<A>,

@@ -1,8 +1,10 @@
 /**
- * How long a sequence may become: prompt, answers and all between, in tokens; the `seq_len` that the trainer announces for its run.
+ * How long a sequence may become: prompt, answers and all between, in tokens; the `seq_len` that the trainer announces
+ * for its run.
  *
- * What runs inside a rollout finds it in its context. Who asks for more tokens than are left after the prompt gets what is left; an episode
- * of several turns is over when nothing is. (`max_token_length` of an environment is something else: the longest generation.)
+ * What runs inside a rollout finds it in its context. Who asks for more tokens than are left after the prompt gets what
+ * is left; an episode of several turns is over when nothing is. (`max_token_length` of an environment is something
+ * else: the longest generation.)
  */
 import { Context, Effect } from "effect"
 import { InferenceError } from "./backend/Inference.ts"
@@ -20,7 +22,10 @@ export const within =
       ? Effect.flatMap(SequenceLimit, (outer) => Effect.provideService(effect, SequenceLimit, Math.min(outer, tokens)))
       : effect
 
-/** What a request may ask for after a prompt of `promptTokens`: what it wants, as far as there is room; absent where nothing limits it. */
+/**
+ * What a request may ask for after a prompt of `promptTokens`: what it wants, as far as there is room; absent where
+ * nothing limits it.
+ */
 export const maxTokens = (
   server: string,
   promptTokens: number,

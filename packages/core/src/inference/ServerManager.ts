@@ -1,8 +1,9 @@
 /**
  * Which inference server answers, how many requests at once, and how often again.
  *
- * Guarantees: training and evaluation requests have separate limits per server; a request goes to the healthy server with the
- * most room and to another one when that dies; retries are bounded, jittered and respect Retry-After; nothing waits for ever.
+ * Guarantees: training and evaluation requests have separate limits per server; a request goes to the healthy server
+ * with the most room and to another one when that dies; retries are bounded, jittered and respect Retry-After; nothing
+ * waits for ever.
  */
 import { Context, Duration, Effect, Layer, Option, Schedule, type Scope } from "effect"
 import type {
@@ -38,7 +39,10 @@ export type { Answer, Backend, Capabilities } from "./backend/Backend.ts"
 export type { Completion, Options as ScriptedOptions, Script, ScriptedRequest } from "./backend/Scripted.ts"
 
 export interface ServerManagerShape {
-  /** n rollouts of a chat, one trajectory each, with exact tokens where the server has them and the tokenizer's elsewhere. */
+  /**
+   * n rollouts of a chat, one trajectory each, with exact tokens where the server has them and the tokenizer's
+   * elsewhere.
+   */
   readonly chat: (request: ChatRequest) => Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
   /** n rollouts of a text prompt. */
   readonly complete: (request: TextRequest) => Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
@@ -61,7 +65,9 @@ export interface ServerManagerShape {
   /** Name of the model the first server serves. */
   readonly modelName: string
   readonly metrics: Effect.Effect<ReadonlyArray<ServerMetrics>>
-  /** Share of each server's training slots this program may use, in (0, 1]: the `env_weight` of the trajectory service. */
+  /**
+   * Share of each server's training slots this program may use, in (0, 1]: the `env_weight` of the trajectory service.
+   */
   readonly setWeight: (weight: number) => Effect.Effect<void>
 }
 
@@ -78,9 +84,9 @@ export interface Options extends Partial<ServerSettings.Manager> {
 }
 
 /**
- * The inference servers of a configuration. Building it waits for no server, so it may start before they do. The tokenizer that
- * the servers' settings name, else the `Tokenizer` in the context, turns chats into prompts for token-level servers and counts the
- * tokens of the others.
+ * The inference servers of a configuration. Building it waits for no server, so it may start before they do. The
+ * tokenizer that the servers' settings name, else the `Tokenizer` in the context, turns chats into prompts for
+ * token-level servers and counts the tokens of the others.
  */
 export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmError | TokenizerError> =>
   Layer.effect(
@@ -124,7 +130,10 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
     })
   ).pipe(Layer.provide(layerPlatform))
 
-/** The tokenizer the servers' settings name, else the one that is present. One for all: a session may move between servers. */
+/**
+ * The tokenizer the servers' settings name, else the one that is present. One for all: a session may move between
+ * servers.
+ */
 const tokenizerOf = Effect.fnUntraced(function* (
   servers: ReadonlyArray<ServerSettings.Server>,
   present: TokenizerShape | undefined
@@ -181,7 +190,10 @@ const unlimited = (backend: Backend): Fleet.MemberSettings => ({
   numRequestsForEval: Infinity
 })
 
-/** Finds out at the start what a server is, so that whoever started the run is told then; asks again while it is not there. */
+/**
+ * Finds out at the start what a server is, so that whoever started the run is told then; asks again while it is not
+ * there.
+ */
 const lookedAt = (backend: Backend, isConfigured: boolean): Effect.Effect<void, never, Scope.Scope> => {
   let failures = 0
   return (backend.identify ?? Effect.void).pipe(

@@ -1,12 +1,18 @@
 /**
- * A tracked session over a back end that answers in text alone: tokens and masks are the tokenizer's (`ChatMask`), logprobs are
- * absent. What the server itself reports of tokens is used where one call makes the whole sequence.
+ * A tracked session over a back end that answers in text alone: tokens and masks are the tokenizer's (`ChatMask`),
+ * logprobs are absent. What the server itself reports of tokens is used where one call makes the whole sequence.
  *
  * A chat that begins with the turns of a recorded one continues it; every answer sampled in the session is trained.
  */
 import { Effect, Result } from "effect"
 import * as ChatMask from "./ChatMask.ts"
-import { type ChatRequest, type Choice, InferenceError, type TextRequest, type TrackedSession } from "./backend/Inference.ts"
+import {
+  type ChatRequest,
+  type Choice,
+  InferenceError,
+  type TextRequest,
+  type TrackedSession
+} from "./backend/Inference.ts"
 import type { Message } from "../Message.ts"
 import * as Sampling from "../Sampling.ts"
 import * as SequenceLimit from "./SequenceLimit.ts"

@@ -3,9 +3,9 @@
  *
  *     <tool_call>{"name": "search", "arguments": {"q": "cats"}}</tool_call>
  *
- * A `Translator` remembers the exact text behind every call it hands out, so that a later turn that sends the call back is
- * rendered as the model wrote it, token for token. A truncated answer keeps `length` as its finish reason. Follows the
- * original's tool_call_translator.py and tool_call_parser.py.
+ * A `Translator` remembers the exact text behind every call it hands out, so that a later turn that sends the call back
+ * is rendered as the model wrote it, token for token. A truncated answer keeps `length` as its finish reason. Follows
+ * the original's tool_call_translator.py and tool_call_parser.py.
  */
 import { Effect, Option, Random, Schema } from "effect"
 import * as Nesting from "../base/Nesting.ts"
@@ -23,7 +23,9 @@ export interface ParsedAnswer {
 }
 
 export interface Translator {
-  /** Reads the calls out of a completion and remembers its text under their ids. Malformed or unclosed calls are text. */
+  /**
+   * Reads the calls out of a completion and remembers its text under their ids. Malformed or unclosed calls are text.
+   */
   readonly parse: (text: string, finishReason: FinishReason) => Effect.Effect<ParsedAnswer>
   /** Turns the calls of assistant messages back into the text they came from, or into freshly written calls. */
   readonly toText: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
@@ -116,8 +118,8 @@ export const writeCall = ({ arguments: value, name }: Call): string =>
   `${start}${writeJson({ name, arguments: value })}${end}`
 
 /**
- * Whether a call does what an expected one does: the same name, and every expected argument with an equal value. Further arguments
- * are allowed, at the top only.
+ * Whether a call does what an expected one does: the same name, and every expected argument with an equal value.
+ * Further arguments are allowed, at the top only.
  */
 export const fulfils = (expected: Call, given: Call): boolean => {
   if (expected.name !== given.name) return false
@@ -141,7 +143,10 @@ const isSameJson = (a: unknown, b: unknown): boolean => {
   )
 }
 
-/** Whether the given calls can be paired with the expected ones, each with one of its own and none left over (augmenting paths). */
+/**
+ * Whether the given calls can be paired with the expected ones, each with one of its own and none left over (augmenting
+ * paths).
+ */
 export const matchOneToOne = (expected: ReadonlyArray<Call>, given: ReadonlyArray<Call>): boolean => {
   if (expected.length !== given.length) return false
   const takenBy = new Map<number, number>()
@@ -177,8 +182,8 @@ export interface ReadCall {
 }
 
 /**
- * The first call in a tag of `tags` (default `tool_call`), checked against the names of `tools` where given. Strict JSON first,
- * then, as the original, JSON written with single quotes; a name never holds a quote.
+ * The first call in a tag of `tags` (default `tool_call`), checked against the names of `tools` where given. Strict
+ * JSON first, then, as the original, JSON written with single quotes; a name never holds a quote.
  */
 export const readCall = (
   text: string,

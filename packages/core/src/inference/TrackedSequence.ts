@@ -1,8 +1,10 @@
 /**
- * One recorded sequence: the exact tokens of prompts and completions that follow each other, with what was sampled and how likely.
+ * One recorded sequence: the exact tokens of prompts and completions that follow each other, with what was sampled and
+ * how likely.
  *
- * Pure: which recorded sequence a prompt continues, what ids to send for it, what the sequence becomes, and whether it is sound.
- * `tokens`, `mask` and `logprobs` are aligned as in `Trajectory`. A sequence is never changed, only replaced by a longer one.
+ * Pure: which recorded sequence a prompt continues, what ids to send for it, what the sequence becomes, and whether it
+ * is sound. `tokens`, `mask` and `logprobs` are aligned as in `Trajectory`. A sequence is never changed, only replaced
+ * by a longer one.
  */
 import type { TokenChoice } from "./backend/Inference.ts"
 import type { Message } from "../Message.ts"
@@ -48,9 +50,10 @@ export interface Continuation {
 }
 
 /**
- * The recorded sequence that a prompt continues with the most tokens, if any. A sequence counts where its text with special tokens,
- * that is every token of it, begins the prompt. Where the template closes the last turn otherwise than the model did, the caller's messages
- * prove it, or, for text completions, the completion's own words. An end token that the template writes again is not repeated.
+ * The recorded sequence that a prompt continues with the most tokens, if any. A sequence counts where its text with
+ * special tokens, that is every token of it, begins the prompt. Where the template closes the last turn otherwise than
+ * the model did, the caller's messages prove it, or, for text completions, the completion's own words. An end token
+ * that the template writes again is not repeated.
  */
 export const continuation = (
   tokenizer: TokenizerShape,
@@ -113,7 +116,10 @@ export const completionTexts = (
   return { visible, exact, isEnded }
 }
 
-/** The sequence that a sampled completion makes of a prompt: what it continues keeps its mask and logprobs, the rest of the prompt is masked. */
+/**
+ * The sequence that a sampled completion makes of a prompt: what it continues keeps its mask and logprobs, the rest of
+ * the prompt is masked.
+ */
 export const extend = (options: {
   readonly prompt: Prompt
   readonly inputIds: ReadonlyArray<number>

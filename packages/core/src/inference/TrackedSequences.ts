@@ -1,11 +1,12 @@
 /**
- * A session that records the exact tokens and logprobs of every call, over any number of turns and branches (the original's
- * managed server, atroposlib/envs/server_handling/managed_server.py).
+ * A session that records the exact tokens and logprobs of every call, over any number of turns and branches (the
+ * original's managed server, atroposlib/envs/server_handling/managed_server.py).
  *
- * Guarantees: a call that continues a recorded sequence sends its tokens as sampled, never tokenised again; the first answer
- * replaces that sequence in place, further ones (n > 1) are appended, so a sequence keeps its index for ever and every answer says
- * which one it ended (`choice.sequence`); turns sampled earlier stay trained; calls may run at the same time. A back end without
- * token-level answers gives the same session with the tokenizer's tokens and without logprobs.
+ * Guarantees: a call that continues a recorded sequence sends its tokens as sampled, never tokenised again; the first
+ * answer replaces that sequence in place, further ones (n > 1) are appended, so a sequence keeps its index for ever and
+ * every answer says which one it ended (`choice.sequence`); turns sampled earlier stay trained; calls may run at the
+ * same time. A back end without token-level answers gives the same session with the tokenizer's tokens and without
+ * logprobs.
  */
 import { Effect, Option } from "effect"
 import type { Backend } from "./backend/Backend.ts"
@@ -99,7 +100,10 @@ export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options
     return at
   }
 
-  /** A template that re-writes earlier turns makes a new sequence of every turn: it works, but trains on overlapping text. */
+  /**
+   * A template that re-writes earlier turns makes a new sequence of every turn: it works, but trains on overlapping
+   * text.
+   */
   const reportRewrittenHistory = ({ rendered, text }: TrackedSequence.Prompt, from: unknown): Effect.Effect<void> => {
     if (from !== undefined || rendered === undefined) return Effect.void
     const index = sequences.findLastIndex(
@@ -228,7 +232,10 @@ const protectThinking = (message: Message): Message =>
       })
     : message
 
-/** The prompt of a chat; a final assistant message is left open, so that the model goes on with it. None where the template does not write it as it is. */
+/**
+ * The prompt of a chat; a final assistant message is left open, so that the model goes on with it. None where the
+ * template does not write it as it is.
+ */
 const renderPrompt = (
   tokenizer: TokenizerShape,
   messages: ReadonlyArray<Message>,

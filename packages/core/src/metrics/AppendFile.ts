@@ -1,6 +1,6 @@
 /**
- * A file that grows by whole records: one that could not be written whole is taken back, so that the next attempt leaves neither half a
- * record nor one twice.
+ * A file that grows by whole records: one that could not be written whole is taken back, so that the next attempt
+ * leaves neither half a record nor one twice.
  */
 import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
 
@@ -12,7 +12,10 @@ export interface AppendFile {
 
 const newline = 0x0a
 
-/** Opens a file, making its folders; `lines`: a last line that a crash cut short is ended, so that the next one stands by itself. */
+/**
+ * Opens a file, making its folders; `lines`: a last line that a crash cut short is ended, so that the next one stands
+ * by itself.
+ */
 export const open = Effect.fnUntraced(function* (
   file: string,
   { lines = false }: { readonly lines?: boolean } = {}

@@ -1,9 +1,9 @@
 /**
  * TensorBoard's event files: TFRecords of protobuf events.
  *
- * A record is `length u64 | masked crc of length u32 | bytes | masked crc of bytes u32`, little-endian (tensorflow/core/lib/io/record_writer.h);
- * an event has a time, a step and one summary value (tensorflow/core/util/event.proto, summary.proto): a scalar, or texts for the plugin
- * "text", which shows Markdown.
+ * A record is `length u64 | masked crc of length u32 | bytes | masked crc of bytes u32`, little-endian
+ * (tensorflow/core/lib/io/record_writer.h); an event has a time, a step and one summary value
+ * (tensorflow/core/util/event.proto, summary.proto): a scalar, or texts for the plugin "text", which shows Markdown.
  */
 import { BinaryWriter, FLOAT32_MAX, WireType } from "#protobuf-wire"
 import { crc32c, masked } from "./Crc32c.ts"
@@ -55,7 +55,10 @@ export const encode = ({ step, tag, value, wallTime }: Event): Uint8Array => {
   return record(writer.finish())
 }
 
-/** A finite number that is larger than 32 bits can say is the largest that they can; the infinities and NaN are what they are. */
+/**
+ * A finite number that is larger than 32 bits can say is the largest that they can; the infinities and NaN are what
+ * they are.
+ */
 const float32 = (value: number): number =>
   Number.isFinite(value) ? Math.max(-FLOAT32_MAX, Math.min(FLOAT32_MAX, value)) : value
 

@@ -1,8 +1,8 @@
 /**
  * What lies between one source and one sink: entries that wait, attempts that are made again, and what is told of it.
  *
- * A failing sink costs its source nothing but memory, and of that a bounded amount: 10,000 entries or 32 MiB, the oldest go first.
- * An outage is told when it begins and when it is over, and what was lost at the end.
+ * A failing sink costs its source nothing but memory, and of that a bounded amount: 10,000 entries or 32 MiB, the
+ * oldest go first. An outage is told when it begins and when it is over, and what was lost at the end.
  */
 import { Deferred, type Duration, Effect, Exit, Latch, Metric, Result, Scope } from "effect"
 import { backoffMillis } from "../base/backoff.ts"

@@ -1,9 +1,10 @@
 /**
  * Figures as lines of JSON: `metrics.jsonl` of a trainer, `<name>.metrics.jsonl` of an environment, in one folder.
  *
- * A line has the step, the labels (a trainer's `policy_version` and `batch`) and the figures by name (`Readings`: `"NaN"` is a string). Lines are appended: a run that goes
- * on goes on in its file, and what a killed process had done since its last checkpoint stands there twice. Tables are not written: the
- * service keeps rollouts, and `data_path_to_save_groups` writes them.
+ * A line has the step, the labels (a trainer's `policy_version` and `batch`) and the figures by name (`Readings`:
+ * `"NaN"` is a string). Lines are appended: a run that goes on goes on in its file, and what a killed process had done
+ * since its last checkpoint stands there twice. Tables are not written: the service keeps rollouts, and
+ * `data_path_to_save_groups` writes them.
  */
 import { Context, Effect, FileSystem, Path, type PlatformError } from "effect"
 import * as AppendFile from "./AppendFile.ts"

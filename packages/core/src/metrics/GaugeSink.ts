@@ -1,6 +1,6 @@
 /**
- * Figures as gauges of this process, `atropos.<name>` with the label `source`, for whoever reads its metrics: Prometheus
- * (`PrometheusServer`, there `atropos_<name>`), OpenTelemetry (`OpenTelemetry`).
+ * Figures as gauges of this process, `atropos.<name>` with the label `source`, for whoever reads its metrics:
+ * Prometheus (`PrometheusServer`, there `atropos_<name>`), OpenTelemetry (`OpenTelemetry`).
  *
  * A gauge has the newest value. Beside the figures there is `atropos.step`.
  */

@@ -1,4 +1,7 @@
-/** What a run's metrics can be told: which sinks there are, where they write, and how much is traced. `--metrics.<field>`, `metrics:` in files. */
+/**
+ * What a run's metrics can be told: which sinks there are, where they write, and how much is traced.
+ * `--metrics.<field>`, `metrics:` in files.
+ */
 import { Schema } from "effect"
 import { field, fromFields } from "../EnvironmentSettings.ts"
 

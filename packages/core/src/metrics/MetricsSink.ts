@@ -1,12 +1,15 @@
 /**
- * Where figures, tables and settings of a run go: files, the trajectory service, Prometheus, TensorBoard, Weights & Biases, several at once.
+ * Where figures, tables and settings of a run go: files, the trajectory service, Prometheus, TensorBoard, Weights &
+ * Biases, several at once.
  *
- * Environments and trainers `open` a source and record; what they record reaches every sink in the order it was recorded. Recording never
- * fails and never waits: a sink that is slow or away keeps up to 10,000 entries or 32 MiB waiting (then the oldest go, and are counted), is
- * tried again with growing pauses, and is told of once. Finishing writes what waits, for as long as `flushWithin` allows. NaN and the
- * infinities are figures like others: where a run went wrong is where they are.
+ * Environments and trainers `open` a source and record; what they record reaches every sink in the order it was
+ * recorded. Recording never fails and never waits: a sink that is slow or away keeps up to 10,000 entries or 32 MiB
+ * waiting (then the oldest go, and are counted), is tried again with growing pauses, and is told of once. Finishing
+ * writes what waits, for as long as `flushWithin` allows. NaN and the infinities are figures like others: where a run
+ * went wrong is where they are.
  *
- * Sinks are plain values made by effects (`metrics/FileSink`, `metrics/ServiceSink`, …); `layer` takes as many as there are.
+ * Sinks are plain values made by effects (`metrics/FileSink`, `metrics/ServiceSink`, …); `layer` takes as many as there
+ * are.
  */
 import { Clock, Context, type Duration, Effect, type Exit, Layer, Option, type Scope } from "effect"
 import * as Feed from "./Feed.ts"
@@ -22,7 +25,9 @@ export interface Recorder {
   /** Whether some sink takes tables: making one may cost. */
   readonly wantsTables: boolean
   readonly table: (step: number, table: Pick<Table, "name" | "columns" | "rows">) => Effect.Effect<void>
-  /** Writes what waits and tells the sinks how the source ended. Once; later calls, and the scope's end, change nothing. */
+  /**
+   * Writes what waits and tells the sinks how the source ended. Once; later calls, and the scope's end, change nothing.
+   */
   readonly finish: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>
 }
 

@@ -1,9 +1,10 @@
 /**
  * Traces and metrics of this process to an OpenTelemetry collector: OTLP over HTTP, as Effect's own exporters speak it.
  *
- * Headers, compression, time limits and resource attributes are those of the usual variables (`OTEL_EXPORTER_OTLP_HEADERS`,
- * `OTEL_RESOURCE_ATTRIBUTES`, …). The exporters try three times, drop what did not go, and rest for a minute; that is told here when it begins. Figures
- * are among the metrics where `GaugeSink` is among the sinks.
+ * Headers, compression, time limits and resource attributes are those of the usual variables
+ * (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_RESOURCE_ATTRIBUTES`, …). The exporters try three times, drop what did not go,
+ * and rest for a minute; that is told here when it begins. Figures are among the metrics where `GaugeSink` is among the
+ * sinks.
  */
 import { ConfigProvider, Effect, flow, Layer, Tracer } from "effect"
 import { HttpClient } from "effect/http"

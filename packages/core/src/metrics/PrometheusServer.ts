@@ -1,6 +1,6 @@
 /**
- * This process's metrics for Prometheus, as text at `http://<host>:<port>/metrics`: its counters, and the figures where `GaugeSink` is among the
- * sinks.
+ * This process's metrics for Prometheus, as text at `http://<host>:<port>/metrics`: its counters, and the figures where
+ * `GaugeSink` is among the sinks.
  *
  * An address that cannot be listened on is told once and tried again every half minute: the run goes on.
  */

@@ -1,4 +1,7 @@
-/** Figures to the trajectory service, which keeps them for its viewer and for Prometheus. The original's service takes none: that is no failure. */
+/**
+ * Figures to the trajectory service, which keeps them for its viewer and for Prometheus. The original's service takes
+ * none: that is no failure.
+ */
 import { Effect } from "effect"
 import { type Entry, type Sink, SinkError } from "./Sink.ts"
 import { TrajectoryClient, type TrajectoryClientShape, type TrajectoryError } from "../service/TrajectoryClient.ts"

@@ -44,7 +44,10 @@ export interface Source {
 
 /** What a sink cannot do. */
 export class SinkError extends Schema.TaggedError<SinkError>()("SinkError", {
-  /** `passing`: try again later; `refused`: these entries never will be taken, others may; `final`: nothing more will be. */
+  /**
+   * `passing`: try again later; `refused`: these entries never will be taken, others may; `final`: nothing more will
+   * be.
+   */
   reason: Schema.Literals(["passing", "refused", "final"]),
   message: Schema.String,
   retryAfterMillis: Schema.optionalKey(Schema.Finite),

@@ -1,8 +1,9 @@
 /**
- * TensorBoard event files: `<folder>/tensorboard/<source>/events.out.tfevents.…`, one per process that records, a run in TensorBoard for
- * each source.
+ * TensorBoard event files: `<folder>/tensorboard/<source>/events.out.tfevents.…`, one per process that records, a run
+ * in TensorBoard for each source.
  *
- * Figures are scalars (32-bit, as TensorBoard keeps them), tables and settings are texts. Run `tensorboard --logdir <folder>/tensorboard`.
+ * Figures are scalars (32-bit, as TensorBoard keeps them), tables and settings are texts. Run `tensorboard --logdir
+ * <folder>/tensorboard`.
  */
 import { Clock, Context, Effect, FileSystem, Path, type PlatformError } from "effect"
 import { hostname } from "node:os"

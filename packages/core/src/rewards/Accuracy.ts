@@ -1,14 +1,18 @@
 /**
  * Rewards for being right: a symbolic check of the boxed answer, or the solution's words in the response.
  *
- * Source: accuracy_reward.py, r1_reward.py and cascading_r1_math_reward.py of the original; each needs `reference.solution`.
+ * Source: accuracy_reward.py, r1_reward.py and cascading_r1_math_reward.py of the original; each needs
+ * `reference.solution`.
  */
 import { Effect } from "effect"
 import { MathVerifier, type MathVerifierError } from "../verify/MathVerifier.ts"
 import { formatReasoning, splitReasoning } from "./Format.ts"
 import * as Reward from "./Reward.ts"
 
-/** 1 if the answer after the thinking equals the reference, symbolically or as a number; more than `maxBoxedThreshold` boxes get 0. */
+/**
+ * 1 if the answer after the thinking equals the reference, symbolically or as a number; more than `maxBoxedThreshold`
+ * boxes get 0.
+ */
 export const accuracy = ({
   maxBoxedThreshold = 6,
   splitOnThinkTag = true
@@ -25,7 +29,10 @@ export const accuracy = ({
     )
   )
 
-/** `rewardValue` if the response (what follows a single think block, else everything) contains the solution, or equals it. */
+/**
+ * `rewardValue` if the response (what follows a single think block, else everything) contains the solution, or equals
+ * it.
+ */
 export const accuracyX = ({
   caseSensitive = false,
   exactMatch = false,
@@ -43,7 +50,10 @@ export const accuracyX = ({
   })
 }
 
-/** Format and accuracy: formatWeight · [one think block and a response] + accuracyWeight · [the response has the solution]. */
+/**
+ * Format and accuracy: formatWeight · [one think block and a response] + accuracyWeight · [the response has the
+ * solution].
+ */
 export const r1 = ({
   accuracyWeight = 1,
   formatWeight = 0.5

@@ -1,9 +1,9 @@
 /**
  * A reward for Sanskrit verse (IAST) that keeps a metre: the share of its quarter verses that scan.
  *
- * A syllable is heavy (G) with a long vowel, before anusvara, visarga or two consonants, else light (L); the last of a quarter is
- * either. The original asks a Python library for its best guess (chandas_meter_reward.py) and gives 0 where that is not
- * installed; this one scans the text itself. Example: "dharmakṣetre kurukṣetre" is G G G G L G G G.
+ * A syllable is heavy (G) with a long vowel, before anusvara, visarga or two consonants, else light (L); the last of a
+ * quarter is either. The original asks a Python library for its best guess (chandas_meter_reward.py) and gives 0 where
+ * that is not installed; this one scans the text itself. Example: "dharmakṣetre kurukṣetre" is G G G G L G G G.
  */
 import * as Reward from "./Reward.ts"
 

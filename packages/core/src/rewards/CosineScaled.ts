@@ -1,9 +1,9 @@
 /**
  * A reward for meaning the same as the reference: cosine similarity of sentence embeddings.
  *
- * clamp(1 - cosineDistance · scaleFactor, minReward, maxReward). Source: cosine_scaled_reward.py of the original. Embeddings come from a
- * service; its Hugging Face layer needs the package @huggingface/transformers, and downloads the model on first use (about 90 MB for
- * the default one).
+ * clamp(1 - cosineDistance · scaleFactor, minReward, maxReward). Source: cosine_scaled_reward.py of the original.
+ * Embeddings come from a service; its Hugging Face layer needs the package @huggingface/transformers, and downloads the
+ * model on first use (about 90 MB for the default one).
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import * as Optional from "../base/Optional.ts"

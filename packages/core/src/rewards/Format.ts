@@ -26,7 +26,9 @@ export const format = ({
   })
 }
 
-/** A completion split at its think block. Without exactly one block, `thinking` is empty and `response` the whole text. */
+/**
+ * A completion split at its think block. Without exactly one block, `thinking` is empty and `response` the whole text.
+ */
 export interface Reasoned {
   readonly thinking: string
   readonly response: string
@@ -64,8 +66,8 @@ const crosswordAnswer = /\d-(?:Across|Down):\s+([^\s,]+)/gi
 const lettersOnly = /^[a-z]+$/i
 
 /**
- * `rewardValue` if there is an answer like `1-Across: WORD`. `strict` also refuses answers with anything but letters (`HEL1O`), which the
- * original means to and does not.
+ * `rewardValue` if there is an answer like `1-Across: WORD`. `strict` also refuses answers with anything but letters
+ * (`HEL1O`), which the original means to and does not.
  */
 export const crosswordFormat = ({
   rewardValue = 1,

@@ -1,7 +1,9 @@
 /**
- * Prefers short answers once all of a group are right: full score up to a threshold, then linearly down to 0 at the token limit.
+ * Prefers short answers once all of a group are right: full score up to a threshold, then linearly down to 0 at the
+ * token limit.
  *
- * Applies only when every score is exactly 1; any other group is returned unchanged. Source: gsm8k_server.py of the original.
+ * Applies only when every score is exactly 1; any other group is returned unchanged. Source: gsm8k_server.py of the
+ * original.
  */
 export const lengthPenalty = (
   scores: ReadonlyArray<number>,
@@ -14,9 +16,9 @@ export const lengthPenalty = (
 }
 
 /**
- * Scores by length alone, for groups whose answers are all right: 1 for the shortest, -1 for the longest, cos(π (l - min) / (max - min))
- * between. Undefined where they differ by no more than `minimumSpread` of the shortest: then there is nothing to prefer. Source:
- * math_server.py of the original.
+ * Scores by length alone, for groups whose answers are all right: 1 for the shortest, -1 for the longest, cos(π (l -
+ * min) / (max - min)) between. Undefined where they differ by no more than `minimumSpread` of the shortest: then there
+ * is nothing to prefer. Source: math_server.py of the original.
  */
 export const cosineLengths = (
   lengths: ReadonlyArray<number>,

@@ -1,8 +1,9 @@
 /**
- * Rewards by name, for configuration files: `"format"`, or `{ type: "format", weight: 2, params: { preferred_tags: ["plan"] } }`.
+ * Rewards by name, for configuration files: `"format"`, or `{ type: "format", weight: 2, params: { preferred_tags:
+ * ["plan"] } }`.
  *
- * The original's spellings (`accuracyx`, `repetition_penalty`, …) are the same name: case and underscores do not count. Parameters
- * are checked: one that a reward does not have is refused, where the original would ignore it.
+ * The original's spellings (`accuracyx`, `repetition_penalty`, …) are the same name: case and underscores do not count.
+ * Parameters are checked: one that a reward does not have is refused, where the original would ignore it.
  */
 import { Effect, Schema } from "effect"
 import { fromFields } from "../EnvironmentSettings.ts"

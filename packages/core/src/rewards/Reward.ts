@@ -1,9 +1,9 @@
 /**
  * A reward: a named function of a completion and what it is held against.
  *
- * Most are pure (`make`); some ask a service, a verifier or an embedder (`makeEffect`). They compose by `weighted` and `combine`.
- * Nothing here turns a failure into a zero: a broken grader must not look like a bad policy. Follows atroposlib/envs/reward_fns of
- * the original, whose `CombinedReward` ignored its parts' weights; ours do not.
+ * Most are pure (`make`); some ask a service, a verifier or an embedder (`makeEffect`). They compose by `weighted` and
+ * `combine`. Nothing here turns a failure into a zero: a broken grader must not look like a bad policy. Follows
+ * atroposlib/envs/reward_fns of the original, whose `CombinedReward` ignored its parts' weights; ours do not.
  */
 import { Effect } from "effect"
 
@@ -42,8 +42,8 @@ export const scores = <E, R>(
   )
 
 /**
- * How totals are brought to a common scale: as they are, divided by the sum of the weights, or stretched to [0, 1] over the
- * completions of the item (which depends on the whole group, so it is not a `Reward`).
+ * How totals are brought to a common scale: as they are, divided by the sum of the weights, or stretched to [0, 1] over
+ * the completions of the item (which depends on the whole group, so it is not a `Reward`).
  */
 export type Normalization = "none" | "sum" | "minmax"
 

@@ -1,11 +1,12 @@
 /**
- * Scores from a reward model behind HTTP: batched over all groups that are scored at the same time, retried, with limits of its own.
+ * Scores from a reward model behind HTTP: batched over all groups that are scored at the same time, retried, with
+ * limits of its own.
  *
- * Two dialects. `rewards`: POST `{ query, prompts, messages }` to the address itself, lists of one entry per text, answered by
- * `{ "rewards": [number, …] }` (OpenRLHF's remote reward model; `query` is prompt and answer, `messages` the chat). `vllm`: POST
- * `{ model, input }` to vLLM's `/pooling`, answered by `{ "data": [{ "index", "data" }] }`, the last number of each taken. An answer with
- * another number of rewards, or with one that is not finite, fails; so does what is refused (4xx). What passes (no connection, 429, 5xx,
- * a timeout) is tried again.
+ * Two dialects. `rewards`: POST `{ query, prompts, messages }` to the address itself, lists of one entry per text,
+ * answered by `{ "rewards": [number, …] }` (OpenRLHF's remote reward model; `query` is prompt and answer, `messages`
+ * the chat). `vllm`: POST `{ model, input }` to vLLM's `/pooling`, answered by `{ "data": [{ "index", "data" }] }`, the
+ * last number of each taken. An answer with another number of rewards, or with one that is not finite, fails; so does
+ * what is refused (4xx). What passes (no connection, 429, 5xx, a timeout) is tried again.
  */
 import { Cause, Effect, Exit, Redacted, Request, RequestResolver, Schedule, Schema, Semaphore } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"

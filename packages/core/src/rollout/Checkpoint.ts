@@ -1,10 +1,11 @@
 /**
- * What survives a restart of an environment: its lineage, its cursor, its own state and what its items have put back in the queue, kept
- * by the service under its name.
+ * What survives a restart of an environment: its lineage, its cursor, its own state and what its items have put back in
+ * the queue, kept by the service under its name.
  *
- * The lineage names one sequence of items: it is chosen once, saved before the first group is sent, and part of every group's
- * key, so that a group is known again however often it is rolled out. A service that cannot keep state (the original's) gets a
- * file beside the spool instead; what it holds counts only while the run has not fallen behind it, as a new run would have.
+ * The lineage names one sequence of items: it is chosen once, saved before the first group is sent, and part of every
+ * group's key, so that a group is known again however often it is rolled out. A service that cannot keep state (the
+ * original's) gets a file beside the spool instead; what it holds counts only while the run has not fallen behind it,
+ * as a new run would have.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as Uuid from "../base/Uuid.ts"

@@ -1,11 +1,11 @@
 /**
- * How many rollouts may be under way: the original's formulas (atroposlib/envs/base.py, `add_train_workers`, `env_manager`) as
- * pure functions of the queue's state.
+ * How many rollouts may be under way: the original's formulas (atroposlib/envs/base.py, `add_train_workers`,
+ * `env_manager`) as pure functions of the queue's state.
  *
- * Differences, all of them about work that is paid for: the limits say how many groups may be on their way to the queue (rolling
- * out, or not yet acknowledged), so that the queue ends where the original's ends without its overshoot; lowering a limit starts
- * nothing new and cancels nothing; `max_batches_offpolicy = 0` means one batch under way or queued, where the original never rolls
- * out at all; `max_num_workers` holds for reserved shares too.
+ * Differences, all of them about work that is paid for: the limits say how many groups may be on their way to the queue
+ * (rolling out, or not yet acknowledged), so that the queue ends where the original's ends without its overshoot;
+ * lowering a limit starts nothing new and cancels nothing; `max_batches_offpolicy = 0` means one batch under way or
+ * queued, where the original never rolls out at all; `max_num_workers` holds for reserved shares too.
  */
 import type { EnvironmentStatus } from "../service/TrajectoryClient.ts"
 import type * as EnvironmentSettings from "../EnvironmentSettings.ts"
@@ -43,7 +43,10 @@ export const derivedBatchSize = (
 /** What the queue limit depends on. */
 export interface QueueState {
   readonly batchSize: number
-  /** Of the batches this environment is to fill, 0 to 1, where several of one program go by their weights; 1: it competes for them. */
+  /**
+   * Of the batches this environment is to fill, 0 to 1, where several of one program go by their weights; 1: it
+   * competes for them.
+   */
   readonly share?: number
   readonly groupSize: number
   readonly maxBatchesOffpolicy: number
@@ -56,7 +59,8 @@ export const queueRoom = (state: QueueState): number => {
   const { batchSize, groupSize, maxBatchesOffpolicy, minBatchAllocation, share = 1, status } = state
   const derived =
     share < 1 ? batchSize * share : derivedBatchSize(batchSize, status.unallocatedFraction, minBatchAllocation)
-  // Synchronous mode: one whole batch, so rounded up; shares too, or the sum of them may be no batch; else the original's floor.
+  // Synchronous mode: one whole batch, so rounded up; shares too, or the sum of them may be no batch; else the
+  // original's floor.
   const round = maxBatchesOffpolicy <= 0 || share < 1 ? Math.ceil : Math.floor
   const shared = round((Math.max(1, maxBatchesOffpolicy) * derived) / groupSize) - queuedOf(status, share)
   return minBatchAllocation === null ? shared : Math.max(shared, reservedRoom(state, minBatchAllocation))
@@ -87,13 +91,19 @@ const reservedRoom = (
 export interface Part {
   readonly from: number
   readonly to: number
-  /** Whether the groups of all parts have one size: then the parts of a step are whole groups that together are the batch. */
+  /**
+   * Whether the groups of all parts have one size: then the parts of a step are whole groups that together are the
+   * batch.
+   */
   readonly isEven: boolean
 }
 
 export const whole: Part = { from: 0, to: 1, isEven: true }
 
-/** The parts of environments by their weights, side by side in this order; the whole for each where no weight says anything. */
+/**
+ * The parts of environments by their weights, side by side in this order; the whole for each where no weight says
+ * anything.
+ */
 export const partsOf = (
   environments: ReadonlyArray<Pick<EnvironmentSettings.Common, "inferenceWeight" | "groupSize">>
 ): ReadonlyArray<Part> => {
@@ -105,7 +115,10 @@ export const partsOf = (
   return environments.map((_, index) => ({ from: bounds[index]! / sum, to: bounds[index + 1]! / sum, isEven }))
 }
 
-/** Groups that may be on their way to the queue so that none is sampled from weights more than `stepsAhead` steps too old. */
+/**
+ * Groups that may be on their way to the queue so that none is sampled from weights more than `stepsAhead` steps too
+ * old.
+ */
 export const policyRoom = (
   version: number,
   stepsAhead: number,
@@ -132,8 +145,8 @@ export const policyRoom = (
 }
 
 /**
- * Groups of a step that are a part's. Neighbours share a bound, so what is rounded up for one is missing for none; where a bound
- * falls between two groups it goes up at one step and down at another, as often as its fraction says.
+ * Groups of a step that are a part's. Neighbours share a bound, so what is rounded up for one is missing for none;
+ * where a bound falls between two groups it goes up at one step and down at another, as often as its fraction says.
  */
 const groupsOfStep = (step: number, groups: number, { from, to }: Part): number => {
   const phase = (step * goldenRatio) % 1

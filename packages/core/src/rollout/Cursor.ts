@@ -1,9 +1,9 @@
 /**
  * Which items are done: the lowest unfinished index (the frontier) and the finished ones above it.
  *
- * An item is finished when nothing holds it any more: its rollout, what it put back in the queue, and its groups until the
- * service has acknowledged them each hold it once. So what is saved never runs ahead of what was delivered, and an item that put
- * others back is rolled out again, with the same keys, when a crash lost those.
+ * An item is finished when nothing holds it any more: its rollout, what it put back in the queue, and its groups until
+ * the service has acknowledged them each hold it once. So what is saved never runs ahead of what was delivered, and an
+ * item that put others back is rolled out again, with the same keys, when a crash lost those.
  */
 import { Schema } from "effect"
 

@@ -1,9 +1,9 @@
 /**
  * Evaluation of an environment on its held-out items, and where the results go.
  *
- * An item that fails is logged, counted and left out of the rates; the others go on. Results of a step are written to a folder of
- * their own, never over earlier ones: `metrics.json` in the shape of the original's (atroposlib/envs/base.py, `evaluate_log`) and
- * `samples.jsonl`, one line per completion.
+ * An item that fails is logged, counted and left out of the rates; the others go on. Results of a step are written to a
+ * folder of their own, never over earlier ones: `metrics.json` in the shape of the original's (atroposlib/envs/base.py,
+ * `evaluate_log`) and `samples.jsonl`, one line per completion.
  */
 import { Cause, Clock, Effect, FileSystem, Option, Path, type PlatformError, Schema, Stream } from "effect"
 import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory } from "../Environment.ts"
@@ -80,9 +80,10 @@ export const evaluate = Effect.fn("Evaluate.evaluate")(function* (
 }) satisfies (...args: never) => Effect.Effect<Option.Option<Evaluated>, EnvironmentError>
 
 /**
- * The figures of an evaluation. Rates are means over items of the share of right completions, with the standard error over items;
- * `eval/pass@k` (k = 2, 4, … up to the samples every item has) is the unbiased estimate. `_ci_low` and `_ci_high` hold the true value with
- * 95% confidence: Wilson's interval for both (`Evaluation.share`), Student's for scores. Errors and Student's need two items.
+ * The figures of an evaluation. Rates are means over items of the share of right completions, with the standard error
+ * over items; `eval/pass@k` (k = 2, 4, … up to the samples every item has) is the unbiased estimate. `_ci_low` and
+ * `_ci_high` hold the true value with 95% confidence: Wilson's interval for both (`Evaluation.share`), Student's for
+ * scores. Errors and Student's need two items.
  */
 export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [name: string]: number } => {
   const shown = items.filter(({ trajectories }) => trajectories.length > 0)
@@ -129,7 +130,10 @@ export interface EvaluationFiles {
   readonly maxTokenLength: number
 }
 
-/** Writes the results of a step to `<directory>/<name>/step-<step>`, or `…_1`, `…_2` when that exists; returns the folder. */
+/**
+ * Writes the results of a step to `<directory>/<name>/step-<step>`, or `…_1`, `…_2` when that exists; returns the
+ * folder.
+ */
 export const save = Effect.fn("Evaluate.save")(
   function* (evaluated: Evaluated, options: EvaluationFiles) {
     const fs = yield* FileSystem.FileSystem

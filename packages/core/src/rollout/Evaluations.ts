@@ -1,7 +1,8 @@
 /**
  * Evaluations of a running environment: one at a time, results to the service, to files and to the log.
  *
- * One that falls due while another runs is done after it, for the newest step. A failed evaluation is logged and stops nothing.
+ * One that falls due while another runs is done after it, for the newest step. A failed evaluation is logged and stops
+ * nothing.
  */
 import { Effect, FileSystem, Latch, Option, Path } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"

@@ -1,4 +1,7 @@
-/** What becomes of an item's groups: those that pass the filters are counted, shown, keyed, sent and saved, the others told. */
+/**
+ * What becomes of an item's groups: those that pass the filters are counted, shown, keyed, sent and saved, the others
+ * told.
+ */
 import { Effect, Option, Result } from "effect"
 import type { RolledOut, Unscorable } from "../Environment.ts"
 import type { Common } from "../EnvironmentSettings.ts"

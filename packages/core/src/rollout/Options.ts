@@ -36,11 +36,13 @@ export interface Options {
 }
 
 /**
- * Rollouts for trainer step s begin once the samplers have the weights of version s - `stepsAhead` or newer, so that no trajectory is
- * staler than `stepsAhead` steps where the environment has the queue for itself.
+ * Rollouts for trainer step s begin once the samplers have the weights of version s - `stepsAhead` or newer, so that no
+ * trajectory is staler than `stepsAhead` steps where the environment has the queue for itself.
  */
 export interface OnPolicy {
-  /** The version now, and whenever it changes: the number of updates in the weights that new requests are sampled from. */
+  /**
+   * The version now, and whenever it changes: the number of updates in the weights that new requests are sampled from.
+   */
   readonly versions: Stream.Stream<number>
   /** 0: strictly on policy; 1: sampling goes on while the trainer trains. */
   readonly stepsAhead: number

@@ -1,9 +1,10 @@
 /**
- * How far an environment has come: which items are through, which are held and by what, and what an earlier process left to be done.
+ * How far an environment has come: which items are through, which are held and by what, and what an earlier process
+ * left to be done.
  *
- * An item is held by its rollout, by what it put back in the queue, and by each of its groups until the service has answered for it
- * (`Cursor`); of what was put back, what is open can be saved by itself (`Requeued`). Both are saved at one moment, with the
- * environment's own state. What an earlier process had spooled holds its items as well.
+ * An item is held by its rollout, by what it put back in the queue, and by each of its groups until the service has
+ * answered for it (`Cursor`); of what was put back, what is open can be saved by itself (`Requeued`). Both are saved at
+ * one moment, with the environment's own state. What an earlier process had spooled holds its items as well.
  */
 import { Effect, type FileSystem, Option, Path } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
@@ -112,7 +113,10 @@ export const open = Effect.fn("Progress.open")(function* ({
   }
 })
 
-/** What was saved of the queue, as work again; of an item of which something cannot be read, nothing: it is rolled out again. */
+/**
+ * What was saved of the queue, as work again; of an item of which something cannot be read, nothing: it is rolled out
+ * again.
+ */
 const restore = Effect.fnUntraced(function* (
   environment: EnvironmentShape,
   saved: Requeued.Saved,

@@ -1,8 +1,8 @@
 /**
  * The queue as far as it is known here: the last status of the service, and how many groups it has answered for since.
  *
- * A pushed status may be older or newer than the answers to what was sent meanwhile, so that such groups would be counted twice or
- * not at all: then the status before stays, and a fresh one is asked for once it matters.
+ * A pushed status may be older or newer than the answers to what was sent meanwhile, so that such groups would be
+ * counted twice or not at all: then the status before stays, and a fresh one is asked for once it matters.
  */
 import { Effect, Latch, Result } from "effect"
 import type { EnvironmentStatus, TrajectoryError } from "../service/TrajectoryClient.ts"

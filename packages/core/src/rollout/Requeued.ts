@@ -1,9 +1,10 @@
 /**
  * What was put back in the queue and is not through yet, so that it can be saved with the cursor.
  *
- * Items form a tree: an item, what it put back, what that put back. One is open while it waits or is rolled out and until the service has
- * its groups. What is open below something open comes of that again, so only the uppermost open ones are saved; an item is
- * not saved at all where one of those below it cannot be, and is rolled out again then, with the same keys.
+ * Items form a tree: an item, what it put back, what that put back. One is open while it waits or is rolled out and
+ * until the service has its groups. What is open below something open comes of that again, so only the uppermost open
+ * ones are saved; an item is not saved at all where one of those below it cannot be, and is rolled out again then, with
+ * the same keys.
  */
 import { Schema } from "effect"
 import type { Work } from "../Environment.ts"

@@ -1,12 +1,13 @@
 /**
  * Runs environments: rolls their items out, judges, filters and sends the groups, evaluates, and survives crashes.
  *
- * Guarantees: an item counts as done only when the service has answered for its groups, so a crash loses none; a group is stored
- * once however often it is rolled out again; a failing item, a failing service or a failing neighbour stops nobody else; what is
- * being rolled out is never cancelled because the queue has filled up. Waits for the service and for the trainer, in any order of
- * starting. Replaces `serve` of the original (atroposlib/envs/base.py, `env_manager`).
+ * Guarantees: an item counts as done only when the service has answered for its groups, so a crash loses none; a group
+ * is stored once however often it is rolled out again; a failing item, a failing service or a failing neighbour stops
+ * nobody else; what is being rolled out is never cancelled because the queue has filled up. Waits for the service and
+ * for the trainer, in any order of starting. Replaces `serve` of the original (atroposlib/envs/base.py, `env_manager`).
  *
- * State and keys go by the environment's name (`wandb_name`, or its own): processes that run side by side need different ones.
+ * State and keys go by the environment's name (`wandb_name`, or its own): processes that run side by side need
+ * different ones.
  */
 import { Context, Effect, Exit, Fiber, type FileSystem, Layer, type Path } from "effect"
 import { type EnvironmentShape, Environments } from "../Environment.ts"
@@ -21,7 +22,10 @@ export { type Options, RolloutError, type Summary }
 
 type Needs = TrajectoryClient | ServerManager | FileSystem.FileSystem | Path.Path
 
-/** Runs one environment until its steps or its items are through; interrupted, it stops cleanly: sends or spools, saves, disconnects. */
+/**
+ * Runs one environment until its steps or its items are through; interrupted, it stops cleanly: sends or spools, saves,
+ * disconnects.
+ */
 export const run = (
   environment: EnvironmentShape,
   options: Options = {}
@@ -33,9 +37,9 @@ export const run = (
   )
 
 /**
- * Runs several environments side by side, each with its own registration. Each fills of the batches what its weight is of the weights
- * of all that run, and at least the share that it reserves. One that fails is reported and the others go on; the whole fails when all
- * have failed.
+ * Runs several environments side by side, each with its own registration. Each fills of the batches what its weight is
+ * of the weights of all that run, and at least the share that it reserves. One that fails is reported and the others go
+ * on; the whole fails when all have failed.
  */
 export const runAll = Effect.fn("Rollout.runAll")(function* (
   environments: ReadonlyArray<EnvironmentShape>,

@@ -1,9 +1,10 @@
 /**
- * Figures of one environment's rollouts: collected while it runs, given out once per trainer step, and counted as Effect metrics.
+ * Figures of one environment's rollouts: collected while it runs, given out once per trainer step, and counted as
+ * Effect metrics.
  *
- * Names are the original's where it has the figure (atroposlib/envs/base.py, `wandb_log`, `perf_stats`); `docs/metrics.md` lists them
- * all. Completion lengths, scores and staleness are those of accepted groups alone, `_p95` is a percentile, and groups count as sent when
- * the service has answered for them.
+ * Names are the original's where it has the figure (atroposlib/envs/base.py, `wandb_log`, `perf_stats`);
+ * `docs/metrics.md` lists them all. Completion lengths, scores and staleness are those of accepted groups alone, `_p95`
+ * is a percentile, and groups count as sent when the service has answered for them.
  */
 import { Effect, Metric } from "effect"
 import * as Evaluation from "../Evaluation.ts"
@@ -244,7 +245,10 @@ const perf = (figures: Record<string, number>, name: string, spread: Spread): vo
   for (const [kind, value] of Object.entries(spread.figures())) figures[`train_perf/${name}_${kind}`] = value
 }
 
-/** The inference servers' figures, all servers of the list: `server/server_<i>_request_time_avg`, `server/server_<i>_eval_…`. */
+/**
+ * The inference servers' figures, all servers of the list: `server/server_<i>_request_time_avg`,
+ * `server/server_<i>_eval_…`.
+ */
 export const serverFigures = (servers: ReadonlyArray<ServerMetrics>): { readonly [name: string]: number } => {
   const figures: Record<string, number> = {}
   const order = [...new Set(servers.map(({ server }) => server))]

@@ -1,8 +1,9 @@
 /**
- * The table `train/rollouts`: texts and scores of the newest groups, as the original's (`create_rollout_table`): of the last
- * `num_rollouts_to_keep` accepted groups the first `num_rollouts_per_group_for_logging` sequences each (-1: all).
+ * The table `train/rollouts`: texts and scores of the newest groups, as the original's (`create_rollout_table`): of the
+ * last `num_rollouts_to_keep` accepted groups the first `num_rollouts_per_group_for_logging` sequences each (-1: all).
  *
- * A text is the sequence decoded, as the trainer gets it; the chat where no tokenizer is at hand. Texts are made when the table is taken.
+ * A text is the sequence decoded, as the trainer gets it; the chat where no tokenizer is at hand. Texts are made when
+ * the table is taken.
  */
 import { Effect, Option } from "effect"
 import type { Common } from "../EnvironmentSettings.ts"

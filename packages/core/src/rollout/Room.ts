@@ -1,4 +1,7 @@
-/** How many rollouts may be started now: the least of what workers, queue, end of the run and, where asked for, the weights allow. */
+/**
+ * How many rollouts may be started now: the least of what workers, queue, end of the run and, where asked for, the
+ * weights allow.
+ */
 import { Effect, Stream } from "effect"
 import type * as EnvironmentSettings from "../EnvironmentSettings.ts"
 import type { EnvironmentStatus } from "../service/TrajectoryClient.ts"

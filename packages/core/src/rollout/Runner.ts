@@ -1,4 +1,6 @@
-/** Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module. */
+/**
+ * Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module.
+ */
 import { Context, Deferred, Effect, Exit, Fiber, FileSystem, Option, Path, Scope } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
 import * as FolderLock from "../base/FolderLock.ts"
@@ -354,7 +356,9 @@ export const run = Effect.fn("Runner.run")(
   (effect, _environment, name) => Effect.annotateLogs(Effect.scoped(effect), { environment: name })
 )
 
-/** Two processes on one spool would each take the other's groups for those of a dead one, and roll the same items out. */
+/**
+ * Two processes on one spool would each take the other's groups for those of a dead one, and roll the same items out.
+ */
 const holdState = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   yield* fs.makeDirectory(folder, { recursive: true })

@@ -1,10 +1,10 @@
 /**
  * Rolls items out, as many at once as there is room for, each in a fiber of its own.
  *
- * A rollout that fails, dies or takes too long concerns its own item alone: the item is tried again after a pause, and given up
- * after `maxAttempts`; an outage of the inference servers does not count. Rollouts under way are never cancelled by a shrinking
- * limit; there is merely no new one. When rollout after rollout fails, new ones are started one at a time and ever more slowly, so
- * that an outage does not use items up.
+ * A rollout that fails, dies or takes too long concerns its own item alone: the item is tried again after a pause, and
+ * given up after `maxAttempts`; an outage of the inference servers does not count. Rollouts under way are never
+ * cancelled by a shrinking limit; there is merely no new one. When rollout after rollout fails, new ones are started
+ * one at a time and ever more slowly, so that an outage does not use items up.
  */
 import { Cause, Clock, Effect, Exit, Latch, Pull, Result, type Scope, Stream } from "effect"
 import { EnvironmentError, type RolledOut, Unscorable, type Work } from "../Environment.ts"
@@ -212,7 +212,8 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
                 "item.failures": task.failures
               }
             }),
-            // What rolling out leaves to its callbacks must not fail unseen; the item stays unfinished, and is rolled out at the next start.
+            // What rolling out leaves to its callbacks must not fail unseen; the item stays unfinished, and is rolled
+            // out at the next start.
             Effect.catchDefect((defect) =>
               Effect.logError("the outcome of a rollout is lost", { item: task.work.label, defect })
             ),

@@ -1,7 +1,8 @@
 /**
  * Sleeping until a message comes, in a thread that cannot return to its event loop because a program runs in it.
  *
- * Whoever posts a message to such a thread rings its bell afterwards; `next` looks into the ports and sleeps between rings.
+ * Whoever posts a message to such a thread rings its bell afterwards; `next` looks into the ports and sleeps between
+ * rings.
  */
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads"
 

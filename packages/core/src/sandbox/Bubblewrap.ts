@@ -1,8 +1,9 @@
 /**
- * Interpreters of this machine's Python, each a process in a jail (`Jail`): for programs that need native packages, on Linux.
+ * Interpreters of this machine's Python, each a process in a jail (`Jail`): for programs that need native packages, on
+ * Linux.
  *
- * A runner is a process for one run. Its lines to the judge go through this process, which counts what crosses. Output is cut at its
- * limit and the process with it. Ending a jail ends everything in it.
+ * A runner is a process for one run. Its lines to the judge go through this process, which counts what crosses. Output
+ * is cut at its limit and the process with it. Ending a jail ends everything in it.
  */
 import type { Socket } from "node:net"
 import type { Writable } from "node:stream"

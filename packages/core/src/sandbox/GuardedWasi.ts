@@ -1,9 +1,11 @@
 /**
- * What a program in WebAssembly may ask of its host: `@runno/wasi`'s in-memory file system and clock, and nothing of this machine.
+ * What a program in WebAssembly may ask of its host: `@runno/wasi`'s in-memory file system and clock, and nothing of
+ * this machine.
  *
- * Tightens the library where a hostile program would reach past its own run: the bytes it writes, its files and its open files are
- * bounded; output goes to a bounded sink; nothing is kept from run to run. A file system belongs to one run. Paths in `devices` are lines to the host. Throws through the program whatever a sink or a device throws: that is how a run is
- * ended from outside.
+ * Tightens the library where a hostile program would reach past its own run: the bytes it writes, its files and its
+ * open files are bounded; output goes to a bounded sink; nothing is kept from run to run. A file system belongs to one
+ * run. Paths in `devices` are lines to the host. Throws through the program whatever a sink or a device throws: that is
+ * how a run is ended from outside.
  */
 import { randomFillSync } from "node:crypto"
 import { WASI, WASISnapshotPreview1 } from "@runno/wasi"

@@ -1,7 +1,8 @@
 /**
  * What the sandboxes for Python have in common: interpreters in pools, of which some run programs and some judge them.
  *
- * A runner serves one run and is then as new, or is replaced. A judge sees only trusted tests and plain values, and is kept.
+ * A runner serves one run and is then as new, or is replaced. A judge sees only trusted tests and plain values, and is
+ * kept.
  */
 import { type Effect, type Pool, Schema, type Scope } from "effect"
 

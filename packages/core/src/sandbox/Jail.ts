@@ -1,12 +1,14 @@
 /**
- * A process behind Linux namespaces (bubblewrap): no network, its own process table, the system's programs read-only, a small /tmp in
- * memory, nothing else of the file system, no privileges and no way back to them, and resource limits.
+ * A process behind Linux namespaces (bubblewrap): no network, its own process table, the system's programs read-only, a
+ * small /tmp in memory, nothing else of the file system, no privileges and no way back to them, and resource limits.
  *
- * Its first process is bubblewrap itself, which those inside can look into: it is started with an empty environment. Descriptors that this
- * process inherited and that its own children inherit are not closed here, which Node cannot do: the command does that before all else.
+ * Its first process is bubblewrap itself, which those inside can look into: it is started with an empty environment.
+ * Descriptors that this process inherited and that its own children inherit are not closed here, which Node cannot do:
+ * the command does that before all else.
  *
- * As root, each jail runs under a user id of its own, taken before the limits are set: root has no limit on processes, and two jails
- * under one id would share it. Otherwise all run under the caller's id in a user namespace of their own, where the limit counts anew.
+ * As root, each jail runs under a user id of its own, taken before the limits are set: root has no limit on processes,
+ * and two jails under one id would share it. Otherwise all run under the caller's id in a user namespace of their own,
+ * where the limit counts anew.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { accessSync, constants } from "node:fs"

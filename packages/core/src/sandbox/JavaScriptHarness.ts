@@ -1,10 +1,11 @@
 /**
  * The JavaScript on both sides of a test: values cross as JSON, as what they are underneath, and `assert` counts.
  *
- * A test is a script with `assert(value, message?)`, `assert.equal(actual, expected)` (as `Object.is`), `assert.deepEqual` and
- * `assert.throws(function, message pattern?)`; one that fails is counted and does not stop those after it. Numbers, texts, big
- * integers, undefined, arrays, plain objects, Map, Set and Date cross; functions and promises do not. A test may be asynchronous: it is over
- * when what it left to promises is done. One that got fewer answers than it asked for fails, whatever it made of that.
+ * A test is a script with `assert(value, message?)`, `assert.equal(actual, expected)` (as `Object.is`),
+ * `assert.deepEqual` and `assert.throws(function, message pattern?)`; one that fails is counted and does not stop those
+ * after it. Numbers, texts, big integers, undefined, arrays, plain objects, Map, Set and Date cross; functions and
+ * promises do not. A test may be asynchronous: it is over when what it left to promises is done. One that got fewer
+ * answers than it asked for fails, whatever it made of that.
  */
 const values = String.raw`
 const pack = (value) => {
@@ -35,7 +36,10 @@ const unpack = (value) => {
 }
 `
 
-/** Evaluates to the runner's two ends: `begin(print, stdin)`, before the program, and `invoke(name, arguments)`, after it. */
+/**
+ * Evaluates to the runner's two ends: `begin(print, stdin)`, before the program, and `invoke(name, arguments)`, after
+ * it.
+ */
 export const javaScriptRunner = String.raw`(() => {
 ${values}
 const { parse, stringify } = JSON
@@ -65,8 +69,9 @@ return {
 })()`
 
 /**
- * Evaluates to the judge's parts: `begin(ask, job)`, `test(index)` for each test, `end()` once what the test left to promises is done, and
- * `results()` as JSON; `begin` and `test` say why the tests are broken, if they are. `ask` gives an empty text where the program has not answered.
+ * Evaluates to the judge's parts: `begin(ask, job)`, `test(index)` for each test, `end()` once what the test left to
+ * promises is done, and `results()` as JSON; `begin` and `test` say why the tests are broken, if they are. `ask` gives
+ * an empty text where the program has not answered.
  */
 export const javaScriptJudge = String.raw`(() => {
 ${values}

@@ -1,12 +1,14 @@
 /**
- * The Python that runs a program, and the Python that judges one; each in an interpreter of its own (`PythonLink` between them).
+ * The Python that runs a program, and the Python that judges one; each in an interpreter of its own (`PythonLink`
+ * between them).
  *
- * The runner takes one job, `{source, serve}`, from its control line. A program alone runs as `__main__` to its end. A program
- * that is tested runs as a module, tells the names it defines, and then does what the judge asks until the judge is done.
- * The judge takes any number of jobs, `{number, token, setup, tests, entry, asks}`, and answers `{token, tests}` or `{token, broken}`.
- * Names that setup, builtins or the standard library define are never the program's (`PythonLibrary`): it cannot slip the tests a `sorted`
- * of its own, nor a `Counter`. Modules are imported anew. Tests that neither ask the program nor assert anything are broken.
- * A frame for the judge has its job's number in front: what an earlier program left behind is not read.
+ * The runner takes one job, `{source, serve}`, from its control line. A program alone runs as `__main__` to its end. A
+ * program that is tested runs as a module, tells the names it defines, and then does what the judge asks until the
+ * judge is done. The judge takes any number of jobs, `{number, token, setup, tests, entry, asks}`, and answers `{token,
+ * tests}` or `{token, broken}`. Names that setup, builtins or the standard library define are never the program's
+ * (`PythonLibrary`): it cannot slip the tests a `sorted` of its own, nor a `Counter`. Modules are imported anew. Tests
+ * that neither ask the program nor assert anything are broken. A frame for the judge has its job's number in front:
+ * what an earlier program left behind is not read.
  */
 import { pythonLibrary } from "./PythonLibrary.ts"
 import { pythonLink } from "./PythonLink.ts"

@@ -1,11 +1,12 @@
 /**
- * The Python by which a judge brings the names of the standard library that its tests use without importing them, as `math.isclose`,
- * `List[int]`, `Counter(xs)` or `sqrt(2)`.
+ * The Python by which a judge brings the names of the standard library that its tests use without importing them, as
+ * `math.isclose`, `List[int]`, `Counter(xs)` or `sqrt(2)`.
  *
- * Left to the program, such a name would be whatever it says: a `Counter` that is always 7 makes any two of them equal. But a program may be
- * asked for a `gcd` of its own. So: a name is the library's where the tests say what they ask for (`asks`) and it is not among that; where
- * they do not say, only classes of `typing`, `collections`, `datetime`, `decimal` and `fractions` are. Where nothing would be left to ask
- * the program for, all are the program's. A module is one where nothing of it but attributes is used.
+ * Left to the program, such a name would be whatever it says: a `Counter` that is always 7 makes any two of them equal.
+ * But a program may be asked for a `gcd` of its own. So: a name is the library's where the tests say what they ask for
+ * (`asks`) and it is not among that; where they do not say, only classes of `typing`, `collections`, `datetime`,
+ * `decimal` and `fractions` are. Where nothing would be left to ask the program for, all are the program's. A module is
+ * one where nothing of it but attributes is used.
  */
 const types = {
   typing:

@@ -1,17 +1,20 @@
 /**
- * The Python by which two interpreters ask each other: one runs the program, one the tests, and only plain values cross.
+ * The Python by which two interpreters ask each other: one runs the program, one the tests, and only plain values
+ * cross.
  *
- * A frame is one line of JSON: `[0, what, target, ...]` a question, `[1, value]` an answer, `[2, [class names], text]` an
- * exception. Whoever waits for an answer answers questions meanwhile, so a test may hand out functions. Numbers, texts, lists,
- * dictionaries and the like are copied, as what they are underneath: a program's own `__eq__`, `__lt__` or `__hash__` stays behind.
- * Everything else crosses as a reference that can be called, looked into and walked over, and that equals only itself. A program
- * may ask the tests for nothing but calls of functions they handed out. No module is imported here that is not built in.
+ * A frame is one line of JSON: `[0, what, target, ...]` a question, `[1, value]` an answer, `[2, [class names], text]`
+ * an exception. Whoever waits for an answer answers questions meanwhile, so a test may hand out functions. Numbers,
+ * texts, lists, dictionaries and the like are copied, as what they are underneath: a program's own `__eq__`, `__lt__`
+ * or `__hash__` stays behind. Everything else crosses as a reference that can be called, looked into and walked over,
+ * and that equals only itself. A program may ask the tests for nothing but calls of functions they handed out. No
+ * module is imported here that is not built in.
  *
- * The one that waits sees an answer, an exception that the other side raised, or one of the link's own: `Gone`, `Garbled`. Those of the
- * link are no `Exception`s, and whatever reading a frame may raise becomes one of them: a `StopIteration` of the reader would end a
- * loop over `map(function, ...)` as if it were complete, an `AttributeError` would be a "no" to `hasattr`. Who swallows them all
- * the same is found out by counting: `asked` and `answered` differ. Questions are numbered, and an answer names its question: a program that
- * forks answers twice, and the second answer must not pass for that to the next question.
+ * The one that waits sees an answer, an exception that the other side raised, or one of the link's own: `Gone`,
+ * `Garbled`. Those of the link are no `Exception`s, and whatever reading a frame may raise becomes one of them: a
+ * `StopIteration` of the reader would end a loop over `map(function, ...)` as if it were complete, an `AttributeError`
+ * would be a "no" to `hasattr`. Who swallows them all the same is found out by counting: `asked` and `answered` differ.
+ * Questions are numbered, and an answer names its question: a program that forks answers twice, and the second answer
+ * must not pass for that to the next question.
  */
 export const pythonLink = String.raw`
 import builtins, os, sys

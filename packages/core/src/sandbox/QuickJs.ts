@@ -1,7 +1,8 @@
 /**
  * JavaScript in QuickJS, in threads: a fresh engine for every run, and another for its tests (`QuickJsThread`).
  *
- * The engine stops a program at its limits; a thread that does not answer a second after the time limit is ended and replaced.
+ * The engine stops a program at its limits; a thread that does not answer a second after the time limit is ended and
+ * replaced.
  */
 import type { ResourceLimits } from "node:worker_threads"
 import { Duration, Effect, Option, Pool, Schema, type Scope } from "effect"

@@ -1,9 +1,9 @@
 /**
  * The thread in which JavaScript runs, in QuickJS compiled to WebAssembly; not a module to import.
  *
- * A program gets an engine of its own, memory and all, that knows the language and `console`: no timers, no modules, nothing of Node.
- * Its tests run in another engine, to which plain values cross as JSON. Whatever the engines' own limits do not stop, the deadline of
- * the other side does, by ending the thread.
+ * A program gets an engine of its own, memory and all, that knows the language and `console`: no timers, no modules,
+ * nothing of Node. Its tests run in another engine, to which plain values cross as JSON. Whatever the engines' own
+ * limits do not stop, the deadline of the other side does, by ending the thread.
  */
 import { parentPort, workerData } from "node:worker_threads"
 import { newQuickJSWASMModuleFromVariant, type QuickJSContext, type QuickJSHandle } from "quickjs-emscripten-core"
@@ -125,8 +125,8 @@ const run = async (job: Job): Promise<Done> => {
 const broken = (why: string): string => JSON.stringify({ broken: why })
 
 /**
- * The results of the tests, which ask the program. Once a call of the program failed here, where its own errors do not come, it is gone: all
- * calls from then on have no answer.
+ * The results of the tests, which ask the program. Once a call of the program failed here, where its own errors do not
+ * come, it is gone: all calls from then on have no answer.
  */
 const judge = async (
   job: NonNullable<Job["tests"]> & { readonly names: unknown },

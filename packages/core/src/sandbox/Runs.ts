@@ -1,8 +1,9 @@
 /**
  * One run of a program, alone or under tests, on whatever interpreters: time limit, clean-up, and how it ended.
  *
- * Whatever happens to an interpreter during a run is the run's own affair: it is replaced, and the next run gets another. Time
- * counts from the moment the interpreter is ready. A test's result comes from the judge alone, under the token of this run.
+ * Whatever happens to an interpreter during a run is the run's own affair: it is replaced, and the next run gets
+ * another. Time counts from the moment the interpreter is ready. A test's result comes from the judge alone, under the
+ * token of this run.
  */
 import { randomInt, randomUUID } from "node:crypto"
 import { Duration, Effect, Exit, Option, Pool, Schema, Scope } from "effect"
@@ -65,7 +66,10 @@ export interface Tests {
   readonly tests: ReadonlyArray<string>
   /** The name the tests ask for even if the setup defines it too. */
   readonly entry?: string
-  /** In Python: all names that the tests ask the program for, where that is known. Others of the standard library's names are the library's. */
+  /**
+   * In Python: all names that the tests ask the program for, where that is known. Others of the standard library's
+   * names are the library's.
+   */
   readonly asks?: ReadonlyArray<string>
 }
 
@@ -149,8 +153,8 @@ const withJudge = <R extends Runner, J extends Judge, A extends { readonly answe
 const launches = 3
 
 /**
- * Uses an interpreter that is ready, and gives it back once it is ready again, for which nobody waits. A launch that fails is tried
- * again; what fails afterwards is not, for then the program may have run.
+ * Uses an interpreter that is ready, and gives it back once it is ready again, for which nobody waits. A launch that
+ * fails is tried again; what fails afterwards is not, for then the program may have run.
  */
 const borrowed = <I extends Runner | Judge, A, E>(
   pool: Pool.Pool<I, SandboxError>,

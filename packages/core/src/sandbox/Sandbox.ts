@@ -1,13 +1,13 @@
 /**
- * Where code that a model wrote runs: never in this process, with bounds on time, memory, output and files, and with nothing of this
- * machine in reach. What holds and what was tried: docs/sandbox.md.
+ * Where code that a model wrote runs: never in this process, with bounds on time, memory, output and files, and with
+ * nothing of this machine in reach. What holds and what was tried: docs/sandbox.md.
  *
- * Whatever a program does ends in the result of its own run: it is stopped at its limits, its interpreter is replaced if need be,
- * and other runs notice nothing. Only a sandbox that does not work is an error; it is never scored.
+ * Whatever a program does ends in the result of its own run: it is stopped at its limits, its interpreter is replaced
+ * if need be, and other runs notice nothing. Only a sandbox that does not work is an error; it is never scored.
  *
- * A program alone (`run`) may print and exit as it likes: nothing it says proves anything. Under tests (`test`) it runs in one
- * interpreter and the tests in another, to which only plain values cross, and the result is the tests' own, under a secret of the
- * run: there is nothing of the tests for a program to read, to patch or to imitate.
+ * A program alone (`run`) may print and exit as it likes: nothing it says proves anything. Under tests (`test`) it runs
+ * in one interpreter and the tests in another, to which only plain values cross, and the result is the tests' own,
+ * under a secret of the run: there is nothing of the tests for a program to read, to patch or to imitate.
  */
 import { availableParallelism } from "node:os"
 import { Config, Context, Effect, Layer, Option, Schema } from "effect"
@@ -42,7 +42,10 @@ export interface SandboxShape {
 
 export class Sandbox extends Context.Service<Sandbox, SandboxShape>()("@atropos/core/Sandbox") {}
 
-/** `wasi`: Python for WebAssembly, everywhere, standard library only. `bubblewrap`: this machine's Python behind namespaces, on Linux. */
+/**
+ * `wasi`: Python for WebAssembly, everywhere, standard library only. `bubblewrap`: this machine's Python behind
+ * namespaces, on Linux.
+ */
 export type Kind = "wasi" | "bubblewrap"
 
 /** What one run may be given instead of the sandbox's own limits; more than those is not to be had. */
@@ -62,7 +65,10 @@ export interface Options {
 export interface BubblewrapOptions extends Options {
   /** Path of the Python to run. Default `/usr/bin/python3`. */
   readonly python?: string
-  /** Folders that it needs and that are not the system's: those of a virtual environment, say. They can be read, not written. */
+  /**
+   * Folders that it needs and that are not the system's: those of a virtual environment, say. They can be read, not
+   * written.
+   */
   readonly visible?: ReadonlyArray<string>
 }
 
@@ -136,8 +142,9 @@ const settingsMessage =
   "ATROPOS_SANDBOX must be wasi or bubblewrap, and ATROPOS_SANDBOX_MEMORY a whole number of MiB from 16 to 4096"
 
 /**
- * The sandbox that `kind` names, else `ATROPOS_SANDBOX` (`wasi` where that is not set). `ATROPOS_SANDBOX_PYTHON` is the Python of
- * bubblewrap, `ATROPOS_SANDBOX_VISIBLE` the folders it needs, separated by colons, `ATROPOS_SANDBOX_MEMORY` MiB for a program.
+ * The sandbox that `kind` names, else `ATROPOS_SANDBOX` (`wasi` where that is not set). `ATROPOS_SANDBOX_PYTHON` is the
+ * Python of bubblewrap, `ATROPOS_SANDBOX_VISIBLE` the folders it needs, separated by colons, `ATROPOS_SANDBOX_MEMORY`
+ * MiB for a program.
  */
 export const layer = (options: BubblewrapOptions & { readonly kind?: Kind } = {}): Layer.Layer<Sandbox, SandboxError> =>
   Layer.unwrap(

@@ -1,5 +1,6 @@
 /**
- * A worker thread as a scoped resource with a queue of what it says; it is terminated when the scope closes, whatever it is doing.
+ * A worker thread as a scoped resource with a queue of what it says; it is terminated when the scope closes, whatever
+ * it is doing.
  */
 import { Worker, type WorkerOptions } from "node:worker_threads"
 import { Cause, Effect, Queue, type Scope } from "effect"
@@ -19,8 +20,8 @@ export interface Thread<In, Out> {
 }
 
 /**
- * Starts the thread of a file beside this one. tsc rewrites extensions in import statements only, not in URLs, so the extension is
- * this file's own: `.ts` where sources run under type stripping, `.js` in a build.
+ * Starts the thread of a file beside this one. tsc rewrites extensions in import statements only, not in URLs, so the
+ * extension is this file's own: `.ts` where sources run under type stripping, `.js` in a build.
  */
 export const start = <In, Out>(
   name: string,

@@ -1,8 +1,9 @@
 /**
  * Interpreters of Python for WASI: nothing to install, the same on every system, no native packages.
  *
- * Compiled once and shared by all threads. A program sees an in-memory file system with the standard library and nothing of this
- * machine: there are no processes, sockets or foreign functions in its world at all. What was tried against it: docs/sandbox.md.
+ * Compiled once and shared by all threads. A program sees an in-memory file system with the standard library and
+ * nothing of this machine: there are no processes, sockets or foreign functions in its world at all. What was tried
+ * against it: docs/sandbox.md.
  */
 import { MessageChannel, type ResourceLimits } from "node:worker_threads"
 import { Duration, Effect, Pool, type Scope } from "effect"
@@ -35,8 +36,8 @@ const openControl = 'os.open("/dev/control", os.O_RDWR)'
 const descriptors = [`control := ${openControl}`, "control", 'peer := os.open("/dev/peer", os.O_RDWR)', "peer"] as const
 
 /**
- * This Python has no `sleep` of its own; `exit` and `quit` come with `site`, which takes longer than all else. `typing` is what most
- * programs import, and is there before they come.
+ * This Python has no `sleep` of its own; `exit` and `quit` come with `site`, which takes longer than all else. `typing`
+ * is what most programs import, and is there before they come.
  */
 const prelude = `
 import _sitebuiltins, time, typing

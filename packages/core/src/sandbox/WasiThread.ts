@@ -1,9 +1,9 @@
 /**
  * The thread in which Python for WASI runs; not a module to import.
  *
- * It never returns to its event loop: an interpreter is started, says `ready` when it asks for a job, runs it, and the next
- * interpreter is started at once, in a fresh memory and a fresh file system. A runner serves one job per interpreter, a judge many.
- * Whatever the program does, the other side has a deadline and ends the thread.
+ * It never returns to its event loop: an interpreter is started, says `ready` when it asks for a job, runs it, and the
+ * next interpreter is started at once, in a fresh memory and a fresh file system. A runner serves one job per
+ * interpreter, a judge many. Whatever the program does, the other side has a deadline and ends the thread.
  */
 import { type MessagePort, parentPort, workerData } from "node:worker_threads"
 import * as Bell from "./Bell.ts"

@@ -1,8 +1,8 @@
 /**
  * A WebAssembly module with an upper bound to its memory, so that a program that asks for more gets a MemoryError.
  *
- * Rewrites the limits in the memory section (WebAssembly core specification 5.5.8) and leaves out debugging sections, which only
- * cost time. Throws for a module that has no memory of its own, or that starts with more than the bound.
+ * Rewrites the limits in the memory section (WebAssembly core specification 5.5.8) and leaves out debugging sections,
+ * which only cost time. Throws for a module that has no memory of its own, or that starts with more than the bound.
  */
 
 /** A compiled module; it may be posted to other threads. */

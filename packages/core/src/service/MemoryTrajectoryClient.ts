@@ -1,10 +1,11 @@
 /**
- * A trajectory service in memory: runs, keys, exact-fill batches, leases, saved state, for tests and programs of one process.
+ * A trajectory service in memory: runs, keys, exact-fill batches, leases, saved state, for tests and programs of one
+ * process.
  *
- * Guarantees, for as long as the process lives: a key is stored once; a batch has exactly `batchSize` sequences, of the oldest
- * groups that fit, minimum shares met (`Packing`); steps number from `startingStep` + 1 without gaps; a batch goes to one claimer at a
- * time, and to the next when its lease runs out or it is given back. One run; registering again changes nothing, as with the
- * original.
+ * Guarantees, for as long as the process lives: a key is stored once; a batch has exactly `batchSize` sequences, of the
+ * oldest groups that fit, minimum shares met (`Packing`); steps number from `startingStep` + 1 without gaps; a batch
+ * goes to one claimer at a time, and to the next when its lease runs out or it is given back. One run; registering
+ * again changes nothing, as with the original.
  */
 import { Clock, Deferred, Duration, Effect, Layer, Option, Stream } from "effect"
 import type { Batch } from "../Batch.ts"

@@ -8,12 +8,13 @@
  *     rest     JSON: { messages, generation_params, overrides, group_overrides, images }, those that are given
  *     sections in the order told: "i32", "f32" or "f64" numbers
  *
- * A matrix is one section with its rows joined, and `<name>.lengths` (i32) where its rows are not as long as the tokens' (always
- * for `tokens`); distillation matrices also have `<name>.positions`, the number of rows per sequence.
+ * A matrix is one section with its rows joined, and `<name>.lengths` (i32) where its rows are not as long as the
+ * tokens' (always for `tokens`); distillation matrices also have `<name>.positions`, the number of rows per sequence.
  *
- * `decode` believes nothing: every length is checked against the bytes that are there, and the numbers against the rules of
- * `WireGroup` (finite, token ids from 0 to 2^31 - 1, one entry per sequence and per token). Where alignment allows, its arrays
- * are views of the given bytes, which must then stay unchanged. Number arrays survive a round trip bit for bit.
+ * `decode` believes nothing: every length is checked against the bytes that are there, and the numbers against the
+ * rules of `WireGroup` (finite, token ids from 0 to 2^31 - 1, one entry per sequence and per token). Where alignment
+ * allows, its arrays are views of the given bytes, which must then stay unchanged. Number arrays survive a round trip
+ * bit for bit.
  */
 import { Result, Schema } from "effect"
 import { failed, groupMagic, PackedGroupError, preludeBytes, writePrelude } from "./wire/PackedFrame.ts"

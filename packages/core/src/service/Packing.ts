@@ -1,10 +1,10 @@
 /**
  * Which queued groups make the next batch of exactly n sequences.
  *
- * `fill` finds a batch whenever any subset of the groups sums to n, takes the oldest such subset (lexicographically, in queue
- * order), and meets the environments' minimum shares whenever some exact fill meets them. Shares that add up to more than a
- * batch are scaled down. A share that cannot be met is met as far as possible: an environment without data holds nobody up.
- * Sizes may be anything; those of the original had to be powers of two that divide the batch.
+ * `fill` finds a batch whenever any subset of the groups sums to n, takes the oldest such subset (lexicographically, in
+ * queue order), and meets the environments' minimum shares whenever some exact fill meets them. Shares that add up to
+ * more than a batch are scaled down. A share that cannot be met is met as far as possible: an environment without data
+ * holds nobody up. Sizes may be anything; those of the original had to be powers of two that divide the batch.
  *
  * Cost does not grow with the queue: of each environment and size, only the first n / size groups can ever be taken.
  * `findGroups` is the original's rule for the buffer of odd-sized groups (atroposlib/api/utils.py).
@@ -175,8 +175,8 @@ export const fill = (
 }
 
 /**
- * Positions, ascending, of buffered groups that sum to `target`; empty where none do. Exactly as the original: in order with
- * skipping, else by subset sum, which prefers the later groups.
+ * Positions, ascending, of buffered groups that sum to `target`; empty where none do. Exactly as the original: in order
+ * with skipping, else by subset sum, which prefers the later groups.
  */
 export const findGroups = (sizes: ReadonlyArray<number>, target: number): ReadonlyArray<number> => {
   const inOrder: Array<number> = []

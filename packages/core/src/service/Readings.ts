@@ -1,6 +1,6 @@
 /**
- * Figures as JSON has them, in files, on the wire and in the store: numbers, and for what JSON cannot say the strings `"NaN"`,
- * `"Infinity"` and `"-Infinity"`, as OTLP and Weights & Biases write them.
+ * Figures as JSON has them, in files, on the wire and in the store: numbers, and for what JSON cannot say the strings
+ * `"NaN"`, `"Infinity"` and `"-Infinity"`, as OTLP and Weights & Biases write them.
  *
  * `null` is read as NaN: it is what `JSON.stringify` makes of all three.
  */

@@ -1,10 +1,12 @@
 /**
- * Scored groups of a JSON Lines file, as `process` and an environment's `data_path_to_save_groups` write them, ours or the original's.
+ * Scored groups of a JSON Lines file, as `process` and an environment's `data_path_to_save_groups` write them, ours or
+ * the original's.
  *
- * A line is the original's object (`WireGroup`), with whatever private keys its environment added. Lines with `scores` and
- * `messages` alone are groups too, without tokens; a chat may be one string, which is then what the assistant wrote. Samples of an
- * evaluation (`samples.jsonl`: an answer with its chat and its `score` on each line) are groups of one, and say that they are. A line that
- * is none of this comes as a fault that says what is wrong with it, and the reading goes on: nothing in a file stops it.
+ * A line is the original's object (`WireGroup`), with whatever private keys its environment added. Lines with `scores`
+ * and `messages` alone are groups too, without tokens; a chat may be one string, which is then what the assistant
+ * wrote. Samples of an evaluation (`samples.jsonl`: an answer with its chat and its `score` on each line) are groups of
+ * one, and say that they are. A line that is none of this comes as a fault that says what is wrong with it, and the
+ * reading goes on: nothing in a file stops it.
  */
 import { Effect, Result, Stream } from "effect"
 import * as PythonJson from "./wire/PythonJson.ts"

@@ -1,6 +1,7 @@
 /**
- * Rollouts that a trajectory service has stored, queued or consumed, read over its versioned endpoints. Reading claims and removes
- * nothing: neither a trainer nor another reader notices. A service of the original has no such endpoints (`isThere`).
+ * Rollouts that a trajectory service has stored, queued or consumed, read over its versioned endpoints. Reading claims
+ * and removes nothing: neither a trainer nor another reader notices. A service of the original has no such endpoints
+ * (`isThere`).
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"

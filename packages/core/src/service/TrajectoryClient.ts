@@ -1,8 +1,10 @@
 /**
- * The trajectory service as environments and trainers see it. Layers: HTTP against our versioned endpoints, HTTP against the
- * original's endpoints (so that our environments work with a Python server), and in process without HTTP (in `@atropos/api`).
+ * The trajectory service as environments and trainers see it. Layers: HTTP against our versioned endpoints, HTTP
+ * against the original's endpoints (so that our environments work with a Python server), and in process without HTTP
+ * (in `@atropos/api`).
  *
- * Submissions carry a key: sending twice stores once. Batches come under a lease: what is not acked in time goes to the next claimer.
+ * Submissions carry a key: sending twice stores once. Batches come under a lease: what is not acked in time goes to the
+ * next claimer.
  */
 import { Context, type Duration, type Effect, type Option, Schema, type Stream } from "effect"
 import type { Batch } from "../Batch.ts"
@@ -141,7 +143,10 @@ export interface TrajectoryClientShape {
     readonly wait: Duration.Input
     readonly lease: Duration.Input
   }) => Effect.Effect<Option.Option<Batch>, TrajectoryError>
-  /** The batch was learned from. Again with the same token it succeeds too, so that it can be sent again when its answer is lost. */
+  /**
+   * The batch was learned from. Again with the same token it succeeds too, so that it can be sent again when its answer
+   * is lost.
+   */
   readonly ack: (batch: Pick<Batch, "id" | "leaseToken">) => Effect.Effect<void, TrajectoryError>
   readonly nack: (batch: Pick<Batch, "id" | "leaseToken">) => Effect.Effect<void, TrajectoryError>
   /** Makes the lease last `lease` from now; works as long as nobody else has the batch. */

@@ -1,10 +1,12 @@
 /**
- * The trajectory service over the original's endpoints, so that our environments and trainers work with a Python server.
+ * The trajectory service over the original's endpoints, so that our environments and trainers work with a Python
+ * server.
  *
- * What that server cannot do is said plainly: no saved state and no metrics (`unsupported`), keys are ignored (a submission whose
- * answer was lost is stored twice when sent again), a batch is gone once it is handed out (it has no lease: `ack` and `extend` do
- * nothing, `nack` is `unsupported`), and there is one run. Steps are counted here, one per batch from the run's starting step, because the server counts batches
- * formed. It never sends a request twice: trying again is the caller's.
+ * What that server cannot do is said plainly: no saved state and no metrics (`unsupported`), keys are ignored (a
+ * submission whose answer was lost is stored twice when sent again), a batch is gone once it is handed out (it has no
+ * lease: `ack` and `extend` do nothing, `nack` is `unsupported`), and there is one run. Steps are counted here, one per
+ * batch from the run's starting step, because the server counts batches formed. It never sends a request twice: trying
+ * again is the caller's.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Clock, Duration, Effect, Layer, Option, Ref, Schedule, Schema, Stream } from "effect"
@@ -140,7 +142,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
       ])
     )
 
-  /** One request, so that it is all or nothing. The answer does not say which groups were buffered: then all count as buffered. */
+  /**
+   * One request, so that it is all or nothing. The answer does not say which groups were buffered: then all count as
+   * buffered.
+   */
   const submitSeveral = (
     groups: ReadonlyArray<ScoredGroup>
   ): Effect.Effect<ReadonlyArray<SubmitOutcome>, TrajectoryError> =>

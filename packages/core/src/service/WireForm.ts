@@ -1,8 +1,9 @@
 /**
- * The small request bodies of the original's endpoints: a trainer's registration, an environment's, an environment's id.
+ * The small request bodies of the original's endpoints: a trainer's registration, an environment's, an environment's
+ * id.
  *
- * Values are coerced, and mistakes told, as for groups (`WireGroup`). Numbers are bounded as at the versioned endpoints: what one
- * client says of itself is reckoned with for all.
+ * Values are coerced, and mistakes told, as for groups (`WireGroup`). Numbers are bounded as at the versioned
+ * endpoints: what one client says of itself is reckoned with for all.
  */
 import { Result } from "effect"
 import { type Loc, Report } from "./wire/Detail.ts"

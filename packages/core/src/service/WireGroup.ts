@@ -1,14 +1,15 @@
 /**
  * A scored group on the original's wire: a JSON object of 14 keys (`keys`), snake_case, `null` for what is not given.
  *
- * Reading follows the original's server (FastAPI, pydantic in lax mode: `"100"`, `1.0` and `true` are integers; unknown keys are
- * dropped; mistakes are told as `{ type, loc, msg, input }`), and refuses at the door what would break a trainer later: numbers
- * that are not finite, token ids below 0 or above 2^31 - 1, a number of masks, scores, logprobs, advantages, overrides or
- * distillation rows that is not the number of sequences, and masks or logprobs that are not as long as their tokens.
- * Mask values may differ from the token (some send 0 and 1), and `advantages` and `messages` may have any length.
+ * Reading follows the original's server (FastAPI, pydantic in lax mode: `"100"`, `1.0` and `true` are integers; unknown
+ * keys are dropped; mistakes are told as `{ type, loc, msg, input }`), and refuses at the door what would break a
+ * trainer later: numbers that are not finite, token ids below 0 or above 2^31 - 1, a number of masks, scores, logprobs,
+ * advantages, overrides or distillation rows that is not the number of sequences, and masks or logprobs that are not as
+ * long as their tokens. Mask values may differ from the token (some send 0 and 1), and `advantages` and `messages` may
+ * have any length.
  *
- * A submission is stored as the bytes it came in: `canonicalJson` joins the spans of its values, and writes anew only those that
- * were coerced.
+ * A submission is stored as the bytes it came in: `canonicalJson` joins the spans of its values, and writes anew only
+ * those that were coerced.
  */
 import { Result, Schema } from "effect"
 import * as GroupFields from "./wire/GroupFields.ts"
@@ -145,8 +146,9 @@ export const toScoredGroup = ({ values }: Checked): ScoredGroup => ({
 export const decode = (json: unknown): Result.Result<ScoredGroup, WireError> => Result.map(check(json), toScoredGroup)
 
 /**
- * JSON text of a group in UTF-8, in pieces: all keys in the original's order, null where not given. The group's numbers must be
- * finite; 32-bit ones are written as short as they read back the same. A piece takes a few milliseconds at most to write.
+ * JSON text of a group in UTF-8, in pieces: all keys in the original's order, null where not given. The group's numbers
+ * must be finite; 32-bit ones are written as short as they read back the same. A piece takes a few milliseconds at most
+ * to write.
  */
 export const encodePieces: (group: ScoredGroup) => Iterable<Uint8Array> = GroupWriter.pieces
 
@@ -202,7 +204,10 @@ const join = (
 
 const asItCame = (_: GroupFields.Key, value: Uint8Array): Uint8Array => value
 
-/** The bytes to store for the JSON object in `bytes`, of which `checked` was made: all keys in order, values as they came. */
+/**
+ * The bytes to store for the JSON object in `bytes`, of which `checked` was made: all keys in order, values as they
+ * came.
+ */
 export const canonicalJson = (bytes: Uint8Array, checked: Checked): Result.Result<Uint8Array, WireError> => {
   const spans = JsonSpans.members(bytes, closingBrackets(checked.values))
   if (spans === undefined) return Result.fail(tooDeep)
@@ -240,8 +245,8 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const hasMark = (bytes: Uint8Array): boolean => bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 
 /**
- * Body bytes as JSON, with the original's answers to what is none: 400 for text that is no UTF-8, `json_invalid` for the rest. What
- * nests too deep is refused before it is parsed.
+ * Body bytes as JSON, with the original's answers to what is none: 400 for text that is no UTF-8, `json_invalid` for
+ * the rest. What nests too deep is refused before it is parsed.
  */
 export const parse = (
   body: Uint8Array
@@ -265,7 +270,10 @@ export const parse = (
   return Result.succeed({ bytes, ...parsed.success })
 }
 
-/** Bare NaN and Infinity are reported where a key of the wire has them; in a private key, which is dropped, they do no harm. */
+/**
+ * Bare NaN and Infinity are reported where a key of the wire has them; in a private key, which is dropped, they do no
+ * harm.
+ */
 const refuseNotFinite = (json: unknown, loc: Loc, report: Report): void => {
   if (!Scalars.isRecord(json)) return
   for (const key of keys) {

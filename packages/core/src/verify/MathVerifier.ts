@@ -1,9 +1,11 @@
 /**
- * Judges mathematical answers under a deadline: no answer can stall the event loop, end the program or be rewarded by breaking the judge.
+ * Judges mathematical answers under a deadline: no answer can stall the event loop, end the program or be rewarded by
+ * breaking the judge.
  *
- * Plain numbers are compared at once, in the calling thread. The rest goes to worker threads, started when first needed and
- * ended when idle. A comparison that passes its deadline, or takes its worker down, is "not equal" and is counted; the worker is
- * replaced. Only a verifier that cannot be started at all is an error: a broken judge must not look like a bad policy.
+ * Plain numbers are compared at once, in the calling thread. The rest goes to worker threads, started when first needed
+ * and ended when idle. A comparison that passes its deadline, or takes its worker down, is "not equal" and is counted;
+ * the worker is replaced. Only a verifier that cannot be started at all is an error: a broken judge must not look like
+ * a bad policy.
  */
 import { availableParallelism } from "node:os"
 import { Context, type Duration, Effect, Layer, Metric, Schema } from "effect"
@@ -36,8 +38,8 @@ export class MathVerifier extends Context.Service<
     /** Whether two answers, as `MathAnswer.extract` gives them, mean the same. */
     readonly equivalent: (gold: string, prediction: string) => Effect.Effect<boolean, MathVerifierError>
     /**
-     * Whether a completion's answer is that of the reference (an answer, or a solution with a box or `####`); false for a completion
-     * without an answer. Default options: `MathAnswer.accuracyOptions`.
+     * Whether a completion's answer is that of the reference (an answer, or a solution with a box or `####`); false for
+     * a completion without an answer. Default options: `MathAnswer.accuracyOptions`.
      */
     readonly grade: (
       reference: string,
@@ -65,7 +67,10 @@ const undecided = Metric.counter("atropos.math_verifier.undecided", {
   description: "Comparisons that passed their deadline or took their worker down, and were called not equal"
 })
 
-/** The verifier with the given settings over the defaults: 2 seconds a comparison, one thread per core but one, at most four. */
+/**
+ * The verifier with the given settings over the defaults: 2 seconds a comparison, one thread per core but one, at most
+ * four.
+ */
 export const layer = (settings: Partial<Settings> = {}): Layer.Layer<MathVerifier> =>
   Layer.effect(
     MathVerifier,

@@ -1,8 +1,8 @@
 /**
  * Judges numbers given in plain text, exactly or within a tolerance, and finds whole numbers from a list of choices.
  *
- * Numbers are read as rationals: `0.1` is one tenth, and `12345678901234567890` is not rounded. Sample: in "It costs $1,200.50." the number
- * is 1200.5. For LaTeX, fractions and units use `MathAnswer`.
+ * Numbers are read as rationals: `0.1` is one tenth, and `12345678901234567890` is not rounded. Sample: in "It costs
+ * $1,200.50." the number is 1200.5. For LaTeX, fractions and units use `MathAnswer`.
  */
 import * as Exact from "./math/Exact.ts"
 import { afterThinking, marked } from "./text/Extract.ts"
@@ -27,7 +27,10 @@ export const parse = (text: string): Exact.Rational | undefined => {
 const numbersIn = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(pattern)].map(([number]) => number).filter((number) => /\d/.test(number))
 
-/** The number that an announced answer is: the one after its last "=", or the only one. Several, or one that is denied, are none. */
+/**
+ * The number that an announced answer is: the one after its last "=", or the only one. Several, or one that is denied,
+ * are none.
+ */
 const onlyNumber = (announced: string): string | undefined => {
   if (!isWithinLimits(announced)) return undefined
   const answer = normalise(announced)
@@ -52,8 +55,8 @@ const sentenceAround = (text: string, at: number, length: number): string => {
 }
 
 /**
- * The number of a completion, after its thinking: the boxed or announced one where there is one, else the last, unless its sentence denies it,
- * offers another one or asks.
+ * The number of a completion, after its thinking: the boxed or announced one where there is one, else the last, unless
+ * its sentence denies it, offers another one or asks.
  */
 export const extract = (completion: string): string | undefined => {
   const announced = marked(completion)

@@ -1,9 +1,10 @@
 /**
- * Worker threads that answer one question at a time under a deadline: for judges that a hostile answer could stall or take down.
+ * Worker threads that answer one question at a time under a deadline: for judges that a hostile answer could stall or
+ * take down.
  *
- * Threads start when first needed and end when idle. A question that passes its deadline, or takes its thread down, is undecided; the
- * thread is replaced. Only a thread that cannot be started at all is an error: a broken judge must not look like a bad policy. The file
- * posts any message once it is ready, then one answer per question.
+ * Threads start when first needed and end when idle. A question that passes its deadline, or takes its thread down, is
+ * undecided; the thread is replaced. Only a thread that cannot be started at all is an error: a broken judge must not
+ * look like a bad policy. The file posts any message once it is ready, then one answer per question.
  */
 import { Worker } from "node:worker_threads"
 import { Duration, Effect, Option, Pool, Schema } from "effect"
@@ -33,8 +34,8 @@ const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 
 const startTimeout = Duration.seconds(30)
 
 /**
- * A file beside the module that names it. tsc rewrites extensions in import statements only, not in URLs, so the extension is the
- * module's own: `.ts` where sources run under type stripping, `.js` in a build.
+ * A file beside the module that names it. tsc rewrites extensions in import statements only, not in URLs, so the
+ * extension is the module's own: `.ts` where sources run under type stripping, `.js` in a build.
  */
 export const fileBeside = (moduleUrl: string, name: string): URL =>
   new URL(`./${name}${moduleUrl.endsWith(".ts") ? ".ts" : ".js"}`, moduleUrl)

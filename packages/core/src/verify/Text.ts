@@ -1,8 +1,8 @@
 /**
  * Judges answers in words: equal after normalisation, or how similar (edit distance, shared words).
  *
- * Normalisation is that of SQuAD: lower case, no punctuation, no articles, single spaces, Unicode in composed form (Rajpurkar et al. 2016,
- * https://arxiv.org/abs/1606.05250, and its evaluation script).
+ * Normalisation is that of SQuAD: lower case, no punctuation, no articles, single spaces, Unicode in composed form
+ * (Rajpurkar et al. 2016, https://arxiv.org/abs/1606.05250, and its evaluation script).
  */
 import * as NumberAnswer from "./Number.ts"
 
@@ -22,7 +22,10 @@ const longestNumber = 100
 const numberStart = /^[\s"'“”‘’`*#:(]+/
 const numberEnd = /(?<![\s"'“”‘’`*)%.!])[\s"'“”‘’`*)%.!]+$/
 
-/** A number by itself, which may have quotes, brackets, a percent sign or a full stop around it, and blanks for separators. */
+/**
+ * A number by itself, which may have quotes, brackets, a percent sign or a full stop around it, and blanks for
+ * separators.
+ */
 const bareNumber = (text: string): string => {
   if (text.length > longestNumber) return ""
   const bare = text
@@ -34,8 +37,8 @@ const bareNumber = (text: string): string => {
 }
 
 /**
- * Whether two texts are the same after normalisation, or as numbers where the first is one: a sign or a decimal point is not punctuation.
- * Nothing is equal to an empty text.
+ * Whether two texts are the same after normalisation, or as numbers where the first is one: a sign or a decimal point
+ * is not punctuation. Nothing is equal to an empty text.
  */
 export const equivalent = (gold: string, prediction: string): boolean => {
   const number = bareNumber(gold)
@@ -44,7 +47,10 @@ export const equivalent = (gold: string, prediction: string): boolean => {
   return wanted !== "" && wanted === normalise(prediction)
 }
 
-/** Insertions, deletions and replacements of characters that turn one text into the other (Levenshtein), in O(|a| · |b|). */
+/**
+ * Insertions, deletions and replacements of characters that turn one text into the other (Levenshtein), in O(|a| ·
+ * |b|).
+ */
 export const editDistance = (a: string, b: string): number => {
   const [x, y] = [Array.from(a), Array.from(b)]
   let previous = Uint32Array.from({ length: y.length + 1 }, (_, j) => j)
@@ -60,7 +66,10 @@ export const editDistance = (a: string, b: string): number => {
   return previous[y.length]!
 }
 
-/** 1 - edit distance / length of the longer text, after normalisation: 1 is equal; 0 for an empty text or one beyond 2,000 characters. */
+/**
+ * 1 - edit distance / length of the longer text, after normalisation: 1 is equal; 0 for an empty text or one beyond
+ * 2,000 characters.
+ */
 export const similarity = (gold: string, prediction: string): number => {
   const [a, b] = [normalise(gold), normalise(prediction)]
   const longer = Math.max(Array.from(a).length, Array.from(b).length)
@@ -68,7 +77,10 @@ export const similarity = (gold: string, prediction: string): number => {
   return 1 - editDistance(a, b) / longer
 }
 
-/** Harmonic mean of precision and recall over the words of both texts, after normalisation, counting repetitions (SQuAD's F1). */
+/**
+ * Harmonic mean of precision and recall over the words of both texts, after normalisation, counting repetitions
+ * (SQuAD's F1).
+ */
 export const tokenF1 = (gold: string, prediction: string): number => {
   const [wanted, given] = [gold, prediction].map((text) =>
     normalise(text)

@@ -1,4 +1,7 @@
-/** A stand-in for an OpenTelemetry collector: takes OTLP over HTTP as JSON, and keeps the spans and the names of metrics. */
+/**
+ * A stand-in for an OpenTelemetry collector: takes OTLP over HTTP as JSON, and keeps the spans and the names of
+ * metrics.
+ */
 import { Effect } from "effect"
 import { createServer } from "node:http"
 import { listen } from "./listen.ts"

@@ -1,6 +1,7 @@
 /**
- * A strict reader of the text that Prometheus scrapes (https://prometheus.io/docs/instrumenting/exposition_formats/): names, labels, escapes and
- * values as the format has them; one HELP and one TYPE per family, before its samples; no sample twice; histograms that add up.
+ * A strict reader of the text that Prometheus scrapes (https://prometheus.io/docs/instrumenting/exposition_formats/):
+ * names, labels, escapes and values as the format has them; one HELP and one TYPE per family, before its samples; no
+ * sample twice; histograms that add up.
  */
 import { assert } from "@effect/vitest"
 

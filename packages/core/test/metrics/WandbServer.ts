@@ -1,9 +1,11 @@
 /**
- * A stand-in for a server of Weights & Biases: it keeps what it is sent, and objects to every request that the real one could not take.
+ * A stand-in for a server of Weights & Biases: it keeps what it is sent, and objects to every request that the real one
+ * could not take.
  *
- * Checked of each: the method, the path, the key, types of all variables, lines of history as JSON with a growing `_step`, offsets that
- * continue what is there (the same lines may come again at their place), tables that are there before rows speak of them. `fault` decides per
- * request whether it is answered properly, with a failure, or not at all; `afterwards` does the work and loses the answer.
+ * Checked of each: the method, the path, the key, types of all variables, lines of history as JSON with a growing
+ * `_step`, offsets that continue what is there (the same lines may come again at their place), tables that are there
+ * before rows speak of them. `fault` decides per request whether it is answered properly, with a failure, or not at
+ * all; `afterwards` does the work and loses the answer.
  */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"

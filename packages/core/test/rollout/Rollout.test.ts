@@ -327,8 +327,8 @@ describe("Rollout", () => {
         (yield* drain(service)).map(itemOf).sort((a, b) => a - b),
         range(0, 30)
       )
-      // What was spooled is not rolled out again; only what was answered for after the last save is, and stored once, and what the two
-      // workers had not yet handed to the spool.
+      // What was spooled is not rolled out again; only what was answered for after the last save is, and stored once,
+      // and what the two workers had not yet handed to the spool.
       const again = rolledOut - 30 - summary.duplicates
       assert.isTrue(again >= 0 && again <= 2, String(again))
     }).pipe(Effect.provide(layerParts))
@@ -446,7 +446,10 @@ describe("Rollout", () => {
     }).pipe(Effect.provide(layerParts))
   )
 
-  /** Items below 10 put back two of their own, which put back one each; `rolled` tells what was rolled out, `blocked` never ends. */
+  /**
+   * Items below 10 put back two of their own, which put back one each; `rolled` tells what was rolled out, `blocked`
+   * never ends.
+   */
   const following = (
     rolled: Array<number>,
     blocked: (item: number) => boolean,

@@ -64,7 +64,9 @@ export interface Outage {
   readonly requests: Array<string>
 }
 
-/** The service behind a network that can fail; with `hanging` nothing ever comes back, as for a process that was killed. */
+/**
+ * The service behind a network that can fail; with `hanging` nothing ever comes back, as for a process that was killed.
+ */
 export const behindNetwork = (
   service: TrajectoryClient.TrajectoryClientShape
 ): { readonly client: TrajectoryClient.TrajectoryClientShape; readonly network: Outage } => {

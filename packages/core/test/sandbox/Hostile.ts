@@ -1,6 +1,6 @@
 /**
- * Programs that a policy may come up with, each of a kind named by what it tries, and each bounded by the sandbox alone. They all
- * define `double`, which the tests ask for; none of them doubles.
+ * Programs that a policy may come up with, each of a kind named by what it tries, and each bounded by the sandbox
+ * alone. They all define `double`, which the tests ask for; none of them doubles.
  */
 export interface Hostile {
   readonly kind: string
@@ -101,7 +101,10 @@ export const garbled: ReadonlyArray<string> = [
   `[1,1,${"[".repeat(5000)}`
 ]
 
-/** Tests that a wrong `double` would pass if what goes wrong between it and them were an exception that Python gives a meaning. */
+/**
+ * Tests that a wrong `double` would pass if what goes wrong between it and them were an exception that Python gives a
+ * meaning.
+ */
 export const swallowing: ReadonlyArray<string> = [
   "assert all(map(double, [2, 4, 6]))",
   "for x in map(double, [2]):\n    assert x == 4",

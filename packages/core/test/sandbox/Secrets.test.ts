@@ -29,7 +29,10 @@ const openSecret = Effect.acquireRelease(
 // Node marks the first descriptors that it inherits as its own, and no others.
 const far = 40
 
-/** What a program sees that runs in the sandbox of a process which has the secret in its environment and as a descriptor. */
+/**
+ * What a program sees that runs in the sandbox of a process which has the secret in its environment and as a
+ * descriptor.
+ */
 const seen = Effect.fnUntraced(function* (kind: Sandbox.Kind, program: Parameters<Sandbox.SandboxShape["run"]>[0]) {
   const { descriptor } = yield* openSecret
   const between = Array.from({ length: far - 3 }, () => "ignore" as const)

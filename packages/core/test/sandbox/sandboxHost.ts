@@ -1,4 +1,7 @@
-/** A process with secrets in its environment and its descriptors: runs the programs from stdin in the sandboxes named, and prints what they print. */
+/**
+ * A process with secrets in its environment and its descriptors: runs the programs from stdin in the sandboxes named,
+ * and prints what they print.
+ */
 import { Effect } from "effect"
 import { text } from "node:stream/consumers"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"

@@ -1,4 +1,7 @@
-/** Answers that were written to fool a verifier, by kind, each with the verdict it deserves (fixtures/verify/adversarial.json). */
+/**
+ * Answers that were written to fool a verifier, by kind, each with the verdict it deserves
+ * (fixtures/verify/adversarial.json).
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { MathAnswer } from "@atropos/core"
 import * as Latex from "../../src/verify/math/Latex.ts"

@@ -1,4 +1,7 @@
-/** Answers and verdicts that the original's own helpers gave (fixtures/functions.json), and where ours differ from them on purpose. */
+/**
+ * Answers and verdicts that the original's own helpers gave (fixtures/functions.json), and where ours differ from them
+ * on purpose.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { ChoiceAnswer, MathAnswer, NumberAnswer } from "@atropos/core"
 import functions from "../fixtures/functions.json" with { type: "json" }

@@ -1,8 +1,9 @@
 /**
  * A programming problem, from rows as HumanEval or MBPP have them, or written here (`Bank`).
  *
- * HumanEval (Chen et al. 2021, https://arxiv.org/abs/2107.03374): `prompt`, `canonical_solution`, `test`, `entry_point`. MBPP (Austin et
- * al. 2021, https://arxiv.org/abs/2108.07732): `text` or `prompt`, `code`, `test_list`, and `test_setup_code` or `test_imports`.
+ * HumanEval (Chen et al. 2021, https://arxiv.org/abs/2107.03374): `prompt`, `canonical_solution`, `test`,
+ * `entry_point`. MBPP (Austin et al. 2021, https://arxiv.org/abs/2108.07732): `text` or `prompt`, `code`, `test_list`,
+ * and `test_setup_code` or `test_imports`.
  */
 import { Columns, Thinking } from "@atropos/core"
 import { Option, Result, Schema } from "effect"
@@ -105,7 +106,10 @@ export const fromColumns = (picked: { readonly [name: string]: unknown }): Resul
     : Result.fail("its tests assert nothing")
 }
 
-/** The program with the value of its last `return` changed, its truth too: wrong, but only just. Empty where it returns nothing. */
+/**
+ * The program with the value of its last `return` changed, its truth too: wrong, but only just. Empty where it returns
+ * nothing.
+ */
 export const withChangedReturn = (program: string): string => {
   const start = Array.from(program.matchAll(/\breturn[ (]/g)).at(-1)?.index
   if (start === undefined) return ""
@@ -135,7 +139,10 @@ interface Block {
   readonly code: string
 }
 
-/** The blocks of code, the last of which may be open. A block may begin behind words, and ends at a line that begins with a fence. Linear. */
+/**
+ * The blocks of code, the last of which may be open. A block may begin behind words, and ends at a line that begins
+ * with a fence. Linear.
+ */
 const blocksOf = (text: string): ReadonlyArray<Block> => {
   const blocks: Array<Block> = []
   let open: { readonly language: string; readonly lines: Array<string> } | undefined
@@ -158,8 +165,8 @@ const blocksOf = (text: string): ReadonlyArray<Block> => {
 }
 
 /**
- * The program of a reply, after its thinking: its last block of Python, else its last block of no language; without a block, a reply that defines a function
- * is the program itself.
+ * The program of a reply, after its thinking: its last block of Python, else its last block of no language; without a
+ * block, a reply that defines a function is the program itself.
  */
 export const programOf = (reply: string): string | undefined => {
   const answer = Thinking.spoken(reply)

@@ -1,5 +1,6 @@
 /**
- * Prompts made from columns: `Question: {question}`, where `{question}` is the row's column of that name, or a path into one.
+ * Prompts made from columns: `Question: {question}`, where `{question}` is the row's column of that name, or a path
+ * into one.
  *
  * `{{` and `}}` are braces. A column that holds no text (a list of choices, say) is written as JSON.
  */

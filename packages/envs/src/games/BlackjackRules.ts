@@ -1,9 +1,11 @@
 /**
- * Blackjack as Gymnasium's Blackjack-v1 plays it: an infinite deck, an ace counts 11 where that does not bust, the dealer draws below 17.
+ * Blackjack as Gymnasium's Blackjack-v1 plays it: an infinite deck, an ace counts 11 where that does not bust, the
+ * dealer draws below 17.
  *
- * Pure: a state holds the cards by position, so a seed and the actions give the whole game. `value` is the return expected under the
- * best play from what the player sees, the dealer's open card and the own hand; it knows neither the hidden card nor the cards to
- * come. Sources: gymnasium/envs/toy_text/blackjack.py; Sutton and Barto, Reinforcement Learning (2018), example 5.1.
+ * Pure: a state holds the cards by position, so a seed and the actions give the whole game. `value` is the return
+ * expected under the best play from what the player sees, the dealer's open card and the own hand; it knows neither the
+ * hidden card nor the cards to come. Sources: gymnasium/envs/toy_text/blackjack.py; Sutton and Barto, Reinforcement
+ * Learning (2018), example 5.1.
  */
 export type Action = "hit" | "stick"
 

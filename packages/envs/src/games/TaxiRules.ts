@@ -1,9 +1,11 @@
 /**
- * Taxi as Gymnasium's Taxi plays it (without rain and fickle passengers): five by five squares with walls, four landmarks, one passenger.
+ * Taxi as Gymnasium's Taxi plays it (without rain and fickle passengers): five by five squares with walls, four
+ * landmarks, one passenger.
  *
- * A state is Gymnasium's number: ((row * 5 + column) * 5 + passenger) * 4 + destination; passenger 4 sits in the taxi. Every action
- * costs 1, picking up or dropping off in a wrong place 10; delivering pays 20. Source: gymnasium/envs/toy_text/taxi.py, after
- * Dietterich, Hierarchical Reinforcement Learning with the MAXQ Value Function Decomposition (2000).
+ * A state is Gymnasium's number: ((row * 5 + column) * 5 + passenger) * 4 + destination; passenger 4 sits in the taxi.
+ * Every action costs 1, picking up or dropping off in a wrong place 10; delivering pays 20. Source:
+ * gymnasium/envs/toy_text/taxi.py, after Dietterich, Hierarchical Reinforcement Learning with the MAXQ Value Function
+ * Decomposition (2000).
  */
 export const actions = ["south", "north", "east", "west", "pickup", "dropoff"] as const
 export type Action = (typeof actions)[number]

@@ -1,8 +1,10 @@
 /**
- * Wordle: guess a hidden word of five letters within six guesses, told of every letter whether it is right, elsewhere or absent.
+ * Wordle: guess a hidden word of five letters within six guesses, told of every letter whether it is right, elsewhere
+ * or absent.
  *
- * Pure. A letter that occurs once in the hidden word is marked once, right places first. `value` is what the guesses so far have told,
- * in bits: the logarithm of how many words they rule out. It looks at the marks alone, never at the hidden word.
+ * Pure. A letter that occurs once in the hidden word is marked once, right places first. `value` is what the guesses so
+ * far have told, in bits: the logarithm of how many words they rule out. It looks at the marks alone, never at the
+ * hidden word.
  */
 import { words } from "./words.ts"
 

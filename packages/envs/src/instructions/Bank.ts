@@ -1,8 +1,9 @@
 /**
  * Generated prompts: a task with one or several constraints that can be met together.
  *
- * That they can is shown by a sample answer: what can be drawn by itself is, an answer is written from it, and the length that is asked
- * for is the one it has. But for choices, every prompt asks for so many words: what only forbids or divides could be met by next to nothing.
+ * That they can is shown by a sample answer: what can be drawn by itself is, an answer is written from it, and the
+ * length that is asked for is the one it has. But for choices, every prompt asks for so many words: what only forbids
+ * or divides could be met by next to nothing.
  */
 import type { SeededRandom } from "@atropos/core"
 import { Result } from "effect"

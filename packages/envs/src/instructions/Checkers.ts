@@ -26,7 +26,10 @@ export const load: Effect.Effect<Checkers> = Effect.map(
     )
 )
 
-/** The constraint of a row's `ground_truth`: `func_name` and its arguments (null: not given), or what is wrong with them. */
+/**
+ * The constraint of a row's `ground_truth`: `func_name` and its arguments (null: not given), or what is wrong with
+ * them.
+ */
 export const decode = (
   checkers: Checkers,
   { func_name: name, ...args }: { readonly [name: string]: unknown }

@@ -1,8 +1,8 @@
 /**
  * A verifiable constraint on an answer, and the checkers constraints are made by.
  *
- * A checker is a pure function of a text and its arguments: linear in the text, total on any text; a curly apostrophe is one, and a
- * letter with its accent is one letter. An answer without a letter or a
+ * A checker is a pure function of a text and its arguments: linear in the text, total on any text; a curly apostrophe
+ * is one, and a letter with its accent is one letter. An answer without a letter or a
  * digit meets no constraint, so that saying nothing earns nothing. Names and arguments are those of RLVR-IFeval, whose
  * `ground_truth` is decoded by them; after Zhou et al. 2023, https://arxiv.org/abs/2311.07911.
  */

@@ -25,7 +25,10 @@ export const holds = (count: number, quantifier: Quantifier, n: number, toleranc
 /** Words between white space; a bullet or a dash by itself is none. */
 export const words = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter(saysSomething)
 
-/** A word without what stands around it: from its first letter or digit to its last. Linear, however much stands between. */
+/**
+ * A word without what stands around it: from its first letter or digit to its last. Linear, however much stands
+ * between.
+ */
 export const bareWord = (word: string): string => /[\p{L}\p{N}](?:.*[\p{L}\p{N}])?/su.exec(word)?.[0] ?? ""
 
 const abbreviated = "Mrs|Prof|Rev|Gen|Capt|Lt|Col|Sgt|Hon|vs"
@@ -37,7 +40,10 @@ const sentenceEnd = new RegExp(
   "u"
 )
 
-/** Parts that end in `.`, `?`, `!` or `…` before white space ("e.g.", "Dr." and "Mrs." do not end one), or in `。`, and say something. */
+/**
+ * Parts that end in `.`, `?`, `!` or `…` before white space ("e.g.", "Dr." and "Mrs." do not end one), or in `。`, and
+ * say something.
+ */
 export const sentences = (text: string): ReadonlyArray<string> => text.split(sentenceEnd).filter(saysSomething)
 
 /** Parts between blank lines that say something. */
@@ -47,7 +53,9 @@ export const paragraphs = (text: string): ReadonlyArray<string> =>
     .map((part) => part.trim())
     .filter(saysSomething)
 
-/** How often `word` (or a phrase, over one blank or several) stands in the text as a word of its own, whatever its case. */
+/**
+ * How often `word` (or a phrase, over one blank or several) stands in the text as a word of its own, whatever its case.
+ */
 export const occurrences = (text: string, word: string): number => {
   const pattern = word
     .trim()

@@ -4,7 +4,10 @@ import { checker, saysSomething } from "./Constraint.ts"
 
 const isWord = (character: string): boolean => /[\p{L}\p{N}]/u.test(character)
 
-/** The phrase (a quotation mark behind it aside), and something before it: the phrase alone, or the end of a longer word, is no answer. */
+/**
+ * The phrase (a quotation mark behind it aside), and something before it: the phrase alone, or the end of a longer
+ * word, is no answer.
+ */
 export const endPhrase = checker(
   "validate_end",
   { end_phrase: Schema.NonEmptyString },

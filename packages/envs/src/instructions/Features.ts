@@ -1,6 +1,6 @@
 /**
- * Constraints to combine, each with what it adds to a sample answer. Those of one slot exclude each other; what else cannot go together
- * is told by `conflicts`.
+ * Constraints to combine, each with what it adds to a sample answer. Those of one slot exclude each other; what else
+ * cannot go together is told by `conflicts`.
  */
 import type { SeededRandom } from "@atropos/core"
 import * as Case from "./Case.ts"

@@ -1,8 +1,9 @@
 /**
  * The language an answer is written in, told by the trigrams of its letters (franc).
  *
- * A short text is ambiguous: below 100 letters a language counts that comes within 5% of the most likely one, beyond that it must be
- * the most likely. Longer paragraphs are also looked at one by one, so that half an answer in another language is seen.
+ * A short text is ambiguous: below 100 letters a language counts that comes within 5% of the most likely one, beyond
+ * that it must be the most likely. Longer paragraphs are also looked at one by one, so that half an answer in another
+ * language is seen.
  */
 import { Schema } from "effect"
 import { checker } from "./Constraint.ts"

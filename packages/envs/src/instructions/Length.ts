@@ -43,7 +43,10 @@ const startsWith = (paragraph: string, wanted: string): boolean => {
   return said.startsWith(wanted) && !/^[\p{L}\p{N}]/u.test(said.slice(wanted.length))
 }
 
-/** Paragraphs between blank lines, the `i`-th of which begins with a word, whatever its case and the punctuation around it. */
+/**
+ * Paragraphs between blank lines, the `i`-th of which begins with a word, whatever its case and the punctuation around
+ * it.
+ */
 export const firstWord = checker(
   "validate_paragraphs",
   { N: Counting.Count, first_word: Schema.NonEmptyString, i: Schema.Int.check(Schema.isGreaterThan(0)) },

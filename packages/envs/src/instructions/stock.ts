@@ -1,8 +1,8 @@
 /**
  * Words and sentences that prompts and sample answers are made of.
  *
- * The sentences have no commas, none of the letters j, q, x and z, none of the words to be avoided or counted, and no word in capitals,
- * so that what a constraint wants is exactly what is put in for it.
+ * The sentences have no commas, none of the letters j, q, x and z, none of the words to be avoided or counted, and no
+ * word in capitals, so that what a constraint wants is exactly what is put in for it.
  */
 export const tasks: ReadonlyArray<string> = [
   "Describe a harbour early in the morning.",

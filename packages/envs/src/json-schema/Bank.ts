@@ -1,8 +1,8 @@
 /**
  * Generated tasks: a record of which some fields are told, to be written as JSON that fits a schema.
  *
- * What is told must be said; what is not may be anything that fits. Every field is required and no other allowed, so that an empty object
- * is never enough.
+ * What is told must be said; what is not may be anything that fits. Every field is required and no other allowed, so
+ * that an empty object is never enough.
  */
 import { definitions, type Field, freeFields, type Json, type Random, toldFields } from "./Fields.ts"
 

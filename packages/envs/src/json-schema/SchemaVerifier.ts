@@ -1,8 +1,8 @@
 /**
  * Holds answers against JSON schemas, in threads with a deadline, so that no schema or answer can stall the event loop.
  *
- * A schema is at most 32,768 characters and 32 levels deep, an answer at most 65,536 characters; references lead nowhere outside of the
- * schema. What cannot be decided in time is not valid.
+ * A schema is at most 32,768 characters and 32 levels deep, an answer at most 65,536 characters; references lead
+ * nowhere outside of the schema. What cannot be decided in time is not valid.
  */
 import { QuestionThreads } from "@atropos/core"
 import { type Duration, Effect, Metric, Result } from "effect"
@@ -18,7 +18,10 @@ const depthOf = (value: unknown, bound: number): number =>
     ? 0
     : 1 + Object.values(value).reduce<number>((deepest, part) => Math.max(deepest, depthOf(part, bound - 1)), 0)
 
-/** The schema as JSON text, from its text or as data, or what is wrong with it. Whether it can be compiled is seen when it is used. */
+/**
+ * The schema as JSON text, from its text or as data, or what is wrong with it. Whether it can be compiled is seen when
+ * it is used.
+ */
 export const schemaText = (schema: unknown): Result.Result<string, string> => {
   const text = typeof schema === "string" ? schema : JSON.stringify(schema)
   if (text === undefined) return Result.fail("the schema is not JSON")

@@ -1,8 +1,8 @@
 /**
  * The thread in which answers are held against JSON schemas; not a module to import.
  *
- * Takes one question at a time; posts `"ready"` once a schema can be compiled. A schema with a pattern that backtracks without end, or one
- * that refers to itself, may hang or end it: the other side has a deadline and starts another.
+ * Takes one question at a time; posts `"ready"` once a schema can be compiled. A schema with a pattern that backtracks
+ * without end, or one that refers to itself, may hang or end it: the other side has a deadline and starts another.
  */
 import { parentPort } from "node:worker_threads"
 import * as RepeatedKeys from "@atropos/core/base/RepeatedKeys"

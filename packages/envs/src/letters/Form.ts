@@ -36,8 +36,8 @@ const digits = /^\d{1,6}$/
 const decodeCounts = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Int)))
 
 /**
- * Whether an answer to a chat has exactly the right counts, in its only answer tag; with `thinking`, after its only think block. Without,
- * a think block is passed over where there is one.
+ * Whether an answer to a chat has exactly the right counts, in its only answer tag; with `thinking`, after its only
+ * think block. Without, a think block is passed over where there is one.
  */
 export const isRight = (question: Question, completion: string, thinking: boolean): boolean => {
   const text = Thinking.answer(completion, thinking) ?? ""

@@ -28,8 +28,8 @@ export const itemAt = ({ index, seed, tier }: Place, heldOut: boolean): Item => 
 export const characters = "abcdefghijklmnopqrstuvwxyz0123456789:=,"
 
 /**
- * A compact question of a tier with its answer, each count right with probability `accuracy` and drawn anew else: teaches the form and
- * where to look, and leaves the rest to the reward.
+ * A compact question of a tier with its answer, each count right with probability `accuracy` and drawn anew else:
+ * teaches the form and where to look, and leaves the rest to the reward.
  */
 export const demonstration = (place: Place & { readonly accuracy: number }): ExactAnswer.Demonstration => {
   const item = itemAt(place, false)

@@ -1,9 +1,9 @@
 /**
  * Ten tiers of letter counting: a text, and the letters to be counted in it.
  *
- * Tiers 1 to 5 take dictionary words, the others strings of random letters; with a tier's probability several letters are asked for at
- * once. A share of the letters asked for, drawn anew between 30% and 90%, occurs in the text. Source: letter_counting_environment.py
- * of the original.
+ * Tiers 1 to 5 take dictionary words, the others strings of random letters; with a tier's probability several letters
+ * are asked for at once. A share of the letters asked for, drawn anew between 30% and 90%, occurs in the text. Source:
+ * letter_counting_environment.py of the original.
  */
 import type { SeededRandom } from "@atropos/core"
 import { words } from "./words.ts"

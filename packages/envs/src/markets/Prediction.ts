@@ -13,8 +13,9 @@ export interface Prediction {
 const edge = String.raw`[\s"'“”*_.>-]{0,20}`
 
 /**
- * The prediction of a completion: after the thinking, exactly one sentence of the form that was asked for, with which it ends. One that is
- * said of ("It is not so that the …") or taken back is none, and neither is a figure that is raised by less than nothing.
+ * The prediction of a completion: after the thinking, exactly one sentence of the form that was asked for, with which
+ * it ends. One that is said of ("It is not so that the …") or taken back is none, and neither is a figure that is
+ * raised by less than nothing.
  */
 export const predictionOf = (metric: string, completion: string): Prediction | undefined => {
   const sentence = new RegExp(

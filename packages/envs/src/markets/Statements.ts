@@ -1,8 +1,8 @@
 /**
  * Short reports on made-up companies, from which direction and size of a figure's next change follow. Pure: seeded.
  *
- * A report holds drivers (orders, prices, a plant that opens, a strike, …), each with its effect in percent, and remarks without one.
- * The figure changes by the sum of the effects; within half a percent it is maintained.
+ * A report holds drivers (orders, prices, a plant that opens, a strike, …), each with its effect in percent, and
+ * remarks without one. The figure changes by the sum of the effects; within half a percent it is maintained.
  */
 import type { SeededRandom } from "@atropos/core"
 

@@ -1,10 +1,12 @@
 /**
- * The form an answer must have beside its value, so that saying the problem's formula again is no answer: `\frac{1}{2} + \frac{1}{3}` is
- * not the fraction that was asked for, and `(x+1)(x+2)` is not expanded.
+ * The form an answer must have beside its value, so that saying the problem's formula again is no answer: `\frac{1}{2}
+ * + \frac{1}{3}` is not the fraction that was asked for, and `(x+1)(x+2)` is not expanded.
  */
 import { MathAnswer } from "@atropos/core"
 
-/** A number or fraction, with a unit perhaps; a sum without brackets; a multiple of the root of something square-free. */
+/**
+ * A number or fraction, with a unit perhaps; a sum without brackets; a multiple of the root of something square-free.
+ */
 export type Form = "number" | "expanded" | "radical"
 
 const fraction = String.raw`\\[dt]?frac(?:\{-?\d+\}|\d)(?:\{-?\d+\}|\d)`

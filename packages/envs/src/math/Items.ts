@@ -1,7 +1,9 @@
 /**
- * What there is to do about a problem: solve it, judge a solution, send corrected attempts, compare two right solutions.
+ * What there is to do about a problem: solve it, judge a solution, send corrected attempts, compare two right
+ * solutions.
  *
- * Prompts stand here. Material that a model wrote stands between marks that depend on it, so that none can pretend to end.
+ * Prompts stand here. Material that a model wrote stands between marks that depend on it, so that none can pretend to
+ * end.
  */
 import { Message, SeededRandom, type Environment, type Trajectory } from "@atropos/core"
 import type { Problem } from "./Problem.ts"

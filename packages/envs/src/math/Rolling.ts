@@ -1,8 +1,9 @@
 /**
  * How each kind of item is rolled out. Every group brings its scores, as follow-up items come of the same judgement.
  *
- * A right verdict on a wrong solution is worth what it helps: the problem is tried again with the verdict as a hint, and the verdict's
- * score is the share of tries that are right. Tries with mixed results become an item of their own, already scored.
+ * A right verdict on a wrong solution is worth what it helps: the problem is tried again with the verdict as a hint,
+ * and the verdict's score is the share of tries that are right. Tries with mixed results become an item of their own,
+ * already scored.
  */
 import {
   Environment,

@@ -1,6 +1,6 @@
 /**
- * Scores of attempts and verdicts, and what follows from a group of attempts. Pure: what is left to chance in the original is drawn by a
- * lot that depends on the group alone, whatever its order.
+ * Scores of attempts and verdicts, and what follows from a group of attempts. Pure: what is left to chance in the
+ * original is drawn by a lot that depends on the group alone, whatever its order.
  */
 import {
   type Environment,
@@ -44,7 +44,10 @@ export const shown = ({ completion }: Trajectory.Trajectory): string => Thinking
 
 const masked = { set_advantage_to_zero: true }
 
-/** 1 for a right answer, -1 for a wrong one, `cut` for one that was cut off; masked where the rules say so, or where it is very short. */
+/**
+ * 1 for a right answer, -1 for a wrong one, `cut` for one that was cut off; masked where the rules say so, or where it
+ * is very short.
+ */
 export const scoreOf = (
   isRight: boolean,
   trajectory: Trajectory.Trajectory,
@@ -55,7 +58,10 @@ export const scoreOf = (
   return maskTooLong ? { score: cut, overrides: masked } : cut
 }
 
-/** cos(π · (length - shortest) / (longest - shortest)): 1 for the shortest, -1 for the longest. Undefined where all are about as long. */
+/**
+ * cos(π · (length - shortest) / (longest - shortest)): 1 for the shortest, -1 for the longest. Undefined where all are
+ * about as long.
+ */
 const byLength = (group: Group): ReadonlyArray<number> | undefined => {
   const lengths = group.map(({ tokens }) => tokens.length)
   const shortest = Math.min(...lengths)
@@ -92,7 +98,9 @@ const leastAlike = (texts: ReadonlyArray<string>): readonly [number, number] | u
   return pair
 }
 
-/** Items that follow from a group of attempts: solutions to judge where some are right, two to compare where all are. */
+/**
+ * Items that follow from a group of attempts: solutions to judge where some are right, two to compare where all are.
+ */
 export const followUps = (
   item: Normal,
   isRight: ReadonlyArray<boolean>,

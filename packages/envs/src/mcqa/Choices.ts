@@ -1,6 +1,7 @@
 /**
- * The choices of a row, as data sets have them: a list of texts, lists of texts and labels beside each other (`{ text, label }`, as ARC,
- * CommonsenseQA and OpenBookQA have them on the hub), or a list of such pairs; or a column each ("option1,option2").
+ * The choices of a row, as data sets have them: a list of texts, lists of texts and labels beside each other (`{ text,
+ * label }`, as ARC, CommonsenseQA and OpenBookQA have them on the hub), or a list of such pairs; or a column each
+ * ("option1,option2").
  */
 import { Columns } from "@atropos/core"
 import { Result } from "effect"

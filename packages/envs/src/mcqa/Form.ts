@@ -25,8 +25,8 @@ ${thinking ? thinkFirst : ""}Your answer must have this sentence, with the lette
 const weak: ReadonlySet<ChoiceAnswer.Method> = new Set(["stated", "alone"])
 
 /**
- * Whether the choice is announced by its letter or text and is the right one; with `thinking`, after the only think block. Without, a
- * think block is passed over where there is one.
+ * Whether the choice is announced by its letter or text and is the right one; with `thinking`, after the only think
+ * block. Without, a think block is passed over where there is one.
  */
 export const isRight = ({ gold, texts }: Question, completion: string, thinking: boolean): boolean => {
   const answer = Thinking.answer(completion, thinking)

@@ -39,8 +39,8 @@ export const arrange = (random: Random, { compact, question, right, say = String
 export const letterOf = (position: number): string => String.fromCharCode(65 + position)
 
 /**
- * Wrong numbers near a right one. All of them are made of steps, then the right one's place among them is drawn: neither its rank nor its
- * distances say anything, but where it is too close to the `least` number there can be.
+ * Wrong numbers near a right one. All of them are made of steps, then the right one's place among them is drawn:
+ * neither its rank nor its distances say anything, but where it is too close to the `least` number there can be.
  */
 export const near = (
   random: Random,

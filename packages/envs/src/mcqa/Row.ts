@@ -1,16 +1,19 @@
 /**
  * Multiple-choice questions of data sets.
  *
- * What the answer column means is said by the row itself or by the setting `answer_is`; where neither does, the row is refused and the
- * reason says what would. Data sets count in both ways: "2" is the third ending of HellaSwag, the second option of
- * Winogrande, and the label "2", which may stand anywhere, of ARC.
+ * What the answer column means is said by the row itself or by the setting `answer_is`; where neither does, the row is
+ * refused and the reason says what would. Data sets count in both ways: "2" is the third ending of HellaSwag, the
+ * second option of Winogrande, and the label "2", which may stand anywhere, of ARC.
  */
 import { Columns } from "@atropos/core"
 import { Result } from "effect"
 import type { Choices } from "./Choices.ts"
 import { letterOf, type Question } from "./Question.ts"
 
-/** What an answer is: told by the row, a label of the choices, a text of theirs, or their number counted from 0 or from 1. */
+/**
+ * What an answer is: told by the row, a label of the choices, a text of theirs, or their number counted from 0 or from
+ * 1.
+ */
 export const meanings = ["auto", "label", "text", "index", "number"] as const
 export type Meaning = (typeof meanings)[number]
 
@@ -54,7 +57,10 @@ const places = ({ answer, choices: { labels, texts } }: Row) => {
 const settings =
   "set answer_is to label, text, index (the first choice is 0) or number (the first choice is 1), or name the labels' column in labels_field"
 
-/** The place of the right choice. A number that is a JSON number counts from 0, as MMLU's; a text of digits does not say how it counts. */
+/**
+ * The place of the right choice. A number that is a JSON number counts from 0, as MMLU's; a text of digits does not say
+ * how it counts.
+ */
 const goldOf = (row: Row, meaning: Meaning): Result.Result<number, Refusal> => {
   const { answer, choices } = row
   const found = places(row)

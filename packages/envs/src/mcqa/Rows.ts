@@ -1,8 +1,9 @@
 /**
  * The rows of a data set as multiple-choice questions, by the columns that are named.
  *
- * Rows that cannot be read are left out and told, as everywhere (`Columns`). Where the right answer has a column of its own among those of the
- * choices, it would always stand at the same place: the choices are put in an order that the question's text decides.
+ * Rows that cannot be read are left out and told, as everywhere (`Columns`). Where the right answer has a column of its
+ * own among those of the choices, it would always stand at the same place: the choices are put in an order that the
+ * question's text decides.
  */
 import { Columns, type Dataset, ItemSource, SeededRandom } from "@atropos/core"
 import { type Effect, Result } from "effect"

@@ -88,8 +88,8 @@ const swapped = (random: Random, word: string): string => {
 }
 
 /**
- * A word backwards, among the same letters in other orders. All but one are a swap away from that one, which is the right one no more
- * often than any other: what most of them have in common says nothing.
+ * A word backwards, among the same letters in other orders. All but one are a swap away from that one, which is the
+ * right one no more often than any other: what most of them have in common says nothing.
  */
 export const backwards: Draw = (random, choices) => {
   const word = random.pick(shortWords.filter((one) => new Set(one).size >= 4))

@@ -1,9 +1,9 @@
 /**
- * Scenes of simple shapes, and questions about them: how many, which colour, where. In the manner of CLEVR (Johnson et al. 2017,
- * arXiv:1612.06890), flat.
+ * Scenes of simple shapes, and questions about them: how many, which colour, where. In the manner of CLEVR (Johnson et
+ * al. 2017, arXiv:1612.06890), flat.
  *
- * Pure: a seeded draw gives the scene, its SVG, a question and its answer. A question about "the" shape is asked only where there is
- * exactly one; the answers of a kind of question are balanced.
+ * Pure: a seeded draw gives the scene, its SVG, a question and its answer. A question about "the" shape is asked only
+ * where there is exactly one; the answers of a kind of question are balanced.
  */
 import type { SeededRandom } from "@atropos/core"
 

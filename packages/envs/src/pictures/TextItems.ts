@@ -1,5 +1,6 @@
 /**
- * Receipts and signs, and what is to be read off them. Pure: a seeded draw gives the lines, their SVG, a question and its answer.
+ * Receipts and signs, and what is to be read off them. Pure: a seeded draw gives the lines, their SVG, a question and
+ * its answer.
  */
 import type { SeededRandom } from "@atropos/core"
 

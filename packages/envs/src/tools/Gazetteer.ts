@@ -87,7 +87,10 @@ export const make = (seed: number): Gazetteer => {
 
 const wordsOf = (text: string): ReadonlyArray<string> => text.toLowerCase().match(/[\p{L}\d]+/gu) ?? []
 
-/** The best articles for some words: the sum of log(n / articles that have it) over the words that occur; none where none does. */
+/**
+ * The best articles for some words: the sum of log(n / articles that have it) over the words that occur; none where
+ * none does.
+ */
 export const search = ({ articles }: Gazetteer, query: string, most: number): ReadonlyArray<Article> => {
   const indexed = articles.map((article) => ({ article, words: new Set(wordsOf(`${article.title} ${article.text}`)) }))
   const wanted = new Set(wordsOf(query))

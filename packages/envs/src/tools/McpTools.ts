@@ -1,8 +1,8 @@
 /**
  * The tools of an MCP server (Model Context Protocol), over stdio or HTTP, as tools that a model may call.
  *
- * A result that the server marks as an error is the model's to read; a server that cannot be started or is gone is the environment's
- * trouble (`McpError`) and fails the rollout. A server that ended is started anew for the next call.
+ * A result that the server marks as an error is the model's to read; a server that cannot be started or is gone is the
+ * environment's trouble (`McpError`) and fails the rollout. A server that ended is started anew for the next call.
  */
 import { Tool } from "@atropos/core"
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js"

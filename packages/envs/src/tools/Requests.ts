@@ -1,8 +1,8 @@
 /**
  * Generated requests to an assistant with tools, and the calls that fulfil them. Pure: seeded.
  *
- * A request asks for one thing, or for several that are to be called for at once; beside the tools it needs stand others that it
- * does not. Every argument is said in the request, in words that leave one way to write it.
+ * A request asks for one thing, or for several that are to be called for at once; beside the tools it needs stand
+ * others that it does not. Every argument is said in the request, in words that leave one way to write it.
  */
 import type { SeededRandom, ToolCalls } from "@atropos/core"
 

@@ -46,7 +46,8 @@ describe("Blackjack", () => {
   })
 
   it("expects of the best play what is known of these rules", () => {
-    // Sutton and Barto, figure 5.2: stick on hard 17 or more, on soft 19 or more; hit 16 against a ten, stick against a six.
+    // Sutton and Barto, figure 5.2: stick on hard 17 or more, on soft 19 or more; hit 16 against a ten, stick against a
+    // six.
     const act = (player: ReadonlyArray<number>, open: number) => {
       const { hit, stick } = Rules.actionValues({ player, dealer: [open] }, sab)
       return hit > stick ? "hit" : "stick"

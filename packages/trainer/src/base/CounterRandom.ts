@@ -1,8 +1,9 @@
 /**
  * Random numbers that are a function of what they are for: the seed of a request, the choice and the position.
  *
- * Philox-4x32 with 10 rounds: the same arguments give the same number in any order and on any thread, so that what is sampled
- * does not depend on what else is in the batch. Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
+ * Philox-4x32 with 10 rounds: the same arguments give the same number in any order and on any thread, so that what is
+ * sampled does not depend on what else is in the batch. Source: Salmon et al. 2011, "Parallel random numbers: as easy
+ * as 1, 2, 3".
  */
 
 const roundMultipliers = [0xd2511f53, 0xcd9e8d57] as const

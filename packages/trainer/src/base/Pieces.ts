@@ -1,6 +1,6 @@
 /**
- * Long computations in pieces: generators that yield nothing, wherever they may be left for a while. At 24 layers a piece of building a
- * graph takes up to 30 ms.
+ * Long computations in pieces: generators that yield nothing, wherever they may be left for a while. At 24 layers a
+ * piece of building a graph takes up to 30 ms.
  */
 import { Effect } from "effect"
 

@@ -1,8 +1,8 @@
 /**
  * Folders that are there whole or not at all, whatever is killed when.
  *
- * A folder is filled under a hidden name (`.step_12.partial`), everything in it is synced to the disk, then it is renamed, and the
- * rename is synced too. What stands under its own name is complete and survives a loss of power.
+ * A folder is filled under a hidden name (`.step_12.partial`), everything in it is synced to the disk, then it is
+ * renamed, and the rename is synced too. What stands under its own name is complete and survives a loss of power.
  */
 import { Effect, FileSystem, Path } from "effect"
 import * as CheckpointError from "./CheckpointError.ts"

@@ -1,9 +1,9 @@
 /**
  * The checkpoints of a run: folders `step_<n>` in one folder, n being the number of batches behind them.
  *
- * Each has the weights in the form others load (a PEFT adapter, or a model folder), `trainer_state.safetensors` (exact parameters and
- * optimizer) and `trainer.json` (step, consumed batches, settings). They appear whole (`AtomicFolder`); the newest `keep` stay.
- * One process at a time writes here.
+ * Each has the weights in the form others load (a PEFT adapter, or a model folder), `trainer_state.safetensors` (exact
+ * parameters and optimizer) and `trainer.json` (step, consumed batches, settings). They appear whole (`AtomicFolder`);
+ * the newest `keep` stay. One process at a time writes here.
  */
 import { Effect, FileSystem, Option, Path } from "effect"
 import type { Layout } from "../model/Parameters.ts"
@@ -64,7 +64,10 @@ export const read = Effect.fn("Checkpoints.read")(function* (folder: string, lay
   return { folder, state, snapshot: { ...vectors, updates: state.policyVersion } } satisfies Checkpoint
 })
 
-/** The newest checkpoint that can be read; fails where there are some and none can, because starting over would bury them. */
+/**
+ * The newest checkpoint that can be read; fails where there are some and none can, because starting over would bury
+ * them.
+ */
 export const newest = Effect.fn("Checkpoints.newest")(function* (folder: string, layout: Layout) {
   const { join } = yield* Path.Path
   const names = yield* list(folder)

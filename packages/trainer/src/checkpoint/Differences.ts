@@ -3,7 +3,9 @@
 const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** What differs, each by its path and both values: `lr: 0.00001, now null`. What one of them does not have is `absent`. */
+/**
+ * What differs, each by its path and both values: `lr: 0.00001, now null`. What one of them does not have is `absent`.
+ */
 export const between = (before: unknown, after: unknown, path = ""): ReadonlyArray<string> => {
   if (isRecord(before) && isRecord(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)])

@@ -1,9 +1,9 @@
 /**
  * The leases of a trainer, written down: `leases.json` beside the checkpoints.
  *
- * A trainer that was killed left batches leased. Its successor reads here which, and gives them back, so that they come again at
- * once and in their order instead of when the leases run out. Losing the file costs that wait and nothing else: it is written
- * without syncing.
+ * A trainer that was killed left batches leased. Its successor reads here which, and gives them back, so that they come
+ * again at once and in their order instead of when the leases run out. Losing the file costs that wait and nothing
+ * else: it is written without syncing.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as CheckpointError from "./CheckpointError.ts"

@@ -1,8 +1,9 @@
 /**
  * The optimizer's state on disk: a safetensors file of float32 with three tensors for each slot of the layout.
  *
- * `<slot>` is the parameter itself, unrounded; `exp_avg.<slot>` and `exp_avg_sq.<slot>` are AdamW's moments (PyTorch's names). Reading
- * gives back the same bits, and fails with the tensor's name where the layout is another or a parameter is not finite.
+ * `<slot>` is the parameter itself, unrounded; `exp_avg.<slot>` and `exp_avg_sq.<slot>` are AdamW's moments (PyTorch's
+ * names). Reading gives back the same bits, and fails with the tensor's name where the layout is another or a parameter
+ * is not finite.
  */
 import { Effect } from "effect"
 import { type Layout, view } from "../model/Parameters.ts"

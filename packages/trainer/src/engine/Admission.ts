@@ -1,9 +1,9 @@
 /**
  * Who may wait, and who begins: rows and memory are promised to a choice before it starts, in the order of arrival.
  *
- * A choice is promised a row of its lane (the rows that run on the same weights) and room for its prompt and all tokens it may
- * get, so that nothing that began is ever put out again. The request at the head begins with as many of its choices as there
- * is room for; nobody overtakes it, so that none starves. Pure bookkeeping: knows no tensors.
+ * A choice is promised a row of its lane (the rows that run on the same weights) and room for its prompt and all tokens
+ * it may get, so that nothing that began is ever put out again. The request at the head begins with as many of its
+ * choices as there is room for; nobody overtakes it, so that none starves. Pure bookkeeping: knows no tensors.
  */
 import { bytesFor, type KvShape } from "./KvCache.ts"
 

@@ -1,8 +1,9 @@
 /**
  * Attention of new positions to those of a cache and to each other.
  *
- * Scores against the cache and against the new positions are two products, joined for one softmax: the cache is read where it
- * lies and the new entries are handed out for it to append, so that nothing is copied. Each row sees its own past only.
+ * Scores against the cache and against the new positions are two products, joined for one softmax: the cache is read
+ * where it lies and the new entries are handed out for it to append, so that nothing is copied. Each row sees its own
+ * past only.
  */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
@@ -36,7 +37,10 @@ const range = (graph: Graph, size: Dim): Value => {
   return graph.node("Range", [graph.scalar(0, "int64"), end, graph.scalar(1, "int64")], "int64", [size])
 }
 
-/** Queries [B, H, T, D], keys and values [B, KV, T, D] of the new positions, of the past keys [B, KV, D, S], values [B, KV, S, D]. */
+/**
+ * Queries [B, H, T, D], keys and values [B, KV, T, D] of the new positions, of the past keys [B, KV, D, S], values [B,
+ * KV, S, D].
+ */
 export interface Operands {
   readonly queries: Value
   readonly keys: Value

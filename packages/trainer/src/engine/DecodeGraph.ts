@@ -1,10 +1,11 @@
 /**
  * The graph that the engine runs: new positions of several sequences against a cache, logits where they are wanted.
  *
- * One graph serves prompts and decoding, so that the weights are held once. Inputs: int32 `input_ids`, `position_ids` (B, T),
- * `past_lengths` (B), `output_positions` (R); float32 `inverse_temperatures` (R); of each layer `past_keys.<l>` (B, KV, D, S) and
- * `past_values.<l>` (B, KV, S, D); one float32 input for each trainable tensor, under its name. Outputs: `logits` (R, V),
- * `entries` (L, 2, B, KV, T, D), and for large vocabularies `maxima` and `sums` (R, V / block) as `Sampler.Row` has them.
+ * One graph serves prompts and decoding, so that the weights are held once. Inputs: int32 `input_ids`, `position_ids`
+ * (B, T), `past_lengths` (B), `output_positions` (R); float32 `inverse_temperatures` (R); of each layer `past_keys.<l>`
+ * (B, KV, D, S) and `past_values.<l>` (B, KV, S, D); one float32 input for each trainable tensor, under its name.
+ * Outputs: `logits` (R, V), `entries` (L, 2, B, KV, T, D), and for large vocabularies `maxima` and `sums` (R, V /
+ * block) as `Sampler.Row` has them.
  */
 import { Graph } from "../graph/Graph.ts"
 import { type OnnxModel, toOnnxPieces } from "../graph/Onnx.ts"

@@ -1,10 +1,10 @@
 /**
  * The generation engine: continuous batching over a key-value cache that stays on the device.
  *
- * Requests join and leave between decoding steps. A request is pinned to the weights it began with; requests that begin after a
- * `load` take the newer ones, and older weights are freed with the last request that uses them. Interrupting `generate` or
- * ending the stream frees its rows at once. Model and sampling run in a thread of their own: the caller's event loop sees
- * requests and one message of tokens for each step. Texts and stop strings are the server's.
+ * Requests join and leave between decoding steps. A request is pinned to the weights it began with; requests that begin
+ * after a `load` take the newer ones, and older weights are freed with the last request that uses them. Interrupting
+ * `generate` or ending the stream frees its rows at once. Model and sampling run in a thread of their own: the caller's
+ * event loop sees requests and one message of tokens for each step. Texts and stop strings are the server's.
  */
 import { Cause, Context, Effect, Layer, Queue, Random, type Scope, Stream } from "effect"
 import type { DeviceKind } from "../exec/Executor.ts"
@@ -17,9 +17,9 @@ import {
   EngineFailed,
   fromPlain,
   type EngineStatus,
-  type Generated,
+  type TokenCompletion,
   type GenerateRequest,
-  type Scored,
+  type PromptLogprobs,
   type ScoreRequest,
   type TokenEvent
 } from "./EngineRequests.ts"
@@ -29,14 +29,14 @@ export * from "./EngineRequests.ts"
 
 export interface Shape {
   /** The `n` completions, by index. */
-  readonly generate: (request: GenerateRequest) => Effect.Effect<ReadonlyArray<Generated>, EngineError>
+  readonly generate: (request: GenerateRequest) => Effect.Effect<ReadonlyArray<TokenCompletion>, EngineError>
   /** Tokens as they are sampled, those of the `n` completions interleaved; ends when all have. */
   readonly stream: (request: GenerateRequest) => Stream.Stream<TokenEvent, EngineError>
   /** Logprobs of a prompt's own tokens. */
-  readonly score: (request: ScoreRequest) => Effect.Effect<Scored, EngineError>
+  readonly score: (request: ScoreRequest) => Effect.Effect<PromptLogprobs, EngineError>
   /**
-   * Makes these the newest weights, flat in the model's layout. They are copied before the effect ends. Weights whose logits are not
-   * finite are refused, and the name keeps those it has.
+   * Makes these the newest weights, flat in the model's layout. They are copied before the effect ends. Weights whose
+   * logits are not finite are refused, and the name keeps those it has.
    */
   readonly load: (policy: string, policyVersion: number, parameters: Float32Array) => Effect.Effect<void, EngineFailed>
   /** Requests that run on them go on; new ones fail with `UnknownPolicy`. */
@@ -46,7 +46,7 @@ export interface Shape {
   readonly health: Effect.Effect<void, EngineFailed>
 }
 
-export class Engine extends Context.Service<Engine, Shape>()("@atropos/trainer/policy/Engine") {}
+export class Engine extends Context.Service<Engine, Shape>()("@atropos/trainer/engine/Engine") {}
 
 /** Numbers copied at once: a few milliseconds of the caller's event loop. */
 const copiedAtOnce = 2 ** 20
@@ -166,7 +166,9 @@ export const make = Effect.fnUntraced(function* (
 
 export const layer = (options: EngineOptions): Layer.Layer<Engine, EngineFailed> => Layer.effect(Engine, make(options))
 
-/** A copy that both threads can read: one that the caller may change afterwards, made without holding up its event loop. */
+/**
+ * A copy that both threads can read: one that the caller may change afterwards, made without holding up its event loop.
+ */
 const shared = Effect.fnUntraced(function* (numbers: Float32Array) {
   const copy = new Float32Array(new SharedArrayBuffer(numbers.byteLength))
   for (let at = 0; at < numbers.length; at += copiedAtOnce) {

@@ -1,9 +1,9 @@
 /** What goes between the engine's two threads. Errors cross as `EngineError`'s encoded form. */
 import type {
   EngineStatus,
-  Generated,
+  TokenCompletion,
   GenerateRequest,
-  Scored,
+  PromptLogprobs,
   PlainError,
   ScoreRequest,
   TokenEvent
@@ -35,8 +35,8 @@ export interface SampledToken {
 }
 
 export type Answer =
-  | { readonly _tag: "Generated"; readonly id: number; readonly choices: ReadonlyArray<Generated> }
-  | { readonly _tag: "Scored"; readonly id: number; readonly scored: Scored }
+  | { readonly _tag: "Generated"; readonly id: number; readonly choices: ReadonlyArray<TokenCompletion> }
+  | { readonly _tag: "Scored"; readonly id: number; readonly scored: PromptLogprobs }
   | { readonly _tag: "Failed"; readonly id: number; readonly error: PlainError }
   | { readonly _tag: "Loaded"; readonly id: number }
   | { readonly _tag: "Status"; readonly id: number; readonly status: Omit<EngineStatus, "restarts"> }

@@ -1,10 +1,10 @@
 /**
  * What is asked of the generation engine and what comes back. `Engine` re-exports everything here.
  *
- * Units: tokens are ids of the model's vocabulary, logprobs are in nats, `policyVersion` is the number of updates the weights have
- * seen. A logprob is log softmax(logits / temperature)[token] over the whole vocabulary, before top-k, top-p and min-p cut anything off;
- * at temperature 0 (greedy) it is that of temperature 1. The same seed, prompt and weights give the same tokens whatever else
- * is running.
+ * Units: tokens are ids of the model's vocabulary, logprobs are in nats, `policyVersion` is the number of updates the
+ * weights have seen. A logprob is log softmax(logits / temperature)[token] over the whole vocabulary, before top-k,
+ * top-p and min-p cut anything off; at temperature 0 (greedy) it is that of temperature 1. The same seed, prompt and
+ * weights give the same tokens whatever else is running.
  */
 import { Schema } from "effect"
 
@@ -43,7 +43,7 @@ export interface Alternatives {
 
 export type FinishReason = "stop" | "length"
 
-export interface Generated {
+export interface TokenCompletion {
   readonly tokens: Int32Array
   readonly logprobs: Float32Array
   readonly finishReason: FinishReason
@@ -75,7 +75,7 @@ export interface ScoreRequest {
 }
 
 /** Position t is about promptTokens[t] given those before it; position 0 has logprob 0 and no alternatives. */
-export interface Scored {
+export interface PromptLogprobs {
   readonly logprobs: Float32Array
   readonly alternatives: ReadonlyArray<Alternatives>
   readonly policy: string
@@ -121,8 +121,8 @@ export class EngineOverloaded extends Schema.TaggedError<EngineOverloaded>()("En
 }
 
 /**
- * The engine's thread failed: every request in it fails with this, and a new thread is started. Or the weights that were asked have
- * logits that are not finite, which concerns their requests alone.
+ * The engine's thread failed: every request in it fails with this, and a new thread is started. Or the weights that
+ * were asked have logits that are not finite, which concerns their requests alone.
  */
 export class EngineFailed extends Schema.TaggedError<EngineFailed>()("EngineFailed", {
   message: Schema.String,

@@ -1,8 +1,9 @@
 /**
  * The engine's thread as its owner sees it: commands in, answers and tokens out, an end that is noticed.
  *
- * A thread that fails takes all of its requests with it: each fails with `EngineFailed`. A new one is started, at once if the old
- * one had worked, else after a while that doubles up to half a minute, and gets the newest weights of every name again.
+ * A thread that fails takes all of its requests with it: each fails with `EngineFailed`. A new one is started, at once
+ * if the old one had worked, else after a while that doubles up to half a minute, and gets the newest weights of every
+ * name again.
  */
 import { Deferred, Effect, Schedule, type Scope } from "effect"
 import { Worker } from "node:worker_threads"

@@ -1,15 +1,15 @@
 /**
- * The engine's thread: carries out commands between steps of the generator, and reports each step in one message.
+ * The engine's thread: carries out commands between steps of the scheduler, and reports each step in one message.
  *
  * An error is reported and ends the thread; its owner starts another. Told to close, it ends between two runs.
  */
 import { Cause, Effect, Latch } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
 import * as Ort from "../exec/Ort.ts"
-import * as DecodeRun from "./ExecutorRunner.ts"
+import * as ExecutorRunner from "./ExecutorRunner.ts"
 import type { Command } from "./EngineProtocol.ts"
 import type { Closing, Message, Setup } from "./EngineThread.ts"
-import * as Generator from "./Scheduler.ts"
+import * as Scheduler from "./Scheduler.ts"
 
 /** Below this, a second thread costs more than it does. */
 const smallModel = 2_000_000
@@ -21,7 +21,7 @@ const program = Effect.gen(function* () {
   const { device, model, settings } = workerData as Setup
   const threads = settings.threads === 0 && model.parameters < smallModel ? 1 : settings.threads
   const executor = yield* Ort.make({ device, threads })
-  const generator = Generator.make(yield* DecodeRun.make(executor, model), settings)
+  const scheduler = Scheduler.make(yield* ExecutorRunner.make(executor, model), settings)
   const commands: Array<Command> = []
   const work = yield* Latch.make()
   const closing = { isAsked: false }
@@ -33,13 +33,13 @@ const program = Effect.gen(function* () {
   const send = (message: Message) => port.postMessage(message)
   send({ _tag: "Ready" })
   while (!closing.isAsked) {
-    if (commands.length === 0 && generator.isIdle()) {
+    if (commands.length === 0 && scheduler.isIdle()) {
       work.closeUnsafe()
       yield* work.await
     }
-    for (const command of commands.splice(0)) yield* generator.execute(command)
-    yield* generator.step
-    const report = generator.takeReport()
+    for (const command of commands.splice(0)) yield* scheduler.execute(command)
+    yield* scheduler.step
+    const report = scheduler.takeReport()
     if (report.tokens.length + report.answers.length > 0) send({ _tag: "Report", ...report })
   }
 }).pipe(

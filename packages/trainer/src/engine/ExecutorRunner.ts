@@ -1,8 +1,11 @@
-/** `DecodeProgram` on an executor: feeds of a run, rows of its logits, weights as one resident tensor for each parameter. */
+/**
+ * `ModelRunner` on an executor: feeds of a run, rows of its logits, weights as one resident tensor for each
+ * parameter.
+ */
 import { Effect, type Scope } from "effect"
 import type { ExecutorError, ExecutorShape, HostTensor, Resident } from "../exec/Executor.ts"
 import type { DecodeModel } from "./DecodeGraph.ts"
-import type { DecodeInput, DecodeOutput, DecodeProgram } from "./ModelRunner.ts"
+import type { RunInput, RunOutput, ModelRunner } from "./ModelRunner.ts"
 import * as Sampler from "./Sampler.ts"
 
 /** By name of the parameter. */
@@ -11,13 +14,13 @@ export type Weights = Readonly<Record<string, Resident>>
 const int32 = (data: Int32Array, shape: ReadonlyArray<number>): HostTensor => ({ dtype: "int32", shape, data })
 
 /**
- * Loads the model into an executor. Constant matrices are rearranged: products of few rows, which decoding consists of, are about
- * twice as fast, for a copy of the weights.
+ * Loads the model into an executor. Constant matrices are rearranged: products of few rows, which decoding consists of,
+ * are about twice as fast, for a copy of the weights.
  */
 export const make = Effect.fnUntraced(function* (
   executor: ExecutorShape,
   model: DecodeModel
-): Effect.fn.Return<DecodeProgram<Weights>, ExecutorError, Scope.Scope> {
+): Effect.fn.Return<ModelRunner<Weights>, ExecutorError, Scope.Scope> {
   const program = yield* executor.load(model.onnx, { prepack: true })
   const { layout, maxPositions, shape, vocabulary } = model
   return {
@@ -42,7 +45,7 @@ export const make = Effect.fnUntraced(function* (
 })
 
 const feeds = (
-  { cache, inverseTemperatures, outputs, rows, tokens, width }: DecodeInput,
+  { cache, inverseTemperatures, outputs, rows, tokens, width }: RunInput,
   maxPositions: number
 ): Record<string, HostTensor> => {
   const lengths = new Int32Array(rows)
@@ -63,10 +66,10 @@ const feeds = (
 }
 
 const output = (
-  { inverseTemperatures }: DecodeInput,
+  { inverseTemperatures }: RunInput,
   vocabulary: number,
   host: Readonly<Record<string, HostTensor>>
-): DecodeOutput => {
+): RunOutput => {
   // The graph's outputs are float32.
   const numbers = (name: string) => host[name]!.data as Float32Array
   const [logits, entries] = [numbers("logits"), numbers("entries")]

@@ -1,12 +1,12 @@
 /**
  * A request inside the engine, from its arrival to its last choice.
  *
- * Its prompt goes through the model once, into a cache of its own, in pieces whose size depends on the prompt alone; each choice
- * starts with a copy of that cache and its own first token, drawn from the same row of logits.
+ * Its prompt goes through the model once, into a cache of its own, in pieces whose size depends on the prompt alone;
+ * each choice starts with a copy of that cache and its own first token, drawn from the same row of logits.
  */
 import type { Demand } from "./Admission.ts"
 import type { SeededRequest } from "./EngineProtocol.ts"
-import type { Alternatives, Generated, ScoreRequest } from "./EngineRequests.ts"
+import type { Alternatives, TokenCompletion, ScoreRequest } from "./EngineRequests.ts"
 import { KvCache, type KvShape } from "./KvCache.ts"
 import type { Version } from "./PolicyTable.ts"
 import * as Sampler from "./Sampler.ts"
@@ -41,7 +41,7 @@ export class Job<W> {
   granted = 0
   begun = 0
   /** By index; a place is filled when its choice ends. */
-  readonly finished: Array<Generated> = []
+  readonly finished: Array<TokenCompletion> = []
   /** Its logits were not finite. */
   hasFailed = false
   /** Choices that have not ended. */

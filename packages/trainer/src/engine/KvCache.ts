@@ -1,12 +1,13 @@
 /**
  * Keys and values of sequences in progress, in the memory the CPU provider reads in place.
  *
- * For each layer one array of keys [R, KV, D, S] and one of values [R, KV, S, D] (R rows, KV heads of keys and values, D their
- * size, S positions). A graph run takes the first rows as they lie, without a copy, and hands back only the entries of its new
- * positions, which `append` writes into place: no step copies the cache. Keys lie transposed, so that scores are a plain product
- * of matrices. Rows are dense: the last moves into the place of one that is removed. S grows by about a quarter, R by doubling, and
- * both shrink where much less would do. S is a multiple of 64, so that sums over positions are added up in the same order whatever S is. Positions beyond a row's length hold zeros or what an earlier row left: finite numbers,
- * which the graph masks.
+ * For each layer one array of keys [R, KV, D, S] and one of values [R, KV, S, D] (R rows, KV heads of keys and values,
+ * D their size, S positions). A graph run takes the first rows as they lie, without a copy, and hands back only the
+ * entries of its new positions, which `append` writes into place: no step copies the cache. Keys lie transposed, so
+ * that scores are a plain product of matrices. Rows are dense: the last moves into the place of one that is removed. S
+ * grows by about a quarter, R by doubling, and both shrink where much less would do. S is a multiple of 64, so that
+ * sums over positions are added up in the same order whatever S is. Positions beyond a row's length hold zeros or what
+ * an earlier row left: finite numbers, which the graph masks.
  */
 import type { HostTensor } from "../exec/Executor.ts"
 
@@ -138,8 +139,8 @@ export class KvCache {
   }
 
   /**
-   * Writes `count` new positions of run row `source` after those of `row`. `entries` is [L, 2, B, KV, T, D]: of each layer the
-   * keys and the values of the T positions that a run of B rows computed.
+   * Writes `count` new positions of run row `source` after those of `row`. `entries` is [L, 2, B, KV, T, D]: of each
+   * layer the keys and the values of the T positions that a run of B rows computed.
    */
   append(row: number, entries: Float32Array, source: number, batch: number, width: number, count: number): void {
     const { headDim, kvHeads } = this.shape

@@ -1,9 +1,9 @@
 /**
  * One run of a decoder over new positions of several sequences: what the engine asks of a model.
  *
- * Positions beyond a row's own count are padding: what is computed for them is finite and of no meaning, and no real position
- * sees it. At least two rows of numbers go through every product of matrices: with one, other kernels are used, and the same
- * token would get slightly other numbers alone than in company.
+ * Positions beyond a row's own count are padding: what is computed for them is finite and of no meaning, and no real
+ * position sees it. At least two rows of numbers go through every product of matrices: with one, other kernels are
+ * used, and the same token would get slightly other numbers alone than in company.
  */
 import type { Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"
@@ -11,7 +11,7 @@ import type { KvCache, KvShape } from "./KvCache.ts"
 import type { Row } from "./Sampler.ts"
 
 /** B rows of T new positions each, after what the first B rows of the cache hold. */
-export interface DecodeInput {
+export interface RunInput {
   readonly rows: number
   readonly width: number
   /** [B, T] token ids, padded on the right. */
@@ -23,7 +23,7 @@ export interface DecodeInput {
   readonly inverseTemperatures: Float32Array
 }
 
-export interface DecodeOutput {
+export interface RunOutput {
   /** (R) */
   readonly rows: ReadonlyArray<Row>
   /** [L, 2, B, KV, T, D] keys and values of the new positions. */
@@ -31,10 +31,10 @@ export interface DecodeOutput {
 }
 
 /** `W` stands for weights on the device. */
-export interface DecodeProgram<W> {
+export interface ModelRunner<W> {
   readonly shape: KvShape
   readonly vocabulary: number
-  readonly run: (weights: W, input: DecodeInput) => Effect.Effect<DecodeOutput, ExecutorError>
+  readonly run: (weights: W, input: RunInput) => Effect.Effect<RunOutput, ExecutorError>
   /** Weights from a flat vector in the model's layout. */
   readonly put: (parameters: Float32Array) => Effect.Effect<W, ExecutorError>
   readonly free: (weights: W) => Effect.Effect<void>

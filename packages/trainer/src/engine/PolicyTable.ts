@@ -1,8 +1,9 @@
 /**
  * Which weights the engine holds, and who still uses them.
  *
- * Names have one newest version each. A version that is replaced or unloaded is no longer given to new requests, and is freed
- * with the last request that uses it: `free` is called once for each. Asked for no name, the name loaded last is taken.
+ * Names have one newest version each. A version that is replaced or unloaded is no longer given to new requests, and is
+ * freed with the last request that uses it: `free` is called once for each. Asked for no name, the name loaded last is
+ * taken.
  */
 
 /** One version of some weights, `A` being what a run needs of them. */

@@ -1,12 +1,13 @@
 /**
  * Takes prompts through the model: short ones of the same padded length together, long ones in pieces.
  *
- * How a prompt is padded and cut depends on its own length alone, never on what else is waiting, so that its numbers do not
- * either. One call makes one run of about `prefillTokens` positions, so that running choices are not kept waiting for long.
+ * How a prompt is padded and cut depends on its own length alone, never on what else is waiting, so that its numbers do
+ * not either. One call makes one run of about `prefillTokens` positions, so that running choices are not kept waiting
+ * for long.
  */
 import { Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"
-import type { DecodeProgram } from "./ModelRunner.ts"
+import type { ModelRunner } from "./ModelRunner.ts"
 import type { Job } from "./Job.ts"
 import { KvCache, type KvShape } from "./KvCache.ts"
 import * as Sampler from "./Sampler.ts"
@@ -39,16 +40,18 @@ export const nextBatch = <W>(jobs: ReadonlyArray<Job<W>>, prefillTokens: number)
   return alike.slice(0, Math.max(1, Math.floor(prefillTokens / width)))
 }
 
-/** Runs the next piece of each prompt of a batch; afterwards `processed` has grown, and whole prompts have their `row`. */
+/**
+ * Runs the next piece of each prompt of a batch; afterwards `processed` has grown, and whole prompts have their `row`.
+ */
 export const run = Effect.fnUntraced(function* <W>(
-  program: DecodeProgram<W>,
+  runner: ModelRunner<W>,
   batch: ReadonlyArray<Job<W>>,
   prefillTokens: number
 ): Effect.fn.Return<void, ExecutorError> {
   const [first] = batch
   if (first?.version === undefined) return
   const counts = batch.map((job) =>
-    Math.min(pieceTokens(job, prefillTokens, program.vocabulary), job.prompt.length - job.processed)
+    Math.min(pieceTokens(job, prefillTokens, runner.vocabulary), job.prompt.length - job.processed)
   )
   const width = paddedWidth(Math.max(...counts))
   const tokens = new Int32Array(batch.length * width)
@@ -62,11 +65,11 @@ export const run = Effect.fnUntraced(function* <W>(
       : Array.from({ length: counts[i]! }, (_, t) => ({ job, at: i * width + t }))
   })
   if (wanted.length === 1) wanted.push(wanted[0]!)
-  const output = yield* program.run(first.version.weights, {
+  const output = yield* runner.run(first.version.weights, {
     rows: batch.length,
     width,
     tokens,
-    cache: first.processed > 0 ? first.cache! : blank(program.shape, batch.length),
+    cache: first.processed > 0 ? first.cache! : blank(runner.shape, batch.length),
     outputs: Int32Array.from(wanted, ({ at }) => at),
     inverseTemperatures: Float32Array.from(wanted, ({ job }) => job.inverseTemperature)
   })
@@ -79,15 +82,15 @@ export const run = Effect.fnUntraced(function* <W>(
 
 /** Whether weights say anything: a short prompt's next token has a probability. */
 export const isSound = Effect.fnUntraced(function* <W>(
-  program: DecodeProgram<W>,
+  runner: ModelRunner<W>,
   weights: W
 ): Effect.fn.Return<boolean, ExecutorError> {
   const width = paddedWidth(1)
-  const { rows } = yield* program.run(weights, {
+  const { rows } = yield* runner.run(weights, {
     rows: 1,
     width,
-    tokens: Int32Array.from({ length: width }, (_, t) => t % program.vocabulary),
-    cache: blank(program.shape, 1),
+    tokens: Int32Array.from({ length: width }, (_, t) => t % runner.vocabulary),
+    cache: blank(runner.shape, 1),
     outputs: Int32Array.of(0, 1),
     inverseTemperatures: Float32Array.of(1, 1)
   })

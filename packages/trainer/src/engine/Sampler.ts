@@ -1,10 +1,10 @@
 /**
  * Draws a token from a row of logits.
  *
- * A row comes with figures of its blocks (runs of equally many tokens), which the graph computes, so that a draw looks at one
- * block and not at the whole vocabulary. Temperature is applied first, then top-k, then top-p among what top-k left, then
- * min-p, as transformers does. Logprobs are log softmax(logits / temperature)[token] over all tokens; sums over blocks are float64.
- * Equal logits are ordered by token id. Pure.
+ * A row comes with figures of its blocks (runs of equally many tokens), which the graph computes, so that a draw looks
+ * at one block and not at the whole vocabulary. Temperature is applied first, then top-k, then top-p among what top-k
+ * left, then min-p, as transformers does. Logprobs are log softmax(logits / temperature)[token] over all tokens; sums
+ * over blocks are float64. Equal logits are ordered by token id. Pure.
  */
 import type { Alternatives, Sampling } from "./EngineRequests.ts"
 

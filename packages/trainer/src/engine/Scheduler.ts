@@ -1,14 +1,15 @@
 /**
  * The engine's state and its step: what runs, on which weights, and what happens between two runs of the model.
  *
- * A step lets requests begin where there is room, takes one batch of prompts a piece further, and samples one token for every
- * running choice, weights by weights. Commands are carried out between steps. Knows neither threads nor tensors of a runtime.
+ * A step lets requests begin where there is room, takes one batch of prompts a piece further, and samples one token for
+ * every running choice, weights by weights. Commands are carried out between steps. Knows neither threads nor tensors
+ * of a runtime.
  */
 import { Clock, Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"
 import { Admission } from "./Admission.ts"
 import * as CounterRandom from "../base/CounterRandom.ts"
-import type { DecodeProgram } from "./ModelRunner.ts"
+import type { ModelRunner } from "./ModelRunner.ts"
 import type { Answer, Command, Report, SampledToken, SeededRequest } from "./EngineProtocol.ts"
 import type { EngineSettings } from "./EngineSettings.ts"
 import {
@@ -33,7 +34,7 @@ interface Lane<W> {
   readonly choices: Array<Choice<W>>
 }
 
-export interface Generator {
+export interface Scheduler {
   readonly execute: (command: Command) => Effect.Effect<void, ExecutorError>
   readonly step: Effect.Effect<void, ExecutorError>
   /** Nothing to do until the next command. */
@@ -49,14 +50,14 @@ const notFinite = ({ policy, policyVersion }: { readonly policy: string; readonl
       "its weights are NaN, infinite or so large that their products are, as a learning rate that is too high leaves them"
   })
 
-export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Generator => {
+export const make = <W>(runner: ModelRunner<W>, settings: EngineSettings): Scheduler => {
   const unused: Array<W> = []
   const policies = new PolicyTable<W>((weights) => unused.push(weights))
   const admission = new Admission<Job<W>, Version<W>>({
     maxRows: settings.maxRows,
     maxWaiting: settings.maxWaiting,
     kvBytes: settings.kvMemoryMegabytes * 2 ** 20,
-    shape: program.shape
+    shape: runner.shape
   })
   const lanes = new Map<Version<W>, Lane<W>>()
   const jobs = new Map<number, Job<W>>()
@@ -132,7 +133,7 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
       if (job.version === undefined) {
         const version = policies.resolve(job.work.request.policy)!
         policies.acquire(version)
-        job.begin(version, program.shape)
+        job.begin(version, runner.shape)
         prompts.push(job)
       }
       job.granted += choices
@@ -144,7 +145,7 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
     const batch = Prefill.nextBatch(prompts, settings.prefillTokens)
     if (batch.length === 0) return
     const before = batch.reduce((sum, job) => sum + job.processed, 0)
-    yield* Prefill.run(program, batch, settings.prefillTokens)
+    yield* Prefill.run(runner, batch, settings.prefillTokens)
     promptTokens += batch.reduce((sum, job) => sum + job.processed, 0) - before
     for (const job of batch) {
       if (job.row === undefined) continue
@@ -171,7 +172,7 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
       const choice: Choice<W> = { job, index: job.begun++, tokens: [], logprobs: [], alternatives: [] }
       if (sample(choice, job.work, job.row!)) admission.release(version, job.demand)
       else {
-        const lane = lanes.get(version) ?? { cache: new KvCache(program.shape), choices: [] }
+        const lane = lanes.get(version) ?? { cache: new KvCache(runner.shape), choices: [] }
         lanes.set(version, lane)
         lane.cache.add(job.cache!, 0)
         lane.choices.push(choice)
@@ -197,7 +198,7 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
       inverseTemperatures[row] = job.inverseTemperature
     }
     const outputs = Int32Array.from({ length: rows }, (_, row) => row)
-    const output = yield* program.run(version.weights, {
+    const output = yield* runner.run(version.weights, {
       rows,
       width: 1,
       tokens: input,
@@ -301,8 +302,8 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
       else if (command._tag === "Status") {
         answers.push({ _tag: "Status", id: command.id, status: status(yield* Clock.currentTimeMillis) })
       } else {
-        const weights = yield* program.put(command.parameters)
-        if (command.isTried === true && !(yield* Prefill.isSound(program, weights))) {
+        const weights = yield* runner.put(command.parameters)
+        if (command.isTried === true && !(yield* Prefill.isSound(runner, weights))) {
           unused.push(weights)
           return fail(command.id, notFinite(command))
         }
@@ -315,7 +316,7 @@ export const make = <W>(program: DecodeProgram<W>, settings: EngineSettings): Ge
       admit()
       yield* prefill()
       for (const [version, lane] of lanes) yield* decode(version, lane)
-      for (const weights of unused.splice(0)) yield* program.free(weights)
+      for (const weights of unused.splice(0)) yield* runner.free(weights)
       rate.add(sampled - before, yield* Clock.currentTimeMillis)
     })
   }

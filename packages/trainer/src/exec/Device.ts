@@ -1,8 +1,9 @@
 /**
  * Where graphs run: which devices work, how fast they are, and which one to take.
  *
- * Nothing is believed that was not tried: a device works if a process of its own multiplied matrices on it with the right result.
- * `auto` takes the fastest of those that work, so a software driver of WebGPU, which is slower than the CPU, is taken only by name.
+ * Nothing is believed that was not tried: a device works if a process of its own multiplied matrices on it with the
+ * right result. `auto` takes the fastest of those that work, so a software driver of WebGPU, which is slower than the
+ * CPU, is taken only by name.
  */
 import packageJson from "../../package.json" with { type: "json" }
 import { Docs } from "@atropos/core"
@@ -30,7 +31,9 @@ const descriptions: { readonly [Kind in DeviceKind]: string } = {
 
 export const describe = (kind: DeviceKind): string => descriptions[kind]
 
-/** Puts the libraries of CUDA where ONNX Runtime looks for them; to be run in the folder that `node_modules` lies in. */
+/**
+ * Puts the libraries of CUDA where ONNX Runtime looks for them; to be run in the folder that `node_modules` lies in.
+ */
 const cudaInstallation = Library.isWhole()
   ? "ONNXRUNTIME_NODE_INSTALL=true node node_modules/onnxruntime-node/script/install.js"
   : `ONNXRUNTIME_NODE_INSTALL=true npm install onnxruntime-node@${packageJson.peerDependencies["onnxruntime-node"]}`

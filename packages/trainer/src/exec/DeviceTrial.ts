@@ -1,5 +1,6 @@
 /**
- * The process of `Device.trial`: products of matrices on the device that is named on the command line, checked and timed.
+ * The process of `Device.trial`: products of matrices on the device that is named on the command line, checked and
+ * timed.
  *
  * A process and not a thread, because a driver that crashes takes its process along. Answers one `Outcome`.
  */

@@ -1,9 +1,10 @@
 /**
  * What runs graphs: loads models, runs them, and keeps tensors where they are used.
  *
- * The service knows nothing of who runs them. Two layers: `Ort.layer` in the calling thread (engine threads, scripts, tests) and
- * `OrtWorker.layer` in a thread of its own (programs: a run blocks its thread until it is through). Inputs are checked against
- * what the model declares before anything runs. A run that has begun cannot be stopped; an interrupted caller does not wait for it.
+ * The service knows nothing of who runs them. Two layers: `Ort.layer` in the calling thread (engine threads, scripts,
+ * tests) and `OrtWorker.layer` in a thread of its own (programs: a run blocks its thread until it is through). Inputs
+ * are checked against what the model declares before anything runs. A run that has begun cannot be stopped; an
+ * interrupted caller does not wait for it.
  */
 import { Context, type Effect, Schema, type Scope } from "effect"
 import type { OnnxModel } from "../graph/Onnx.ts"
@@ -50,8 +51,9 @@ export interface Device {
 
 export interface LoadOptions {
   /**
-   * Rearranges constant matrices when the model is loaded, at the price of a copy of them in memory of its own. On the CPU products
-   * of up to 8 rows (decoding) are then 2 to 10 times as fast, of 256 rows and more (training) hardly faster. Default false.
+   * Rearranges constant matrices when the model is loaded, at the price of a copy of them in memory of its own. On the
+   * CPU products of up to 8 rows (decoding) are then 2 to 10 times as fast, of 256 rows and more (training) hardly
+   * faster. Default false.
    */
   readonly prepack?: boolean
   /** Merges and reorders operations. Default "all"; "basic" for float64, which the merged kernels do not know. */
@@ -66,11 +68,15 @@ export interface RunOptions {
   /** Outputs that stay with the executor as new residents. */
   readonly keep?: ReadonlyArray<string>
   /**
-   * Outputs written over residents of their shape. One that is an input of the same run is the same memory on the CPU: right only for
-   * operations that may work in place (elementwise ones, attention with a shared cache). After a failed run their values are undefined.
+   * Outputs written over residents of their shape. One that is an input of the same run is the same memory on the CPU:
+   * right only for operations that may work in place (elementwise ones, attention with a shared cache). After a failed
+   * run their values are undefined.
    */
   readonly into?: { readonly [output: string]: Resident }
-  /** The caller gives the fed arrays up: they are not copied to another thread but moved there, and are empty afterwards. */
+  /**
+   * The caller gives the fed arrays up: they are not copied to another thread but moved there, and are empty
+   * afterwards.
+   */
   readonly transfer?: boolean
 }
 
@@ -92,7 +98,10 @@ export interface ExecutorShape {
   readonly load: (model: OnnxModel, options?: LoadOptions) => Effect.Effect<Program, ExecutorError, Scope.Scope>
   /** Takes the array over: it is not to be used afterwards. On WebGPU the values move to the device. */
   readonly put: (tensor: HostTensor) => Effect.Effect<Resident, ExecutorError>
-  /** Writes values into a resident, from element `offset` on (on WebGPU by way of the host: all of it goes down and up again). */
+  /**
+   * Writes values into a resident, from element `offset` on (on WebGPU by way of the host: all of it goes down and up
+   * again).
+   */
   readonly update: (
     resident: Resident,
     offset: number,

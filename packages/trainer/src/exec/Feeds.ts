@@ -1,4 +1,6 @@
-/** Whether what is fed to a model and asked of it is what it declares: names, types, shapes with their symbols, lengths. */
+/**
+ * Whether what is fed to a model and asked of it is what it declares: names, types, shapes with their symbols, lengths.
+ */
 import { type HostTensor, isResident, type Resident, type TensorType } from "./Executor.ts"
 
 /** An input as a model declares it; text stands for a dimension of any size, the same wherever it appears. */

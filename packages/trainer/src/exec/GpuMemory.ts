@@ -1,10 +1,11 @@
 /**
  * Tensors in the memory of a WebGPU device: up, and down again.
  *
- * ONNX Runtime's binding for Node has no such copies of its own (`Tensor.getData` of a GPU tensor ends the process), so each is a run
- * of a model of one Identity: of a session that leaves its output on the device, or of one that brings it back. WebGPU has no
- * float64: such tensors stay in the host's memory, and so do empty ones. A tensor must not outlive the session that made it (the
- * process ends when it is freed), so what another session left on the device is copied too, and the device is opened at once.
+ * ONNX Runtime's binding for Node has no such copies of its own (`Tensor.getData` of a GPU tensor ends the process), so
+ * each is a run of a model of one Identity: of a session that leaves its output on the device, or of one that brings it
+ * back. WebGPU has no float64: such tensors stay in the host's memory, and so do empty ones. A tensor must not outlive
+ * the session that made it (the process ends when it is freed), so what another session left on the device is copied
+ * too, and the device is opened at once.
  */
 import type * as Ort from "onnxruntime-common"
 import { Graph } from "../graph/Graph.ts"
@@ -12,7 +13,10 @@ import { toOnnx } from "../graph/Onnx.ts"
 import type { TensorType } from "./Executor.ts"
 
 export interface GpuMemory {
-  /** A copy on the device that lasts until `close`, and the given one is freed; or the tensor itself where it stays on the host. */
+  /**
+   * A copy on the device that lasts until `close`, and the given one is freed; or the tensor itself where it stays on
+   * the host.
+   */
   readonly upload: (tensor: Ort.Tensor) => Promise<Ort.Tensor>
   /** A copy on the host, or the tensor itself where it is there already. */
   readonly download: (tensor: Ort.Tensor) => Promise<Ort.Tensor>

@@ -1,9 +1,10 @@
 /**
- * Where ONNX Runtime is: the package `onnxruntime-node` where that is installed (with CUDA, for one), else the package of this machine
- * alone, which comes with this one.
+ * Where ONNX Runtime is: the package `onnxruntime-node` where that is installed (with CUDA, for one), else the package
+ * of this machine alone, which comes with this one.
  *
- * `onnxruntime-node` has the libraries of five platforms in it, and a script that fetches more from a host that many machines do not
- * reach: what is published here depends on one package for each platform instead, made of the same files (`scripts/pack.ts`).
+ * `onnxruntime-node` has the libraries of five platforms in it, and a script that fetches more from a host that many
+ * machines do not reach: what is published here depends on one package for each platform instead, made of the same
+ * files (`scripts/pack.ts`).
  */
 import { Installed } from "@atropos/core"
 import type * as Ort from "onnxruntime-common"

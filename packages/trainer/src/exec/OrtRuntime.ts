@@ -1,8 +1,9 @@
 /**
- * ONNX Runtime behind plain promises: what `Ort` calls directly and `OrtWorker` from its thread. Fails with `ExecutorError`.
+ * ONNX Runtime behind plain promises: what `Ort` calls directly and `OrtWorker` from its thread. Fails with
+ * `ExecutorError`.
  *
- * Residents lie in the GPU's memory with WebGPU and in the host's otherwise (the CUDA provider takes and gives host memory alone).
- * Graph inputs and outputs are never half floats: the binding cannot read them.
+ * Residents lie in the GPU's memory with WebGPU and in the host's otherwise (the CUDA provider takes and gives host
+ * memory alone). Graph inputs and outputs are never half floats: the binding cannot read them.
  */
 import type * as Ort from "onnxruntime-common"
 import type { OnnxModel } from "../graph/Onnx.ts"

@@ -3,8 +3,9 @@
  *
  * - Weights are not rearranged unless asked: that would hold them twice.
  * - Memory is not reserved by pattern: that doubles it for long sequences.
- * - Threads that wait for each other inside a run spin for 10 microseconds, then sleep. By default they spin for as long as a run
- *   lasts: a third faster where nothing else wants the cores, two to three times slower where something does (`docs/gpu.md`).
+ * - Threads that wait for each other inside a run spin for 10 microseconds, then sleep. By default they spin for as
+ *   long as a run lasts: a third faster where nothing else wants the cores, two to three times slower where something
+ *   does (`docs/gpu.md`).
  * - Nothing is logged: what fails says so in its error.
  */
 import { availableParallelism } from "node:os"

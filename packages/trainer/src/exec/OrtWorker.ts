@@ -1,9 +1,11 @@
 /**
- * ONNX Runtime in a thread of its own: the caller's event loop never waits for a run. One run at a time, in the order of asking.
+ * ONNX Runtime in a thread of its own: the caller's event loop never waits for a run. One run at a time, in the order
+ * of asking.
  *
- * Arrays go to the thread as one copy, or none where the caller gives them up (`put`, and `run` with `transfer`); outputs come back
- * without a copy. An interrupted caller does not wait for its run; what it would have kept is freed. If the thread ends, every
- * request in it fails, and so does every later one. A crash of a driver ends the process: devices are tried in processes of their own.
+ * Arrays go to the thread as one copy, or none where the caller gives them up (`put`, and `run` with `transfer`);
+ * outputs come back without a copy. An interrupted caller does not wait for its run; what it would have kept is freed.
+ * If the thread ends, every request in it fails, and so does every later one. A crash of a driver ends the process:
+ * devices are tried in processes of their own.
  */
 import { Effect, Layer } from "effect"
 import { Worker } from "node:worker_threads"
@@ -21,7 +23,10 @@ const ended = (detail: string) =>
 
 type Values = HostTensor["data"]
 
-/** Values whose memory can be moved to the thread, all of it: the caller's own if it is given up and nothing else lies in it. */
+/**
+ * Values whose memory can be moved to the thread, all of it: the caller's own if it is given up and nothing else lies
+ * in it.
+ */
 const movable = (values: Values, isGivenUp: boolean): Values => {
   const isWhole = values.buffer instanceof ArrayBuffer && values.byteLength === values.buffer.byteLength
   return isGivenUp && isWhole ? values : values.slice()

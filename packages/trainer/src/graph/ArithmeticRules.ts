@@ -1,4 +1,6 @@
-/** Rules of elementwise operations. Each is its identity, with ' for the gradient of the loss by the value before it. */
+/**
+ * Rules of elementwise operations. Each is its identity, with ' for the gradient of the loss by the value before it.
+ */
 import type { Operands, Rule } from "./Rule.ts"
 import type { Value } from "./Value.ts"
 

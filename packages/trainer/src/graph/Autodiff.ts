@@ -1,8 +1,9 @@
 /**
  * Reverse-mode differentiation: adds the nodes of the backward pass to the graph.
  *
- * Goes through the steps of the forward pass last to first; each turns the gradients of its outputs into those of its inputs by
- * its rule (`Rules.ts`, or its own where it was built by `customGradient`). Only what the wanted gradients need is emitted.
+ * Goes through the steps of the forward pass last to first; each turns the gradients of its outputs into those of its
+ * inputs by its rule (`Rules.ts`, or its own where it was built by `customGradient`). Only what the wanted gradients
+ * need is emitted.
  */
 import type { Graph } from "./Graph.ts"
 import { isFloat } from "./DType.ts"
@@ -18,8 +19,8 @@ import { showType, type Value } from "./Value.ts"
 const stepsAPiece = 500
 
 /**
- * Gradients of a scalar loss by each of `wrt`, of their shapes; zeros where the loss does not depend on one. No gradient passes
- * the values of `stop`, nor those made by `stopGradient`.
+ * Gradients of a scalar loss by each of `wrt`, of their shapes; zeros where the loss does not depend on one. No
+ * gradient passes the values of `stop`, nor those made by `stopGradient`.
  */
 export const grad = (
   g: Graph,
@@ -77,7 +78,10 @@ const activeValues = (
   return active
 }
 
-/** A custom gradient speaks for its inputs alone: a parameter that is used inside but not named would silently not learn. */
+/**
+ * A custom gradient speaks for its inputs alone: a parameter that is used inside but not named would silently not
+ * learn.
+ */
 const refuseHidden = (step: CustomStep, active: ReadonlySet<Value>): void => {
   for (const { inputs } of step.nodes) {
     for (const input of inputs) {

@@ -1,9 +1,9 @@
 /**
- * The store of a graph: its inputs, constants, nodes and outputs, the symbols that its sizes are made of, and the two ways to
- * tell the backward pass what to do with a stretch of it (checkpoints and gradients given by hand).
+ * The store of a graph: its inputs, constants, nodes and outputs, the symbols that its sizes are made of, and the two
+ * ways to tell the backward pass what to do with a stretch of it (checkpoints and gradients given by hand).
  *
- * Nodes are kept in the order they are added, which is an order they can run in. Knows ONNX's way of putting things (constants
- * are initializers, axes and shapes are int64 tensors), and nothing of what runs it.
+ * Nodes are kept in the order they are added, which is an order they can run in. Knows ONNX's way of putting things
+ * (constants are initializers, axes and shapes are int64 tensors), and nothing of what runs it.
  */
 import { byteSize, type DType, onnxCode } from "./DType.ts"
 import { type Dim, dimNormal, dimTerms, symbolPattern } from "./Dim.ts"
@@ -159,8 +159,8 @@ export class Builder {
   }
 
   /**
-   * Nodes that `build` adds are computed a second time in the backward pass, from `inputs` on, and what they compute is freed
-   * in between: less memory for about a third more time. Checkpoints do not nest.
+   * Nodes that `build` adds are computed a second time in the backward pass, from `inputs` on, and what they compute is
+   * freed in between: less memory for about a third more time. Checkpoints do not nest.
    */
   checkpoint<A>(inputs: ReadonlyArray<Value>, build: () => A): A {
     this.require(this.segment === undefined, "checkpoint", inputs, "lies in another checkpoint")
@@ -168,9 +168,9 @@ export class Builder {
   }
 
   /**
-   * A stretch of graph with a gradient given by hand. `build` adds the nodes and returns the outputs with the rule, which may
-   * use whatever was computed on the way: what it needs for the gradient can so be computed in the forward pass, while large
-   * intermediate values are at hand. Gradients reach nothing but `inputs`.
+   * A stretch of graph with a gradient given by hand. `build` adds the nodes and returns the outputs with the rule,
+   * which may use whatever was computed on the way: what it needs for the gradient can so be computed in the forward
+   * pass, while large intermediate values are at hand. Gradients reach nothing but `inputs`.
    */
   customGradient(
     inputs: ReadonlyArray<Value>,

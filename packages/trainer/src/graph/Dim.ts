@@ -1,9 +1,10 @@
 /**
  * Sizes of axes: numbers, or expressions over symbols that the inputs of a run give values to.
  *
- * An expression is (sum of products of symbols) / whole number, as `"2*B*T"`, `"(P+T)/2"`, `"B*T/4"`. It is kept as text in one
- * normal form, so that equal sizes are equal strings: terms and factors are sorted, the fraction is in lowest terms. A division
- * claims to be exact: where a run's sizes break the claim, the operation that uses the size fails in the executor.
+ * An expression is (sum of products of symbols) / whole number, as `"2*B*T"`, `"(P+T)/2"`, `"B*T/4"`. It is kept as
+ * text in one normal form, so that equal sizes are equal strings: terms and factors are sorted, the fraction is in
+ * lowest terms. A division claims to be exact: where a run's sizes break the claim, the operation that uses the size
+ * fails in the executor.
  */
 
 import { ShapeError } from "./GraphError.ts"

@@ -1,9 +1,9 @@
 /**
  * A typed graph of ONNX operations, built by method calls; every call checks its operands' types and shapes.
  *
- * Sizes may be symbols ("B", "T") and expressions over them ("2*B*T", "B*T/4"): one graph serves every size. Methods are ONNX
- * operators (https://onnx.ai/onnx/operators, opset 21) under the names of array libraries; `node` and `multi` add any other.
- * Negative axes count from the end.
+ * Sizes may be symbols ("B", "T") and expressions over them ("2*B*T", "B*T/4"): one graph serves every size. Methods
+ * are ONNX operators (https://onnx.ai/onnx/operators, opset 21) under the names of array libraries; `node` and `multi`
+ * add any other. Negative axes count from the end.
  */
 import { type Dim, dimAdd, dimDiv, dimMul, dimSub, dimSymbols } from "./Dim.ts"
 import { Elementwise } from "./Elementwise.ts"
@@ -157,15 +157,19 @@ export class Graph extends Elementwise {
     return this.node("LogSoftmax", [a], a.dtype, a.shape, { axis: this.axis("LogSoftmax", a, -1) })
   }
 
-  /** ln Σ exp(a) along the last axis, which stays as 1; the greatest element is taken out first, so that nothing overflows. */
+  /**
+   * ln Σ exp(a) along the last axis, which stays as 1; the greatest element is taken out first, so that nothing
+   * overflows.
+   */
   logSumExp(a: Value): Value {
     const greatest = this.stopGradient(this.amax(a, [-1], true))
     return this.add(greatest, this.log(this.sum(this.exp(this.sub(a, greatest)), [-1], true)))
   }
 
   /**
-   * The same values, none of which can be used before all are computed. The runtime works depth first from what is asked for:
-   * a value that is only needed much later would be computed then, and until then all be kept that it is computed from.
+   * The same values, none of which can be used before all are computed. The runtime works depth first from what is
+   * asked for: a value that is only needed much later would be computed then, and until then all be kept that it is
+   * computed from.
    */
   together(values: ReadonlyArray<Value>): ReadonlyArray<Value> {
     const condition = this.isComputed(values)

@@ -1,8 +1,8 @@
 /**
  * What is wrong with a graph.
  *
- * A graph is built by code, so all of these are mistakes of the code that builds it (or of a model's configuration) and not of
- * the run: the builder throws them at the call that makes the mistake, and inside an Effect they are defects.
+ * A graph is built by code, so all of these are mistakes of the code that builds it (or of a model's configuration) and
+ * not of the run: the builder throws them at the call that makes the mistake, and inside an Effect they are defects.
  */
 import { Schema } from "effect"
 

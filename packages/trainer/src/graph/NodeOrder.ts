@@ -1,17 +1,19 @@
 /**
  * The nodes of a model in the order in which ONNX Runtime frees memory soonest.
  *
- * The runtime does not run nodes in the order of the file. It goes depth first from the outputs, and of a node's inputs computes
- * that first whose node stands last in the file (`Graph::ReverseDFSFrom` with `NodeCompare`, onnxruntime/core/graph/graph.cc).
- * In creation order the gradients of the first layer's parameters would come before those of later layers, and everything
- * these need would be kept until then. So independent nodes are written in reverse: from the end of the file on, always the
- * node that was created first among those whose users are all written. The depth-first walk then runs nodes nearly as they
- * were created, forward pass first and layers backward.
+ * The runtime does not run nodes in the order of the file. It goes depth first from the outputs, and of a node's inputs
+ * computes that first whose node stands last in the file (`Graph::ReverseDFSFrom` with `NodeCompare`,
+ * onnxruntime/core/graph/graph.cc). In creation order the gradients of the first layer's parameters would come before
+ * those of later layers, and everything these need would be kept until then. So independent nodes are written in
+ * reverse: from the end of the file on, always the node that was created first among those whose users are all written.
+ * The depth-first walk then runs nodes nearly as they were created, forward pass first and layers backward.
  */
 import type { Graph } from "./Graph.ts"
 import type { Node } from "./Value.ts"
 
-/** They count as created with their input: a view of a gradient made at the very end must not move the gradient there. */
+/**
+ * They count as created with their input: a view of a gradient made at the very end must not move the gradient there.
+ */
 const views = new Set(["Reshape", "Identity", "Cast", "Transpose"])
 
 /** The nodes that the outputs need, each after those it uses. */

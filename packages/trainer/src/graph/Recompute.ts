@@ -1,9 +1,10 @@
 /**
  * Values of checkpoints, computed a second time for the backward pass.
  *
- * A copy of a node with the same inputs would be merged with the original by the executor's common-subexpression elimination,
- * and could run as early. So the segment's inputs pass a barrier, `where(c, x, x)` with c computed from the gradient that
- * enters the segment: the copies differ from the originals, and cannot run before that gradient is there.
+ * A copy of a node with the same inputs would be merged with the original by the executor's common-subexpression
+ * elimination, and could run as early. So the segment's inputs pass a barrier, `where(c, x, x)` with c computed from
+ * the gradient that enters the segment: the copies differ from the originals, and cannot run before that gradient is
+ * there.
  */
 import type { Graph } from "./Graph.ts"
 import type { Segment, Value } from "./Value.ts"

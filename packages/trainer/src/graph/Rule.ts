@@ -20,8 +20,9 @@ export interface Operands {
 }
 
 /**
- * Per input, a function that emits its gradient; absent where there is none (indices, axes, conditions). Called only for inputs
- * that the gradient is wanted of. A gradient may still be stretched by broadcasting: it is summed to the input's shape after.
+ * Per input, a function that emits its gradient; absent where there is none (indices, axes, conditions). Called only
+ * for inputs that the gradient is wanted of. A gradient may still be stretched by broadcasting: it is summed to the
+ * input's shape after.
  */
 export type Rule = (operands: Operands) => ReadonlyArray<(() => Value) | undefined>
 

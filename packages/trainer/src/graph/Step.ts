@@ -12,8 +12,8 @@ export interface BackwardContext {
 }
 
 /**
- * Gradients of the inputs from those of the outputs: one per input and of its shape, undefined for none. An output that the
- * loss does not depend on has the gradient undefined.
+ * Gradients of the inputs from those of the outputs: one per input and of its shape, undefined for none. An output that
+ * the loss does not depend on has the gradient undefined.
  */
 export type Backward = (
   gradients: ReadonlyArray<Value | undefined>,

@@ -1,8 +1,8 @@
 /**
  * Advantages of a scored group, one per token, as the loss wants them.
  *
- * A sequence's score becomes one number for all its tokens (`ScoreAdvantage` in core has the rules); where the environment gives
- * advantages per token, those are used as they are.
+ * A sequence's score becomes one number for all its tokens (`ScoreAdvantage` in core has the rules); where the
+ * environment gives advantages per token, those are used as they are.
  *
  * A given row of one entry stands for the whole sequence.
  * `overrides[i].set_advantage_to_zero` makes every advantage of sequence i 0, given ones too.

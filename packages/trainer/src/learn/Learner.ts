@@ -1,9 +1,10 @@
 /**
  * One step of learning: the gradient of a batch, micro-batch by micro-batch, then one update of the parameters.
  *
- * `compute` runs the graphs where the executor runs them and adds up the gradients in the optimizer's thread; `update` makes the
- * step there. Neither keeps the caller's thread busy for longer than it takes to hand over arrays. `compute` may be interrupted or
- * fail at any time: the parameters are untouched, and what was added up is forgotten. `update` is whole or not at all.
+ * `compute` runs the graphs where the executor runs them and adds up the gradients in the optimizer's thread; `update`
+ * makes the step there. Neither keeps the caller's thread busy for longer than it takes to hand over arrays. `compute`
+ * may be interrupted or fail at any time: the parameters are untouched, and what was added up is forgotten. `update` is
+ * whole or not at all.
  *
  * The denominators of the loss are the batch's, so it does not matter how it was cut into micro-batches.
  */

@@ -1,21 +1,22 @@
 /**
- * How a training graph is built for a model and a size of micro-batches: what the backward pass computes again, in how many chunks
- * logits are made, and whether frozen weights are rearranged for the products.
+ * How a training graph is built for a model and a size of micro-batches: what the backward pass computes again, in how
+ * many chunks logits are made, and whether frozen weights are rearranged for the products.
  *
- * The fastest way whose activations fit. Nothing is computed again where all activations take little; else what lies between products
- * of matrices is, for a few percent more time; and where that does not fit either, whole parts, for about a quarter more. Rearranged
- * weights save a tenth of the time and take a copy of them, so they come second. The machine's memory decides, not what is free of it:
- * the same run must be built in the same way when it is resumed.
+ * The fastest way whose activations fit. Nothing is computed again where all activations take little; else what lies
+ * between products of matrices is, for a few percent more time; and where that does not fit either, whole parts, for
+ * about a quarter more. Rearranged weights save a tenth of the time and take a copy of them, so they come second. The
+ * machine's memory decides, not what is free of it: the same run must be built in the same way when it is resumed.
  *
- * The estimate, bytes for N positions in rows of T, a model of L layers, H hidden, I feed-forward, A heads of D, in float32:
+ * The estimate, bytes for N positions in rows of T, a model of L layers, H hidden, I feed-forward, A heads of D, in
+ * float32:
  *
  *     parts     4 N L 2 H                         the inputs of attention and feed-forward part
  *     elements  + 4 N L (2 I + 3 A D)             and what the products of matrices gave
  *     nothing   + 4 N L (3 I + 4 H + A T)         and norms, activations, attention's weights
  *     always    + 4 N (6 I + 4 H + 4 A D + 3 A T) the part at hand
  *
- * Measured (4 x 256): 9M parameters 495, 577, 731 MB of the whole process, the estimate's differences 71 and 147; 100M parameters 1054,
- * 1353, 1896 MB, differences 340 and 642; with rearranged weights 390 MB more.
+ * Measured (4 x 256): 9M parameters 495, 577, 731 MB of the whole process, the estimate's differences 71 and 147; 100M
+ * parameters 1054, 1353, 1896 MB, differences 340 and 642; with rearranged weights 390 MB more.
  */
 import { totalmem } from "node:os"
 import type { DeviceKind } from "../exec/Executor.ts"
@@ -68,7 +69,10 @@ export const activationBytes = ({ rowLength, shape, tokens }: Workload, remat: P
 /** Up to this, saving memory is not worth any time. */
 const littleBytes = 128 * 2 ** 20
 
-/** Logits of a chunk take at most this where chunks of `leastChunk` positions allow it; about five arrays of that size are at hand. */
+/**
+ * Logits of a chunk take at most this where chunks of `leastChunk` positions allow it; about five arrays of that size
+ * are at hand.
+ */
 const chunkBytes = 16 * 2 ** 20
 const leastChunk = 128
 /** Rows are padded to multiples of the number of chunks. */
@@ -94,8 +98,8 @@ const memoryBytes = (device: DeviceKind): number => {
 }
 
 /**
- * The fastest plan of those that take no more than half of the memory, or the one that takes least. Only the CPU's products read
- * rearranged weights.
+ * The fastest plan of those that take no more than half of the memory, or the one that takes least. Only the CPU's
+ * products read rearranged weights.
  */
 export const choose = (workload: Workload, device: DeviceKind, memory = memoryBytes(device)): Plan => {
   const left = memory / 2 - weightBytes(workload.shape)

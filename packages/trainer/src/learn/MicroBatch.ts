@@ -1,15 +1,17 @@
 /**
- * Micro-batches: training sequences, shifted by one and packed into rows of a (B, T) grid, in the layout `TrainGraph` reads.
+ * Micro-batches: training sequences, shifted by one and packed into rows of a (B, T) grid, in the layout `TrainGraph`
+ * reads.
  *
- * A sequence of n tokens takes n - 1 positions of one row: position t holds token t and predicts token t + 1, with the mask,
- * advantage and logprobs of token t + 1. Sequences in a row are told apart by `segmentIds` (0, 1, …; -1 is padding) and do not see
- * each other; `positionIds` start at 0 in each.
+ * A sequence of n tokens takes n - 1 positions of one row: position t holds token t and predicts token t + 1, with the
+ * mask, advantage and logprobs of token t + 1. Sequences in a row are told apart by `segmentIds` (0, 1, …; -1 is
+ * padding) and do not see each other; `positionIds` start at 0 in each.
  *
- * Rows of a micro-batch have one length T out of at most `shapes` lengths, whatever the batch; B·T stays within `tokenBudget`. Of
- * several plans the one with the least padding and attention is taken. Deterministic: equal input gives equal output.
+ * Rows of a micro-batch have one length T out of at most `shapes` lengths, whatever the batch; B·T stays within
+ * `tokenBudget`. Of several plans the one with the least padding and attention is taken. Deterministic: equal input
+ * gives equal output.
  *
- * A sequence is left out, and counted, if it has nothing to train, is too long (`tooLong: "drop"`), or carries a token id outside
- * the vocabulary or a number that is not finite: executors do not all check ids, and one NaN spoils a step.
+ * A sequence is left out, and counted, if it has nothing to train, is too long (`tooLong: "drop"`), or carries a token
+ * id outside the vocabulary or a number that is not finite: executors do not all check ids, and one NaN spoils a step.
  */
 import type { AggregationSettings } from "../loss/Aggregation.ts"
 import * as Aggregation from "../loss/Aggregation.ts"
@@ -32,7 +34,10 @@ export interface PackSettings {
   readonly attentionLength: number
   /** Ids from here on are invalid. */
   readonly vocabSize: number
-  /** Leave out sequences whose advantages are all 0: right where nothing but the advantage makes a loss (no KL, no distillation). */
+  /**
+   * Leave out sequences whose advantages are all 0: right where nothing but the advantage makes a loss (no KL, no
+   * distillation).
+   */
   readonly skipZeroAdvantage: boolean
 }
 
@@ -180,7 +185,9 @@ const bestPlan = (items: ReadonlyArray<Item>, settings: PackSettings): ReadonlyA
   return best?.plan ?? []
 }
 
-/** Packs a batch. The denominators are those of all sound sequences, also of those that are skipped for zero advantage. */
+/**
+ * Packs a batch. The denominators are those of all sound sequences, also of those that are skipped for zero advantage.
+ */
 export const pack = (
   sequences: ReadonlyArray<TrainingSequence>,
   aggregation: AggregationSettings,

@@ -1,12 +1,14 @@
 /**
- * Whether trainer and sampler compute the same distribution: their logprobs of tokens that the trainer's present weights sampled.
+ * Whether trainer and sampler compute the same distribution: their logprobs of tokens that the trainer's present
+ * weights sampled.
  *
- * With the same weights the two differ by rounding alone. Where they differ by more, the sequences were sampled otherwise than they say,
- * every ratio of the loss compares two different distributions, and training goes wrong without a sign. So the first steps are held to a
- * bound; later ones, where servers may drift, are reported.
+ * With the same weights the two differ by rounding alone. Where they differ by more, the sequences were sampled
+ * otherwise than they say, every ratio of the loss compares two different distributions, and training goes wrong
+ * without a sign. So the first steps are held to a bound; later ones, where servers may drift, are reported.
  *
- * Looked at are trained tokens with a logprob of the sampler's, in sequences of the present policy version; before the first update also
- * those whose version nobody knows. Each environment is judged by itself: a small one would hide behind the others. A logprob of what top-p left is above the whole distribution's by at most -log(top-p), which is
+ * Looked at are trained tokens with a logprob of the sampler's, in sequences of the present policy version; before the
+ * first update also those whose version nobody knows. Each environment is judged by itself: a small one would hide
+ * behind the others. A logprob of what top-p left is above the whole distribution's by at most -log(top-p), which is
  * allowed for; what top-k and min-p took away is not known, so those sequences are not compared (`Sampling` in core).
  */
 import { Sampling, type ScoredGroup } from "@atropos/core"
@@ -31,7 +33,10 @@ const add = (a: Compared, b: Compared): Compared => ({
   difference: a.difference + b.difference
 })
 
-/** What was cut off a sampler's distribution may put its logprobs this far above the trainer's, nats; none where that is not known. */
+/**
+ * What was cut off a sampler's distribution may put its logprobs this far above the trainer's, nats; none where that is
+ * not known.
+ */
 const allowance = ({ sampling }: TrainingSequence): number | undefined => {
   if (sampling?.logprobs !== "processed") return 0
   return sampling.topK > 0 || sampling.minP > 0 ? undefined : -Math.log(sampling.topP)
@@ -86,7 +91,10 @@ const firstSteps = 3
 
 export type Verdict = "agree" | "disagree" | "drifted"
 
-/** Judges the steps of one environment in their order: `disagree` ends training, `drifted` is said once for as long as it lasts. */
+/**
+ * Judges the steps of one environment in their order: `disagree` ends training, `drifted` is said once for as long as
+ * it lasts.
+ */
 export const guard = (bound: number) => {
   let first = nothing
   let steps = 0

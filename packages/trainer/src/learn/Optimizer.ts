@@ -1,16 +1,16 @@
 /**
  * AdamW with decoupled weight decay, and clipping of the gradient's norm, over one flat vector of parameters.
  *
- * A pair of functions, `init` and `update`; all of the optimizer's state is the value they hand on. `update` writes into the
- * vectors it is given, because a copy of a large model is what is to be avoided: it is for a thread of its own
+ * A pair of functions, `init` and `update`; all of the optimizer's state is the value they hand on. `update` writes
+ * into the vectors it is given, because a copy of a large model is what is to be avoided: it is for a thread of its own
  * (`OptimizerThread`). Arithmetic is in double precision, storage in single: the same inputs give the same bits.
  *
  *     theta <- theta - lr * decay * theta                          (matrices only)
  *     m <- beta1 m + (1 - beta1) g        v <- beta2 v + (1 - beta2) g^2
  *     theta <- theta - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
  *
- * Loshchilov and Hutter 2019, algorithm 2 (https://arxiv.org/abs/1711.05101), as `torch.optim.AdamW` computes it; clipping as
- * `torch.nn.utils.clip_grad_norm_`: g is scaled by min(1, maxNorm / (norm + 1e-6)).
+ * Loshchilov and Hutter 2019, algorithm 2 (https://arxiv.org/abs/1711.05101), as `torch.optim.AdamW` computes it;
+ * clipping as `torch.nn.utils.clip_grad_norm_`: g is scaled by min(1, maxNorm / (norm + 1e-6)).
  */
 import type { Layout } from "../model/Parameters.ts"
 
@@ -44,7 +44,10 @@ export const init = (size: number): State => ({
   updates: 0
 })
 
-/** Decay is for matrices: norms, biases and all else with one dimension are left alone. Neighbours of one kind are one span. */
+/**
+ * Decay is for matrices: norms, biases and all else with one dimension are left alone. Neighbours of one kind are one
+ * span.
+ */
 export const spans = ({ slots }: Layout): ReadonlyArray<Span> => {
   const found: Array<Span> = []
   for (const { offset, shape, size } of slots) {
@@ -71,7 +74,10 @@ export const norm = (gradient: Float32Array): number => {
 export const clipFactor = (norm: number, maxNorm: number | null): number =>
   maxNorm === null || maxNorm <= 0 ? 1 : Math.min(1, maxNorm / (norm + 1e-6))
 
-/** The largest norm of parameters that anything can be computed from: single precision has no number for the square of a larger one. */
+/**
+ * The largest norm of parameters that anything can be computed from: single precision has no number for the square of a
+ * larger one.
+ */
 export const largestNorm = Math.sqrt((2 - 2 ** -23) * 2 ** 127)
 
 /** The state after a step, and the norm of the parameters, which is not finite where one of them is not. */
@@ -79,7 +85,10 @@ export interface Stepped extends State {
   readonly parameterNorm: number
 }
 
-/** One step: `parameters` and the moments of `state` are changed in place. `factor` multiplies the gradient (`clipFactor`). */
+/**
+ * One step: `parameters` and the moments of `state` are changed in place. `factor` multiplies the gradient
+ * (`clipFactor`).
+ */
 export const update = (
   parameters: Float32Array,
   gradient: Float32Array,

@@ -1,9 +1,10 @@
 /**
- * The parameters being trained and their optimizer, in a thread of their own: a step over millions of parameters never holds
- * up the event loop.
+ * The parameters being trained and their optimizer, in a thread of their own: a step over millions of parameters never
+ * holds up the event loop.
  *
- * Gradients go there by transfer (the caller's array is empty afterwards), copies of the parameters come back the same way.
- * Commands run in the order they were given. A command that was given is waited for, also by a fiber that is being interrupted.
+ * Gradients go there by transfer (the caller's array is empty afterwards), copies of the parameters come back the same
+ * way. Commands run in the order they were given. A command that was given is waited for, also by a fiber that is being
+ * interrupted.
  */
 import { Effect, type Scope, Semaphore } from "effect"
 import { Worker } from "node:worker_threads"
@@ -25,8 +26,8 @@ export interface OptimizerThread {
   /** Forgets the gradients of the step. */
   readonly discard: Effect.Effect<void, TrainerError>
   /**
-   * Clips the norm and makes the step; a gradient that is not finite changes nothing. Fails with `nonFinite` where the parameters do not
-   * survive it, and so does all that is asked afterwards: nobody gets them.
+   * Clips the norm and makes the step; a gradient that is not finite changes nothing. Fails with `nonFinite` where the
+   * parameters do not survive it, and so does all that is asked afterwards: nobody gets them.
    */
   readonly update: (learningRate: number) => Effect.Effect<Updated, TrainerError>
   /** A copy. */
@@ -42,10 +43,7 @@ export interface Options extends Optimizer.Hyperparameters {
 }
 
 // Beside this file, as source or as compiled.
-const workerUrl = new URL(
-  `./OptimizerWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`,
-  import.meta.url
-)
+const workerUrl = new URL(`./OptimizerWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
 
 const dead = (message: string, cause?: unknown) =>
   new TrainerError({ reason: "thread", message: `the optimizer's thread ${message}`, cause })

@@ -1,4 +1,6 @@
-/** The thread of `OptimizerThread`: holds the parameters and the optimizer's state, and answers one command at a time. */
+/**
+ * The thread of `OptimizerThread`: holds the parameters and the optimizer's state, and answers one command at a time.
+ */
 import { parentPort, workerData } from "node:worker_threads"
 import * as Optimizer from "./Optimizer.ts"
 

@@ -1,8 +1,9 @@
 /**
  * Which sequences lie together in a row: bin packing of lengths into rows of few distinct capacities.
  *
- * Best fit, longest first (at most 11/9 of the optimum plus 4 rows: Johnson 1973). A sequence that fits into no open row opens
- * one of the smallest capacity that holds it. Equal lengths keep their order, so equal input gives equal output.
+ * Best fit, longest first (at most 11/9 of the optimum plus 4 rows: Johnson 1973). A sequence that fits into no open
+ * row opens one of the smallest capacity that holds it. Equal lengths keep their order, so equal input gives equal
+ * output.
  */
 
 export interface Row {

@@ -1,10 +1,12 @@
 /**
  * The learning rate of a step: linear warm-up, then constant, or down to a floor along a cosine or a line.
  *
- * `step` is 0 for the first. Warm-up of w steps: peak * (step + 1) / w for step < w (the original's trainer). After it, with p the
- * share of the remaining steps that lies behind, from 0 at step w to 1 at the last step and beyond:
+ * `step` is 0 for the first. Warm-up of w steps: peak * (step + 1) / w for step < w (the original's trainer). After it,
+ * with p the share of the remaining steps that lies behind, from 0 at step w to 1 at the last step and beyond:
  *
- *     constant  peak        linear  peak * (floor + (1 - floor) (1 - p))        cosine  peak * (floor + (1 - floor) (1 + cos(pi p)) / 2)
+ *     constant  peak
+ *     linear    peak * (floor + (1 - floor) (1 - p))
+ *     cosine    peak * (floor + (1 - floor) (1 + cos(pi p)) / 2)
  */
 export const kinds = ["constant", "cosine", "linear"] as const
 

@@ -1,11 +1,13 @@
 /**
  * How old the weights that sampled a sequence may be, and what becomes of older ones.
  *
- * Staleness = policy version at use - policy version at sampling, in updates of the weights; 0 is on-policy. A version ahead of
- * the trainer's (it went back to a checkpoint) counts as 0. A sequence of unknown version is trained on and counted apart.
+ * Staleness = policy version at use - policy version at sampling, in updates of the weights; 0 is on-policy. A version
+ * ahead of the trainer's (it went back to a checkpoint) counts as 0. A sequence of unknown version is trained on and
+ * counted apart.
  *
- * - drop: the sequence leaves its group before advantages are computed, as if it had not been sampled; a group leaves the batch when it is
- *   empty then, or when its only sequence has nothing left to be compared with: a raw score is no advantage.
+ * - drop: the sequence leaves its group before advantages are computed, as if it had not been sampled; a group leaves
+ *   the batch when it is empty then, or when its only sequence has nothing left to be compared with: a raw score is no
+ *   advantage.
  * - mask: it stays in the group's baseline and is not trained on (its mask is -100 throughout).
  */
 import { ScoredGroup } from "@atropos/core"
@@ -14,7 +16,10 @@ export interface Rule {
   /** Largest staleness that is trained on; null: any. */
   readonly maxStaleness: number | null
   readonly action: "drop" | "mask"
-  /** Whether a sequence says something without its group: no scores are compared, or it brings advantages of its own. Default: those. */
+  /**
+   * Whether a sequence says something without its group: no scores are compared, or it brings advantages of its own.
+   * Default: those.
+   */
   readonly isAbsolute?: boolean
 }
 

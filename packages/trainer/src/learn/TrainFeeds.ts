@@ -1,4 +1,6 @@
-/** The inputs of a training graph, from a micro-batch. Arrays may be shared with the micro-batch: do not transfer them. */
+/**
+ * The inputs of a training graph, from a micro-batch. Arrays may be shared with the micro-batch: do not transfer them.
+ */
 import { Schema } from "effect"
 import type { MicroBatch } from "./MicroBatch.ts"
 import type { DistillArrays } from "./MicroBatchArrays.ts"

@@ -1,15 +1,16 @@
 /**
- * One graph for a training step on a micro-batch: forward pass, log-probabilities, loss, gradient; and a lighter one for
- * log-probabilities alone (old or reference policy).
+ * One graph for a training step on a micro-batch: forward pass, log-probabilities, loss, gradient; and a lighter one
+ * for log-probabilities alone (old or reference policy).
  *
- * Both serve every (B, T) whose product is a multiple of `chunks`. Inputs: int32 `input_ids`, `target_ids`, `position_ids`,
- * `segment_ids` (B, T); real `loss_mask`, `token_weights`, `advantages`, `old_logprobs`, `engine_logprobs`, `temperatures` (B, T),
- * and where the objective asks for them `ref_logprobs` (B, T), `sequence_slots` int32 (S), `distill_ids` int32, `distill_weights`
- * (B, T, K), `distill_entropies` (B, T); `theta` (P), the trainable parameters. `TrainFeeds` makes them from a `MicroBatch`.
- * Outputs: `loss` [] = Σ token_weights · ℓ, `grad` (P), `logprobs` (B, T), `metrics` (M), in the order of `metrics`.
+ * Both serve every (B, T) whose product is a multiple of `chunks`. Inputs: int32 `input_ids`, `target_ids`,
+ * `position_ids`, `segment_ids` (B, T); real `loss_mask`, `token_weights`, `advantages`, `old_logprobs`,
+ * `engine_logprobs`, `temperatures` (B, T), and where the objective asks for them `ref_logprobs` (B, T),
+ * `sequence_slots` int32 (S), `distill_ids` int32, `distill_weights` (B, T, K), `distill_entropies` (B, T); `theta`
+ * (P), the trainable parameters. `TrainFeeds` makes them from a `MicroBatch`. Outputs: `loss` [] = Σ token_weights · ℓ,
+ * `grad` (P), `logprobs` (B, T), `metrics` (M), in the order of `metrics`.
  *
- * Losses and gradients of micro-batches of one batch add up, and so do metrics (or are maximised: see `combine`), because the
- * denominators are in `token_weights`. Ids are not checked here: `MicroBatch.pack` does.
+ * Losses and gradients of micro-batches of one batch add up, and so do metrics (or are maximised: see `combine`),
+ * because the denominators are in `token_weights`. Ids are not checked here: `MicroBatch.pack` does.
  */
 import { gradPieces } from "../graph/Autodiff.ts"
 import { Graph } from "../graph/Graph.ts"
@@ -91,8 +92,8 @@ const slices = (graph: Graph, { size, slots }: Layout): ReadonlyMap<string, Valu
 }
 
 /**
- * Means over the trained tokens of each sequence. Tokens are assigned to the sequences of their row by a (B, T, S) matrix of ones
- * and zeros, S being the size of the input `sequence_slots` = 0, 1, …, S - 1.
+ * Means over the trained tokens of each sequence. Tokens are assigned to the sequences of their row by a (B, T, S)
+ * matrix of ones and zeros, S being the size of the input `sequence_slots` = 0, 1, …, S - 1.
  */
 const sequenceMeans = (graph: Graph, segmentIds: Value, mask: Value): Tokens["sequenceMean"] => {
   const slots = graph.reshape(graph.input("sequence_slots", "int32", ["S"]), [1, 1, "S"])
@@ -222,7 +223,10 @@ export const buildLogprobs = (
   return graph
 }
 
-/** Parameters of the reference policy: the base model without its adapter (lora_B = 0). Undefined where the layout is not an adapter's. */
+/**
+ * Parameters of the reference policy: the base model without its adapter (lora_B = 0). Undefined where the layout is
+ * not an adapter's.
+ */
 export const withoutAdapter = ({ size, slots }: Layout, theta: Float32Array): Float32Array | undefined => {
   if (!slots.every(({ name }) => /\.lora_[AB]\.weight$/.test(name)) || theta.length !== size) return undefined
   const reference = theta.slice()

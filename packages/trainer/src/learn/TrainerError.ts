@@ -2,7 +2,8 @@
 import { Schema } from "effect"
 
 export const TrainerFailure = Schema.Literals([
-  // Several steps in a row had a loss or gradient that is not a number, and the batch is on disk; or an update overflowed the weights.
+  // Several steps in a row had a loss or gradient that is not a number, and the batch is on disk; or an update
+  // overflowed the weights.
   "nonFinite",
   "mismatch", // the sampler's logprobs are not the trainer's
   "executor", // the graph cannot be loaded or run

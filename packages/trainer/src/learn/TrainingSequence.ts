@@ -1,8 +1,9 @@
 /**
  * A sequence ready to be trained on: what `MicroBatch` packs and `TrainGraph` reads.
  *
- * Arrays are aligned by position as in `ScoredGroup`: unpadded, unshifted, T entries each; entry t belongs to the prediction of
- * token t from the tokens before it, so entry 0 is never used. Logprobs are nats of the distribution at `temperature`.
+ * Arrays are aligned by position as in `ScoredGroup`: unpadded, unshifted, T entries each; entry t belongs to the
+ * prediction of token t from the tokens before it, so entry 0 is never used. Logprobs are nats of the distribution at
+ * `temperature`.
  */
 import { Sampling, Trajectory, type ScoredGroup } from "@atropos/core"
 import type { SequenceSettings } from "../loss/SequenceSettings.ts"
@@ -15,7 +16,10 @@ export interface TrainingSequence {
   readonly mask: Uint8Array
   /** (T) */
   readonly advantages: Float32Array
-  /** (T) under the policy that sampled it, at `temperature`; 1 where not sampled. Absent where they are of another temperature. */
+  /**
+   * (T) under the policy that sampled it, at `temperature`; 1 where not sampled. Absent where they are of another
+   * temperature.
+   */
   readonly engineLogprobs?: Float32Array
   /** (T) under the reference policy, where the environment gives them. */
   readonly refLogprobs?: Float32Array
@@ -60,8 +64,8 @@ export const isTruncated = ({ overrides }: ScoredGroup.ScoredGroup, i: number): 
 export const isUnknown = (logprob: number): boolean => logprob > 0.5
 
 /**
- * 1 where trained. A mask holds the token where trained and -100 elsewhere; one of zeros and ones that is not the tokens
- * themselves is taken as what it says, as some environments send it.
+ * 1 where trained. A mask holds the token where trained and -100 elsewhere; one of zeros and ones that is not the
+ * tokens themselves is taken as what it says, as some environments send it.
  */
 const trainedOf = (tokens: Int32Array, mask: Int32Array): Uint8Array => {
   const isBinary = mask.every((label) => label === 0 || label === 1) && mask.some((label, t) => label !== tokens[t])
@@ -84,7 +88,8 @@ const ofGroup = (
       ? Advantages.temperatureOf(group, i, usualTemperature)
       : usualTemperature
     const sampling = Sampling.ofSwitches(switchesOf(group, i))
-    // Raw logprobs are those of temperature 1: at another one they say nothing of the distribution that was sampled from.
+    // Raw logprobs are those of temperature 1: at another one they say nothing of the distribution that was sampled
+    // from.
     const isOther = sampling?.logprobs === "raw" && temperature !== 1
     const engineLogprobs = isOther ? undefined : group.inferenceLogprobs?.[i]
     const refLogprobs = group.refLogprobs?.[i]

@@ -1,6 +1,7 @@
 /**
- * Supervised steps before reinforcement learning: teaches a model from scratch the form of its task, so that some rollouts earn
- * something. Cross-entropy on the completions of demonstrations, one fresh batch a step; AdamW without decay.
+ * Supervised steps before reinforcement learning: teaches a model from scratch the form of its task, so that some
+ * rollouts earn something. Cross-entropy on the completions of demonstrations, one fresh batch a step; AdamW without
+ * decay.
  *
  * The demonstrations need not be right: what the reward is to teach is better left out of them.
  */

@@ -5,8 +5,8 @@
  *     token-mean      w_i = 1 / Σ_j |o_j|      mean over all trained tokens (DAPO, CISPO, DPPO)
  *     constant        w_i = 1 / (n C)          C tokens, a constant: no length is favoured (Dr. GRPO)
  *
- * where |o_i| counts trained tokens. The weights are made on the host from the whole batch, so that it may be split into
- * micro-batches in any way: their losses and gradients add up to the batch's.
+ * where |o_i| counts trained tokens. The weights are made on the host from the whole batch, so that it may be split
+ * into micro-batches in any way: their losses and gradients add up to the batch's.
  */
 
 export type Aggregation = "sequence-mean" | "token-mean" | "constant"
@@ -18,7 +18,8 @@ export interface AggregationSettings {
 }
 
 /**
- * w_i of every sequence, from its number of trained tokens. A sequence without trained tokens weighs 0 but is one of the n.
+ * w_i of every sequence, from its number of trained tokens. A sequence without trained tokens weighs 0 but is one of
+ * the n.
  */
 export const weights = (
   trained_N: ReadonlyArray<number>,

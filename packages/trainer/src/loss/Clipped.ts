@@ -4,9 +4,9 @@
  *     r_t = π(o_t) / π_old(o_t)
  *     ℓ_t = -min(r_t A_t, clip(r_t, 1 - ε_low, 1 + ε_high) A_t)
  *
- * For A < 0 this is max(r |A|, clip(r) |A|): a ratio above 1 + ε of a bad token still pushes it down, one below 1 - ε stops. (The
- * original's example trainer took the other branch there, which clips where it should push and pushes without bound where it
- * should stop.)
+ * For A < 0 this is max(r |A|, clip(r) |A|): a ratio above 1 + ε of a bad token still pushes it down, one below 1 - ε
+ * stops. (The original's example trainer took the other branch there, which clips where it should push and pushes
+ * without bound where it should stop.)
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
@@ -32,7 +32,10 @@ export const clippedRatio = (
 const surrogate: Surrogate = (graph, { advantages }, logRatio, settings) =>
   clippedRatio(graph, graph.exp(logRatio), advantages, settings)
 
-/** GRPO: A over the group's std, mean of a sequence's tokens, mean of sequences. The paper's KL term (k3, β = 0.04) is off by default. */
+/**
+ * GRPO: A over the group's std, mean of a sequence's tokens, mean of sequences. The paper's KL term (k3, β = 0.04) is
+ * off by default.
+ */
 export const grpo: PolicyPreset = {
   name: "grpo",
   paper: "DeepSeekMath, arXiv 2402.03300, equation 3",
@@ -48,7 +51,10 @@ export const atropos: PolicyPreset = {
   defaults: { ...plain, advantageScale: "population-std" }
 }
 
-/** Dr. GRPO: no std, and a constant divisor instead of the sequence's length: neither easy groups nor short answers weigh more. */
+/**
+ * Dr. GRPO: no std, and a constant divisor instead of the sequence's length: neither easy groups nor short answers
+ * weigh more.
+ */
 export const drGrpo: PolicyPreset = {
   name: "dr-grpo",
   paper: "Understanding R1-Zero-like training, arXiv 2503.20783, section 3.2",
@@ -57,7 +63,10 @@ export const drGrpo: PolicyPreset = {
   defaults: { ...plain, advantageScale: "none", aggregation: "constant" }
 }
 
-/** DAPO: room above the ratio 1 (0.28 against 0.2), mean over the batch's tokens, truncated sequences masked, constant groups dropped. */
+/**
+ * DAPO: room above the ratio 1 (0.28 against 0.2), mean over the batch's tokens, truncated sequences masked, constant
+ * groups dropped.
+ */
 export const dapo: PolicyPreset = {
   name: "dapo",
   paper: "DAPO, arXiv 2503.14476, equation 8",

@@ -4,8 +4,8 @@
  *     s_i = exp(1/|o_i| Σ_t log r_it)
  *     ℓ_it = -min(s_i A_it, clip(s_i, 1 - ε_low, 1 + ε_high) A_it)
  *
- * GSPO, arXiv 2507.18071, equations 5 and 7, ε of section 5.1. With one advantage per sequence, the mean over its tokens is the
- * paper's term of the sequence.
+ * GSPO, arXiv 2507.18071, equations 5 and 7, ε of section 5.1. With one advantage per sequence, the mean over its
+ * tokens is the paper's term of the sequence.
  */
 import { clippedRatio } from "./Clipped.ts"
 import { plain, type PolicyPreset, type Surrogate } from "./Surrogate.ts"

@@ -1,9 +1,10 @@
 /**
- * Correction for the sampling engine's policy not being the trainer's, as a weight of each token's loss without gradient.
+ * Correction for the sampling engine's policy not being the trainer's, as a weight of each token's loss without
+ * gradient.
  *
  *     w_t = π_old(o_t) / π_engine(o_t)
- *     truncated   min(w_t, C)                     (TIS, Yao et al. 2025, "Your efficient RL framework secretly brings you
- *                                                  off-policy RL training")
+ *     truncated   min(w_t, C)                     (TIS, Yao et al. 2025, "Your efficient RL framework secretly brings
+ *                                                  you off-policy RL training")
  *     masked      w_t if 1/C <= w_t <= C, else 0  (IcePop, Ring-1T, arXiv 2510.18855)
  *
  * π_old must be the trainer's own (`oldPolicy` current): with the engine's there is nothing to correct.

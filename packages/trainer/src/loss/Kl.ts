@@ -5,8 +5,9 @@
  *     k2 = d² / 2           biased value, gradient of the KL divergence on-policy
  *     k3 = e^-d + d - 1     unbiased, never negative (GRPO, arXiv 2402.03300, equation 4)
  *
- * Schulman, Approximating KL divergence, 2020, http://joschu.net/blog/kl-approx.html. With the ratio in front (r k, DeepSeek-V3.2,
- * arXiv 2512.02556, section 3.1) value and gradient are those of the KL divergence for k1 and k3, also off-policy.
+ * Schulman, Approximating KL divergence, 2020, http://joschu.net/blog/kl-approx.html. With the ratio in front (r k,
+ * DeepSeek-V3.2, arXiv 2512.02556, section 3.1) value and gradient are those of the KL divergence for k1 and k3, also
+ * off-policy.
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"

@@ -9,9 +9,9 @@
  *
  *     ds/dh = (Σ_k q_k W_k - (Σ_k q_k) Σ_v p_v W_v) / τ,   p = softmax(z)
  *
- * which depends on no loss, so it is computed while a chunk's logits are at hand (`gradient: "forward"`): two products with W
- * per token instead of three, and no logits are kept. Else the logits are computed again in the backward pass ("recompute"), or
- * kept ("keep"). The entropy lse - Σ p z has no gradient; it is a figure to watch.
+ * which depends on no loss, so it is computed while a chunk's logits are at hand (`gradient: "forward"`): two products
+ * with W per token instead of three, and no logits are kept. Else the logits are computed again in the backward pass
+ * ("recompute"), or kept ("keep"). The entropy lse - Σ p z has no gradient; it is a figure to watch.
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"

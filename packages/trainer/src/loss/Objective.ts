@@ -1,9 +1,9 @@
 /**
  * What a training graph minimises: a loss per token, and how the tokens' losses become one number.
  *
- * An objective is a value. `TrainGraph` gives it the tokens of a micro-batch as graph values and adds up what it returns; it
- * knows nothing of models, rows or executors. All values are real, of shape (N, 1), one entry per position; entries of masked
- * positions must stay finite and are multiplied by 0 in the end.
+ * An objective is a value. `TrainGraph` gives it the tokens of a micro-batch as graph values and adds up what it
+ * returns; it knows nothing of models, rows or executors. All values are real, of shape (N, 1), one entry per position;
+ * entries of masked positions must stay finite and are multiplied by 0 in the end.
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
@@ -12,7 +12,10 @@ import type { SequenceSettings } from "./SequenceSettings.ts"
 
 /** A micro-batch's tokens inside a graph. */
 export interface Tokens {
-  /** log π(token), nats at the tokens' temperatures; for `candidates: "teacher"` Σ_k q_k log π(k). The only value with a gradient. */
+  /**
+   * log π(token), nats at the tokens' temperatures; for `candidates: "teacher"` Σ_k q_k log π(k). The only value with a
+   * gradient.
+   */
   readonly logprobs: Value
   /** Under the policy the ratio is taken against. Where unknown, the present logprobs without gradient: ratio 1. */
   readonly oldLogprobs: Value
@@ -43,7 +46,10 @@ export interface TokenLoss {
   readonly metrics: ReadonlyArray<Metric>
 }
 
-/** Whose logprobs `oldLogprobs` are: the sampling engine's, or the trainer's own, which with one update a batch are the present ones (ratio 1). */
+/**
+ * Whose logprobs `oldLogprobs` are: the sampling engine's, or the trainer's own, which with one update a batch are the
+ * present ones (ratio 1).
+ */
 export type OldPolicy = "engine" | "current"
 
 export interface Objective extends AggregationSettings, SequenceSettings {

@@ -3,11 +3,11 @@
  *
  *     ℓ_t = w_t surrogate(r_t, A_t) + β k_t
  *
- * w from `ImportanceSampling`, k from `Kl`. Differences of logprobs are 0 where masked and bounded by ±20, so that a broken token
- * costs a finite loss. Metrics are sums over trained tokens unless named `_max`:
- * `policy`, `kl`, `ratio`, `ratio_max`, `clipped_low`, `clipped_high`, `importance`, `importance_capped`, and between the trainer's
- * present logprobs and the engine's, where known, with d = log π - log π_engine: `mismatch` d, `mismatch_abs` |d|,
- * `mismatch_abs_max`, `mismatch_kl` e^d - 1 - d, and `mismatch_tokens`, how many those are.
+ * w from `ImportanceSampling`, k from `Kl`. Differences of logprobs are 0 where masked and bounded by ±20, so that a
+ * broken token costs a finite loss. Metrics are sums over trained tokens unless named `_max`:
+ * `policy`, `kl`, `ratio`, `ratio_max`, `clipped_low`, `clipped_high`, `importance`, `importance_capped`, and between
+ * the trainer's present logprobs and the engine's, where known, with d = log π - log π_engine: `mismatch` d,
+ * `mismatch_abs` |d|, `mismatch_abs_max`, `mismatch_kl` e^d - 1 - d, and `mismatch_tokens`, how many those are.
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"

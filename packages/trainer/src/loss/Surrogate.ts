@@ -21,7 +21,9 @@ export interface PolicySettings extends AggregationSettings, Omit<SequenceSettin
   readonly kl: Kl
   /** β; 0 switches the KL term off. */
   readonly klCoef: number
-  /** Whether the KL term is weighted with the ratio, which makes its gradient that of the KL divergence off-policy too. */
+  /**
+   * Whether the KL term is weighted with the ratio, which makes its gradient that of the KL divergence off-policy too.
+   */
   readonly klImportance: boolean
 }
 

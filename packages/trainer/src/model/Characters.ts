@@ -1,9 +1,10 @@
 /**
- * A tokenizer of single characters, for models trained from scratch: id 0 ends a sequence, the characters follow in their order.
+ * A tokenizer of single characters, for models trained from scratch: id 0 ends a sequence, the characters follow in
+ * their order.
  *
- * The end has no text. Of a chat the contents are seen, each followed by a line feed. Characters it does not know are left out. `files`
- * are the same tokenizer in Hugging Face's form, which writes the end as `<|end|>`. Characters are ASCII: others would be several tokens
- * there.
+ * The end has no text. Of a chat the contents are seen, each followed by a line feed. Characters it does not know are
+ * left out. `files` are the same tokenizer in Hugging Face's form, which writes the end as `<|end|>`. Characters are
+ * ASCII: others would be several tokens there.
  */
 import { Message, type Tokenizer } from "@atropos/core"
 
@@ -49,7 +50,10 @@ export const make = (characters: string): Tokenizer.TokenizerShape => {
   }
 }
 
-/** `tokenizer.json` and `tokenizer_config.json`, for the libraries of Hugging Face: pairs that are never merged, so characters. */
+/**
+ * `tokenizer.json` and `tokenizer_config.json`, for the libraries of Hugging Face: pairs that are never merged, so
+ * characters.
+ */
 export const files = (characters: string): { readonly [file: string]: unknown } => ({
   "tokenizer.json": {
     version: "1.0",

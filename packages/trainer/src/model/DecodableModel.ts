@@ -1,4 +1,6 @@
-/** A model as the engine sees it: the decoder's graph over a cache, and the parameters that come in with each version. */
+/**
+ * A model as the engine sees it: the decoder's graph over a cache, and the parameters that come in with each version.
+ */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
 import type * as Decoder from "./Decoder.ts"

@@ -1,6 +1,7 @@
 /**
- * The decoder of Llama, Qwen2 and Qwen3 as a graph: RMSNorm, rotary positions, grouped-query attention, SwiGLU, and a low-rank adapter
- * on any linear layer. Follows `modeling_llama.py`, `modeling_qwen2.py` and `modeling_qwen3.py` of transformers; numbers agree to 1e-4.
+ * The decoder of Llama, Qwen2 and Qwen3 as a graph: RMSNorm, rotary positions, grouped-query attention, SwiGLU, and a
+ * low-rank adapter on any linear layer. Follows `modeling_llama.py`, `modeling_qwen2.py` and `modeling_qwen3.py` of
+ * transformers; numbers agree to 1e-4.
  *
  * B rows of T tokens, N = B T, H hidden size. Training and generation differ in `attention` alone.
  */
@@ -31,9 +32,10 @@ export interface Source {
 }
 
 /**
- * What the backward pass computes again. "parts": all of a layer's attention and of its feed-forward part from their inputs: the least
- * memory, for about a quarter more time. "elements": what lies between products of matrices, whose results are kept: attention's
- * scores, norms, activations; a few percent more time, and 4 N (2 I + 3 heads D) bytes a layer more memory than "parts".
+ * What the backward pass computes again. "parts": all of a layer's attention and of its feed-forward part from their
+ * inputs: the least memory, for about a quarter more time. "elements": what lies between products of matrices, whose
+ * results are kept: attention's scores, norms, activations; a few percent more time, and 4 N (2 I + 3 heads D) bytes a
+ * layer more memory than "parts".
  */
 export type Remat = "parts" | "elements"
 
@@ -92,7 +94,8 @@ export const build = (
   const embedding = tensor(Tensors.embedding, [vocabSize, hiddenSize])
   const angles = Rope.angles(graph, config, positionIds)
 
-  // Whole parts computed again: the peak holds the activations of one of them. Or only what lies between products of matrices.
+  // Whole parts computed again: the peak holds the activations of one of them. Or only what lies between products of
+  // matrices.
   const again = <A>(kind: Remat, inputs: ReadonlyArray<Value>, build: () => A): A =>
     remat === kind ? graph.checkpoint(inputs, build) : build()
 

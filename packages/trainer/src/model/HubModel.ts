@@ -1,9 +1,10 @@
 /**
  * Models of the Hugging Face hub, downloaded once into the cache that core's tokenizers and data sets use.
  *
- * A name is `owner/name` or `owner/name@revision`. The configuration comes first and is checked, so that an architecture that is not
- * built costs no gigabytes. Files are whole or not there, and downloads that broke off are continued (`HubFiles`); once all are there
- * no network is needed. `HF_TOKEN`, `HF_HOME`, `HF_ENDPOINT`, `HF_HUB_OFFLINE` are respected.
+ * A name is `owner/name` or `owner/name@revision`. The configuration comes first and is checked, so that an
+ * architecture that is not built costs no gigabytes. Files are whole or not there, and downloads that broke off are
+ * continued (`HubFiles`); once all are there no network is needed. `HF_TOKEN`, `HF_HOME`, `HF_ENDPOINT`,
+ * `HF_HUB_OFFLINE` are respected.
  */
 import { HubFiles } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"

@@ -1,8 +1,8 @@
 /**
  * Low-rank adapters (Hu et al. 2021, 2106.09685): W x + s B A x with A [r, in] and B [out, r], in PEFT's conventions.
  *
- * s = alpha / r, or alpha / sqrt(r) when rank-stabilised (2312.03732). A starts uniform in ±1/sqrt(in) (PEFT's kaiming_uniform with
- * a = sqrt(5)), B at zero: before the first update the adapter changes nothing.
+ * s = alpha / r, or alpha / sqrt(r) when rank-stabilised (2312.03732). A starts uniform in ±1/sqrt(in) (PEFT's
+ * kaiming_uniform with a = sqrt(5)), B at zero: before the first update the adapter changes nothing.
  */
 import { type Pieces, run } from "../base/Pieces.ts"
 import { uniform } from "../base/CounterRandom.ts"

@@ -1,8 +1,9 @@
 /**
- * A model: its architecture, tokenizer, frozen weights and trainable parameters; one value for training, generation and saving.
+ * A model: its architecture, tokenizer, frozen weights and trainable parameters; one value for training, generation and
+ * saving.
  *
- * Trained is either an adapter on frozen weights, or everything. `policy` is the model as training graphs see it, `decodable` as the
- * generation engine does, `trainable` as the trainer does.
+ * Trained is either an adapter on frozen weights, or everything. `policy` is the model as training graphs see it,
+ * `decodable` as the generation engine does, `trainable` as the trainer does.
  */
 import type { Tokenizer } from "@atropos/core"
 import type { Effect, FileSystem, Path } from "effect"

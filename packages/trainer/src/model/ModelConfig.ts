@@ -1,8 +1,9 @@
 /**
- * What `config.json` of a Hugging Face model says about its architecture, for Llama (SmolLM too), Qwen2 (and 2.5) and Qwen3.
+ * What `config.json` of a Hugging Face model says about its architecture, for Llama (SmolLM too), Qwen2 (and 2.5) and
+ * Qwen3.
  *
- * Everything that would change the numbers and is not built is refused by name; keys that do not matter are ignored. RoPE's base and
- * scaling are read from `rope_parameters` (transformers 5) or `rope_theta` and `rope_scaling` (before).
+ * Everything that would change the numbers and is not built is refused by name; keys that do not matter are ignored.
+ * RoPE's base and scaling are read from `rope_parameters` (transformers 5) or `rope_theta` and `rope_scaling` (before).
  */
 import { Option, Result, Schema } from "effect"
 
@@ -58,8 +59,8 @@ export type Shape = Pick<
 const upTo = (most: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: most }))
 
 /**
- * What a model of today has not come near, and a process still has room to name: an absurd size is refused here, before lists of layers and
- * tables are made of it.
+ * What a model of today has not come near, and a process still has room to name: an absurd size is refused here, before
+ * lists of layers and tables are made of it.
  */
 const most = { layers: 2048, heads: 4096, width: 2 ** 20, tokens: 2 ** 23, positions: 2 ** 30 } as const
 

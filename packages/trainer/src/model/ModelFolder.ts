@@ -1,8 +1,10 @@
 /**
- * Models as Hugging Face's folders: `config.json`, and `model.safetensors` or shards with `model.safetensors.index.json`.
+ * Models as Hugging Face's folders: `config.json`, and `model.safetensors` or shards with
+ * `model.safetensors.index.json`.
  *
- * Reading checks every tensor of the architecture against what the configuration says, before anything is loaded. Tensors of another
- * type than bf16, f16 or f32, missing ones and such of another shape are named; spare ones are ignored.
+ * Reading checks every tensor of the architecture against what the configuration says, before anything is loaded.
+ * Tensors of another type than bf16, f16 or f32, missing ones and such of another shape are named; spare ones are
+ * ignored.
  */
 import * as Nesting from "@atropos/core/base/Nesting"
 import { Effect, FileSystem, Option, Path, Result, Schema } from "effect"
@@ -32,7 +34,10 @@ const isFloat = (type: Safetensors.SafetensorsType): type is keyof typeof types 
 const longestText = 2 ** 20
 const longestIndex = 2 ** 26
 
-/** The text of a file of settings; one that is no file of text, or far larger than such a file can be, is refused before it is read. */
+/**
+ * The text of a file of settings; one that is no file of text, or far larger than such a file can be, is refused before
+ * it is read.
+ */
 export const readText = Effect.fnUntraced(function* (path: string, most = longestText) {
   const fs = yield* FileSystem.FileSystem
   const fail = (message: string) => new ModelError({ reason: "damaged", model: path, message: `${path} ${message}` })
@@ -167,7 +172,10 @@ export const readEntries = Effect.fn("ModelFolder.readEntries")(function* (
   return entries
 })
 
-/** Fails where a weight is NaN or infinite: all that such a model says is, and no update mends it. Reads all of them, a second or so a gigabyte. */
+/**
+ * Fails where a weight is NaN or infinite: all that such a model says is, and no update mends it. Reads all of them, a
+ * second or so a gigabyte.
+ */
 export const checkFinite = Effect.fn("ModelFolder.checkFinite")(function* (
   folder: string,
   config: ModelConfig.ModelConfig,

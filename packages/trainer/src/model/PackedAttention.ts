@@ -8,8 +8,8 @@ import type { Attention } from "./Decoder.ts"
 const masked = -1e30
 
 /**
- * softmax(Q Kᵀ / sqrt(D)) V, where a token sees those of its own segment that are not after it. `segmentIds` and `positionIds` are
- * int32 [B, T]; positions restart with every segment.
+ * softmax(Q Kᵀ / sqrt(D)) V, where a token sees those of its own segment that are not after it. `segmentIds` and
+ * `positionIds` are int32 [B, T]; positions restart with every segment.
  */
 export const make = (graph: Graph, segmentIds: Value, positionIds: Value): Attention => {
   const [rows, width] = segmentIds.shape as [Dim, Dim]

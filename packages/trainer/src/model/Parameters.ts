@@ -1,8 +1,9 @@
 /**
  * Trainable parameters: one flat vector of floats, and where in it each tensor lies.
  *
- * Tensors have the names and layouts of Hugging Face and PEFT (without `base_model.model.`): `model.layers.0.self_attn.q_proj.weight`
- * [out, in], `….lora_A.weight` [r, in], `….lora_B.weight` [out, r]; saving needs no rearranging.
+ * Tensors have the names and layouts of Hugging Face and PEFT (without `base_model.model.`):
+ * `model.layers.0.self_attn.q_proj.weight` [out, in], `….lora_A.weight` [r, in], `….lora_B.weight` [out, r]; saving
+ * needs no rearranging.
  */
 export interface Slot {
   readonly name: string

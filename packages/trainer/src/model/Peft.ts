@@ -1,8 +1,9 @@
 /**
- * Adapters as PEFT's folders: `adapter_config.json` and `adapter_model.safetensors` with names under `base_model.model.`.
+ * Adapters as PEFT's folders: `adapter_config.json` and `adapter_model.safetensors` with names under
+ * `base_model.model.`.
  *
- * What is written loads in PEFT, vLLM and SGLang. What is read must be a plain LoRA of the same rank and layers as the model's layout;
- * everything else (DoRA, biases, embeddings, other ranks) is refused by name.
+ * What is written loads in PEFT, vLLM and SGLang. What is read must be a plain LoRA of the same rank and layers as the
+ * model's layout; everything else (DoRA, biases, embeddings, other ranks) is refused by name.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as Lora from "./Lora.ts"
@@ -86,7 +87,9 @@ const harmless = new Set([
   "task_type"
 ])
 
-/** Ways to begin that leave the frozen weights alone. PiSSA, OLoRA and others change them when the adapter is loaded. */
+/**
+ * Ways to begin that leave the frozen weights alone. PiSSA, OLoRA and others change them when the adapter is loaded.
+ */
 const plainStarts = new Set<unknown>([true, false, "gaussian"])
 
 const isOff = (value: unknown): boolean =>

@@ -1,8 +1,9 @@
 /**
  * A model of a Hugging Face folder or hub id, with an adapter to train on it or to be trained whole.
  *
- * Under an adapter the weights stay where they are in the files (or, of half precision, in a widened file of the cache), and are mapped when a
- * graph is loaded. Trained whole, they are widened to floats in memory: 4 bytes a parameter here, 12 more in the optimizer.
+ * Under an adapter the weights stay where they are in the files (or, of half precision, in a widened file of the
+ * cache), and are mapped when a graph is loaded. Trained whole, they are widened to floats in memory: 4 bytes a
+ * parameter here, 12 more in the optimizer.
  */
 import { totalmem } from "node:os"
 import { Tokenizer } from "@atropos/core"
@@ -27,7 +28,10 @@ export interface Options {
   readonly trains: Lora.LoraSettings | "all"
   /** Of the adapter's first values. */
   readonly seed: number
-  /** Longest sequence the model is used for, tokens; default the model's own, but no more than 32768. Longer means larger tables. */
+  /**
+   * Longest sequence the model is used for, tokens; default the model's own, but no more than 32768. Longer means
+   * larger tables.
+   */
   readonly maxPositions?: number
 }
 

@@ -1,4 +1,7 @@
-/** Rotary position embeddings (Su et al. 2021, 2104.09864), in Hugging Face's form: the two halves of a head are rotated together. */
+/**
+ * Rotary position embeddings (Su et al. 2021, 2104.09864), in Hugging Face's form: the two halves of a head are rotated
+ * together.
+ */
 import type { Dim } from "../graph/Dim.ts"
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
@@ -28,12 +31,16 @@ export interface Angles {
   readonly sin: Value
 }
 
-/** Rows of a table: longer contexts put an angle together from two, so that no graph carries a hundred megabytes of cosines. */
+/**
+ * Rows of a table: longer contexts put an angle together from two, so that no graph carries a hundred megabytes of
+ * cosines.
+ */
 const tableRows = 4096
 
 /**
- * Looked up in tables made in double precision: sines on a GPU are good to three digits only. Position p = m n + i beyond the first
- * n = 4096 is the sum of two angles: cos(a + b) = cos a cos b - sin a sin b. `positionIds` int32 [B, T].
+ * Looked up in tables made in double precision: sines on a GPU are good to three digits only. Position p = m n + i
+ * beyond the first n = 4096 is the sum of two angles: cos(a + b) = cos a cos b - sin a sin b. `positionIds` int32 [B,
+ * T].
  */
 export const angles = (
   graph: Graph,

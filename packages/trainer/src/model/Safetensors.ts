@@ -1,8 +1,9 @@
 /**
  * Safetensors files: where tensors lie in them, and writing them.
  *
- * Format (https://huggingface.co/docs/safetensors): 8 bytes of head length, a JSON head of names with type, shape and place, the data.
- * Heads are believed only as far as the file reaches: lengths, places and sizes are checked before anything is read by them.
+ * Format (https://huggingface.co/docs/safetensors): 8 bytes of head length, a JSON head of names with type, shape and
+ * place, the data. Heads are believed only as far as the file reaches: lengths, places and sizes are checked before
+ * anything is read by them.
  */
 import * as Nesting from "@atropos/core/base/Nesting"
 import { Effect, FileSystem, Option, Schema } from "effect"

@@ -1,8 +1,9 @@
 /**
- * A small model from scratch: Qwen2's architecture, seeded values, a vocabulary of characters. For the quick start and for tests.
+ * A small model from scratch: Qwen2's architecture, seeded values, a vocabulary of characters. For the quick start and
+ * for tests.
  *
- * Embeddings are normal with deviation 0.02 unless told otherwise, linear layers with 1/sqrt(in), those that write to the residual
- * stream (o and down) with 1/sqrt(2 layers) of that; norms start at one, biases at zero.
+ * Embeddings are normal with deviation 0.02 unless told otherwise, linear layers with 1/sqrt(in), those that write to
+ * the residual stream (o and down) with 1/sqrt(2 layers) of that; norms start at one, biases at zero.
  */
 import { Effect } from "effect"
 import * as Pieces from "../base/Pieces.ts"
@@ -104,7 +105,10 @@ function* makePieces(options: Options): Pieces.Pieces<Model> {
   }
 }
 
-/** The same model frozen at these parameters, with an adapter to train. Throws `RangeError` for names that are no linear layers. */
+/**
+ * The same model frozen at these parameters, with an adapter to train. Throws `RangeError` for names that are no linear
+ * layers.
+ */
 export const withAdapter = (
   model: Model,
   parameters: Float32Array,

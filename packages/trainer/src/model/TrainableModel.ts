@@ -11,8 +11,8 @@ export interface Policy {
   /** The trainable parameters, in one vector. */
   readonly layout: Layout
   /**
-   * Final hidden states (B*T, H) and the output matrix (V, H). `trainable` gives the parameters of the layout by name, undefined for
-   * frozen ones. Tokens see earlier tokens of their own segment alone.
+   * Final hidden states (B*T, H) and the output matrix (V, H). `trainable` gives the parameters of the layout by name,
+   * undefined for frozen ones. Tokens see earlier tokens of their own segment alone.
    */
   readonly build: (graph: Graph, trainable: (name: string) => Value | undefined, ids: PolicyIds) => PolicyValues
 }

@@ -1,8 +1,8 @@
 /**
  * Frozen weights: where each tensor lies in the model's files, or its values.
  *
- * Files are read in place when a graph is loaded: float32 as it is, bf16 and f16 turned into floats by the graph, in a copy of its own (large
- * ones come from the widened file of `WidenedWeights`).
+ * Files are read in place when a graph is loaded: float32 as it is, bf16 and f16 turned into floats by the graph, in a
+ * copy of its own (large ones come from the widened file of `WidenedWeights`).
  */
 import type { DType } from "../graph/DType.ts"
 import type { Graph } from "../graph/Graph.ts"

@@ -1,10 +1,11 @@
 /**
- * Weights in half precision, widened to float32 once: into a file of the cache that every graph and process maps, instead of a private copy
- * in each.
+ * Weights in half precision, widened to float32 once: into a file of the cache that every graph and process maps,
+ * instead of a private copy in each.
  *
- * The file lies in `$ATROPOS_CACHE_DIR`, else `$XDG_CACHE_HOME/atropos`, else `~/.cache/atropos`, under `weights/`, named by what it was made
- * of (files, sizes, times of change, tensors): a changed model makes another one. It is there whole or not at all, whoever writes it at the
- * same time. It may be removed at any time, and takes 4 bytes a parameter.
+ * The file lies in `$ATROPOS_CACHE_DIR`, else `$XDG_CACHE_HOME/atropos`, else `~/.cache/atropos`, under `weights/`,
+ * named by what it was made of (files, sizes, times of change, tensors): a changed model makes another one. It is there
+ * whole or not at all, whoever writes it at the same time. It may be removed at any time, and takes 4 bytes a
+ * parameter.
  */
 import { createHash } from "node:crypto"
 import { homedir } from "node:os"
@@ -68,8 +69,8 @@ const make = Effect.fnUntraced(function* (path: string, halves: Entries) {
 })
 
 /**
- * The entries, those in half precision replaced by their place in the cache's file. Where it cannot be written, they stay as they are, and the
- * log says what that costs. `from`: bytes of widened weights from which a file is made.
+ * The entries, those in half precision replaced by their place in the cache's file. Where it cannot be written, they
+ * stay as they are, and the log says what that costs. `from`: bytes of widened weights from which a file is made.
  */
 export const cached = Effect.fn("WidenedWeights.cached")(function* (entries: Entries, from = least) {
   const halves: Entries = new Map([...entries].filter(([, { dtype }]) => dtype === "BF16" || dtype === "F16"))

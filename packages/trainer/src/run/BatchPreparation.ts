@@ -1,15 +1,17 @@
-/** From the groups of a batch to what the graphs are fed with: the staleness rule, temperatures, advantages, packing. */
+/**
+ * From the groups of a batch to what the graphs are fed with: the staleness rule, temperatures, advantages, packing.
+ */
 import type { ScoredGroup } from "@atropos/core"
 import type { Objective } from "../loss/Objective.ts"
 import * as MicroBatch from "../learn/MicroBatch.ts"
 import * as Staleness from "../learn/Staleness.ts"
 import type { TrainableModel } from "../model/TrainableModel.ts"
-import type { Trainer } from "./TrainerSettings.ts"
+import type { TrainerFields } from "./TrainerSettings.ts"
 import * as TrainingSequence from "../learn/TrainingSequence.ts"
 
 export interface Options {
   readonly model: Pick<TrainableModel, "vocabSize" | "hiddenSize">
-  readonly settings: Trainer
+  readonly settings: TrainerFields
   readonly objective: Objective
   /** Row lengths are multiples of this. */
   readonly multiple: number

@@ -1,11 +1,11 @@
 /**
- * The closed loop in one process: an environment rolls out, the trajectory service batches, the trainer learns, and its new weights
- * sample the next rollouts.
+ * The closed loop in one process: an environment rolls out, the trajectory service batches, the trainer learns, and its
+ * new weights sample the next rollouts.
  *
- * Rollouts for a step wait for the weights of the step before it, or of `stepsAhead` steps earlier: at 0 every batch is sampled from
- * the weights that it trains, and the same seed gives the same run. Rollouts run for as long as `steps` is pulled from; ended early or
- * interrupted, it leaves a checkpoint and nothing leased. An environment that fails fails the stream. One whose items run out ends it,
- * with a warning, when there is no whole batch left to train on.
+ * Rollouts for a step wait for the weights of the step before it, or of `stepsAhead` steps earlier: at 0 every batch is
+ * sampled from the weights that it trains, and the same seed gives the same run. Rollouts run for as long as `steps` is
+ * pulled from; ended early or interrupted, it leaves a checkpoint and nothing leased. An environment that fails fails
+ * the stream. One whose items run out ends it, with a warning, when there is no whole batch left to train on.
  */
 import { Environment, Rollout, type ServerManager, TrajectoryClient } from "@atropos/core"
 import { Effect, Fiber, FileSystem, type Path, type Scope, Stream, SubscriptionRef } from "effect"
@@ -19,7 +19,7 @@ import type { TrainerError } from "../learn/TrainerError.ts"
 import type { TrainerSettings } from "./TrainerSettings.ts"
 
 export interface Options {
-  /** The engine's model; its weights go by the model's name there, as with `ServeModel`. */
+  /** The engine's model; its weights go by the model's name there, as with `PolicyLayers`. */
   readonly model: Model.Model
   readonly settings: TrainerSettings
   /** Steps that sampling may be ahead of training. Default 0. */
@@ -52,8 +52,8 @@ export const make = (
   Effect.flatMap(Environment.Environment, (environment) => makeOf([environment], options))
 
 /**
- * The loop of several environments, which fill the batches by their weights and reserved shares. The engine has the trainer's weights, of
- * its newest checkpoint where there is one, when this is done.
+ * The loop of several environments, which fill the batches by their weights and reserved shares. The engine has the
+ * trainer's weights, of its newest checkpoint where there is one, when this is done.
  */
 export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
   environments: ReadonlyArray<Environment.EnvironmentShape>,

@@ -1,13 +1,13 @@
 /**
- * Batches of the trajectory service, as a trainer needs them: claimed one at a time, in order, kept under lease until they are
- * settled, given back otherwise.
+ * Batches of the trajectory service, as a trainer needs them: claimed one at a time, in order, kept under lease until
+ * they are settled, given back otherwise.
  *
- * Guarantees. A lease is renewed every third of its time, so a batch stays with its trainer until `settle` (it is in a durable
- * checkpoint) or until the scope closes, which gives back whatever was not settled. A killed trainer's successor gives back the
- * batches of the journal first, so that they come again at once, in the order of their steps. A batch that was claimed and not yet
- * written down when the process died comes when its lease runs out: until then the batches after it wait, `leaseSeconds` at most.
- * An acknowledgement that cannot be delivered is tried again with every renewal. A service that cannot be reached is waited for; one
- * that refuses ends the stream.
+ * Guarantees. A lease is renewed every third of its time, so a batch stays with its trainer until `settle` (it is in a
+ * durable checkpoint) or until the scope closes, which gives back whatever was not settled. A killed trainer's
+ * successor gives back the batches of the journal first, so that they come again at once, in the order of their steps.
+ * A batch that was claimed and not yet written down when the process died comes when its lease runs out: until then the
+ * batches after it wait, `leaseSeconds` at most. An acknowledgement that cannot be delivered is tried again with every
+ * renewal. A service that cannot be reached is waited for; one that refuses ends the stream.
  */
 import type { Batch, TrajectoryClient } from "@atropos/core"
 import * as Waiting from "@atropos/core/base/Waiting"
@@ -22,7 +22,9 @@ export interface Options {
   readonly leaseSeconds: number
   /** Folder of the journal. */
   readonly folder: string
-  /** Step the service gives the next batch, where that is known: earlier ones are not expected, later ones wait for it. */
+  /**
+   * Step the service gives the next batch, where that is known: earlier ones are not expected, later ones wait for it.
+   */
   readonly nextStep: Option.Option<number>
   /** Whether a checkpoint holds this batch: then a predecessor's lease on it ends in an acknowledgement. */
   readonly isSettled: (batch: { readonly id: string; readonly step: number }) => boolean

@@ -1,8 +1,8 @@
 /**
  * One order for the groups of a batch, whatever order they came in: that of their numbers.
  *
- * Queues hand groups on in the order in which rollouts ended. Packing, and the sums of floating-point numbers after it, would make
- * other bits of every order. Groups that compare as equal are the same to the trainer.
+ * Queues hand groups on in the order in which rollouts ended. Packing, and the sums of floating-point numbers after it,
+ * would make other bits of every order. Groups that compare as equal are the same to the trainer.
  */
 import type { ScoredGroup } from "@atropos/core"
 

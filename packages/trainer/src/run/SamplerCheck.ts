@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import * as Mismatch from "../learn/Mismatch.ts"
 import type { Objective } from "../loss/Objective.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
-import type { Trainer } from "./TrainerSettings.ts"
+import type { TrainerFields } from "./TrainerSettings.ts"
 
 export interface SamplerCheck {
   /** Fails where the first steps disagree, warns where later ones do. */
@@ -14,7 +14,7 @@ export interface SamplerCheck {
 }
 
 export const make = (
-  { maxMismatch, temperature }: Trainer,
+  { maxMismatch, temperature }: TrainerFields,
   { isPolicyGradient, oldPolicy }: Objective
 ): SamplerCheck => {
   const guards = new Map<number | undefined, ReturnType<typeof Mismatch.guard>>()

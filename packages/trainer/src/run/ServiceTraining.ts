@@ -1,9 +1,10 @@
 /**
- * Training from the trajectory service: registers the run, claims its batches, records each step's metrics, acknowledges what a
- * checkpoint holds.
+ * Training from the trajectory service: registers the run, claims its batches, records each step's metrics,
+ * acknowledges what a checkpoint holds.
  *
- * A run that is registered already stays as it is; the service's batch size then rules. Metrics go to the `MetricsSink` of the context,
- * or to the service alone; all else follows `Trainer` and `Deliveries`. When the stream ends, however it does, nothing stays leased.
+ * A run that is registered already stays as it is; the service's batch size then rules. Metrics go to the `MetricsSink`
+ * of the context, or to the service alone; all else follows `Trainer` and `Deliveries`. When the stream ends, however
+ * it does, nothing stays leased.
  */
 import { MetricsSink, TrajectoryClient } from "@atropos/core"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
@@ -40,7 +41,8 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
   const journal = yield* Effect.mapError(LeaseJournal.read(given.savePath), unwritable)
   const isNew = before.batchSize < 0
   if (isNew) {
-    // Written first, so that whoever comes after a crash knows it too. Leases on another database's batches mean nothing here.
+    // Written first, so that whoever comes after a crash knows it too. Leases on another database's batches mean
+    // nothing here.
     yield* Effect.mapError(LeaseJournal.write(given.savePath, { firstStep: first, leases: [] }), unwritable)
   } else if (before.batchSize !== given.batchSize) {
     yield* Effect.logWarning("the run has another batch size", { run: given.run, batchSize: before.batchSize })

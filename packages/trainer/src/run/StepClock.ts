@@ -1,6 +1,6 @@
 /**
- * Times the parts of a step, in seconds and as spans `Trainer.<part>`: each begins where the one before it ended, so that together they are all
- * of the step, however long the machine did something else in between.
+ * Times the parts of a step, in seconds and as spans `Trainer.<part>`: each begins where the one before it ended, so
+ * that together they are all of the step, however long the machine did something else in between.
  */
 import { Trace } from "@atropos/core"
 import { Clock, Effect } from "effect"

@@ -1,6 +1,7 @@
 /**
- * A step's trace: `Trainer.step` from the end of the step before it, with `Trainer.wait` for its batch and the parts of the step in it, linked with
- * the rollouts of the batch; and in the trace of each of those `Trainer.group`, from the claim to the end of the step, linked with the step.
+ * A step's trace: `Trainer.step` from the end of the step before it, with `Trainer.wait` for its batch and the parts of
+ * the step in it, linked with the rollouts of the batch; and in the trace of each of those `Trainer.group`, from the
+ * claim to the end of the step, linked with the step.
  */
 import { type Batch, Trace } from "@atropos/core"
 import { Effect, Exit } from "effect"

@@ -1,21 +1,26 @@
 /**
  * The trainer: batches in, one step's metrics for each out.
  *
- * `make` gives a value whose `steps` turns any stream of batches into a stream of metrics; `ServiceTraining` feeds it from the trajectory
- * service and acknowledges there. Steps are taken one after the other, as fast as they are pulled.
+ * `make` gives a value whose `steps` turns any stream of batches into a stream of metrics; `ServiceTraining` feeds it
+ * from the trajectory service and acknowledges there. Steps are taken one after the other, as fast as they are pulled.
  *
  * Guarantees
- * - A batch is trained on once. Those in a durable checkpoint, or trained on since, are recognised by id and step and passed to
- *   `settle` instead.
- * - `record` is told of every step that a checkpoint will contain, also of one that an interruption cuts off behind its update.
- * - A batch is settled only when a checkpoint that contains it is durable: with an interval of k steps, up to k batches stay unsettled.
- *   What a killed process had trained on since its last checkpoint comes again, in the same order, and makes the same parameters.
- * - The stream's end and its interruption save a checkpoint; its failure does not: what came after the last one is done again.
- * - A step whose loss or gradient is not a number leaves the weights alone, counts, and consumes its batch; `max_non_finite` of them in
- *   a row stop the trainer, with the batch in `non_finite_step_<n>.jsonl` beside the checkpoints.
- * - A step whose update leaves weights that nothing can be computed from stops it at once: they are neither published nor saved.
- * - Same batches, settings and number of threads give the same bits on the CPU, interrupted or not, in whatever order a batch's groups
- *   come.
+ * - A batch is trained on once. Those in a durable checkpoint, or trained on since, are recognised by id and step and
+ *   passed to `settle` instead.
+ * - `record` is told of every step that a checkpoint will contain, also of one that an interruption cuts off behind its
+ *   update.
+ * - A batch is settled only when a checkpoint that contains it is durable: with an interval of k steps, up to k batches
+ *   stay unsettled. What a killed process had trained on since its last checkpoint comes again, in the same order, and
+ *   makes the same parameters.
+ * - The stream's end and its interruption save a checkpoint; its failure does not: what came after the last one is done
+ *   again.
+ * - A step whose loss or gradient is not a number leaves the weights alone, counts, and consumes its batch;
+ *   `max_non_finite` of them in a row stop the trainer, with the batch in `non_finite_step_<n>.jsonl` beside the
+ *   checkpoints.
+ * - A step whose update leaves weights that nothing can be computed from stops it at once: they are neither published
+ *   nor saved.
+ * - Same batches, settings and number of threads give the same bits on the CPU, interrupted or not, in whatever order a
+ *   batch's groups come.
  * - One trainer at a time uses a folder of checkpoints; a second one is refused while the first one lives.
  */
 import { type Batch, FolderLock, type ScoreAdvantage } from "@atropos/core"
@@ -215,7 +220,10 @@ export const make = Effect.fn("Trainer.make")(function* (
     })
   }, Effect.provide(files))
 
-  /** The update of the next step; where the weights do not survive it, the failure says which step that was, and what to do. */
+  /**
+   * The update of the next step; where the weights do not survive it, the failure says which step that was, and what to
+   * do.
+   */
   const updateBy = (lr: number) =>
     Effect.mapError(learner.update(lr), (error) =>
       error.reason === "nonFinite"

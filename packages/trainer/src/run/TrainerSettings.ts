@@ -1,9 +1,10 @@
 /**
- * What the trainer can be told. Names and defaults are those of the original's example trainer (example_trainer/config.py) where
- * it has the setting; what differs is said in the description.
+ * What the trainer can be told. Names and defaults are those of the original's example trainer
+ * (example_trainer/config.py) where it has the setting; what differs is said in the description.
  *
- * Three groups: `trainer` gives the flags without a prefix (`--lr`, `--batch_size`), `lora` those of the adapter (`--lora.r`), `loss`
- * a preset and changes to it (`--loss.preset`). Defaults, flags, YAML keys, help and errors derive from these declarations.
+ * Three groups: `trainer` gives the flags without a prefix (`--lr`, `--batch_size`), `lora` those of the adapter
+ * (`--lora.r`), `loss` a preset and changes to it (`--loss.preset`). Defaults, flags, YAML keys, help and errors derive
+ * from these declarations.
  */
 import { field, fromFields } from "@atropos/core/EnvironmentSettings"
 import { Effect, Schema } from "effect"
@@ -127,10 +128,10 @@ export const loraFields = {
 } as const
 
 const TrainerFields = Schema.Struct(trainerFields)
-export type Trainer = typeof TrainerFields.Type
+export type TrainerFields = typeof TrainerFields.Type
 
 const LoraFields = Schema.Struct(loraFields)
-export type Lora = typeof LoraFields.Type
+export type LoraFields = typeof LoraFields.Type
 
 export const trainer = fromFields(trainerFields)
 export const lora = fromFields(loraFields)
@@ -138,15 +139,15 @@ export const loss = fromFields(LossSettings.fields)
 
 /** All of it: what a program gives, and what is written into every checkpoint. */
 export interface TrainerSettings {
-  readonly trainer: Trainer
-  readonly lora: Lora
+  readonly trainer: TrainerFields
+  readonly lora: LoraFields
   readonly loss: LossSettings
 }
 
 /** Completes settings given in code. Throws `SchemaError` for a value out of range. */
 export const complete = (given: {
-  readonly trainer?: Partial<Trainer>
-  readonly lora?: Partial<Lora>
+  readonly trainer?: Partial<TrainerFields>
+  readonly lora?: Partial<LoraFields>
   readonly loss?: Partial<LossSettings>
 }): TrainerSettings => ({
   trainer: trainer.complete(given.trainer ?? {}),
@@ -155,7 +156,7 @@ export const complete = (given: {
 })
 
 /** What says how far, where and for whom to run, and nothing of what is learned. */
-export const ofRunning: ReadonlyArray<keyof Trainer> = [
+export const ofRunning: ReadonlyArray<keyof TrainerFields> = [
   "trainingSteps",
   "savePath",
   "checkpointInterval",
@@ -183,11 +184,11 @@ export const encode = (settings: TrainerSettings): { readonly [name: string]: un
 })
 
 /** The learning rate after the warm-up: an adapter has few values to move, and takes ten times that of all weights. */
-export const learningRate = ({ lr, trains }: Pick<Trainer, "lr" | "trains">): number =>
+export const learningRate = ({ lr, trains }: Pick<TrainerFields, "lr" | "trains">): number =>
   lr ?? (trains === "adapter" ? 1e-4 : 1e-5)
 
 /** The learning rate's course. */
-export const scheduleOf = (trainer: Trainer): Schedule.Schedule => {
+export const scheduleOf = (trainer: TrainerFields): Schedule.Schedule => {
   const { lrFloor, schedule, trainingSteps, warmupSteps } = trainer
   return {
     kind: schedule,

@@ -1,9 +1,11 @@
 /**
- * LoRA hot swap over HTTP, in vLLM's shape: `POST /v1/load_lora_adapter` and `/v1/unload_lora_adapter`; and the models there are.
+ * LoRA hot swap over HTTP, in vLLM's shape: `POST /v1/load_lora_adapter` and `/v1/unload_lora_adapter`; and the models
+ * there are.
  *
- * `lora_path` is a PEFT folder on this machine. What is loaded last is what requests for the served model's own name get; the name of
- * an adapter asks for that one. The policy version is `policy_version`, else the number the name ends with, else one more than the
- * newest. An adapter that is there already is refused (400) unless `load_inplace` says to replace it; an unknown one is 404.
+ * `lora_path` is a PEFT folder on this machine. What is loaded last is what requests for the served model's own name
+ * get; the name of an adapter asks for that one. The policy version is `policy_version`, else the number the name ends
+ * with, else one more than the newest. An adapter that is there already is refused (400) unless `load_inplace` says to
+ * replace it; an unknown one is 404.
  */
 import { Clock, Effect, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -11,7 +13,7 @@ import type { LoadedPolicy } from "../engine/Engine.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
-import type { Served } from "./ServedPolicy.ts"
+import type { ServedPolicy } from "./ServedPolicy.ts"
 
 /** Reads the adapter in a folder, flat in the model's layout. */
 export type ReadAdapter = (folder: string) => Effect.Effect<Float32Array, { readonly message: string }>
@@ -25,7 +27,7 @@ const Load = Schema.Struct({
 const readLoad = Parameters.reader(Load, [])
 const readUnload = Parameters.reader(Schema.Struct({ lora_name: Schema.NonEmptyString }), ["lora_int_id"])
 
-export const load = ({ engine, modelName }: Served, readAdapter: ReadAdapter) =>
+export const load = ({ engine, modelName }: ServedPolicy, readAdapter: ReadAdapter) =>
   Effect.gen(function* () {
     const asked = yield* readLoad(yield* RequestBody.parameters)
     const { lora_name: name, lora_path: folder } = asked
@@ -54,7 +56,7 @@ export const load = ({ engine, modelName }: Served, readAdapter: ReadAdapter) =>
     })
   })
 
-export const unload = ({ engine }: Served) =>
+export const unload = ({ engine }: ServedPolicy) =>
   Effect.gen(function* () {
     const { lora_name: name } = yield* readUnload(yield* RequestBody.parameters)
     const { policies } = yield* engine.status
@@ -77,7 +79,7 @@ export const newestOf = (policies: ReadonlyArray<LoadedPolicy>): number =>
   policies.reduce((newest, { policyVersion }) => Math.max(newest, policyVersion), 0)
 
 /** The served model first, then the weights that are loaded under names of their own. */
-const models = Effect.fnUntraced(function* (served: Served) {
+const models = Effect.fnUntraced(function* (served: ServedPolicy) {
   const { engine, maxSequenceTokens, modelName } = served
   const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)
   const { policies } = yield* engine.status
@@ -101,7 +103,7 @@ const models = Effect.fnUntraced(function* (served: Served) {
 })
 
 /** `GET /v1/models` and, with an id behind it (its slashes as `%2F`), that one. */
-export const getModels = (served: Served) =>
+export const getModels = (served: ServedPolicy) =>
   Effect.gen(function* () {
     const { "*": rest = "" } = yield* HttpRouter.params
     const data = yield* models(served)

@@ -1,8 +1,9 @@
 /**
  * `POST /v1/chat/completions`.
  *
- * The prompt is what the tokenizer's chat template makes of the messages. With `tools` the calls are read out of the whole text
- * (Hermes format, as core does), so a streamed choice comes as one piece then. Images and other parts that are no text are refused.
+ * The prompt is what the tokenizer's chat template makes of the messages. With `tools` the calls are read out of the
+ * whole text (Hermes format, as core does), so a streamed choice comes as one piece then. Images and other parts that
+ * are no text are refused.
  */
 import { Message, ToolCalls } from "@atropos/core"
 import { Clock, Effect, Schema, SchemaIssue, type Scope } from "effect"
@@ -14,7 +15,7 @@ import * as Answers from "./OpenAiApiAnswers.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
-import * as Served from "./ServedPolicy.ts"
+import * as ServedPolicy from "./ServedPolicy.ts"
 
 const read = Parameters.reader(Parameters.Chat, ["messages", "tools", "tool_choice"])
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -49,7 +50,7 @@ const toolsOf = Effect.fnUntraced(function* ({ tool_choice: choice = "auto", too
 })
 
 export const handle = (
-  served: Served.Served
+  served: ServedPolicy.ServedPolicy
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   ApiError.OpenAiApiError,

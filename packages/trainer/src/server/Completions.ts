@@ -1,9 +1,10 @@
 /**
  * Texts of the engine's tokens: completions that end at stop strings, whole or piece by piece.
  *
- * A completion that a stop string ends keeps all tokens up to the one that completed it (what was sampled, with its logprobs); its
- * text ends before the stop string. The token that ends a sequence is the last of the tokens and never in the text. With stop strings
- * the n completions of a request run until the last of them has ended, then their rows are freed.
+ * A completion that a stop string ends keeps all tokens up to the one that completed it (what was sampled, with its
+ * logprobs); its text ends before the stop string. The token that ends a sequence is the last of the tokens and never
+ * in the text. With stop strings the n completions of a request run until the last of them has ended, then their rows
+ * are freed.
  */
 import type { Tokenizer } from "@atropos/core"
 import { Effect, Stream } from "effect"
@@ -54,7 +55,8 @@ export const make = (engine: Engine.Shape, tokenizer: Tokenizer.TokenizerShape):
         Stream.map((event) => {
           const piece = rows[event.index]?.take(event)
           if (piece?.finishReason !== undefined) ended++
-          // Noted with the piece: events come in bunches, which are mapped before the next operator sees the first of them.
+          // Noted with the piece: events come in bunches, which are mapped before the next operator sees the first of
+          // them.
           return { piece, isLast: ended === request.n }
         }),
         Stream.takeUntil(({ isLast }) => isLast),

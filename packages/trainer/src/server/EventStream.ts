@@ -1,8 +1,9 @@
 /**
  * Pieces of completions as server-sent events.
  *
- * The answer begins with the first piece, so that a request that is refused or fails before it is answered with its status; a failure
- * after that is an event of its own. When the client goes away the request's scope closes, and with it the engine's rows.
+ * The answer begins with the first piece, so that a request that is refused or fails before it is answered with its
+ * status; a failure after that is an event of its own. When the client goes away the request's scope closes, and with
+ * it the engine's rows.
  */
 import { Effect, Option, type Scope, Sink, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"

@@ -1,12 +1,13 @@
 /**
- * Answers in OpenAI's shape, whole and in chunks, with vLLM's additions (`token_ids`, `prompt_token_ids`, `stop_reason`) and ours
- * (`policy_version`, of each choice and of the answer, where it is the oldest; `logprobs_mode`: what logprobs are of).
+ * Answers in OpenAI's shape, whole and in chunks, with vLLM's additions (`token_ids`, `prompt_token_ids`,
+ * `stop_reason`) and ours (`policy_version`, of each choice and of the answer, where it is the oldest; `logprobs_mode`:
+ * what logprobs are of).
  *
  * `bytes` of a token are null where its text is not a whole character by itself. Pure; nothing here asks anything.
  */
 import type { Sampling, ToolCalls, Tokenizer } from "@atropos/core"
 import type * as Completions from "./Completions.ts"
-import type { Alternatives, Scored } from "../engine/Engine.ts"
+import type { Alternatives, PromptLogprobs } from "../engine/Engine.ts"
 
 /** How tokens are told. */
 export interface Telling {
@@ -113,7 +114,7 @@ export const textLogprobs = (part: Told, count: number, offset: number, telling:
 /** Logprobs of a prompt that is echoed: its first token has none. */
 export const echoLogprobs = (
   tokens: ReadonlyArray<number>,
-  { alternatives, logprobs }: Scored,
+  { alternatives, logprobs }: PromptLogprobs,
   count: number,
   telling: Telling
 ): TextLogprobs => {
@@ -143,7 +144,10 @@ const common = (part: Part, { returnTokenIds }: Telling) => ({
   policy_version: part.policyVersion
 })
 
-/** What an answer says of all its tokens: the oldest weights that sampled them, and what their logprobs are of (`Sampling` of core). */
+/**
+ * What an answer says of all its tokens: the oldest weights that sampled them, and what their logprobs are of
+ * (`Sampling` of core).
+ */
 export const origin = (policyVersion: number) => ({
   policy_version: policyVersion,
   logprobs_mode: "tempered" satisfies Sampling.LogprobsMode

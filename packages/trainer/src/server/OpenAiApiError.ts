@@ -1,9 +1,9 @@
 /**
- * Errors as OpenAI's API tells them: `{ "error": { "message", "type", "param", "code" } }` with an HTTP status that the `openai`
- * packages turn into their own error classes.
+ * Errors as OpenAI's API tells them: `{ "error": { "message", "type", "param", "code" } }` with an HTTP status that the
+ * `openai` packages turn into their own error classes.
  *
- * What was wrong with a request names the parameter (`param`). An engine that has no room answers 429 with `Retry-After` in whole
- * seconds and `retry-after-ms`, which the packages prefer.
+ * What was wrong with a request names the parameter (`param`). An engine that has no room answers 429 with
+ * `Retry-After` in whole seconds and `retry-after-ms`, which the packages prefer.
  */
 import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -39,7 +39,9 @@ export const forbidden = (message: string): OpenAiApiError =>
 export const unavailable = (message: string): OpenAiApiError =>
   new OpenAiApiError({ status: 503, type: "server_error", message, param: null, code: "unavailable" })
 
-/** The engine's failure, as the failure of the request that met it; `prompt` is what the prompt's parameter is called. */
+/**
+ * The engine's failure, as the failure of the request that met it; `prompt` is what the prompt's parameter is called.
+ */
 export const fromEngine =
   (prompt: string) =>
   (error: EngineError): OpenAiApiError => {

@@ -1,9 +1,9 @@
 /**
  * Parameters of completions, read and checked: OpenAI's, and vLLM's where they have the same meaning here.
  *
- * Null is the same as absent. A parameter this server does not have is refused by name, unless it cannot change the answer
- * (`user`, `metadata`, …) or has the value that means "off" (`presence_penalty: 0`). Ranges are OpenAI's, except that temperature
- * may be anything from 0, and 20 logprobs may be asked for everywhere.
+ * Null is the same as absent. A parameter this server does not have is refused by name, unless it cannot change the
+ * answer (`user`, `metadata`, …) or has the value that means "off" (`presence_penalty: 0`). Ranges are OpenAI's, except
+ * that temperature may be anything from 0, and 20 logprobs may be asked for everywhere.
  */
 import { Effect, Schema, SchemaIssue } from "effect"
 import type * as Completions from "./Completions.ts"

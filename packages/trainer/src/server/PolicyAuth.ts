@@ -1,8 +1,9 @@
 /**
- * Bearer tokens of the policy server: any of those in `ATROPOS_POLICY_TOKENS` (comma separated) may ask, and may swap adapters.
+ * Bearer tokens of the policy server: any of those in `ATROPOS_POLICY_TOKENS` (comma separated) may ask, and may swap
+ * adapters.
  *
- * Without the setting nobody is asked for one; the server then listens on loopback alone, unless told otherwise. Tokens are compared
- * by their SHA-256 digests in constant time, and every known one is looked at whatever the outcome.
+ * Without the setting nobody is asked for one; the server then listens on loopback alone, unless told otherwise. Tokens
+ * are compared by their SHA-256 digests in constant time, and every known one is looked at whatever the outcome.
  */
 import * as BrowserGuard from "@atropos/core/http/BrowserGuard"
 import { Config, Effect, Option, Redacted, Schema } from "effect"

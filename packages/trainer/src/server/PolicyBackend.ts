@@ -1,8 +1,9 @@
 /**
  * The policy as an inference back end in this process: core's `ServerManager` on the engine without HTTP.
  *
- * Exact tokens, logprobs and policy version with every completion, stop strings and `extra` as at `/generate` (what the server does
- * not know is refused by name here too). An engine without room is `overloaded`, so that the manager waits and asks again.
+ * Exact tokens, logprobs and policy version with every completion, stop strings and `extra` as at `/generate` (what the
+ * server does not know is refused by name here too). An engine without room is `overloaded`, so that the manager waits
+ * and asks again.
  *
  *     ServerManager.layerBackends([yield* PolicyBackend.make({ modelName, maxSequenceTokens })])
  */
@@ -14,7 +15,7 @@ import { Effect, Layer } from "effect"
 import type * as Completions from "./Completions.ts"
 import type { Engine, EngineError } from "../engine/Engine.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
-import * as Served from "./ServedPolicy.ts"
+import * as ServedPolicy from "./ServedPolicy.ts"
 
 const server = "policy in this process"
 const read = Parameters.reader(Parameters.Generate, [])
@@ -40,7 +41,7 @@ const fromEngine = (error: EngineError): InferenceError => {
   }
 }
 
-const fromPrompt = (cause: Served.PromptError): InferenceError =>
+const fromPrompt = (cause: ServedPolicy.PromptError): InferenceError =>
   new InferenceError({ reason: "rejected", server, message: cause.message, cause })
 
 const plain = (text: string, finishReason: string) =>
@@ -60,8 +61,8 @@ const toTokenChoice =
 const samplingOf = (request: ServerManager.SamplingOptions): Sampling.Sampling =>
   Sampling.ofRequest(request, "tempered")
 
-export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.Options) {
-  const served = yield* Served.make(options)
+export const make = Effect.fn("PolicyBackend.make")(function* (options: ServedPolicy.Options) {
+  const served = yield* ServedPolicy.make(options)
   const { completions, engine, modelName } = served
 
   const sample = Effect.fnUntraced(function* (
@@ -158,7 +159,9 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: Served.O
 
 /** The manager of this one policy; limits as for any server, with room for as many requests as are made. */
 export const layerServerManager = (
-  options: Served.Options & { readonly manager?: Partial<ServerSettings.Manager> & Partial<ServerSettings.Server> }
+  options: ServedPolicy.Options & {
+    readonly manager?: Partial<ServerSettings.Manager> & Partial<ServerSettings.Server>
+  }
 ): Layer.Layer<ServerManager.ServerManager, never, Engine | Tokenizer.Tokenizer> =>
   Layer.unwrap(
     Effect.map(make(options), (backend) =>

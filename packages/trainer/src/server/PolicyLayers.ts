@@ -1,8 +1,8 @@
 /**
  * A model served: the engine on its weights, and over it the policy server, or the back end of this process.
  *
- * The model's layout decides what can be swapped while it runs: adapters of one rank, or all weights. What is loaded first is version 0
- * under the model's name.
+ * The model's layout decides what can be swapped while it runs: adapters of one rank, or all weights. What is loaded
+ * first is version 0 under the model's name.
  */
 import { type ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Layer, Path } from "effect"
@@ -15,7 +15,7 @@ import * as DecodeGraph from "../engine/DecodeGraph.ts"
 import * as Engine from "../engine/Engine.ts"
 import type { EngineSettings } from "../engine/EngineSettings.ts"
 import * as PolicyBackend from "./PolicyBackend.ts"
-import type { Options as ServedOptions } from "./ServedPolicy.ts"
+import type { Options as ServedPolicyOptions } from "./ServedPolicy.ts"
 
 export interface Options {
   readonly device: DeviceKind
@@ -49,7 +49,7 @@ export const layerEngine = (
 export const served = (
   { config, name, tokenizer }: Pick<Model.Model, "config" | "name" | "tokenizer">,
   settings: Partial<EngineSettings> = {}
-): Required<ServedOptions> => ({
+): Required<ServedPolicyOptions> => ({
   modelName: name,
   maxSequenceTokens: Math.min(settings.maxSequenceTokens || config.maxPositions, config.maxPositions),
   endTokenIds: [
@@ -57,7 +57,10 @@ export const served = (
   ]
 })
 
-/** Engine and tokenizer of a model, and core's manager of them as the only inference server: what environments in this process need. */
+/**
+ * Engine and tokenizer of a model, and core's manager of them as the only inference server: what environments in this
+ * process need.
+ */
 export const layerInProcess = (
   model: Model.Model,
   options: Options

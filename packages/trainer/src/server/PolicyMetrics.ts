@@ -1,13 +1,13 @@
 /**
- * What the policy server counts and times, and the text Prometheus reads at `/metrics`: this process's counters, and the engine as it
- * is now.
+ * What the policy server counts and times, and the text Prometheus reads at `/metrics`: this process's counters, and
+ * the engine as it is now.
  */
 import { Effect, Metric } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { newestOf } from "./AdapterApi.ts"
 import type { EngineStatus } from "../engine/Engine.ts"
-import type { Served } from "./ServedPolicy.ts"
+import type { ServedPolicy } from "./ServedPolicy.ts"
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 
@@ -54,7 +54,7 @@ export const render = (status: EngineStatus): string =>
     .join("")
 
 /** `GET /metrics`. */
-export const metrics = ({ engine }: Served) =>
+export const metrics = ({ engine }: ServedPolicy) =>
   Effect.gen(function* () {
     const own = render(yield* engine.status)
     return HttpServerResponse.text(`${own}${yield* PrometheusMetrics.format()}`, {

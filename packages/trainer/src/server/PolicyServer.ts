@@ -5,9 +5,10 @@
  *     POST /generate, /tokenize, /detokenize    POST /v1/load_lora_adapter, /v1/unload_lora_adapter
  *     GET  /health, /metrics
  *
- * Works with the `openai` packages and with core's back ends of type `openai` and `vllm` unchanged. Every completion says which
- * policy version sampled it (`policy_version`, header `x-policy-version`). Errors are OpenAI's; an engine without room answers 429
- * with Retry-After. A client that goes away frees its rows. Only `/health` asks nobody for a token.
+ * Works with the `openai` packages and with core's back ends of type `openai` and `vllm` unchanged. Every completion
+ * says which policy version sampled it (`policy_version`, header `x-policy-version`). Errors are OpenAI's; an engine
+ * without room answers 429 with Retry-After. A client that goes away frees its rows. Only `/health` asks nobody for a
+ * token.
  */
 import * as Connections from "@atropos/core/http/Connections"
 import { NodeHttpServer } from "@effect/platform-node"
@@ -23,7 +24,7 @@ import * as ApiError from "./OpenAiApiError.ts"
 import * as PolicyAuth from "./PolicyAuth.ts"
 import * as PolicyMetrics from "./PolicyMetrics.ts"
 import * as RequestBody from "./RequestBody.ts"
-import * as Served from "./ServedPolicy.ts"
+import * as ServedPolicy from "./ServedPolicy.ts"
 import * as TextCompletions from "./TextCompletions.ts"
 import * as TokenApi from "./TokenApi.ts"
 
@@ -33,7 +34,7 @@ export class PolicyListenError extends Schema.TaggedError<PolicyListenError>()("
   cause: Schema.Defect()
 }) {}
 
-export interface RoutesOptions extends Served.Options {
+export interface RoutesOptions extends ServedPolicy.Options {
   /** Reads adapters for `/v1/load_lora_adapter`; without it adapters cannot be loaded over HTTP. */
   readonly readAdapter?: AdapterApi.ReadAdapter
   /** Any of these may ask; none: everybody may. */
@@ -55,7 +56,7 @@ const noReader: AdapterApi.ReadAdapter = () =>
 /** How long the engine may take to say that it lives. */
 const healthTime: Duration.Input = "5 seconds"
 
-const health = ({ engine }: Served.Served): Handler =>
+const health = ({ engine }: ServedPolicy.ServedPolicy): Handler =>
   engine.health.pipe(
     Effect.timeoutOrElse({
       duration: healthTime,
@@ -73,7 +74,7 @@ export const layerRoutes = (
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | Engine | Tokenizer.Tokenizer> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      const served = yield* Served.make(options)
+      const served = yield* ServedPolicy.make(options)
       const authorize = PolicyAuth.make(options.tokens ?? [])
       const readAdapter = options.readAdapter ?? noReader
       const add = (method: "GET" | "POST" | "*", path: `/${string}`, handler: Handler) =>
@@ -141,7 +142,8 @@ export interface Options extends RoutesOptions {
 
 const createNodeServer = () =>
   createServer({
-    // Longer than the pauses of clients between requests: a connection closed under their next request is an error to them.
+    // Longer than the pauses of clients between requests: a connection closed under their next request is an error to
+    // them.
     keepAliveTimeout: 75_000
   })
 

@@ -1,6 +1,6 @@
 /**
- * JSON bodies of requests: an object, no larger than the limit, sent as JSON (a web page of another site cannot do that unasked).
- * What is wrong with one is an `OpenAiApiError`: 413 too large, 415 not declared as JSON, 400 anything else.
+ * JSON bodies of requests: an object, no larger than the limit, sent as JSON (a web page of another site cannot do that
+ * unasked). What is wrong with one is an `OpenAiApiError`: 413 too large, 415 not declared as JSON, 400 anything else.
  */
 import { BodyLimit } from "@atropos/core"
 import * as JsonDepth from "@atropos/core/service/wire/JsonDepth"
@@ -10,7 +10,7 @@ import { invalid, OpenAiApiError } from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 
 /** Bytes a body may have. */
-export const MaxBytes = Context.Reference<number>("@atropos/trainer/policy/RequestBody/MaxBytes", {
+export const MaxBytes = Context.Reference<number>("@atropos/trainer/server/RequestBody/MaxBytes", {
   defaultValue: () => 16 * 1024 * 1024
 })
 

@@ -1,4 +1,7 @@
-/** A policy that is served: the engine with its tokenizer and name, as the HTTP endpoints and the back end in process use it. */
+/**
+ * A policy that is served: the engine with its tokenizer and name, as the HTTP endpoints and the back end in process
+ * use it.
+ */
 import { type Message, Tokenizer } from "@atropos/core"
 import { Effect, Schema } from "effect"
 import * as Completions from "./Completions.ts"
@@ -19,15 +22,18 @@ export interface Options {
   readonly maxSequenceTokens: number
 }
 
-export interface Served extends Required<Options> {
+export interface ServedPolicy extends Required<Options> {
   readonly engine: Engine.Shape
   readonly tokenizer: Tokenizer.TokenizerShape
   readonly completions: Completions.Completions
-  /** Ids of a prompt text. A frame such as a BOS is there exactly once, even where the text writes it out; `isFramed` false: none is added. */
+  /**
+   * Ids of a prompt text. A frame such as a BOS is there exactly once, even where the text writes it out; `isFramed`
+   * false: none is added.
+   */
   readonly encode: (text: string, isFramed?: boolean) => Effect.Effect<ReadonlyArray<number>, PromptError>
   /**
-   * Tokens a completion may have: those asked for, as far as the prompt leaves room, or all the room; at least one, so that the engine can
-   * say what is too long. That less was given than asked for is logged once.
+   * Tokens a completion may have: those asked for, as far as the prompt leaves room, or all the room; at least one, so
+   * that the engine can say what is too long. That less was given than asked for is logged once.
    */
   readonly room: (promptTokens: number, wanted: number | undefined) => Effect.Effect<number>
   /** The prompt text of a chat. */
@@ -50,7 +56,7 @@ const frameOf = ({ encode, eosTokenId }: Tokenizer.TokenizerShape): ReadonlyArra
   return frame.length > 1 && frame.at(-1) === eosTokenId ? frame.slice(0, -1) : frame
 }
 
-export const make = Effect.fn("Served.make")(function* (options: Options) {
+export const make = Effect.fn("ServedPolicy.make")(function* (options: Options) {
   const engine = yield* Engine.Engine
   const tokenizer = yield* Tokenizer.Tokenizer
   const { eosTokenId } = tokenizer
@@ -85,5 +91,5 @@ export const make = Effect.fn("Served.make")(function* (options: Options) {
     },
     render: (messages, options) =>
       attempt("the chat template does not take these messages", () => tokenizer.applyChatTemplate(messages, options))
-  } satisfies Served
+  } satisfies ServedPolicy
 })

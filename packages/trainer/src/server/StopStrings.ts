@@ -1,8 +1,9 @@
 /**
  * Stop strings over a text that comes in pieces: it is cut before the first stop string, wherever the pieces end.
  *
- * Of several stop strings the one that is complete first counts, and of those that end at the same character the longest. Text that
- * might be the beginning of one is held back until it is known not to be. How the text is cut into pieces changes nothing.
+ * Of several stop strings the one that is complete first counts, and of those that end at the same character the
+ * longest. Text that might be the beginning of one is held back until it is known not to be. How the text is cut into
+ * pieces changes nothing.
  */
 
 export interface Fed {

@@ -1,21 +1,21 @@
 /**
  * `POST /v1/completions`: continuations of texts or of token ids, one prompt or several.
  *
- * Choice `i` of prompt `p` has the index `p·n + i`. With `echo` the prompt stands before each text, with its own logprobs where
- * logprobs are asked for; `max_tokens: 0` then gives the prompt alone.
+ * Choice `i` of prompt `p` has the index `p·n + i`. With `echo` the prompt stands before each text, with its own
+ * logprobs where logprobs are asked for; `max_tokens: 0` then gives the prompt alone.
  */
 import { Clock, Effect, type Scope, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { checkStreamOptions } from "./ChatCompletions.ts"
 import type * as Completions from "./Completions.ts"
-import type { EngineError, Scored } from "../engine/Engine.ts"
+import type { EngineError, PromptLogprobs } from "../engine/Engine.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Answers from "./OpenAiApiAnswers.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
-import type * as Served from "./ServedPolicy.ts"
+import type * as ServedPolicy from "./ServedPolicy.ts"
 
 const read = Parameters.reader(Parameters.Text, ["prompt"])
 const toError = ApiError.fromEngine("prompt")
@@ -31,7 +31,7 @@ interface Prompt {
 const wanted = "prompt: a text, a list of texts, a list of token ids, or a list of lists of token ids is needed"
 
 const promptsOf = Effect.fnUntraced(function* (
-  { encode, tokenizer }: Served.Served,
+  { encode, tokenizer }: ServedPolicy.ServedPolicy,
   given: unknown,
   addSpecialTokens: boolean
 ) {
@@ -69,7 +69,7 @@ interface Opening {
 }
 
 export const handle = (
-  served: Served.Served
+  served: ServedPolicy.ServedPolicy
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   ApiError.OpenAiApiError,
@@ -105,7 +105,7 @@ export const handle = (
         ...(top !== undefined && { topLogprobs: top })
       }))
     )
-    const scoreOf = ({ tokens }: Prompt): Effect.Effect<Scored, EngineError> =>
+    const scoreOf = ({ tokens }: Prompt): Effect.Effect<PromptLogprobs, EngineError> =>
       engine.score({
         promptTokens: tokens,
         ...(sampling.temperature > 0 && { temperature: sampling.temperature }),

@@ -1,9 +1,10 @@
 /**
- * Text of tokens as they come, one at a time: characters whose bytes are spread over several tokens wait until they are whole.
+ * Text of tokens as they come, one at a time: characters whose bytes are spread over several tokens wait until they are
+ * whole.
  *
- * The pieces joined are the text of all tokens, for tokenizers that decode a text from left to right (byte-level ones do). Only a
- * window of the last tokens is decoded again for each: the tokens since the text was last whole, and those of the piece before, on
- * which some tokenizers' blanks depend.
+ * The pieces joined are the text of all tokens, for tokenizers that decode a text from left to right (byte-level ones
+ * do). Only a window of the last tokens is decoded again for each: the tokens since the text was last whole, and those
+ * of the piece before, on which some tokenizers' blanks depend.
  */
 import type { Tokenizer } from "@atropos/core"
 
@@ -23,7 +24,10 @@ export interface Options {
 const incomplete = "\u{FFFD}"
 const longestCharacterBytes = 4
 
-/** How much of the end may still become something else. Some decoders write one U+FFFD for all bytes of a beginning, some one for each. */
+/**
+ * How much of the end may still become something else. Some decoders write one U+FFFD for all bytes of a beginning,
+ * some one for each.
+ */
 const pending = (text: string, tokens: number): number => {
   if (!text.endsWith(incomplete)) return 0
   if (tokens >= longestCharacterBytes) return 1

@@ -1,21 +1,22 @@
 /**
- * Token-level endpoints in vLLM's shape: `POST /generate` (as the original's bundled server has it, example_trainer/vllm_api_server.py;
- * core's `vllm` back end asks it), `POST /tokenize`, `POST /detokenize`.
+ * Token-level endpoints in vLLM's shape: `POST /generate` (as the original's bundled server has it,
+ * example_trainer/vllm_api_server.py; core's `vllm` back end asks it), `POST /tokenize`, `POST /detokenize`.
  *
- * `/generate` takes `prompt` as a text or as `{ "prompt_token_ids": [...] }` and answers with `text`, `finish_reasons`, `token_ids` and,
- * where asked for, `logprobs` (`logprobs_mode` says of what): of each choice, for each position, a list of `{ "<id>": logprob }`, the sampled token first. Positions
- * of `prompt_logprobs` are such lists too, most likely first, the prompt's own token last where it is not among them.
+ * `/generate` takes `prompt` as a text or as `{ "prompt_token_ids": [...] }` and answers with `text`, `finish_reasons`,
+ * `token_ids` and, where asked for, `logprobs` (`logprobs_mode` says of what): of each choice, for each position, a
+ * list of `{ "<id>": logprob }`, the sampled token first. Positions of `prompt_logprobs` are such lists too, most
+ * likely first, the prompt's own token last where it is not among them.
  */
 import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import * as ChatCompletions from "./ChatCompletions.ts"
 import type * as Completions from "./Completions.ts"
-import type { Alternatives, Scored } from "../engine/Engine.ts"
+import type { Alternatives, PromptLogprobs } from "../engine/Engine.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Answers from "./OpenAiApiAnswers.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
-import * as Served from "./ServedPolicy.ts"
+import * as ServedPolicy from "./ServedPolicy.ts"
 
 const read = Parameters.reader(Parameters.Generate, ["prompt"])
 const toError = ApiError.fromEngine("prompt")
@@ -29,7 +30,7 @@ interface Prompt {
 }
 
 const promptOf = (
-  { encode, tokenizer }: Served.Served,
+  { encode, tokenizer }: ServedPolicy.ServedPolicy,
   given: unknown
 ): Effect.Effect<Prompt, ApiError.OpenAiApiError> => {
   if (typeof given === "string") {
@@ -56,14 +57,14 @@ const positions = ({ alternatives, logprobs, tokens }: Completions.Completion): 
     ...(alternatives[index] === undefined ? [] : entries(alternatives[index], token))
   ])
 
-const promptPositions = (tokens: ReadonlyArray<number>, { alternatives, logprobs }: Scored) =>
+const promptPositions = (tokens: ReadonlyArray<number>, { alternatives, logprobs }: PromptLogprobs) =>
   tokens.map((token, index) => {
     if (index === 0) return null
     const likely = entries(alternatives[index] ?? { tokens: [], logprobs: [] })
     return alternatives[index]?.tokens.includes(token) ? likely : [...likely, { [token]: logprobs[index]! }]
   })
 
-export const generate = (served: Served.Served) =>
+export const generate = (served: ServedPolicy.ServedPolicy) =>
   Effect.gen(function* () {
     const body = yield* RequestBody.parameters
     const asked = yield* read(body)
@@ -113,7 +114,7 @@ const Tokenize = Schema.Struct({
 const readTokenize = Parameters.reader(Tokenize, ["prompt", "messages"])
 
 /** Ids of a text, or of the prompt of a chat. */
-export const tokenize = (served: Served.Served) =>
+export const tokenize = (served: ServedPolicy.ServedPolicy) =>
   Effect.gen(function* () {
     const { tokenizer } = served
     const body = yield* RequestBody.parameters
@@ -145,7 +146,7 @@ export const tokenize = (served: Served.Served) =>
 const readDetokenize = Parameters.reader(Schema.Struct({ model: Schema.optionalKey(Schema.String) }), ["tokens"])
 
 /** The text of ids, special tokens included. */
-export const detokenize = ({ tokenizer }: Served.Served) =>
+export const detokenize = ({ tokenizer }: ServedPolicy.ServedPolicy) =>
   Effect.gen(function* () {
     const body = yield* RequestBody.parameters
     yield* readDetokenize(body)

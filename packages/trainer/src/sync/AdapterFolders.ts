@@ -1,6 +1,6 @@
 /**
- * The folders that servers load adapters from: one for each version, there whole or not at all, kept while a server may read it
- * again (vLLM does when an adapter falls out of its cache).
+ * The folders that servers load adapters from: one for each version, there whole or not at all, kept while a server may
+ * read it again (vLLM does when an adapter falls out of its cache).
  */
 import { Effect, FileSystem, Path } from "effect"
 import { TargetError } from "./Target.ts"

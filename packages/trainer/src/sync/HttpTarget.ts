@@ -1,4 +1,7 @@
-/** Requests to the adapter endpoints of inference servers: JSON out, any text back, failures that say whether to ask again. */
+/**
+ * Requests to the adapter endpoints of inference servers: JSON out, any text back, failures that say whether to ask
+ * again.
+ */
 import * as AnswerBody from "@atropos/core/inference/backend/AnswerBody"
 import { Effect, Option, Redacted, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"

@@ -1,4 +1,7 @@
-/** The engine in this process: it takes the parameters as they are, and frees old ones itself when nothing samples with them any more. */
+/**
+ * The engine in this process: it takes the parameters as they are, and frees old ones itself when nothing samples with
+ * them any more.
+ */
 import { Effect } from "effect"
 import type * as Engine from "../engine/Engine.ts"
 import { type Target, TargetError } from "./Target.ts"

@@ -1,6 +1,7 @@
 /**
  * An SGLang server: `POST /load_lora_adapter` and `/unload_lora_adapter`, which say `success` in their bodies
- * (https://docs.sglang.ai/advanced_features/lora.html). Needs `--enable-lora`; clients ask for a version by `lora_path: <name>`.
+ * (https://docs.sglang.ai/advanced_features/lora.html). Needs `--enable-lora`; clients ask for a version by `lora_path:
+ * <name>`.
  */
 import { Effect, Option, Schema } from "effect"
 import * as HttpTarget from "./HttpTarget.ts"

@@ -1,6 +1,6 @@
 /**
- * One place that samples with the policy's weights, and how new ones get there. `WeightSync` decides when, how often again, and when
- * old ones may go; a target makes one attempt.
+ * One place that samples with the policy's weights, and how new ones get there. `WeightSync` decides when, how often
+ * again, and when old ones may go; a target makes one attempt.
  */
 import { type Effect, Schema } from "effect"
 

@@ -1,9 +1,9 @@
 /**
  * Brings the newest weights to one target, one push after the other, in a fiber of its own.
  *
- * An attempt that fails is made again after a growing, jittered delay, a bounded number of times; a newer push ends the attempts at an
- * older one. Meanwhile, and after giving up, the target serves what it had. After each success, weights older than the `grace` versions
- * before it are given up; what could not be given up is tried again next time.
+ * An attempt that fails is made again after a growing, jittered delay, a bounded number of times; a newer push ends the
+ * attempts at an older one. Meanwhile, and after giving up, the target serves what it had. After each success, weights
+ * older than the `grace` versions before it are given up; what could not be given up is tried again next time.
  */
 import { Cause, Deferred, Duration, Effect, Latch, Metric, Random, Result, type Scope } from "effect"
 import { type Adapter, type Target, TargetError } from "./Target.ts"

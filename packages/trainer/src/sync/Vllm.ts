@@ -1,9 +1,10 @@
 /**
- * A vLLM server, or our policy server, which has the same endpoints: `POST /v1/load_lora_adapter` and `/v1/unload_lora_adapter`
- * (https://docs.vllm.ai/en/stable/features/lora.html).
+ * A vLLM server, or our policy server, which has the same endpoints: `POST /v1/load_lora_adapter` and
+ * `/v1/unload_lora_adapter` (https://docs.vllm.ai/en/stable/features/lora.html).
  *
- * vLLM needs `--enable-lora`, `--max-lora-rank` of at least the adapter's, and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True; clients ask for a
- * version by its name as the model. Our server takes the version as a number too and serves the newest under its own model name.
+ * vLLM needs `--enable-lora`, `--max-lora-rank` of at least the adapter's, and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True;
+ * clients ask for a version by its name as the model. Our server takes the version as a number too and serves the
+ * newest under its own model name.
  */
 import { Effect } from "effect"
 import * as HttpTarget from "./HttpTarget.ts"

@@ -1,13 +1,14 @@
 /**
- * New weights for the samplers: to vLLM and SGLang servers, policy servers, and the engine in this process, several at once.
+ * New weights for the samplers: to vLLM and SGLang servers, policy servers, and the engine in this process, several at
+ * once.
  *
- * Every version gets a name of its own (`<name>-<run>-v<version>`): servers cannot mix versions up, and every request's policy version
- * is known. A target that fails is asked again on a bounded, jittered schedule, in logs, metrics and `status`, and goes on serving
- * what it has; it holds up no other target. A newer version supersedes a pending older one. Older versions are unloaded after a
- * grace, and folders removed once no target uses them.
+ * Every version gets a name of its own (`<name>-<run>-v<version>`): servers cannot mix versions up, and every request's
+ * policy version is known. A target that fails is asked again on a bounded, jittered schedule, in logs, metrics and
+ * `status`, and goes on serving what it has; it holds up no other target. A newer version supersedes a pending older
+ * one. Older versions are unloaded after a grace, and folders removed once no target uses them.
  *
- * Servers read adapters from `folder`. For a server on another machine that is a shared folder, and `remoteFolder` is what that machine
- * calls it.
+ * Servers read adapters from `folder`. For a server on another machine that is a shared folder, and `remoteFolder` is
+ * what that machine calls it.
  */
 import {
   Context,
@@ -62,14 +63,19 @@ export interface Weights extends AdapterFolders.Source {
 }
 
 export interface Shape {
-  /** Ends when every target serves these weights or newer ones; fails when one has given up, after the others are done. */
+  /**
+   * Ends when every target serves these weights or newer ones; fails when one has given up, after the others are done.
+   */
   readonly push: (weights: Weights) => Effect.Effect<void, WeightSyncError>
-  /** Hands the weights over and waits for one attempt at each target; later attempts go on by themselves. Never fails: training goes on. */
+  /**
+   * Hands the weights over and waits for one attempt at each target; later attempts go on by themselves. Never fails:
+   * training goes on.
+   */
   readonly publish: (weights: Weights) => Effect.Effect<void>
   readonly status: Effect.Effect<ReadonlyArray<TargetWorker.Status>>
 }
 
-export class WeightSync extends Context.Service<WeightSync, Shape>()("@atropos/trainer/WeightSync") {}
+export class WeightSync extends Context.Service<WeightSync, Shape>()("@atropos/trainer/sync/WeightSync") {}
 
 export interface Options {
   readonly targets: ReadonlyArray<Target>

@@ -22,7 +22,10 @@ const newest = (target: string) =>
     newest: Option.getOrUndefined(found.newest)
   }))
 
-/** Saves in a process that is killed while it writes the checkpoint after the `saves`-th; the last step that was durable before. */
+/**
+ * Saves in a process that is killed while it writes the checkpoint after the `saves`-th; the last step that was durable
+ * before.
+ */
 const killedWhileSaving = (target: string, from: number, saves: number) =>
   Effect.callback<number>((resume) => {
     const child = spawn(process.execPath, ["--conditions=atropos-src", program, target, String(from)], {

@@ -1,4 +1,7 @@
-/** A process of its own that saves one checkpoint after the other into a folder, until it is killed. Prints each step when it is durable. */
+/**
+ * A process of its own that saves one checkpoint after the other into a folder, until it is killed. Prints each step
+ * when it is durable.
+ */
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { writeSync } from "node:fs"

@@ -1,4 +1,7 @@
-/** From a trainer's new weights to rollouts that name them: `WeightSync`, the policy server, and core's manager with `adapter_prefix`. */
+/**
+ * From a trainer's new weights to rollouts that name them: `WeightSync`, the policy server, and core's manager with
+ * `adapter_prefix`.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ServerManager, Tokenizer } from "@atropos/core"

@@ -1,4 +1,7 @@
-/** What is trained and sampled with, on WebGPU beside the CPU: every rule in float32, a training step, the generation engine. */
+/**
+ * What is trained and sampled with, on WebGPU beside the CPU: every rule in float32, a training step, the generation
+ * engine.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { type DeviceKind, Executor, type HostTensor } from "../../src/exec/Executor.ts"

@@ -145,7 +145,10 @@ describe("grad", () => {
   )
 })
 
-/** Log-probabilities of targets in chunks of tokens; the gradient by h is made in the forward pass: two products a chunk, not three. */
+/**
+ * Log-probabilities of targets in chunks of tokens; the gradient by h is made in the forward pass: two products a
+ * chunk, not three.
+ */
 const chunkedHead = (g: Graph, h: Value, head: Value, targets: Value, chunks: number): Value => {
   const [vocabulary] = head.shape
   const ids = g.split(targets, 0, chunks)

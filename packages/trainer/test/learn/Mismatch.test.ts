@@ -18,7 +18,7 @@ import * as Ort from "../../src/exec/Ort.ts"
 import * as MicroBatch from "../../src/learn/MicroBatch.ts"
 import * as Mismatch from "../../src/learn/Mismatch.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
-import * as ServeModel from "../../src/server/PolicyLayers.ts"
+import * as PolicyLayers from "../../src/server/PolicyLayers.ts"
 import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
 import * as TrainingSequence from "../../src/learn/TrainingSequence.ts"
 
@@ -66,7 +66,7 @@ const run = (asked: Asked) =>
     Effect.scoped,
     Effect.provide(
       Layer.mergeAll(environment(asked), MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
-        Layer.provideMerge(Layer.mergeAll(ServeModel.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
+        Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
         Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
       )
     )

@@ -1,4 +1,6 @@
-/** Losses and LoRA gradients of a small Qwen2 against PyTorch, PEFT and TRL: fixtures of scripts/make-loss-fixtures.py. */
+/**
+ * Losses and LoRA gradients of a small Qwen2 against PyTorch, PEFT and TRL: fixtures of scripts/make-loss-fixtures.py.
+ */
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Tokenizer, WireGroup } from "@atropos/core"

@@ -1,6 +1,7 @@
 /**
- * A small policy for tests of losses: one attention layer with a trainable low-rank part, on ONNX Runtime's CPU kernels, in
- * float64 where gradients are checked. Tokens see earlier tokens of their segment, so that packing can go wrong.
+ * A small policy for tests of losses: one attention layer with a trainable low-rank part, on ONNX Runtime's CPU
+ * kernels, in float64 where gradients are checked. Tokens see earlier tokens of their segment, so that packing can go
+ * wrong.
  */
 import ort from "onnxruntime-node"
 import type { Graph } from "../../src/graph/Graph.ts"
@@ -39,7 +40,10 @@ const shapes: Readonly<Record<string, ReadonlyArray<number>>> = {
   v: [width, width]
 }
 
-/** `adapter`: the projection v has a trainable low-rank part; `all`: embeddings (tied to the output) and projections are trained. */
+/**
+ * `adapter`: the projection v has a trainable low-rank part; `all`: embeddings (tied to the output) and projections are
+ * trained.
+ */
 export const toyPolicy = (trains: "adapter" | "all"): Policy => ({
   layout: layoutOf(trains === "all" ? shapes : { "v.lora_A.weight": [rank, width], "v.lora_B.weight": [width, rank] }),
   build: (graph, trainable, { inputIds, positionIds, remat, segmentIds }) => {

@@ -121,7 +121,8 @@ describe("TrainGraph", () => {
           assert.closeTo(same.loss, ours.loss, 1e-12, objective.name)
           assert.isBelow(distance(same.grad, ours.grad), 1e-11, objective.name)
         }
-        // CISPO's and DPPO's weights have no gradient, so their loss is no antiderivative: held to GRPO's in another test.
+        // CISPO's and DPPO's weights have no gradient, so their loss is no antiderivative: held to GRPO's in another
+        // test.
         if (["cispo", "dppo"].includes(objective.name) || objective.oldPolicy === "current") continue
         const h = 1e-5
         const numeric = ours.grad.slice()

@@ -1,4 +1,7 @@
-/** The checkpoints of `scripts/make-model-fixtures.py` and what transformers and PEFT computed with them; and running a decoder. */
+/**
+ * The checkpoints of `scripts/make-model-fixtures.py` and what transformers and PEFT computed with them; and running a
+ * decoder.
+ */
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
@@ -112,7 +115,9 @@ const feedsOf = ({ layout }: Model.Model, cells: Grid, parameters: Float32Array)
   }
 }
 
-/** A decoder with logits of every position as output, its parameters an input each; from a grid to [rows * width, V]. */
+/**
+ * A decoder with logits of every position as output, its parameters an input each; from a grid to [rows * width, V].
+ */
 export const logitsOf = Effect.fnUntraced(function* (model: Model.Model) {
   const executor = yield* Executor
   const graph = new Graph()

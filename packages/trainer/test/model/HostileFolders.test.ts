@@ -1,4 +1,7 @@
-/** Folders of models with absurd sizes, lies and bombs: each is refused by name, within seconds and without the memory it claims. */
+/**
+ * Folders of models with absurd sizes, lies and bombs: each is refused by name, within seconds and without the memory
+ * it claims.
+ */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"

@@ -212,7 +212,10 @@ interface Asked {
   readonly range: string | undefined
 }
 
-/** A hub that has the fixtures as `owner/<name>`; the first answer for a broken file ends once its first 1000 bytes are on the disk. */
+/**
+ * A hub that has the fixtures as `owner/<name>`; the first answer for a broken file ends once its first 1000 bytes are
+ * on the disk.
+ */
 const modelHub = (broken?: { readonly file: string; readonly partial: string }) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly url: string; readonly asked: Array<Asked>; readonly close: () => void }>((resume) => {

@@ -6,7 +6,7 @@ import { Effect, FileSystem, Layer, Logger, Option, References, Stream } from "e
 import * as ClosedLoop from "../../src/run/ClosedLoop.ts"
 import * as Ort from "../../src/exec/Ort.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
-import * as ServeModel from "../../src/server/PolicyLayers.ts"
+import * as PolicyLayers from "../../src/server/PolicyLayers.ts"
 import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
 
 const letters = "abcd"
@@ -42,7 +42,7 @@ const mix = Environment.merge(
 
 const parts = (...items: Parameters<typeof environment>) =>
   Layer.mergeAll(environment(...items), MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
-    Layer.provideMerge(Layer.mergeAll(ServeModel.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
+    Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
     Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
   )
 

@@ -6,7 +6,7 @@ import { Effect, FileSystem, Layer, Option, References, Stream } from "effect"
 import * as ClosedLoop from "../../src/run/ClosedLoop.ts"
 import * as Ort from "../../src/exec/Ort.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
-import * as ServeModel from "../../src/server/PolicyLayers.ts"
+import * as PolicyLayers from "../../src/server/PolicyLayers.ts"
 import type { StepMetrics } from "../../src/run/StepMetrics.ts"
 import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
 
@@ -68,7 +68,7 @@ const run = Effect.fnUntraced(
   Effect.scoped,
   Effect.provide(
     Layer.mergeAll(environment, MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
-      Layer.provideMerge(Layer.mergeAll(ServeModel.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
+      Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
       Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
     ),
     { local: true }

@@ -25,7 +25,7 @@ const serviceWith = Effect.fnUntraced(function* (batches: number) {
   return client
 })
 
-const given = (savePath: string, more: Partial<TrainerSettings.Trainer>) =>
+const given = (savePath: string, more: Partial<TrainerSettings.TrainerFields>) =>
   Toy.settings(savePath, { batchSize: 4, trainingSteps: 4, ...more })
 
 const train = Effect.fnUntraced(function* (

@@ -1,5 +1,6 @@
 /**
- * One service, shared: environments and trainers of two runs over real HTTP at once, and trainers that die with batches in their hands.
+ * One service, shared: environments and trainers of two runs over real HTTP at once, and trainers that die with batches
+ * in their hands.
  */
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"

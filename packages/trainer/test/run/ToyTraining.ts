@@ -1,4 +1,6 @@
-/** A small policy to train in tests, and batches for it: all a function of their numbers, so that a run can be repeated. */
+/**
+ * A small policy to train in tests, and batches for it: all a function of their numbers, so that a run can be repeated.
+ */
 import { type Batch, type ScoredGroup } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"
 import type { TrainableModel } from "../../src/model/TrainableModel.ts"
@@ -56,7 +58,7 @@ export const overflowing = (step: number): Batch.Batch =>
 /** Its sequences were sampled by nobody: their logprobs are no policy's, so nothing is compared. */
 export const settings = (
   savePath: string,
-  trainer: Partial<TrainerSettings.Trainer> = {},
+  trainer: Partial<TrainerSettings.TrainerFields> = {},
   loss: Parameters<typeof TrainerSettings.complete>[0]["loss"] = {}
 ): TrainerSettings.TrainerSettings =>
   TrainerSettings.complete({

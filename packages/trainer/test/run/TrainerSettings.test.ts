@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
 
-const rateOf = (trainer: Partial<TrainerSettings.Trainer>) =>
+const rateOf = (trainer: Partial<TrainerSettings.TrainerFields>) =>
   TrainerSettings.learningRate(TrainerSettings.complete({ trainer }).trainer)
 
 describe("TrainerSettings", () => {

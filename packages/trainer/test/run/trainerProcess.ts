@@ -1,5 +1,6 @@
 /**
- * A trainer of its own process, for tests that kill it: trains the toy model from a service and says `step <n> <batch step>` for each.
+ * A trainer of its own process, for tests that kill it: trains the toy model from a service and says `step <n> <batch
+ * step>` for each.
  *
  *     node trainerProcess.ts <url> <run> <folder> <steps> <checkpoint interval> <batch size>
  */

@@ -1,8 +1,9 @@
 /**
- * An engine that says what a script says, token by token over the byte tokenizer: rows, queue, weights and counts are kept as the
- * contract of `Engine` has it, so that what stands on an engine can be tested without a model.
+ * An engine that says what a script says, token by token over the byte tokenizer: rows, queue, weights and counts are
+ * kept as the contract of `Engine` has it, so that what stands on an engine can be tested without a model.
  *
- * The logprob of the token at position t of a completion is `logprobAt(t)`, exact in float32; alternatives are the neighbouring ids.
+ * The logprob of the token at position t of a completion is `logprobAt(t)`, exact in float32; alternatives are the
+ * neighbouring ids.
  */
 import { Effect, Latch, Layer, Queue, Stream } from "effect"
 import { Tokenizer } from "@atropos/core"
@@ -172,7 +173,7 @@ export const make = (
 
     const generate: Engine.Shape["generate"] = (request) =>
       Effect.map(Stream.runCollect(stream(request)), (events) =>
-        Array.from({ length: request.n }, (_, index): Engine.Generated => {
+        Array.from({ length: request.n }, (_, index): Engine.TokenCompletion => {
           const own = events.filter((event) => event.index === index)
           const last = own.at(-1)!
           return {

@@ -1,6 +1,6 @@
 /**
- * Weights pushed to servers whose request classes check every body and whose own handlers made the answers, and rollouts of the same servers
- * with what was pushed: both ends of a type are endpoints of one server.
+ * Weights pushed to servers whose request classes check every body and whose own handlers made the answers, and
+ * rollouts of the same servers with what was pushed: both ends of a type are endpoints of one server.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"

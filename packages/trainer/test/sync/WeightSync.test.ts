@@ -1,4 +1,7 @@
-/** Weights pushed to stand-ins of vLLM and SGLang that check every request, to our policy server, and to an engine in this process. */
+/**
+ * Weights pushed to stand-ins of vLLM and SGLang that check every request, to our policy server, and to an engine in
+ * this process.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Fiber, FileSystem, Layer } from "effect"

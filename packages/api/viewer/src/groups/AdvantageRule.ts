@@ -3,7 +3,7 @@
  *
  * Where nobody told the rule (the original's trainers, files), it is that of the original's trainer, and is called so.
  */
-import * as ScoreAdvantage from "../../../../core/src/ScoreAdvantage.ts"
+import * as ScoreAdvantage from "@atropos/core/ScoreAdvantage"
 import type { AdvantageRecipe } from "../source/Wire.ts"
 
 const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "population-std" }
@@ -27,7 +27,10 @@ const scales: { readonly [S in ScoreAdvantage.Scale]: string | null } = {
   none: null
 }
 
-/** The rule in words: `(score − mean of the group) / sample standard deviation of the group: the rule of this run (grpo)`. */
+/**
+ * The rule in words: `(score − mean of the group) / sample standard deviation of the group: the rule of this run
+ * (grpo)`.
+ */
 export const formula = (recipe: AdvantageRecipe | null): string => {
   if (recipe !== null && !recipe.is_used) return `the loss of this run (${recipe.loss}) looks at no advantages`
   const { advantageScale, baseline } = ruleOf(recipe)

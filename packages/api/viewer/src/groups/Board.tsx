@@ -29,7 +29,9 @@ interface Props {
 const gap = 12
 const widest = 880
 
-/** The width at which an answer of so many characters of JSON can be read; on a phone there is nothing to win by less. */
+/**
+ * The width at which an answer of so many characters of JSON can be read; on a phone there is nothing to win by less.
+ */
 const narrowest = (characters: number, width: number): number =>
   characters < 120 ? 156 : characters < 400 && width > 700 ? 240 : 330
 
@@ -112,12 +114,16 @@ export const Board = ({ current, group, id, raw, recipe, rollouts, run }: Props)
   )
 }
 
-/** Pixels that are always shown of the question and of what stands before it, and how many more are not worth a button. */
+/**
+ * Pixels that are always shown of the question and of what stands before it, and how many more are not worth a button.
+ */
 const questionHeight = 240
 const contextHeight = 112
 const slack = 48
 
-/** A long prompt shows its beginning, and the beginning of its last message, which asks: the answers are what differs. */
+/**
+ * A long prompt shows its beginning, and the beginning of its last message, which asks: the answers are what differs.
+ */
 const Prompt = ({
   messages,
   pictures

@@ -1,10 +1,10 @@
 /**
  * A group as the viewer shows it, read from the original's object of 14 keys (and `policy_versions`).
  *
- * What others wrote is taken as far as it makes sense: a field of another form counts as absent, so that one odd field never hides
- * the rest. G sequences; arrays per token may be shorter than the tokens.
+ * What others wrote is taken as far as it makes sense: a field of another form counts as absent, so that one odd field
+ * never hides the rest. G sequences; arrays per token may be shorter than the tokens.
  */
-import * as Prompt from "../../../src/Prompt.ts"
+import * as Prompt from "@atropos/api/rollout/Prompt"
 import type { AdvantageRecipe } from "../source/Wire.ts"
 import * as AdvantageRule from "./AdvantageRule.ts"
 import { type Image, imagesOf } from "./message/Image.ts"
@@ -18,7 +18,10 @@ export interface Rollout {
   /** Its place in the group, from 0. */
   readonly index: number
   readonly score: number | null
-  /** What its score is worth by the rule of the run; what the group says of the whole sequence comes first. Null where there is none, or each token has its own. */
+  /**
+   * What its score is worth by the rule of the run; what the group says of the whole sequence comes first. Null where
+   * there is none, or each token has its own.
+   */
   readonly advantage: number | null
   readonly tokens: Numbers
   readonly mask: Numbers
@@ -110,8 +113,8 @@ export const ordered = (group: Group): ReadonlyArray<Rollout> =>
   group.rollouts.toSorted((a, b) => (b.score ?? -Infinity) - (a.score ?? -Infinity) || a.index - b.index)
 
 /**
- * How many leading messages are the item's prompt, the same for all rollouts: none that the policy made, though all began with the
- * same one. At least one message is left to each rollout.
+ * How many leading messages are the item's prompt, the same for all rollouts: none that the policy made, though all
+ * began with the same one. At least one message is left to each rollout.
  */
 export const sharedMessages = ({ rollouts }: Group): number => {
   const chats = rollouts.map(({ messages }) => (messages ?? []).map(({ raw }) => raw))

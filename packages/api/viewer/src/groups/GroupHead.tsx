@@ -1,4 +1,6 @@
-/** Which group it is, the way back to the list and to its neighbours in it, and what is known of the group as a whole. */
+/**
+ * Which group it is, the way back to the list and to its neighbours in it, and what is known of the group as a whole.
+ */
 import { Link, useLocation } from "wouter"
 import { groupPath, groupsPath } from "../route/Location.ts"
 import type * as Wire from "../source/Wire.ts"

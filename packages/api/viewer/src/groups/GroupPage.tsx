@@ -1,4 +1,7 @@
-/** One group: its rollouts side by side, or one of them token by token. The address says which (`?rollout=2&view=tokens&token=40`). */
+/**
+ * One group: its rollouts side by side, or one of them token by token. The address says which
+ * (`?rollout=2&view=tokens&token=40`).
+ */
 import { useMemo, useState } from "react"
 import type { RouteComponentProps } from "wouter"
 import { decode } from "../route/Location.ts"

@@ -1,4 +1,7 @@
-/** Switches and parameters a group came with: `temperature 0.7`, `limits {"turns":3}`; long ones are whole where they are pointed at. */
+/**
+ * Switches and parameters a group came with: `temperature 0.7`, `limits {"turns":3}`; long ones are whole where they
+ * are pointed at.
+ */
 export const Settings = ({ of }: { readonly of: ReadonlyArray<{ readonly [name: string]: unknown }> }) =>
   of.flatMap((settings) =>
     Object.entries(settings).flatMap(([name, value]) => {

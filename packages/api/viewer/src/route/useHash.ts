@@ -1,4 +1,7 @@
-/** The part of the page's address behind `#` as wouter's location (`useHashLocation`) and as its parameters (`useSearch`). */
+/**
+ * The part of the page's address behind `#` as wouter's location (`useHashLocation`) and as its parameters
+ * (`useSearch`).
+ */
 import { useMemo, useSyncExternalStore } from "react"
 import { useLocation } from "wouter"
 import { parse } from "./Location.ts"

@@ -1,8 +1,8 @@
 /**
  * Which charts there are, and of which metrics (docs/metrics.md): plain values.
  *
- * A chart shows one line per trace, source and run that has the metric; charts of which nothing is recorded are not shown.
- * Every metric can be looked at by its name below them.
+ * A chart shows one line per trace, source and run that has the metric; charts of which nothing is recorded are not
+ * shown. Every metric can be looked at by its name below them.
  */
 import type { MetricTable } from "./MetricTable.ts"
 

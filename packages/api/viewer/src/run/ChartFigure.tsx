@@ -1,9 +1,9 @@
 /**
- * A chart with its title, legend and values. The legend shows each curve's value under the crosshair, else its last; the values are
- * there as a table too, for those who cannot see or point.
+ * A chart with its title, legend and values. The legend shows each curve's value under the crosshair, else its last;
+ * the values are there as a table too, for those who cannot see or point.
  *
- * React renders its frame alone. New points go to the canvas and into the legend directly, a piece of each frame, and only while the
- * chart is on the screen.
+ * React renders its frame alone. New points go to the canvas and into the legend directly, a piece of each frame, and
+ * only while the chart is on the screen.
  */
 import { useEffect, useId, useRef, useState } from "react"
 import type { Chart } from "./Catalog.ts"

@@ -1,8 +1,10 @@
 /**
- * The curves of a chart: which there are (`layout`), what they are called and drawn with, and where they run (`draw`). Pure.
+ * The curves of a chart: which there are (`layout`), what they are called and drawn with, and where they run (`draw`).
+ * Pure.
  *
- * Runs are told apart first, then sources, then traces: the first of these of which there are several has the colours; curves of
- * one colour have dashes. `layout` is cheap and changes seldom; `draw` goes through all points that are new since the last time.
+ * Runs are told apart first, then sources, then traces: the first of these of which there are several has the colours;
+ * curves of one colour have dashes. `layout` is cheap and changes seldom; `draw` goes through all points that are new
+ * since the last time.
  */
 import type { Chart, Trace } from "./Catalog.ts"
 import * as Line from "./Line.ts"

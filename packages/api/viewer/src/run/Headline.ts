@@ -1,4 +1,6 @@
-/** The figures at the head of a run: where it is, how it fares, how fast it goes. Pure; null where nothing is known yet. */
+/**
+ * The figures at the head of a run: where it is, how it fares, how fast it goes. Pure; null where nothing is known yet.
+ */
 import type { MetricTable, Points } from "./MetricTable.ts"
 
 export interface Headline {
@@ -8,7 +10,10 @@ export interface Headline {
   readonly reward: Reward | null
   /** Steps that left the weights alone, and those of them in which something was not a number. */
   readonly skipped: { readonly steps: number; readonly notFinite: number } | null
-  /** Tokens trained by the time of their steps, waiting included, as the console has it; of a trainer that counts none, what it says itself. */
+  /**
+   * Tokens trained by the time of their steps, waiting included, as the console has it; of a trainer that counts none,
+   * what it says itself.
+   */
   readonly tokensPerSecond: number | null
   /** Seconds from the first row to the last. */
   readonly elapsed: number | null

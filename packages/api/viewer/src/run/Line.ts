@@ -1,8 +1,8 @@
 /**
  * Lines to draw: points by ascending x, and what is done to them before they are drawn. Everything here is pure.
  *
- * `x` is a step, or seconds since the run's first row. A `y` that is not finite is a gap: it is kept in its place, and counts for no mean
- * and no extreme.
+ * `x` is a step, or seconds since the run's first row. A `y` that is not finite is a gap: it is kept in its place, and
+ * counts for no mean and no extreme.
  */
 import type { Points } from "./MetricTable.ts"
 
@@ -22,8 +22,8 @@ export const empty: Line = { xs: new Float64Array(), ys: new Float64Array() }
 export const byStep = ({ steps, values }: Points): Line => ({ xs: steps, ys: values })
 
 /**
- * By seconds since `start` (milliseconds since the epoch). Steps that a resumed run has not reached again are older than the steps
- * before them: points are put in the order of time.
+ * By seconds since `start` (milliseconds since the epoch). Steps that a resumed run has not reached again are older
+ * than the steps before them: points are put in the order of time.
  */
 export const byTime = ({ times, values }: Points, start: number): Line => {
   const order = Uint32Array.from(times.keys())
@@ -37,8 +37,8 @@ export const byTime = ({ times, values }: Points, start: number): Line => {
 }
 
 /**
- * Exponential moving average without the bias of its start: the mean of the values so far, weighted by `weight ** age`. 0 leaves
- * the values as they are. As TensorBoard's smoothing.
+ * Exponential moving average without the bias of its start: the mean of the values so far, weighted by `weight ** age`.
+ * 0 leaves the values as they are. As TensorBoard's smoothing.
  */
 export const smooth = (ys: Float64Array, weight: number): Float64Array => {
   if (weight <= 0) return ys
@@ -69,12 +69,12 @@ export interface Window {
 }
 
 /**
- * At most two points for each bucket of the window, its smallest and its largest value in the order in which they came: drawn, the
- * line looks as if all points were. One point on either side of the window stays, so that the line reaches the edges. A bucket with a gap has
- * it as a third.
+ * At most two points for each bucket of the window, its smallest and its largest value in the order in which they came:
+ * drawn, the line looks as if all points were. One point on either side of the window stays, so that the line reaches
+ * the edges. A bucket with a gap has it as a third.
  *
- * They stand at the beginning, in the middle and at three quarters of their bucket, so that lines of one chart share their `xs`; lines
- * that are sparse enough keep their points where they are.
+ * They stand at the beginning, in the middle and at three quarters of their bucket, so that lines of one chart share
+ * their `xs`; lines that are sparse enough keep their points where they are.
  */
 export const thin = ({ xs, ys }: Line, { buckets, from, isLog, to }: Window): Line => {
   const start = lowerBound(xs, from)
@@ -118,7 +118,10 @@ export const thin = ({ xs, ys }: Line, { buckets, from, isLog, to }: Window): Li
   return { xs: thinXs.subarray(0, length), ys: thinYs.subarray(0, length) }
 }
 
-/** The lines over all their `xs`: `undefined` where a line has no point, `null` in a gap. Of points with the same x the last counts. */
+/**
+ * The lines over all their `xs`: `undefined` where a line has no point, `null` in a gap. Of points with the same x the
+ * last counts.
+ */
 export const align = (
   lines: ReadonlyArray<Line>
 ): { readonly xs: Float64Array; readonly ys: ReadonlyArray<Array<number | null | undefined>> } => {
@@ -206,7 +209,10 @@ const combine = (left: Points, right: Points, by: (left: number, right: number) 
   return { steps: Float64Array.from(steps), times: Float64Array.from(times), values: Float64Array.from(values) }
 }
 
-/** First, last, smallest and largest value, with where they are, and how many gaps; null without points. Extremes are the first's in nothing but gaps. */
+/**
+ * First, last, smallest and largest value, with where they are, and how many gaps; null without points. Extremes are
+ * the first's in nothing but gaps.
+ */
 export const summary = ({ xs, ys }: Line): Summary | null => {
   if (ys.length === 0) return null
   let least = 0

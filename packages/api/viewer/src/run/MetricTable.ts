@@ -1,10 +1,11 @@
 /**
  * The metrics of one run, by source, step and name, as they come in.
  *
- * Rows may come in any order and more than once. Per source, step and name the value that came last counts: a resumed run records
- * some steps a second time, and figures of an evaluation come in a row of their own. NaN and the infinities are values too, as numbers
- * or by their names (`"NaN"`, `"Infinity"`, `"-Infinity"`; `null` is NaN). Kept as one array per name beside the steps of its source
- * (`NaN` where a step lacks it, or has what is not finite: that lies apart): 10,000 steps of 40 names are 3 MB.
+ * Rows may come in any order and more than once. Per source, step and name the value that came last counts: a resumed
+ * run records some steps a second time, and figures of an evaluation come in a row of their own. NaN and the infinities
+ * are values too, as numbers or by their names (`"NaN"`, `"Infinity"`, `"-Infinity"`; `null` is NaN). Kept as one array
+ * per name beside the steps of its source (`NaN` where a step lacks it, or has what is not finite: that lies apart):
+ * 10,000 steps of 40 names are 3 MB.
  */
 export interface MetricsRow {
   readonly source: string

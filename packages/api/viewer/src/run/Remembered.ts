@@ -1,6 +1,6 @@
 /**
- * A function that remembers, for each object it was called with, its last result: while the object and the other arguments are the
- * same, so is the result. What is not used any more is forgotten with the object.
+ * A function that remembers, for each object it was called with, its last result: while the object and the other
+ * arguments are the same, so is the result. What is not used any more is forgotten with the object.
  */
 export const remembered = <Of extends object, Rest extends ReadonlyArray<unknown>, Result>(
   make: (of: Of, ...rest: Rest) => Result

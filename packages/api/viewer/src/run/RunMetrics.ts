@@ -1,9 +1,9 @@
 /**
  * The metrics of the runs that are looked at, as they come: all that is recorded, page by page, then each new row.
  *
- * Listeners are told at most four times a second (once while runs are loading), on a frame of the browser, and not while the page is
- * hidden: they read the tables then. A run that failed to load can be tried again, and is when a source is back that was away; an
- * interruption of its events is only told (`live`), they go on by themselves.
+ * Listeners are told at most four times a second (once while runs are loading), on a frame of the browser, and not
+ * while the page is hidden: they read the tables then. A run that failed to load can be tried again, and is when a
+ * source is back that was away; an interruption of its events is only told (`live`), they go on by themselves.
  */
 import { type Source, SourceError, type Unwatch, type WatchState } from "../source/Source.ts"
 import * as Catalog from "./Catalog.ts"

@@ -1,7 +1,7 @@
 /**
- * Work that is spread over frames of the browser: each frame takes what is asked for, oldest first, until its share of the frame is
- * used up; the rest of the frame is the browser's, which paints what was drawn. A piece of work asked for again before its turn is
- * done once.
+ * Work that is spread over frames of the browser: each frame takes what is asked for, oldest first, until its share of
+ * the frame is used up; the rest of the frame is the browser's, which paints what was drawn. A piece of work asked for
+ * again before its turn is done once.
  */
 const budgetMillis = 3
 

@@ -1,8 +1,9 @@
 /**
- * A chart on a canvas, by uPlot: curves, bands, error bars, a crosshair that all charts of the page share, zoom by dragging.
+ * A chart on a canvas, by uPlot: curves, bands, error bars, a crosshair that all charts of the page share, zoom by
+ * dragging.
  *
- * What is on it (curves, scales, colours) is fixed when it is made; `update` brings new points and a new range of x. Only as many
- * points as there are pixels reach uPlot.
+ * What is on it (curves, scales, colours) is fixed when it is made; `update` brings new points and a new range of x.
+ * Only as many points as there are pixels reach uPlot.
  */
 import uPlot from "uplot"
 import type { Chart } from "./Catalog.ts"

@@ -24,7 +24,10 @@ export const ticksX = (splits: ReadonlyArray<number | null>, axis: Axis): Array<
   return splits.map((x) => (x === null ? "" : `${format.number(x / size)} ${unit}`))
 }
 
-/** Short enough for the axis, of numbers without the rounding errors of their sums; logarithmic axes leave ticks without a label. */
+/**
+ * Short enough for the axis, of numbers without the rounding errors of their sums; logarithmic axes leave ticks without
+ * a label.
+ */
 export const ticksY = (splits: ReadonlyArray<number | null>, unit: Unit): Array<string> => {
   const isTiny = splits.every((value) => value === null || Math.abs(value) < 0.01)
   return splits.map((tick) => {

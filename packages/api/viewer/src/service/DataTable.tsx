@@ -1,5 +1,6 @@
 /**
- * A table that is sorted by its heads. On a phone each row is a block of its own, with the columns' titles beside the values.
+ * A table that is sorted by its heads. On a phone each row is a block of its own, with the columns' titles beside the
+ * values.
  */
 import {
   type Cell,

@@ -80,7 +80,10 @@ const Part = ({
   </section>
 )
 
-/** What came last stays on the page where nothing newer comes: while the service is away, which is told over the page, and else with a word. */
+/**
+ * What came last stays on the page where nothing newer comes: while the service is away, which is told over the page,
+ * and else with a word.
+ */
 const Loaded = <A,>({
   children,
   remote: { error, reload, value },

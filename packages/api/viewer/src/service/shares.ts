@@ -1,7 +1,10 @@
 /** What the tables of the service page tell beyond what the service sends. Pure. */
 import type * as Wire from "../source/Wire.ts"
 
-/** How long an environment may say nothing: one of ours reports every five seconds, and one of the original's asks as often. */
+/**
+ * How long an environment may say nothing: one of ours reports every five seconds, and one of the original's asks as
+ * often.
+ */
 const silentMillis = 2 * 60_000
 
 export type Standing = "connected" | "silent" | "gone"
@@ -15,7 +18,9 @@ export const standingOf = (
   return { standing: !connected ? "gone" : now - heardAt > silentMillis ? "silent" : "connected", heardAt }
 }
 
-/** What an environment says of the present: nothing where it is gone or silent, though its last report is still there. */
+/**
+ * What an environment says of the present: nothing where it is gone or silent, though its last report is still there.
+ */
 export const presentReport = (
   environment: Pick<Wire.EnvironmentRow, "connected" | "last_seen" | "report">,
   now: number

@@ -1,4 +1,7 @@
-/** A value of the source that is asked for again and again while the page is on the screen; the last one stays until the next. */
+/**
+ * A value of the source that is asked for again and again while the page is on the screen; the last one stays until the
+ * next.
+ */
 import { useEffect } from "react"
 import type { Source } from "../source/Source.ts"
 import { type Remote, useRemote } from "../state/useRemote.ts"

@@ -1,5 +1,6 @@
 /**
- * The trajectory service as a source. The page is served by it (`/ui`) or by `atropos view`: requests go to the page's own origin.
+ * The trajectory service as a source. The page is served by it (`/ui`) or by `atropos view`: requests go to the page's
+ * own origin.
  */
 import { first, follow } from "./events.ts"
 import * as Reach from "./Reach.ts"
@@ -56,7 +57,8 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
 
   const json = async <A>(path: string, query?: object, signal?: AbortSignal): Promise<A> => {
     const response = await request(path, query, signal)
-    // The service's answers have the form its definitions say; groups, which others wrote, are checked where they are read.
+    // The service's answers have the form its definitions say; groups, which others wrote, are checked where they are
+    // read.
     return (await response.json().catch((cause: unknown) => {
       if (signal?.aborted === true) throw cause
       throw cause instanceof SyntaxError ? new SourceError("failed", "The service’s answer is no JSON.") : unanswered()

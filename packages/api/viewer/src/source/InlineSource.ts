@@ -1,11 +1,11 @@
 /**
- * A saved page as a source: everything is in `#atropos-data` (`StaticData`); no network is needed. Groups are unpacked when they are
- * looked at.
+ * A saved page as a source: everything is in `#atropos-data` (`StaticData`); no network is needed. Groups are unpacked
+ * when they are looked at.
  *
  * Filters mean what they mean in the service.
  */
-import * as PackedPage from "../../../src/PackedPage.ts"
-import * as RolloutText from "../../../src/RolloutText.ts"
+import * as PackedPage from "@atropos/api/rollout/PackedPage"
+import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as Reach from "./Reach.ts"
 import { type Source, SourceError } from "./Source.ts"
 import type * as Wire from "./Wire.ts"

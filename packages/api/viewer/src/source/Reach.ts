@@ -1,8 +1,9 @@
 /**
  * Whether the source answers: one word for all pages.
  *
- * Every request tells how it fared. Once one got no answer the source is away, and it is asked again and again, with growing pauses,
- * until it answers; then whoever waits for it (`subscribe`) loads what it could not. Nobody asks while nobody listens or looks.
+ * Every request tells how it fared. Once one got no answer the source is away, and it is asked again and again, with
+ * growing pauses, until it answers; then whoever waits for it (`subscribe`) loads what it could not. Nobody asks while
+ * nobody listens or looks.
  */
 export interface Reach {
   readonly isAway: () => boolean

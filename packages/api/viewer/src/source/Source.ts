@@ -1,7 +1,9 @@
 /**
- * Where the viewer's rollouts and metrics come from: a trajectory service (`HttpSource`) or the page itself (`InlineSource`).
+ * Where the viewer's rollouts and metrics come from: a trajectory service (`HttpSource`) or the page itself
+ * (`InlineSource`).
  *
- * Every method rejects with a `SourceError` and nothing else, except that an aborted request rejects with the signal's reason.
+ * Every method rejects with a `SourceError` and nothing else, except that an aborted request rejects with the signal's
+ * reason.
  */
 import type { Reach } from "./Reach.ts"
 import type * as Wire from "./Wire.ts"
@@ -18,7 +20,10 @@ export class SourceError extends Error {
   }
 }
 
-/** How a watch fares: `connecting` at first, `live` while events come, `waiting` between an interruption and the next try. */
+/**
+ * How a watch fares: `connecting` at first, `live` while events come, `waiting` between an interruption and the next
+ * try.
+ */
 export type WatchState = "connecting" | "live" | "waiting"
 
 export interface Watcher<A> {
@@ -36,7 +41,9 @@ export interface Source {
   readonly stepOf: (run: string) => number | null
   /** Whether it may change: there is a program behind it. */
   readonly isLive: boolean
-  /** Whether groups come from a service: else there are no environments, batches, summary and states of groups to show. */
+  /**
+   * Whether groups come from a service: else there are no environments, batches, summary and states of groups to show.
+   */
   readonly hasService: boolean
   /** Whether there may be curves. */
   readonly hasMetrics: boolean
@@ -54,7 +61,9 @@ export interface Source {
   /** Newest first, at most 100. */
   readonly batches: (run: string, signal?: AbortSignal) => Promise<ReadonlyArray<Wire.BatchRow>>
   readonly summary: (run: string, signal?: AbortSignal) => Promise<Wire.QueueSummary>
-  /** Metrics rows after the id `after` (null: from now on) as they come; picks up where it was after an interruption. */
+  /**
+   * Metrics rows after the id `after` (null: from now on) as they come; picks up where it was after an interruption.
+   */
   readonly watchMetrics: (
     run: string,
     after: string | null,

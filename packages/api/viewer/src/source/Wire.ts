@@ -1,10 +1,11 @@
 /**
  * The JSON the viewer reads, as it stands on the wire: snake_case, times in milliseconds since the epoch.
  *
- * The service's definitions are in `packages/core/src/service/TrajectoryApiSchema.ts`; a saved page (`StaticData`) carries the same rows.
+ * The service's definitions are in `packages/core/src/service/TrajectoryApiSchema.ts`; a saved page (`StaticData`)
+ * carries the same rows.
  */
-import type * as PackedPage from "../../../src/PackedPage.ts"
-import type { Baseline, Scale } from "../../../../core/src/ScoreAdvantage.ts"
+import type * as PackedPage from "@atropos/api/rollout/PackedPage"
+import type { Baseline, Scale } from "@atropos/core/ScoreAdvantage"
 
 /** How a trainer makes advantages of scores. */
 export interface AdvantageRecipe {
@@ -54,7 +55,10 @@ export interface RolloutRow {
   readonly preview: string | null
 }
 
-/** A stored group; `group` is the original's object of 14 keys and `policy_versions`, not checked here (see `groups/Group.ts`). */
+/**
+ * A stored group; `group` is the original's object of 14 keys and `policy_versions`, not checked here (see
+ * `groups/Group.ts`).
+ */
 export interface Rollout extends RolloutRow {
   readonly group: unknown
 }
@@ -73,8 +77,8 @@ export interface RolloutQuery {
 }
 
 /**
- * Rollouts newest first; `next` is the `before` of the page after. On the first page only: how many match in all, and how many
- * groups of the run are not searchable yet.
+ * Rollouts newest first; `next` is the `before` of the page after. On the first page only: how many match in all, and
+ * how many groups of the run are not searchable yet.
  */
 export interface RolloutPage {
   readonly rows: ReadonlyArray<RolloutRow>
@@ -184,8 +188,8 @@ export interface QueueSummary {
 }
 
 /**
- * What a saved page carries in `#atropos-data`: lines of base64 of gzipped parts. The first is this as JSON; where the groups are packed
- * (`PackedPage`), the columns `ids`, `high` and `low` follow.
+ * What a saved page carries in `#atropos-data`: lines of base64 of gzipped parts. The first is this as JSON; where the
+ * groups are packed (`PackedPage`), the columns `ids`, `high` and `low` follow.
  */
 export interface StaticData {
   readonly title: string

@@ -1,9 +1,9 @@
 /**
- * The connections that streams may hold. A browser has six to a service that speaks HTTP/1.1, for all tabs together: where streams take
- * them all, no tab gets anything more, and another one does not even open.
+ * The connections that streams may hold. A browser has six to a service that speaks HTTP/1.1, for all tabs together:
+ * where streams take them all, no tab gets anything more, and another one does not even open.
  *
- * So four streams at most are held at once, over all tabs; without locks, which browsers give to secure pages only, two by each tab.
- * Who gets no place asks again and again instead. Hidden tabs hold none.
+ * So four streams at most are held at once, over all tabs; without locks, which browsers give to secure pages only, two
+ * by each tab. Who gets no place asks again and again instead. Hidden tabs hold none.
  */
 
 /** Gives the place back. */

@@ -1,9 +1,9 @@
 /**
  * Server-sent events over `fetch`, which can carry a token where `EventSource` cannot.
  *
- * An interrupted stream is opened again after a growing, jittered pause; a refusal that waiting does not mend (token, no such run)
- * ends the watch and is told as its problem. While the tab is hidden, nothing is followed; where connections are short
- * (`connections`), it is asked every few seconds what the stream would have told.
+ * An interrupted stream is opened again after a growing, jittered pause; a refusal that waiting does not mend (token,
+ * no such run) ends the watch and is told as its problem. While the tab is hidden, nothing is followed; where
+ * connections are short (`connections`), it is asked every few seconds what the stream would have told.
  */
 import { EventSourceParserStream } from "eventsource-parser/stream"
 import * as connections from "./connections.ts"

@@ -1,6 +1,6 @@
 /**
- * The source all pages read from, and the service's question for a token: whoever gets `unauthorized` reports it here, one prompt
- * is shown, and a new token makes every page ask again (`useSession().epoch`).
+ * The source all pages read from, and the service's question for a token: whoever gets `unauthorized` reports it here,
+ * one prompt is shown, and a new token makes every page ask again (`useSession().epoch`).
  */
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react"
 import type { Source } from "../source/Source.ts"

@@ -1,8 +1,9 @@
 /**
- * A stream of server-sent events, followed while the page is open: `start` opens one of the source's watches, and `key` says which
- * (null: none). Returns how it fares; `static` where there is nothing to follow.
+ * A stream of server-sent events, followed while the page is open: `start` opens one of the source's watches, and `key`
+ * says which (null: none). Returns how it fares; `static` where there is nothing to follow.
  *
- *     const live = useLive(run, (source, watcher: Watcher<Wire.QueueSummary>) => source.watchSummary(run, watcher), setSummary)
+ *     const watch = (source, watcher: Watcher<Wire.QueueSummary>) => source.watchSummary(run, watcher)
+ *     const live = useLive(run, watch, setSummary)
  */
 import { useEffect, useEffectEvent, useState } from "react"
 import type { Source, SourceError, Unwatch, Watcher, WatchState } from "../source/Source.ts"

@@ -1,7 +1,7 @@
 /**
- * A value that comes from the source: loads when `key` changes (null: nothing to load), aborts what is no longer wanted, keeps
- * showing the last value while a new one is on its way (`isStale`) and where it does not come, and can be asked again. What the
- * source was not there for is loaded when it is back.
+ * A value that comes from the source: loads when `key` changes (null: nothing to load), aborts what is no longer
+ * wanted, keeps showing the last value while a new one is on its way (`isStale`) and where it does not come, and can be
+ * asked again. What the source was not there for is loaded when it is back.
  */
 import { useCallback, useEffect, useState } from "react"
 import { type Source, SourceError } from "../source/Source.ts"

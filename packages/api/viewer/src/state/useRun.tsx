@@ -1,6 +1,7 @@
 /**
- * The runs of the source, and the one being looked at: the one the address names (`?run=`, or the path of a group). An address without
- * one gets the first, where something happened last: it is written into it, and so means the same when it is opened again.
+ * The runs of the source, and the one being looked at: the one the address names (`?run=`, or the path of a group). An
+ * address without one gets the first, where something happened last: it is written into it, and so means the same when
+ * it is opened again.
  */
 import { createContext, type ReactNode, useContext, useEffect } from "react"
 import { useLocation, useRoute } from "wouter"

@@ -1,4 +1,7 @@
-/** Pictograms, drawn in the colour of the text around them; hidden from screen readers, so the control needs a name of its own. */
+/**
+ * Pictograms, drawn in the colour of the text around them; hidden from screen readers, so the control needs a name of
+ * its own.
+ */
 
 const paths = {
   brand: "M4 20V15 M9 20V7 M14 20V12 M19 20V4",

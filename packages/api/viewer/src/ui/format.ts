@@ -1,6 +1,8 @@
 /** Numbers and times as people read them. */
 
-/** At most `digits` significant digits, no trailing zeros: 0.3333, 1, -12.5; very large and small ones in powers of ten. */
+/**
+ * At most `digits` significant digits, no trailing zeros: 0.3333, 1, -12.5; very large and small ones in powers of ten.
+ */
 export const number = (value: number, digits = 4): string => {
   if (!Number.isFinite(value)) return String(value)
   const size = Math.abs(value)

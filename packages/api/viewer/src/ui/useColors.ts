@@ -1,5 +1,6 @@
 /**
- * Colours of `styles/tokens.css` as a canvas needs them, by name (`accent`, `series-1`); new ones when the theme changes.
+ * Colours of `styles/tokens.css` as a canvas needs them, by name (`accent`, `series-1`); new ones when the theme
+ * changes.
  *
  *     const { border, muted } = useColors("border", "muted")
  */

@@ -1,6 +1,6 @@
 /**
- * Keys that do something while a page is open. They are quiet where a key is meant for the element that has the focus, while a dialog
- * is open, and with modifiers held; what is in force is listed by the help (`?`).
+ * Keys that do something while a page is open. They are quiet where a key is meant for the element that has the focus,
+ * while a dialog is open, and with modifiers held; what is in force is listed by the help (`?`).
  */
 import { createContext, type ReactNode, useContext, useEffect, useEffectEvent, useId, useMemo, useState } from "react"
 

@@ -1,9 +1,9 @@
 /**
- * Batches taken from a service of the original, which has no other way to its groups: what was taken is gone from its queue, and
- * what this process loses between taking and writing is lost.
+ * Batches taken from a service of the original, which has no other way to its groups: what was taken is gone from its
+ * queue, and what this process loses between taking and writing is lost.
  *
- * It never resets: where no trainer is registered, the reader registers itself; where one is, its batches are its own, and nothing is
- * taken. A registration of the reader's own, from a run that ended early, is gone on with.
+ * It never resets: where no trainer is registered, the reader registers itself; where one is, its batches are its own,
+ * and nothing is taken. A registration of the reader's own, from a run that ended early, is gone on with.
  */
 import { TrajectoryClient } from "@atropos/core"
 import { Effect, Option } from "effect"

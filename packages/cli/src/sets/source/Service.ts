@@ -1,9 +1,11 @@
 /**
- * Stored rollouts of a service, queued and consumed alike, the newest first and then those that come: until there are enough rows.
+ * Stored rollouts of a service, queued and consumed alike, the newest first and then those that come: until there are
+ * enough rows.
  *
- * Reading goes in sweeps, each from the newest group back to what the one before has seen. A group whose transaction took longer than
- * that of later ones shows up late, below them; so a sweep goes back a little further than it must. Where the service is away for a
- * while, the reading waits; where its groups are gone before they were read (a bound on what is kept), they are counted.
+ * Reading goes in sweeps, each from the newest group back to what the one before has seen. A group whose transaction
+ * took longer than that of later ones shows up late, below them; so a sweep goes back a little further than it must.
+ * Where the service is away for a while, the reading waits; where its groups are gone before they were read (a bound on
+ * what is kept), they are counted.
  */
 import { StoredRollouts, type TrajectoryClient } from "@atropos/core"
 import { Effect, Option, Schedule, Schema, Stream } from "effect"

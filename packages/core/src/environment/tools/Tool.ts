@@ -1,8 +1,9 @@
 /**
  * A tool that a model may call: a plain value with a name, what it is for, a schema of its arguments and what it does.
  *
- * What a tool finds wrong with a call is a `ToolError`: the model reads it and may try again. Any other error of `run` is the
- * environment's own trouble (a sandbox that does not start, a server that is gone) and fails the rollout instead of being scored.
+ * What a tool finds wrong with a call is a `ToolError`: the model reads it and may try again. Any other error of `run`
+ * is the environment's own trouble (a sandbox that does not start, a server that is gone) and fails the rollout instead
+ * of being scored.
  */
 import { Effect, type JsonSchema, Schema } from "effect"
 
@@ -19,7 +20,10 @@ export interface Tool<E = never, R = never> {
   readonly run: (args: unknown) => Effect.Effect<string, ToolError | E, R>
 }
 
-/** A tool whose arguments are a Schema; arguments that do not fit are a `ToolError` that says where and what is expected. */
+/**
+ * A tool whose arguments are a Schema; arguments that do not fit are a `ToolError` that says where and what is
+ * expected.
+ */
 export const make = <Args, E = never, R = never>(tool: {
   readonly name: string
   readonly description: string

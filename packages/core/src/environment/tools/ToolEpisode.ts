@@ -1,9 +1,11 @@
 /**
- * An episode with tools: the model answers, its calls are run and answered, until it answers without a call or its budget is used up.
+ * An episode with tools: the model answers, its calls are run and answered, until it answers without a call or its
+ * budget is used up.
  *
- * Exact tokens over all turns (`ServerManager.tracked`); what a tool finds wrong with a call is an observation. Beside the trajectory
- * it tells, for every answer, how many calls it made and how many of them succeeded, which is what credit for single turns is made of:
- * R_turn is the share of a turn's calls that succeeded (an answer without calls: 1), and `advantages` is MT-GRPO's (2505.11821).
+ * Exact tokens over all turns (`ServerManager.tracked`); what a tool finds wrong with a call is an observation. Beside
+ * the trajectory it tells, for every answer, how many calls it made and how many of them succeeded, which is what
+ * credit for single turns is made of: R_turn is the share of a turn's calls that succeeded (an answer without calls:
+ * 1), and `advantages` is MT-GRPO's (2505.11821).
  */
 import { Effect, Option, Result, type Scope } from "effect"
 import * as Advantage from "../../Advantage.ts"
@@ -90,7 +92,8 @@ export const turnRewards = ({ messages }: Pick<Trajectory, "messages">): Readonl
 
 /**
  * Scores of a group of episodes with token-level advantages: of every turn its own, standardised over the group, plus
- * `outcomeWeight` times the outcome's. An episode whose mask has other spans than answers has the outcome's alone, at every answer.
+ * `outcomeWeight` times the outcome's. An episode whose mask has other spans than answers has the outcome's alone, at
+ * every answer.
  */
 export const scored = (
   group: ReadonlyArray<Trajectory>,

@@ -1,9 +1,10 @@
 /**
- * Runs the tool calls of one turn: side by side, each under a deadline, each answered by the tool message that belongs to it.
+ * Runs the tool calls of one turn: side by side, each under a deadline, each answered by the tool message that belongs
+ * to it.
  *
- * Answers come in the order of the calls, one per call, under the call's own id; whatever is wrong with a call (no such tool, JSON
- * that does not parse, arguments that do not fit, a `ToolError`, too slow) is an answer for the model to read. Long answers are cut
- * in the middle and say so.
+ * Answers come in the order of the calls, one per call, under the call's own id; whatever is wrong with a call (no such
+ * tool, JSON that does not parse, arguments that do not fit, a `ToolError`, too slow) is an answer for the model to
+ * read. Long answers are cut in the middle and say so.
  */
 import { Duration, Effect, Result, Schema } from "effect"
 import * as Nesting from "../../base/Nesting.ts"

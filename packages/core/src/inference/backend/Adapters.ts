@@ -1,13 +1,16 @@
 /**
- * Which adapter a server is asked with: the newest one whose name begins with `adapter_prefix`, as its `GET /v1/models` lists them.
+ * Which adapter a server is asked with: the newest one whose name begins with `adapter_prefix`, as its `GET /v1/models`
+ * lists them.
  *
- * Servers such as vLLM sample with an adapter only where a request names it, and a trainer gives every version of its weights a name of
- * its own (`policy-<run>-v12`). The list is fetched in the background, a second after the last answer, and no request waits for it:
- * until it is there, and while no such adapter is loaded, the model itself is asked. A request that is refused because its adapter has
- * just been unloaded is made again with another one, at last with the model itself.
+ * Servers such as vLLM sample with an adapter only where a request names it, and a trainer gives every version of its
+ * weights a name of its own (`policy-<run>-v12`). The list is fetched in the background, a second after the last
+ * answer, and no request waits for it: until it is there, and while no such adapter is loaded, the model itself is
+ * asked. A request that is refused because its adapter has just been unloaded is made again with another one, at last
+ * with the model itself.
  *
- * Newest is the largest number at the end of a name, among the names that differ only there from the one listed last: servers list
- * in the order of loading, and a new run counts from 0 again. That number is the policy version of what is sampled.
+ * Newest is the largest number at the end of a name, among the names that differ only there from the one listed last:
+ * servers list in the order of loading, and a new run counts from 0 again. That number is the policy version of what is
+ * sampled.
  */
 import { Duration, Effect, Result, Schema, type Scope, Semaphore } from "effect"
 import { InferenceError } from "./Inference.ts"

@@ -1,7 +1,8 @@
 /**
- * The body of an inference server's answer, as much of it as can be meant: bytes are counted as they come (of a compressed answer those that
- * it unfolds to), and what an answer would become in memory is looked at before it is parsed. Reading stops at the limit, which closes the
- * connection: a server that never ends its answer is not heard out.
+ * The body of an inference server's answer, as much of it as can be meant: bytes are counted as they come (of a
+ * compressed answer those that it unfolds to), and what an answer would become in memory is looked at before it is
+ * parsed. Reading stops at the limit, which closes the connection: a server that never ends its answer is not heard
+ * out.
  */
 import { Effect, Stream } from "effect"
 import * as Nesting from "../../base/Nesting.ts"

@@ -1,12 +1,13 @@
 /**
  * One inference back end: a server of some kind, asked in its own dialect, answering in ours.
  *
- * A back end makes one request per call and reports what happened; it neither waits for room, nor retries, nor records figures.
- * `ServerManager` does that around it, and hands out values of this same type whose effects already wait, retry, time out and
- * fall back to another server: a tracked session is written against `Backend` and does not know which of the two it has.
+ * A back end makes one request per call and reports what happened; it neither waits for room, nor retries, nor records
+ * figures. `ServerManager` does that around it, and hands out values of this same type whose effects already wait,
+ * retry, time out and fall back to another server: a tracked session is written against `Backend` and does not know
+ * which of the two it has.
  *
- * Guarantees of every implementation: exactly `n` choices in the server's order, or a failure; logprobs are finite and as many
- * as tokens; every failure is an `InferenceError` that names the server.
+ * Guarantees of every implementation: exactly `n` choices in the server's order, or a failure; logprobs are finite and
+ * as many as tokens; every failure is an `InferenceError` that names the server.
  */
 import { Effect } from "effect"
 import {

@@ -1,12 +1,14 @@
 /**
- * Finds out what an inference server is, by what it answers to cheap questions: `GET /v1/models` (who owns the models), `/version`,
- * `/server_info`, `/openapi.json` (which paths it has). Where that says nothing, `server_type` is believed.
+ * Finds out what an inference server is, by what it answers to cheap questions: `GET /v1/models` (who owns the models),
+ * `/version`, `/server_info`, `/openapi.json` (which paths it has). Where that says nothing, `server_type` is believed.
  *
- * A server with token-level answers is then asked for one token, twice: its logprobs show what they are of. The token is the likeliest one
- * (top-p next to nothing), at temperatures 0.25 and 4. Processed logprobs are 0 then, as nothing else was left to draw; raw ones are the
- * same at both temperatures; tempered ones are larger at the lower one. `logprobs_mode` spares the question.
+ * A server with token-level answers is then asked for one token, twice: its logprobs show what they are of. The token
+ * is the likeliest one (top-p next to nothing), at temperatures 0.25 and 4. Processed logprobs are 0 then, as nothing
+ * else was left to draw; raw ones are the same at both temperatures; tempered ones are larger at the lower one.
+ * `logprobs_mode` spares the question.
  *
- * Fails as requests do: `unreachable` while nobody is there, `rejected` where a key is refused. Whoever calls may ask again.
+ * Fails as requests do: `unreachable` while nobody is there, `rejected` where a key is refused. Whoever calls may ask
+ * again.
  */
 import { Duration, Effect, Option, Result, Schema } from "effect"
 import { InferenceError } from "./Inference.ts"
@@ -88,7 +90,9 @@ const believed: { readonly [T in Server["serverType"]]: Identity.Kind } = {
   trl: "trl"
 }
 
-/** What settings say of a server that says nothing; of `vllm`, whether it is stock vLLM, by the path that vLLM has not. */
+/**
+ * What settings say of a server that says nothing; of `vllm`, whether it is stock vLLM, by the path that vLLM has not.
+ */
 const guessed = Effect.fnUntraced(function* ({ apiKey, baseUrl, serverType }: Server, transport: Transport) {
   if (serverType !== "vllm") return believed[serverType]
   const server = baseUrl ?? ""
@@ -218,7 +222,10 @@ const fieldsOf = (schema: unknown): ReadonlySet<string> => new Set(Object.keys(p
 /** Whether `prompts` may be lists of integers. */
 const takesIds = (schema: unknown): boolean => JSON.stringify(propertiesOf(schema)["prompts"] ?? {}).includes("integer")
 
-/** Half-precision logits make equal tokens' logprobs differ by a little less than this; between the two temperatures lies far more. */
+/**
+ * Half-precision logits make equal tokens' logprobs differ by a little less than this; between the two temperatures
+ * lies far more.
+ */
 const noise = 0.1
 
 /** What a server's logprobs are of; absent where its answers are like nothing that is known. */

@@ -1,6 +1,7 @@
 /**
- * What an inference server is and what it can do, as found out by `Identify` or taken from its settings: which requests it is sent, which
- * parameters it takes, and what its logprobs are of. docs/training.md has the table, test/fixtures/servers what the servers themselves say.
+ * What an inference server is and what it can do, as found out by `Identify` or taken from its settings: which requests
+ * it is sent, which parameters it takes, and what its logprobs are of. docs/training.md has the table,
+ * test/fixtures/servers what the servers themselves say.
  */
 import * as Docs from "../../base/Docs.ts"
 import type { LogprobsMode } from "../../Sampling.ts"

@@ -1,5 +1,6 @@
 /**
- * What is asked of inference servers and what comes back: the vocabulary of `ServerManager`, its back ends and tracked sessions.
+ * What is asked of inference servers and what comes back: the vocabulary of `ServerManager`, its back ends and tracked
+ * sessions.
  *
  * Everything here is re-exported by `ServerManager`, which is where users find it.
  */
@@ -119,8 +120,8 @@ export interface ServerMetrics extends Figures {
 }
 
 /**
- * A session on one server in which every call's exact ids and logprobs are recorded: a later call that extends an earlier one
- * reuses its tokens. See `TrackedSequences`.
+ * A session on one server in which every call's exact ids and logprobs are recorded: a later call that extends an
+ * earlier one reuses its tokens. See `TrackedSequences`.
  */
 export interface TrackedSession {
   readonly chat: (request: ChatRequest) => Effect.Effect<ReadonlyArray<Choice>, InferenceError>

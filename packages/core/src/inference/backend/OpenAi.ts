@@ -1,9 +1,11 @@
 /**
  * An OpenAI-compatible server: chat and text completions through the `openai` package.
  *
- * The package's own retries and time limit are off; `ServerManager` owns both. There is no token-level endpoint, but where a server can
- * add ids and logprobs to its answers (`Identity.idsBy`) it is asked to for those that are trained on, and what comes is kept (see `Reply`). Health is a list of models, never a generation (Q-52); a 500
- * there is that list's own trouble (`transformers serve` needs the network for it), so only a gateway's answer says that nobody is there.
+ * The package's own retries and time limit are off; `ServerManager` owns both. There is no token-level endpoint, but
+ * where a server can add ids and logprobs to its answers (`Identity.idsBy`) it is asked to for those that are trained
+ * on, and what comes is kept (see `Reply`). Health is a list of models, never a generation (Q-52); a 500 there is that
+ * list's own trouble (`transformers serve` needs the network for it), so only a gateway's answer says that nobody is
+ * there.
  */
 import { Clock, Effect } from "effect"
 import * as Docs from "../../base/Docs.ts"

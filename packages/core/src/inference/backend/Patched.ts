@@ -1,9 +1,10 @@
 /**
- * The original's server around vLLM's engine (example_trainer/vllm_api_server.py) and our policy server, which has the same endpoint for
- * exact tokens and logprobs: `POST /generate`. Stock vLLM has none: see `Vllm`.
+ * The original's server around vLLM's engine (example_trainer/vllm_api_server.py) and our policy server, which has the
+ * same endpoint for exact tokens and logprobs: `POST /generate`. Stock vLLM has none: see `Vllm`.
  *
- * Prompts go as ids and nothing is tokenised again. The sampled token of a position is named by `token_ids` where the answer has them, else
- * it is the first key of the position's map (with `logprobs: 0` there is no other). The end-of-sequence token is part of the output.
+ * Prompts go as ids and nothing is tokenised again. The sampled token of a position is named by `token_ids` where the
+ * answer has them, else it is the first key of the position's map (with `logprobs: 0` there is no other). The
+ * end-of-sequence token is part of the output.
  */
 import { Effect, Schema } from "effect"
 import type { InferenceError, PromptRequest, TokenChoice } from "./Inference.ts"
@@ -84,7 +85,8 @@ export const make = Effect.fn("Patched.make")(function* (options: OpenAi.Options
       n: 1
     })
     const { prompt_logprobs: given } = yield* decodePrompted(server, reply.body)
-    // `[position]`, or `[[position]]` with one list per sequence: only in the second is the first element a list of one per prompt token.
+    // `[position]`, or `[[position]]` with one list per sequence: only in the second is the first element a list of one
+    // per prompt token.
     const positions = isNested(given, inputIds.length) ? given[0]! : given
     return yield* Positions.ofPrompt(server, inputIds, positions)
   })

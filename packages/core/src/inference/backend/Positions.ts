@@ -1,4 +1,7 @@
-/** Logprobs by position, as vLLM's engine gives them: `{ "<id>": logprob }` or `{ "<id>": { logprob, rank, decoded_token } }`, alone or in a list. */
+/**
+ * Logprobs by position, as vLLM's engine gives them: `{ "<id>": logprob }` or `{ "<id>": { logprob, rank, decoded_token
+ * } }`, alone or in a list.
+ */
 import { Effect, Schema } from "effect"
 import type { InferenceError, PromptLogprobs, TokenChoice } from "./Inference.ts"
 import { malformed } from "./Transport.ts"
@@ -82,7 +85,9 @@ const findWrong = (positions: ReadonlyArray<ReadonlyArray<Pair>>): readonly [at:
   return undefined
 }
 
-/** Fails where one of the logprobs is none: missing, or of a probability above 1. `isSampled` tells those that count. */
+/**
+ * Fails where one of the logprobs is none: missing, or of a probability above 1. `isSampled` tells those that count.
+ */
 export const check = (
   server: string,
   { logprobs, tokens }: Pick<TokenChoice, "logprobs" | "tokens">,

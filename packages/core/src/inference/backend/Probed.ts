@@ -1,8 +1,10 @@
 /**
- * A server as a back end, before it is known what it is: the first request finds that out (`Identify`), and all then go the best way it has.
+ * A server as a back end, before it is known what it is: the first request finds that out (`Identify`), and all then go
+ * the best way it has.
  *
- * Nothing is asked while nobody needs it, but for `identify`, which whoever starts a run calls ahead. It is told once what the server is, what
- * its settings have wrong, and what rollouts of it will lack. A server that was not there is asked again by the next request.
+ * Nothing is asked while nobody needs it, but for `identify`, which whoever starts a run calls ahead. It is told once
+ * what the server is, what its settings have wrong, and what rollouts of it will lack. A server that was not there is
+ * asked again by the next request.
  */
 import { Effect, Semaphore } from "effect"
 import type { InferenceError } from "./Inference.ts"
@@ -47,7 +49,8 @@ export const find = Effect.fn("Probed.find")(function* (options: Options, tokeni
   // Our policy server says it with every answer.
   if (!backend.capabilities.tokens || found.kind === "policy") return { identity: found, backend }
   const mode = yield* Identify.measured(backend).pipe(
-    // It has no such endpoint after all, or answers it without what was asked for: as good as any other server with OpenAI's routes.
+    // It has no such endpoint after all, or answers it without what was asked for: as good as any other server with
+    // OpenAI's routes.
     Effect.catchIf(
       ({ reason }) => reason === "rejected" || reason === "unsupported" || reason === "malformed",
       ({ message }) =>

@@ -1,9 +1,10 @@
 /**
- * Tracked sessions kept by the original's managed-server proxy (`proxy_url`, ATROPOS_PROXY_URL) instead of by this process.
+ * Tracked sessions kept by the original's managed-server proxy (`proxy_url`, ATROPOS_PROXY_URL) instead of by this
+ * process.
  *
- * A session is made when it is asked for and deleted when its scope closes; the nodes the proxy holds are the trajectories. Unlike the
- * original's client, tool calls are kept (Q-55). Text completions are not offered by the proxy. Nothing is tried again: the proxy may
- * have recorded what it did not answer. Source: managed_server_proxy.py.
+ * A session is made when it is asked for and deleted when its scope closes; the nodes the proxy holds are the
+ * trajectories. Unlike the original's client, tool calls are kept (Q-55). Text completions are not offered by the
+ * proxy. Nothing is tried again: the proxy may have recorded what it did not answer. Source: managed_server_proxy.py.
  */
 import { Config, Duration, Effect, Option, Schema, type Scope } from "effect"
 import { type ChatRequest, InferenceError, type TrackedSession } from "./Inference.ts"

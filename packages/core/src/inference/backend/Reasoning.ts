@@ -1,9 +1,9 @@
 /**
  * Asking models to reason, and reading what they reasoned.
  *
- * OpenAI's own service takes `reasoning_effort`, wants temperature 1 and calls the token limit `max_completion_tokens`; every
- * other provider takes a `reasoning` object with either an effort or a token limit, the effort winning where both are set.
- * Source: the original's ReasoningConfig (atroposlib/envs/server_handling/server_baseline.py).
+ * OpenAI's own service takes `reasoning_effort`, wants temperature 1 and calls the token limit `max_completion_tokens`;
+ * every other provider takes a `reasoning` object with either an effort or a token limit, the effort winning where both
+ * are set. Source: the original's ReasoningConfig (atroposlib/envs/server_handling/server_baseline.py).
  */
 import type { Common } from "../../EnvironmentSettings.ts"
 import type { Message } from "../../Message.ts"
@@ -55,7 +55,10 @@ const blocks = [
   ["<|start_of_scratchpad|>", "<|end_of_scratchpad|>"]
 ] as const
 
-/** What the model reasoned, wherever its provider put it: `reasoning_content`, `reasoning`, `reasoning_details`, or a block in the text. */
+/**
+ * What the model reasoned, wherever its provider put it: `reasoning_content`, `reasoning`, `reasoning_details`, or a
+ * block in the text.
+ */
 export const read = (message: Message): string | undefined => {
   const { content, reasoning, reasoning_content: own, reasoning_details: details } = message
   if (typeof own === "string" && own !== "") return own

@@ -2,8 +2,9 @@
  * Reading OpenAI-shaped answers: choices in order, their count checked, exact tokens where the server adds them.
  *
  * Exact tokens are read from `token_ids` (vLLM's `return_token_ids`, our policy server) or from logprob entries named
- * `token_id:<n>` (vLLM's `return_tokens_as_token_ids`); with them go the logprobs of the same entries. The policy version is read from the
- * `x-policy-version` header or a `policy_version` field, of the choice before that of the answer.
+ * `token_id:<n>` (vLLM's `return_tokens_as_token_ids`); with them go the logprobs of the same entries. The policy
+ * version is read from the `x-policy-version` header or a `policy_version` field, of the choice before that of the
+ * answer.
  */
 import { Effect, Schema } from "effect"
 import type { InferenceError, TokenChoice } from "./Inference.ts"
@@ -169,7 +170,8 @@ const policyVersionOf = (
 
 const messageOf = (message: typeof AssistantMessage.Type): Message.Message => {
   const { content = null, reasoning_content: own, role, tool_calls: calls, ...rest } = message
-  // A think block stays in the text, where the model wrote it; what a provider took out of the text is put in one place.
+  // A think block stays in the text, where the model wrote it; what a provider took out of the text is put in one
+  // place.
   const reasoning = Reasoning.read({ ...rest, role: "assistant", content: null, reasoning_content: own ?? null })
   return {
     ...rest,

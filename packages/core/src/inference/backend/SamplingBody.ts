@@ -1,8 +1,9 @@
 /**
  * Sampling parameters in the words of each kind of server.
  *
- * Every parameter that changes the distribution is sent, also where it is off: servers fill in what is left out from the model's
- * `generation_config.json`. What a server cannot do is refused by its name and never dropped. `extra`, the server's own words, goes last.
+ * Every parameter that changes the distribution is sent, also where it is off: servers fill in what is left out from
+ * the model's `generation_config.json`. What a server cannot do is refused by its name and never dropped. `extra`, the
+ * server's own words, goes last.
  */
 import { Effect } from "effect"
 import type { InferenceError, SamplingOptions } from "./Inference.ts"
@@ -38,7 +39,10 @@ export const given = (options: SamplingOptions): Body => ({
   ...options.extra
 })
 
-/** What decides the distribution, in vLLM's and SGLang's words. -1 is "all" to every version of both, 0 only to newer ones. */
+/**
+ * What decides the distribution, in vLLM's and SGLang's words. -1 is "all" to every version of both, 0 only to newer
+ * ones.
+ */
 const distribution = ({ minP = 0, temperature = 1, topK = 0, topP = 1 }: SamplingOptions): Body => ({
   temperature,
   top_p: topP,
@@ -65,7 +69,10 @@ export const sglang = (options: SamplingOptions): Body => {
   }
 }
 
-/** `generation_config` replaces the model's own, whose `do_sample` is usually off: without it every answer is the greedy one. */
+/**
+ * `generation_config` replaces the model's own, whose `do_sample` is usually off: without it every answer is the greedy
+ * one.
+ */
 const transformers = ({ extra, maxTokens, seed, stop, ...options }: SamplingOptions): Body => {
   const { minP, temperature, topK, topP } = Sampling.ofRequest(options, "raw")
   const config = {

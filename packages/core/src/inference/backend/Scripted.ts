@@ -1,9 +1,9 @@
 /**
  * A policy that follows a script: for tests, demos and measuring everything but inference.
  *
- * Deterministic: a list is handed out in order, over and over; a function sees each request. Token-level like a vLLM server: ids
- * of the given tokenizer, the end-of-sequence token included, every logprob ln 1/2. A completion longer than `maxTokens` is cut
- * and finishes with `length`. Thousands of requests per second.
+ * Deterministic: a list is handed out in order, over and over; a function sees each request. Token-level like a vLLM
+ * server: ids of the given tokenizer, the end-of-sequence token included, every logprob ln 1/2. A completion longer
+ * than `maxTokens` is cut and finishes with `length`. Thousands of requests per second.
  */
 import { Duration, Effect } from "effect"
 import type { ChatRequest, InferenceError, TextRequest, TokenChoice } from "./Inference.ts"
@@ -25,7 +25,10 @@ export type Completion =
 
 export type ScriptedRequest = ChatRequest | TextRequest
 
-/** Completions in order, or what to say to a request: one completion for all of its `n`, or a list that is gone through for them. */
+/**
+ * Completions in order, or what to say to a request: one completion for all of its `n`, or a list that is gone through
+ * for them.
+ */
 export type Script =
   | ReadonlyArray<Completion>
   | ((

@@ -2,8 +2,8 @@
  * What inference servers and their manager can be told, with the original's names, defaults and meaning
  * (atroposlib/envs/server_handling: ServerBaseline, APIServerConfig, ServerManagerConfig).
  *
- * `server` gives the `--openai.<field>` flags and the entries of a YAML `openai` list, `manager` the flags without a prefix
- * (`--slurm`, `--max_n_completions`). Unlike the original, a `base_url` that is given is always used (Q-39).
+ * `server` gives the `--openai.<field>` flags and the entries of a YAML `openai` list, `manager` the flags without a
+ * prefix (`--slurm`, `--max_n_completions`). Unlike the original, a `base_url` that is given is always used (Q-39).
  */
 import { Config, Effect, Schema } from "effect"
 import { field, fromFields } from "../../EnvironmentSettings.ts"
@@ -96,7 +96,10 @@ const withoutSlash = (url: string): string => url.replace(/(?<!\/)\/+$/, "")
 
 const openAiKey = Config.NonEmptyString("OPENAI_API_KEY").pipe(Config.withDefault(""), Effect.orDie)
 
-/** Fills in what a server's address implies: no trailing slash, the hosted API where there is no address, its key from the environment. */
+/**
+ * Fills in what a server's address implies: no trailing slash, the hosted API where there is no address, its key from
+ * the environment.
+ */
 const complete = Effect.fn("ServerSettings.complete")(function* (given: Server) {
   const baseUrl = withoutSlash(given.baseUrl || "https://api.openai.com/v1")
   if (given.apiKey || !isOfficial(baseUrl)) return { ...given, baseUrl, apiKey: given.apiKey ?? "" }

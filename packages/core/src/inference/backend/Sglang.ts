@@ -1,9 +1,10 @@
 /**
- * An SGLang server: OpenAI's routes for text, its native `POST /generate` for exact tokens and logprobs, `GET /health`. Its logprobs are
- * taken after temperature and before top-p and top-k, unless it was started with SGLANG_RETURN_ORIGINAL_LOGPROB.
+ * An SGLang server: OpenAI's routes for text, its native `POST /generate` for exact tokens and logprobs, `GET /health`.
+ * Its logprobs are taken after temperature and before top-p and top-k, unless it was started with
+ * SGLANG_RETURN_ORIGINAL_LOGPROB.
  *
- * The native answer is one object, or a list of them for n > 1, each with `meta_info.output_token_logprobs = [[logprob, id, text], …]` and
- * `meta_info.finish_reason = { type, … }`. Prompt logprobs are not asked of it.
+ * The native answer is one object, or a list of them for n > 1, each with `meta_info.output_token_logprobs = [[logprob,
+ * id, text], …]` and `meta_info.finish_reason = { type, … }`. Prompt logprobs are not asked of it.
  */
 import { Effect, Schema } from "effect"
 import type { TokenChoice } from "./Inference.ts"

@@ -1,9 +1,10 @@
 /**
  * The one HTTP edge to inference servers: connections, JSON both ways, and what its failures mean.
  *
- * An answer has a limit (`AnswerBody`), and a redirect is not followed: prompts and keys go to the address that was given and nowhere else.
- * No retries and no time limit of its own (Node's five minutes for the first header are lifted: a long generation sends nothing
- * until it is done); `ServerManager` owns both. Interrupting a request closes its connection, which makes servers stop generating.
+ * An answer has a limit (`AnswerBody`), and a redirect is not followed: prompts and keys go to the address that was
+ * given and nowhere else. No retries and no time limit of its own (Node's five minutes for the first header are lifted:
+ * a long generation sends nothing until it is done); `ServerManager` owns both. Interrupting a request closes its
+ * connection, which makes servers stop generating.
  */
 import { Clock, Effect, Schema, type Scope, Stream } from "effect"
 import { HttpClientRequest } from "effect/http"
@@ -32,7 +33,9 @@ export interface JsonReply {
 
 export interface Transport {
   readonly json: (request: JsonRequest) => Effect.Effect<JsonReply, InferenceError>
-  /** Succeeds with any answer but those that say the server is down (default: 5xx): whoever refuses a question is there. */
+  /**
+   * Succeeds with any answer but those that say the server is down (default: 5xx): whoever refuses a question is there.
+   */
   readonly isThere: (question: Question, isDown?: (status: number) => boolean) => Effect.Effect<void, InferenceError>
   /** For clients that bring their own protocol: a fetch over the same connections. */
   readonly fetch: typeof globalThis.fetch

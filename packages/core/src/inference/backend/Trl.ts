@@ -1,10 +1,11 @@
 /**
- * The server of `trl vllm-serve` up to TRL 1.12: prompts to `POST /generate/`, completions back as token ids. From 1.13 on that command starts
- * vLLM's own server, which `Identify` tells from this one.
+ * The server of `trl vllm-serve` up to TRL 1.12: prompts to `POST /generate/`, completions back as token ids. From 1.13
+ * on that command starts vLLM's own server, which `Identify` tells from this one.
  *
- * Its fields grew: prompt ids and logprobs in answers, `generation_kwargs` (for stop strings and seeds), prompts as ids. What a version has
- * is in its `/openapi.json`. Where prompts go as text, chats are put through the tokenizer's template here and ids are turned into text here, so a
- * `Tokenizer` is needed. Special tokens stay in the text (tool tags may be some), the end-of-sequence token at its end does not.
+ * Its fields grew: prompt ids and logprobs in answers, `generation_kwargs` (for stop strings and seeds), prompts as
+ * ids. What a version has is in its `/openapi.json`. Where prompts go as text, chats are put through the tokenizer's
+ * template here and ids are turned into text here, so a `Tokenizer` is needed. Special tokens stay in the text (tool
+ * tags may be some), the end-of-sequence token at its end does not.
  */
 import { Effect, Schema } from "effect"
 import {

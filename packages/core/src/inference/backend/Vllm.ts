@@ -1,9 +1,10 @@
 /**
- * Token-level requests to stock vLLM, by the endpoint it has: `POST /inference/v1/generate` (0.12 on; `--enable-scale-out` from 0.30 on), else
- * `POST /v1/completions` with the prompt as ids. There ids come back as `token_ids` (`return_token_ids`, 0.10.2 on) or as the names of
- * tokens (`return_tokens_as_token_ids`, before).
+ * Token-level requests to stock vLLM, by the endpoint it has: `POST /inference/v1/generate` (0.12 on;
+ * `--enable-scale-out` from 0.30 on), else `POST /v1/completions` with the prompt as ids. There ids come back as
+ * `token_ids` (`return_token_ids`, 0.10.2 on) or as the names of tokens (`return_tokens_as_token_ids`, before).
  *
- * Where a logprob is missing vLLM writes -9999: such an answer is refused. The end-of-sequence token is part of the output.
+ * Where a logprob is missing vLLM writes -9999: such an answer is refused. The end-of-sequence token is part of the
+ * output.
  */
 import { Effect, Schema } from "effect"
 import { InferenceError, type PromptLogprobs, type PromptRequest, type TokenChoice } from "./Inference.ts"

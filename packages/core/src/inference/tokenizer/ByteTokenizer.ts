@@ -1,7 +1,9 @@
 /**
- * The byte-level tokenizer: UTF-8 bytes as ids 0-255, then `<|endoftext|>` 256 (BOS), `<|im_start|>` 257, `<|im_end|>` 258 (EOS).
+ * The byte-level tokenizer: UTF-8 bytes as ids 0-255, then `<|endoftext|>` 256 (BOS), `<|im_start|>` 257, `<|im_end|>`
+ * 258 (EOS).
  *
- * Needs no download; nothing frames a text. Prompts are ChatML: `<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n`.
+ * Needs no download; nothing frames a text. Prompts are ChatML:
+ * `<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n`.
  */
 import type { Message } from "../../Message.ts"
 import { text as textOf } from "../../Message.ts"

@@ -1,8 +1,10 @@
 /**
- * The tokenizer of a folder as the Hugging Face library makes it: tokens by @huggingface/tokenizers, prompts by @huggingface/jinja.
+ * The tokenizer of a folder as the Hugging Face library makes it: tokens by @huggingface/tokenizers, prompts
+ * by @huggingface/jinja.
  *
- * These two are what @huggingface/transformers is made of for text, without its models and their runtimes (450 MB installed). What it
- * does around them is done here: special tokens of the configuration, named templates, and which of these tools ask for.
+ * These two are what @huggingface/transformers is made of for text, without its models and their runtimes (450 MB
+ * installed). What it does around them is done here: special tokens of the configuration, named templates, and which of
+ * these tools ask for.
  */
 import { Template } from "@huggingface/jinja"
 import { Tokenizer } from "@huggingface/tokenizers"

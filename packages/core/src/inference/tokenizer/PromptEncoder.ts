@@ -1,15 +1,18 @@
 /**
  * How texts become ids in a session, whatever the tokenizer: framed once, and joined without a seam.
  *
- * Nothing is assumed of the vocabulary: what a tokenizer puts around a text is found out with texts that it knows, be they digits alone.
- * Characters that it does not know are left out or marked, as it does itself.
+ * Nothing is assumed of the vocabulary: what a tokenizer puts around a text is found out with texts that it knows, be
+ * they digits alone. Characters that it does not know are left out or marked, as it does itself.
  */
 import type { TokenizerShape } from "./Tokenizer.ts"
 
 export interface PromptEncoder {
   /** Ids of a whole prompt, framed (by a BOS, say) exactly once even where the template writes the frame out. */
   readonly whole: (text: string) => ReadonlyArray<number>
-  /** Ids of a text that stands behind other tokens: without a frame, and without the blank some tokenizers put before a text. */
+  /**
+   * Ids of a text that stands behind other tokens: without a frame, and without the blank some tokenizers put before a
+   * text.
+   */
   readonly rest: (text: string) => ReadonlyArray<number>
 }
 
@@ -51,7 +54,9 @@ const lookedAt = (tokenizer: TokenizerShape): PromptEncoder => {
   }
 }
 
-/** Line break first: it merges with nothing in most vocabularies. Then what there is of printable ASCII, letters first. */
+/**
+ * Line break first: it merges with nothing in most vocabularies. Then what there is of printable ASCII, letters first.
+ */
 const usualTexts = Array.from("\nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-=.,:;!?()[]{}<>*/ ")
 /** As many entries of a vocabulary as are looked at where none of those is known. */
 const mostLookedAt = 4096

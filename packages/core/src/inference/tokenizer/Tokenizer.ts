@@ -1,8 +1,10 @@
 /**
- * Text to token ids and back, and chats to prompts. Layers: a Hugging Face tokenizer (hub id or local folder), or bytes.
+ * Text to token ids and back, and chats to prompts. Layers: a Hugging Face tokenizer (hub id or local folder), or
+ * bytes.
  *
- * All operations are pure and synchronous once the layer is built; a prompt of some thousand tokens takes a few milliseconds.
- * Ids and prompts are those of the Python library `transformers` (the test replays some hundred texts recorded there).
+ * All operations are pure and synchronous once the layer is built; a prompt of some thousand tokens takes a few
+ * milliseconds. Ids and prompts are those of the Python library `transformers` (the test replays some hundred texts
+ * recorded there).
  */
 import { FetchHttpClient } from "effect/http"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -38,7 +40,10 @@ export interface TokenizerShape {
   readonly vocabulary?: () => ReadonlyMap<string, number>
   readonly bosTokenId: number | undefined
   readonly eosTokenId: number | undefined
-  /** Special tokens written out in `text` become their ids; `addSpecialTokens` (default true) adds those that frame a text, such as a BOS. */
+  /**
+   * Special tokens written out in `text` become their ids; `addSpecialTokens` (default true) adds those that frame a
+   * text, such as a BOS.
+   */
   readonly encode: (text: string, options?: { readonly addSpecialTokens?: boolean }) => ReadonlyArray<number>
   readonly decode: (ids: ArrayLike<number>, options?: { readonly skipSpecialTokens?: boolean }) => string
   /** The prompt text of a chat. Throws `TokenizerError` as a defect where the tokenizer has no chat template. */
@@ -49,7 +54,10 @@ export class Tokenizer extends Context.Service<Tokenizer, TokenizerShape>()("@at
 
 export { bytes } from "./ByteTokenizer.ts"
 
-/** The byte-level tokenizer: ids 0-255, `<|endoftext|>` 256 (BOS), `<|im_start|>` 257, `<|im_end|>` 258 (EOS); ChatML prompts, no download. */
+/**
+ * The byte-level tokenizer: ids 0-255, `<|endoftext|>` 256 (BOS), `<|im_start|>` 257, `<|im_end|>` 258 (EOS); ChatML
+ * prompts, no download.
+ */
 export const layerBytes: Layer.Layer<Tokenizer> = Layer.succeed(Tokenizer, bytes)
 
 const required = ["tokenizer.json", "tokenizer_config.json"]
@@ -57,9 +65,9 @@ const templateFile = "chat_template.jinja"
 const optional = [templateFile]
 
 /**
- * A tokenizer of the Hugging Face library: a hub id (`Qwen/Qwen3-0.6B`, `owner/name@revision`; cached on disk, `HF_TOKEN` for gated
- * models) or a local folder with `tokenizer.json`, `tokenizer_config.json` and, where the template is not in the configuration,
- * `chat_template.jinja`. A folder needs no network.
+ * A tokenizer of the Hugging Face library: a hub id (`Qwen/Qwen3-0.6B`, `owner/name@revision`; cached on disk,
+ * `HF_TOKEN` for gated models) or a local folder with `tokenizer.json`, `tokenizer_config.json` and, where the template
+ * is not in the configuration, `chat_template.jinja`. A folder needs no network.
  */
 export const layerHuggingFace = (nameOrFolder: string): Layer.Layer<Tokenizer, TokenizerError> =>
   Layer.effect(Tokenizer, load(nameOrFolder)).pipe(Layer.provide([NodeServices.layer, FetchHttpClient.layer]))
@@ -206,7 +214,10 @@ const chat = (messages: ReadonlyArray<Message>, { addGenerationPrompt, tools }: 
   tools: tools === undefined || tools.length === 0 ? null : tools
 })
 
-/** Templates write arguments with `tojson`, so they get the object, not its JSON text; all-text parts are joined for templates that know only strings. */
+/**
+ * Templates write arguments with `tojson`, so they get the object, not its JSON text; all-text parts are joined for
+ * templates that know only strings.
+ */
 const forTemplate = (message: Message): unknown => {
   const { content, tool_calls: calls } = message
   const allText = Array.isArray(content) && content.every(({ type }) => type === "text")

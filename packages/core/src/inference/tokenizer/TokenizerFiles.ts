@@ -1,6 +1,6 @@
 /**
- * What a tokenizer's files may hold, looked at before the library makes tables of it: ids that a vocabulary can have, and patterns and
- * templates that come to an end. A folder from the hub is somebody else's program.
+ * What a tokenizer's files may hold, looked at before the library makes tables of it: ids that a vocabulary can have,
+ * and patterns and templates that come to an end. A folder from the hub is somebody else's program.
  */
 import { Predicate, Result } from "effect"
 import * as Nesting from "../../base/Nesting.ts"
@@ -30,7 +30,10 @@ const patternsIn = (value: unknown): ReadonlyArray<string> => {
 
 const quantifier = /^(?:[*+]|\{\d*,\d*\})/
 
-/** Whether a group that repeats holds what repeats or chooses: only such patterns take exponential time. Linear in the pattern. */
+/**
+ * Whether a group that repeats holds what repeats or chooses: only such patterns take exponential time. Linear in the
+ * pattern.
+ */
 export const mayBacktrack = (pattern: string): boolean => {
   const groups = [false]
   let isInClass = false
@@ -50,7 +53,10 @@ export const mayBacktrack = (pattern: string): boolean => {
   return false
 }
 
-/** Texts that a pattern is slow with if any short ones are: each of its characters over and over, alone and in pairs, and then another one. */
+/**
+ * Texts that a pattern is slow with if any short ones are: each of its characters over and over, alone and in pairs,
+ * and then another one.
+ */
 const pumped = (pattern: string): ReadonlyArray<string> => {
   const named = [...new Set(Array.from(pattern))]
     .filter((character) => !"\\()[]{}*+?|^$".includes(character))

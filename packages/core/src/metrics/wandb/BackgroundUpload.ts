@@ -1,4 +1,7 @@
-/** Uploads a run while it is recorded: every so often, with growing pauses while the server is away, and once more at the end. */
+/**
+ * Uploads a run while it is recorded: every so often, with growing pauses while the server is away, and once more at
+ * the end.
+ */
 import { Clock, Deferred, type Duration, Effect, Latch, Result } from "effect"
 import { backoffMillis } from "../../base/backoff.ts"
 import type { Journal } from "./Journal.ts"

@@ -6,8 +6,8 @@
  *     files/            tables, at the paths the server gets them under
  *     uploaded.json     how much of it the server has
  *
- * One process at a time writes to a folder. Rows follow from the records alone, so a folder can be uploaded at any later time, by anybody,
- * as often as it takes, and gives the same lines at the same offsets.
+ * One process at a time writes to a folder. Rows follow from the records alone, so a folder can be uploaded at any
+ * later time, by anybody, as often as it takes, and gives the same lines at the same offsets.
  */
 import { Effect, FileSystem, Option, Path, type PlatformError, Result, Schema, type Scope, Stream } from "effect"
 import * as FolderLock from "../../base/FolderLock.ts"
@@ -205,7 +205,10 @@ export const create = Effect.fn("Journal.create")(function* (folder: string, run
   return yield* open(folder, run)
 })
 
-/** Folders of runs in a folder, itself among them; newest last. What looks like one and cannot be read is told, and left out. */
+/**
+ * Folders of runs in a folder, itself among them; newest last. What looks like one and cannot be read is told, and left
+ * out.
+ */
 export const find = Effect.fn("Journal.find")(function* (
   folder: string,
   onStrange: (error: JournalError) => Effect.Effect<void>

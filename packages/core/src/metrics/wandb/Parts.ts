@@ -35,8 +35,8 @@ interface TableFile {
 }
 
 /**
- * Entries as parts of rows, whose steps only grow: one of an earlier step joins the newest row and says so. Of a trainer's steps those that an
- * earlier process recorded (up to `before`) are left out: the same work done again.
+ * Entries as parts of rows, whose steps only grow: one of an earlier step joins the newest row and says so. Of a
+ * trainer's steps those that an earlier process recorded (up to `before`) are left out: the same work done again.
  */
 export const make = (
   entries: ReadonlyArray<Entry>,

@@ -1,6 +1,6 @@
 /**
- * Rows of a run's history out of the parts that were recorded: parts of one step make one row, which is closed by a part of a later step or
- * by the end of the process. Only closed rows are sent, so that a line never changes.
+ * Rows of a run's history out of the parts that were recorded: parts of one step make one row, which is closed by a
+ * part of a later step or by the end of the process. Only closed rows are sent, so that a line never changes.
  */
 import { Schema } from "effect"
 

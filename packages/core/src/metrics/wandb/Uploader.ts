@@ -1,9 +1,9 @@
 /**
- * Brings a journal's rows to a server: closed rows in order, each at its offset, tables before the rows that speak of them, the summary with
- * every request.
+ * Brings a journal's rows to a server: closed rows in order, each at its offset, tables before the rows that speak of
+ * them, the summary with every request.
  *
- * What the server has is written down after each answer. A request whose answer was lost is sent again as it was, so no row is lost and none
- * comes twice. Nothing here waits or tries again: whoever calls `push` does.
+ * What the server has is written down after each answer. A request whose answer was lost is sent again as it was, so no
+ * row is lost and none comes twice. Nothing here waits or tries again: whoever calls `push` does.
  */
 import { Effect, type PlatformError } from "effect"
 import type { Journal } from "./Journal.ts"

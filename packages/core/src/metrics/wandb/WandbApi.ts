@@ -1,9 +1,11 @@
 /**
- * The requests a Weights & Biases server takes: who the key belongs to, the run, its files, and its rows as lines of a stream of files.
+ * The requests a Weights & Biases server takes: who the key belongs to, the run, its files, and its rows as lines of a
+ * stream of files.
  *
- * Lines carry their offset, so that a request whose answer was lost can be sent again: the same lines at the same place. The names are the
- * server's own (GraphQL `upsertBucket`, `createRunFiles`, `POST /files/<entity>/<project>/<run>/file_stream`); what the Python client sends was
- * the model. The key goes into the Authorization header and nowhere else; requests are not traced.
+ * Lines carry their offset, so that a request whose answer was lost can be sent again: the same lines at the same
+ * place. The names are the server's own (GraphQL `upsertBucket`, `createRunFiles`, `POST
+ * /files/<entity>/<project>/<run>/file_stream`); what the Python client sends was the model. The key goes into the
+ * Authorization header and nowhere else; requests are not traced.
  */
 import { Clock, type Duration, Effect, Redacted, Schema } from "effect"
 import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"

@@ -1,10 +1,11 @@
 /**
- * Weights & Biases: a run per source, in the project and group that the trainer announced, with the original's names: an environment's
- * figures have its registered name before them, those of the inference servers (`server/…`) have not.
+ * Weights & Biases: a run per source, in the project and group that the trainer announced, with the original's names:
+ * an environment's figures have its registered name before them, those of the inference servers (`server/…`) have not.
  *
- * Everything is written to `<folder>/wandb/<source>-<id>` first (`Journal`) and sent from there every 15 seconds, with growing pauses while the
- * server is away; what could not be sent stays there for `atropos wandb-sync`, which is also all that happens offline. A source that goes
- * on with earlier work goes on with its run; steps that are done again are recorded once.
+ * Everything is written to `<folder>/wandb/<source>-<id>` first (`Journal`) and sent from there every 15 seconds, with
+ * growing pauses while the server is away; what could not be sent stays there for `atropos wandb-sync`, which is also
+ * all that happens offline. A source that goes on with earlier work goes on with its run; steps that are done again are
+ * recorded once.
  */
 import {
   Clock,

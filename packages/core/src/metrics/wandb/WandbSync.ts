@@ -1,8 +1,8 @@
 /**
  * Uploads runs that were kept in folders: recorded offline, or left over when their server was away.
  *
- * A run whose process died without telling its end is uploaded as one that failed. A folder in use by a running process is left to it. Uploading
- * again changes nothing.
+ * A run whose process died without telling its end is uploaded as one that failed. A folder in use by a running process
+ * is left to it. Uploading again changes nothing.
  */
 import { Clock, Effect, type FileSystem, type Path, type PlatformError } from "effect"
 import type { HttpClient } from "effect/http"

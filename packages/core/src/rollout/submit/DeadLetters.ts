@@ -1,4 +1,6 @@
-/** Items and groups that were given up, one JSON line each with the reason, so that nothing disappears without a trace. */
+/**
+ * Items and groups that were given up, one JSON line each with the reason, so that nothing disappears without a trace.
+ */
 import { DateTime, Effect, FileSystem, Path } from "effect"
 import * as WireGroup from "../../service/WireGroup.ts"
 import type { Delivery } from "./Delivery.ts"

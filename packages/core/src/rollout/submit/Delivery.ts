@@ -9,8 +9,9 @@ export interface Delivery extends KeyedGroup {
 }
 
 /**
- * The UUID (version 8 form) of a group: the same for the same lineage, item, place in the item's requeues and position, so that what
- * is rolled out again after a crash replaces nothing and doubles nothing. `path` is the item's index, then one number per requeue.
+ * The UUID (version 8 form) of a group: the same for the same lineage, item, place in the item's requeues and position,
+ * so that what is rolled out again after a crash replaces nothing and doubles nothing. `path` is the item's index, then
+ * one number per requeue.
  */
 export const groupKey = (lineage: string, path: string, position: number): string => {
   const hex = createHash("sha1").update(`${lineage}/${path}/${position}`).digest("hex")

@@ -1,12 +1,14 @@
 /**
- * Which scored groups are sent: the original's rules (atroposlib/envs/base.py, `handle_send_to_api`), each drop with its reason.
+ * Which scored groups are sent: the original's rules (atroposlib/envs/base.py, `handle_send_to_api`), each drop with
+ * its reason.
  *
- * A group is dropped whole: for a size other than announced, for scores that carry no signal, and, beyond the original, for content no
- * trainer could use. Groups whose signal lies in token-level advantages are kept although their scores are equal.
+ * A group is dropped whole: for a size other than announced, for scores that carry no signal, and, beyond the original,
+ * for content no trainer could use. Groups whose signal lies in token-level advantages are kept although their scores
+ * are equal.
  *
- * A sequence longer than the run's limit is cut there, masked and told as truncated: it teaches nothing, and its score stays in the
- * group's baseline. (The original drops the whole group for it, and for one that is exactly as long, which is where every answer ends
- * that its limit cut off.) A group with nothing but such sequences is dropped.
+ * A sequence longer than the run's limit is cut there, masked and told as truncated: it teaches nothing, and its score
+ * stays in the group's baseline. (The original drops the whole group for it, and for one that is exactly as long, which
+ * is where every answer ends that its limit cut off.) A group with nothing but such sequences is dropped.
  */
 import { Result } from "effect"
 import type { ContentPart, Message } from "../../Message.ts"

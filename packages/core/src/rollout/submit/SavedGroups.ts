@@ -1,8 +1,8 @@
 /**
  * Accepted groups as JSON Lines, one group per line in the original's wire form, for viewers and data sets.
  *
- * An existing file is never touched: `groups.jsonl` becomes `groups_1.jsonl`, then `_2`, as in the original; missing parent
- * folders are made. A line is written with one call, so a reader never sees half of one behind a whole one.
+ * An existing file is never touched: `groups.jsonl` becomes `groups_1.jsonl`, then `_2`, as in the original; missing
+ * parent folders are made. A line is written with one call, so a reader never sees half of one behind a whole one.
  */
 import { Effect, FileSystem, Path, Predicate, Schema, type Scope } from "effect"
 import { messageOf } from "../../base/messageOf.ts"

@@ -1,10 +1,11 @@
 /**
  * Groups on disk while the service is away: first in, first out, surviving a restart of the process.
  *
- * Segments of framed records (length, CRC-32, payload), each append synced before it is answered. A torn tail, as a crash leaves
- * it, ends its segment; a failed append is cut off again, so a full disk costs nothing that was written before. A segment is
- * deleted when all of it is delivered: after a crash some of it may be sent again, which the groups' keys make harmless.
- * The total is bounded. One process at a time appends to a segment; segments of a lineage other than ours are left aside.
+ * Segments of framed records (length, CRC-32, payload), each append synced before it is answered. A torn tail, as a
+ * crash leaves it, ends its segment; a failed append is cut off again, so a full disk costs nothing that was written
+ * before. A segment is deleted when all of it is delivered: after a crash some of it may be sent again, which the
+ * groups' keys make harmless. The total is bounded. One process at a time appends to a segment; segments of a lineage
+ * other than ours are left aside.
  */
 import { crc32 } from "node:zlib"
 import { Effect, FileSystem, Path, type PlatformError, Result, Schema, Semaphore } from "effect"
@@ -261,7 +262,8 @@ const decode = Effect.fnUntraced(function* (record: Uint8Array, file: string) {
       (cause) => new SpoolError({ path: file, message: `damaged record in ${file}`, isFull: false, cause })
     )
   )
-  // A copy (a Buffer's `slice` is none), so that the group's arrays, which are views, are aligned and do not keep the whole segment in memory.
+  // A copy (a Buffer's `slice` is none), so that the group's arrays, which are views, are aligned and do not keep the
+  // whole segment in memory.
   const group = yield* Effect.fromResult(
     PackedGroup.decode(new Uint8Array(record.subarray(4 + headerLength(record))))
   ).pipe(

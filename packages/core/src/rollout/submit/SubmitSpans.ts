@@ -1,6 +1,7 @@
 /**
- * The spans of groups on their way to the service (`Rollout.submit`): from the end of the rollout to the service's answer, in the trace of the
- * item. A request with several groups is in the trace of the first one that is recorded, and linked with the others.
+ * The spans of groups on their way to the service (`Rollout.submit`): from the end of the rollout to the service's
+ * answer, in the trace of the item. A request with several groups is in the trace of the first one that is recorded,
+ * and linked with the others.
  */
 import { Clock, Effect, Exit, type Tracer } from "effect"
 import type { ScoredGroup } from "../../ScoredGroup.ts"

@@ -1,11 +1,11 @@
 /**
  * The text of token ids, for people who look at tokens: each id's once per run, before the first group that has it.
  *
- * Nothing here can fail or hold up what is sent by more than `timeout`: what cannot be told now is told with the next group that has
- * it, and how often that happened is counted. Decoding gives way to others every few ids.
+ * Nothing here can fail or hold up what is sent by more than `timeout`: what cannot be told now is told with the next
+ * group that has it, and how often that happened is counted. Decoding gives way to others every few ids.
  *
- * A piece is what its token adds to a text, so that pieces can be written one after the other: tokenizers that take the blank off the
- * beginning of a text show it when the token comes second.
+ * A piece is what its token adds to a text, so that pieces can be written one after the other: tokenizers that take the
+ * blank off the beginning of a text show it when the token comes second.
  */
 import { Effect, Result } from "effect"
 import { messageOf } from "../../base/messageOf.ts"

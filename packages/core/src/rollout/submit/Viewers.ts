@@ -1,5 +1,6 @@
 /**
- * What an environment tells the service for the sake of people who look: chats with every group, the text of tokens, reports.
+ * What an environment tells the service for the sake of people who look: chats with every group, the text of tokens,
+ * reports.
  *
  * Only where the service keeps it; whatever goes wrong with it concerns nothing else.
  */

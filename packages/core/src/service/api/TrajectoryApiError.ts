@@ -1,7 +1,7 @@
 /**
- * What the versioned endpoints answer when they cannot do what was asked: JSON `{ "error": <tag>, "message": <text> }` under the
- * status of the class, with `field` where one value was wrong and `retry_after_seconds` (and the header `Retry-After`) where trying
- * again later makes sense.
+ * What the versioned endpoints answer when they cannot do what was asked: JSON `{ "error": <tag>, "message": <text> }`
+ * under the status of the class, with `field` where one value was wrong and `retry_after_seconds` (and the header
+ * `Retry-After`) where trying again later makes sense.
  */
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"

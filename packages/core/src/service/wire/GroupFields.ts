@@ -1,4 +1,6 @@
-/** The 14 keys of a scored group on the original's wire, in its order, each with its check; and the checks between them. */
+/**
+ * The 14 keys of a scored group on the original's wire, in its order, each with its check; and the checks between them.
+ */
 import type { Loc, Report } from "./Detail.ts"
 import * as Matrix from "./Matrix.ts"
 import * as Scalars from "./Scalars.ts"
@@ -63,7 +65,10 @@ const iterate = (value: unknown): ReadonlyArray<unknown> => {
   return Scalars.isRecord(value) ? Object.keys(value) : []
 }
 
-/** First that every message has a role and a content, as the original's validator does over anything that can be iterated; then the types. */
+/**
+ * First that every message has a role and a content, as the original's validator does over anything that can be
+ * iterated; then the types.
+ */
 const messages: Check<ReadonlyArray<ReadonlyArray<JsonObject>>> = (value, loc, report) => {
   for (const chat of iterate(value)) {
     for (const message of iterate(chat)) {

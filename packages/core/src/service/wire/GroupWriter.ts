@@ -1,8 +1,8 @@
 /**
  * A group as the wire's JSON, piece by piece: all keys in the original's order, null where not given.
  *
- * A piece is at most a quarter of a mebibyte of numbers (a few milliseconds of work), so that whoever writes a large group can let others in
- * between. The group's numbers must be finite.
+ * A piece is at most a quarter of a mebibyte of numbers (a few milliseconds of work), so that whoever writes a large
+ * group can let others in between. The group's numbers must be finite.
  */
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 import { mostBytes, writeFloat32, writeInteger, writeNumber } from "./NumberWriter.ts"

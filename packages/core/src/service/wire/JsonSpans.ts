@@ -1,9 +1,10 @@
 /**
- * Where the values of a JSON object or array lie in its bytes, so that they can be stored and joined without being written anew.
+ * Where the values of a JSON object or array lie in its bytes, so that they can be stored and joined without being
+ * written anew.
  *
- * The bytes must be JSON that a parser has accepted: nothing is validated here except nesting depth. Matrices of numbers are
- * skipped by counting closing brackets natively, a hint taken from the parsed value; a hint that does not fit (a key given twice)
- * is noticed, and the value is walked byte by byte instead.
+ * The bytes must be JSON that a parser has accepted: nothing is validated here except nesting depth. Matrices of
+ * numbers are skipped by counting closing brackets natively, a hint taken from the parsed value; a hint that does not
+ * fit (a key given twice) is noticed, and the value is walked byte by byte instead.
  */
 import { skipSpace } from "./ScanNumbers.ts"
 

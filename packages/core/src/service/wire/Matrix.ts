@@ -1,6 +1,7 @@
 /**
- * Rows of numbers, checked in place: a right row is returned as it is and costs one comparison chain per number (8 x 1000 tokens:
- * some 20 microseconds); only a row with something to coerce or to complain about is walked value by value.
+ * Rows of numbers, checked in place: a right row is returned as it is and costs one comparison chain per number (8 x
+ * 1000 tokens: some 20 microseconds); only a row with something to coerce or to complain about is walked value by
+ * value.
  */
 import type { Loc, Report } from "./Detail.ts"
 import * as Scalars from "./Scalars.ts"

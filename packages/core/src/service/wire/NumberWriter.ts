@@ -1,8 +1,9 @@
 /**
  * Numbers as JSON text, written straight into bytes: no strings are made, which is ten times as fast as `Array.join`.
  *
- * A 32-bit float is written with the fewest of six to nine significant digits that read back as the same 32-bit float (nine always
- * do), without zeros at the end: `-3.42`, where its value as a 64-bit number would be `-3.4200000762939453`.
+ * A 32-bit float is written with the fewest of six to nine significant digits that read back as the same 32-bit float
+ * (nine always do), without zeros at the end: `-3.42`, where its value as a 64-bit number would be
+ * `-3.4200000762939453`.
  */
 
 /** Bytes a number takes at most. */

@@ -1,4 +1,6 @@
-/** What packed groups and lists of them begin with: a magic number, a version and two lengths; and the error of both. */
+/**
+ * What packed groups and lists of them begin with: a magic number, a version and two lengths; and the error of both.
+ */
 import { Result, Schema } from "effect"
 
 /** The bytes are no packed group, or the group breaks a rule. */

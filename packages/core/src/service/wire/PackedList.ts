@@ -1,4 +1,6 @@
-/** Several packed groups in one body: "ATPL", version, bytes of index, number of groups, the index as JSON, the groups. */
+/**
+ * Several packed groups in one body: "ATPL", version, bytes of index, number of groups, the index as JSON, the groups.
+ */
 import { Result, Schema } from "effect"
 import { failed, listMagic, PackedGroupError, preludeBytes, readPrelude, writePrelude } from "./PackedFrame.ts"
 import * as JsonDepth from "./JsonDepth.ts"
@@ -33,7 +35,9 @@ export const listParts = (items: ReadonlyArray<KeyedBytes>): ReadonlyArray<Uint8
   ]
 }
 
-/** Several packed groups as one body: "ATPL", version, bytes of index, number of groups, the index as JSON, the groups. */
+/**
+ * Several packed groups as one body: "ATPL", version, bytes of index, number of groups, the index as JSON, the groups.
+ */
 export const encodeList = (items: ReadonlyArray<KeyedBytes>): Uint8Array => {
   const parts = listParts(items)
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))

@@ -1,4 +1,7 @@
-/** The shape of a packed group, and its sections: found and cut into rows, every length checked against the bytes that are there. */
+/**
+ * The shape of a packed group, and its sections: found and cut into rows, every length checked against the bytes that
+ * are there.
+ */
 import { Result, Schema } from "effect"
 import { failed, groupMagic, PackedGroupError, preludeBytes, readPrelude } from "./PackedFrame.ts"
 import * as JsonDepth from "./JsonDepth.ts"

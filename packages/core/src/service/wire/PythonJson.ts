@@ -1,7 +1,7 @@
 /**
- * JSON text as the original's server reads it: `JSON.parse` first; where that fails, the bare words `NaN`, `Infinity` and
- * `-Infinity`, which Python's parser takes, are told from plain mistakes, and a mistake is reported with the words and the
- * position (in code points) of CPython's `json` module.
+ * JSON text as the original's server reads it: `JSON.parse` first; where that fails, the bare words `NaN`, `Infinity`
+ * and `-Infinity`, which Python's parser takes, are told from plain mistakes, and a mistake is reported with the words
+ * and the position (in code points) of CPython's `json` module.
  */
 import { Result } from "effect"
 import type { Loc } from "./Detail.ts"
@@ -14,7 +14,10 @@ export interface Mistake {
 
 const marker = "\u0000not finite: "
 
-/** A parsed text. `notFinite` is there when the text has bare words for numbers that are not finite; `value` has marks in their place. */
+/**
+ * A parsed text. `notFinite` is there when the text has bare words for numbers that are not finite; `value` has marks
+ * in their place.
+ */
 export interface Parsed {
   readonly value: unknown
   readonly notFinite: boolean

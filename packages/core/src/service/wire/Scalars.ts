@@ -1,6 +1,6 @@
 /**
- * Single values as pydantic's lax mode reads them from JSON: an integer may come as `1.0`, `"100"` or `true`, a float as an
- * integer, a numeric string or a boolean; strings are strings. Error types and words are pydantic's.
+ * Single values as pydantic's lax mode reads them from JSON: an integer may come as `1.0`, `"100"` or `true`, a float
+ * as an integer, a numeric string or a boolean; strings are strings. Error types and words are pydantic's.
  *
  * Beyond pydantic: NaN and the infinities are refused everywhere, and integers outside a field's range.
  */

@@ -1,7 +1,8 @@
 /**
- * The fast way to read a submitted group: one walk over its bytes, matrices of numbers checked where they lie (`ScanNumbers`),
- * only the small and free-form values parsed. It takes right, canonical groups alone, those that make up all traffic that counts;
- * for anything else (a mistake, a coercion, a key given twice) it gives up, and the careful way through `JSON.parse` decides.
+ * The fast way to read a submitted group: one walk over its bytes, matrices of numbers checked where they lie
+ * (`ScanNumbers`), only the small and free-form values parsed. It takes right, canonical groups alone, those that make
+ * up all traffic that counts; for anything else (a mistake, a coercion, a key given twice) it gives up, and the careful
+ * way through `JSON.parse` decides.
  */
 import { Result } from "effect"
 import { Report } from "./Detail.ts"

@@ -1,6 +1,7 @@
 /**
- * Matrices of numbers in JSON text, checked byte by byte without making any of the numbers: four times as fast as parsing them,
- * and without garbage. Only plain right ones are told; at anything else the scan gives up, and the parser has the word.
+ * Matrices of numbers in JSON text, checked byte by byte without making any of the numbers: four times as fast as
+ * parsing them, and without garbage. Only plain right ones are told; at anything else the scan gives up, and the parser
+ * has the word.
  */
 /** What a scan answers where it gives up. */
 export const givesUp = -1

@@ -1,11 +1,11 @@
 /**
  * Finds the chosen letter (A, B, …) or number (1, 2, …) of a multiple-choice question in a completion.
  *
- * Looks behind the last `</think>`. An `<answer>` tag or a box, where there is one, is the answer, and the last complete one counts,
- * whatever prose follows; of several in a row, or of a tag and a box, all must say the same. Else it is what the text claims
- * (`ChoiceClaims`): statements that it can read, never a letter that occurs somewhere. Where several choices could be meant, or
- * one is only denied, asked about, supposed or quoted, there is no answer: a guess, as the original makes (Q-73 of its quirks), is
- * a reward for chance.
+ * Looks behind the last `</think>`. An `<answer>` tag or a box, where there is one, is the answer, and the last
+ * complete one counts, whatever prose follows; of several in a row, or of a tag and a box, all must say the same. Else
+ * it is what the text claims (`ChoiceClaims`): statements that it can read, never a letter that occurs somewhere. Where
+ * several choices could be meant, or one is only denied, asked about, supposed or quoted, there is no answer: a guess,
+ * as the original makes (Q-73 of its quirks), is a reward for chance.
  */
 import * as Boxes from "../text/Boxes.ts"
 import { type Claim, claimOf, type Strength } from "./ChoiceClaims.ts"
@@ -60,7 +60,10 @@ const lastOf = (text: string, marks: ReadonlyArray<Marked>): ReadonlyArray<Marke
   return marks.slice(Math.max(0, first))
 }
 
-/** The choice among `labels`; `texts` are what the choices say, in the same order. Undefined where nothing, or more than one thing, is said. */
+/**
+ * The choice among `labels`; `texts` are what the choices say, in the same order. Undefined where nothing, or more than
+ * one thing, is said.
+ */
 export const extractLabel = (
   completion: string,
   labels: ReadonlyArray<string>,

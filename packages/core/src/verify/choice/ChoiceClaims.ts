@@ -1,9 +1,10 @@
 /**
  * What a text says about the choices of a question: which one it claims to be the answer.
  *
- * A clause that `ChoiceStatement` cannot read says nothing; a clause in a question, under a condition, in someone else's mouth or beside a
- * denial that it cannot read says nothing either. Statements are then weighed in order: what is taken back or denied falls, several at
- * once are none, and where two contradict each other the later one counts only if it says that it concludes or corrects.
+ * A clause that `ChoiceStatement` cannot read says nothing; a clause in a question, under a condition, in someone
+ * else's mouth or beside a denial that it cannot read says nothing either. Statements are then weighed in order: what
+ * is taken back or denied falls, several at once are none, and where two contradict each other the later one counts
+ * only if it says that it concludes or corrects.
  */
 import { clausesOf, sentenceEnd } from "./ChoiceClause.ts"
 import { type Claim, type Said, type Statement, statementsOf, type Strength } from "./ChoiceStatement.ts"

@@ -1,5 +1,6 @@
 /**
- * The parts of a clause about choices: where it ends, what is named in it, its verb, and whether what follows leaves it standing.
+ * The parts of a clause about choices: where it ends, what is named in it, its verb, and whether what follows leaves it
+ * standing.
  */
 import { afterLabel, type Choices, isEnd, type Named, named, type Token } from "./ChoiceTokens.ts"
 import * as Words from "./ChoiceWords.ts"

@@ -1,9 +1,10 @@
 /**
  * The words of an answer to a multiple-choice question, and which of them name a choice.
  *
- * Markup, LaTeX's wrappers, invisible characters and what is struck out are gone; letters that only look Latin are taken for what they
- * look like. A choice is named by its label ("B", "(b)", "option B"), by its text, by both, or by its place ("the second option").
- * Labels that are words (A, I) and small letters count only where nothing can take them for words. Linear in the text.
+ * Markup, LaTeX's wrappers, invisible characters and what is struck out are gone; letters that only look Latin are
+ * taken for what they look like. A choice is named by its label ("B", "(b)", "option B"), by its text, by both, or by
+ * its place ("the second option"). Labels that are words (A, I) and small letters count only where nothing can take
+ * them for words. Linear in the text.
  */
 
 export interface Token {

@@ -1,8 +1,9 @@
 /**
- * The words by which statements about choices are read: those that are understood, and those after which nothing is certain.
+ * The words by which statements about choices are read: those that are understood, and those after which nothing is
+ * certain.
  *
- * What a statement may be made of is a closed list: a word that is in none of these makes it one that says nothing. The words that
- * deny, doubt or retract only ever take answers away.
+ * What a statement may be made of is a closed list: a word that is in none of these makes it one that says nothing. The
+ * words that deny, doubt or retract only ever take answers away.
  */
 import type { Token } from "./ChoiceTokens.ts"
 
@@ -56,7 +57,10 @@ export const retractions = phrases(
     "let me reconsider|let me correct myself|let me correct that|let me rethink|let me double check|let me double - check|edit :|psych|jk"
 )
 
-/** Of those, the words that also begin other statements ("No other option fits") and retract only where they stand alone. */
+/**
+ * Of those, the words that also begin other statements ("No other option fits") and retract only where they stand
+ * alone.
+ */
 export const weakRetractions = set("no not false wrong incorrect hmm hm")
 
 export const adverbs = set(

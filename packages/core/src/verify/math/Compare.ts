@@ -1,9 +1,9 @@
 /**
  * Whether a predicted answer means the same as the gold answer, part by part.
  *
- * Undecided is not equal. The relation is symmetric but for three things a gold answer may leave open and a prediction may not: an
- * inequality may be answered by its solution set, a value may be answered with its name (`x = 3` for `3`) or with the steps that led
- * to it, and a named value may be answered without its name.
+ * Undecided is not equal. The relation is symmetric but for three things a gold answer may leave open and a prediction
+ * may not: an inequality may be answered by its solution set, a value may be answered with its name (`x = 3` for `3`)
+ * or with the steps that led to it, and a named value may be answered without its name.
  */
 import { type Answer, type Leaf, type Relation, worth } from "./Answer.ts"
 import * as Evaluate from "./Evaluate.ts"
@@ -15,11 +15,14 @@ import * as Units from "./Units.ts"
 
 export interface Rules {
   /**
-   * A decimal with at least this many digits after the point, and as many that count, may stand for the number it is the rounding of:
-   * `0.333333` for 1/3. Fewer are taken as they are written.
+   * A decimal with at least this many digits after the point, and as many that count, may stand for the number it is
+   * the rounding of: `0.333333` for 1/3. Fewer are taken as they are written.
    */
   readonly decimalPlaces: number
-  /** Whether `1 < x < 2` may be answered where the gold answer is `(1, 2)`. By default not: the question often states it. */
+  /**
+   * Whether `1 < x < 2` may be answered where the gold answer is `(1, 2)`. By default not: the question often states
+   * it.
+   */
   readonly acceptsInequalities: boolean
 }
 
@@ -50,7 +53,9 @@ const compareLeaves = (gold: Leaf, prediction: Leaf, rules: Rules): boolean => {
   return isRounding(gold, b, rules) || isRounding(prediction, a, rules)
 }
 
-/** Whether every item of each list has its equal in the other: order does not count, repetition only where `isCounted`. */
+/**
+ * Whether every item of each list has its equal in the other: order does not count, repetition only where `isCounted`.
+ */
 const sameItems = (
   gold: ReadonlyArray<Answer>,
   prediction: ReadonlyArray<Answer>,

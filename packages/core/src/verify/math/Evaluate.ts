@@ -1,9 +1,10 @@
 /**
  * The value of an expression at a point, and equality of expressions by their values at many points.
  *
- * Bounded: at most `maxOperations` operations on numbers of bounded size per evaluation; whatever is larger, undefined or unknown is
- * `undefined` ("undecided"). Equality at random rational points is exact for polynomials and rational functions
- * (Schwartz-Zippel), and holds to 87 digits otherwise. Points depend on the symbols' names alone, so verdicts are reproducible.
+ * Bounded: at most `maxOperations` operations on numbers of bounded size per evaluation; whatever is larger, undefined
+ * or unknown is `undefined` ("undecided"). Equality at random rational points is exact for polynomials and rational
+ * functions (Schwartz-Zippel), and holds to 87 digits otherwise. Points depend on the symbols' names alone, so verdicts
+ * are reproducible.
  */
 import * as Exact from "./Exact.ts"
 import { symbols, type Expression, type Operator } from "./Expression.ts"
@@ -134,7 +135,10 @@ const bitsOf = (value: Value.Value | undefined): number => {
     : Math.max(...[rational.numerator, rational.denominator].map((n) => n.toString(2).length))
 }
 
-/** How many binary digits the largest number or power in an expression has: edges are not much farther away, nor nearer to zero. */
+/**
+ * How many binary digits the largest number or power in an expression has: edges are not much farther away, nor nearer
+ * to zero.
+ */
 const longest = (expression: Expression): number => {
   switch (expression._tag) {
     case "Number":
@@ -160,7 +164,9 @@ function* farPoints(a: Expression, b: Expression): Generator<Point> {
     yield { round: rounds + i, bound: new Map(), isWhole: false, shift, budget: { operations: 0 } }
 }
 
-/** Whether two expressions with edges agree far out and near zero, too. One with edges and one without are not compared. */
+/**
+ * Whether two expressions with edges agree far out and near zero, too. One with edges and one without are not compared.
+ */
 const agreeAtEdges = (a: Expression, b: Expression, agree: (x: Value.Value, y: Value.Value) => boolean): boolean => {
   const [x, y] = [hasEdges(a), hasEdges(b)]
   if (x !== y) return false
@@ -205,7 +211,10 @@ const digits = (expression: Expression): number => {
   }
 }
 
-/** With more digits than are compared, numbers can be chosen so that an expression comes as near to another as one likes. */
+/**
+ * With more digits than are compared, numbers can be chosen so that an expression comes as near to another as one
+ * likes.
+ */
 const mostDigits = 250
 
 /** Whether two approximate constants are of so few digits that agreement is no accident. */
@@ -229,8 +238,9 @@ export const equivalent = (a: Expression, b: Expression): boolean => {
 }
 
 /**
- * Whether `a = k · b` for one constant k other than zero (and above zero if `isPositive`): then `a = 0` and `b = 0` say the same, and
- * `a < 0` and `b < 0` do. False where that cannot be decided; two constants are never called proportional.
+ * Whether `a = k · b` for one constant k other than zero (and above zero if `isPositive`): then `a = 0` and `b = 0` say
+ * the same, and `a < 0` and `b < 0` do. False where that cannot be decided; two constants are never called
+ * proportional.
  */
 export const proportional = (a: Expression, b: Expression, isPositive: boolean): boolean => {
   if (isConstant(a) || isConstant(b)) return false

@@ -1,8 +1,8 @@
 /**
  * Exact rational numbers on BigInt, in lowest terms with a positive denominator.
  *
- * Every operation that can grow its operands is bounded: a result of more than `maxBits` bits is not computed and comes back as
- * `undefined` ("undecided"), so that no answer can buy unbounded work. There is no rounding anywhere.
+ * Every operation that can grow its operands is bounded: a result of more than `maxBits` bits is not computed and comes
+ * back as `undefined` ("undecided"), so that no answer can buy unbounded work. There is no rounding anywhere.
  */
 
 export interface Rational {

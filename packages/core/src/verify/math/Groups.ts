@@ -1,8 +1,8 @@
 /**
  * Takes away braces that show nothing: `2{3}` is printed 23, and is read as that and nothing else.
  *
- * Braces that a command, `^` or `_` takes as its argument stay, as do those around a list (a set written without its backslashes) and
- * around `\over` and `\choose`, which reach to them. Linear in the text.
+ * Braces that a command, `^` or `_` takes as its argument stay, as do those around a list (a set written without its
+ * backslashes) and around `\over` and `\choose`, which reach to them. Linear in the text.
  */
 
 const two = ["frac", "binom", "overset", "underset", "stackrel", "textcolor"]

@@ -1,5 +1,6 @@
 /**
- * Intervals as they are written in French and German: a bracket that turns away from its end leaves it out, so that `[0,1[` is `[0,1)`.
+ * Intervals as they are written in French and German: a bracket that turns away from its end leaves it out, so that
+ * `[0,1[` is `[0,1)`.
  */
 
 const operators =

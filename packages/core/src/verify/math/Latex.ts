@@ -1,9 +1,10 @@
 /**
  * Reads one leaf of an answer (no sets, relations or units left in it) with compute-engine, as an `Expression`.
  *
- * Only the engine's parser is used, on its raw tree; nothing is simplified, evaluated or compared by it, because that can take forever
- * on short inputs (`9^{9^{9}}`). The parser itself can stall too: callers keep to the caps of `Limits` and run it under a deadline.
- * Whatever is not in `Expression.operators` makes the leaf unreadable: then it equals only what is written the same way.
+ * Only the engine's parser is used, on its raw tree; nothing is simplified, evaluated or compared by it, because that
+ * can take forever on short inputs (`9^{9^{9}}`). The parser itself can stall too: callers keep to the caps of `Limits`
+ * and run it under a deadline. Whatever is not in `Expression.operators` makes the leaf unreadable: then it equals only
+ * what is written the same way.
  */
 import type { MathJsonExpression } from "@cortex-js/compute-engine/math-json"
 import * as Exact from "./Exact.ts"
@@ -162,8 +163,8 @@ const fromMathJson = (node: MathJsonExpression, depth = 0): Expression | undefin
 const remembered = 512
 
 /**
- * Loads the engine's LaTeX reader and gives ours on top of it. The reader alone takes 45 ms and 18 MB; the whole engine takes 0.3 s and
- * 67 MB, and nothing else of it is used.
+ * Loads the engine's LaTeX reader and gives ours on top of it. The reader alone takes 45 ms and 18 MB; the whole engine
+ * takes 0.3 s and 67 MB, and nothing else of it is used.
  */
 export const load = async (): Promise<Reader> => {
   const { LatexSyntax } = await import("#latex-syntax")

@@ -1,5 +1,6 @@
 /**
- * Reads what has no outer structure: numbers (in a base, mixed, with spaces between thousands), expressions with their units, words.
+ * Reads what has no outer structure: numbers (in a base, mixed, with spaces between thousands), expressions with their
+ * units, words.
  */
 import type { Answer } from "./Answer.ts"
 import * as Exact from "./Exact.ts"
@@ -12,7 +13,10 @@ import * as Wording from "../text/Wording.ts"
 
 const inBase = /^(\d+)_\{?(\d{1,2})\}?$/
 
-/** A number written in a base is an opaque function of its value, so that it equals only the same number in the same base. */
+/**
+ * A number written in a base is an opaque function of its value, so that it equals only the same number in the same
+ * base.
+ */
 const readBase = (text: string): Expression | undefined => {
   const [, digits = "", baseDigits = ""] = inBase.exec(text) ?? []
   const base = Number(baseDigits)

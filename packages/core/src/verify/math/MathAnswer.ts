@@ -1,10 +1,11 @@
 /**
  * Judges mathematical answers: finds them in completions and decides whether they mean the same as a reference.
  *
- * The decision is exact where arithmetic is exact and made at many points to 87 digits elsewhere; whatever cannot be decided is not
- * equal, so that no answer is rewarded because a checker gave up. Plain numbers, and sets, intervals and the like of plain numbers, are
- * decided here at once (`decide`); other leaves need compute-engine (`Latex.load`), which `MathVerifier` runs in a worker.
- * Reference for the cases: Math-Verify, https://github.com/huggingface/Math-Verify.
+ * The decision is exact where arithmetic is exact and made at many points to 87 digits elsewhere; whatever cannot be
+ * decided is not equal, so that no answer is rewarded because a checker gave up. Plain numbers, and sets, intervals and
+ * the like of plain numbers, are decided here at once (`decide`); other leaves need compute-engine (`Latex.load`),
+ * which `MathVerifier` runs in a worker. Reference for the cases: Math-Verify,
+ * https://github.com/huggingface/Math-Verify.
  */
 import * as Compare from "./Compare.ts"
 import type { Reader } from "./Latex.ts"
@@ -12,12 +13,20 @@ import { canonicalText, isWithinLimits, normalise } from "./Normalise.ts"
 import * as Plain from "./Plain.ts"
 import { parse } from "./Structure.ts"
 
-export { accuracyOptions, boxedOptions, extract, extractReference, type Options as ExtractOptions } from "../text/Extract.ts"
+export {
+  accuracyOptions,
+  boxedOptions,
+  extract,
+  extractReference,
+  type Options as ExtractOptions
+} from "../text/Extract.ts"
 export type { Rules } from "./Compare.ts"
 
 const integer = /^-?\d{1,30}$/
 
-/** `1000,99` and `0,5` in plain text are decimals where the other answer is one; in a reference, `1,2` is rather a list. */
+/**
+ * `1000,99` and `0,5` in plain text are decimals where the other answer is one; in a reference, `1,2` is rather a list.
+ */
 const decimalComma = (answer: string, other: string, pattern: RegExp): string => {
   const trimmed = answer.trim()
   return pattern.test(trimmed) && /^[^,]*\d\.\d/.test(other) ? trimmed.replace(",", ".") : answer
@@ -27,8 +36,8 @@ const referenceComma = /^[+-]?(?:0,\d{2,}|\d+,\d{2})$/
 const predictionComma = /^[+-]?(?:\d+,\d{1,2}|0,\d+)$/
 
 /**
- * Whether the prediction equals the reference, with leaves read by `read`. Both are answers as `extract` gives them: LaTeX or plain
- * text, with or without delimiters. Answers beyond the limits are not equal to anything.
+ * Whether the prediction equals the reference, with leaves read by `read`. Both are answers as `extract` gives them:
+ * LaTeX or plain text, with or without delimiters. Answers beyond the limits are not equal to anything.
  */
 export const equivalent = (
   gold: string,

@@ -1,6 +1,6 @@
 /**
- * Sums, differences and products of matrices, entry by entry as expressions; undefined where shapes do not fit, an entry cannot be read or
- * there are too many.
+ * Sums, differences and products of matrices, entry by entry as expressions; undefined where shapes do not fit, an
+ * entry cannot be read or there are too many.
  */
 import { type Answer, type Matrix, worth } from "./Answer.ts"
 import * as Exact from "./Exact.ts"

@@ -1,8 +1,8 @@
 /**
  * Names and what they are said to be: `x = 1 + 1 = 2 \approx 2.0` gives x the value 2.
  *
- * Only what can be the name of a quantity is one: letters with indices, `f(2)`, `\angle ABC`, words that neither deny nor compute. `\ln x` is
- * none, as `\ln x = 5` is an equation left unsolved; `x = 6 = 5` gives x no value.
+ * Only what can be the name of a quantity is one: letters with indices, `f(2)`, `\angle ABC`, words that neither deny
+ * nor compute. `\ln x` is none, as `\ln x = 5` is an equation left unsolved; `x = 6 = 5` gives x no value.
  */
 import { type Answer, type Relation, worth } from "./Answer.ts"
 import * as Evaluate from "./Evaluate.ts"
@@ -23,7 +23,10 @@ const commands = new Set(
 const quantities =
   /\\lim_\{(?=[^{}]*\\to)[^{}]*\}|\\frac\s?\{d(?:\^\{\d\})?\s?[a-zA-Z]?\}\{d\s?[a-zA-Z](?:\^\{\d\})?\}|\\frac(?=\s?\{?\s?[a-zA-Z])/g
 
-/** Whether a side, normalised, can be the name of a quantity: letters, with indices and arguments perhaps, and no arithmetic. */
+/**
+ * Whether a side, normalised, can be the name of a quantity: letters, with indices and arguments perhaps, and no
+ * arithmetic.
+ */
 export const isName = (side: string): boolean => {
   if (side.length > 200 || !Wording.isNeutral(side) || /percent|pct/i.test(side)) return false
   const bare = side
@@ -40,8 +43,8 @@ export const isName = (side: string): boolean => {
 }
 
 /**
- * A sum or the like of several unknowns: `x + y = 5` answers "what is x + y". With one unknown, with coefficients, or with zero on the
- * other side it is an equation left unsolved.
+ * A sum or the like of several unknowns: `x + y = 5` answers "what is x + y". With one unknown, with coefficients, or
+ * with zero on the other side it is an equation left unsolved.
  */
 const isQuantity = (answer: Answer, value: Answer): boolean =>
   answer._tag === "Leaf" &&
@@ -67,8 +70,9 @@ const isSameConstant = (a: Answer, b: Answer): boolean => {
 const isPlain = (side: Answer): boolean => side._tag === "Leaf" && side.expression?._tag === "Number"
 
 /**
- * Whether the sides of a chain leave its value standing: a plain number among them must be the value, unless a calculation among them has the
- * value too (`x = 5+5+1 = 7 = 11` has a slip in it). Of unknowns, and of other units, nothing is known.
+ * Whether the sides of a chain leave its value standing: a plain number among them must be the value, unless a
+ * calculation among them has the value too (`x = 5+5+1 = 7 = 11` has a slip in it). Of unknowns, and of other units,
+ * nothing is known.
  */
 const leavesStanding = (sides: ReadonlyArray<Answer>, value: Answer): boolean => {
   const comparable = sides.filter(

@@ -1,9 +1,11 @@
 /**
- * One spelling for what LaTeX and plain text write in many ways: delimiters, spacing, sizes, fractions, relations, Unicode, thousands.
+ * One spelling for what LaTeX and plain text write in many ways: delimiters, spacing, sizes, fractions, relations,
+ * Unicode, thousands.
  *
- * Nothing here changes what an answer means; the result is LaTeX that `Structure` parses. What is not printed is not read: braces that group
- * nothing go (`Groups`). A comma in braces, `{,}`, separates thousands where groups of three digits follow one to three digits that do not
- * begin with 0 (`1{,}000`), and is a decimal comma elsewhere (`3{,}14` is 3.14). Limits: see `isWithinLimits`.
+ * Nothing here changes what an answer means; the result is LaTeX that `Structure` parses. What is not printed is not
+ * read: braces that group nothing go (`Groups`). A comma in braces, `{,}`, separates thousands where groups of three
+ * digits follow one to three digits that do not begin with 0 (`1{,}000`), and is a decimal comma elsewhere (`3{,}14` is
+ * 3.14). Limits: see `isWithinLimits`.
  */
 import { ungrouped } from "./Groups.ts"
 import * as Intervals from "./Intervals.ts"
@@ -18,7 +20,10 @@ const maxCommands = 300
 
 const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0
 
-/** Control characters, zero-width ones and those that turn the writing direction: what is read would not be what is seen. */
+/**
+ * Control characters, zero-width ones and those that turn the writing direction: what is read would not be what is
+ * seen.
+ */
 // oxlint-disable-next-line no-control-regex
 const invisible = /[\u0000-\u0007\u000e-\u001f\u200b-\u200f\u202a-\u202e\u2060-\u2064]/
 
@@ -211,11 +216,17 @@ export const normalise = (answer: string): string => {
     .trim()
 }
 
-/** Words that may be written with a capital or without: of three letters or more, so that `AB` and `xY` are not among them. */
+/**
+ * Words that may be written with a capital or without: of three letters or more, so that `AB` and `xY` are not among
+ * them.
+ */
 const word = "(?:[A-Z]?[a-z]{2,}|[A-Z]{4,}|[a-z]|\\d+)"
 const words = new RegExp(`^${word}(?:[\\s.,;:'-]+${word})*[\\s.,;:'-]*$`)
 
-/** For comparing how things are written: no spaces except between digits, no braces around single characters, no `\text`. */
+/**
+ * For comparing how things are written: no spaces except between digits, no braces around single characters, no
+ * `\text`.
+ */
 export const canonicalText = (normalised: string): string => {
   const plain = normalised.replaceAll(/\\text\{([^{}]*)\}/g, "$1")
   const bare = plain

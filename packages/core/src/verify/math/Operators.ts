@@ -1,8 +1,8 @@
 /**
  * What each operator makes of values: exact where they are, to 87 digits otherwise.
  *
- * Bounded: what is larger than numbers may be, not defined or not to be told from a jump is `undefined` ("undecided"). The reader of an
- * expression has checked the number of arguments.
+ * Bounded: what is larger than numbers may be, not defined or not to be told from a jump is `undefined` ("undecided").
+ * The reader of an expression has checked the number of arguments.
  */
 import * as Exact from "./Exact.ts"
 import type { Operator } from "./Expression.ts"

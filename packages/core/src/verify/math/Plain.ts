@@ -1,8 +1,9 @@
 /**
- * Reads plain numbers (integers, decimals, simple and mixed fractions, scientific notation, infinity) without compute-engine.
+ * Reads plain numbers (integers, decimals, simple and mixed fractions, scientific notation, infinity) without
+ * compute-engine.
  *
- * Most answers are of this kind, and reading them here keeps the 0.3 s that loading the engine costs, and the way to a worker, out of
- * ordinary grading. Sample: `-1\frac{1}{2}` is -3/2, `0.50` is 1/2, `3/4` is 3/4.
+ * Most answers are of this kind, and reading them here keeps the 0.3 s that loading the engine costs, and the way to a
+ * worker, out of ordinary grading. Sample: `-1\frac{1}{2}` is -3/2, `0.50` is 1/2, `3/4` is 3/4.
  */
 import * as Exact from "./Exact.ts"
 import { number, type Expression } from "./Expression.ts"

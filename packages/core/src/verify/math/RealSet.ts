@@ -1,8 +1,10 @@
 /**
- * Sets of real numbers as unions of intervals with decided endpoints, for answers such as `[-1, 2) \cup (2, \infty)` or `1 \leq |z| < 3`.
+ * Sets of real numbers as unions of intervals with decided endpoints, for answers such as `[-1, 2) \cup (2, \infty)` or
+ * `1 \leq |z| < 3`.
  *
- * Everything is brought into one form (disjoint pieces in ascending order, nothing that could be merged), so that equal sets have equal
- * pieces. Endpoints with unknowns, and orders that cannot be decided, make the set undefined ("undecided").
+ * Everything is brought into one form (disjoint pieces in ascending order, nothing that could be merged), so that equal
+ * sets have equal pieces. Endpoints with unknowns, and orders that cannot be decided, make the set undefined
+ * ("undecided").
  */
 import type { Answer } from "./Answer.ts"
 import * as Evaluate from "./Evaluate.ts"
@@ -171,7 +173,9 @@ const half = (operator: keyof typeof flipped, bound: End): RealSet | undefined =
   }
 }
 
-/** An interval as an answer writes it: ends in the wrong order make it no interval, but perhaps a point of the plane. */
+/**
+ * An interval as an answer writes it: ends in the wrong order make it no interval, but perhaps a point of the plane.
+ */
 const written = (low: Answer, high: Answer, isLowClosed: boolean, isHighClosed: boolean): RealSet | undefined => {
   const [from, to] = [endOf(low), endOf(high)]
   if (from === undefined || to === undefined) return undefined

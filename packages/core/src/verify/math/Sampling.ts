@@ -1,5 +1,6 @@
 /**
- * Values of symbols at points: they look random and depend on the symbols' names alone, so that verdicts are reproducible.
+ * Values of symbols at points: they look random and depend on the symbols' names alone, so that verdicts are
+ * reproducible.
  */
 import * as Exact from "./Exact.ts"
 import * as Value from "./Value.ts"
@@ -11,7 +12,9 @@ export interface Point {
   readonly bound: ReadonlyMap<string, Value.Value>
   /** Symbols take whole numbers, for expressions that mean something only there. */
   readonly isWhole: boolean
-  /** Symbols are this many binary places larger than usual, for expressions with edges far away; of both signs in turn. */
+  /**
+   * Symbols are this many binary places larger than usual, for expressions with edges far away; of both signs in turn.
+   */
   readonly shift?: number
   readonly budget: { operations: number }
 }
@@ -27,7 +30,10 @@ const hash = (text: string): bigint => {
   return state ^ (state >> 29n)
 }
 
-/** A number of magnitude 1/4 to 17/4 with 12 random bits, of either sign; or a whole number from 1 to 8 or from 4 to 35 in turn. */
+/**
+ * A number of magnitude 1/4 to 17/4 with 12 random bits, of either sign; or a whole number from 1 to 8 or from 4 to 35
+ * in turn.
+ */
 export const sample = (name: string, point: Point): Value.Value => {
   const bits = hash(`${point.round}:${name}`)
   if (point.isWhole) return Value.exact(Exact.fromInteger(point.round % 2 === 0 ? 4n + (bits & 31n) : 1n + (bits & 7n)))

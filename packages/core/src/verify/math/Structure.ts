@@ -1,9 +1,10 @@
 /**
- * Parses the outer structure of a normalised answer: lists, sets, tuples, intervals, relations, ratios, matrices, ±, units, numbers in a
- * base. What is left over are leaves, read by the given `Reader`.
+ * Parses the outer structure of a normalised answer: lists, sets, tuples, intervals, relations, ratios, matrices, ±,
+ * units, numbers in a base. What is left over are leaves, read by the given `Reader`.
  *
- * compute-engine is not asked for any of this: it reads `\pm` as a measurement, `^\circ` as radians, `204_5` as a number, and
- * "1 and 2" not at all. Sample: `x \in [0, 1) \cup \{3\}` is a Membership of a SetOperation of an Interval and a Set.
+ * compute-engine is not asked for any of this: it reads `\pm` as a measurement, `^\circ` as radians, `204_5` as a
+ * number, and "1 and 2" not at all. Sample: `x \in [0, 1) \cup \{3\}` is a Membership of a SetOperation of an Interval
+ * and a Set.
  */
 import type { Answer, RelationOperator } from "./Answer.ts"
 import type { Reader } from "./Latex.ts"
@@ -81,7 +82,10 @@ const parseBuilder = (
     : { _tag: "Words", text: canonicalText(text) }
 }
 
-/** The inside of `(…)`, `[…]`, `\{…\}` or `{…}` that spans the whole text; undefined where the bracket is only arithmetic. */
+/**
+ * The inside of `(…)`, `[…]`, `\{…\}` or `{…}` that spans the whole text; undefined where the bracket is only
+ * arithmetic.
+ */
 const parseEnclosed = (text: string, read: Reader): Answer | undefined => {
   const bracket = Scan.enclosed(text)
   if (bracket === undefined) return undefined

@@ -1,8 +1,8 @@
 /**
  * Units, currencies, percent and number words around a quantity.
  *
- * A unit is taken off and remembered: an answer without its unit is still right, one with another unit is not. Percent and number
- * words (`million`) change the value.
+ * A unit is taken off and remembered: an answer without its unit is still right, one with another unit is not. Percent
+ * and number words (`million`) change the value.
  */
 import * as Exact from "./Exact.ts"
 import * as Wording from "../text/Wording.ts"
@@ -131,7 +131,10 @@ const unitText = /^\s*[a-zA-Z(][a-zA-Z\s.,'()-]*(?:\/\s*[a-zA-Z][a-zA-Z\s.]*){0,
 /** Words that nothing is counted in. */
 const particles = /^(?:is|are|for|when|to|by|out|of|per|in|on|at|with|as|the|an?|where|so|that|this|it)$/i
 
-/** A unit is a few words without numbers; what denies, hedges or computes must not pass for one: "or maybe 6", "squared", "tenths". */
+/**
+ * A unit is a few words without numbers; what denies, hedges or computes must not pass for one: "or maybe 6",
+ * "squared", "tenths".
+ */
 const isUnitName = (text: string): boolean =>
   text.length <= 60 &&
   unitText.test(text) &&

@@ -1,10 +1,12 @@
 /**
- * Complex numbers for `Evaluate`: exact (Gaussian rationals) as long as possible, else fixed point with 384 binary places.
+ * Complex numbers for `Evaluate`: exact (Gaussian rationals) as long as possible, else fixed point with 384 binary
+ * places.
  *
- * `undefined` is "undecided" everywhere: division by zero, more than 2^1000, or a product, quotient or power so close to zero (2^-180) that
- * the fixed-point form would lose it. Only a difference can therefore come out tiny, and then it means that the operands cancel. What is
- * finer than can be shown is undecided too: rationals of more than 200 binary digits (128 in a denominator) beside approximate values, and
- * terms of a sum that are 2^180 times smaller than another. What is left and agrees to 290 binary digits is equal.
+ * `undefined` is "undecided" everywhere: division by zero, more than 2^1000, or a product, quotient or power so close
+ * to zero (2^-180) that the fixed-point form would lose it. Only a difference can therefore come out tiny, and then it
+ * means that the operands cancel. What is finer than can be shown is undecided too: rationals of more than 200 binary
+ * digits (128 in a denominator) beside approximate values, and terms of a sum that are 2^180 times smaller than
+ * another. What is left and agrees to 290 binary digits is equal.
  */
 import * as Exact from "./Exact.ts"
 import * as Fixed from "./Fixed.ts"

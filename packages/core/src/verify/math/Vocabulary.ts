@@ -1,8 +1,8 @@
 /**
  * What a leaf may be written with: characters and commands of which the engine's reader keeps the meaning.
  *
- * It drops others without a word (`5\#6`, `5\%6` and `\cancel{6}5` come back as numbers), and a dropped sign makes another answer. What is not
- * listed cannot be read, and equals only what is written the same way.
+ * It drops others without a word (`5\#6`, `5\%6` and `\cancel{6}5` come back as numbers), and a dropped sign makes
+ * another answer. What is not listed cannot be read, and equals only what is written the same way.
  */
 
 const commands = new Set(
@@ -15,8 +15,8 @@ const commands = new Set(
 
 const characters = /^[a-zA-Z\d\s+\-*/^_{}()[\]|!.,'\\=]*$/
 /**
- * A point that is not in a number, several in one, a comma in braces, a sign with nothing before it that it could belong to, digits of which
- * a command takes the first alone (`\sqrt10`).
+ * A point that is not in a number, several in one, a comma in braces, a sign with nothing before it that it could
+ * belong to, digits of which a command takes the first alone (`\sqrt10`).
  */
 const misplaced =
   /\.(?!\d)|\d\s+\.|\.\d+\s*\.|\{\s*,|,\s*\}|(?<![a-zA-Z'})\d\]])['!]|\\sqrt\s*\d[\d.]|\\(?:frac|binom)\s*\d\s*\d[\d.]|\\(?:max|min)(?!\s*(?:[({_]|\\\{))/

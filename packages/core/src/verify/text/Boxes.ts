@@ -1,10 +1,10 @@
 /**
  * Which box of a text is its answer: one rule for completions and references.
  *
- * The last `\boxed{…}` or `\fbox{…}` that closes and holds something counts, whatever prose stands after it. Boxes joined by commas, "and" or
- * "or" are one list; boxes inside a box belong to it. A box that never closes is unfinished and no answer. A box that holds nothing, or
- * the prompt's placeholder (`\boxed{answer}`), speaks of boxes and is none. A box that the words or the sign right before it deny
- * ("is not \boxed{5}") leaves no answer at all.
+ * The last `\boxed{…}` or `\fbox{…}` that closes and holds something counts, whatever prose stands after it. Boxes
+ * joined by commas, "and" or "or" are one list; boxes inside a box belong to it. A box that never closes is unfinished
+ * and no answer. A box that holds nothing, or the prompt's placeholder (`\boxed{answer}`), speaks of boxes and is none.
+ * A box that the words or the sign right before it deny ("is not \boxed{5}") leaves no answer at all.
  */
 import * as Scan from "./Scan.ts"
 import * as Wording from "./Wording.ts"

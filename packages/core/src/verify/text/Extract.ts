@@ -1,11 +1,12 @@
 /**
  * Finds the answer in a completion.
  *
- * Looks only behind the last `</think>`, and not into thinking that is opened after it. A box, where there is one, is the answer, whatever
- * stands after it; `Boxes` says which box counts. Without a box the last of these is: "the final answer is …", `#### …`. Without any of
- * them, and only if asked to, the last formula between dollar signs or the like, then the last number. What its own sentence denies or
- * leaves open ("is certainly not 5", "is 5 or maybe 6") is no answer. One answer is returned, never a choice: an answer that lists
- * candidates is compared as that list. Linear in the text.
+ * Looks only behind the last `</think>`, and not into thinking that is opened after it. A box, where there is one, is
+ * the answer, whatever stands after it; `Boxes` says which box counts. Without a box the last of these is: "the final
+ * answer is …", `#### …`. Without any of them, and only if asked to, the last formula between dollar signs or the like,
+ * then the last number. What its own sentence denies or leaves open ("is certainly not 5", "is 5 or maybe 6") is no
+ * answer. One answer is returned, never a choice: an answer that lists candidates is compared as that list. Linear in
+ * the text.
  */
 import * as Boxes from "./Boxes.ts"
 import * as Wording from "./Wording.ts"
@@ -32,7 +33,8 @@ export const boxedOptions: Options = { ...accuracyOptions, needsBox: true }
 type Found = Boxes.Found
 
 /**
- * What follows the last `</think>`, up to thinking that is opened and never closed; the whole text without any thinking.
+ * What follows the last `</think>`, up to thinking that is opened and never closed; the whole text without any
+ * thinking.
  */
 export const afterThinking = (text: string): string => {
   const close = text.lastIndexOf("</think>")
@@ -44,7 +46,10 @@ export const afterThinking = (text: string): string => {
 const anchors =
   /\b(?:final answer|answer)s?\b(?:\s+to [^.\n:]{0,80})?[\s*]{0,8}(?:(?:is|are)(?:n['’]t)?(?![a-zA-Z])|:|=)\s?:?|(?:^|\n)[ \t]{0,8}####/gi
 
-/** A sentence's end: a period before space or the end of the text, a line break, or the phrase that few-shot prompts teach. */
+/**
+ * A sentence's end: a period before space or the end of the text, a line break, or the phrase that few-shot prompts
+ * teach.
+ */
 const sentence = /^(?:[^\n.]|\.(?=\d))*/
 
 const withoutMarkup = (text: string): string =>
@@ -73,7 +78,9 @@ const announcement = (text: string, match: RegExpMatchArray): Announcement => {
   return { before: text.slice(Math.max(0, at - 200), at), announcing: match[0], stated }
 }
 
-/** The formula or number of the last sentence with "the answer is"; an empty text where it denies it or leaves it open. */
+/**
+ * The formula or number of the last sentence with "the answer is"; an empty text where it denies it or leaves it open.
+ */
 const lastAnchored = (text: string): string | undefined => {
   const matches = [...text.matchAll(anchors)]
   let said: Announcement | undefined
@@ -126,7 +133,10 @@ const isOneOfSeveral = (value: string): boolean => {
 /** Between two values that are both meant. */
 const joins = /^\s*$|(?<![a-zA-Z])(?:and|also|or|alternatively)(?![a-zA-Z])/i
 
-/** The number that prose speaks of: the one after its last "=", or the only one; an empty text where it is another's or there are several. */
+/**
+ * The number that prose speaks of: the one after its last "=", or the only one; an empty text where it is another's or
+ * there are several.
+ */
 const onlyNumber = (prose: string): string => {
   const start = prose.lastIndexOf("=") + 1
   const [first, ...more] = [...prose.slice(start).matchAll(numbers)]
@@ -136,7 +146,10 @@ const onlyNumber = (prose: string): string => {
   return Wording.isValueBetween(prose.slice(0, start + first.index), prose.slice(end)) ? number : ""
 }
 
-/** The formula or number in the sentence before "I hope it is correct", which few-shot prompts teach models to close with. */
+/**
+ * The formula or number in the sentence before "I hope it is correct", which few-shot prompts teach models to close
+ * with.
+ */
 const lastStated = (text: string): string | undefined => {
   const end = text.lastIndexOf(". I hope it is correct")
   if (end < 0) return undefined
@@ -197,7 +210,10 @@ const hasWord = (text: string): boolean =>
 /** Unmarked answers are looked for in the end of the text only, this many characters. */
 const tail = 20_000
 
-/** A short text that is nothing but an answer, else the last formula, else the last number; a number that ends the text comes first. */
+/**
+ * A short text that is nothing but an answer, else the last formula, else the last number; a number that ends the text
+ * comes first.
+ */
 const lastUnmarked = (text: string, allowsNumbers: boolean): string | undefined => {
   const trimmed = text.slice(-tail).trim()
   const formulaAnswer = joinFormulas(trimmed)
@@ -217,7 +233,10 @@ const lastUnmarked = (text: string, allowsNumbers: boolean): string | undefined 
   return isBare ? trimmed : numberAnswer
 }
 
-/** The answer in a reference solution: what follows the last `####`, else what is boxed (closed or not), else the whole text. */
+/**
+ * The answer in a reference solution: what follows the last `####`, else what is boxed (closed or not), else the whole
+ * text.
+ */
 export const extractReference = (reference: string): string => {
   const marker = reference.lastIndexOf("####")
   if (marker >= 0) return reference.slice(marker + 4).trim()
@@ -234,7 +253,9 @@ const unmarkedIn = (text: string, allowsNumbers: boolean): string | undefined =>
   return at >= 0 && isOpenBefore(text.slice(Math.max(0, at - 300), at)) ? undefined : answer
 }
 
-/** What boxes or announcements mark as the answer; undefined where nothing does, without an answer where they say none. */
+/**
+ * What boxes or announcements mark as the answer; undefined where nothing does, without an answer where they say none.
+ */
 export const marked = (
   completion: string,
   options: Partial<Options> = {}

@@ -33,7 +33,10 @@ export const groupEnds = (text: string): ReadonlyMap<number, number> => {
   return ends
 }
 
-/** The depth of brackets of any kind before each character: `(`, `[`, `{` and `\{` open; intervals may close with the other kind. */
+/**
+ * The depth of brackets of any kind before each character: `(`, `[`, `{` and `\{` open; intervals may close with the
+ * other kind.
+ */
 export const depths = (text: string): Int16Array => {
   const result = new Int16Array(text.length)
   let depth = 0

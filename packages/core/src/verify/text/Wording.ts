@@ -1,9 +1,9 @@
 /**
- * What words do to the value beside them: deny it, leave it open, or make another value of it. "not 5", "maybe 5" and "5 squared" do not
- * say 5, whatever unit, name or announcement the words pass for.
+ * What words do to the value beside them: deny it, leave it open, or make another value of it. "not 5", "maybe 5" and
+ * "5 squared" do not say 5, whatever unit, name or announcement the words pass for.
  *
- * Lists of closed word classes and words of arithmetic; other nouns are not among them, so that counted things stay units and quantities
- * keep their names. All of it is linear in the text.
+ * Lists of closed word classes and words of arithmetic; other nouns are not among them, so that counted things stay
+ * units and quantities keep their names. All of it is linear in the text.
  */
 
 /** That something is not so. */
@@ -70,7 +70,9 @@ export const isNeutral = (text: string): boolean => !has(text, open) && !has(tex
 /** Whether what leads to "the answer is" takes it back: "suppose", "some say", "I doubt". */
 export const isBorrowed = (text: string): boolean => isDoubtful(text) || has(text, borrowed)
 
-/** Whether a number in prose is the value that the prose speaks of: nothing around it computes, excludes or compares. */
+/**
+ * Whether a number in prose is the value that the prose speaks of: nothing around it computes, excludes or compares.
+ */
 export const isValueBetween = (before: string, after: string): boolean =>
   isNeutral(before) && !has(before, related) && !has(after.slice(0, 20), change) && !isDoubtful(before + after)
 

@@ -8,7 +8,10 @@ import * as TestServer from "../TestServer.ts"
 
 const hello: ServerManager.ChatRequest = { messages: [{ role: "user", content: "hello" }] }
 
-/** A server that lists and serves adapters as vLLM does, under whatever names are loaded; its answers say what was asked for. */
+/**
+ * A server that lists and serves adapters as vLLM does, under whatever names are loaded; its answers say what was asked
+ * for.
+ */
 const vllmWith = (loaded: Array<string>, list: () => TestServer.Reply = () => listOf(loaded)) =>
   TestServer.make(
     ({ body, method, path }) => {

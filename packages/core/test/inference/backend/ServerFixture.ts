@@ -1,7 +1,8 @@
 /**
- * A server on the loopback that answers with what a real server's own response classes made, and takes only what its own request classes
- * take (test/fixtures/servers, made by scripts/make-server-fixtures.py): every body is checked against the class's JSON Schema, and a field that the
- * class does not have is refused, as some servers do and others ought to.
+ * A server on the loopback that answers with what a real server's own response classes made, and takes only what its
+ * own request classes take (test/fixtures/servers, made by scripts/make-server-fixtures.py): every body is checked
+ * against the class's JSON Schema, and a field that the class does not have is refused, as some servers do and others
+ * ought to.
  */
 import { readFileSync } from "node:fs"
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"

@@ -1,4 +1,7 @@
-/** Back ends against servers whose answers were made by their own response classes, and whose request classes check every body. */
+/**
+ * Back ends against servers whose answers were made by their own response classes, and whose request classes check
+ * every body.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Message, Sampling, ServerManager, Tokenizer } from "@atropos/core"
 import { writeFileSync } from "node:fs"

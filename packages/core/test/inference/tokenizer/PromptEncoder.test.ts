@@ -10,8 +10,8 @@ const eos = 2
 const blank = 3
 
 /**
- * One id per character of `alphabet`, others left out. `frame`: BOS in front; `closes`: EOS behind as well, as some do; `dummy`: a blank
- * before every text, which decoding drops at the beginning (SentencePiece).
+ * One id per character of `alphabet`, others left out. `frame`: BOS in front; `closes`: EOS behind as well, as some do;
+ * `dummy`: a blank before every text, which decoding drops at the beginning (SentencePiece).
  */
 const tokenizerOf = (
   alphabet: string,

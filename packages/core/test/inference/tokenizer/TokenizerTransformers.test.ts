@@ -1,4 +1,7 @@
-/** Our tokenizer beside the one of @huggingface/transformers, which is made of the same two libraries, on files with other features each. */
+/**
+ * Our tokenizer beside the one of @huggingface/transformers, which is made of the same two libraries, on files with
+ * other features each.
+ */
 import { AutoTokenizer, type PreTrainedTokenizer } from "@huggingface/transformers"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"

@@ -1,6 +1,7 @@
 /**
- * Multiple-choice answers as a human reader takes them (fixtures/verify/choices.json): kind, output, choices, and the letter that it says, or
- * null where it says none, or none for certain. The letters were written down by reading, not by running.
+ * Multiple-choice answers as a human reader takes them (fixtures/verify/choices.json): kind, output, choices, and the
+ * letter that it says, or null where it says none, or none for certain. The letters were written down by reading, not
+ * by running.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { ChoiceAnswer } from "@atropos/core"

@@ -1,7 +1,8 @@
 /**
  * Which groups to list: the form's values, the address's parameters and the service's query are three writings of it.
  *
- * Parameters that make no sense (`step_from=x`) count as not given; a lower bound above the upper is told by `problemOf`.
+ * Parameters that make no sense (`step_from=x`) count as not given; a lower bound above the upper is told by
+ * `problemOf`.
  */
 import type { RolloutQuery } from "../../source/Wire.ts"
 

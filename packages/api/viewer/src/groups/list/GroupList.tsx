@@ -1,5 +1,6 @@
 /**
- * The groups as a table of which only the rows in view exist. One row at a time is in the tab order; j, k and the arrows move on.
+ * The groups as a table of which only the rows in view exist. One row at a time is in the tab order; j, k and the
+ * arrows move on.
  */
 import { useTable } from "@tanstack/react-table"
 import { useVirtualizer } from "@tanstack/react-virtual"

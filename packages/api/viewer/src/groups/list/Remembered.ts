@@ -37,7 +37,9 @@ export const keepPlace = (key: string, row: number): void => {
 
 export const placeOf = (key: string): number | null => (place?.key === key ? place.row : null)
 
-/** The groups before (newer) and after (older) one in the list; null where the list does not have it, or at its ends. */
+/**
+ * The groups before (newer) and after (older) one in the list; null where the list does not have it, or at its ends.
+ */
 export const neighbours = (
   run: string,
   id: string

@@ -1,6 +1,7 @@
 /**
- * The scores of a group as bars, best first: how many were good, and how much they differ. Scores between -1 and 1 stand on one scale in
- * all groups; where a list has others, each group has the scale of its own: beside rewards of hundreds nothing is seen of a half.
+ * The scores of a group as bars, best first: how many were good, and how much they differ. Scores between -1 and 1
+ * stand on one scale in all groups; where a list has others, each group has the scale of its own: beside rewards of
+ * hundreds nothing is seen of a half.
  */
 import { memo } from "react"
 import { number } from "../../ui/format.ts"

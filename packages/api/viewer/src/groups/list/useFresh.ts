@@ -1,6 +1,7 @@
 /**
- * Looks at the newest rows again as the queue changes, at most every few seconds: for groups that came since the list was loaded,
- * and for what became of those in it (state, step, preview). Looks on while there are groups whose text is not searched yet.
+ * Looks at the newest rows again as the queue changes, at most every few seconds: for groups that came since the list
+ * was loaded, and for what became of those in it (state, step, preview). Looks on while there are groups whose text is
+ * not searched yet.
  */
 import { useCallback, useEffect, useEffectEvent, useRef, useState } from "react"
 import type * as Wire from "../../source/Wire.ts"

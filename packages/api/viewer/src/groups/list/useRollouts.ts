@@ -1,8 +1,9 @@
 /**
  * The rows of a run that match a filter, page after page as they are wanted.
  *
- * While a new filter's first page is on its way the old rows stay (`isStale`). What was loaded is remembered while the viewer is
- * open, so that coming back from a group finds the list as it was. Groups that come in later are counted, not put between.
+ * While a new filter's first page is on its way the old rows stay (`isStale`). What was loaded is remembered while the
+ * viewer is open, so that coming back from a group finds the list as it was. Groups that come in later are counted, not
+ * put between.
  */
 import { useCallback, useEffect, useState } from "react"
 import { SourceError } from "../../source/Source.ts"

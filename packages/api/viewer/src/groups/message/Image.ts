@@ -1,7 +1,8 @@
 /**
  * Pictures of a group: data URLs and bare base64, in `images` or in the parts of a message.
  *
- * Only bytes that came with the group are shown. An address is named and never loaded: whoever wrote it would learn who looks.
+ * Only bytes that came with the group are shown. An address is named and never loaded: whoever wrote it would learn who
+ * looks.
  */
 
 /** `src` is a data URL to show; null with a `name` that says what it is and why it is not shown. */
@@ -23,7 +24,10 @@ const signatures: ReadonlyArray<readonly [prefix: string, type: string]> = [
   ["AAAA", "image/avif"]
 ]
 
-/** Reads one entry: a string, or an object around one (`{ url }`, `{ image_url }`, `{ data }`, …). Null for what is no picture at all. */
+/**
+ * Reads one entry: a string, or an object around one (`{ url }`, `{ image_url }`, `{ data }`, …). Null for what is no
+ * picture at all.
+ */
 export const imageOf = (value: unknown): Image | null => {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     const inner = ["url", "image_url", "data", "image", "source", "b64_json", "base64"].flatMap((key) =>

@@ -1,4 +1,7 @@
-/** Text with its markdown, formulas and code. Long text is shown piece by piece: laying out a megabyte at once would stop the page. */
+/**
+ * Text with its markdown, formulas and code. Long text is shown piece by piece: laying out a megabyte at once would
+ * stop the page.
+ */
 import { memo, useMemo, useState } from "react"
 import { count } from "../../ui/format.ts"
 import { chunks } from "./chunks.ts"

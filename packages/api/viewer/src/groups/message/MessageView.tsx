@@ -96,7 +96,9 @@ const Source = ({ raw }: { readonly raw: unknown }) => {
   )
 }
 
-/** Chats longer than this are drawn as they come near: a hundred turns of eight rollouts are no page to lay out at once. */
+/**
+ * Chats longer than this are drawn as they come near: a hundred turns of eight rollouts are no page to lay out at once.
+ */
 const alwaysDrawn = 10
 
 export const Messages = ({

@@ -1,6 +1,6 @@
 /**
- * A long text in pieces that can be read as markdown one after the other: cut at blank lines outside of code fences where there is
- * one in the second half of a piece, else where the piece is full. Joined they are the text.
+ * A long text in pieces that can be read as markdown one after the other: cut at blank lines outside of code fences
+ * where there is one in the second half of a piece, else where the piece is full. Joined they are the text.
  */
 export const chunks = (text: string, size: number): ReadonlyArray<string> => {
   const pieces: Array<string> = []

@@ -1,4 +1,7 @@
-/** Code with its syntax marked: HTML of escaped text and `<span class="hljs-…">`. Languages that are not known are plain. */
+/**
+ * Code with its syntax marked: HTML of escaped text and `<span class="hljs-…">`. Languages that are not known are
+ * plain.
+ */
 import hljs from "highlight.js/lib/core"
 import bash from "highlight.js/lib/languages/bash"
 import cpp from "highlight.js/lib/languages/cpp"

@@ -1,8 +1,9 @@
 /**
  * Markdown of a message as HTML, before the sanitiser (`sanitise.ts`).
  *
- * A model's own HTML is shown as the text it is (`<answer>` stays visible). Links go to web and mail addresses only, others are shown
- * with their address; pictures are shown where their bytes are in the text, others are named and not loaded.
+ * A model's own HTML is shown as the text it is (`<answer>` stays visible). Links go to web and mail addresses only,
+ * others are shown with their address; pictures are shown where their bytes are in the text, others are named and not
+ * loaded.
  */
 import { Marked } from "marked"
 import { escape } from "./escape.ts"
@@ -44,8 +45,8 @@ const marked = new Marked(math, {
 })
 
 /**
- * HTML of a text, to be sanitised before it is shown; null where reading it would hold up the page for long, as texts of hostile or
- * broken models do: nested without end, or nothing but marks.
+ * HTML of a text, to be sanitised before it is shown; null where reading it would hold up the page for long, as texts
+ * of hostile or broken models do: nested without end, or nothing but marks.
  */
 export const toHtml = (text: string): string | null => {
   if (text.split(/\n[ \t]*\n/).some(isCostly)) return null

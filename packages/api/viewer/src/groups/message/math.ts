@@ -1,9 +1,9 @@
 /**
- * LaTeX in markdown: `$…$`, `\(…\)` and a bare `\boxed{…}` in a line, `$$…$$`, `\[…\]` and whole `\begin{…}` environments as blocks, drawn by KaTeX as MathML, which browsers
- * show without fonts of ours.
+ * LaTeX in markdown: `$…$`, `\(…\)` and a bare `\boxed{…}` in a line, `$$…$$`, `\[…\]` and whole `\begin{…}`
+ * environments as blocks, drawn by KaTeX as MathML, which browsers show without fonts of ours.
  *
- * A dollar is money unless it hugs its formula: `$5 and $6` stays text. What KaTeX cannot read is shown as it was written. KaTeX
- * is not trusted with links, classes or pictures, and expands at most a thousand macros.
+ * A dollar is money unless it hugs its formula: `$5 and $6` stays text. What KaTeX cannot read is shown as it was
+ * written. KaTeX is not trusted with links, classes or pictures, and expands at most a thousand macros.
  */
 import { renderToString } from "katex"
 import type { MarkedExtension, Tokens } from "marked"
@@ -51,7 +51,10 @@ const formula = (type: string, match: RegExpExecArray | null, isBlock: boolean):
 
 const box = "\\boxed{"
 
-/** An answer in its box, as models end with it, dollars or not. Words in it stay words; an empty one is what a prompt speaks of. */
+/**
+ * An answer in its box, as models end with it, dollars or not. Words in it stay words; an empty one is what a prompt
+ * speaks of.
+ */
 const boxed = (text: string): Formula | undefined => {
   if (!text.startsWith(box)) return undefined
   let depth = 1

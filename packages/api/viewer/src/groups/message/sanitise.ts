@@ -1,8 +1,9 @@
 /**
- * HTML made safe to show: text, structure and formulas stay, everything that runs, loads, posts, styles or names itself goes.
+ * HTML made safe to show: text, structure and formulas stay, everything that runs, loads, posts, styles or names itself
+ * goes.
  *
- * It is the second of three walls: markdown lets no HTML of the author through, and the page's content security policy runs no
- * script but its own.
+ * It is the second of three walls: markdown lets no HTML of the author through, and the page's content security policy
+ * runs no script but its own.
  */
 import DOMPurify from "dompurify"
 

@@ -3,8 +3,9 @@
  *
  *     "<think>9 + 9</think>It is 18."  ->  [reasoning "9 + 9", text "It is 18."]
  *
- * An opening mark without an end runs to the end of the text (`isOpen`: the answer was cut off); a `</think>` without a beginning
- * closes what a chat template opened. Nothing is dropped but the marks and the blank space around them. Case does not matter.
+ * An opening mark without an end runs to the end of the text (`isOpen`: the answer was cut off); a `</think>` without a
+ * beginning closes what a chat template opened. Nothing is dropped but the marks and the blank space around them. Case
+ * does not matter.
  */
 
 export type Segment =

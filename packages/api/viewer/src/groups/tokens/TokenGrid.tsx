@@ -1,6 +1,6 @@
 /**
- * The tokens of a rollout as coloured text. Only lines in view are drawn; the cursor moves by keyboard and by a click, and a screen
- * reader hears each token as an option of a list.
+ * The tokens of a rollout as coloured text. Only lines in view are drawn; the cursor moves by keyboard and by a click,
+ * and a screen reader hears each token as an option of a list.
  */
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { type CSSProperties, memo, useEffect, useId, useMemo, useRef, useState } from "react"

@@ -92,8 +92,8 @@ const known = (logprob: number | undefined): number | null =>
   logprob === undefined || logprob > unknownAbove ? null : logprob
 
 /**
- * A mask holds the token where trained and -100 elsewhere; one of zeros and ones that is not the tokens themselves is taken as what
- * it says, as the trainer takes it.
+ * A mask holds the token where trained and -100 elsewhere; one of zeros and ones that is not the tokens themselves is
+ * taken as what it says, as the trainer takes it.
  */
 const trainedOf = ({ mask, tokens }: Rollout): ((index: number) => boolean) => {
   const isBinary =
@@ -125,7 +125,10 @@ export const runsOf = (rollout: Rollout, pieces: Pieces): ReadonlyArray<Run> => 
   return runs.map(({ isTrained, texts, unknown }) => ({ isTrained, text: texts.join(""), unknown }))
 }
 
-/** What a token's text looks like where every character must be seen: `↵`, `⇥`, and code points that print nothing or turn the line around. */
+/**
+ * What a token's text looks like where every character must be seen: `↵`, `⇥`, and code points that print nothing or
+ * turn the line around.
+ */
 export const visible = (text: string): string =>
   text === ""
     ? "∅"

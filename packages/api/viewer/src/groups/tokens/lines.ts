@@ -1,8 +1,8 @@
 /**
  * Tokens laid out in lines of a fixed-width font, so that only the lines in view need to be drawn.
  *
- * A line ends after a token with a line feed, or before the token that would not fit; a token wider than a line has one of its own.
- * Every token is in exactly one line, in order.
+ * A line ends after a token with a line feed, or before the token that would not fit; a token wider than a line has one
+ * of its own. Every token is in exactly one line, in order.
  */
 
 /** Tokens `from` to before `to`. */

@@ -1,0 +1,67 @@
+/**
+ * Acknowledges a batch when its reply has been written, and gives it back when the connection broke before.
+ *
+ * The original's trainers do not acknowledge. A reply counts as delivered when all its bytes went to the operating
+ * system; what was claimed for a client that is gone, or that hung up half way, goes to the next claimer.
+ */
+import { NodeHttpServerRequest } from "@effect/platform-node"
+import { Effect, Schedule } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { IncomingMessage } from "node:http"
+import type { ClaimedBatch, TrajectoryStoreShape } from "../store/TrajectoryStore.ts"
+
+/** Whether the whole reply of this request was written; known when it is over. */
+const isWritten = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<boolean> => {
+  // Another kind of server (a web handler in a test, say) takes the reply as a value: it cannot break.
+  if (!(request.source instanceof IncomingMessage)) return Effect.succeed(true)
+  return Effect.callback((resume) => {
+    const response = NodeHttpServerRequest.toServerResponse(request)
+    const settle = () => resume(Effect.succeed(response.writableFinished))
+    if (response.closed || response.destroyed) return settle()
+    response.once("close", settle)
+    return Effect.sync(() => response.off("close", settle))
+  })
+}
+
+const retried = { schedule: Schedule.exponential("50 millis"), times: 5 }
+
+/** Settles the batch once the reply is over. Runs beside the request, which does not wait for it. */
+export const settle = (
+  store: TrajectoryStoreShape,
+  request: HttpServerRequest.HttpServerRequest,
+  batch: ClaimedBatch
+): Effect.Effect<void> =>
+  isWritten(request).pipe(
+    // The service stops before it is known: the trainer may not have got it.
+    Effect.onInterrupt(() => giveBack(store, batch)),
+    Effect.flatMap((written) => (written ? acknowledge(store, batch) : giveBack(store, batch)))
+  )
+
+/** Gives the batch back when the connection broke before the reply was out; acknowledging is the trainer's. */
+export const giveBackUnlessWritten = (
+  store: TrajectoryStoreShape,
+  request: HttpServerRequest.HttpServerRequest,
+  batch: ClaimedBatch
+): Effect.Effect<void> =>
+  Effect.flatMap(isWritten(request), (written) => (written ? Effect.void : giveBack(store, batch)))
+
+const acknowledge = (store: TrajectoryStoreShape, batch: ClaimedBatch): Effect.Effect<void> =>
+  store.ack(batch).pipe(
+    Effect.retry({ ...retried, while: (error) => error._tag === "StoreError" && error.isTransient }),
+    // A reset, or a lease that ran out while the trainer read slowly: nothing is left to settle.
+    Effect.catchTag("LeaseLost", () => Effect.logDebug("batch was settled by somebody else", { batch: batch.id })),
+    Effect.catch((error) =>
+      Effect.logWarning("batch not acknowledged; it is served again when its lease runs out", error)
+    )
+  )
+
+/** Puts the batch back for the next claimer. */
+export const giveBack = (store: TrajectoryStoreShape, batch: ClaimedBatch): Effect.Effect<void> =>
+  Effect.logWarning("batch was not delivered; it goes to the next claimer", { batch: batch.id, step: batch.step }).pipe(
+    Effect.andThen(store.nack(batch)),
+    Effect.retry({ ...retried, while: (error) => error._tag === "StoreError" && error.isTransient }),
+    Effect.catchTag("LeaseLost", () => Effect.logDebug("batch was settled by somebody else", { batch: batch.id })),
+    Effect.catch((error) =>
+      Effect.logWarning("batch not given back; it is served again when its lease runs out", error)
+    )
+  )

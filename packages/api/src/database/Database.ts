@@ -1,0 +1,154 @@
+/**
+ * The database of the service: a Postgres server where `DATABASE_URL` is set, else an embedded one in
+ * `ATROPOS_DATA_DIR` (default: `.atropos` in the working folder). Tables are made and migrated while the layer is
+ * built.
+ *
+ * A database that cannot be had is an error within seconds, which says what to do.
+ */
+import { NodeServices } from "@effect/platform-node"
+import * as PgClient from "@effect/sql-pg/PgClient"
+import * as PgMigrator from "@effect/sql-pg/PgMigrator"
+import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql/SqlError"
+import { migrations } from "../migrations/index.ts"
+import * as Pglite from "./Pglite.ts"
+
+/** The database cannot be opened: wrong address, no server, no such database, or a folder in use. */
+export class DatabaseError extends Schema.TaggedError<DatabaseError>()("DatabaseError", {
+  message: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+export interface DatabaseShape {
+  readonly kind: "postgres" | "pglite"
+  /** Where it is, for people: never with a password. */
+  readonly location: string
+}
+
+/** Which database this process uses; the client itself is `SqlClient`. */
+export class Database extends Context.Service<Database, DatabaseShape>()("@atropos/api/Database") {}
+
+type Client = PgClient.PgClient | SqlClient.SqlClient
+export type Provides = Database | Client
+
+const migrate = PgMigrator.run({ loader: PgMigrator.fromRecord(migrations), table: "atropos_migration" }).pipe(
+  Effect.provide(NodeServices.layer)
+)
+
+const causeText = (error: SqlError): string => {
+  const texts: Array<string> = []
+  // The reason of a connection error is the innermost cause that has a message.
+  for (let at: unknown = error; at instanceof Error; at = at.cause) if (at.message !== "") texts.push(at.message)
+  return texts.at(-1) ?? error.message
+}
+
+const advise = (error: SqlError, url: URL): string => {
+  const reason = causeText(error)
+  const database = url.pathname.slice(1)
+  if (/database .* does not exist/.test(reason)) return `${reason}: create it with \`createdb ${database}\``
+  if (error.reason._tag === "AuthenticationError") return `${reason}: check the user and the password in DATABASE_URL`
+  if (error.reason._tag === "ConnectionError") {
+    return `${reason}: is the server running? (without DATABASE_URL an embedded database is used)`
+  }
+  return reason
+}
+
+const parseUrl = (url: Redacted.Redacted): Effect.Effect<URL, DatabaseError> =>
+  Option.match(Option.fromNullishOr(URL.parse(Redacted.value(url))), {
+    onNone: () =>
+      Effect.fail(
+        new DatabaseError({
+          message: "DATABASE_URL is not a URL: expected postgres://user:password@host:port/database"
+        })
+      ),
+    onSome: (parsed) =>
+      /^postgres(ql)?:$/.test(parsed.protocol)
+        ? Effect.succeed(parsed)
+        : Effect.fail(
+            new DatabaseError({ message: `DATABASE_URL should begin with postgres://, not ${parsed.protocol}//` })
+          )
+  })
+
+/** A Postgres server (14 or newer), with at most `maxConnections` connections of this process. */
+export const layerPostgres = (
+  url: Redacted.Redacted,
+  options: { readonly maxConnections?: number } = {}
+): Layer.Layer<Provides, DatabaseError> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const parsed = yield* parseUrl(url)
+      const location = `${parsed.host}${parsed.pathname}`
+      const failed = (message: string, cause?: unknown) =>
+        new DatabaseError({
+          message: `cannot use the database ${location}: ${message}`,
+          ...(cause !== undefined && { cause })
+        })
+      const ready = Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`select 1`
+        yield* migrate
+      }).pipe(
+        Effect.catchTags({
+          SqlError: (error) => Effect.fail(failed(advise(error, parsed), error)),
+          MigrationError: (error) => Effect.fail(failed(error.message, error))
+        }),
+        Effect.timeoutOrElse({
+          duration: "30 seconds",
+          orElse: () => Effect.fail(failed("no answer within 30 seconds"))
+        })
+      )
+      return Layer.merge(Layer.effectDiscard(ready), Layer.succeed(Database, { kind: "postgres", location })).pipe(
+        Layer.provideMerge(
+          PgClient.layer({
+            url,
+            maxConnections: options.maxConnections ?? 8,
+            minConnections: 1,
+            connectTimeout: "5 seconds",
+            applicationName: "atropos",
+            spanAttributes: { "atropos.database": location }
+          }).pipe(
+            Layer.catchTag("SqlError", (error) =>
+              Layer.effectContext(Effect.fail(failed(advise(error, parsed), error)))
+            )
+          )
+        )
+      )
+    })
+  )
+
+/** The embedded database in `dataDir`, or one that lives and dies with the layer. */
+export const layerPglite = (dataDir?: string): Layer.Layer<Provides, DatabaseError> => {
+  const failed = (error: { readonly message: string }) => new DatabaseError({ message: error.message, cause: error })
+  return Layer.merge(
+    Layer.effectDiscard(Effect.mapError(migrate, failed)),
+    Layer.succeed(Database, { kind: "pglite", location: dataDir ?? "memory" })
+  ).pipe(
+    Layer.provideMerge(
+      Pglite.layer(dataDir).pipe(
+        Layer.catchTag("FolderLockError", (error) =>
+          Layer.effectContext(
+            Effect.fail(
+              new DatabaseError({
+                message: `${error.message}: stop that process, or choose another folder with ATROPOS_DATA_DIR, or share a Postgres server through DATABASE_URL`,
+                cause: error
+              })
+            )
+          )
+        ),
+        Layer.catchTag("PgliteError", (error) => Layer.effectContext(Effect.fail(failed(error))))
+      )
+    )
+  )
+}
+
+/** As the environment variables `DATABASE_URL` and `ATROPOS_DATA_DIR` say. */
+export const layerConfig: Layer.Layer<Provides, DatabaseError | Config.ConfigError> = Layer.unwrap(
+  Effect.gen(function* () {
+    const { dataDir, url } = yield* Config.all({
+      url: Config.option(Config.Redacted("DATABASE_URL")),
+      dataDir: Config.String("ATROPOS_DATA_DIR").pipe(Config.withDefault(".atropos"))
+    })
+    return Option.match(url, { onNone: () => layerPglite(dataDir), onSome: (url) => layerPostgres(url) })
+  })
+)

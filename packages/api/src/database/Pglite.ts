@@ -1,0 +1,45 @@
+/**
+ * Embedded Postgres (PGlite) behind the same client as a Postgres server: the same SQL, no installation.
+ *
+ * It runs in a thread of its own. One connection, no LISTEN. With a folder, what was answered survives a crash or a
+ * kill of the process, but not of the machine: PGlite does not sync to disk. One process per folder. A full disk stops
+ * it until there is room again (`PgliteThread`).
+ */
+import { FolderLock } from "@atropos/core"
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { Effect, FileSystem, Layer } from "effect"
+import type { SqlClient } from "effect/sql"
+import { NodeServices } from "@effect/platform-node"
+import { PgliteError } from "./PgliteThread.ts"
+import * as PgliteThread from "./PgliteThread.ts"
+
+export { PgliteError } from "./PgliteThread.ts"
+
+/** A client of the database in `dataDir` (made where it is missing), or of one in memory. */
+export const layer = (
+  dataDir: string | undefined
+): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, PgliteError | FolderLock.FolderLockError> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      if (dataDir !== undefined) {
+        const fs = yield* FileSystem.FileSystem
+        yield* fs
+          .makeDirectory(dataDir, { recursive: true })
+          .pipe(
+            Effect.mapError(
+              ({ message }) => new PgliteError({ message: `cannot make the folder ${dataDir}: ${message}` })
+            )
+          )
+        yield* FolderLock.hold(dataDir)
+      }
+      const thread = yield* PgliteThread.make(dataDir === undefined ? undefined : `${dataDir}/pgdata`, dataDir)
+      return PgClient.layer({
+        username: "postgres",
+        database: "postgres",
+        ssl: false,
+        stream: thread.connect,
+        minConnections: 1,
+        maxConnections: 1
+      }).pipe(Layer.catchTag("SqlError", (error) => Layer.effectContext(new PgliteError({ message: error.message }))))
+    })
+  ).pipe(Layer.provide(NodeServices.layer))

@@ -1,0 +1,209 @@
+/**
+ * The thread of the embedded database, and another one when it has ended.
+ *
+ * A full disk ends it: without room for the next segment of its log Postgres gives up, and its program then answers
+ * nothing, or turns in circles for ever; no failure tells. So the thread is asked every second how far it is; one that
+ * gets no further while the disk is full is ended. The next is started as soon as there is room, and recovers what had
+ * been answered. Until then connections fail at once, and say why.
+ *
+ * In memory there is nothing to start again from: there the first thread is the last.
+ */
+import { Clock, Effect, Option, Schedule, Schema, type Scope } from "effect"
+import { statfs } from "node:fs/promises"
+import { Duplex } from "node:stream"
+import { Worker } from "node:worker_threads"
+import type { PgliteCommand, PgliteEvent } from "./PgliteWorker.ts"
+
+/** The embedded database cannot be opened. */
+export class PgliteError extends Schema.TaggedError<PgliteError>()("PgliteError", { message: Schema.String }) {}
+
+export interface PgliteThread {
+  /** A connection to whichever thread there is, as the byte stream that the client wants. */
+  readonly connect: () => Duplex
+}
+
+const workerUrl = new URL(`./PgliteWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
+
+const mebibyte = 1024 ** 2
+
+/** Two segments of its log: one it may need at any moment, one to recover with. */
+const roomBytes = 32 * mebibyte
+
+const stopped = "the embedded database has stopped; it is started again when there is room"
+
+const silenceMillis = 5000
+
+/** What is wrong with the disk of a folder; nothing where there is room, or nobody knows. */
+export const fullDisk = (folder: string | undefined): Effect.Effect<Option.Option<string>> =>
+  folder === undefined
+    ? Effect.succeedNone
+    : Effect.tryPromise(() => statfs(folder)).pipe(
+        Effect.map(({ bavail, bsize }) => bavail * bsize),
+        Effect.option,
+        Effect.map(Option.filter((free) => free < roomBytes)),
+        Effect.map(
+          Option.map(
+            (free) =>
+              `the disk of ${folder} is full: ${Math.floor(free / mebibyte)} MiB are free, it takes ${roomBytes / mebibyte}`
+          )
+        )
+      )
+
+const send = (worker: Worker, command: PgliteCommand): void =>
+  worker.postMessage(command, "bytes" in command ? [command.bytes.buffer as ArrayBuffer] : [])
+
+/** A connection that fails with this reason. */
+const refused = (reason: string): Duplex => {
+  const stream = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() })
+  // After the client has begun to listen.
+  setImmediate(() => stream.destroy(new Error(reason)))
+  return stream
+}
+
+const connection = (worker: Worker, id: number): Duplex => {
+  const stream = new Duplex({
+    read: () => {},
+    write: (chunk: Uint8Array, _encoding, done) => {
+      // The client reuses its buffers: hand over a copy.
+      send(worker, { connection: id, bytes: Uint8Array.from(chunk) })
+      done()
+    },
+    final: (done) => {
+      send(worker, { connection: id, end: true })
+      stream.push(null)
+      done()
+    },
+    destroy: (error, done) => {
+      worker.off("message", receive)
+      worker.off("exit", end)
+      done(error)
+    }
+  })
+  const receive = (event: PgliteEvent) => {
+    if (event.event === "bytes" && event.connection === id) stream.push(event.bytes)
+    if (event.event === "failed") stream.destroy(new Error(`the embedded database failed: ${event.message}`))
+  }
+  const end = () => stream.destroy(new Error("the embedded database has stopped"))
+  worker.on("message", receive)
+  worker.on("exit", end)
+  return stream
+}
+
+/** The database of a folder, or one in memory. */
+export const make = Effect.fnUntraced(function* (
+  dataDir: string | undefined,
+  /** Whose disk it is. */
+  folder: string | undefined
+): Effect.fn.Return<PgliteThread, PgliteError, Scope.Scope> {
+  let running: Worker | undefined
+  let reason = "the embedded database has stopped"
+  let isFull = false
+  let heard = 0
+  let runs = 0
+  let isMoving = false
+  let connections = 0
+
+  const start = Effect.callback<void, PgliteError>((resume) => {
+    const worker = new Worker(workerUrl, { workerData: { dataDir }, name: "pglite" })
+    const fail = (why: string) => {
+      void worker.terminate()
+      resume(
+        Effect.fail(new PgliteError({ message: `cannot open the embedded database in ${dataDir ?? "memory"}: ${why}` }))
+      )
+    }
+    worker.setMaxListeners(0)
+    worker.once("error", (error) => fail(error.message))
+    worker.once("exit", () => {
+      if (running === worker) {
+        running = undefined
+        reason = "the embedded database has stopped"
+      }
+      fail("its thread ended")
+    })
+    worker.once("message", (event: PgliteEvent) => {
+      if (event.event === "failed") return fail(event.message)
+      running = worker
+      worker.on("message", (said: PgliteEvent) => {
+        if (said.event !== "alive") return
+        if (!said.isRunning || said.runs !== runs) isMoving = true
+        runs = said.runs
+      })
+      resume(Effect.void)
+    })
+    return Effect.promise(() => worker.terminate())
+  }).pipe(
+    Effect.tap(() => Effect.map(Clock.currentTimeMillis, (now) => void (heard = now))),
+    // What turns in circles at its beginning does so for the same reason.
+    Effect.raceFirst(
+      fullDisk(folder).pipe(
+        Effect.delay(silenceMillis),
+        Effect.repeat({ until: Option.isSome }),
+        Effect.andThen(new PgliteError({ message: `cannot open the embedded database in ${dataDir ?? "memory"}` }))
+      )
+    ),
+    Effect.catch((error) =>
+      Effect.flatMap(fullDisk(folder), (full) =>
+        Effect.fail(
+          Option.match(full, {
+            onNone: () => error,
+            onSome: (why) => new PgliteError({ message: `${error.message}: ${why}. Make room, then start it again` })
+          })
+        )
+      )
+    )
+  )
+
+  const stop = Effect.suspend(() => {
+    const worker = running
+    running = undefined
+    return worker === undefined
+      ? Effect.void
+      : Effect.callback<void>((resume) => {
+          worker.once("exit", () => resume(Effect.void))
+          send(worker, { close: true })
+        }).pipe(
+          Effect.timeoutOrElse({ duration: "10 seconds", orElse: () => Effect.promise(() => worker.terminate()) }),
+          Effect.asVoid
+        )
+  })
+
+  /** Ends a thread that is silent on a full disk. */
+  const watch = Effect.fnUntraced(function* (worker: Worker) {
+    const now = yield* Clock.currentTimeMillis
+    // Its last answer was to an earlier round: a second more or less does not matter.
+    if (isMoving) heard = now
+    isMoving = false
+    send(worker, { ask: "alive" })
+    if (now - heard < silenceMillis) return
+    const full = yield* fullDisk(folder)
+    if (Option.isNone(full)) return
+    reason = full.value
+    isFull = true
+    yield* Effect.logError(stopped, { reason })
+    running = undefined
+    yield* Effect.promise(() => worker.terminate())
+  })
+
+  const restart = Effect.gen(function* () {
+    const full = yield* fullDisk(folder)
+    if (Option.isSome(full)) {
+      const isTold = isFull
+      isFull = true
+      reason = full.value
+      return yield* isTold ? Effect.void : Effect.logError(stopped, { reason })
+    }
+    yield* start
+    isFull = false
+    yield* Effect.logInfo("the embedded database is started again")
+  }).pipe(Effect.catch((error) => Effect.logWarning("the embedded database is not started", { reason: error.message })))
+
+  yield* Effect.addFinalizer(() => stop)
+  yield* start
+  if (dataDir !== undefined) {
+    yield* Effect.suspend(() => (running === undefined ? restart : watch(running))).pipe(
+      Effect.repeat(Schedule.spaced("1 second")),
+      Effect.forkScoped
+    )
+  }
+  return { connect: () => (running === undefined ? refused(reason) : connection(running, connections++)) }
+})

@@ -1,0 +1,116 @@
+/**
+ * Serves routes over HTTP on Node: connection settings, which web pages may call, and the original's answer to unknown
+ * paths. A request that breaks an invariant is answered with an empty 500; what it was is in the log.
+ *
+ * It listens only when all routes are in place: a request that comes early is refused by the operating system, and does
+ * not hang.
+ */
+import { BrowserGuard } from "@atropos/core"
+import * as Connections from "@atropos/core/http/Connections"
+import { NodeHttpServer } from "@effect/platform-node"
+import { Cause, Deferred, Effect, Layer, Schema } from "effect"
+import { HttpRouter, HttpServer, type HttpServerError, HttpServerRequest } from "effect/http"
+import { createServer } from "node:http"
+import { Closing } from "./Closing.ts"
+import * as Cors from "./Cors.ts"
+import * as Reply from "./Reply.ts"
+
+/** The address cannot be listened on; says why, and what would be right. */
+export class ListenError extends Schema.TaggedError<ListenError>()("ListenError", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+export interface Options {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** Default: pages from this machine. */
+  readonly origins?: Cors.Origins
+  /** No page of the web gets past tokens: without them `BrowserGuard` stands at the door. */
+  readonly asksForTokens?: boolean
+}
+
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] as const
+
+/** Not for "*", which would take the HEAD of a known path away from its GET. */
+const notFound = HttpRouter.addAll(
+  methods.map((method) => HttpRouter.route(method, "/*", Reply.detail(404, "Not Found")))
+)
+
+const createNodeServer = () =>
+  createServer({
+    // Bodies come as few large chunks.
+    highWaterMark: 256 * 1024,
+    // Longer than the pauses of clients that poll once in a while: a connection closed under their next request is an
+    // error to them.
+    keepAliveTimeout: 75_000
+  })
+
+const advice: { readonly [code: string]: string } = {
+  EADDRINUSE: "another process listens there: stop it, or choose another port (0 is any free one)",
+  EACCES: "this user may not: choose a port above 1023",
+  EADDRNOTAVAIL: "this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all that reach it",
+  ENOTFOUND: "no such host: 127.0.0.1 is for this machine alone, 0.0.0.0 for all that reach it"
+}
+
+const toListenError =
+  ({ host, port }: Options) =>
+  ({ cause }: HttpServerError.ServeError): ListenError => {
+    const said = cause instanceof Error ? cause.message : String(cause)
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
+    return new ListenError({ message: `cannot listen on ${host}:${port}: ${advice[code] ?? said}`, cause })
+  }
+
+const logDefects = Effect.tapCause((cause: Cause.Cause<unknown>) =>
+  Cause.hasDies(cause)
+    ? Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
+        Effect.logError("request failed for a reason that should not be", { method, url }, cause)
+      )
+    : Effect.void
+)
+
+/**
+ * How long requests may take that are under way when the server closes; what would never end is ended at once
+ * (`Closing`).
+ */
+const gracefulShutdownTimeout = "5 seconds"
+
+/** The original's, wherever they are mounted; not a run or a saved state that is called so. */
+const changingReads = /(?<!\/v1\/runs|\/state)\/(?:batch|reset_data)\/?$/
+
+/** Keeps pages of other sites from all routes of a router, where no tokens are asked for. */
+export const guard = ({ asksForTokens = false, host, origins = "loopback" }: Omit<Options, "port">) =>
+  asksForTokens
+    ? Layer.empty
+    : BrowserGuard.layer({
+        host,
+        tokens: "ATROPOS_TOKENS",
+        changingReads,
+        isAllowedOrigin: (origin) => Cors.isAllowed(origins, origin)
+      })
+
+/** Listens, and serves `routes` until the scope closes. The bound address is in `HttpServer`. */
+export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =>
+  Layer.unwrap(
+    Effect.map(
+      HttpRouter.toHttpEffect(
+        Layer.mergeAll(routes, notFound, guard(options), Cors.layer(options.origins ?? "loopback"))
+      ).pipe(
+        // Paths are what they are in the original: case counts, and so do double slashes.
+        Effect.provideService(HttpRouter.RouterConfig, { ignoreDuplicateSlashes: false, caseSensitive: true })
+      ),
+      (app) => {
+        const closing = Deferred.makeUnsafe<void>()
+        const server = createNodeServer()
+        return Connections.closed(server, {
+          listening: NodeHttpServer.layer(() => server, { ...options, gracefulShutdownTimeout }).pipe(
+            Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(toListenError(options)(error))))
+          ),
+          // For bodies too, which are written when the request has been handled.
+          serving: Layer.provide(HttpServer.serve(logDefects(app)), Layer.succeed(Closing, Deferred.await(closing))),
+          onClosing: Effect.asVoid(Deferred.succeed(closing, undefined))
+        })
+      }
+    )
+  )

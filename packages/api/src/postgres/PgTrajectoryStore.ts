@@ -1,0 +1,73 @@
+/**
+ * The trajectory store in Postgres, on a server or embedded: the same statements on both.
+ *
+ * Submissions are durable when they are answered (on a server: also after a power cut; embedded: after a crash of the
+ * process). Times come from `Clock`. Bounds and habits are in `Settings`, a reference with defaults:
+ *
+ *     PgTrajectoryStore.layer.pipe(Layer.provide(Database.layerConfig))
+ */
+import type * as PgClient from "@effect/sql-pg/PgClient"
+import { Context, Effect, Layer } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { Database } from "../database/Database.ts"
+import * as Batches from "./queue/Batches.ts"
+import * as Browse from "./reading/Browse.ts"
+import * as Changes from "./base/Changes.ts"
+import * as Janitor from "./runs/Janitor.ts"
+import * as Leases from "./queue/Leases.ts"
+import * as PayloadCache from "./base/PayloadCache.ts"
+import * as Reading from "./reading/Reading.ts"
+import * as Readiness from "./base/Readiness.ts"
+import * as Records from "./runs/Records.ts"
+import * as RunNames from "./base/RunNames.ts"
+import * as Runs from "./runs/Runs.ts"
+import { StoreSettings } from "./base/Settings.ts"
+import * as StoreClock from "./base/StoreClock.ts"
+import * as Submit from "./queue/Submit.ts"
+import * as Summary from "./queue/Summary.ts"
+import * as TextIndex from "./reading/TextIndex.ts"
+import * as Views from "./base/Views.ts"
+import { RolloutReader } from "../store/RolloutReader.ts"
+import { TrajectoryStore } from "../store/TrajectoryStore.ts"
+
+export { defaults as defaultSettings, StoreSettings as Settings } from "./base/Settings.ts"
+
+/** The store in the database of `Database`, and the reader of what it keeps. */
+export const layer: Layer.Layer<
+  TrajectoryStore | RolloutReader,
+  never,
+  Database | PgClient.PgClient | SqlClient.SqlClient
+> = Layer.effectContext(
+  Effect.gen(function* () {
+    const settings = yield* StoreSettings
+    const views = yield* Views.make(settings)
+    const changes = yield* Changes.make(views)
+    const cache = PayloadCache.make(settings.cacheBytes)
+    const { flushLastSeen, ...runs } = yield* Runs.make(views, changes, cache)
+    const readiness = yield* Readiness.make
+    const { submit } = yield* Submit.make(settings, views, changes, cache, readiness)
+    const clock = yield* StoreClock.make
+    const leases = yield* Leases.make(views, changes, clock)
+    const batches = yield* Batches.make(views, changes, cache, leases, clock)
+    const records = yield* Records.make(changes)
+    const summary = yield* Summary.make(views, clock)
+    yield* Janitor.make(settings, changes, { ...runs, flushLastSeen }, clock)
+    const names = yield* RunNames.make
+    const index = yield* TextIndex.make(changes)
+    const browse = yield* Browse.make(names, index)
+    const reading = yield* Reading.make(names, changes, runs, clock)
+    return Context.make(
+      TrajectoryStore,
+      TrajectoryStore.of({
+        ...runs,
+        ...batches,
+        ...leases,
+        ...records,
+        submit,
+        summary,
+        ready: readiness.ready,
+        changes: changes.stream
+      })
+    ).pipe(Context.add(RolloutReader, { ...browse, ...reading }))
+  })
+)

@@ -1,0 +1,116 @@
+/**
+ * Who wants to know of changes of a run, in this process and in others on the same database.
+ *
+ * Conflated: a listener that is busy gets one element for many changes, and other processes are told at most ten times
+ * a second.
+ */
+import { Uuid } from "@atropos/core"
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { Effect, PubSub, Queue, Schedule, type Scope, Stream } from "effect"
+import { Database } from "../../database/Database.ts"
+import * as Failure from "./Failure.ts"
+import type { Views } from "./Views.ts"
+
+export interface Changes {
+  /** This process has changed the run. */
+  readonly changed: (run: string) => void
+  /** This process has changed how much waits, or who has which batch, and nothing else of the run. */
+  readonly counted: (run: string) => void
+  /** This process has recorded metrics of the run. */
+  readonly measured: (run: string) => void
+  /** How often any run was changed by this process: whether it stands still tells who has time. */
+  readonly count: () => number
+  /** Of a run, or of what `metricsOf` names. */
+  readonly stream: (run: string) => Stream.Stream<void>
+}
+
+const channel = "atropos"
+
+/** What listeners to a run's metrics listen to; no name of a run has a slash. */
+export const metricsOf = (run: string): string => `${run}/metrics`
+
+export const make = Effect.fnUntraced(function* (
+  views: Views
+): Effect.fn.Return<Changes, never, PgClient.PgClient | Database | Scope.Scope> {
+  const pg = yield* PgClient.PgClient
+  const database = yield* Database
+  const self = Uuid.v7()
+  const topics = new Map<string, PubSub.PubSub<void>>()
+  const untold = new Set<string>()
+  let count = 0
+  const wake = yield* Queue.sliding<void>(1)
+
+  const publish = (run: string): void => {
+    const topic = topics.get(run)
+    if (topic !== undefined) PubSub.publishUnsafe(topic, undefined)
+  }
+
+  const tellAll = (run: string): void => {
+    count++
+    publish(run)
+    if (database.kind === "pglite") return
+    untold.add(run)
+    Queue.offerUnsafe(wake, undefined)
+  }
+
+  const changed = (run: string): void => {
+    views.invalidate(run)
+    tellAll(run)
+  }
+
+  const counted = (run: string): void => {
+    views.invalidateCounts(run)
+    tellAll(run)
+  }
+
+  const stream = (run: string): Stream.Stream<void> =>
+    Stream.unwrap(
+      Effect.gen(function* () {
+        const known = topics.get(run)
+        if (known !== undefined) return Stream.fromPubSub(known)
+        const topic = yield* PubSub.sliding<void>(1)
+        topics.set(run, topic)
+        return Stream.fromPubSub(topic)
+      })
+    )
+
+  // The embedded database has one process and one connection, which LISTEN would take for itself.
+  if (database.kind === "postgres") {
+    const tell = Effect.gen(function* () {
+      yield* Queue.take(wake)
+      const runs = [...untold]
+      untold.clear()
+      for (const run of runs) yield* pg.notify(channel, `${self} ${run}`)
+      yield* Effect.sleep("100 millis")
+    })
+    yield* tell.pipe(
+      Effect.catchTag("SqlError", Failure.warn("other processes not told of a change")),
+      Effect.forever,
+      Effect.forkScoped
+    )
+    const hear = Effect.scoped(
+      Effect.gen(function* () {
+        const notifications = yield* pg.listen(channel)
+        // What happened before the connection stood is unknown.
+        views.invalidateAll()
+        for (const run of topics.keys()) publish(run)
+        yield* Stream.runForEach(Stream.fromQueue(notifications), ({ payload }) =>
+          Effect.sync(() => {
+            const space = payload.indexOf(" ")
+            if (payload.slice(0, space) === self) return
+            const run = payload.slice(space + 1)
+            views.invalidate(run)
+            publish(run)
+          })
+        )
+      })
+    )
+    yield* hear.pipe(
+      Effect.tapError(Failure.warn("changes of other processes not heard for a moment")),
+      Effect.retry(Schedule.spaced("1 second")),
+      Effect.repeat(Schedule.spaced("1 second")),
+      Effect.forkScoped
+    )
+  }
+  return { changed, counted, count: () => count, measured: (run) => tellAll(metricsOf(run)), stream }
+})

@@ -1,0 +1,95 @@
+/**
+ * Whether the database can be worked with: it answers, and there is room on its disk.
+ *
+ * Of the embedded database the disk is looked at. Of a server it is known by what failed: after a write for which there
+ * was no room the next look tries one of its own, which leaves nothing behind.
+ */
+import { Deferred, Effect, Exit, Option, Schedule, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { Database } from "../../database/Database.ts"
+import { StoreError, type TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
+import { fullDisk } from "../../database/PgliteThread.ts"
+import * as Failure from "./Failure.ts"
+
+export interface Readiness extends Pick<TrajectoryStoreShape, "ready"> {
+  /** Fails while the disk of the embedded database is full: what is there can still be taken out then. */
+  readonly refuseWhenFull: Effect.Effect<void, StoreError>
+  /** What became of a write. */
+  readonly wrote: (exit: Exit.Exit<unknown, StoreError>) => void
+}
+
+const patience = "2 seconds"
+
+const unavailable = (message: string) => new StoreError({ message, isTransient: true, cause: undefined })
+
+export const make = Effect.gen(function* (): Effect.gen.Return<
+  Readiness,
+  never,
+  SqlClient.SqlClient | Database | Scope.Scope
+> {
+  const sql = yield* SqlClient.SqlClient
+  const { kind, location } = yield* Database
+  const folder = kind === "pglite" && location !== "memory" ? location : undefined
+  let full = Option.none<string>()
+  let isWriteDue = false
+  let looking: Deferred.Deferred<void, StoreError> | undefined
+
+  const lookAtDisk = Effect.map(fullDisk(folder), (found) => void (full = found))
+  if (folder !== undefined) {
+    yield* Effect.forkScoped(Effect.repeat(lookAtDisk, Schedule.spaced("1 second")))
+  }
+
+  const refuseWhenFull = Effect.suspend(() =>
+    Option.isSome(full) ? Effect.fail(unavailable(full.value)) : Effect.void
+  )
+
+  /** As much as takes pages that are not there yet. */
+  const write = Failure.inTransaction(
+    sql,
+    sql`create temp table room on commit drop as select repeat('x', 1000) as filling from generate_series(1, 1000)`
+  )
+
+  const look = Effect.gen(function* () {
+    yield* lookAtDisk
+    yield* refuseWhenFull
+    yield* sql`select 1`
+    if (!isWriteDue) return
+    yield* write
+    isWriteDue = false
+  }).pipe(Failure.orStoreError)
+
+  /** One look at a time, whoever asks: where the database hangs, they must not gather. */
+  const ready = Effect.gen(function* () {
+    const known = looking
+    const pending = known ?? (yield* Deferred.make<void, StoreError>())
+    if (known === undefined) {
+      looking = pending
+      yield* look.pipe(
+        Effect.onExit((exit) =>
+          Effect.sync(() => {
+            looking = undefined
+            Deferred.doneUnsafe(pending, exit)
+          })
+        ),
+        Effect.exit,
+        Effect.forkDetach({ startImmediately: true })
+      )
+    }
+    yield* Deferred.await(pending).pipe(
+      Effect.timeoutOrElse({
+        duration: patience,
+        orElse: () => Effect.fail(unavailable("the database did not answer within two seconds"))
+      })
+    )
+  })
+
+  return {
+    ready,
+    refuseWhenFull,
+    wrote: (exit) => {
+      if (Exit.isSuccess(exit)) isWriteDue = false
+      else if (exit.cause.reasons.some((reason) => reason._tag === "Fail" && reason.error.isTransient))
+        isWriteDue = true
+    }
+  }
+})

@@ -1,0 +1,31 @@
+/** Which runs a name stands for when somebody reads: the current one, and those of that name that have ended. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql/SqlError"
+import { UnknownRun } from "../../store/TrajectoryStore.ts"
+
+export interface RunIds {
+  /** Newest first, at least one. */
+  readonly ids: ReadonlyArray<number>
+  /** Undefined where all have ended. */
+  readonly current: number | undefined
+  /** The current one, or the one that ended last. */
+  readonly latest: number
+}
+
+export interface RunNames {
+  readonly idsOf: (name: string) => Effect.Effect<RunIds, SqlError | UnknownRun>
+}
+
+export const make: Effect.Effect<RunNames, never, SqlClient.SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  return {
+    idsOf: Effect.fnUntraced(function* (name: string) {
+      const rows = yield* sql<{ id: number; is_current: boolean }>`
+        select id, ended_at is null as is_current from run where name = ${name} order by id desc`
+      const latest = (rows.find(({ is_current }) => is_current) ?? rows[0])?.id
+      if (latest === undefined) return yield* new UnknownRun({ run: name })
+      return { ids: rows.map(({ id }) => id), current: rows.find(({ is_current }) => is_current)?.id, latest }
+    })
+  }
+})

@@ -1,0 +1,74 @@
+/**
+ * What an environment is told of the queue: the original's formulas (`get_status_env` in atroposlib/api/server.py),
+ * pure.
+ */
+import type { TrajectoryClient } from "@atropos/core"
+import type { EnvironmentRow, Run } from "../../store/TrajectoryStore.ts"
+
+/** Queued groups of one environment and size. */
+export interface QueuedCount {
+  readonly envId: number | null
+  readonly sequences: number
+  readonly groups: number
+  readonly bytes: number
+}
+
+export interface QueueView {
+  readonly run: Run
+  readonly environments: ReadonlyArray<EnvironmentRow>
+  readonly queued: ReadonlyArray<QueuedCount>
+}
+
+/** The status, and the group size the environment now counts as having. */
+export const status = (
+  { environments, queued, run }: QueueView,
+  environment: EnvironmentRow
+): TrajectoryClient.EnvironmentStatus & { readonly groupSize: number } => {
+  let totalWeight = 0
+  let allocated = 0
+  const floors = new Map<number, number>()
+  for (const { connected, envId, maxTokenLength, minBatchAllocation, weight } of environments) {
+    if (!connected) continue
+    totalWeight += maxTokenLength * Math.max(0, weight)
+    if (minBatchAllocation === null) continue
+    allocated += minBatchAllocation
+    floors.set(envId, Math.trunc(run.batchSize * minBatchAllocation))
+  }
+
+  let maxGroupSize = 1
+  let own = 0
+  let { groupSize } = environment
+  const others = new Map<number | null, number>()
+  for (const { envId, groups, sequences } of queued) {
+    maxGroupSize = Math.max(maxGroupSize, sequences)
+    if (envId === environment.envId) {
+      own += groups * sequences
+      groupSize = Math.max(groupSize, sequences)
+    } else {
+      others.set(envId, (others.get(envId) ?? 0) + groups * sequences)
+    }
+  }
+  let otherSequences = 0
+  // As the original: where every group has one sequence, the others' data is not counted.
+  if (maxGroupSize > 1) {
+    for (const [envId, sequences] of others) {
+      const packed = Math.ceil(sequences / maxGroupSize) * maxGroupSize
+      otherSequences += Math.max(0, packed - (envId === null ? 0 : (floors.get(envId) ?? 0)))
+    }
+  }
+  // The original divides by zero where no connected environment has a weight; equal shares instead.
+  const share =
+    totalWeight > 0
+      ? (environment.maxTokenLength * environment.weight) / totalWeight
+      : 1 / Math.max(1, environments.filter(({ connected }) => connected).length)
+  const unit = Math.max(1, groupSize)
+  return {
+    currentStep: run.currentStep,
+    queueSize: Math.floor((own + otherSequences) / unit),
+    selfQueueSize: Math.floor(own / unit),
+    maxGroupSize,
+    envWeight: Math.max(0.01, share),
+    unallocatedFraction: 1 - Math.min(1, allocated),
+    groupSize
+  }
+}

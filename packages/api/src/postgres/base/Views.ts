@@ -1,0 +1,165 @@
+/**
+ * What this process knows of a run: its row, environments, queue counts and open batches, read in one statement and
+ * kept until something changes. After a write of this process the next reader reads anew; writes of others show after a
+ * notification, or when the view is too old.
+ *
+ * Submissions and claims change counts alone, hundreds of times a second. Whoever needs the run and its environments,
+ * and the counts only roughly, takes a `recent` view and pays for no reading.
+ */
+import { Clock, Deferred, Duration, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql/SqlError"
+import * as Rows from "./Rows.ts"
+import type { Settings } from "./Settings.ts"
+import type { QueueView } from "./Status.ts"
+
+export interface RunView extends QueueView {
+  /** When each open batch becomes free; null where it is free already. */
+  readonly leases: ReadonlyArray<number | null>
+  readonly hasBuffered: boolean
+}
+
+export interface Views {
+  /** The current run of that name; undefined where there is none. */
+  readonly get: (name: string) => Effect.Effect<RunView | undefined, SqlError>
+  /** The same, but that queue counts, leases and the run's number of batches may be a moment old; `isCurrent` tells. */
+  readonly recent: (name: string) => Effect.Effect<Recent, SqlError>
+  /** What is known of the run is out of date. */
+  readonly invalidate: (name: string) => void
+  /** Its counts, leases and number of batches are out of date. */
+  readonly invalidateCounts: (name: string) => void
+  readonly invalidateAll: () => void
+}
+
+export interface Recent {
+  readonly view: RunView | undefined
+  readonly isCurrent: boolean
+}
+
+interface Loaded {
+  readonly version: number
+  readonly structure: number
+  readonly at: number
+  readonly view: RunView | undefined
+}
+
+interface Entry {
+  /** Grows with every change. */
+  version: number
+  /** Grows with every change but those of counts. */
+  structure: number
+  loaded: Loaded | undefined
+  loading: { readonly version: number; readonly result: Deferred.Deferred<RunView | undefined, SqlError> } | undefined
+}
+
+interface ViewRow {
+  readonly view: {
+    readonly run: Rows.RunJson
+    readonly environments: ReadonlyArray<Rows.EnvironmentJson> | null
+    readonly queued: ReadonlyArray<{ env_id: number; sequences: number; groups: number; bytes: number }> | null
+    readonly leases: ReadonlyArray<number | null> | null
+    readonly has_buffered: boolean
+  }
+}
+
+const outdate = (entry: Entry): void => {
+  entry.version++
+  entry.structure++
+}
+
+export const make = Effect.fnUntraced(function* (
+  settings: Settings
+): Effect.fn.Return<Views, never, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const lifetime = Duration.toMillis(settings.viewLifetime)
+  const entries = new Map<string, Entry>()
+
+  const load = Effect.fnUntraced(function* (name: string) {
+    const [row] = yield* sql<ViewRow>`
+      select json_build_object(
+        'run', to_json(run),
+        'environments', (select json_agg(env order by env_id) from env where run_id = run.id),
+        'queued', (select json_agg(queued) from queued where run_id = run.id and groups > 0),
+        'leases', (
+          select json_agg(extract(epoch from lease_until) * 1000) from batch where run_id = run.id and acked_at is null
+        ),
+        'has_buffered', exists (select from grp where run_id = run.id and place is null)
+      ) as view
+      from run where name = ${name} and ended_at is null`
+    if (row === undefined) return undefined
+    const { environments, has_buffered, leases, queued, run } = row.view
+    return {
+      run: Rows.toRun(run),
+      environments: (environments ?? []).map(Rows.toEnvironment),
+      queued: (queued ?? []).map(({ bytes, env_id, groups, sequences }) => ({
+        envId: Rows.fromEnvColumn(env_id),
+        sequences,
+        groups,
+        bytes
+      })),
+      leases: leases ?? [],
+      hasBuffered: has_buffered
+    }
+  })
+
+  const entryOf = (name: string): Entry => {
+    const known = entries.get(name)
+    if (known !== undefined) return known
+    const entry: Entry = { version: 0, structure: 0, loaded: undefined, loading: undefined }
+    entries.set(name, entry)
+    return entry
+  }
+
+  const get = Effect.fnUntraced(function* (name: string) {
+    const entry = entryOf(name)
+    const now = yield* Clock.currentTimeMillis
+    const { loaded, loading, structure, version } = entry
+    if (loaded !== undefined && loaded.version === version && now - loaded.at < lifetime) return loaded.view
+    if (loading !== undefined && loading.version === version) return yield* Deferred.await(loading.result)
+    const result = yield* Deferred.make<RunView | undefined, SqlError>()
+    entry.loading = { version, result }
+    // Detached: whoever asked first may go away while others wait for the same answer.
+    yield* load(name).pipe(
+      Effect.tap((view) =>
+        Effect.sync(() => {
+          entry.loaded = { version, structure, at: now, view }
+          // Names of runs that are not there must not pile up.
+          if (view === undefined && entry.version === version) entries.delete(name)
+        })
+      ),
+      Effect.exit,
+      Effect.tap((exit) =>
+        Effect.sync(() => {
+          if (entry.loading?.result === result) entry.loading = undefined
+          Deferred.doneUnsafe(result, exit)
+        })
+      ),
+      Effect.forkDetach({ startImmediately: true })
+    )
+    return yield* Deferred.await(result)
+  })
+
+  const recent = Effect.fnUntraced(function* (name: string) {
+    const { loaded, structure, version } = entryOf(name)
+    const now = yield* Clock.currentTimeMillis
+    return loaded !== undefined && loaded.structure === structure && now - loaded.at < lifetime
+      ? { view: loaded.view, isCurrent: loaded.version === version }
+      : { view: yield* get(name), isCurrent: true }
+  })
+
+  return {
+    get,
+    recent,
+    invalidate: (name) => {
+      const entry = entries.get(name)
+      if (entry !== undefined) outdate(entry)
+    },
+    invalidateCounts: (name) => {
+      const entry = entries.get(name)
+      if (entry !== undefined) entry.version++
+    },
+    invalidateAll: () => {
+      for (const entry of entries.values()) outdate(entry)
+    }
+  }
+})

@@ -1,0 +1,86 @@
+/**
+ * Leases on batches, for whoever holds one: ack, give back, extend. A holder is known by the token of its claim; with
+ * another token, or after the lease has gone to somebody else, all of these fail with `LeaseLost` and change nothing.
+ */
+import { Clock, Duration, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql/SqlError"
+import { LeaseLost, type TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
+import type { Changes } from "../base/Changes.ts"
+import * as Failure from "../base/Failure.ts"
+import type { StoreClock } from "../base/StoreClock.ts"
+import type { Views } from "../base/Views.ts"
+
+export type Leases = Pick<TrajectoryStoreShape, "ack" | "nack" | "extendLease">
+
+const isId = (id: string) => /^\d{1,18}$/.test(id)
+const isToken = (token: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(token)
+
+export const make = Effect.fnUntraced(function* (
+  views: Views,
+  changes: Changes,
+  clock: StoreClock
+): Effect.fn.Return<Leases, never, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+
+  /** Runs `statement`, which names the run and the groups of the batch where the lease still holds. */
+  const withLease = Effect.fnUntraced(function* (
+    batch: { readonly id: string; readonly leaseToken: string },
+    statement: Effect.Effect<ReadonlyArray<{ readonly name: string }>, SqlError>
+  ) {
+    if (!isId(batch.id) || !isToken(batch.leaseToken)) return yield* new LeaseLost({ batch: batch.id })
+    const [row] = yield* statement
+    if (row === undefined) return yield* new LeaseLost({ batch: batch.id })
+    return row.name
+  })
+
+  const ack: Leases["ack"] = Effect.fn("PgTrajectoryStore.ack")(function* (batch) {
+    const now = new Date(yield* Clock.currentTimeMillis)
+    const name = yield* withLease(
+      batch,
+      sql<{ name: string }>`
+        with acked as (
+          -- Again where it is acked with this token: the first answer may have been lost.
+          update batch set acked_at = coalesce(acked_at, ${now}), lease_until = null
+          where id = ${batch.id}::bigint and lease_token = ${batch.leaseToken}::uuid
+            and (lease_until is not null or acked_at is not null)
+          returning run_id
+        )
+        select name from run join acked on run.id = acked.run_id`
+    )
+    changes.counted(name)
+  }, Failure.orStoreError)
+
+  const nack: Leases["nack"] = Effect.fn("PgTrajectoryStore.nack")(function* (batch) {
+    const name = yield* withLease(
+      batch,
+      sql<{ name: string }>`
+        with returned as (
+          update batch set lease_until = null
+          where id = ${batch.id}::bigint and lease_token = ${batch.leaseToken}::uuid and lease_until is not null
+            and acked_at is null
+          returning run_id
+        )
+        select name from run join returned on run.id = returned.run_id`
+    )
+    changes.counted(name)
+  }, Failure.orStoreError)
+
+  const extendLease: Leases["extendLease"] = Effect.fn("PgTrajectoryStore.extendLease")(function* (batch, lease) {
+    const until = new Date((yield* clock.now) + Duration.toMillis(lease))
+    const name = yield* withLease(
+      batch,
+      sql<{ name: string }>`
+        with extended as (
+          update batch set lease_until = ${until}
+          where id = ${batch.id}::bigint and lease_token = ${batch.leaseToken}::uuid and lease_until is not null
+            and acked_at is null
+          returning run_id
+        )
+        select name from run join extended on run.id = extended.run_id`
+    )
+    views.invalidateCounts(name)
+  }, Failure.orStoreError)
+
+  return { ack, nack, extendLease }
+})

@@ -1,0 +1,32 @@
+/**
+ * The thread that finds the text of stored groups: takes some of them as they are stored, answers with the text of
+ * each.
+ */
+import { parentPort } from "node:worker_threads"
+import { zstdDecompressSync } from "node:zlib"
+import { payloadText } from "./PayloadText.ts"
+
+/** A group as it is stored (`Codec`). */
+export interface Task {
+  readonly encoding: number
+  readonly bytes: Uint8Array
+}
+
+/** Columns of its row. */
+export interface Reply {
+  readonly preview: string | null
+  /** Null where there is no text. */
+  readonly body: string | null
+  /** Number of different words. */
+  readonly count: number
+}
+
+const textOf = ({ bytes, encoding }: Task): Reply => {
+  const { body, preview, vocabulary } = payloadText({
+    format: encoding < 2 ? "json" : "packed",
+    bytes: encoding % 2 === 0 ? bytes : zstdDecompressSync(bytes)
+  })
+  return { preview, body: body === "" ? null : body, count: vocabulary }
+}
+
+parentPort?.on("message", (tasks: ReadonlyArray<Task>) => parentPort?.postMessage(tasks.map(textOf)))

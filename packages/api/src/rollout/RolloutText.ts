@@ -1,0 +1,166 @@
+/**
+ * The words of a group's chats, and how they are searched. Pure; the same here, in the database, in a thread of
+ * its own and in a browser.
+ *
+ * A word is a run of letters and digits of any script, lower case; case and punctuation do not count, so `\boxed{42}`
+ * is `boxed 42`. Of scripts that are written without spaces each character is a word. A query is words that must all
+ * occur somewhere in the group, each as the beginning of a word; what is in quotes, or has punctuation inside, must
+ * occur as a phrase within one message. A phrase in quotes ends where a word ends.
+ *
+ * Searched are contents, reasoning, and names and arguments of tool calls: no images. What several rollouts of a group
+ * share, such as their prompt, is kept once. A group's text ends at a million characters, or of different words.
+ */
+import * as Prompt from "./Prompt.ts"
+
+export interface GroupText {
+  /** The beginning of the item's question: of the last user message of the prompt; null without messages. */
+  readonly preview: string | null
+  /** Each message's words with a space around each, messages apart by line feeds; empty where there are none. */
+  readonly body: string
+  /** Number of different words. */
+  readonly vocabulary: number
+}
+
+/** What must occur: the words of a phrase, or one word. */
+export interface Term {
+  readonly words: readonly [string, ...ReadonlyArray<string>]
+  /** The last word must be one as it is, and not the beginning of one. */
+  readonly isWhole: boolean
+}
+
+export type Query = readonly [Term, ...ReadonlyArray<Term>]
+
+const maxCharacters = 1_000_000
+/** A column of words holds 2^20. */
+const maxVocabularyBytes = 1_000_000
+
+const previewCharacters = 200
+
+/** Longer ones are no words: what was cut away is not searched. */
+const longestWord = 64
+
+const word =
+  /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]|[[\p{L}\p{N}\p{M}]--[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]]+/gv
+const plainWord = /[a-z0-9]+/g
+// oxlint-disable-next-line no-control-regex
+const isPlain = /^[\0-\x7f]*$/
+
+/** The words of a text, in order. */
+export const wordsOf = (text: string): ReadonlyArray<string> => {
+  const found = isPlain.test(text)
+    ? text.toLowerCase().match(plainWord)
+    : text.normalize("NFKC").toLowerCase().match(word)
+  return (found ?? []).map((one) => (one.length > longestWord ? one.slice(0, longestWord).toWellFormed() : one))
+}
+
+const encoder = new TextEncoder()
+
+const bytesOf = (one: string): number => (isPlain.test(one) ? one.length : encoder.encode(one).length)
+
+const isQuoted = (part: string): boolean => part.startsWith('"')
+
+/**
+ * The terms of what somebody typed; undefined where it has no word. A quotation that is not closed goes on to the end.
+ */
+export const parse = (text: string): Query | undefined => {
+  const terms = (text.match(/"[^"]*"?|[^\s"]+/g) ?? []).flatMap((part): ReadonlyArray<Term> => {
+    const [first, ...rest] = wordsOf(part)
+    return first === undefined ? [] : [{ words: [first, ...rest], isWhole: isQuoted(part) }]
+  })
+  const [first, ...rest] = terms
+  return first === undefined ? undefined : [first, ...rest]
+}
+
+/** What must be found in a body: it begins where a word begins. */
+export const needleOf = ({ isWhole, words }: Term): string => ` ${words.join(" ")}${isWhole ? " " : ""}`
+
+/** Whether all terms occur in the text. */
+export const matches = (query: Query, { body }: Pick<GroupText, "body">): boolean =>
+  query.every((term) => body.includes(needleOf(term)))
+
+const nothing: GroupText = { preview: null, body: "", vocabulary: 0 }
+
+const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const contentOf = (content: unknown): string => {
+  if (typeof content === "string") return content
+  if (!Array.isArray(content)) return ""
+  return content
+    .flatMap((part: unknown) => (isRecord(part) && typeof part["text"] === "string" ? [part["text"]] : []))
+    .join(" ")
+}
+
+const callsOf = (calls: unknown): ReadonlyArray<unknown> =>
+  Array.isArray(calls)
+    ? calls.flatMap((call: unknown) => {
+        const named = isRecord(call) ? call["function"] : undefined
+        return isRecord(named) ? [named["name"], named["arguments"]] : []
+      })
+    : []
+
+/** What is written in a message, whoever made it up: what is no text is left out. */
+const partsOf = (message: unknown): ReadonlyArray<string> =>
+  isRecord(message)
+    ? [message["reasoning_content"], contentOf(message["content"]), ...callsOf(message["tool_calls"])].filter(
+        (part): part is string => typeof part === "string" && part !== ""
+      )
+    : []
+
+const previewOf = (rollouts: ReadonlyArray<ReadonlyArray<unknown>>, masks: unknown): string => {
+  const said = rollouts[0]!
+    .filter(isRecord)
+    .map((message) => ({ role: message["role"], text: contentOf(message["content"]) }))
+  const prompt = said.slice(0, Prompt.lengthOf(rollouts, masks))
+  const shown =
+    prompt.findLast(({ role, text }) => role === "user" && text !== "") ??
+    prompt.findLast(({ role, text }) => role !== "assistant" && text !== "") ??
+    said.find(({ role, text }) => role === "user" && text !== "") ??
+    said.find(({ text }) => text !== "")
+  // Far more than is shown, as white space goes.
+  const text = (shown?.text ?? "")
+    .slice(0, previewCharacters * 8)
+    .replaceAll(/[\s\0]+/g, " ")
+    .trim()
+  const characters = Array.from(text)
+  const cut = characters.length > previewCharacters ? `${characters.slice(0, previewCharacters - 1).join("")}…` : text
+  return cut.toWellFormed()
+}
+
+const isChat = (chat: unknown): chat is ReadonlyArray<unknown> => Array.isArray(chat) && chat.length > 0
+
+/**
+ * The text of the chats of a group, one list of messages per rollout; `masks`, one per rollout too, tell answers from
+ * the prompt.
+ */
+export const ofMessages = (chats: unknown, masks?: unknown): GroupText => {
+  if (!Array.isArray(chats)) return nothing
+  const rollouts = chats.filter(isChat)
+  const [first] = rollouts
+  if (first === undefined) return nothing
+  const known = new Set<string>()
+  const vocabulary = new Set<string>()
+  const lines: Array<string> = []
+  let characters = 0
+  let bytes = 0
+  for (const part of rollouts.flat().flatMap(partsOf)) {
+    if (characters >= maxCharacters || bytes >= maxVocabularyBytes) break
+    if (known.has(part)) continue
+    known.add(part)
+    const words: Array<string> = []
+    for (const one of wordsOf(part.slice(0, maxCharacters))) {
+      characters += one.length + 1
+      bytes += vocabulary.has(one) ? 0 : bytesOf(one)
+      if (characters > maxCharacters || bytes > maxVocabularyBytes) break
+      vocabulary.add(one)
+      words.push(one)
+    }
+    if (words.length > 0) lines.push(` ${words.join(" ")} `)
+  }
+  const rows: ReadonlyArray<unknown> = Array.isArray(masks) ? masks : []
+  const preview = previewOf(
+    rollouts,
+    rows.filter((_, place) => isChat(chats[place]))
+  )
+  return { preview, body: lines.join("\n"), vocabulary: vocabulary.size }
+}

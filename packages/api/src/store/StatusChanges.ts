@@ -1,0 +1,49 @@
+/**
+ * What an environment or a viewer sees of a run's queue, now and whenever it changes.
+ *
+ * Nothing polls: the store tells of changes, and reads follow them, at most ten a second however fast the queue moves,
+ * and fewer for more than a hundred listeners to one stream. The last state is always told.
+ */
+import { Effect, Stream } from "effect"
+import type { TrajectoryClient } from "@atropos/core"
+import type { QueueSummary, StoreError, TrajectoryStoreShape, UnknownEnvironment } from "./TrajectoryStore.ts"
+
+/** Milliseconds between two values. */
+const pauseFor = (listeners: number): number => Math.max(100, listeners)
+
+/** Reads now and after every change of the run, leaving out what is as before. */
+const following = <A, E>(
+  store: TrajectoryStoreShape,
+  run: string,
+  read: Effect.Effect<A, E>,
+  listeners: () => number
+): Stream.Stream<A, E> =>
+  Stream.make(undefined).pipe(
+    Stream.merge(store.changes(run)),
+    // One pending change stands for all that come while the reader pauses.
+    Stream.buffer({ capacity: 1, strategy: "sliding" }),
+    Stream.mapEffect(() => read),
+    Stream.changes,
+    Stream.flatMap((value) =>
+      Stream.concat(
+        Stream.succeed(value),
+        Stream.fromEffectDrain(Effect.suspend(() => Effect.sleep(pauseFor(listeners()))))
+      )
+    )
+  )
+
+/** The status of one environment. */
+export const ofEnvironment = (
+  store: TrajectoryStoreShape,
+  run: string,
+  envId: number,
+  listeners: () => number = () => 1
+): Stream.Stream<TrajectoryClient.EnvironmentStatus, StoreError | UnknownEnvironment> =>
+  following(store, run, store.status(run, envId), listeners)
+
+/** The summary of a run. */
+export const ofRun = (
+  store: TrajectoryStoreShape,
+  run: string,
+  listeners: () => number
+): Stream.Stream<QueueSummary, StoreError> => following(store, run, store.summary(run), listeners)

@@ -1,0 +1,234 @@
+/**
+ * The durable state of the trajectory service: runs, environments, groups, batches, saved state, metrics. What people
+ * look at is read through `RolloutReader`.
+ *
+ * Guarantees: an answered `submit` survives a crash of any process; a key is stored once; a group is in at most one
+ * batch; the batches of a run number `startingStep + 1`, `startingStep + 2`, … without gaps, as the trainer does its
+ * steps; a batch is handed to one claimer at a time, and again when its lease runs out. Several processes may share one
+ * database.
+ *
+ * Payloads are opaque bytes. The store looks at the envelope only: counts, scores, environment.
+ */
+import { Context, type Duration, type Effect, type Option, Schema, type Stream } from "effect"
+import type { ScoreAdvantage, TrajectoryClient } from "@atropos/core"
+
+/** The database is away, or said something it should not. */
+export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
+  message: Schema.String,
+  isTransient: Schema.Boolean,
+  cause: Schema.Defect()
+}) {}
+
+/** The queue holds as much as it may (sequences or bytes): come back later. */
+export class QueueFull extends Schema.TaggedError<QueueFull>()("QueueFull", {
+  message: Schema.String,
+  retryAfterSeconds: Schema.Int
+}) {}
+
+export class UnknownRun extends Schema.TaggedError<UnknownRun>()("UnknownRun", { run: Schema.String }) {}
+export class UnknownEnvironment extends Schema.TaggedError<UnknownEnvironment>()("UnknownEnvironment", {
+  run: Schema.String,
+  envId: Schema.Int
+}) {}
+/** The batch was acked, or its lease went to somebody else. */
+export class LeaseLost extends Schema.TaggedError<LeaseLost>()("LeaseLost", { batch: Schema.String }) {}
+
+/** How the bytes of a payload are to be read: the original's JSON object of a group, or `PackedGroup`. */
+export type PayloadFormat = "json" | "packed"
+
+export interface Payload {
+  readonly format: PayloadFormat
+  /** Uncompressed; the store compresses. JSON payloads carry all 14 wire keys in the original's order. */
+  readonly bytes: Uint8Array
+}
+
+/** What the database knows of a group. */
+export interface Envelope {
+  /** G */
+  readonly sequences: number
+  /** Σ T_i */
+  readonly tokens: number
+  readonly scores: ReadonlyArray<number>
+  /** Environment that sent it; null or unknown ids are queued as they come. */
+  readonly envId: number | null
+  /** Lowest policy version of its sequences, where known. */
+  readonly policyStep: number | null
+}
+
+export interface Submission extends Envelope {
+  /** UUID for idempotency; null: none (the original's clients). */
+  readonly key: string | null
+  readonly payload: Payload
+  /** Whether there are chats in the payload; where it is not told, somebody looks. */
+  readonly hasMessages?: boolean
+}
+
+/** A run as stored. `registered` is false for a run that only has early data (parked until a trainer registers). */
+export interface Run extends TrajectoryClient.RunSpec {
+  readonly id: number
+  /** Null where nobody told. */
+  readonly advantages: ScoreAdvantage.Recipe | null
+  readonly registered: boolean
+  /** A trainer has asked for a batch. */
+  readonly started: boolean
+  /** Starting step + batches handed out: the step of the newest batch. */
+  readonly currentStep: number
+}
+
+export interface EnvironmentRow extends TrajectoryClient.EnvironmentSpec {
+  /** 0, 1, … within the run, in order of registration. */
+  readonly envId: number
+  /** Desired name, underscore, number of earlier ones of that name. */
+  readonly name: string
+  readonly connected: boolean
+  /** Milliseconds since the epoch. */
+  readonly lastSeen: number
+}
+
+export interface StoredGroup extends Envelope {
+  readonly id: string
+  readonly payload: Payload
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+}
+
+export interface ClaimedBatch {
+  readonly id: string
+  readonly step: number
+  readonly leaseToken: string
+  readonly leaseUntil: number
+  readonly deliveries: number
+  readonly groups: ReadonlyArray<StoredGroup>
+}
+
+/**
+ * Groups that wait without being able to leave: odd sizes in an environment's buffer, or sizes no batch can be made of.
+ */
+export interface StuckGroups {
+  readonly envId: number | null
+  /** Name of the environment; null where nobody registered under this id. */
+  readonly environment: string | null
+  readonly sequences: number
+  readonly count: number
+  readonly reason: string
+  /** Age of the oldest, seconds. */
+  readonly ageSeconds: number
+}
+
+export interface QueueSummary {
+  readonly currentStep: number
+  /** Groups in the queue (buffered ones and formed batches not counted). */
+  readonly queuedGroups: number
+  readonly queuedSequences: number
+  readonly queuedBytes: number
+  readonly bufferedGroups: number
+  readonly formedBatches: number
+  readonly leasedBatches: number
+  readonly stuck: ReadonlyArray<StuckGroups>
+}
+
+/** The summary of a run in which nothing waits. */
+export const noQueue: QueueSummary = {
+  currentStep: 0,
+  queuedGroups: 0,
+  queuedSequences: 0,
+  queuedBytes: 0,
+  bufferedGroups: 0,
+  formedBatches: 0,
+  leasedBatches: 0,
+  stuck: []
+}
+
+export interface TrajectoryStoreShape {
+  /** Succeeds where the database answers within two seconds, and has room. */
+  readonly ready: Effect.Effect<void, StoreError>
+  /** Registers a run; where it is registered already, answers with it unchanged (the original's `/register`). */
+  readonly registerRun: (spec: TrajectoryClient.RunSpec) => Effect.Effect<Run, StoreError>
+  readonly run: (name: string) => Effect.Effect<Option.Option<Run>, StoreError>
+  /** Whether there is a run of that name; costs nothing while submissions and claims go on. */
+  readonly hasRun: (name: string) => Effect.Effect<boolean, StoreError>
+  readonly runs: Effect.Effect<ReadonlyArray<Run>, StoreError>
+  /** Marks the run as started (its trainer asked for a batch); a run that no trainer has registered is unknown. */
+  readonly start: (run: string) => Effect.Effect<void, StoreError | UnknownRun>
+  /**
+   * Ends the run: environments, queue and step are gone from it; what was consumed stays browsable. Nothing happens
+   * where there is none.
+   */
+  readonly reset: (run: string) => Effect.Effect<void, StoreError>
+
+  /** None until the run is started. */
+  readonly registerEnvironment: (
+    run: string,
+    spec: TrajectoryClient.EnvironmentSpec
+  ) => Effect.Effect<Option.Option<TrajectoryClient.Registration>, StoreError>
+  readonly disconnectEnvironment: (run: string, envId: number) => Effect.Effect<void, StoreError | UnknownEnvironment>
+  readonly environments: (run: string) => Effect.Effect<ReadonlyArray<EnvironmentRow>, StoreError>
+
+  /**
+   * All or nothing; an unknown run is made and parked. Odd-sized groups of a known environment are buffered until they
+   * combine.
+   */
+  readonly submit: (
+    run: string,
+    submissions: ReadonlyArray<Submission>
+  ) => Effect.Effect<ReadonlyArray<TrajectoryClient.SubmitOutcome>, StoreError | QueueFull>
+  readonly latest: (run: string) => Effect.Effect<Option.Option<StoredGroup>, StoreError>
+
+  /** The oldest batch that is free (forming what can be formed), or none. */
+  readonly claim: (
+    run: string,
+    options: { readonly owner: string; readonly lease: Duration.Input }
+  ) => Effect.Effect<Option.Option<ClaimedBatch>, StoreError | UnknownRun>
+  /** Succeeds again with the token it succeeded with. */
+  readonly ack: (batch: {
+    readonly id: string
+    readonly leaseToken: string
+  }) => Effect.Effect<void, StoreError | LeaseLost>
+  readonly nack: (batch: {
+    readonly id: string
+    readonly leaseToken: string
+  }) => Effect.Effect<void, StoreError | LeaseLost>
+  readonly extendLease: (
+    batch: { readonly id: string; readonly leaseToken: string },
+    lease: Duration.Input
+  ) => Effect.Effect<void, StoreError | LeaseLost>
+
+  /** Formulas of the original's `/status-env`, division by zero mended. */
+  readonly status: (
+    run: string,
+    envId: number
+  ) => Effect.Effect<TrajectoryClient.EnvironmentStatus, StoreError | UnknownEnvironment>
+  readonly summary: (run: string) => Effect.Effect<QueueSummary, StoreError>
+  /**
+   * Emits (the run's name) after every change of its queue, step or environments, from this process or another;
+   * conflated.
+   */
+  readonly changes: (run: string) => Stream.Stream<void>
+
+  readonly loadState: (
+    run: string,
+    environmentName: string
+  ) => Effect.Effect<Option.Option<TrajectoryClient.SavedState>, StoreError>
+  readonly saveState: (
+    run: string,
+    environmentName: string,
+    state: TrajectoryClient.SavedState
+  ) => Effect.Effect<void, StoreError>
+
+  readonly recordMetrics: (
+    run: string,
+    metrics: { readonly source: string; readonly step: number; readonly values: { readonly [name: string]: number } }
+  ) => Effect.Effect<void, StoreError>
+  /** Keeps the text of token ids; what is known already stays. */
+  readonly recordPieces: (run: string, pieces: ReadonlyMap<number, string>) => Effect.Effect<void, StoreError>
+  /** Keeps what an environment says of itself, in place of what it said before. */
+  readonly recordReport: (
+    run: string,
+    envId: number,
+    report: TrajectoryClient.EnvironmentReport
+  ) => Effect.Effect<void, StoreError | UnknownEnvironment>
+}
+
+export class TrajectoryStore extends Context.Service<TrajectoryStore, TrajectoryStoreShape>()(
+  "@atropos/api/TrajectoryStore"
+) {}

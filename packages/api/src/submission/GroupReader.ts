@@ -1,0 +1,118 @@
+/**
+ * Reads submitted groups into what the store takes: JSON of the original's wire, and the bodies of the versioned
+ * endpoints.
+ *
+ * Bodies are read at once where that takes a few milliseconds, whatever is in them, and on a thread of their own above
+ * that, so that nobody waits for somebody else's large submission. A body that needs more memory than the thread has is
+ * refused.
+ */
+import { TrajectoryApiError as ApiError, WireGroup } from "@atropos/core"
+import { Effect, Result, type Scope } from "effect"
+import * as Thread from "../base/Thread.ts"
+import { BodyTooLarge, Limits } from "../http/RequestBody.ts"
+import type { Submission } from "../store/TrajectoryStore.ts"
+import * as SubmissionForm from "./SubmissionForm.ts"
+
+export type Kind = "one" | "list"
+
+/** What goes to the thread. */
+export type Task =
+  | { readonly kind: Kind; readonly body: Uint8Array; readonly limits: Limits }
+  | { readonly kind: "versioned"; readonly sent: SubmissionForm.Sent; readonly limits: Limits }
+
+/** What the thread answers. */
+export type Reply =
+  | { readonly submissions: ReadonlyArray<Submission> }
+  | { readonly wireError: Pick<WireGroup.WireError, "reason" | "details"> }
+  | { readonly tooLarge: Pick<BodyTooLarge, "what" | "limitBytes"> }
+  | { readonly failure: Pick<ApiError.Invalid, "message" | "field"> & Pick<SubmissionForm.Failure, "_tag"> }
+
+export interface GroupReader {
+  /** The groups of a body of the original's wire, ready to be stored. */
+  readonly read: (
+    kind: Kind,
+    body: Uint8Array
+  ) => Effect.Effect<ReadonlyArray<Submission>, WireGroup.WireError | BodyTooLarge>
+  /** The same of a body of the versioned endpoints. */
+  readonly readVersioned: (
+    sent: SubmissionForm.Sent
+  ) => Effect.Effect<ReadonlyArray<Submission>, SubmissionForm.Failure>
+}
+
+/** Larger bodies are read on the thread: half a mebibyte takes some 20 milliseconds at worst. */
+const atOnceBytes = 512 * 1024
+
+/** Of a body that takes more memory to be read than the thread has. */
+const tooMuch = ({ limitBytes }: Thread.ThreadOutOfMemory) =>
+  new BodyTooLarge({ what: "the request body with what it takes to read it", limitBytes })
+
+export const make: Effect.Effect<GroupReader, never, Scope.Scope> = Effect.gen(function* () {
+  const limits = yield* Limits
+  const ask = yield* Thread.make<Reply>("GroupWorker", import.meta.url)
+  // The body is this request's own memory: it moves to the thread without a copy.
+  const elsewhere = (task: Task, { buffer }: Uint8Array) => ask(task, buffer instanceof ArrayBuffer ? [buffer] : [])
+  return {
+    read: (kind, body) =>
+      body.length <= atOnceBytes
+        ? Effect.fromResult(readHere(kind, body, limits))
+        : elsewhere({ kind, body, limits }, body).pipe(
+            Effect.mapError(tooMuch),
+            Effect.flatMap((reply): Effect.Effect<ReadonlyArray<Submission>, WireGroup.WireError | BodyTooLarge> => {
+              if ("wireError" in reply) return Effect.fail(new WireGroup.WireError(reply.wireError))
+              if ("tooLarge" in reply) return Effect.fail(new BodyTooLarge(reply.tooLarge))
+              // No other answer is one to this question.
+              return Effect.succeed("submissions" in reply ? reply.submissions : [])
+            })
+          ),
+    readVersioned: (sent) =>
+      sent.body.length <= atOnceBytes
+        ? Effect.fromResult(SubmissionForm.read(sent, limits))
+        : elsewhere({ kind: "versioned", sent, limits }, sent.body).pipe(
+            Effect.mapError((error) => new ApiError.TooLarge({ message: tooMuch(error).message })),
+            Effect.flatMap((reply): Effect.Effect<ReadonlyArray<Submission>, SubmissionForm.Failure> => {
+              if ("failure" in reply) return Effect.fail(failureOf(reply.failure))
+              return Effect.succeed("submissions" in reply ? reply.submissions : [])
+            })
+          )
+  }
+})
+
+const failureOf = ({
+  _tag,
+  ...said
+}: Extract<Reply, { readonly failure: unknown }>["failure"]): SubmissionForm.Failure =>
+  _tag === "Invalid"
+    ? new ApiError.Invalid(said)
+    : _tag === "TooLarge"
+      ? new ApiError.TooLarge(said)
+      : new ApiError.BadRequest(said)
+
+/** Also what the thread does. */
+export const readHere = (
+  kind: Kind,
+  body: Uint8Array,
+  limits: Limits
+): Result.Result<ReadonlyArray<Submission>, WireGroup.WireError | BodyTooLarge> =>
+  Result.flatMap(
+    kind === "list" ? WireGroup.readList(body, limits) : Result.map(WireGroup.read(body, limits), (group) => [group]),
+    (received): Result.Result<ReadonlyArray<Submission>, BodyTooLarge> => {
+      const index = received.findIndex(({ json }) => json.length > limits.maxGroupBytes)
+      return index < 0
+        ? Result.succeed(received.map(toSubmission))
+        : Result.fail(new BodyTooLarge({ what: `group ${index} of the body`, limitBytes: limits.maxGroupBytes }))
+    }
+  )
+
+const maxEnvId = 0x7fff_ffff
+
+const toSubmission = ({ envId, hasMessages, json, scores, sequences, tokens }: WireGroup.Received): Submission => ({
+  key: null,
+  sequences,
+  tokens,
+  scores,
+  // No environment has such an id: the group is queued as one of nobody's, its payload keeps what was sent.
+  envId: envId !== null && envId >= 0 && envId <= maxEnvId ? envId : null,
+  policyStep: null,
+  hasMessages,
+  payload: { format: "json", bytes: json }
+})

@@ -1,0 +1,72 @@
+/**
+ * The versioned endpoints: routes for an `HttpRouter`, with the definition at `/v1/openapi.json` and a page to read it
+ * at `/v1/docs` (which loads nothing from elsewhere).
+ */
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServer, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { TrajectoryApi } from "@atropos/core"
+import type { Auth } from "../http/Auth.ts"
+import type { RolloutReader } from "../store/RolloutReader.ts"
+import type { TrajectoryStore } from "../store/TrajectoryStore.ts"
+import * as Batches from "./Batches.ts"
+import * as Environments from "./Environments.ts"
+import * as Groups from "./Groups.ts"
+import * as Health from "./Health.ts"
+import * as Metrics from "./Metrics.ts"
+import * as Middleware from "./Middleware.ts"
+import * as Reading from "./Reading.ts"
+import * as Runs from "./Runs.ts"
+
+const openapiPath = "/v1/openapi.json"
+
+const checks = Layer.merge(Middleware.authorization, Middleware.requestErrors)
+
+const endpoints = HttpApiBuilder.layer(TrajectoryApi.TrajectoryApi, { openapiPath }).pipe(
+  Layer.provide([
+    Health.layer,
+    Reading.layer,
+    Runs.layer,
+    Environments.layer,
+    Groups.layer,
+    Batches.layer,
+    Metrics.layer
+  ]),
+  Layer.provide(checks)
+)
+
+const readingEndpoints = HttpApiBuilder.layer(TrajectoryApi.ReadingApi, { openapiPath }).pipe(
+  Layer.provide(Reading.layer),
+  Layer.provide(checks)
+)
+
+const docs = HttpApiScalar.layer(TrajectoryApi.TrajectoryApi, {
+  path: "/v1/docs",
+  scalar: { withDefaultFonts: false }
+})
+
+const notThere = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.succeed(
+    HttpServerResponse.jsonUnsafe(
+      { error: "NotFound", message: `there is no ${request.method} ${request.url} here: see /v1/docs` },
+      { status: 404 }
+    )
+  )
+
+/** Not for "*", which would take the HEAD of a known path away from its GET. */
+const unknownPaths = HttpRouter.addAll(
+  (["GET", "POST", "PUT", "PATCH", "DELETE"] as const).map((method) => HttpRouter.route(method, "/v1/*", notThere))
+)
+
+/** No endpoint touches files: the definition's routes get the platform services that do nothing. */
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Auth | TrajectoryStore | RolloutReader> =
+  Layer.mergeAll(endpoints, docs, unknownPaths).pipe(
+    Layer.provide(Middleware.bodies.layer),
+    Layer.provide(HttpServer.layerServices)
+  )
+
+/** Those alone that read through `RolloutReader`. */
+export const layerReading: Layer.Layer<never, never, HttpRouter.HttpRouter | Auth | RolloutReader> = Layer.mergeAll(
+  readingEndpoints,
+  unknownPaths
+).pipe(Layer.provide(Middleware.bodies.layer), Layer.provide(HttpServer.layerServices))

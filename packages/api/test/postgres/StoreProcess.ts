@@ -1,0 +1,90 @@
+/**
+ * A process of its own on a database, for tests that kill it. Says what the store has answered, one line each, as it
+ * happens.
+ *
+ *     node StoreProcess.ts write  <pglite folder | postgres URL> <run> <name>
+ *         stored <key>
+ *     node StoreProcess.ts train  <pglite folder | postgres URL> <run> <name> <batches>
+ *         claimed <step> <deliveries> <texts>; acked <step>
+ */
+import { Effect, Layer, Option, Redacted } from "effect"
+import { randomUUID } from "node:crypto"
+import { writeSync } from "node:fs"
+import { flushCompileCache } from "node:module"
+import * as Database from "../../src/database/Database.ts"
+import * as PgTrajectoryStore from "../../src/postgres/PgTrajectoryStore.ts"
+import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
+
+// Usually written at a process's end, which these do not live to see.
+flushCompileCache()
+
+const [, , mode, place = "", run = "", name = "", batches = "0"] = process.argv
+
+// Straight to the pipe: what was said before the process is killed has arrived.
+const say = (line: string) => Effect.sync(() => void writeSync(1, `${line}\n`))
+
+const database = place.startsWith("postgres://")
+  ? Database.layerPostgres(Redacted.make(place), { maxConnections: 4 })
+  : Database.layerPglite(place)
+
+const write = Effect.gen(function* () {
+  const store = yield* TrajectoryStore.TrajectoryStore
+  yield* store.registerRun({
+    name: run,
+    batchSize: 16,
+    maxTokenLength: 512,
+    startingStep: 3,
+    numSteps: 100,
+    checkpointDir: "",
+    saveCheckpointInterval: 0,
+    wandbGroup: "",
+    wandbProject: ""
+  })
+  yield* store.start(run)
+  let sent = 0
+  const send = Effect.gen(function* () {
+    const key = randomUUID()
+    const sequences = [2, 4, 8][sent++ % 3]!
+    const [outcome] = yield* store.submit(run, [
+      {
+        sequences,
+        tokens: sequences,
+        scores: Array.from({ length: sequences }, () => 1),
+        envId: null,
+        policyStep: null,
+        key,
+        payload: { format: "json", bytes: Buffer.from(JSON.stringify({ text: key, filling: randomUUID().repeat(50) })) }
+      }
+    ])
+    if (outcome?.status === "received") yield* say(`stored ${key}`)
+  })
+  yield* Effect.all(
+    Array.from({ length: 8 }, () => Effect.forever(send)),
+    { concurrency: "unbounded" }
+  )
+})
+
+const train = Effect.gen(function* () {
+  const store = yield* TrajectoryStore.TrajectoryStore
+  const decoder = new TextDecoder()
+  for (let taken = 0; taken < Number(batches);) {
+    const batch = Option.getOrUndefined(yield* store.claim(run, { owner: name, lease: "2 seconds" }))
+    if (batch === undefined) {
+      yield* Effect.sleep("5 millis")
+      continue
+    }
+    taken++
+    const texts = batch.groups.map(
+      ({ payload }) => (JSON.parse(decoder.decode(payload.bytes)) as { text: string }).text
+    )
+    yield* say(`claimed ${batch.step} ${batch.deliveries} ${texts.join(",")}`)
+    yield* store.ack(batch).pipe(
+      Effect.andThen(say(`acked ${batch.step}`)),
+      // A busy machine took longer than the lease: the batch comes again.
+      Effect.catchTag("LeaseLost", () => say(`lost ${batch.step}`))
+    )
+  }
+})
+
+const program: Effect.Effect<void, unknown, TrajectoryStore.TrajectoryStore> = mode === "write" ? write : train
+await Effect.runPromise(program.pipe(Effect.provide(PgTrajectoryStore.layer.pipe(Layer.provide(database)))))

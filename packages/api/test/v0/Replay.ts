@@ -1,0 +1,169 @@
+/**
+ * Replays recorded requests against our endpoints and tells where the answers differ from the original's.
+ *
+ * Three differences are meant, and compared for what they are: batches come oldest first (Q-2), so what was served is
+ * compared as a set of groups whenever the original has nothing left (its `null` reply); a step counts a batch handed
+ * out, not formed (Q-3), so steps are compared with the number of batches we handed out; and random numbers are any
+ * numbers.
+ */
+import { request } from "node:http"
+
+export interface Step {
+  readonly method: string
+  readonly path: string
+  readonly body?: unknown
+  readonly status: number
+  readonly response: unknown
+}
+
+export interface Transcript {
+  readonly name: string
+  readonly steps: ReadonlyArray<Step>
+}
+
+export interface Answer {
+  readonly status: number
+  readonly response: unknown
+}
+
+/** Sends one request; bodies on GET too, as the original's environments do. */
+export const send = (port: number, prefix: string, { body, method, path }: Pick<Step, "method" | "path" | "body">) =>
+  new Promise<Answer>((resolve, reject) => {
+    const text = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
+    const headers = text === undefined ? {} : { "content-type": "application/json", "content-length": text.length }
+    const outgoing = request(
+      { host: "127.0.0.1", port, method, path: prefix + path, headers, agent: false },
+      (incoming) => {
+        const chunks: Array<Buffer> = []
+        incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
+        incoming.on("error", reject)
+        incoming.on("end", () => {
+          const content = Buffer.concat(chunks).toString()
+          const isJson = incoming.headers["content-type"]?.startsWith("application/json") ?? false
+          resolve({ status: incoming.statusCode ?? 0, response: isJson ? JSON.parse(content) : content })
+        })
+      }
+    )
+    outgoing.on("error", reject)
+    outgoing.end(text)
+  })
+
+/** Object keys in order, and nothing that is no JSON: equal texts are equal values. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner
+  )
+
+const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** What we answer where the original fails: numbers where it divides by zero (Q-13), 404 to an unknown environment. */
+const mended: ReadonlyArray<number> = [200, 404]
+
+const stepKeys: { readonly [path: string]: string } = {
+  "/status": "current_step",
+  "/status-env": "current_step",
+  "/register-env": "starting_step"
+}
+
+/** Sizes that leave out what the original has formed and not served yet. */
+const queueKeys: ReadonlyArray<string> = ["queue_size", "self_queue_size", "max_group_size"]
+
+/** Compares answers of one sequence, in order. */
+export class Comparison {
+  readonly differences: Array<string> = []
+  private startingStep = 0
+  /** Batches we handed out, and batches the original did. */
+  private handedOut = 0
+  private recorded = 0
+  private isRegistered = false
+  private theirs: Array<string> = []
+  private ours: Array<string> = []
+
+  step(index: number, step: Step, answer: Answer): void {
+    const differ = (what: string) => this.differences.push(`step ${index} ${step.method} ${step.path}: ${what}`)
+    if (step.status === 500 && mended.includes(answer.status)) return
+    if (answer.status !== step.status) {
+      differ(`status ${answer.status}, recorded ${step.status}: ${canonical(answer.response).slice(0, 300)}`)
+      return
+    }
+    if (step.path === "/register" && step.status === 200) this.registered(step)
+    if (step.path === "/reset_data") this.reset()
+    if (step.path === "/batch" && step.status === 200) {
+      this.batch(step, answer, differ)
+      return
+    }
+    const expected = this.expected(step, answer)
+    const found = step.path === "/register" ? { ...Object(answer.response), uuid: "<int>" } : answer.response
+    const recorded = step.path === "/register" && isObject(expected) ? { ...expected, uuid: "<int>" } : expected
+    if (canonical(found) !== canonical(recorded)) differ(`${canonical(found)}, recorded ${canonical(recorded)}`)
+  }
+
+  private registered({ body }: Step): void {
+    if (this.isRegistered || !isObject(body)) return
+    this.isRegistered = true
+    this.startingStep = Number(body["starting_step"])
+    this.handedOut = 0
+    this.recorded = 0
+  }
+
+  private reset(): void {
+    this.isRegistered = false
+    this.startingStep = 0
+    this.handedOut = 0
+    this.recorded = 0
+    this.theirs = []
+    this.ours = []
+  }
+
+  /**
+   * The recorded reply, with its step as we count, and our queue sizes while the original has batches formed but not
+   * served.
+   */
+  private expected({ path, response }: Step, answer: Answer): unknown {
+    const key = stepKeys[path]
+    if (key === undefined || !isObject(response) || response[key] === undefined) return response
+    const expected: { [key: string]: unknown } = { ...response, [key]: this.startingStep + this.handedOut }
+    const waiting = Number(response[key]) - this.startingStep - this.recorded
+    if (waiting > 0 && isObject(answer.response)) {
+      for (const size of queueKeys) {
+        const ours = answer.response[size]
+        if (Number(ours) >= Number(expected[size])) expected[size] = ours
+      }
+    }
+    return expected
+  }
+
+  private batch(step: Step, answer: Answer, differ: (what: string) => void): void {
+    const theirs = isObject(step.response) ? step.response["batch"] : undefined
+    const ours = isObject(answer.response) ? answer.response["batch"] : undefined
+    if (Array.isArray(ours) && ours.length > 0) {
+      this.handedOut++
+      this.ours.push(...ours.map(canonical))
+    }
+    if (Array.isArray(theirs) && theirs.length > 0) {
+      this.recorded++
+      this.theirs.push(...theirs.map(canonical))
+    }
+    if (Array.isArray(theirs) !== Array.isArray(ours)) {
+      differ(`${ours === null ? "null" : "a batch"}, recorded ${theirs === null ? "null" : "a batch"}`)
+    } else if (theirs === null) {
+      if (this.ours.toSorted().join() !== this.theirs.toSorted().join()) {
+        differ(`served other groups since the last null: ${brief(this.ours)}, recorded ${brief(this.theirs)}`)
+      }
+      this.ours = []
+      this.theirs = []
+    } else if (
+      Array.isArray(theirs) &&
+      theirs.length === 0 &&
+      canonical(step.response) !== canonical(answer.response)
+    ) {
+      differ(`${canonical(answer.response)}, recorded ${canonical(step.response)}`)
+    }
+  }
+}
+
+const brief = (groups: ReadonlyArray<string>) =>
+  groups.map((group) => /"tokens":(\[\[\d+)/.exec(group)?.[1]?.slice(2) ?? "?").join(" ")
