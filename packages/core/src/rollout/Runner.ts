@@ -7,7 +7,9 @@ import * as FolderLock from "../base/FolderLock.ts"
 import * as MetricsSink from "../metrics/MetricsSink.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
 import { Tokenizer } from "../inference/tokenizer/Tokenizer.ts"
-import { type EnvironmentStatus, TrajectoryClient } from "../service/TrajectoryClient.ts"
+import { EnvironmentClient } from "../service/EnvironmentClient.ts"
+import { TelemetryClient } from "../service/TelemetryClient.ts"
+import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import { backoffMillis } from "../base/backoff.ts"
 import * as Concurrency from "./Concurrency.ts"
 import * as Connection from "./submit/Connection.ts"
@@ -51,7 +53,8 @@ export const run = Effect.fn("Runner.run")(
     options: Complete,
     part: () => Concurrency.Part = () => Concurrency.whole
   ) {
-    const client = yield* TrajectoryClient
+    const client = yield* EnvironmentClient
+    const telemetry = yield* TelemetryClient
     const servers = yield* ServerManager
     const weights = yield* Weights
     const path = yield* Path.Path
@@ -108,7 +111,7 @@ export const run = Effect.fn("Runner.run")(
         ? undefined
         : yield* SavedGroups.open(settings.dataPathToSaveGroups).pipe(Effect.mapError(failing("state")))
     const metrics = RolloutMetrics.make(name)
-    const recorder = yield* Effect.flatMap(MetricsSink.orService(client), ({ open }) =>
+    const recorder = yield* Effect.flatMap(MetricsSink.orService(telemetry), ({ open }) =>
       open({
         kind: "environment",
         name: registeredName,
@@ -145,7 +148,7 @@ export const run = Effect.fn("Runner.run")(
 
     const spans = yield* SubmitSpans.make
     const viewers = yield* Viewers.make({
-      client,
+      client: telemetry,
       connection,
       servers,
       tokenizer: servers.tokenizer ?? Option.getOrUndefined(tokenizer),

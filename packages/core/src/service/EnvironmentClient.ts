@@ -130,8 +130,7 @@ export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): Envir
             () => Effect.succeedNone
           )
         ),
-      save: (environment, state) =>
-        call(api.environments.saveState({ params: { run, environment }, payload: state }))
+      save: (environment, state) => call(api.environments.saveState({ params: { run, environment }, payload: state }))
     })
   }
 }

@@ -1,5 +1,6 @@
 /** What a trainer announced of the run, as its environments and other trainers read it. */
 import { Effect, Option } from "effect"
+import type * as ServiceApi from "./ServiceApi.ts"
 import type { Run } from "./TrajectoryApi.ts"
 import type { TrajectoryError } from "./TrajectoryError.ts"
 
@@ -33,3 +34,15 @@ export const ofRun = (run: Effect.Effect<Option.Option<Run>, TrajectoryError>): 
     )
   }
 }
+
+/** Over the versioned endpoints. */
+export const overHttp = ({ api, call, run }: Pick<ServiceApi.ServiceApi, "api" | "call" | "run">): RunReader =>
+  ofRun(
+    call(api.runs.get({ params: { run } })).pipe(
+      Effect.asSome,
+      Effect.catchIf(
+        ({ reason }) => reason === "notFound",
+        () => Effect.succeedNone
+      )
+    )
+  )

@@ -2,7 +2,7 @@
  * The versioned endpoints of a service, as the platform's client derives them from their definition, with every failure as a
  * `TrajectoryError`. It sends nothing twice: trying again is the caller's.
  */
-import { Effect, type Schema, type Scope } from "effect"
+import { Effect, type Schema } from "effect"
 import type { HttpClient, HttpClientError } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { oneLine } from "../base/oneLine.ts"
@@ -25,3 +25,38 @@ export interface ServiceApi {
   /** For what the platform's client cannot do. */
   readonly http: ServiceHttp.ServiceHttp
 }
+
+export const make = Effect.fnUntraced(function* (
+  options: Options
+): Effect.fn.Return<ServiceApi, never, HttpClient.HttpClient> {
+  const http = yield* ServiceHttp.make(options)
+  const broken = (cause: { readonly message: string }) =>
+    new TrajectoryError({
+      reason: "unsupported",
+      message: `${http.base} answered something else than the protocol says: ${oneLine(cause)}`,
+      cause
+    })
+  const api = yield* HttpApiClient.makeWith(TrajectoryApi, {
+    httpClient: http.whole,
+    // What fails here was answered: what fails elsewhere could not be sent.
+    transformResponse: Effect.mapError((failure) =>
+      failure instanceof TrajectoryError
+        ? failure
+        : broken(failure instanceof Error ? failure : { message: `${failure}` })
+    )
+  })
+  return {
+    run: options.run ?? "default",
+    api,
+    http,
+    call: Effect.mapError((failure) =>
+      failure instanceof TrajectoryError
+        ? failure
+        : new TrajectoryError({
+            reason: "rejected",
+            message: `cannot be sent: ${failure instanceof Error ? failure.message : failure._tag}`,
+            cause: failure
+          })
+    )
+  }
+})

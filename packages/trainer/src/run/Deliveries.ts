@@ -9,14 +9,14 @@
  * batches after it wait, `leaseSeconds` at most. An acknowledgement that cannot be delivered is tried again with every
  * renewal. A service that cannot be reached is waited for; one that refuses ends the stream.
  */
-import type { Batch, TrajectoryClient } from "@atropos/core"
+import type { Batch, TrainerClient, TrajectoryError } from "@atropos/core"
 import * as Waiting from "@atropos/core/base/Waiting"
 import { Clock, Duration, Effect, type FileSystem, Option, type Path, Schedule, type Scope, Stream } from "effect"
 import * as LeaseJournal from "../checkpoint/LeaseJournal.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 
 export interface Options {
-  readonly client: TrajectoryClient.TrajectoryClientShape
+  readonly client: TrainerClient.TrainerClientShape
   /** Names this trainer to the service. */
   readonly owner: string
   readonly leaseSeconds: number
@@ -42,20 +42,20 @@ export interface Deliveries {
   readonly settle: (batches: ReadonlyArray<Handle>) => Effect.Effect<void>
 }
 
-const isPassing = ({ reason }: Pick<TrajectoryClient.TrajectoryError, "reason">): boolean =>
+const isPassing = ({ reason }: Pick<TrajectoryError.TrajectoryError, "reason">): boolean =>
   reason === "unreachable" || reason === "overloaded"
 
 /** Again and again, with growing pauses, as long as it is only that the service cannot be reached. */
 export const patiently = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
   Schedule.jittered,
-  Schedule.setInputType<TrajectoryClient.TrajectoryError>(),
+  Schedule.setInputType<TrajectoryError.TrajectoryError>(),
   Schedule.while(({ input }) => isPassing(input))
 )
 
 /** The same, and says after a while that it waits, for what and why. */
 export const waiting = <A>(
-  effect: Effect.Effect<A, TrajectoryClient.TrajectoryError>
-): Effect.Effect<A, TrajectoryClient.TrajectoryError> =>
+  effect: Effect.Effect<A, TrajectoryError.TrajectoryError>
+): Effect.Effect<A, TrajectoryError.TrajectoryError> =>
   Effect.suspend(() => {
     let reason = ""
     return effect.pipe(
@@ -106,7 +106,7 @@ export const make = Effect.fn("Deliveries.make")(function* (
     client.nack(batch).pipe(
       Effect.retry(patiently),
       Effect.catch(({ message, reason }) =>
-        reason === "leaseLost" || reason === "unsupported"
+        reason === "leaseLost"
           ? Effect.void
           : Effect.logWarning("batch not given back", { batch: batch.id, step: batch.step, message })
       )

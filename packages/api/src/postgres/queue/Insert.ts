@@ -1,5 +1,5 @@
 /** The statements that put groups into the queue or the buffer. */
-import { Packing, type TrajectoryClient } from "@atropos/core"
+import { Packing, type TrajectoryApi } from "@atropos/core"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
@@ -9,7 +9,7 @@ import type { Stored } from "../base/Codec.ts"
 import type { PayloadCache } from "../base/PayloadCache.ts"
 import * as Rows from "../base/Rows.ts"
 
-type Outcome = TrajectoryClient.SubmitOutcome
+type Outcome = TrajectoryApi.SubmitOutcome
 
 /** A submission, ready to be written. */
 export interface Item {

@@ -5,8 +5,7 @@
  * Groups of the size their environment registered, and those of unknown environments, go into the queue. Others go into
  * their environment's buffer until some of them add up to its group size (`Packing.findGroups`), as in the original.
  */
-import { Uuid } from "@atropos/core"
-import type { TrajectoryClient } from "@atropos/core"
+import { type TrajectoryApi, Uuid } from "@atropos/core"
 import { Cause, Clock, Deferred, Effect, Exit, Queue, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
@@ -21,7 +20,7 @@ import * as Rows from "../base/Rows.ts"
 import type { Settings } from "../base/Settings.ts"
 import type { RunView, Views } from "../base/Views.ts"
 
-type Outcome = TrajectoryClient.SubmitOutcome
+type Outcome = TrajectoryApi.SubmitOutcome
 
 interface Pending {
   readonly run: string

@@ -7,7 +7,7 @@
  * Where the service is away for a while, the reading waits; where its groups are gone before they were read (a bound on
  * what is kept), they are counted.
  */
-import { StoredRollouts, type TrajectoryClient } from "@atropos/core"
+import { StoredRollouts, type TrajectoryError } from "@atropos/core"
 import { Effect, Option, Schedule, Schema, Stream } from "effect"
 import { CommandFailed, UsageError } from "../../Failure.ts"
 import type { Source } from "./Source.ts"
@@ -50,7 +50,7 @@ const patiently = Schedule.min([Schedule.exponential("500 millis"), Schedule.spa
   Schedule.upTo({ duration: "10 minutes" })
 )
 
-const isPassing = ({ reason }: TrajectoryClient.TrajectoryError): boolean =>
+const isPassing = ({ reason }: TrajectoryError.TrajectoryError): boolean =>
   reason === "unreachable" || reason === "overloaded"
 
 export const make = (options: Options): Source<StoredRollouts.StoredRollouts> => {
@@ -87,7 +87,7 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
           )
         )
         let cursor: Cursor = Option.getOrElse(Option.flatMap(from, decodeCursor), () => ({ seen: [], sweep: null }))
-        const persistent = <A>(effect: Effect.Effect<A, TrajectoryClient.TrajectoryError>) =>
+        const persistent = <A>(effect: Effect.Effect<A, TrajectoryError.TrajectoryError>) =>
           effect.pipe(
             Effect.tapError((error) =>
               isPassing(error) ? sink.note(`${error.message}; trying again for ten minutes`) : Effect.void

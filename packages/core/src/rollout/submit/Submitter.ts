@@ -7,7 +7,8 @@
  * request are sent.
  */
 import { Clock, Effect, Latch, Result } from "effect"
-import { TrajectoryError, type SubmitOutcome } from "../../service/TrajectoryClient.ts"
+import type { SubmitOutcome } from "../../service/TrajectoryApi.ts"
+import { TrajectoryError } from "../../service/TrajectoryError.ts"
 import { backoffMillis } from "../../base/backoff.ts"
 import type { Delivery } from "./Delivery.ts"
 import { charactersOf } from "./GroupFilter.ts"

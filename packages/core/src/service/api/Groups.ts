@@ -12,6 +12,9 @@ export const SubmitOutcome = Schema.Union([
 ])
 export type SubmitOutcome = typeof SubmitOutcome.Type
 
+/** What became of each of the groups submitted together, in their order. */
+export const SubmitAnswer = Schema.Struct({ outcomes: Schema.Array(SubmitOutcome) })
+
 const largestTokenId = 2 ** 31 - 1
 
 const isTokenId = (text: string): boolean => /^\d{1,10}$/.test(text) && Number(text) <= largestTokenId
@@ -44,7 +47,7 @@ export class GroupsGroup extends HttpApiGroup.make("groups")
     HttpApiEndpoint.post("submit", "/runs/:run/groups", {
       params: runParams,
       payload: [Schema.Unknown, packed],
-      success: Schema.Struct({ outcomes: Schema.Array(SubmitOutcome) }),
+      success: SubmitAnswer,
       error: [...common, errors.QueueFull]
     }).annotateMerge(
       describe(
