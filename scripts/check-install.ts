@@ -90,6 +90,24 @@ console.log(Schema.isSchemaError(await Effect.runPromise(wrong)))
 console.log([typeof TrajectoryService, typeof Trainer, typeof TrainerClient, "sort-letters" in registry].join(" "))
 `
 
+/** What a trajectory service needs none of: libraries of models, pictures, sandboxes and browsers. */
+const foreign = [
+  ...Object.keys(corePackage.peerDependenciesMeta),
+  "openai",
+  "onnxruntime-node",
+  "onnxruntime-common",
+  "onnxruntime-web",
+  "playwright-core",
+  "react",
+  "react-dom"
+]
+
+const tokenizer = `import { Tokenizer } from "@atropos/core"
+import { Effect, Layer } from "effect"
+
+await Effect.runPromise(Effect.scoped(Layer.build(Tokenizer.layerHuggingFace("owner/name"))))
+`
+
 const check = (major: string) => {
   const home = empty(`node-${major}`)
   execFileSync("npm", ["install", "--silent", `node@${major}`, `npm@${Number(major) < 22 ? 10 : 11}`], {
@@ -108,6 +126,26 @@ const check = (major: string) => {
   must(core, "npm", "install", archive("core"))
   assert.ok(megabytes(core) < 100, `core takes ${megabytes(core)} MB`)
   say(`@atropos/core alone: ${megabytes(core)} MB`)
+
+  const service = empty(`api-${major}`)
+  writeFileSync(join(service, "own.mjs"), tokenizer)
+  must(service, "npm", "install", archive("core"), archive("api"))
+  const brought = Object.keys(tree(service)).filter((place) =>
+    foreign.some((name) => place.endsWith(`node_modules/${name}`))
+  )
+  assert.deepEqual(brought, [])
+  assert.ok(megabytes(service) < 140, `api takes ${megabytes(service)} MB`)
+  if (Number(major) >= 22) {
+    const { output, status } = run(service, "node", "own.mjs")
+    assert.notEqual(status, 0)
+    assert.match(output, /@huggingface\/tokenizers[^]*npm install @huggingface\/tokenizers@\S+ @huggingface\/jinja@/)
+  }
+  say(`@atropos/api alone: ${megabytes(service)} MB, no library of models, pictures or sandboxes`)
+  for (const name of ["envs", "trainer"]) {
+    const one = empty(`${name}-${major}`)
+    must(one, "npm", "install", archive("core"), archive(name), ...(name === "trainer" ? [archive(platform)] : []))
+    say(`@atropos/${name} alone: ${megabytes(one)} MB`)
+  }
 
   const all = empty(`all-${major}`)
   writeFileSync(join(all, "own.cjs"), `console.log(typeof require("@atropos/core").Environment.layer)`)

@@ -32,17 +32,6 @@ export const stats = (nested: Nested): { readonly mean: number; readonly varianc
   return { mean, variance }
 }
 
-/** Whether every value is close to the first: |v - v0| <= absolute + relative |v0|. NaN is close to nothing. */
-export const allCloseToFirst = (
-  values: ReadonlyArray<number>,
-  { absolute = 1e-8, relative = 1e-5 }: { readonly absolute?: number; readonly relative?: number } = {}
-): boolean => {
-  const first = values[0]
-  return (
-    first === undefined || values.every((value) => Math.abs(value - first) <= absolute + relative * Math.abs(first))
-  )
-}
-
 /** G_t = r_t + γ G_{t+1}. */
 export const discountedReturns = (rewards: ReadonlyArray<number>, discount: number): Array<number> => {
   const returns = Array.from(rewards)

@@ -43,14 +43,14 @@ const gauges: ReadonlyArray<readonly [name: string, help: string, value: (state:
   ["atropos_queue_sequences", "Sequences in the queue", ({ summary }) => summary.queuedSequences],
   ["atropos_queue_bytes", "Bytes of the groups in the queue, as stored", ({ summary }) => summary.queuedBytes],
   [
-    "atropos_buffer_groups",
+    "atropos_queue_buffered_groups",
     "Groups waiting to be combined to their environment's group size",
     ({ summary }) => summary.bufferedGroups
   ],
   ["atropos_batches_formed", "Batches waiting to be claimed", ({ summary }) => summary.formedBatches],
   ["atropos_batches_leased", "Batches in the hands of trainers", ({ summary }) => summary.leasedBatches],
   [
-    "atropos_stuck_groups",
+    "atropos_queue_stuck_groups",
     "Groups that cannot leave the queue",
     ({ summary }) => summary.stuck.reduce((sum, { count }) => sum + count, 0)
   ]

@@ -11,15 +11,15 @@ import { monitorEventLoopDelay } from "node:perf_hooks"
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-const groups = Metric.counter("atropos.groups.submitted", {
+const groups = Metric.counter("atropos.groups.submitted.total", {
   description: "Groups submitted, by outcome",
   incremental: true
 })
-const tokens = Metric.counter("atropos.tokens.submitted", {
+const tokens = Metric.counter("atropos.tokens.submitted.total", {
   description: "Tokens of submitted groups",
   incremental: true
 })
-const batches = Metric.counter("atropos.batches", {
+const batches = Metric.counter("atropos.batches.total", {
   description: "Batches claimed, acked, nacked, by what was done",
   incremental: true
 })

@@ -13,7 +13,9 @@ import type { Database } from "../database/Database.ts"
 import * as Batches from "./queue/Batches.ts"
 import * as Browse from "./reading/Browse.ts"
 import * as Changes from "./base/Changes.ts"
+import * as Environments from "./runs/Environments.ts"
 import * as Janitor from "./runs/Janitor.ts"
+import * as LastSeen from "./runs/LastSeen.ts"
 import * as Leases from "./queue/Leases.ts"
 import * as PayloadCache from "./base/PayloadCache.ts"
 import * as Reading from "./reading/Reading.ts"
@@ -43,7 +45,9 @@ export const layer: Layer.Layer<
     const views = yield* Views.make(settings)
     const changes = yield* Changes.make(views)
     const cache = PayloadCache.make(settings.cacheBytes)
-    const { flushLastSeen, ...runs } = yield* Runs.make(views, changes, cache)
+    const lastSeen = yield* LastSeen.make
+    const runs = yield* Runs.make(views, changes, cache)
+    const environments = yield* Environments.make(views, changes, lastSeen)
     const readiness = yield* Readiness.make
     const { submit } = yield* Submit.make(settings, views, changes, cache, readiness)
     const clock = yield* StoreClock.make
@@ -51,15 +55,16 @@ export const layer: Layer.Layer<
     const batches = yield* Batches.make(views, changes, cache, leases, clock)
     const records = yield* Records.make(changes)
     const summary = yield* Summary.make(views, clock)
-    yield* Janitor.make(settings, changes, { ...runs, flushLastSeen }, clock)
+    yield* Janitor.make(settings, changes, lastSeen, clock)
     const names = yield* RunNames.make
     const index = yield* TextIndex.make(changes)
     const browse = yield* Browse.make(names, index)
-    const reading = yield* Reading.make(names, changes, runs, clock)
+    const reading = yield* Reading.make(names, changes, environments, clock)
     return Context.make(
       TrajectoryStore,
       TrajectoryStore.of({
         ...runs,
+        ...environments,
         ...batches,
         ...leases,
         ...records,

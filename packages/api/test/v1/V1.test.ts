@@ -93,7 +93,9 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
       assert.include(text, `atropos_metrics_left_out{what="runs"} ${before + 30}`)
       assert.include(text, 'atropos_metrics_left_out{what="reported values"} 2000')
       for (let i = 0; i < 600; i++) yield* ServiceMetrics.batch(`labels-${i}`, "claimed")
-      const counted = (yield* call("/metrics")).text.split("\n").filter((line) => line.startsWith("atropos_batches{"))
+      const counted = (yield* call("/metrics")).text
+        .split("\n")
+        .filter((line) => line.startsWith("atropos_batches_total{"))
       assert.isAtMost(counted.length, 510)
       assert.isTrue(counted.some((line) => line.includes(ServiceMetrics.other)))
       yield* Effect.forEach(names, (name) => store.reset(name), { concurrency: 8 })
@@ -496,7 +498,7 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
         'atropos_queue_sequences{run="metered"} 2',
         'atropos_batches_leased{run="metered"} 0',
         'atropos_reported_value{run="metered",source="trainer",name="loss"} 0.5',
-        'atropos_groups_submitted{run="metered",outcome="received"} 1'
+        'atropos_groups_submitted_total{run="metered",outcome="received"} 1'
       ]) {
         assert.include(text.split("\n"), line)
       }

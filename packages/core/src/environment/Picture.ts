@@ -62,7 +62,7 @@ export const check = Effect.fn("Picture.check")(function* (
   if (bytes.length > maxBytes) {
     return yield* refused("tooManyBytes", `the picture has ${bytes.length} bytes; ${maxBytes} are allowed`)
   }
-  const { default: sharp } = yield* Optional.load("sharp", "a picture", () => import("sharp"))
+  const { default: sharp } = yield* Optional.load(["sharp"], "a picture", () => import("sharp"))
   const allowed = `it must be ${formats.join(", ")}`
   const broken = (cause: unknown) => {
     const told = cause instanceof Error ? cause.message : String(cause)
@@ -104,7 +104,7 @@ const fontFiles = ["DejaVuSans.ttf", "DejaVuSerif.ttf", "DejaVuSansMono.ttf"]
 /** Loaded once, when the first picture is drawn. */
 const renderer = Effect.runSync(
   Effect.cached(
-    Optional.load("@resvg/resvg-wasm", "a drawing", async () => {
+    Optional.load(["@resvg/resvg-wasm", "dejavu-fonts-ttf"], "a drawing", async () => {
       const [{ initWasm, Resvg }, { readFile }, { createRequire }] = await Promise.all([
         import("@resvg/resvg-wasm"),
         import("node:fs/promises"),

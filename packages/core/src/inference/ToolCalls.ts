@@ -173,47 +173,6 @@ const writeJson = (value: unknown): string => {
   return JSON.stringify(value) ?? "null"
 }
 
-/** The call an environment reads out of a completion for its own use. */
-export interface ReadCall {
-  /** `-ERROR-` where there is no call, it is malformed, or the tool is unknown. */
-  readonly name: string
-  readonly arguments: unknown
-  readonly isError: boolean
-}
-
-/**
- * The first call in a tag of `tags` (default `tool_call`), checked against the names of `tools` where given. Strict
- * JSON first, then, as the original, JSON written with single quotes; a name never holds a quote.
- */
-export const readCall = (
-  text: string,
-  options: { readonly tools?: ReadonlyArray<unknown>; readonly tags?: ReadonlyArray<string> } = {}
-): ReadCall => {
-  const content = firstTagged(text, options.tags ?? ["tool_call"])
-  if (content === undefined || content === "") return wrong()
-  const parsed = Option.orElse(decodeJson(escapeControls(content)), () =>
-    decodeJson(escapeControls(content.replaceAll("'", '"')))
-  )
-  if (Option.isNone(parsed) || !isRecord(parsed.value)) return wrong()
-  const { arguments: value = {}, name = "" } = parsed.value
-  if (typeof name !== "string" || /['"]/.test(name)) return wrong()
-  const known = (options.tools ?? []).flatMap(toolName)
-  return (options.tools ?? []).length > 0 && !known.includes(name)
-    ? wrong(value)
-    : { name, arguments: value, isError: false }
-}
-
-const wrong = (value: unknown = {}): ReadCall => ({ name: "-ERROR-", arguments: value, isError: true })
-
-const firstTagged = (text: string, tags: ReadonlyArray<string>): string | undefined => {
-  for (const tag of tags) {
-    const from = text.indexOf(`<${tag}>`)
-    const to = from === -1 ? -1 : text.indexOf(`</${tag}>`, from + tag.length + 2)
-    if (to !== -1) return text.slice(from + tag.length + 2, to).trim()
-  }
-  return undefined
-}
-
 const control = /\p{Cc}/u
 
 /** Models write raw line breaks and tabs inside strings; outside of strings they mean nothing. Linear in the text. */
@@ -233,10 +192,3 @@ const escapeControls = (json: string): string => {
 
 const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
-
-const toolName = (tool: unknown): ReadonlyArray<string> => {
-  if (!isRecord(tool)) return []
-  if (typeof tool["name"] === "string") return [tool["name"]]
-  const definition = tool["function"]
-  return isRecord(definition) && typeof definition["name"] === "string" ? [definition["name"]] : []
-}

@@ -10,11 +10,11 @@ import { reasonOf } from "../base/reason.ts"
 import { within } from "../base/within.ts"
 import type { Entry, Sink, SinkError, Source, Writer } from "./Sink.ts"
 
-const entriesCounter = Metric.counter("atropos.metrics.entries", {
+const entriesCounter = Metric.counter("atropos.metrics.entries.total", {
   description: "Entries of metrics by sink and outcome (written, dropped)",
   incremental: true
 })
-const failuresCounter = Metric.counter("atropos.metrics.failures", {
+const failuresCounter = Metric.counter("atropos.metrics.failures.total", {
   description: "Attempts at a metrics sink that failed",
   incremental: true
 })

@@ -30,7 +30,7 @@ export const layerHuggingFace = (
       const failure = (cause: unknown) =>
         new EmbeddingError({ model, message: `the embedding model ${model} could not be used`, cause })
       const { pipeline } = yield* Optional.load(
-        "@huggingface/transformers",
+        ["@huggingface/transformers"],
         "an embedding model",
         () => import("@huggingface/transformers")
       )

@@ -12,11 +12,11 @@ import type { ServerMetrics } from "../inference/backend/Inference.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import { completionLengths, type DropReason } from "./submit/GroupFilter.ts"
 
-const groupsCounter = Metric.counter("atropos.rollout.groups", {
+const groupsCounter = Metric.counter("atropos.rollout.groups.total", {
   description: "scored groups by outcome",
   incremental: true
 })
-const itemsCounter = Metric.counter("atropos.rollout.items", {
+const itemsCounter = Metric.counter("atropos.rollout.items.total", {
   description: "rollouts of items by outcome",
   incremental: true
 })

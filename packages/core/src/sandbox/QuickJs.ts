@@ -6,6 +6,7 @@
  */
 import type { ResourceLimits } from "node:worker_threads"
 import { Duration, Effect, Option, Pool, Schema, type Scope } from "effect"
+import * as Optional from "../base/Optional.ts"
 import { type Limits, SandboxError } from "./Interpreter.ts"
 import type { FromThread, Job, ThreadData } from "./QuickJsThread.ts"
 import { BrokenTests, endingOf, type Outcome, type Program, type Tested, type TestResult, type Tests } from "./Runs.ts"
@@ -18,6 +19,7 @@ export interface Options {
   readonly outputBytes: number
 }
 
+const packages = ["quickjs-emscripten-core", "@jitl/quickjs-wasmfile-release-sync"] as const
 const idle = Duration.minutes(2)
 const startTimeout = Duration.seconds(30)
 const patience = Duration.seconds(1)
@@ -31,6 +33,9 @@ interface Engine extends Thread.Thread<Job, FromThread> {
 
 export const make = Effect.fn("QuickJs.make")(function* ({ memoryBytes, outputBytes, workers }: Options) {
   const start: Effect.Effect<Engine, SandboxError, Scope.Scope> = Effect.gen(function* () {
+    yield* Optional.folder(packages, "JavaScript in WebAssembly").pipe(
+      Effect.mapError((cause) => new SandboxError({ message: `QuickJS cannot be loaded: ${cause.message}`, cause }))
+    )
     const output = new SharedArrayBuffer(SharedOutput.bytesFor(outputBytes))
     const workerData: ThreadData = { memoryBytes, output }
     const thread = yield* Thread.start<Job, FromThread>("QuickJsThread", { workerData, resourceLimits })

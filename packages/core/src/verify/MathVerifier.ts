@@ -63,7 +63,7 @@ const defaultSettings: Settings = {
   workers: Math.max(1, Math.min(4, availableParallelism() - 1))
 }
 
-const undecided = Metric.counter("atropos.math_verifier.undecided", {
+const undecided = Metric.counter("atropos.math_verifier.undecided.total", {
   description: "Comparisons that passed their deadline or took their worker down, and were called not equal"
 })
 

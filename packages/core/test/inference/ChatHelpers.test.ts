@@ -4,28 +4,12 @@ import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as ChatMask from "../../src/inference/ChatMask.ts"
 import type { Message } from "../../src/Message.ts"
-import * as MessageHistory from "../../src/inference/MessageHistory.ts"
 import * as Thinking from "../../src/environment/Thinking.ts"
 import * as Tokenizer from "../../src/inference/tokenizer/Tokenizer.ts"
 import * as ToolCalls from "../../src/inference/ToolCalls.ts"
 
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
 const fixtureJson = (name: string): unknown => JSON.parse(readFileSync(fixture(name), "utf8"))
-
-interface WireStep {
-  readonly seed: number
-  readonly messages: ReadonlyArray<ReadonlyArray<Message>>
-  readonly tokens: ReadonlyArray<ReadonlyArray<number>>
-  readonly masks: ReadonlyArray<ReadonlyArray<number>>
-  readonly scores: ReadonlyArray<number>
-  readonly parsed_actions?: ReadonlyArray<unknown>
-}
-interface Call {
-  readonly text: string
-  readonly tools: ReadonlyArray<unknown> | null
-  readonly tags: ReadonlyArray<string> | null
-  readonly result: readonly [string, unknown, boolean]
-}
 
 /** Recorded from the original (scripts/record-chat-helpers.py). */
 const recorded = fixtureJson("chat-helpers.json") as {
@@ -41,15 +25,8 @@ const recorded = fixtureJson("chat-helpers.json") as {
     readonly truncated: string
     readonly stripped: string
   }>
-  readonly limits: ReadonlyArray<{
-    readonly max: number
-    readonly steps: ReadonlyArray<WireStep>
-    readonly kept: ReadonlyArray<WireStep>
-  }>
-  readonly calls: ReadonlyArray<Call>
 }
 const functions = fixtureJson("functions.json") as {
-  readonly tool_call: ReadonlyArray<Call>
   readonly strip_thinking: ReadonlyArray<{ readonly text: string; readonly result: string }>
   readonly truncate_thinking: ReadonlyArray<{ readonly text: string; readonly max: number; readonly result: string }>
   readonly thinking: ReadonlyArray<{
@@ -58,15 +35,6 @@ const functions = fixtureJson("functions.json") as {
     readonly inside: string | null
   }>
 }
-
-const fromWire = ({ masks, messages, parsed_actions: parsedActions, scores, seed, tokens }: WireStep) => ({
-  seed,
-  messages,
-  tokens: tokens.map((one) => Int32Array.from(one)),
-  masks: masks.map((one) => Int32Array.from(one)),
-  scores,
-  ...(parsedActions !== undefined && { parsedActions })
-})
 
 layer(Tokenizer.layerHuggingFace(fixture("tiny-tokenizer")))("as the original", (it) => {
   it.effect("ChatMask.tokenize gives the original's tokens and masks", () =>
@@ -86,16 +54,6 @@ layer(Tokenizer.layerHuggingFace(fixture("tiny-tokenizer")))("as the original", 
       for (const { max, stripped, text, truncated } of recorded.thinking) {
         assert.strictEqual(Thinking.truncate(text, tokenizer, max), truncated, text)
         assert.strictEqual(Thinking.strip(text), stripped, text)
-      }
-    })
-  )
-
-  it.effect("MessageHistory.ensureTokenLimit keeps the original's steps and messages", () =>
-    Effect.gen(function* () {
-      const tokenizer = yield* Tokenizer.Tokenizer
-      for (const { kept, max, steps } of recorded.limits) {
-        const ours = yield* MessageHistory.ensureTokenLimit(steps.map(fromWire), tokenizer, max)
-        assert.deepStrictEqual<unknown>(ours, kept.map(fromWire))
       }
     })
   )
@@ -145,33 +103,6 @@ describe("Thinking", () => {
       assert.deepStrictEqual([isValid, content], [...valid], text)
       assert.strictEqual(Thinking.inside(text) ?? null, inside, text)
     }
-  })
-})
-
-describe("ToolCalls.readCall", () => {
-  it("gives the recorded values", () => {
-    for (const { result, tags, text, tools } of [...functions.tool_call, ...recorded.calls]) {
-      const {
-        arguments: value,
-        isError,
-        name
-      } = ToolCalls.readCall(text, {
-        ...(tools !== null && { tools }),
-        ...(tags !== null && { tags })
-      })
-      assert.deepStrictEqual([name, value, isError], [...result], text)
-    }
-  })
-
-  it("keeps apostrophes in arguments", () => {
-    assert.deepStrictEqual(
-      ToolCalls.readCall(`<tool_call>{"name": "say", "arguments": {"text": "it's"}}</tool_call>`),
-      {
-        name: "say",
-        arguments: { text: "it's" },
-        isError: false
-      }
-    )
   })
 })
 

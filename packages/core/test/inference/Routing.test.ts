@@ -516,7 +516,7 @@ describe("figures", () => {
       )
       const snapshot = (yield* Metric.snapshot).find(
         ({ attributes, id }) =>
-          id === "atropos_inference_requests_total" &&
+          id === "atropos.inference.requests.total" &&
           attributes?.["server"] === "figures" &&
           attributes["split"] === "train"
       )

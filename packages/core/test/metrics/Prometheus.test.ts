@@ -65,7 +65,7 @@ describe("Prometheus", () => {
       assert.strictEqual(valueOf("atropos_below", 'odd "name"\\\n'), Number.NEGATIVE_INFINITY)
       assert.isDefined(valueOf("atropos_eval_pass_2", 'odd "name"\\\n'), "names that collide are one gauge")
       assert.isTrue(samples.some(({ name }) => name === "atropos_test_seconds_bucket"))
-      assert.isTrue(samples.some(({ name }) => name === "atropos_metrics_entries"))
+      assert.isTrue(samples.some(({ name }) => name === "atropos_metrics_entries_total"))
     }).pipe(Effect.provide(parts))
   )
 

@@ -57,9 +57,10 @@ describe("ChoiceAnswer.extract", () => {
   })
 
   it("reads numbers from 1 to n", () => {
-    assert.strictEqual(ChoiceAnswer.extractNumber("The answer is 3.", 4)?.label, "3")
-    assert.strictEqual(ChoiceAnswer.extractNumber("<answer>12</answer>", 12)?.label, "12")
-    assert.isUndefined(ChoiceAnswer.extractNumber("<answer>5</answer>", 4))
+    const numbers = Array.from({ length: 12 }, (_, i) => String(i + 1))
+    assert.strictEqual(ChoiceAnswer.extractLabel("The answer is 3.", numbers.slice(0, 4))?.label, "3")
+    assert.strictEqual(ChoiceAnswer.extractLabel("<answer>12</answer>", numbers)?.label, "12")
+    assert.isUndefined(ChoiceAnswer.extractLabel("<answer>5</answer>", numbers.slice(0, 4)))
   })
 
   it("grades against the gold letter", () => {

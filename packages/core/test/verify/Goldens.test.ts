@@ -29,8 +29,9 @@ describe("the original's multiple-choice answers", () => {
 
   for (const { n, result, text } of functions.number) {
     it(`reads ${JSON.stringify(text)} as number ${result[0]} of ${n}`, () => {
+      const labels = Array.from({ length: n }, (_, i) => String(i + 1))
       assert.strictEqual(
-        ChoiceAnswer.extractNumber(text, n)?.label ?? null,
+        ChoiceAnswer.extractLabel(text, labels)?.label ?? null,
         result[0] === null ? null : String(result[0])
       )
     })

@@ -38,7 +38,7 @@ export const schemaText = (schema: unknown): Result.Result<string, string> => {
     : Result.succeed(text)
 }
 
-const undecided = Metric.counter("atropos.schema_verifier.undecided", {
+const undecided = Metric.counter("atropos.schema_verifier.undecided.total", {
   description: "Answers whose validation passed its deadline or took its thread down, and were called not valid"
 })
 

@@ -9,7 +9,7 @@ import * as Ort from "../exec/Ort.ts"
 import * as ExecutorRunner from "./ExecutorRunner.ts"
 import type { Command } from "./EngineProtocol.ts"
 import type { Closing, Message, Setup } from "./EngineThread.ts"
-import * as Scheduler from "./Scheduler.ts"
+import { Scheduler } from "./Scheduler.ts"
 
 /** Below this, a second thread costs more than it does. */
 const smallModel = 2_000_000
@@ -21,7 +21,7 @@ const program = Effect.gen(function* () {
   const { device, model, settings } = workerData as Setup
   const threads = settings.threads === 0 && model.parameters < smallModel ? 1 : settings.threads
   const executor = yield* Ort.make({ device, threads })
-  const scheduler = Scheduler.make(yield* ExecutorRunner.make(executor, model), settings)
+  const scheduler = new Scheduler(yield* ExecutorRunner.make(executor, model), settings)
   const commands: Array<Command> = []
   const work = yield* Latch.make()
   const closing = { isAsked: false }
@@ -33,7 +33,7 @@ const program = Effect.gen(function* () {
   const send = (message: Message) => port.postMessage(message)
   send({ _tag: "Ready" })
   while (!closing.isAsked) {
-    if (commands.length === 0 && scheduler.isIdle()) {
+    if (commands.length === 0 && scheduler.isIdle) {
       work.closeUnsafe()
       yield* work.await
     }

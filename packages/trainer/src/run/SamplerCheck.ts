@@ -10,7 +10,7 @@ export interface SamplerCheck {
   /** Fails where the first steps disagree, warns where later ones do. */
   readonly judge: (batch: Batch.Batch, compared: Mismatch.ByEnvironment) => Effect.Effect<void, TrainerError>
   /** Warns once of trained tokens that no logprob of the sampler's is known of. */
-  readonly tellUnknown: (tokens: number) => Effect.Effect<void>
+  readonly warnUnknown: (tokens: number) => Effect.Effect<void>
 }
 
 export const make = (
@@ -23,7 +23,7 @@ export const make = (
     guards.set(environment, guard)
     return guard
   }
-  let isTold = false
+  let hasWarned = false
   return {
     judge: Effect.fnUntraced(function* (batch, compared) {
       for (const [environment, part] of compared) {
@@ -35,9 +35,9 @@ export const make = (
         yield* Effect.logWarning("trainer and sampler have drifted apart", { batch: batch.id, environment, message })
       }
     }),
-    tellUnknown: (tokens) => {
-      if (isTold || tokens === 0 || !isPolicyGradient || oldPolicy !== "engine") return Effect.void
-      isTold = true
+    warnUnknown: (tokens) => {
+      if (hasWarned || tokens === 0 || !isPolicyGradient || oldPolicy !== "engine") return Effect.void
+      hasWarned = true
       return Effect.logWarning("tokens are trained as if sampled by the present policy", {
         tokens,
         because: "the sampler gives no logprobs of them, or raw ones at another temperature than 1",

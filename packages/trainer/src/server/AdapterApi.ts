@@ -12,6 +12,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import type { LoadedPolicy } from "../engine/Engine.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
+import * as SamplingRequest from "./SamplingRequest.ts"
 import * as RequestBody from "./RequestBody.ts"
 import type { ServedPolicy } from "./ServedPolicy.ts"
 
@@ -31,7 +32,7 @@ export const load = ({ engine, modelName }: ServedPolicy, readAdapter: ReadAdapt
   Effect.gen(function* () {
     const asked = yield* readLoad(yield* RequestBody.parameters)
     const { lora_name: name, lora_path: folder } = asked
-    if (name === modelName || name === Parameters.anyModel) {
+    if (name === modelName || name === SamplingRequest.anyModel) {
       return yield* ApiError.invalid(
         "lora_name",
         `lora_name: ${name} stands for the newest weights; choose another name`

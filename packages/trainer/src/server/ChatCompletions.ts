@@ -15,6 +15,7 @@ import * as Answers from "./OpenAiApiAnswers.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
+import * as SamplingRequest from "./SamplingRequest.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 
 const read = Parameters.reader(Parameters.Chat, ["messages", "tools", "tool_choice"])
@@ -74,7 +75,7 @@ export const handle = (
       )
     const isLogprobsAsked = asked.logprobs ?? false
     const request: Completions.Request = {
-      ...Parameters.sampling(asked, served),
+      ...SamplingRequest.toCompletions(Parameters.sampling(asked), served),
       promptTokens,
       maxTokens: yield* served.room(promptTokens.length, asked.max_completion_tokens ?? asked.max_tokens),
       ...(isLogprobsAsked && { topLogprobs: asked.top_logprobs ?? 0 }),

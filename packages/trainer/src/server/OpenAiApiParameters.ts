@@ -6,31 +6,29 @@
  * that temperature may be anything from 0, and 20 logprobs may be asked for everywhere.
  */
 import { Effect, Schema, SchemaIssue } from "effect"
-import type * as Completions from "./Completions.ts"
 import { invalid, type OpenAiApiError, unsupported } from "./OpenAiApiError.ts"
+import * as SamplingRequest from "./SamplingRequest.ts"
 
 export interface Body {
   readonly [parameter: string]: unknown
 }
 
 const between = (minimum: number, maximum: number) => Schema.isBetween({ minimum, maximum })
-const maxStops = 4
 const maxLogprobs = 20
-const maxChoices = 128
 const Count = Schema.Int.check(Schema.isGreaterThan(0))
 export const LogprobCount = Schema.Int.check(between(0, maxLogprobs))
 
 /** Sampling parameters, the same at every endpoint. */
 export const samplingFields = {
   model: Schema.optionalKey(Schema.String),
-  n: Schema.optionalKey(Schema.Int.check(between(1, maxChoices))),
+  n: Schema.optionalKey(Schema.Int.check(between(1, SamplingRequest.maxChoices))),
   temperature: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
   top_p: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(1))),
   top_k: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(-1))),
   min_p: Schema.optionalKey(Schema.Finite.check(between(0, 1))),
   seed: Schema.optionalKey(Schema.Int),
   stop: Schema.optionalKey(
-    Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(maxStops))])
+    Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(SamplingRequest.maxStops))])
   ),
   stop_token_ids: Schema.optionalKey(Schema.Array(Schema.Natural)),
   ignore_eos: Schema.optionalKey(Schema.Boolean),
@@ -170,30 +168,27 @@ export const withoutNulls = (given: unknown): Effect.Effect<Body, OpenAiApiError
     ? Effect.succeed(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)))
     : Effect.fail(invalid(null, "the body must be a JSON object"))
 
-/** What is sampled, but for the prompt. `endTokenIds` end a sequence unless the request says to go on. */
-export const sampling = (
-  asked: Sampled,
-  served: { readonly modelName: string; readonly endTokenIds: ReadonlyArray<number> }
-): Omit<Completions.Request, "promptTokens" | "maxTokens"> => ({
-  n: asked.n ?? 1,
-  temperature: asked.temperature ?? 1,
-  topP: asked.top_p ?? 1,
-  topK: Math.max(0, asked.top_k ?? 0),
-  minP: asked.min_p ?? 0,
-  ...(asked.seed !== undefined && { seed: asked.seed }),
-  ...(isNamed(asked.model, served.modelName) && { policy: asked.model }),
-  stop: typeof asked.stop === "string" ? [asked.stop] : (asked.stop ?? []),
-  stopTokenIds: [...(asked.ignore_eos === true ? [] : served.endTokenIds), ...(asked.stop_token_ids ?? [])],
-  includeStop: asked.include_stop_str_in_output ?? false,
-  skipSpecialTokens: asked.skip_special_tokens ?? true
-})
-
-/** What clients call a model when they do not care which. */
-export const anyModel = "default"
-
-/** Whether a model asks for weights of a name; the served model's own name (and none) asks for the newest. */
-const isNamed = (model: string | undefined, served: string): model is string =>
-  model !== undefined && model !== "" && model !== served && model !== anyModel
+/** What the parameters say of sampling. */
+export const sampling = (parameters: Sampled & { readonly max_tokens?: number }): SamplingRequest.SamplingRequest => {
+  const { max_tokens: maxTokens, min_p: minP, model, n, seed, stop, temperature, top_k: topK, top_p: topP } = parameters
+  const { ignore_eos: ignoreEos, include_stop_str_in_output: includeStop } = parameters
+  const { skip_special_tokens: skipSpecialTokens, stop_token_ids: stopTokenIds } = parameters
+  return {
+    ...(model !== undefined && { model }),
+    ...(n !== undefined && { n }),
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(topK !== undefined && { topK }),
+    ...(minP !== undefined && { minP }),
+    ...(seed !== undefined && { seed }),
+    ...(stop !== undefined && { stop }),
+    ...(stopTokenIds !== undefined && { stopTokenIds }),
+    ...(ignoreEos !== undefined && { ignoreEos }),
+    ...(includeStop !== undefined && { includeStop }),
+    ...(skipSpecialTokens !== undefined && { skipSpecialTokens })
+  }
+}
 
 /** Whether a value is a list of token ids; not a schema's business, as lists may be long. */
 export const isTokenIds = (value: unknown): value is ReadonlyArray<number> =>

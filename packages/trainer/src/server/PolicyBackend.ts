@@ -7,18 +7,18 @@
  *
  *     ServerManager.layerBackends([yield* PolicyBackend.make({ modelName, maxSequenceTokens })])
  */
-import { InferenceError, type TokenChoice } from "@atropos/core/inference/backend/Inference"
+import { InferenceError, type SamplingOptions, type TokenChoice } from "@atropos/core/inference/backend/Inference"
 import type { Answer, Backend } from "@atropos/core/inference/backend/Backend"
-import * as SamplingBody from "@atropos/core/inference/backend/SamplingBody"
 import { Message, Sampling, ServerManager, type ServerSettings, type Tokenizer, ToolCalls } from "@atropos/core"
 import { Effect, Layer } from "effect"
 import type * as Completions from "./Completions.ts"
 import type { Engine, EngineError } from "../engine/Engine.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
+import * as SamplingRequest from "./SamplingRequest.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 
 const server = "policy in this process"
-const read = Parameters.reader(Parameters.Generate, [])
+const readExtra = Parameters.reader(Parameters.Generate, [])
 
 /** The failure of the engine at the boundary to inference. */
 const fromEngine = (error: EngineError): InferenceError => {
@@ -44,6 +44,9 @@ const fromEngine = (error: EngineError): InferenceError => {
 const fromPrompt = (cause: ServedPolicy.PromptError): InferenceError =>
   new InferenceError({ reason: "rejected", server, message: cause.message, cause })
 
+const rejected = ({ message }: { readonly message: string }): InferenceError =>
+  new InferenceError({ reason: "rejected", server, message })
+
 const plain = (text: string, finishReason: string) =>
   Effect.succeed<ToolCalls.ParsedAnswer>({ content: text, toolCalls: [], finishReason })
 
@@ -65,20 +68,20 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: ServedPo
   const served = yield* ServedPolicy.make(options)
   const { completions, engine, modelName } = served
 
-  const sample = Effect.fnUntraced(function* (
-    promptTokens: ReadonlyArray<number>,
-    request: Parameters<typeof SamplingBody.given>[0]
-  ) {
-    const asked = yield* Effect.mapError(
-      Effect.flatMap(Parameters.withoutNulls(SamplingBody.given(request)), read),
-      ({ message }) => new InferenceError({ reason: "rejected", server, message })
-    )
+  /** The words of `extra` are those of `/generate`, read and refused as there; they come before the request's own. */
+  const extraOf = Effect.fnUntraced(function* ({ extra, n = 1 }: SamplingOptions) {
+    if (extra === undefined) return {}
+    const words = yield* Parameters.withoutNulls({ n, ...extra })
+    return Parameters.sampling(yield* readExtra(words))
+  })
+
+  const sample = Effect.fnUntraced(function* (promptTokens: ReadonlyArray<number>, request: SamplingOptions) {
+    const extra = yield* Effect.mapError(extraOf(request), rejected)
+    const sampling = { ...request, ...extra }
+    yield* Effect.mapError(SamplingRequest.check(sampling), fromEngine)
+    const maxTokens = yield* served.room(promptTokens.length, sampling.maxTokens)
     return yield* Effect.mapError(
-      completions.collect({
-        ...Parameters.sampling(asked, served),
-        promptTokens,
-        maxTokens: yield* served.room(promptTokens.length, asked.max_tokens)
-      }),
+      completions.collect({ ...SamplingRequest.toCompletions(sampling, served), promptTokens, maxTokens }),
       fromEngine
     )
   })

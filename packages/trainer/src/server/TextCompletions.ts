@@ -15,6 +15,7 @@ import * as Answers from "./OpenAiApiAnswers.ts"
 import * as ApiError from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
+import * as SamplingRequest from "./SamplingRequest.ts"
 import type * as ServedPolicy from "./ServedPolicy.ts"
 
 const read = Parameters.reader(Parameters.Text, ["prompt"])
@@ -89,7 +90,7 @@ export const handle = (
         "max_tokens: at least 1 (0 gives the prompt with echo, not streamed)"
       )
     }
-    const sampling = Parameters.sampling(asked, served)
+    const sampling = SamplingRequest.toCompletions(Parameters.sampling(asked), served)
     const { n } = sampling
     const top = asked.logprobs
     const telling: Answers.Telling = {

@@ -16,6 +16,7 @@ import * as ApiError from "./OpenAiApiError.ts"
 import * as Answers from "./OpenAiApiAnswers.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 import * as RequestBody from "./RequestBody.ts"
+import * as SamplingRequest from "./SamplingRequest.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 
 const read = Parameters.reader(Parameters.Generate, ["prompt"])
@@ -70,7 +71,7 @@ export const generate = (served: ServedPolicy.ServedPolicy) =>
     const asked = yield* read(body)
     const { text, tokens } = yield* promptOf(served, body["prompt"])
     const request: Completions.Request = {
-      ...Parameters.sampling(asked, served),
+      ...SamplingRequest.toCompletions(Parameters.sampling(asked), served),
       promptTokens: tokens,
       maxTokens: yield* served.room(tokens.length, asked.max_tokens ?? defaultMaxTokens),
       ...(asked.logprobs !== undefined && { topLogprobs: asked.logprobs })

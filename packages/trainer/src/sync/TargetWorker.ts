@@ -50,7 +50,7 @@ export interface TargetWorker {
   readonly uses: (name: string) => boolean
 }
 
-const pushes = Metric.counter("atropos.sync.attempts", {
+const pushes = Metric.counter("atropos.sync.attempts.total", {
   description: "Attempts to hand new weights to a sampler, by target and outcome",
   incremental: true
 })

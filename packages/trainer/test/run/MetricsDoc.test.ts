@@ -111,7 +111,9 @@ describe("docs/metrics.md", () => {
       const own = matches(code, /Metric\.(?:counter|gauge|histogram)\(\s*"([\w.]+)"/g).map((name) =>
         name.replaceAll(".", "_")
       )
-      const texts = matches(code, /"((?:atropos_(?:run|queue|buffer|batches|stuck|reported|event)|process)_\w+)"/g)
+      const texts = matches(code, /"((?:atropos_(?:run|queue|batches|reported|metrics|event)|process)_\w+)"/g)
+      for (const counter of matches(code, /Metric\.counter\(\s*"([^"]+)"/g))
+        assert.match(counter, /^atropos(\.[a-z_]+)+\.total$/)
       const policy = matches(code, /^ {2}\["(\w+)", "(?:gauge|counter)", "/gm).map((name) => `atropos_policy_${name}`)
       same(documented(text, "Processes"), [...own, ...texts, ...policy, "atropos_<name>"])
     }).pipe(Effect.provide(NodeServices.layer))

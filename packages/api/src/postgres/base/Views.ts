@@ -9,6 +9,7 @@
 import { Clock, Deferred, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
+import { UnknownRun } from "../../store/TrajectoryStore.ts"
 import * as Rows from "./Rows.ts"
 import type { Settings } from "./Settings.ts"
 import type { QueueView } from "./Status.ts"
@@ -35,6 +36,15 @@ export interface Recent {
   readonly view: RunView | undefined
   readonly isCurrent: boolean
 }
+
+/** The view of a run that is there. */
+export const viewOf = (views: Views, name: string): Effect.Effect<RunView, SqlError | UnknownRun> =>
+  views.get(name).pipe(
+    Effect.filterOrFail(
+      (view) => view !== undefined,
+      () => new UnknownRun({ run: name })
+    )
+  )
 
 interface Loaded {
   readonly version: number

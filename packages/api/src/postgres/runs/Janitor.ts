@@ -11,7 +11,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import { Database } from "../../database/Database.ts"
 import type { Changes } from "../base/Changes.ts"
 import * as Failure from "../base/Failure.ts"
-import type { Runs } from "./Runs.ts"
+import type { LastSeen } from "./LastSeen.ts"
 import type { Settings } from "../base/Settings.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
 
@@ -44,7 +44,7 @@ const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<vo
 export const make = Effect.fnUntraced(function* (
   settings: Settings,
   changes: Changes,
-  runs: Runs,
+  lastSeen: LastSeen,
   clock: StoreClock
 ): Effect.fn.Return<void, never, SqlClient.SqlClient | Database | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
@@ -159,7 +159,7 @@ export const make = Effect.fnUntraced(function* (
   })
 
   yield* every("1 second", (now) => Effect.andThen(releaseBuffered(now), wakeClaimers))
-  yield* every("5 seconds", () => runs.flushLastSeen)
+  yield* every("5 seconds", () => lastSeen.flush)
   yield* every("1 second", dropConsumed)
   yield* every("5 seconds", (now) => Effect.andThen(dropUnreachable(now), forgetKeys(now)))
 })

@@ -1,32 +1,14 @@
-/** Runs and the environments registered with them. */
-import type { TrajectoryApi } from "@atropos/core"
+/** Runs: registered by their trainers, started, reset. */
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import type { SqlError } from "effect/sql/SqlError"
-import { type Run, type TrajectoryStoreShape, UnknownEnvironment, UnknownRun } from "../../store/TrajectoryStore.ts"
+import { type Run, type TrajectoryStoreShape, UnknownRun } from "../../store/TrajectoryStore.ts"
 import type { Changes } from "../base/Changes.ts"
 import * as Failure from "../base/Failure.ts"
 import type { PayloadCache } from "../base/PayloadCache.ts"
 import * as Rows from "../base/Rows.ts"
-import * as Status from "../base/Status.ts"
-import type { RunView, Views } from "../base/Views.ts"
+import { viewOf, type Views } from "../base/Views.ts"
 
-export type Runs = Pick<
-  TrajectoryStoreShape,
-  | "registerRun"
-  | "run"
-  | "hasRun"
-  | "runs"
-  | "start"
-  | "reset"
-  | "registerEnvironment"
-  | "disconnectEnvironment"
-  | "environments"
-  | "status"
-> & {
-  /** Writes down when environments were last heard of. */
-  readonly flushLastSeen: Effect.Effect<void, SqlError>
-}
+export type Runs = Pick<TrajectoryStoreShape, "registerRun" | "run" | "hasRun" | "runs" | "start" | "reset">
 
 export const make = Effect.fnUntraced(function* (
   views: Views,
@@ -34,23 +16,6 @@ export const make = Effect.fnUntraced(function* (
   cache: PayloadCache
 ): Effect.fn.Return<Runs, never, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  /** By run id and environment id; written to the database now and then. */
-  const seen = new Map<string, { readonly runId: number; readonly envId: number; at: number }>()
-
-  const viewOf = (name: string): Effect.Effect<RunView, SqlError | UnknownRun> =>
-    views.get(name).pipe(
-      Effect.filterOrFail(
-        (view) => view !== undefined,
-        () => new UnknownRun({ run: name })
-      )
-    )
-
-  const touch = (runId: number, envId: number, at: number): void => {
-    const key = `${runId}/${envId}`
-    const entry = seen.get(key)
-    if (entry === undefined) seen.set(key, { runId, envId, at })
-    else entry.at = at
-  }
 
   const registerRun: Runs["registerRun"] = Effect.fn("PgTrajectoryStore.registerRun")(
     function* (spec) {
@@ -78,14 +43,14 @@ export const make = Effect.fnUntraced(function* (
       }
       // The rest stays as it is; whoever trains now says how.
       if (advantages !== null) {
-        const told = yield* sql`
+        const updated = yield* sql`
           update run set advantages = ${advantages}::json
           where name = ${spec.name} and ended_at is null and advantages::text is distinct from ${advantages}::json::text
           returning id`
-        if (told.length > 0) changes.changed(spec.name)
+        if (updated.length > 0) changes.changed(spec.name)
       }
       views.invalidate(spec.name)
-      return (yield* viewOf(spec.name)).run
+      return (yield* viewOf(views, spec.name)).run
     },
     Effect.catchTag("UnknownRun", (error) => Effect.die(error)),
     Failure.orStoreError
@@ -126,111 +91,6 @@ export const make = Effect.fnUntraced(function* (
     changes.changed(name)
   }, Failure.orStoreError)
 
-  const registerEnvironment: Runs["registerEnvironment"] = Effect.fn("PgTrajectoryStore.registerEnvironment")(
-    function* (name, spec) {
-      const { run } = yield* viewOf(name)
-      if (!run.registered || !run.started) return Option.none()
-      const now = new Date(yield* Clock.currentTimeMillis)
-      const registration = yield* Failure.inTransaction(
-        sql,
-        Effect.gen(function* () {
-          // Ids and names are counted: one registration after the other.
-          const [current] = yield* sql<{ run: Rows.RunJson }>`
-            select to_json(run) as run from run where id = ${run.id} and ended_at is null for no key update`
-          if (current === undefined) return undefined
-          const [added] = yield* sql<{ env_id: number; name: string }>`
-            insert into env (
-              run_id, env_id, desired_name, name, weight, group_size, max_token_length, min_batch_allocation, last_seen
-            )
-            select ${run.id}, count(*)::int, ${spec.desiredName}::text,
-              ${spec.desiredName}::text || '_' || count(*) filter (where desired_name = ${spec.desiredName}),
-              ${spec.weight}::float8, ${spec.groupSize}, ${spec.maxTokenLength}::bigint, ${spec.minBatchAllocation}::float8,
-              ${now}
-            from env where run_id = ${run.id}
-            returning env_id, name`
-          return { added: added!, run: Rows.toRun(current.run) }
-        })
-      )
-      changes.changed(name)
-      return Option.map(Option.fromNullishOr(registration), ({ added, run }): TrajectoryApi.Registration => ({
-        envId: added.env_id,
-        name: added.name,
-        startingStep: run.currentStep,
-        numSteps: run.numSteps,
-        checkpointDir: run.checkpointDir,
-        checkpointInterval: run.saveCheckpointInterval
-      }))
-    },
-    Effect.catchTag("UnknownRun", () => Effect.succeedNone),
-    Failure.orStoreError
-  )
-
-  const environmentOf = Effect.fnUntraced(function* (name: string, envId: number) {
-    const unknown = new UnknownEnvironment({ run: name, envId })
-    const view = yield* viewOf(name).pipe(Effect.catchTag("UnknownRun", () => Effect.fail(unknown)))
-    const environment = view.environments[envId]
-    if (environment !== undefined) return { view, environment }
-    // Perhaps it registered with another process a moment ago.
-    views.invalidate(name)
-    const fresh = yield* views.get(name)
-    const found = fresh?.environments[envId]
-    return fresh === undefined || found === undefined ? yield* unknown : { view: fresh, environment: found }
-  })
-
-  const disconnectEnvironment: Runs["disconnectEnvironment"] = Effect.fn("PgTrajectoryStore.disconnectEnvironment")(
-    function* (name, envId) {
-      const { view } = yield* environmentOf(name, envId)
-      yield* sql`update env set is_connected = false where run_id = ${view.run.id} and env_id = ${envId}`
-      changes.changed(name)
-    },
-    Failure.orStoreError
-  )
-
-  const environments: Runs["environments"] = Effect.fnUntraced(function* (name: string) {
-    const view = yield* views.get(name)
-    if (view === undefined) return []
-    return view.environments.map((environment) => ({
-      ...environment,
-      lastSeen: Math.max(environment.lastSeen, seen.get(`${view.run.id}/${environment.envId}`)?.at ?? 0)
-    }))
-  }, Failure.orStoreError)
-
-  const status: Runs["status"] = Effect.fnUntraced(function* (name: string, envId: number) {
-    const { environment, view } = yield* environmentOf(name, envId)
-    touch(view.run.id, envId, yield* Clock.currentTimeMillis)
-    const { groupSize, ...answer } = Status.status(view, environment)
-    if (groupSize > environment.groupSize) {
-      yield* sql`
-        update env set group_size = ${groupSize}
-        where run_id = ${view.run.id} and env_id = ${envId} and group_size < ${groupSize}`
-      changes.changed(name)
-    }
-    return answer
-  }, Failure.orStoreError)
-
-  const flushLastSeen: Runs["flushLastSeen"] = Effect.gen(function* () {
-    if (seen.size === 0) return
-    const entries = [...seen.values()]
-    seen.clear()
-    yield* sql`
-      update env set last_seen = greatest(env.last_seen, heard.at)
-      from unnest(
-        ${Rows.array(
-          "int4",
-          entries.map(({ runId }) => runId)
-        )}::int[],
-        ${Rows.array(
-          "int4",
-          entries.map(({ envId }) => envId)
-        )}::int[],
-        ${Rows.array(
-          "timestamptz",
-          entries.map(({ at }) => new Date(at))
-        )}::timestamptz[]
-      ) as heard (run_id, env_id, at)
-      where env.run_id = heard.run_id and env.env_id = heard.env_id`
-  })
-
   return {
     registerRun,
     run: (name) =>
@@ -245,11 +105,6 @@ export const make = Effect.fnUntraced(function* (
       ),
     runs,
     start,
-    reset,
-    registerEnvironment,
-    disconnectEnvironment,
-    environments,
-    status,
-    flushLastSeen
+    reset
   }
 })

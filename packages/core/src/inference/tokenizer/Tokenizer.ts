@@ -12,6 +12,7 @@ import { Context, Effect, FileSystem, Layer, Option, Path, Result, Schema } from
 import { bytes } from "./ByteTokenizer.ts"
 import * as HubFiles from "../../data/HubFiles.ts"
 import type { HuggingFaceTokenizer } from "./HuggingFaceTokenizer.ts"
+import * as Optional from "../../base/Optional.ts"
 import { messageOf } from "../../base/messageOf.ts"
 import * as LocalPath from "../../base/LocalPath.ts"
 import * as TimeLimit from "../../base/TimeLimit.ts"
@@ -81,6 +82,12 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
   const files = yield* FileSystem.FileSystem
   const failure = (message: string, cause?: unknown): TokenizerError =>
     new TokenizerError({ tokenizer: name, message, ...(cause !== undefined && { cause }) })
+  // Before anything is downloaded.
+  const library = yield* Optional.attempt(
+    ["@huggingface/tokenizers", "@huggingface/jinja"],
+    "a tokenizer of the Hugging Face hub",
+    () => import("./HuggingFaceTokenizer.ts")
+  ).pipe(Effect.mapError((cause) => failure(cause.message, cause)))
   const local = yield* Effect.mapError(LocalPath.folder(name), (message) => failure(message))
   const folder = Option.isSome(local) ? local.value : yield* download(name)
   const present = yield* files
@@ -106,11 +113,8 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
   if (Result.isFailure(inspected)) return yield* failure(`the tokenizer in ${folder}: ${inspected.failure}`)
   const { json, patterns } = inspected.success
   const configFile = yield* textOf("tokenizer_config.json")
-  const tokenizer = yield* Effect.tryPromise({
-    try: async () => {
-      const { make } = await import("./HuggingFaceTokenizer.ts")
-      return make(json, JSON.parse(configFile), separateTemplate)
-    },
+  const tokenizer = yield* Effect.try({
+    try: () => library.make(json, JSON.parse(configFile), separateTemplate),
     catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${messageOf(cause)}`, cause)
   })
   const made = fromLibrary(name, tokenizer)

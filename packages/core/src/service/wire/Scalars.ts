@@ -19,7 +19,6 @@ export const int32: Range = { minimum: -0x8000_0000, maximum: 0x7fff_ffff }
 export const tokenId: Range = { minimum: 0, maximum: 0x7fff_ffff }
 export const float32: Range = { minimum: -3.4028234663852886e38, maximum: 3.4028234663852886e38 }
 export const float64: Range = { minimum: -Number.MAX_VALUE, maximum: Number.MAX_VALUE }
-export const safeInteger: Range = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }
 
 const within = (value: number, range: Range, loc: Loc, report: Report, input: unknown): number => {
   if (value < range.minimum) {

@@ -102,13 +102,6 @@ export const extract = (completion: string, choices: number | ReadonlyArray<stri
   return extractLabel(completion, labels, typeof choices === "number" ? [] : choices)
 }
 
-/** The chosen number from 1 to `count`, as its text. */
-export const extractNumber = (completion: string, count: number): Choice | undefined =>
-  extractLabel(
-    completion,
-    Array.from({ length: count }, (_, i) => String(i + 1))
-  )
-
 /** Whether the completion chooses `gold`; false where it chooses nothing. */
 export const grade = (gold: string, completion: string, choices: number | ReadonlyArray<string>): boolean =>
   extract(completion, choices)?.label === gold.trim().toUpperCase()

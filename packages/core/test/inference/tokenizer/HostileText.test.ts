@@ -46,7 +46,6 @@ const readers: { readonly [name: string]: (text: string) => unknown } = {
   "Thinking.taggedAnswer": Thinking.taggedAnswer,
   "Thinking.validate": Thinking.validate,
   "ToolCalls.callsOf": ToolCalls.callsOf,
-  "ToolCalls.readCall": (text) => ToolCalls.readCall(text),
   "ToolCalls.makeTranslator": translate,
   "ChoiceAnswer.extract": (text) => ChoiceAnswer.extract(text, ["one", "two"]),
   "NumberAnswer.grade": (text) => NumberAnswer.grade("12", text),
@@ -89,7 +88,6 @@ describe("text that a model goes on repeating", () => {
       assert.lengthOf(translate(nested(20)).toolCalls, 1)
       assert.lengthOf(ToolCalls.callsOf(nested(50_000)), 0)
       assert.lengthOf(translate(nested(50_000)).toolCalls, 0)
-      assert.isTrue(ToolCalls.readCall(nested(50_000)).isError)
     }
     const brackets = ToolCalls.callsOf(`<tool_call>{"name": "a", "arguments": {"a": "${"[".repeat(500)}"}}</tool_call>`)
     assert.deepStrictEqual(brackets, [{ name: "a", arguments: { a: "[".repeat(500) } }])

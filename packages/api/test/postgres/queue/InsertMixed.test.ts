@@ -3,7 +3,7 @@ import { Effect, Exit, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Database from "../../../src/database/Database.ts"
 import * as Codec from "../../../src/postgres/base/Codec.ts"
-import * as Insert from "../../../src/postgres/queue/Insert.ts"
+import * as InsertMixed from "../../../src/postgres/queue/InsertMixed.ts"
 import * as PayloadCache from "../../../src/postgres/base/PayloadCache.ts"
 import * as PgTrajectoryStore from "../../../src/postgres/PgTrajectoryStore.ts"
 import { TrajectoryStore } from "../../../src/store/TrajectoryStore.ts"
@@ -21,7 +21,7 @@ it.live("the cache of payloads holds none that was not committed", () =>
     yield* sql`create constraint trigger late after insert on grp deferrable initially deferred for each row execute function refuse()`
     const cache = PayloadCache.make(1e6)
     const added: Array<string> = []
-    const { insertMixed } = yield* Insert.make({
+    const insertMixed = yield* InsertMixed.make({
       ...cache,
       add: (id, payload) => {
         added.push(id)

@@ -1,0 +1,76 @@
+/**
+ * How much may wait in the queue of a run: sequences and bytes. What waits is what the database had when it was last read,
+ * what was written since, and what is about to be written.
+ */
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql/SqlError"
+import { QueueFull } from "../../store/TrajectoryStore.ts"
+import type { Settings } from "../base/Settings.ts"
+import type { RunView, Views } from "../base/Views.ts"
+import type { Item } from "./InsertColumns.ts"
+
+export interface Amount {
+  readonly sequences: number
+  readonly bytes: number
+}
+
+export interface QueueBound {
+  /** Something is about to be written; `settled` when it has been, or has failed. */
+  readonly waits: (amount: Amount) => void
+  readonly settled: (amount: Amount) => void
+  /** Something was written that this view does not have. */
+  readonly written: (view: RunView, amount: Amount) => void
+  readonly refuseWhenFull: (run: string) => Effect.Effect<void, SqlError | QueueFull>
+}
+
+export const amountOf = (items: ReadonlyArray<Item>): Amount => ({
+  sequences: items.reduce((sum, { submission }) => sum + submission.sequences, 0),
+  bytes: items.reduce((sum, { stored }) => sum + stored.bytes.length, 0)
+})
+
+const none: Amount = { sequences: 0, bytes: 0 }
+
+const add = (a: Amount, b: Amount, sign: 1 | -1 = 1): Amount => ({
+  sequences: a.sequences + sign * b.sequences,
+  bytes: a.bytes + sign * b.bytes
+})
+
+const queuedIn = (view: RunView): Amount =>
+  view.queued.reduce((sum, { bytes, groups, sequences }) => add(sum, { sequences: groups * sequences, bytes }), none)
+
+export const make = (settings: Settings, views: Views): QueueBound => {
+  let waiting = none
+  /** By view: what was written since it was read. */
+  const writtenSince = new WeakMap<RunView, Amount>()
+
+  const inQueue = (view: RunView | undefined): Amount =>
+    view === undefined ? waiting : add(add(waiting, queuedIn(view)), writtenSince.get(view) ?? none)
+
+  const isFull = ({ bytes, sequences }: Amount): boolean =>
+    sequences >= settings.maxQueuedSequences || bytes >= settings.maxQueuedBytes
+
+  return {
+    waits: (amount) => {
+      waiting = add(waiting, amount)
+    },
+    settled: (amount) => {
+      waiting = add(waiting, amount, -1)
+    },
+    written: (view, amount) => {
+      writtenSince.set(view, add(writtenSince.get(view) ?? none, amount))
+    },
+    refuseWhenFull: Effect.fnUntraced(function* (name: string) {
+      const { isCurrent, view } = yield* views.recent(name)
+      if (!isFull(inQueue(view))) return
+      // What was claimed since that view is not in it.
+      const amount = inQueue(isCurrent ? view : yield* views.get(name))
+      if (!isFull(amount)) return
+      return yield* new QueueFull({
+        message:
+          `the queue of run ${name} is full: ${amount.sequences} sequences of at most ${settings.maxQueuedSequences}, ` +
+          `${amount.bytes} bytes of at most ${settings.maxQueuedBytes}`,
+        retryAfterSeconds: 2
+      })
+    })
+  }
+}

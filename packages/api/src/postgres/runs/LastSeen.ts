@@ -1,0 +1,52 @@
+/** When environments were last heard of: noted in memory, written to the database now and then. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql/SqlError"
+import * as Rows from "../base/Rows.ts"
+
+export interface LastSeen {
+  readonly note: (runId: number, envId: number, at: number) => void
+  /** Milliseconds since the epoch; 0 where nothing was heard since the last writing. */
+  readonly of: (runId: number, envId: number) => number
+  /** Writes down what was noted. */
+  readonly flush: Effect.Effect<void, SqlError>
+}
+
+export const make: Effect.Effect<LastSeen, never, SqlClient.SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const entries = new Map<string, { readonly runId: number; readonly envId: number; at: number }>()
+
+  const write = Effect.gen(function* () {
+    if (entries.size === 0) return
+    const noted = [...entries.values()]
+    entries.clear()
+    yield* sql`
+      update env set last_seen = greatest(env.last_seen, heard.at)
+      from unnest(
+        ${Rows.array(
+          "int4",
+          noted.map(({ runId }) => runId)
+        )}::int[],
+        ${Rows.array(
+          "int4",
+          noted.map(({ envId }) => envId)
+        )}::int[],
+        ${Rows.array(
+          "timestamptz",
+          noted.map(({ at }) => new Date(at))
+        )}::timestamptz[]
+      ) as heard (run_id, env_id, at)
+      where env.run_id = heard.run_id and env.env_id = heard.env_id`
+  })
+
+  return {
+    note: (runId, envId, at) => {
+      const key = `${runId}/${envId}`
+      const entry = entries.get(key)
+      if (entry === undefined) entries.set(key, { runId, envId, at })
+      else entry.at = at
+    },
+    of: (runId, envId) => entries.get(`${runId}/${envId}`)?.at ?? 0,
+    flush: write
+  }
+})

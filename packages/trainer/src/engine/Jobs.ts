@@ -1,0 +1,115 @@
+/**
+ * The requests in the engine: who waits, whose prompt is on its way through the model, who is being sampled, and on which weights.
+ *
+ * A request is pinned to the newest weights of its policy when it begins. All that it holds (rows, memory, weights) is freed when it
+ * is dropped, at whatever point that is. Pure bookkeeping: runs nothing, answers nobody.
+ */
+import { Admission } from "./Admission.ts"
+import { EngineOverloaded, type EngineError, PromptTooLong, UnknownPolicy } from "./EngineRequests.ts"
+import type { EngineSettings } from "./EngineSettings.ts"
+import type { Job } from "./Job.ts"
+import type { KvShape } from "./KvCache.ts"
+import { Lanes } from "./Lanes.ts"
+import { PolicyTable, type Version } from "./PolicyTable.ts"
+
+export interface Options<W> {
+  readonly settings: EngineSettings
+  readonly shape: KvShape
+  /** Called with weights that nobody uses any more. */
+  readonly free: (weights: W) => void
+}
+
+export class Jobs<W> {
+  readonly admission: Admission<Job<W>, Version<W>>
+  readonly lanes: Lanes<W>
+  readonly policies: PolicyTable<W>
+  /** Those that were promised rows, and whose prompts are on their way through the model; in order. */
+  readonly prompts: Array<Job<W>> = []
+  private readonly shape: KvShape
+  private readonly jobs = new Map<number, Job<W>>()
+
+  constructor({ free, settings, shape }: Options<W>) {
+    this.shape = shape
+    this.policies = new PolicyTable(free)
+    this.admission = new Admission({
+      maxRows: settings.maxRows,
+      maxWaiting: settings.maxWaiting,
+      kvBytes: settings.kvMemoryMegabytes * 2 ** 20,
+      shape
+    })
+    this.lanes = new Lanes(this.admission, shape)
+  }
+
+  get isEmpty(): boolean {
+    return this.jobs.size === 0
+  }
+
+  /** What the caches of prompts and choices take. */
+  get kvBytes(): number {
+    return [...this.jobs.values()].reduce((sum, { cache }) => sum + (cache?.bytes ?? 0), this.lanes.bytes)
+  }
+
+  /** Puts a request at the end of the queue; answers why where it cannot wait there. */
+  offer(job: Job<W>): EngineError | undefined {
+    if (!this.admission.fits(job.demand)) {
+      const { promptTokens, totalTokens } = job.demand
+      const limitTokens = this.admission.longest
+      return new PromptTooLong({ promptTokens, maxTokens: totalTokens - promptTokens, limitTokens })
+    }
+    const unknown = this.unknownPolicy(job)
+    if (unknown !== undefined) return unknown
+    if (!this.admission.offer(job, job.demand)) {
+      return new EngineOverloaded({ waiting: this.admission.waiting, retryAfterMillis: 1000 })
+    }
+    this.jobs.set(job.id, job)
+    return undefined
+  }
+
+  /**
+   * Promises rows to the request at the head of the queue, and lets it begin where it has not. `error` where its weights have gone
+   * since it came; undefined where there is nobody, or no room.
+   */
+  admitNext(): { readonly job: Job<W>; readonly error?: UnknownPolicy } | undefined {
+    const { head } = this.admission
+    const error = head === undefined ? undefined : this.unknownPolicy(head)
+    if (error !== undefined) return { job: head!, error }
+    // The policy is there: it was just looked for.
+    const next = this.admission.next((job) => job.version ?? this.policies.resolve(job.work.request.policy)!)
+    if (next === undefined) return undefined
+    const { choices, job } = next
+    if (job.version === undefined) {
+      const version = this.policies.resolve(job.work.request.policy)!
+      this.policies.acquire(version)
+      job.begin(version, this.shape)
+      this.prompts.push(job)
+    }
+    job.granted += choices
+    return { job }
+  }
+
+  /** Frees all that a request holds. */
+  drop(id: number): void {
+    const job = this.jobs.get(id)
+    if (job === undefined) return
+    this.jobs.delete(id)
+    this.admission.withdraw(job)
+    this.admission.promptDone(job)
+    this.promptDone(job)
+    if (job.version === undefined) return
+    for (; job.begun < job.granted; job.begun++) this.admission.release(job.version, job.demand)
+    this.lanes.removeJob(job.version, job)
+    this.policies.release(job.version)
+  }
+
+  /** Its prompt went through the model, or need not. */
+  promptDone(job: Job<W>): void {
+    const at = this.prompts.indexOf(job)
+    if (at >= 0) this.prompts.splice(at, 1)
+  }
+
+  private unknownPolicy({ version, work }: Job<W>): UnknownPolicy | undefined {
+    const { policy } = work.request
+    if (version !== undefined || this.policies.resolve(policy) !== undefined) return undefined
+    return new UnknownPolicy({ policy: policy ?? "", loaded: this.policies.names })
+  }
+}

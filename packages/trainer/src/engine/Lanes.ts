@@ -1,0 +1,72 @@
+/**
+ * The choices that are being sampled: one lane for each version of the weights, with the cache that a run of the model reads.
+ *
+ * Row i of a lane's cache is its choice i. What a lane takes, and the rows it gives up, are reported to `Admission`.
+ */
+import type { Admission } from "./Admission.ts"
+import type { Choice, Job } from "./Job.ts"
+import { KvCache, type KvShape } from "./KvCache.ts"
+import type { Version } from "./PolicyTable.ts"
+
+export interface Lane<W> {
+  readonly cache: KvCache
+  readonly choices: Array<Choice<W>>
+}
+
+export class Lanes<W> {
+  private readonly admission: Admission<Job<W>, Version<W>>
+  private readonly shape: KvShape
+  private readonly lanes = new Map<Version<W>, Lane<W>>()
+
+  constructor(admission: Admission<Job<W>, Version<W>>, shape: KvShape) {
+    this.admission = admission
+    this.shape = shape
+  }
+
+  /** Gives a choice its row, with a copy of the prompt's keys and values. */
+  add(version: Version<W>, choice: Choice<W>, prompt: KvCache): void {
+    const lane = this.lanes.get(version) ?? { cache: new KvCache(this.shape), choices: [] }
+    this.lanes.set(version, lane)
+    lane.cache.add(prompt, 0)
+    lane.choices.push(choice)
+    this.admission.measured(version, lane.cache.bytes)
+  }
+
+  /** Makes room for one more position of each choice, in the at least two rows that a run takes. */
+  reserve(version: Version<W>, { cache, choices }: Lane<W>): number {
+    const rows = Math.max(2, choices.length)
+    cache.reserve(rows, Math.max(...cache.lengths) + 1)
+    this.admission.measured(version, cache.bytes)
+    return rows
+  }
+
+  /** The last row takes the place of the one that goes. */
+  remove(version: Version<W>, lane: Lane<W>, row: number): void {
+    const [{ job }, last] = [lane.choices[row]!, lane.choices.pop()!]
+    lane.cache.remove(row)
+    if (row < lane.choices.length) lane.choices[row] = last
+    if (lane.choices.length === 0) this.lanes.delete(version)
+    this.admission.release(version, job.demand)
+  }
+
+  removeJob(version: Version<W>, job: Job<W>): void {
+    const lane = this.lanes.get(version)
+    if (lane === undefined) return
+    for (let row = lane.choices.length - 1; row >= 0; row--) {
+      if (lane.choices[row]!.job === job) this.remove(version, lane, row)
+    }
+  }
+
+  /** Choices that run on these weights. */
+  running(version: Version<W>): number {
+    return this.lanes.get(version)?.choices.length ?? 0
+  }
+
+  get bytes(): number {
+    return [...this.lanes.values()].reduce((sum, { cache }) => sum + cache.bytes, 0)
+  }
+
+  [Symbol.iterator](): IterableIterator<[Version<W>, Lane<W>]> {
+    return this.lanes.entries()
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * What a request says of sampling, in the engine's terms: the same from HTTP (`OpenAiApiParameters` reads it) and from this process
+ * (`PolicyBackend`). The engine checks ranges; the limits here are the server's own.
+ */
+import { Effect } from "effect"
+import type * as Completions from "./Completions.ts"
+import { InvalidRequest } from "../engine/EngineRequests.ts"
+
+/** Most completions of one request. */
+export const maxChoices = 128
+/** Most stop strings of one request. */
+export const maxStops = 4
+
+/** What is left out has its default. */
+export interface SamplingRequest {
+  readonly model?: string
+  readonly n?: number
+  readonly maxTokens?: number
+  readonly temperature?: number
+  readonly topP?: number
+  /** 0 and -1: all. */
+  readonly topK?: number
+  readonly minP?: number
+  readonly seed?: number
+  readonly stop?: string | ReadonlyArray<string>
+  readonly stopTokenIds?: ReadonlyArray<number>
+  readonly ignoreEos?: boolean
+  readonly includeStop?: boolean
+  readonly skipSpecialTokens?: boolean
+}
+
+/** Whether a request keeps within the server's limits. */
+export const check = ({ n = 1, stop }: SamplingRequest): Effect.Effect<void, InvalidRequest> => {
+  if (n > maxChoices) {
+    return Effect.fail(new InvalidRequest({ field: "n", message: `n: at most ${maxChoices} completions, got ${n}` }))
+  }
+  return Array.isArray(stop) && stop.length > maxStops
+    ? Effect.fail(
+        new InvalidRequest({ field: "stop", message: `stop: at most ${maxStops} stop strings, got ${stop.length}` })
+      )
+    : Effect.void
+}
+
+/** The engine's request, but for the prompt and its room. `endTokenIds` end a sequence unless the request says to go on. */
+export const toCompletions = (
+  {
+    ignoreEos,
+    includeStop,
+    minP,
+    model,
+    n,
+    seed,
+    skipSpecialTokens,
+    stop,
+    stopTokenIds,
+    temperature,
+    topK,
+    topP
+  }: SamplingRequest,
+  served: { readonly modelName: string; readonly endTokenIds: ReadonlyArray<number> }
+): Omit<Completions.Request, "promptTokens" | "maxTokens"> => ({
+  n: n ?? 1,
+  temperature: temperature ?? 1,
+  topP: topP ?? 1,
+  topK: topK === undefined || topK === -1 ? 0 : topK,
+  minP: minP ?? 0,
+  ...(seed !== undefined && { seed }),
+  ...(isNamed(model, served.modelName) && { policy: model }),
+  stop: typeof stop === "string" ? [stop] : (stop ?? []),
+  stopTokenIds: [...(ignoreEos === true ? [] : served.endTokenIds), ...(stopTokenIds ?? [])],
+  includeStop: includeStop ?? false,
+  skipSpecialTokens: skipSpecialTokens ?? true
+})
+
+/** What clients call a model when they do not care which. */
+export const anyModel = "default"
+
+/** Whether a model asks for weights of a name; the served model's own name (and none) asks for the newest. */
+const isNamed = (model: string | undefined, served: string): model is string =>
+  model !== undefined && model !== "" && model !== served && model !== anyModel
