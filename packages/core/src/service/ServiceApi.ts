@@ -2,10 +2,9 @@
  * The versioned endpoints of a service, as the platform's client derives them from their definition, with every failure as a
  * `TrajectoryError`. It sends nothing twice: trying again is the caller's.
  */
-import { Effect, type Schema } from "effect"
-import type { HttpClient, HttpClientError } from "effect/http"
+import { Context, Effect, Option, Ref, type Schema } from "effect"
+import { HttpClient, type HttpClientError } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
-import { oneLine } from "../base/oneLine.ts"
 import * as ServiceHttp from "./ServiceHttp.ts"
 import { TrajectoryApi } from "./TrajectoryApi.ts"
 import { TrajectoryError } from "./TrajectoryError.ts"
@@ -26,37 +25,38 @@ export interface ServiceApi {
   readonly http: ServiceHttp.ServiceHttp
 }
 
+/** Where the request of a call went, once it is sent. */
+const SentTo = Context.Reference<Ref.Ref<Option.Option<string>>>("@atropos/core/ServiceApi/SentTo", {
+  defaultValue: () => Ref.makeUnsafe(Option.none())
+})
+
+/** A failure of the platform's client: before the request is sent, it cannot be; after that, its answer cannot be read. */
+const failure = (error: Failure, sentTo: Option.Option<string>): TrajectoryError => {
+  if (error instanceof TrajectoryError) return error
+  const cause = error instanceof Error ? error : new Error(error._tag)
+  return Option.match(sentTo, {
+    onNone: () => new TrajectoryError({ reason: "rejected", message: `cannot be sent: ${cause.message}`, cause }),
+    onSome: (where) => ServiceHttp.unreadable(where, cause)
+  })
+}
+
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<ServiceApi, never, HttpClient.HttpClient> {
   const http = yield* ServiceHttp.make(options)
-  const broken = (cause: { readonly message: string }) =>
-    new TrajectoryError({
-      reason: "unsupported",
-      message: `${http.base} answered something else than the protocol says: ${oneLine(cause)}`,
-      cause
-    })
-  const api = yield* HttpApiClient.makeWith(TrajectoryApi, {
-    httpClient: http.whole,
-    // What fails here was answered: what fails elsewhere could not be sent.
-    transformResponse: Effect.mapError((failure) =>
-      failure instanceof TrajectoryError
-        ? failure
-        : broken(failure instanceof Error ? failure : { message: `${failure}` })
-    )
-  })
+  const httpClient = HttpClient.transform(http.whole, (answer, request) =>
+    Effect.flatMap(SentTo, (sentTo) => Effect.andThen(Ref.set(sentTo, Option.some(http.where(request))), answer))
+  )
   return {
     run: options.run ?? "default",
-    api,
+    api: yield* HttpApiClient.makeWith(TrajectoryApi, { httpClient }),
     http,
-    call: Effect.mapError((failure) =>
-      failure instanceof TrajectoryError
-        ? failure
-        : new TrajectoryError({
-            reason: "rejected",
-            message: `cannot be sent: ${failure instanceof Error ? failure.message : failure._tag}`,
-            cause: failure
-          })
-    )
+    call: (effect) =>
+      Effect.flatMap(Ref.make(Option.none<string>()), (sentTo) =>
+        effect.pipe(
+          Effect.provideService(SentTo, sentTo),
+          Effect.catch((error) => Effect.flatMap(Ref.get(sentTo), (where) => Effect.fail(failure(error, where))))
+        )
+      )
   }
 })

@@ -26,8 +26,8 @@ export interface Answer {
 }
 
 export interface ServiceHttp {
-  /** Where the service is, without a slash at the end. */
-  readonly base: string
+  /** A request, for messages. */
+  readonly where: (request: HttpClientRequest.HttpClientRequest) => string
   /** A client for paths of the service; its answers are read whole, in time, and good ones. */
   readonly whole: HttpClient.HttpClient.With<TrajectoryError | HttpClientError.HttpClientError>
   readonly send: (
@@ -112,6 +112,14 @@ const causeText = (cause: unknown): string => {
   return [cause.message, inner].filter((text) => text !== "").join(": ")
 }
 
+/** An answer is not what the protocol says. */
+export const unreadable = (where: string, cause: { readonly message: string }): TrajectoryError =>
+  new TrajectoryError({
+    reason: "unsupported",
+    message: `${where} answered something else than the protocol says: ${oneLine(cause)}`,
+    cause
+  })
+
 /** A failure of the transport as a `TrajectoryError`. */
 export const fromTransport =
   (where: string) =>
@@ -188,15 +196,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
     const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))
     return (request) =>
       Effect.flatMap(send(request), ({ bytes }) =>
-        Effect.mapError(
-          decode(utf8.decode(bytes)),
-          (cause) =>
-            new TrajectoryError({
-              reason: "unsupported",
-              message: `${where(request)} answered something else than the protocol says: ${oneLine(cause)}`,
-              cause
-            })
-        )
+        Effect.mapError(decode(utf8.decode(bytes)), (cause) => unreadable(where(request), cause))
       )
   }
 
@@ -210,5 +210,5 @@ export const make = Effect.fnUntraced(function* (options: Options) {
       )
     )
 
-  return { base, whole, send, bodyFor, sendFor, open } satisfies ServiceHttp
+  return { where, whole, send, bodyFor, sendFor, open } satisfies ServiceHttp
 })
