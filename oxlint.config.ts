@@ -65,6 +65,24 @@ const floors = {
     "sync",
     "run",
     "."
+  ],
+  cli: [
+    "base",
+    "config",
+    "help",
+    "job",
+    "view",
+    "process",
+    "evaluate",
+    "sets/source",
+    "sets",
+    "train",
+    "up",
+    "doctor",
+    "init",
+    "validate",
+    "commands",
+    "."
   ]
 } as const
 
@@ -79,11 +97,12 @@ const coreAlone: Pattern = {
   message: "api, envs and trainer import core only"
 }
 
-const packages = {
-  core: { group: ["@atropos/*"], message: "core imports no other package" },
-  api: coreAlone,
-  envs: coreAlone,
-  trainer: coreAlone
+const packages: Record<"core" | "api" | "envs" | "trainer" | "cli", ReadonlyArray<Pattern>> = {
+  core: [{ group: ["@atropos/*"], message: "core imports no other package" }],
+  api: [coreAlone],
+  envs: [coreAlone],
+  trainer: [coreAlone],
+  cli: []
 }
 
 const restricted = (files: string, patterns: Array<Pattern>): OxlintOverride => ({
@@ -106,7 +125,7 @@ const layered = (name: keyof typeof floors): Array<OxlintOverride> => {
     throw new Error(`packages/${name}/src/${unknown}: its folder has no floor in oxlint.config.ts`)
   return floors[name].map((folder, at) =>
     restricted(posix.join("packages", name, "src", folder, "*.ts"), [
-      packages[name],
+      ...packages[name],
       ...floors[name].slice(at + 1).map((above) => ({
         regex: importOf(folder, above),
         message: `${folder} lies below ${above}: see the floors in oxlint.config.ts`
@@ -183,7 +202,7 @@ export default defineConfig({
       }
     },
     ...(["core", "api", "envs", "trainer"] as const).map((name) =>
-      restricted(`packages/${name}/src/**`, [packages[name]])
+      restricted(`packages/${name}/src/**`, [...packages[name]])
     ),
     ...layered("core"),
     ...layered("api"),
@@ -191,7 +210,8 @@ export default defineConfig({
       { group: ["**", "!./*"], message: "it runs in browsers too: it imports nothing from outside its folder" }
     ]),
     ...layered("trainer"),
-    restricted("packages/core/src/index.ts", [packages.core])
+    ...layered("cli"),
+    restricted("packages/core/src/index.ts", [...packages.core])
   ],
   ignorePatterns: ["**/dist/**", "**/fixtures/**", "**/gen/**"]
 })

@@ -4,9 +4,9 @@
  * (`pad_data_to_good_offset`: on to the next multiple of 64). Lengths are log-normal, median 600, at most 4096. Goal:
  * 95 %.
  */
-import * as Preset from "@atropos/trainer/loss/Preset"
-import * as MicroBatch from "@atropos/trainer/learn/MicroBatch"
-import type { TrainingSequence } from "@atropos/trainer/learn/TrainingSequence"
+import * as Preset from "../../packages/trainer/src/loss/Preset.ts"
+import * as MicroBatch from "../../packages/trainer/src/learn/MicroBatch.ts"
+import type { TrainingSequence } from "../../packages/trainer/src/learn/TrainingSequence.ts"
 import { Result } from "effect"
 import type { Row } from "../internal/Report.ts"
 

@@ -11,12 +11,12 @@ import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Command from "effect/cli/Command"
 import packageJson from "../package.json" with { type: "json" }
-import { type VerbEntry, verbs } from "./commands/index.ts"
+import { type VerbEntry, verbs } from "./commands/Verbs.ts"
 import type { Verb } from "./commands/Verb.ts"
 import * as Words from "./config/Words.ts"
-import * as Report from "./Report.ts"
-import * as SafeConsole from "./SafeConsole.ts"
-import { Secrets } from "./Secrets.ts"
+import * as Report from "./base/Report.ts"
+import * as SafeConsole from "./base/SafeConsole.ts"
+import { Secrets } from "./base/Secrets.ts"
 
 export const version: string = packageJson.version
 

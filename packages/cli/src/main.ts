@@ -5,10 +5,10 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as EffectTerminal from "effect/Terminal"
-import * as Presentation from "./Presentation.ts"
-import * as Report from "./Report.ts"
+import * as Presentation from "./help/Presentation.ts"
+import * as Report from "./base/Report.ts"
 import * as Root from "./Root.ts"
-import * as Terminal from "./Terminal.ts"
+import * as Terminal from "./base/Terminal.ts"
 
 // What libraries print past the command's own console can hold a model's words too.
 const stdout = Terminal.guard(process.stdout)

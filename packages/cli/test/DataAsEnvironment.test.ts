@@ -11,7 +11,7 @@ import {
 } from "@atropos/core"
 import { Distill, SftLoader } from "@atropos/envs"
 import * as ClosedLoop from "@atropos/trainer/run/ClosedLoop"
-import * as Ort from "@atropos/trainer/exec/Ort"
+import * as Ort from "../../trainer/src/exec/Ort.ts"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"

@@ -4,8 +4,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Schema } from "effect"
 import { TestConsole } from "effect/testing"
 import { fileURLToPath } from "node:url"
-import * as Presentation from "../src/Presentation.ts"
-import * as Progress from "../src/Progress.ts"
+import * as Presentation from "../src/help/Presentation.ts"
+import * as Progress from "../src/base/Progress.ts"
 import * as Root from "../src/Root.ts"
 
 const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Progress.layerLines, TestConsole.layer)

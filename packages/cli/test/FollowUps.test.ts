@@ -20,7 +20,7 @@ import {
   TrajectoryClientHttp
 } from "@atropos/core"
 import { NodeHttpClient } from "@effect/platform-node"
-import * as Advantages from "@atropos/trainer/learn/Advantages"
+import * as Advantages from "../../trainer/src/learn/Advantages.ts"
 import { Effect, Fiber, FileSystem, Layer, Option, References, Stream } from "effect"
 import { layer as serviceLayer, ServiceUrl } from "../../api/test/TestService.ts"
 import * as TestStore from "../../api/test/TestStore.ts"

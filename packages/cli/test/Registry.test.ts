@@ -9,8 +9,8 @@ import { Effect, Exit, FileSystem, Layer, Logger } from "effect"
 import { TestConsole } from "effect/testing"
 import { fileURLToPath } from "node:url"
 import * as TestServer from "../../core/test/inference/TestServer.ts"
-import * as Presentation from "../src/Presentation.ts"
-import * as Progress from "../src/Progress.ts"
+import * as Presentation from "../src/help/Presentation.ts"
+import * as Progress from "../src/base/Progress.ts"
 import * as Root from "../src/Root.ts"
 
 const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Progress.layerLines, TestConsole.layer)

@@ -16,7 +16,7 @@ import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 import * as Given from "./Given.ts"
 import * as Guarded from "./Guarded.ts"
-import { messageOf } from "./base/messageOf.ts"
+import * as Reason from "./base/Reason.ts"
 
 export const make = <Item, E, R>({
   context: built,
@@ -48,7 +48,7 @@ export const make = <Item, E, R>({
       ? cause
       : new EnvironmentError({
           environment: name,
-          message: messageOf(cause),
+          message: Reason.of(cause),
           cause
         })
   const tell = Guarded.teller(name)

@@ -5,7 +5,7 @@
  */
 import { Effect, Predicate, Stream } from "effect"
 import { DefinitionFault } from "./EnvironmentError.ts"
-import { messageOf } from "./base/messageOf.ts"
+import * as Reason from "./base/Reason.ts"
 import * as StackFrames from "./base/StackFrames.ts"
 
 /** What a value is, as people say it: `an array`, `a Promise`, `nothing (undefined)`. */
@@ -31,7 +31,7 @@ export const wrong = (part: string, what: string): DefinitionFault =>
 export const thrown = (part: string, defect: unknown): DefinitionFault => {
   if (defect instanceof DefinitionFault) return defect
   if (!(defect instanceof Error)) {
-    return new DefinitionFault({ part, message: `${part} threw ${messageOf(defect)}`, cause: defect })
+    return new DefinitionFault({ part, message: `${part} threw ${Reason.of(defect)}`, cause: defect })
   }
   const stack = defect.stack ?? ""
   const place = StackFrames.place(stack)
@@ -39,7 +39,7 @@ export const thrown = (part: string, defect: unknown): DefinitionFault => {
   own.stack = StackFrames.trimmed(stack)
   return new DefinitionFault({
     part,
-    message: `${part} threw ${defect.name}: ${messageOf(defect)}${place === undefined ? "" : ` (${place})`}`,
+    message: `${part} threw ${defect.name}: ${Reason.of(defect)}${place === undefined ? "" : ` (${place})`}`,
     cause: own
   })
 }

@@ -11,9 +11,9 @@ import * as Flags from "../config/Flags.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as OtherServers from "../config/OtherServers.ts"
 import * as RunSettings from "../config/RunSettings.ts"
-import * as HelpFlags from "../HelpFlags.ts"
+import * as HelpFlags from "../help/HelpFlags.ts"
 import * as Words from "../config/Words.ts"
-import { type Failure, UsageError } from "../Failure.ts"
+import { type Failure, UsageError } from "../base/Failure.ts"
 import type { MakeVerb } from "./Verb.ts"
 
 export interface EnvironmentVerb<Own extends Command.Command.Config> {

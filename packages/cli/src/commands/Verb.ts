@@ -1,7 +1,7 @@
 /** What a verb's module gives: its command, and which of its flags are boolean. */
 import type * as Effect from "effect/Effect"
 import type * as Command from "effect/cli/Command"
-import type { Failure } from "../Failure.ts"
+import type { Failure } from "../base/Failure.ts"
 
 /** A command whose input is its own business. */
 export type AnyCommand = Command.Command<string, never, {}, Failure, Command.Environment>

@@ -10,9 +10,9 @@ import { EnvironmentSettings, Judge, MetricsSettings, ServerSettings, Teacher } 
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, Option, type Schema } from "effect"
 import { Flag } from "effect/cli"
-import { UsageError } from "../Failure.ts"
-import * as Removed from "./Removed.ts"
-import { shown } from "./shown.ts"
+import { UsageError } from "../base/Failure.ts"
+import * as RemovedSettings from "./RemovedSettings.ts"
+import { shown } from "./Shown.ts"
 import * as YamlFile from "./YamlFile.ts"
 
 /** Servers by what they are for: the policy, a judge, a teacher. */
@@ -92,7 +92,7 @@ export const read = Effect.fn("ConfigFile.read")(function* (
       for (const key of Object.keys(map)) {
         if (known.includes(key)) continue
         return yield* new UsageError({
-          message: `${lineOf([...path, key])}: there is no setting "${where}${key}"${Removed.hint(key, known)}`
+          message: `${lineOf([...path, key])}: there is no setting "${where}${key}"${RemovedSettings.hint(key, known)}`
         })
       }
       return map

@@ -14,14 +14,14 @@ import type {
   Teacher,
   Tokenizer
 } from "@atropos/core"
-import { messageOf } from "@atropos/core/base/messageOf"
+import * as Reason from "@atropos/core/base/Reason"
 import { hint } from "@atropos/core/base/Nearest"
 import * as StackFrames from "@atropos/core/base/StackFrames"
 import { registry, type RegistryEntry } from "@atropos/envs"
 import { type Array as Arr, Effect, FileSystem, Layer, Option, Path, Predicate, type Schema } from "effect"
 import type { HttpClient } from "effect/http"
 import type { ChildProcessSpawner } from "effect/process"
-import { UsageError } from "../Failure.ts"
+import { UsageError } from "../base/Failure.ts"
 
 /** What the command offers to an environment. */
 export type EnvironmentServices =
@@ -90,7 +90,7 @@ const isEnvironmentLayer = (value: unknown): value is RunnableEnvironment =>
 
 /** What went wrong and where; an error that the file itself threw with its stack. */
 const loadingFault = (cause: unknown, name: string): string => {
-  if (!(cause instanceof Error)) return messageOf(cause)
+  if (!(cause instanceof Error)) return Reason.of(cause)
   const stack = cause.stack ?? ""
   if (cause instanceof SyntaxError && /outside a module|^Unexpected token 'export'/.test(cause.message)) {
     return `${cause.message}: the package.json above it has "type": "commonjs", as npm init writes it, where this needs "type": "module"; or call the file ${name}.mts`

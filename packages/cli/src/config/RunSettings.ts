@@ -6,15 +6,15 @@
  */
 import { EnvironmentSettings, Judge, ServerSettings, Teacher } from "@atropos/core"
 import { Effect, Option, Schema, SchemaIssue } from "effect"
-import { UsageError } from "../Failure.ts"
-import { Secrets } from "../Secrets.ts"
-import { shown } from "./shown.ts"
+import { UsageError } from "../base/Failure.ts"
+import { Secrets } from "../base/Secrets.ts"
+import { shown } from "./Shown.ts"
 import * as ConfigFile from "./ConfigFile.ts"
 import * as Environments from "./Environments.ts"
 import type { Chosen } from "./Environments.ts"
 import * as OtherServers from "./OtherServers.ts"
 import * as Precedence from "./Precedence.ts"
-import * as Removed from "./Removed.ts"
+import * as RemovedSettings from "./RemovedSettings.ts"
 import * as Servers from "./Servers.ts"
 
 type Values = { readonly [name: string]: unknown }
@@ -53,7 +53,7 @@ export const explain = (error: Schema.SchemaError, values: Values, nameOf: (name
   const value = values[name]
   const got = name === "api_key" ? "" : `, got ${shown(value)}`
   const problem = (issue?.message ?? error.message).replace(/^Expected/, "expected")
-  return new UsageError({ message: `${nameOf(name)}: ${problem}${got}${Removed.value(name, value)}` })
+  return new UsageError({ message: `${nameOf(name)}: ${problem}${got}${RemovedSettings.value(name, value)}` })
 }
 
 const decodeCommon = Schema.decodeUnknownEffect(EnvironmentSettings.Common)

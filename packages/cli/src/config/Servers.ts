@@ -7,7 +7,7 @@
  * unless it stands in a list, and ignores file and flags altogether in `process` and `evaluate` (Q-39).
  */
 import { Result } from "effect"
-import { UsageError } from "../Failure.ts"
+import { UsageError } from "../base/Failure.ts"
 
 type Fields = { readonly [name: string]: unknown }
 

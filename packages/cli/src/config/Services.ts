@@ -1,13 +1,13 @@
 /** The services that a run of an environment needs, as its settings say, and the environment itself on top of them. */
 import { Dataset, Environment, Judge, MathVerifier, Sandbox, ServerManager, Teacher, Tokenizer } from "@atropos/core"
 import type { ScriptedRequest } from "@atropos/core/inference/backend/Scripted"
-import { messageOf } from "@atropos/core/base/messageOf"
+import * as Reason from "@atropos/core/base/Reason"
 import * as Reasoning from "@atropos/core/inference/backend/Reasoning"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"
 import type { Command } from "effect/cli"
 import type { HttpClient } from "effect/http"
-import { CommandFailed, type Failure, UsageError } from "../Failure.ts"
+import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
 import type { RunSettings } from "./RunSettings.ts"
 
 /** What `provide` gives. */
@@ -82,7 +82,7 @@ export const environment = ({ chosen, given, word }: RunSettings, more: { readon
           Environment.Environment,
           Effect.fail(
             error instanceof Environment.EnvironmentError && error.cause instanceof Environment.DefinitionFault
-              ? new CommandFailed({ message: `--env ${word}: ${messageOf(error)}`, cause: error })
+              ? new CommandFailed({ message: `--env ${word}: ${Reason.of(error)}`, cause: error })
               : error
           )
         )
@@ -97,7 +97,7 @@ export const layer = (settings: RunSettings, inference: Inference = "servers") =
 export const toFailure = (error: unknown): Failure =>
   error instanceof UsageError || error instanceof CommandFailed
     ? error
-    : new CommandFailed({ message: messageOf(error), cause: error })
+    : new CommandFailed({ message: Reason.of(error), cause: error })
 
 /** Runs an effect with the environment of some settings; whatever fails is told in one line. */
 export const provide =

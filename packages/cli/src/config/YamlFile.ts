@@ -7,7 +7,7 @@
  */
 import { Effect, FileSystem, Result } from "effect"
 import type { Document, LineCounter } from "yaml"
-import { UsageError } from "../Failure.ts"
+import { UsageError } from "../base/Failure.ts"
 
 export interface YamlFile {
   readonly content: unknown

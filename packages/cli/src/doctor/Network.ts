@@ -7,7 +7,7 @@ import * as Probed from "@atropos/core/inference/backend/Probed"
 import * as Transport from "@atropos/core/inference/backend/Transport"
 import { Config, Duration, Effect, Option, Redacted, Result } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import * as CommandLine from "../CommandLine.ts"
+import * as CommandLine from "../base/CommandLine.ts"
 import { broken, type Finding, note, ok } from "./Finding.ts"
 import * as Machine from "./Machine.ts"
 

@@ -14,8 +14,8 @@ import * as Destination from "../job/Destination.ts"
 import * as Job from "../job/Job.ts"
 import * as ResumableFile from "../job/ResumableFile.ts"
 import * as Tally from "../job/Tally.ts"
-import * as Progress from "../Progress.ts"
-import { CommandFailed, UsageError } from "../Failure.ts"
+import * as Progress from "../base/Progress.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Process from "../process/Process.ts"
 
 export interface Evaluated extends Job.JobResult {

@@ -8,9 +8,10 @@
  * is in the file, also when the run is interrupted. Where nothing came of a run, it
  * says what became of the first item.
  */
+import * as Reason from "@atropos/core/base/Reason"
 import * as Cursor from "@atropos/core/rollout/Cursor"
 import { Cause, Clock, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
-import { CommandFailed, type Failure } from "../Failure.ts"
+import { CommandFailed, type Failure } from "../base/Failure.ts"
 import type * as ResumableFile from "./ResumableFile.ts"
 import * as Tally from "./Tally.ts"
 
@@ -92,8 +93,7 @@ interface FirstDrop {
 
 const reasonOf = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
-  if (Cause.isTimeoutError(error)) return "took longer than env.worker_timeout"
-  return error instanceof Error ? error.message : String(error)
+  return Cause.isTimeoutError(error) ? "took longer than env.worker_timeout" : Reason.of(error)
 }
 
 /** Runs a job to its end. */

@@ -9,7 +9,7 @@ import { FolderLock } from "@atropos/core"
 import { Effect, FileSystem, Option, Path } from "effect"
 import { createHash } from "node:crypto"
 import { tmpdir } from "node:os"
-import { CommandFailed } from "../Failure.ts"
+import { CommandFailed } from "../base/Failure.ts"
 
 const cannot = (what: string, place: string) => (cause: { readonly message: string }) =>
   new CommandFailed({ message: `cannot ${what} ${place}: ${cause.message}`, cause })

@@ -9,9 +9,9 @@
  */
 import { Effect, FileSystem, Option, Schema } from "effect"
 import type { PlatformError } from "effect/PlatformError"
-import { fileReason } from "@atropos/core/base/fileReason"
+import * as Reason from "@atropos/core/base/Reason"
 import * as Cursor from "@atropos/core/rollout/Cursor"
-import { CommandFailed, UsageError } from "../Failure.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Tally from "./Tally.ts"
 
 export const Checkpoint = Schema.Struct({
@@ -34,7 +34,7 @@ const encode = Schema.encodeEffect(CheckpointJson)
 export const checkpointPath = (file: string): string => `${file.replace(/\.[^./\\]*$/, "")}.checkpoint.json`
 
 const failed = (what: string, file: string) => (cause: PlatformError) =>
-  new CommandFailed({ message: `${what} ${file}: ${fileReason(cause)}`, cause })
+  new CommandFailed({ message: `${what} ${file}: ${Reason.ofFile(cause)}`, cause })
 
 /** The checkpoint of a file, if both are there; an empty file without one is none. */
 export const inspect = Effect.fn("ResumableFile.inspect")(function* (file: string) {

@@ -1,6 +1,6 @@
 /** What a run came to, as name and value pairs for the end of it. */
 import type { Evaluation, Rollout } from "@atropos/core"
-import * as Table from "../Table.ts"
+import * as Table from "../base/Table.ts"
 import type { JobResult } from "./Job.ts"
 import * as Tally from "./Tally.ts"
 

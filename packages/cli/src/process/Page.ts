@@ -4,7 +4,7 @@
  */
 import { Tokenizer } from "@atropos/core"
 import { Console, Effect } from "effect"
-import * as FaultLog from "../FaultLog.ts"
+import * as FaultLog from "../base/FaultLog.ts"
 
 /** `groups.jsonl` has its page in `groups.html`, as the original's. */
 const pathOf = (file: string): string => `${file.replace(/\.[^./\\]*$/, "")}.html`

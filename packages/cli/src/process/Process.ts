@@ -13,7 +13,7 @@ import * as Destination from "../job/Destination.ts"
 import * as Job from "../job/Job.ts"
 import * as ResumableFile from "../job/ResumableFile.ts"
 import * as Tally from "../job/Tally.ts"
-import * as Progress from "../Progress.ts"
+import * as Progress from "../base/Progress.ts"
 import * as ProcessMetrics from "./ProcessMetrics.ts"
 import * as Rolls from "./Rolls.ts"
 

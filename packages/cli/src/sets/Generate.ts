@@ -3,9 +3,9 @@
  * or no more groups. Stopped or killed, the same command goes on where it ended.
  */
 import { Console, Effect, FileSystem, Option } from "effect"
-import { CommandFailed, type Failure } from "../Failure.ts"
-import * as FaultLog from "../FaultLog.ts"
-import * as Progress from "../Progress.ts"
+import { CommandFailed, type Failure } from "../base/Failure.ts"
+import * as FaultLog from "../base/FaultLog.ts"
+import * as Progress from "../base/Progress.ts"
 import * as Builder from "./Builder.ts"
 import * as Counts from "./Counts.ts"
 import * as Layout from "./Layout.ts"

@@ -3,11 +3,11 @@ import { Dataset } from "@atropos/core"
 import { Effect, Schema, Stream } from "effect"
 import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
-import { CommandFailed } from "../Failure.ts"
-import type { Task } from "./parquetWorker.ts"
+import { CommandFailed } from "../base/Failure.ts"
+import type { Task } from "./ParquetWorker.ts"
 
 /** Sources are run as they are, the published package as JavaScript. */
-const workerFile = new URL(`./parquetWorker${extname(import.meta.url)}`, import.meta.url)
+const workerFile = new URL(`./ParquetWorker${extname(import.meta.url)}`, import.meta.url)
 
 type Answer = { readonly done: true } | { readonly error: string }
 

@@ -1,7 +1,7 @@
 /** Rows as lines, and the rows of a file that is to be added to. */
 import * as JsonLines from "@atropos/core/data/JsonLines"
 import { Effect, Schema, Stream } from "effect"
-import { CommandFailed, UsageError } from "../Failure.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import { type Row, scoreColumns } from "./Layout.ts"
 import * as ParquetFile from "./ParquetFile.ts"
 

@@ -7,10 +7,10 @@
  * them is made good by the next run. Rows are added to a file by making a new one of both. One process at a time writes
  * a data set.
  */
-import { fileReason } from "@atropos/core/base/fileReason"
+import * as Reason from "@atropos/core/base/Reason"
 import { Clock, Effect, Equal, FileSystem, Option, Path, Schema, Stream } from "effect"
 import type { PlatformError } from "effect/PlatformError"
-import { CommandFailed, UsageError } from "../Failure.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as OutputLock from "../job/OutputLock.ts"
 import type { MadeRow, Split } from "./Builder.ts"
 import * as Counts from "./Counts.ts"
@@ -91,7 +91,7 @@ const partialOf = (file: string): string => `${file}.partial`
 export const checkpointOf = (out: string): string => `${out}.checkpoint.json`
 
 const cannot = (what: string, file: string) => (cause: PlatformError) =>
-  new CommandFailed({ message: `cannot ${what} ${file}: ${fileReason(cause)}`, cause })
+  new CommandFailed({ message: `cannot ${what} ${file}: ${Reason.ofFile(cause)}`, cause })
 
 const encoder = new TextEncoder()
 

@@ -1,6 +1,6 @@
 /** Rows as they come, on standard output; whoever reads may stop when it has enough (`| head`). */
 import { Effect } from "effect"
-import { CommandFailed } from "../Failure.ts"
+import { CommandFailed } from "../base/Failure.ts"
 import type { Row } from "./Layout.ts"
 import { lineOf } from "./RowFile.ts"
 

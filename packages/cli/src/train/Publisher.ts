@@ -4,7 +4,7 @@ import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as WeightSync from "@atropos/trainer/sync/WeightSync"
 import { Effect, Path } from "effect"
-import { UsageError } from "../Failure.ts"
+import { UsageError } from "../base/Failure.ts"
 
 /** Hands weights on to all of them; undefined where none is named. */
 export const make = Effect.fn("Publisher.make")(function* (model: Model, { trainer }: TrainerSettings) {

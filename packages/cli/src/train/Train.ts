@@ -16,9 +16,9 @@ import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Config, Console, Effect, Exit, Layer, Option, Path, Stream } from "effect"
 import * as Metrics from "../config/Metrics.ts"
-import * as Progress from "../Progress.ts"
-import * as Training from "../Training.ts"
-import { tellStopped } from "../up/Trained.ts"
+import * as Progress from "../base/Progress.ts"
+import * as ProgressFigures from "./ProgressFigures.ts"
+import { tellStopped } from "./RunArtifacts.ts"
 import * as Publisher from "./Publisher.ts"
 
 export interface Trained {
@@ -83,7 +83,7 @@ export const run = Effect.fn("Train.run")(
     const done = yield* made.step
     if (done > 0) yield* Console.log(`going on after step ${done} of ${trainer.trainingSteps}`)
     const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })
-    const shown = Training.make()
+    const shown = ProgressFigures.make()
     const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
     const client = TrajectoryClientAuto.layer({
       url: trainer.atroposUrl,

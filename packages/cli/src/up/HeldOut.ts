@@ -14,7 +14,7 @@ import {
 } from "@atropos/core"
 import * as Evaluate from "@atropos/core/rollout/Evaluate"
 import { Effect, Option } from "effect"
-import { CommandFailed } from "../Failure.ts"
+import { CommandFailed } from "../base/Failure.ts"
 import type { Solved } from "./Curve.ts"
 
 /** Asks them all with the present weights; none where the environment has no evaluation. */

@@ -1,10 +1,10 @@
 /** The recipe that a file exports beside its environment (`Recipe` of core), checked where it comes in. */
 import type { Recipe as Shared } from "@atropos/core"
-import { messageOf } from "@atropos/core/base/messageOf"
+import * as Reason from "@atropos/core/base/Reason"
 import * as Characters from "@atropos/trainer/model/Characters"
 import { Effect, Schema, SchemaIssue } from "effect"
 import type { Chosen } from "../config/Environments.ts"
-import { UsageError } from "../Failure.ts"
+import { UsageError } from "../base/Failure.ts"
 import * as Recipe from "./Recipe.ts"
 
 const isFunction = Schema.declare(
@@ -59,7 +59,7 @@ export const kitchen = Effect.fn("OwnRecipe.kitchen")(function* (word: string, {
   const make: Recipe.Kitchen["make"] = Effect.fnUntraced(function* ({ given }) {
     const settings = yield* environment.settings.decode(given)
     const called = <A>(what: string, call: () => A) =>
-      Effect.try({ try: call, catch: (cause) => wrong(`${what} fails: ${messageOf(cause)}`) })
+      Effect.try({ try: call, catch: (cause) => wrong(`${what} fails: ${Reason.of(cause)}`) })
     const { characters: told, demonstration } = own
     const characters = typeof told === "string" ? told : yield* called("characters", () => told(settings))
     yield* called("characters", () => Characters.make(characters))

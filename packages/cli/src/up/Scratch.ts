@@ -12,7 +12,7 @@ import * as Characters from "@atropos/trainer/model/Characters"
 import { Clock, Effect, Option, Stream } from "effect"
 import type { RunSettings } from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
-import { UsageError } from "../Failure.ts"
+import { UsageError } from "../base/Failure.ts"
 import * as Recipe from "./Recipe.ts"
 
 /** Items that are looked at, and the time for it. */

@@ -24,17 +24,17 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { type Array as Arr, Clock, Console, Effect, Exit, Layer, Option, Struct } from "effect"
 import { HttpServer } from "effect/http"
 import * as Summary from "../job/Summary.ts"
-import * as Progress from "../Progress.ts"
-import * as Training from "../Training.ts"
+import * as Progress from "../base/Progress.ts"
+import * as ProgressFigures from "../train/ProgressFigures.ts"
 import * as Train from "../train/Train.ts"
 import * as History from "./History.ts"
 import * as Loop from "./Loop.ts"
 import * as OwnRecipe from "./OwnRecipe.ts"
 import * as Plan from "./Plan.ts"
 import type * as Recipe from "./Recipe.ts"
-import * as RunFolder from "./RunFolder.ts"
+import * as RunFolder from "../train/RunFolder.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
-import * as Trained from "./Trained.ts"
+import * as RunArtifacts from "../train/RunArtifacts.ts"
 import * as WarmStarted from "./WarmStarted.ts"
 
 export interface UpOptions {
@@ -55,7 +55,7 @@ export interface UpOptions {
 export interface UpResult extends Loop.Outcome {
   readonly run: RunFolder.RunFolder
   readonly seconds: number
-  readonly trained: Trained.Trained
+  readonly trained: RunArtifacts.RunArtifacts
 }
 
 /** The store on the configured database, and the HTTP service over it. */
@@ -162,7 +162,7 @@ export const run = Effect.fn("Up.run")(
     )
     // Said last of all: what holds the checkpoint is closed before.
     yield* Effect.addFinalizer((exit) =>
-      Exit.hasInterrupts(exit) ? Effect.ignore(Trained.tellStopped(chosen.folder, trainingSteps)) : Effect.void
+      Exit.hasInterrupts(exit) ? Effect.ignore(RunArtifacts.tellStopped(chosen.folder, trainingSteps)) : Effect.void
     )
     const longest = Option.match(recipe, { onNone: () => 0, onSome: (given) => given.longest })
     const seqLen = Math.max(options.trainer.trainer.seqLen, longest)
@@ -184,7 +184,7 @@ export const run = Effect.fn("Up.run")(
       `${settings.map(({ word }) => word).join(" and ")}, batches of ${named.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops`
     )
     const progress = yield* Progress.make({ unit: "steps", total: trainingSteps, done: chosen.done })
-    const shown = Training.make()
+    const shown = ProgressFigures.make()
     const environments = Environment.merge(
       ...settings.map((one) => Services.environment(one, { total_steps: trainingSteps }))
     ).pipe(
@@ -235,7 +235,7 @@ export const run = Effect.fn("Up.run")(
       ...outcome,
       run: chosen,
       seconds: ((yield* Clock.currentTimeMillis) - started) / 1000,
-      trained: yield* Trained.write({ run: chosen, model, settings })
+      trained: yield* RunArtifacts.write({ run: chosen, model, settings })
     } satisfies UpResult
   },
   Effect.scoped,

@@ -1,9 +1,9 @@
 /** What `up` says at its end: what the run came to, and the lines that use what was trained. */
 import { Docs } from "@atropos/core"
 import { Console, Effect } from "effect"
-import * as CommandLine from "../CommandLine.ts"
+import * as CommandLine from "../base/CommandLine.ts"
 import * as Summary from "../job/Summary.ts"
-import * as Table from "../Table.ts"
+import * as Table from "../base/Table.ts"
 import * as Curve from "./Curve.ts"
 import type { UpResult } from "./Up.ts"
 

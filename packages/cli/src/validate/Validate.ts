@@ -9,8 +9,9 @@
  * back cannot be interrupted where it computes without pause; one that waits ends after the limit.
  */
 import { Environment, Laws, type Trajectory } from "@atropos/core"
+import * as Reason from "@atropos/core/base/Reason"
 import { Array, Cause, Duration, Effect, Exit, Option, Random, Stream } from "effect"
-import { CommandFailed, UsageError } from "../Failure.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Hostile from "./Hostile.ts"
 
 export interface ValidateOptions {
@@ -58,11 +59,6 @@ const lawLimit = Duration.seconds(30)
 type ScoreError = Environment.EnvironmentError | Environment.Unscorable | Cause.TimeoutError
 
 const isTooSlow = (took: Duration.Duration): boolean => Duration.isGreaterThan(took, scoreLimit)
-
-const reasonOf = (cause: Cause.Cause<unknown>): string => {
-  const error = Cause.squash(cause)
-  return error instanceof Error ? error.message : String(error)
-}
 
 const short = (text: string): string =>
   text.length > 120 ? `${text.slice(0, 120)}… (${text.length} characters)` : text
@@ -135,7 +131,7 @@ export const run = Effect.fn("Validate.run")(
         return false
       }
       const isBroken = error instanceof Laws.LawBroken
-      note(isBroken ? error.law : "robustness", `${short(item.label)}: ${reasonOf(exit.cause)}`)
+      note(isBroken ? error.law : "robustness", `${short(item.label)}: ${Reason.ofCause(exit.cause)}`)
       return true
     })
 

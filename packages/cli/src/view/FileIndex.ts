@@ -2,8 +2,8 @@
 import { Effect, PubSub, type Scope, Stream } from "effect"
 import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
-import { CommandFailed } from "../Failure.ts"
-import type { Question, Said, Setup } from "./indexThread.ts"
+import { CommandFailed } from "../base/Failure.ts"
+import type { Question, Said, Setup } from "./IndexThread.ts"
 import type * as LineIndex from "./LineIndex.ts"
 
 type Asked = Question extends infer Q ? (Q extends { readonly id: number } ? Omit<Q, "id"> : never) : never
@@ -28,7 +28,7 @@ export interface Options {
 }
 
 /** Sources are run as they are, the published package as JavaScript. */
-const threadFile = new URL(`./indexThread${extname(import.meta.url)}`, import.meta.url)
+const threadFile = new URL(`./IndexThread${extname(import.meta.url)}`, import.meta.url)
 
 const failed = (message: string) => new CommandFailed({ message: `the files cannot be read: ${message}` })
 

@@ -9,7 +9,7 @@ import * as TrajectoryStore from "@atropos/api/store/TrajectoryStore"
 import type { Tokenizer } from "@atropos/core"
 import { Effect, Layer, Option, Stream } from "effect"
 import { basename, extname } from "node:path"
-import type { CommandFailed } from "../Failure.ts"
+import type { CommandFailed } from "../base/Failure.ts"
 import type * as FileIndex from "./FileIndex.ts"
 import type { IndexedRow } from "./LineIndex.ts"
 

@@ -10,7 +10,7 @@
  *
  * Files may grow while they are looked at. One that was replaced or shortened is looked at anew.
  *
- * Everything here computes at once and holds up whoever calls it: it is meant for a thread of its own (`indexThread`).
+ * Everything here computes at once and holds up whoever calls it: it is meant for a thread of its own (`IndexThread`).
  */
 import type { RolloutFilter } from "@atropos/api/store/RolloutReader"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"

@@ -15,7 +15,7 @@ import { SavedGroup, ScoredGroup, type Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Option, Path, type Scope, Stream } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import { createGzip } from "node:zlib"
-import { CommandFailed, type Failure, UsageError } from "../Failure.ts"
+import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
 import * as FileReader from "./FileReader.ts"
 
 export interface PageOptions {

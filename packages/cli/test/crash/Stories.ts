@@ -1,6 +1,6 @@
 /** `atropos serve --env arithmetic-stories` as a process, and which of its stories a trainer got. */
 import type { ScoredGroup, TrajectoryApi, TrajectoryClient } from "@atropos/core"
-import { bytes } from "@atropos/core/inference/tokenizer/Tokenizer"
+import { bytes } from "../../../core/src/inference/tokenizer/Tokenizer.ts"
 import { ArithmeticStories } from "@atropos/envs"
 import { assert } from "@effect/vitest"
 import { Effect, Option, Schedule } from "effect"

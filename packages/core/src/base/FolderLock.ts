@@ -12,6 +12,7 @@ import { Effect, FileSystem, Option, Path, Schedule, Schema, type Scope } from "
 import { randomUUID } from "node:crypto"
 import { hostname } from "node:os"
 import type { DatabaseSync } from "node:sqlite"
+import { isAlive } from "./Platform.ts"
 
 /** The folder is in use by another living process, or cannot be locked. */
 export class FolderLockError extends Schema.TaggedError<FolderLockError>()("FolderLockError", {
@@ -95,19 +96,12 @@ const keepsLocks = Effect.fnUntraced(function* (root: string) {
   )
 })
 
-const isRunning = (pid: number): Effect.Effect<boolean> =>
-  Effect.try({
-    try: () => process.kill(pid, 0),
-    // One of another user cannot be signalled, and is there.
-    catch: (cause) => (cause as NodeJS.ErrnoException).code === "EPERM"
-  }).pipe(Effect.catch(Effect.succeed))
-
 /** Who holds it, as its sign says. One that was killed has left its own, which the next one is about to replace. */
 const holderOf = (sign: string, host: string) =>
   Effect.flatMap(FileSystem.FileSystem, (fs) => fs.readFileString(sign)).pipe(
     Effect.flatMap(decodeHolder),
     Effect.flatMap((found) =>
-      Effect.map(found.host === host ? isRunning(found.pid) : Effect.succeed(true), (isLiving) =>
+      Effect.map(found.host === host ? isAlive(found.pid) : Effect.succeed(true), (isLiving) =>
         isLiving ? Option.some(found) : Option.none()
       )
     ),

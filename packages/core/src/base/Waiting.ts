@@ -1,28 +1,40 @@
-/**
- * Whoever waits says for what: after a moment, then ever more sparsely, so that nothing waits in silence and no log
- * fills with it.
- */
-import { Effect, Fiber } from "effect"
+/** Waiting for what may not come: aloud, so that nothing waits in silence, and for a limited time. */
+import { type Duration, Effect, type Exit, Fiber } from "effect"
 
 const firstMillis = 3_000
 const secondMillis = 30_000
 const sparsestMillis = 600_000
 
-/** Says it after 3 seconds, 33, 66, 132, … and then every ten minutes; never ends. */
-export const reminders = (say: (seconds: number) => Effect.Effect<void>): Effect.Effect<never> =>
+/** Reports after 3 seconds, 33, 66, 132, … and then every ten minutes, so that no log fills with it; never ends. */
+export const reminders = (report: (seconds: number) => Effect.Effect<void>): Effect.Effect<never> =>
   Effect.gen(function* () {
     let waited = 0
     let pause = firstMillis
     for (;;) {
       yield* Effect.sleep(pause)
       waited += pause
-      yield* say(waited / 1000)
+      yield* report(waited / 1000)
       pause = Math.min(sparsestMillis, Math.max(secondMillis, waited))
     }
   })
 
-/** An effect that says what it waits for as long as it runs; `say` gets the seconds so far. */
+/** An effect that reports what it waits for as long as it runs; `report` gets the seconds so far. */
 export const telling =
-  (say: (seconds: number) => Effect.Effect<void>) =>
+  (report: (seconds: number) => Effect.Effect<void>) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.flatMap(Effect.forkChild(reminders(say)), (telling) => Effect.onExit(effect, () => Fiber.interrupt(telling)))
+    Effect.flatMap(Effect.forkChild(reminders(report)), (reporter) =>
+      Effect.onExit(effect, () => Fiber.interrupt(reporter))
+    )
+
+/** Runs an effect for at most so long, in a fiber of its own: also in a finalizer, where nothing can be interrupted. */
+export const within = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  limit: Duration.Input
+): Effect.Effect<Exit.Exit<A, E>, never, R> =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(effect)
+    const timer = yield* Effect.forkChild(Effect.andThen(Effect.sleep(limit), Fiber.interrupt(fiber)))
+    const exit = yield* Fiber.await(fiber)
+    yield* Fiber.interrupt(timer)
+    return exit
+  })

@@ -20,8 +20,8 @@ import {
   Stream
 } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
-import { isAlive } from "../base/isAlive.ts"
-import { messageOf } from "../base/messageOf.ts"
+import * as Platform from "../base/Platform.ts"
+import * as Reason from "../base/Reason.ts"
 
 const HubFailure = Schema.Literals([
   "unauthorized", // 401, 403: a token or a click on "agree" is missing
@@ -113,7 +113,7 @@ export const make = Effect.gen(function* () {
       Effect.mapError(effect, (cause) =>
         cause instanceof HubError
           ? cause
-          : new HubError({ reason: "disk", url, message: `cannot write ${file}: ${messageOf(cause)}`, cause })
+          : new HubError({ reason: "disk", url, message: `cannot write ${file}: ${Reason.of(cause)}`, cause })
       )
 
   const request = (url: string, from: number, version: Option.Option<string>): HttpClientRequest.HttpClientRequest =>
@@ -168,7 +168,7 @@ export const make = Effect.gen(function* () {
     const siblings = yield* files.readDirectory(path.dirname(target)).pipe(Effect.orElseSucceed(() => []))
     const left = yield* Effect.filter(
       siblings.filter((file) => file.startsWith(`${name}.`) && partialPattern.test(file)),
-      (file) => Effect.map(isAlive(Number(partialPattern.exec(file)?.[1])), (alive) => !alive)
+      (file) => Effect.map(Platform.isAlive(Number(partialPattern.exec(file)?.[1])), (alive) => !alive)
     )
     if (left[0] === undefined) return own
     const first = path.join(path.dirname(target), left[0])
@@ -232,7 +232,7 @@ const unreachable = (url: string, cause: unknown): HubError =>
   new HubError({
     reason: "unreachable",
     url,
-    message: `${url} cannot be reached (${messageOf(cause)}); without a network, use a local file or set HF_HOME to a filled cache`,
+    message: `${url} cannot be reached (${Reason.of(cause)}); without a network, use a local file or set HF_HOME to a filled cache`,
     cause
   })
 

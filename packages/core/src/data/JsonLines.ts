@@ -10,7 +10,7 @@ import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Array as Arr, Effect, FileSystem, Result, Schema, Stream } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import { createReadStream } from "node:fs"
-import { messageOf } from "../base/messageOf.ts"
+import * as Reason from "../base/Reason.ts"
 
 /** The file is absent, unreadable, or of another format. */
 export class JsonLinesError extends Schema.TaggedError<JsonLinesError>()("JsonLinesError", {
@@ -157,7 +157,7 @@ export const read = (
       // Pipes are read too, which a file system with positions does not.
       evaluate: () =>
         createReadStream(path, { highWaterMark: chunkSize, ...(from.offset > 0 && { start: from.offset }) }),
-      onError: (cause) => new JsonLinesError({ path, message: `${path} cannot be read: ${messageOf(cause)}`, cause })
+      onError: (cause) => new JsonLinesError({ path, message: `${path} cannot be read: ${Reason.of(cause)}`, cause })
     }).pipe(
       Stream.map(cutting.push),
       Stream.concat(Stream.suspend(() => Stream.succeed(cutting.end()))),

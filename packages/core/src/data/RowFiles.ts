@@ -14,7 +14,7 @@ import { Worker } from "node:worker_threads"
 import { DatasetError } from "./DatasetError.ts"
 import * as JsonLines from "./JsonLines.ts"
 import * as JsonPieces from "./JsonPieces.ts"
-import { messageOf } from "../base/messageOf.ts"
+import * as Reason from "../base/Reason.ts"
 import * as Nesting from "../base/Nesting.ts"
 
 export interface Row {
@@ -40,7 +40,7 @@ export const read = (source: string, path: string): Rows<FileSystem.FileSystem> 
 }
 
 const unreadable = (source: string, path: string, cause: unknown): DatasetError =>
-  new DatasetError({ source, message: `${path} cannot be read: ${messageOf(cause)}`, cause })
+  new DatasetError({ source, message: `${path} cannot be read: ${Reason.of(cause)}`, cause })
 
 /** What is nested deeper than any row is no row: whatever recursed over it would end the process. */
 const parse = (text: string): Result.Result<unknown, unknown> =>
@@ -69,7 +69,7 @@ const json = (source: string, path: string): Rows<FileSystem.FileSystem> =>
                   new DatasetError({
                     source,
                     row,
-                    message: `${path}, row ${row}: not JSON: ${messageOf(cause)}`,
+                    message: `${path}, row ${row}: not JSON: ${Reason.of(cause)}`,
                     cause
                   })
                 )
@@ -97,7 +97,7 @@ const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
           rows++
           return { value: value.success, row: line.number, unit: "line" }
         }
-        const reason = line._tag === "Text" ? `not JSON: ${messageOf(value.failure)}` : line.problem
+        const reason = line._tag === "Text" ? `not JSON: ${Reason.of(value.failure)}` : line.problem
         faults.push(`${path}, line ${line.number}: ${reason}`)
         return undefined
       }
@@ -147,7 +147,7 @@ const csv = (source: string, path: string): Rows =>
         const line = cause instanceof Error && "lines" in cause ? Number(cause.lines) : undefined
         return line === undefined
           ? unreadable(source, path, cause)
-          : new DatasetError({ source, row: line, message: `${path}, line ${line}: ${messageOf(cause)}`, cause })
+          : new DatasetError({ source, row: line, message: `${path}, line ${line}: ${Reason.of(cause)}`, cause })
       }).pipe(Stream.map(({ info, record }) => ({ value: record, row: info.lines, unit: "line" as const })))
     })
   )

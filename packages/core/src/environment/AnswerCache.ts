@@ -10,7 +10,7 @@ import { Cache, Duration, Effect, Equal, Exit, FileSystem, Hash, Option, Path, S
 import { createHash } from "node:crypto"
 import type { ChatRequest, Choice, InferenceError } from "../inference/backend/Inference.ts"
 import { Message, ToolCall } from "../Message.ts"
-import { messageOf } from "../base/messageOf.ts"
+import * as Reason from "../base/Reason.ts"
 
 /** The file of answers cannot be used. */
 export class AnswerCacheError extends Schema.TaggedError<AnswerCacheError>()("AnswerCacheError", {
@@ -93,7 +93,7 @@ const open = Effect.fn("AnswerCache.open")(function* (file: string, capacity: nu
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const failing = (what: string) => (cause: unknown) =>
-    new AnswerCacheError({ file, message: `the file of answers ${file} ${what}: ${messageOf(cause)}`, cause })
+    new AnswerCacheError({ file, message: `the file of answers ${file} ${what}: ${Reason.of(cause)}`, cause })
   const text = yield* fs.exists(file).pipe(
     Effect.flatMap((isThere) => (isThere ? fs.readFileString(file) : Effect.succeed(""))),
     Effect.mapError(failing("cannot be read"))

@@ -11,7 +11,7 @@ import type { ChatRequest, Choice } from "../inference/backend/Inference.ts"
 import { InferenceError } from "../inference/backend/Inference.ts"
 import type { Answer } from "../inference/backend/Backend.ts"
 import * as AnswerCache from "./AnswerCache.ts"
-import { layerPlatform } from "../base/platform.ts"
+import * as Platform from "../base/Platform.ts"
 import * as NotConfigured from "../base/NotConfigured.ts"
 import * as ServerManager from "../inference/ServerManager.ts"
 import * as ServerSettings from "../inference/backend/ServerSettings.ts"
@@ -109,7 +109,7 @@ export const layer = (
   return layerNoDeps(first).pipe(
     // Not the policy's: a manager of its own.
     Layer.provide(Layer.fresh(own)),
-    Layer.provide(layerPlatform)
+    Layer.provide(Platform.layer)
   )
 }
 
@@ -120,7 +120,7 @@ export const layerScripted = (
 ): Layer.Layer<Judge, AnswerCache.AnswerCacheError> =>
   layerNoDeps(settings.complete(given)).pipe(
     Layer.provide(Layer.fresh(ServerManager.layerScripted(script))),
-    Layer.provide(layerPlatform)
+    Layer.provide(Platform.layer)
   )
 
 const layerNoDeps = (given: Settings) =>

@@ -26,7 +26,7 @@ import * as Proxy from "./backend/Proxy.ts"
 import * as Routing from "./Routing.ts"
 import * as Scripted from "./backend/Scripted.ts"
 import * as Transport from "./backend/Transport.ts"
-import { layerPlatform } from "../base/platform.ts"
+import * as Platform from "../base/Platform.ts"
 import * as Reasoning from "./backend/Reasoning.ts"
 import * as ServerSettings from "./backend/ServerSettings.ts"
 import type { SlurmError } from "./backend/Slurm.ts"
@@ -128,7 +128,7 @@ export const layer = (options: Options = {}): Layer.Layer<ServerManager, SlurmEr
         })
       })
     })
-  ).pipe(Layer.provide(layerPlatform))
+  ).pipe(Layer.provide(Platform.layer))
 
 /**
  * The tokenizer the servers' settings name, else the one that is present. One for all: a session may move between

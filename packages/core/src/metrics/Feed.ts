@@ -5,9 +5,9 @@
  * oldest go first. An outage is told when it begins and when it is over, and what was lost at the end.
  */
 import { Deferred, type Duration, Effect, Exit, Latch, Metric, Result, Scope } from "effect"
-import { backoffMillis } from "../base/backoff.ts"
-import { reasonOf } from "../base/reason.ts"
-import { within } from "../base/within.ts"
+import * as Retry from "../base/Retry.ts"
+import * as Reason from "../base/Reason.ts"
+import * as Waiting from "../base/Waiting.ts"
 import type { Entry, Sink, SinkError, Source, Writer } from "./Sink.ts"
 
 const entriesCounter = Metric.counter("atropos.metrics.entries.total", {
@@ -83,7 +83,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
         if (reason !== "passing") return result
         if (!isOut) yield* Effect.logWarning("metrics sink fails; trying again", { ...about, reason: message })
         isOut = true
-        yield* Effect.sleep(yield* backoffMillis(attempt, { atLeast: retryAfterMillis }))
+        yield* Effect.sleep(yield* Retry.backoffMillis(attempt, { atLeast: retryAfterMillis }))
       }
     })
 
@@ -133,7 +133,10 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
     Effect.catchCause((cause) =>
       Effect.suspend(() => {
         isOver = true
-        return Effect.logError("metrics sink failed; the run goes on without it", { ...about, reason: reasonOf(cause) })
+        return Effect.logError("metrics sink failed; the run goes on without it", {
+          ...about,
+          reason: Reason.ofCause(cause)
+        })
       })
     ),
     Effect.ensuring(Deferred.succeed(drained, undefined))
@@ -155,7 +158,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
       Effect.gen(function* () {
         if (!(yield* Deferred.succeed(ended, exitCodeOf(exit)))) return
         arrival.openUnsafe()
-        yield* within(Deferred.await(drained), flushWithin)
+        yield* Waiting.within(Deferred.await(drained), flushWithin)
         drop(inHand + waiting.length)
         isOver = true
         yield* Scope.close(scope, exit)

@@ -8,7 +8,7 @@
  */
 import { Context, Effect, FileSystem, Path, type PlatformError } from "effect"
 import * as AppendFile from "./AppendFile.ts"
-import { fileReason } from "../base/fileReason.ts"
+import * as Reason from "../base/Reason.ts"
 import * as Readings from "../service/Readings.ts"
 import { type Entry, type Sink, SinkError, type Source } from "./Sink.ts"
 
@@ -28,7 +28,7 @@ const encoder = new TextEncoder()
 const failing = (file: string) =>
   Effect.mapError(
     (cause: PlatformError.PlatformError) =>
-      new SinkError({ reason: "passing", message: `${file} cannot be written: ${fileReason(cause)}`, cause })
+      new SinkError({ reason: "passing", message: `${file} cannot be written: ${Reason.ofFile(cause)}`, cause })
   )
 
 /** Files in this folder. */

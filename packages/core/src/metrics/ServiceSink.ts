@@ -7,9 +7,9 @@ import { type Entry, type Sink, SinkError } from "./Sink.ts"
 import { TelemetryClient, type TelemetryClientShape } from "../service/TelemetryClient.ts"
 import type { TrajectoryError } from "../service/TrajectoryError.ts"
 
-const failure = ({ message, reason, retryAfterMillis }: TrajectoryError): SinkError =>
+const failure = ({ isPassing, message, retryAfterMillis }: TrajectoryError): SinkError =>
   new SinkError({
-    reason: reason === "unreachable" || reason === "overloaded" ? "passing" : "refused",
+    reason: isPassing ? "passing" : "refused",
     message,
     ...(retryAfterMillis !== undefined && { retryAfterMillis })
   })

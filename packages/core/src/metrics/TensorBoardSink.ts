@@ -8,7 +8,7 @@
 import { Clock, Context, Effect, FileSystem, Path, type PlatformError } from "effect"
 import { hostname } from "node:os"
 import * as AppendFile from "./AppendFile.ts"
-import { fileReason } from "../base/fileReason.ts"
+import * as Reason from "../base/Reason.ts"
 import * as EventFile from "./EventFile.ts"
 import { fileName } from "./FileSink.ts"
 import { type Entry, type Sink, SinkError, type Source, type Table } from "./Sink.ts"
@@ -47,7 +47,7 @@ export const make = Effect.fnUntraced(function* (folder: string) {
       (cause) =>
         new SinkError({
           reason: "passing",
-          message: `event files in ${folder} cannot be written: ${fileReason(cause)}`,
+          message: `event files in ${folder} cannot be written: ${Reason.ofFile(cause)}`,
           cause
         })
     )

@@ -7,7 +7,7 @@
  */
 import { Effect, Schema } from "effect"
 import { fromFields } from "../EnvironmentSettings.ts"
-import { oneLine } from "../base/oneLine.ts"
+import * as Reason from "../base/Reason.ts"
 import type { MathVerifier, MathVerifierError } from "../verify/MathVerifier.ts"
 import { accuracy, accuracyX, cascadingR1Math, r1 } from "./Accuracy.ts"
 import { chandasMeter, metreNames } from "./ChandasMeter.ts"
@@ -88,7 +88,7 @@ export const create = Effect.fn("Rewards.create")(function* (
   }
   const reward = yield* Effect.mapError(
     make(params),
-    (error) => new RewardSpecError({ type, message: `parameters of the reward ${type}: ${oneLine(error)}` })
+    (error) => new RewardSpecError({ type, message: `parameters of the reward ${type}: ${Reason.oneLine(error)}` })
   )
   return weighted(reward, weight)
 })

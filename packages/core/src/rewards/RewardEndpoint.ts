@@ -12,8 +12,7 @@ import { Cause, Effect, Exit, Redacted, Request, RequestResolver, Schedule, Sche
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { field } from "../EnvironmentSettings.ts"
 import * as AnswerBody from "../inference/backend/AnswerBody.ts"
-import { rootMessage } from "../inference/backend/Transport.ts"
-import { messageOf } from "../base/messageOf.ts"
+import * as Reason from "../base/Reason.ts"
 import type { Message } from "../Message.ts"
 import * as NotConfigured from "../base/NotConfigured.ts"
 
@@ -117,7 +116,7 @@ export const make = Effect.fn("RewardEndpoint.make")(function* (options: Options
   const failing = (cause: unknown) =>
     new RewardEndpointError({
       url,
-      message: `the reward model at ${url}: ${cause instanceof Error ? rootMessage(cause) : messageOf(cause)}`,
+      message: `the reward model at ${url}: ${cause instanceof Error ? Reason.root(cause) : Reason.of(cause)}`,
       cause
     })
   const inTime = Effect.timeoutOrElse({

@@ -10,7 +10,7 @@
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as Uuid from "../base/Uuid.ts"
 import type { EnvironmentShape } from "../Environment.ts"
-import { oneLine } from "../base/oneLine.ts"
+import * as Reason from "../base/Reason.ts"
 import type { EnvironmentClientShape } from "../service/EnvironmentClient.ts"
 import type { SavedState } from "../service/TrajectoryApi.ts"
 import type { TrajectoryError } from "../service/TrajectoryError.ts"
@@ -71,7 +71,7 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
             new CheckpointError({
               environment: name,
               message:
-                `the state saved for environment ${name} is not one of this program's: ${oneLine(cause)}. ` +
+                `the state saved for environment ${name} is not one of this program's: ${Reason.oneLine(cause)}. ` +
                 "Is the name in use by something else? Choose another one with wandb_name, or reset the run",
               cause
             })
@@ -131,7 +131,7 @@ const openStorage = Effect.fnUntraced(function* (
   const failing = (cause: unknown) =>
     new CheckpointError({
       environment: name,
-      message: `cannot use the state file ${file}: ${cause instanceof Error ? oneLine(cause) : String(cause)}. Mend or remove it`,
+      message: `cannot use the state file ${file}: ${cause instanceof Error ? Reason.oneLine(cause) : String(cause)}. Mend or remove it`,
       cause
     })
   const loadFile = Effect.gen(function* () {

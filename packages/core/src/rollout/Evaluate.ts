@@ -8,7 +8,7 @@
 import { Cause, Clock, Effect, FileSystem, Option, Path, type PlatformError, Schema, Stream } from "effect"
 import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory } from "../Environment.ts"
 import * as Evaluation from "../Evaluation.ts"
-import { reasonOf } from "../base/reason.ts"
+import * as Reason from "../base/Reason.ts"
 
 /** One evaluated item. */
 export interface EvaluatedItem {
@@ -61,7 +61,7 @@ export const evaluate = Effect.fn("Evaluate.evaluate")(function* (
         return limited.pipe(
           Effect.map((trajectories): EvaluatedItem | FailedItem => ({ item: label, trajectories })),
           Effect.catchCause((cause) => {
-            const failure: EvaluatedItem | FailedItem = { item: label, reason: reasonOf(cause) }
+            const failure: EvaluatedItem | FailedItem = { item: label, reason: Reason.ofCause(cause) }
             return Effect.as(Effect.logWarning("evaluation of an item failed", failure), failure)
           }),
           Effect.tap(onItem)

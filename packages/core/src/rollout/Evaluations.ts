@@ -10,7 +10,7 @@ import * as SequenceLimit from "../inference/SequenceLimit.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
 import * as Trace from "../base/Trace.ts"
 import * as Evaluate from "./Evaluate.ts"
-import { reasonOf } from "../base/reason.ts"
+import * as Reason from "../base/Reason.ts"
 
 export interface Evaluations {
   /** Asks for an evaluation at a step. */
@@ -66,7 +66,7 @@ export const make = Effect.fn("Evaluations.make")(function* (options: Evaluation
           root: true,
           attributes: { "environment.name": environment.name, "trainer.step": step }
         }),
-        Effect.catchCause((cause) => Effect.logError("evaluation failed", { step, reason: reasonOf(cause) }))
+        Effect.catchCause((cause) => Effect.logError("evaluation failed", { step, reason: Reason.ofCause(cause) }))
       ),
     Effect.provideContext(context)
   )

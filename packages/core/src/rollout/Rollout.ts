@@ -13,7 +13,7 @@ import { Context, Effect, Exit, Fiber, type FileSystem, Layer, type Path } from 
 import { type EnvironmentShape, Environments } from "../Environment.ts"
 import * as Concurrency from "./Concurrency.ts"
 import { defaults, type Options, RolloutError, type Summary } from "./Options.ts"
-import { reasonOf } from "../base/reason.ts"
+import * as Reason from "../base/Reason.ts"
 import * as Runner from "./Runner.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
 import type { EnvironmentClient } from "../service/EnvironmentClient.ts"
@@ -70,7 +70,7 @@ export const runAll = Effect.fn("Rollout.runAll")(function* (
       ).pipe(
         Effect.ensuring(Effect.sync(() => leave(environment))),
         Effect.tapCause((cause) =>
-          Effect.logError("environment failed", { environment: name, reason: reasonOf(cause) })
+          Effect.logError("environment failed", { environment: name, reason: Reason.ofCause(cause) })
         ),
         Effect.exit
       ),
@@ -82,7 +82,7 @@ export const runAll = Effect.fn("Rollout.runAll")(function* (
     return yield* new RolloutError({
       environment: environments.map(nameOf).join(", "),
       reason: "all",
-      message: `all ${failures.length} environments failed: ${failures.map(({ cause }) => reasonOf(cause)).join("; ")}`
+      message: `all ${failures.length} environments failed: ${failures.map(({ cause }) => Reason.ofCause(cause)).join("; ")}`
     })
   }
   return exits.filter(Exit.isSuccess).map(({ value }): Summary => value)

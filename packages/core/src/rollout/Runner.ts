@@ -10,7 +10,7 @@ import { Tokenizer } from "../inference/tokenizer/Tokenizer.ts"
 import { EnvironmentClient } from "../service/EnvironmentClient.ts"
 import { TelemetryClient } from "../service/TelemetryClient.ts"
 import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
-import { backoffMillis } from "../base/backoff.ts"
+import * as Retry from "../base/Retry.ts"
 import * as Concurrency from "./Concurrency.ts"
 import * as Connection from "./submit/Connection.ts"
 import * as DeadLetters from "./submit/DeadLetters.ts"
@@ -18,7 +18,7 @@ import * as Evaluations from "./Evaluations.ts"
 import * as EvaluationSchedule from "./EvaluationSchedule.ts"
 import * as Occurrences from "./Occurrences.ts"
 import { checkSettings, type Complete, RolloutError, type Summary } from "./Options.ts"
-import { reasonOf } from "../base/reason.ts"
+import * as Reason from "../base/Reason.ts"
 import * as GroupSender from "./GroupSender.ts"
 import * as Progress from "./Progress.ts"
 import * as QueueView from "./QueueView.ts"
@@ -30,7 +30,7 @@ import * as Submitter from "./submit/Submitter.ts"
 import * as StatusFollower from "./submit/StatusFollower.ts"
 import * as SubmitSpans from "./submit/SubmitSpans.ts"
 import * as Viewers from "./submit/Viewers.ts"
-import { within } from "../base/within.ts"
+import * as Waiting from "../base/Waiting.ts"
 import * as WorkerPool from "./WorkerPool.ts"
 
 /** The share of the inference servers this program may use: the sum of its environments' shares. */
@@ -141,7 +141,7 @@ export const run = Effect.fn("Runner.run")(
           Effect.catch((error) =>
             Effect.andThen(
               Effect.logError("cannot register again; trying later", { reason: error.message }),
-              Effect.flatMap(backoffMillis(5), Effect.sleep)
+              Effect.flatMap(Retry.backoffMillis(5), Effect.sleep)
             )
           )
         )
@@ -309,23 +309,23 @@ export const run = Effect.fn("Runner.run")(
     const stop = Effect.fnUntraced(function* (exit: Exit.Exit<unknown, unknown>) {
       pool.stop()
       // After the last step nobody wants what is under way; in all other cases it is paid for.
-      if (Exit.isFailure(exit)) yield* within(pool.drained, options.stopWithin)
+      if (Exit.isFailure(exit)) yield* Waiting.within(pool.drained, options.stopWithin)
       yield* Scope.close(workScope, Exit.void)
-      yield* within(submitter.flush, farewellTimeout)
+      yield* Waiting.within(submitter.flush, farewellTimeout)
       yield* Fiber.interrupt(sending)
       yield* spans.endAll
       const left = yield* submitter.persist
       if (left > 0)
         yield* Effect.logError("groups could not be kept; their items are rolled out again", { groups: left })
-      yield* within(saveIfChanged, farewellTimeout)
-      yield* within(recordRollouts(step), farewellTimeout)
+      yield* Waiting.within(saveIfChanged, farewellTimeout)
+      yield* Waiting.within(recordRollouts(step), farewellTimeout)
       yield* recorder.finish(exit)
-      yield* within(viewers.farewell, farewellTimeout)
+      yield* Waiting.within(viewers.farewell, farewellTimeout)
       yield* publish
       const farewell = client.disconnectEnvironment(connection.registration().envId)
-      const parted = yield* within(farewell, farewellTimeout)
+      const parted = yield* Waiting.within(farewell, farewellTimeout)
       if (Exit.isFailure(parted)) {
-        yield* Effect.logWarning("not disconnected from the service", { reason: reasonOf(parted.cause) })
+        yield* Effect.logWarning("not disconnected from the service", { reason: Reason.ofCause(parted.cause) })
       }
     })
 

@@ -12,8 +12,8 @@ import { isDefinitionFault } from "../EnvironmentError.ts"
 import { InferenceError } from "../inference/backend/Inference.ts"
 import * as SequenceLimit from "../inference/SequenceLimit.ts"
 import * as Trace from "../base/Trace.ts"
-import { backoffMillis } from "../base/backoff.ts"
-import { reasonOf } from "../base/reason.ts"
+import * as Retry from "../base/Retry.ts"
+import * as Reason from "../base/Reason.ts"
 
 /** An item on its way through the pool. */
 export interface Task {
@@ -98,8 +98,8 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
     // What the stream throws is the environment's own mistake: asking again would only repeat it.
     attempts >= sourceAttempts || Cause.hasDies(cause) || isDefinitionFault(Cause.squash(cause))
       ? Effect.failCause(cause)
-      : Effect.logWarning("items cannot be read; trying again", { reason: reasonOf(cause), attempts }).pipe(
-          Effect.andThen(Effect.flatMap(backoffMillis(attempts), Effect.sleep))
+      : Effect.logWarning("items cannot be read; trying again", { reason: Reason.ofCause(cause), attempts }).pipe(
+          Effect.andThen(Effect.flatMap(Retry.backoffMillis(attempts), Effect.sleep))
         )
 
   const source = Effect.gen(function* () {
@@ -151,7 +151,7 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
       return Effect.asVoid(
         Effect.forkIn(
           Effect.gen(function* () {
-            yield* Effect.sleep(yield* backoffMillis(Math.max(1, task.failures)))
+            yield* Effect.sleep(yield* Retry.backoffMillis(Math.max(1, task.failures)))
             delayed--
             backlog.push(task)
             wake()
@@ -284,5 +284,5 @@ const toFailure = (cause: Cause.Cause<unknown>, timeoutSeconds: number): Failure
   if (Cause.isTimeoutError(error))
     return { kind: "timeout", reason: `took longer than ${timeoutSeconds} seconds`, cause }
   const hasDied = !Cause.hasFails(cause) || isDefinitionFault(error)
-  return { kind: hasDied ? "died" : "failed", reason: reasonOf(cause), cause }
+  return { kind: hasDied ? "died" : "failed", reason: Reason.ofCause(cause), cause }
 }

@@ -14,7 +14,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { accessSync, constants } from "node:fs"
 import { delimiter, join } from "node:path"
 import { Effect, type Scope } from "effect"
-import { messageOf } from "../base/messageOf.ts"
+import * as Reason from "../base/Reason.ts"
 import { SandboxError } from "./Interpreter.ts"
 
 export interface Jail {
@@ -72,7 +72,7 @@ export const scoped = (jail: Jail): Effect.Effect<ChildProcess, SandboxError, Sc
     return yield* Effect.acquireRelease(
       Effect.try({
         try: () => start(jail, userId),
-        catch: (cause) => new SandboxError({ message: `bubblewrap cannot be started: ${messageOf(cause)}`, cause })
+        catch: (cause) => new SandboxError({ message: `bubblewrap cannot be started: ${Reason.of(cause)}`, cause })
       }),
       (child) =>
         Effect.callback<void>((resume) => {

@@ -3,7 +3,7 @@
  *
  * Submissions carry a key: sending twice stores once, except at the original's service, which knows no keys.
  */
-import { Context, Duration, Effect, Option, Schedule, Stream } from "effect"
+import { Context, Duration, Effect, Option, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { HttpBody, HttpClientRequest } from "effect/http"
 import * as PackedGroup from "./PackedGroup.ts"
@@ -12,7 +12,7 @@ import type * as ServiceApi from "./ServiceApi.ts"
 import * as ServiceHttp from "./ServiceHttp.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import * as Api from "./TrajectoryApi.ts"
-import { isPassing, TrajectoryError } from "./TrajectoryError.ts"
+import { reconnecting, TrajectoryError } from "./TrajectoryError.ts"
 
 export interface KeyedGroup {
   /** UUID; a second submission with the same key changes nothing. */
@@ -49,12 +49,6 @@ export class EnvironmentClient extends Context.Service<EnvironmentClient, Enviro
 
 /** Longer than the service's pauses between signs of life. */
 const silence = Duration.seconds(45)
-
-const reconnecting = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
-  Schedule.jittered,
-  Schedule.setInputType<TrajectoryError>(),
-  Schedule.while(({ input }) => isPassing(input))
-)
 
 const packSubmission = (envId: number, groups: ReadonlyArray<KeyedGroup>): HttpBody.HttpBody =>
   HttpBody.uint8Array(

@@ -6,7 +6,7 @@
 import { Clock, Duration, Effect, Redacted, Schema, type Scope } from "effect"
 import { HttpBody, HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { TrajectoryError } from "./TrajectoryError.ts"
-import { oneLine } from "../base/oneLine.ts"
+import * as Reason from "../base/Reason.ts"
 import * as RetryAfter from "../http/RetryAfter.ts"
 
 export interface Options {
@@ -116,7 +116,7 @@ const causeText = (cause: unknown): string => {
 export const unreadable = (where: string, cause: { readonly message: string }): TrajectoryError =>
   new TrajectoryError({
     reason: "unsupported",
-    message: `${where} answered something else than the protocol says: ${oneLine(cause)}`,
+    message: `${where} answered something else than the protocol says: ${Reason.oneLine(cause)}`,
     cause
   })
 

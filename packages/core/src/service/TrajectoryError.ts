@@ -1,5 +1,6 @@
 /** What goes wrong at the boundary to the trajectory service, for all of its clients. */
-import { Schema } from "effect"
+import { Schedule, Schema } from "effect"
+import * as Retry from "../base/Retry.ts"
 
 /** Which kind of failure it is, and so whether trying again makes sense. */
 export const Reason = Schema.Literals([
@@ -17,8 +18,15 @@ export class TrajectoryError extends Schema.TaggedError<TrajectoryError>()("Traj
   message: Schema.String,
   retryAfterMillis: Schema.optionalKey(Schema.Finite),
   cause: Schema.optionalKey(Schema.Defect())
-}) {}
+}) {
+  /** Whether it is only that the service cannot be reached now: trying again makes sense. */
+  get isPassing(): boolean {
+    return this.reason === "unreachable" || this.reason === "overloaded"
+  }
+}
 
-/** Whether the service is only away, so that the same request may succeed later. */
-export const isPassing = ({ reason }: Pick<TrajectoryError, "reason">): boolean =>
-  reason === "unreachable" || reason === "overloaded"
+/** How to come back to a service that is away; ends at any other failure. */
+export const reconnecting = Retry.reconnecting.pipe(
+  Schedule.setInputType<TrajectoryError>(),
+  Schedule.while(({ input }) => input.isPassing)
+)

@@ -5,7 +5,8 @@
  * if the old one had worked, else after a while that doubles up to half a minute, and gets the newest weights of every
  * name again.
  */
-import { Deferred, Effect, Schedule, type Scope } from "effect"
+import * as Retry from "@atropos/core/base/Retry"
+import { Deferred, Effect, type Scope } from "effect"
 import { Worker } from "node:worker_threads"
 import type { DeviceKind } from "../exec/Executor.ts"
 import type { DecodeModel } from "./DecodeGraph.ts"
@@ -124,8 +125,7 @@ export const make = Effect.fnUntraced(function* (
     Effect.tapError((failure) => Deferred.fail(first, failure))
   )
 
-  const backoff = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
-  yield* run.pipe(Effect.retry(backoff), Effect.forever, Effect.forkScoped)
+  yield* run.pipe(Effect.retry(Retry.growing("1 second", "30 seconds")), Effect.forever, Effect.forkScoped)
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => failAll(new EngineFailed({ message: "the engine was shut down" })))
   )

@@ -9,7 +9,7 @@
  */
 import { createHash } from "node:crypto"
 import { homedir } from "node:os"
-import { isAlive } from "@atropos/core/base/isAlive"
+import * as Platform from "@atropos/core/base/Platform"
 import { Config, Effect, FileSystem, Option, Path } from "effect"
 import * as Safetensors from "./Safetensors.ts"
 
@@ -51,7 +51,8 @@ const tidy = Effect.fnUntraced(function* (folder: string) {
   const { join } = yield* Path.Path
   for (const name of yield* fs.readDirectory(folder)) {
     const writer = partialOf.exec(name)?.[1]
-    if (writer !== undefined && !(yield* isAlive(Number(writer)))) yield* fs.remove(join(folder, name), { force: true })
+    if (writer !== undefined && !(yield* Platform.isAlive(Number(writer))))
+      yield* fs.remove(join(folder, name), { force: true })
   }
 })
 

@@ -9,7 +9,7 @@
  * batches after it wait, `leaseSeconds` at most. An acknowledgement that cannot be delivered is tried again with every
  * renewal. A service that cannot be reached is waited for; one that refuses ends the stream.
  */
-import type { Batch, TrainerClient, TrajectoryError } from "@atropos/core"
+import { type Batch, type TrainerClient, TrajectoryError } from "@atropos/core"
 import * as Waiting from "@atropos/core/base/Waiting"
 import { Clock, Duration, Effect, type FileSystem, Option, type Path, Schedule, type Scope, Stream } from "effect"
 import * as LeaseJournal from "../checkpoint/LeaseJournal.ts"
@@ -42,17 +42,7 @@ export interface Deliveries {
   readonly settle: (batches: ReadonlyArray<Handle>) => Effect.Effect<void>
 }
 
-const isPassing = ({ reason }: Pick<TrajectoryError.TrajectoryError, "reason">): boolean =>
-  reason === "unreachable" || reason === "overloaded"
-
-/** Again and again, with growing pauses, as long as it is only that the service cannot be reached. */
-export const patiently = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("5 seconds")]).pipe(
-  Schedule.jittered,
-  Schedule.setInputType<TrajectoryError.TrajectoryError>(),
-  Schedule.while(({ input }) => isPassing(input))
-)
-
-/** The same, and says after a while that it waits, for what and why. */
+/** Tries again as long as the service cannot be reached, and says after a while that it waits, for what and why. */
 export const waiting = <A>(
   effect: Effect.Effect<A, TrajectoryError.TrajectoryError>
 ): Effect.Effect<A, TrajectoryError.TrajectoryError> =>
@@ -60,7 +50,7 @@ export const waiting = <A>(
     let reason = ""
     return effect.pipe(
       Effect.tapError(({ message }) => Effect.sync(() => void (reason = message))),
-      Effect.retry(patiently),
+      Effect.retry(TrajectoryError.reconnecting),
       Waiting.telling((seconds) => (reason === "" ? Effect.void : noService(reason, seconds)))
     )
   })
@@ -104,7 +94,7 @@ export const make = Effect.fn("Deliveries.make")(function* (
 
   const giveBack = (batch: Handle) =>
     client.nack(batch).pipe(
-      Effect.retry(patiently),
+      Effect.retry(TrajectoryError.reconnecting),
       Effect.catch(({ message, reason }) =>
         reason === "leaseLost"
           ? Effect.void
@@ -116,8 +106,8 @@ export const make = Effect.fn("Deliveries.make")(function* (
   const say = (batch: Handle) =>
     client.ack(batch).pipe(
       Effect.andThen(Effect.sync(() => void unsaid.delete(batch.id))),
-      Effect.catch(({ message, reason }) =>
-        isPassing({ reason })
+      Effect.catch(({ isPassing, message }) =>
+        isPassing
           ? Effect.logDebug("acknowledgement put off", { batch: batch.id, message })
           : Effect.suspend(() => {
               unsaid.delete(batch.id)
@@ -185,7 +175,7 @@ export const make = Effect.fn("Deliveries.make")(function* (
     ).pipe(
       Effect.tap(() => Effect.sync(() => void (unreachable = ""))),
       Effect.tapError(({ message }) => Effect.sync(() => void (unreachable = message))),
-      Effect.retry(patiently),
+      Effect.retry(TrajectoryError.reconnecting),
       Effect.mapError(refused)
     )
 

@@ -1,6 +1,6 @@
 /** The policy server and the back end in process on the real engine, with a model of characters and random weights. */
 import { assert, layer } from "@effect/vitest"
-import * as Identify from "@atropos/core/inference/backend/Identify"
+import * as Identify from "../../../core/src/inference/backend/Identify.ts"
 import { ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, Fiber, Layer } from "effect"
 import { HttpServer } from "effect/http"

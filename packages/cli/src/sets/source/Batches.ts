@@ -7,7 +7,7 @@
  */
 import { TrainerClient } from "@atropos/core"
 import { Effect, Option } from "effect"
-import { CommandFailed, UsageError } from "../../Failure.ts"
+import { CommandFailed, UsageError } from "../../base/Failure.ts"
 import type { Source } from "./Source.ts"
 
 export interface Options {

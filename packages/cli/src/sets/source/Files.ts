@@ -1,7 +1,7 @@
 /** Groups of JSON Lines files, one file after another. Bad lines are told with file and number, and skipped. */
 import { JsonLines, SavedGroup } from "@atropos/core"
 import { Effect, type FileSystem, Option, Schema, Stream } from "effect"
-import { UsageError } from "../../Failure.ts"
+import { UsageError } from "../../base/Failure.ts"
 import type { Source } from "./Source.ts"
 
 const Cursor = Schema.Struct({ file: Schema.Natural, offset: Schema.Natural, lines: Schema.Natural })

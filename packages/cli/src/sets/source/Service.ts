@@ -7,9 +7,9 @@
  * Where the service is away for a while, the reading waits; where its groups are gone before they were read (a bound on
  * what is kept), they are counted.
  */
-import { StoredRollouts, type TrajectoryError } from "@atropos/core"
+import { StoredRollouts, TrajectoryError } from "@atropos/core"
 import { Effect, Option, Schedule, Schema, Stream } from "effect"
-import { CommandFailed, UsageError } from "../../Failure.ts"
+import { CommandFailed, UsageError } from "../../base/Failure.ts"
 import type { Source } from "./Source.ts"
 
 export interface Options {
@@ -46,12 +46,7 @@ const isNewer = (a: string, b: string): boolean => BigInt(a) > BigInt(b)
 const newest = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArray<string> =>
   [...new Set([...a, ...b])].sort((one, other) => (isNewer(one, other) ? -1 : 1)).slice(0, overlap)
 
-const patiently = Schedule.min([Schedule.exponential("500 millis"), Schedule.spaced("5 seconds")]).pipe(
-  Schedule.upTo({ duration: "10 minutes" })
-)
-
-const isPassing = ({ reason }: TrajectoryError.TrajectoryError): boolean =>
-  reason === "unreachable" || reason === "overloaded"
+const patiently = Schedule.upTo(TrajectoryError.reconnecting, { duration: "10 minutes" })
 
 export const make = (options: Options): Source<StoredRollouts.StoredRollouts> => {
   const { environment, follows, run, stepFrom, stepTo, url } = options
@@ -90,9 +85,9 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
         const persistent = <A>(effect: Effect.Effect<A, TrajectoryError.TrajectoryError>) =>
           effect.pipe(
             Effect.tapError((error) =>
-              isPassing(error) ? sink.note(`${error.message}; trying again for ten minutes`) : Effect.void
+              error.isPassing ? sink.note(`${error.message}; trying again for ten minutes`) : Effect.void
             ),
-            Effect.retry({ schedule: patiently, while: isPassing })
+            Effect.retry(patiently)
           )
         for (;;) {
           const known = new Set(cursor.seen)

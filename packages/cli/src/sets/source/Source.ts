@@ -1,7 +1,7 @@
 /** Where the groups of a data set come from: files, a service, an environment, or a service's batches. */
 import type { ScoredGroup } from "@atropos/core"
 import type { Effect, Option } from "effect"
-import type { Failure } from "../../Failure.ts"
+import type { Failure } from "../../base/Failure.ts"
 
 /** Takes what a source gives, in order, each with the place to go on from behind it. */
 export interface Sink {

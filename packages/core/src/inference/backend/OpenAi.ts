@@ -9,6 +9,7 @@
  */
 import { Clock, Effect } from "effect"
 import * as Docs from "../../base/Docs.ts"
+import * as Reason from "../../base/Reason.ts"
 import { type ChatRequest, InferenceError, type TextRequest } from "./Inference.ts"
 import * as Reasoning from "./Reasoning.ts"
 import type { Server } from "./ServerSettings.ts"
@@ -18,7 +19,7 @@ import { type Answer, type Backend, type Exact, unsupported } from "./Backend.ts
 import type { Identity } from "./Identity.ts"
 import * as Reply from "./Reply.ts"
 import * as SamplingBody from "./SamplingBody.ts"
-import { type JsonReply, malformed, rootMessage, statusError, type Transport, unacceptable } from "./Transport.ts"
+import { type JsonReply, malformed, statusError, type Transport, unacceptable } from "./Transport.ts"
 
 export interface Options {
   readonly settings: Server
@@ -78,7 +79,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
     if (cause instanceof SyntaxError) {
       return malformed(server, `POST ${url}: the answer is not JSON: ${cause.message}`)
     }
-    const problem = cause instanceof Error ? rootMessage(cause) : String(cause)
+    const problem = cause instanceof Error ? Reason.root(cause) : String(cause)
     return new InferenceError({ reason: "unreachable", server, message: `POST ${url}: ${problem}`, cause })
   }
 

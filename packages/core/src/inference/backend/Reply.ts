@@ -8,7 +8,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { InferenceError, TokenChoice } from "./Inference.ts"
-import { oneLine } from "../../base/oneLine.ts"
+import * as Reason from "../../base/Reason.ts"
 import * as Scalars from "../../service/wire/Scalars.ts"
 import * as Message from "../../Message.ts"
 import * as Reasoning from "./Reasoning.ts"
@@ -67,7 +67,7 @@ export const decode = <A>(schema: Schema.Codec<A, unknown>) => {
   const decodeBody = Schema.decodeUnknownEffect(schema)
   return (server: string, body: unknown): Effect.Effect<A, InferenceError> =>
     Effect.mapError(decodeBody(body), (error) =>
-      malformed(server, `answer of ${server}: ${oneLine(error)}; it said ${shortened(textOf(body))}`)
+      malformed(server, `answer of ${server}: ${Reason.oneLine(error)}; it said ${shortened(textOf(body))}`)
     )
 }
 

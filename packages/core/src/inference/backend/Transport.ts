@@ -7,6 +7,7 @@
  * connection, which makes servers stop generating.
  */
 import { Clock, Effect, Schema, type Scope, Stream } from "effect"
+import * as Reason from "../../base/Reason.ts"
 import { HttpClientRequest } from "effect/http"
 import { InferenceError, type InferenceFailure } from "./Inference.ts"
 import * as RetryAfter from "../../http/RetryAfter.ts"
@@ -53,7 +54,7 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
       new InferenceError({
         reason: "unreachable",
         server,
-        message: `${request.method} ${request.url}: ${rootMessage(error)}`,
+        message: `${request.method} ${request.url}: ${Reason.root(error)}`,
         cause: error
       })
     const response = yield* Effect.mapError(client.execute(request), failed)
@@ -179,16 +180,3 @@ export const malformed = (server: string, message: string): InferenceError =>
 
 /** The beginning of what a server said. */
 export const shortened = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text).trim()
-
-/** The innermost message: "fetch failed" says nothing, its cause says ECONNREFUSED. */
-export const rootMessage = (error: { readonly message: string; readonly cause?: unknown }): string => {
-  let message = error.message
-  let cause = error.cause
-  for (let depth = 0; depth < 5 && cause instanceof Error; depth++) {
-    // An AggregateError (every address of a name refused) has no text of its own.
-    const inner: unknown = cause instanceof AggregateError ? cause.errors[0] : undefined
-    message = cause.message || (inner instanceof Error ? inner.message : message)
-    cause = cause.cause
-  }
-  return message
-}

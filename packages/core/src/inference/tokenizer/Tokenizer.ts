@@ -13,7 +13,7 @@ import { bytes } from "./ByteTokenizer.ts"
 import * as HubFiles from "../../data/HubFiles.ts"
 import type { HuggingFaceTokenizer } from "./HuggingFaceTokenizer.ts"
 import * as Optional from "../../base/Optional.ts"
-import { messageOf } from "../../base/messageOf.ts"
+import * as Reason from "../../base/Reason.ts"
 import * as LocalPath from "../../base/LocalPath.ts"
 import * as TimeLimit from "../../base/TimeLimit.ts"
 import * as TokenizerFiles from "./TokenizerFiles.ts"
@@ -115,7 +115,7 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
   const configFile = yield* textOf("tokenizer_config.json")
   const tokenizer = yield* Effect.try({
     try: () => library.make(json, JSON.parse(configFile), separateTemplate),
-    catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${messageOf(cause)}`, cause)
+    catch: (cause) => failure(`the tokenizer in ${folder} cannot be loaded: ${Reason.of(cause)}`, cause)
   })
   const made = fromLibrary(name, tokenizer)
   const endless = TokenizerFiles.endless(patterns, made.encode)
@@ -204,7 +204,7 @@ const fromLibrary = (name: string, tokenizer: HuggingFaceTokenizer): TokenizerSh
       if (Result.isSuccess(prompt)) return prompt.success
       throw new TokenizerError({
         tokenizer: name,
-        message: `the chat template of ${name} refuses this chat: ${messageOf(prompt.failure)}`,
+        message: `the chat template of ${name} refuses this chat: ${Reason.of(prompt.failure)}`,
         cause: prompt.failure
       })
     }

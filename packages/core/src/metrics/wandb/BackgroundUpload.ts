@@ -3,7 +3,7 @@
  * the end.
  */
 import { Clock, Deferred, type Duration, Effect, Latch, Result } from "effect"
-import { backoffMillis } from "../../base/backoff.ts"
+import * as Retry from "../../base/Retry.ts"
 import type { Journal } from "./Journal.ts"
 import type { Uploader } from "./Uploader.ts"
 import type { Place } from "./WandbApi.ts"
@@ -76,7 +76,7 @@ export const start = Effect.fnUntraced(function* (
       if (isEnding && !ending) continue
       const atLeast = (error._tag === "WandbError" ? error.retryAfterMillis : undefined) ?? 0
       awake.closeUnsafe()
-      yield* Effect.timeoutOption(awake.await, yield* backoffMillis(attempt++, { atLeast, cap: 60_000 }))
+      yield* Effect.timeoutOption(awake.await, yield* Retry.backoffMillis(attempt++, { atLeast, cap: 60_000 }))
     }
   }).pipe(Effect.ensuring(Deferred.succeed(done, undefined)))
   yield* Effect.forkScoped(loop)

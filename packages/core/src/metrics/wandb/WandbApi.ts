@@ -9,6 +9,7 @@
  */
 import { Clock, type Duration, Effect, Redacted, Schema } from "effect"
 import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import * as Reason from "../../base/Reason.ts"
 import * as RetryAfter from "../../http/RetryAfter.ts"
 
 /** What the server, or the way to it, makes impossible. */
@@ -136,7 +137,7 @@ export const make = Effect.fnUntraced(function* ({ apiKey, baseUrl, timeout = "3
   const failed = (where: string) => (error: HttpClientError.HttpClientError) =>
     new WandbError({
       reason: error.reason._tag === "InvalidUrlError" || error.reason._tag === "EncodeError" ? "final" : "passing",
-      message: `${where}: ${messageOf(error)}`
+      message: `${where}: ${Reason.root(error)}`
     })
 
   const check = (where: string, response: HttpClientResponse.HttpClientResponse) =>
@@ -245,12 +246,3 @@ export const make = Effect.fnUntraced(function* ({ apiKey, baseUrl, timeout = "3
   }
   return api
 })
-
-/** The innermost words of a failure of the transport. */
-const messageOf = (error: { readonly message: string; readonly cause?: unknown }): string => {
-  let message = error.message
-  for (let cause = error.cause, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
-    message = cause.message || message
-  }
-  return message
-}

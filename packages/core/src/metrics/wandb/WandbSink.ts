@@ -21,7 +21,7 @@ import {
 } from "effect"
 import { randomInt } from "node:crypto"
 import { hostname } from "node:os"
-import { fileReason } from "../../base/fileReason.ts"
+import * as Reason from "../../base/Reason.ts"
 import { fileName } from "../FileSink.ts"
 import { type Entry, type Sink, SinkError, type Source } from "../Sink.ts"
 import * as BackgroundUpload from "./BackgroundUpload.ts"
@@ -115,7 +115,7 @@ const newestStep = Effect.fnUntraced(function* (journal: Journal.Journal) {
 const unwritable = (cause: Journal.JournalError | PlatformError.PlatformError) =>
   new SinkError({
     reason: "passing",
-    message: `the run's folder: ${cause._tag === "PlatformError" ? fileReason(cause) : cause.message}`,
+    message: `the run's folder: ${cause._tag === "PlatformError" ? Reason.ofFile(cause) : cause.message}`,
     cause
   })
 

@@ -6,7 +6,7 @@
  */
 import { Clock, Effect, type FileSystem, type Path, type PlatformError } from "effect"
 import type { HttpClient } from "effect/http"
-import { backoffMillis } from "../../base/backoff.ts"
+import * as Retry from "../../base/Retry.ts"
 import { urlOf } from "./BackgroundUpload.ts"
 import * as Journal from "./Journal.ts"
 import * as Uploader from "./Uploader.ts"
@@ -33,7 +33,7 @@ const patiently = <A>(
       (error): error is WandbApi.WandbError =>
         error._tag === "WandbError" && error.reason === "passing" && attempt < attempts,
       ({ retryAfterMillis = 0 }) =>
-        Effect.flatMap(backoffMillis(attempt, { atLeast: retryAfterMillis }), Effect.sleep).pipe(
+        Effect.flatMap(Retry.backoffMillis(attempt, { atLeast: retryAfterMillis }), Effect.sleep).pipe(
           Effect.andThen(Effect.suspend(() => patiently(effect, attempt + 1)))
         )
     )

@@ -9,7 +9,7 @@ import { Effect, Latch, Option, Result, Semaphore } from "effect"
 import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
 import type { EnvironmentSpec, Registration } from "../../service/TrajectoryApi.ts"
 import type { TrajectoryError } from "../../service/TrajectoryError.ts"
-import { backoffMillis } from "../../base/backoff.ts"
+import * as Retry from "../../base/Retry.ts"
 
 export interface Connection {
   readonly registration: () => Registration
@@ -90,6 +90,6 @@ const waiting = Effect.fnUntraced(function* <A>(
       return yield* error
     }
     yield* note("waiting for the trajectory service (npx @atropos/cli api starts one)", { reason: error.message })
-    yield* Effect.sleep(yield* backoffMillis(attempts, { atLeast: error.retryAfterMillis ?? 0, cap: 10_000 }))
+    yield* Effect.sleep(yield* Retry.backoffMillis(attempts, { atLeast: error.retryAfterMillis ?? 0, cap: 10_000 }))
   }
 })

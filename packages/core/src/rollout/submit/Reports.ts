@@ -4,7 +4,7 @@
  * A report that cannot be sent is counted, and the next one is sent in its place.
  */
 import { Clock, Duration, Effect, Latch } from "effect"
-import { messageOf } from "../../base/messageOf.ts"
+import * as Reason from "../../base/Reason.ts"
 import type { ServerMetrics } from "../../inference/backend/Inference.ts"
 import type { EnvironmentReport, ServerReport } from "../../service/TrajectoryApi.ts"
 import type { TrajectoryError } from "../../service/TrajectoryError.ts"
@@ -71,7 +71,7 @@ export const make = (options: {
   const note = (cause: unknown) => {
     unsent++
     return (unsent === 1 ? Effect.logWarning : Effect.logDebug)("report not sent to the service", {
-      reason: messageOf(cause)
+      reason: Reason.of(cause)
     })
   }
 

@@ -5,7 +5,7 @@
  * parent folders are made. A line is written with one call, so a reader never sees half of one behind a whole one.
  */
 import { Effect, FileSystem, Path, Predicate, Schema, type Scope } from "effect"
-import { messageOf } from "../../base/messageOf.ts"
+import * as Reason from "../../base/Reason.ts"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 import * as WireGroup from "../../service/WireGroup.ts"
 
@@ -33,7 +33,7 @@ export const open = Effect.fn("SavedGroups.open")(function* (wanted: string) {
   const failing = (file: string) => (cause: unknown) =>
     new SavedGroupsError({
       path: file,
-      message: `cannot write groups to ${file}: ${messageOf(cause)}`,
+      message: `cannot write groups to ${file}: ${Reason.of(cause)}`,
       cause
     })
   yield* fs.makeDirectory(path.dirname(wanted), { recursive: true }).pipe(Effect.mapError(failing(wanted)))

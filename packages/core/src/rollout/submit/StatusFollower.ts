@@ -2,7 +2,7 @@
 import { Effect, Result, Stream } from "effect"
 import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
 import type { EnvironmentStatus } from "../../service/TrajectoryApi.ts"
-import { backoffMillis } from "../../base/backoff.ts"
+import * as Retry from "../../base/Retry.ts"
 import type { Connection } from "./Connection.ts"
 
 export const run = Effect.fnUntraced(function* (options: {
@@ -35,6 +35,6 @@ export const run = Effect.fnUntraced(function* (options: {
         yield* Effect.logWarning("no status from the trajectory service", { reason: followed.failure.message })
       }
     }
-    yield* Effect.sleep(yield* backoffMillis(attempts, { cap: 10_000 }))
+    yield* Effect.sleep(yield* Retry.backoffMillis(attempts, { cap: 10_000 }))
   }
 })

@@ -9,7 +9,7 @@
 import { Clock, Effect, Latch, Result } from "effect"
 import type { SubmitOutcome } from "../../service/TrajectoryApi.ts"
 import { TrajectoryError } from "../../service/TrajectoryError.ts"
-import { backoffMillis } from "../../base/backoff.ts"
+import * as Retry from "../../base/Retry.ts"
 import type { Delivery } from "./Delivery.ts"
 import { charactersOf } from "./GroupFilter.ts"
 import type { Spool, SpoolError } from "./Spool.ts"
@@ -196,7 +196,7 @@ export const make = (options: SubmitterOptions): Submitter => {
           attempts++
           if (!isAway) yield* Effect.logWarning("trajectory service is away; spooling", { reason: error.message })
           isAway = true
-          yield* waitAway(yield* backoffMillis(attempts, { atLeast: error.retryAfterMillis ?? 0 }))
+          yield* waitAway(yield* Retry.backoffMillis(attempts, { atLeast: error.retryAfterMillis ?? 0 }))
         }
       }
     }

@@ -8,7 +8,7 @@
  * blank off the beginning of a text show it when the token comes second.
  */
 import { Effect, Result } from "effect"
-import { messageOf } from "../../base/messageOf.ts"
+import * as Reason from "../../base/Reason.ts"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 import type { Telemetry } from "../../service/TelemetryClient.ts"
@@ -53,7 +53,7 @@ export const make = (options: {
     failures++
     return (failures === 1 ? Effect.logWarning : Effect.logDebug)(
       "text of tokens not told to the service; trying again with the next groups",
-      { reason: messageOf(cause) }
+      { reason: Reason.of(cause) }
     )
   }
 

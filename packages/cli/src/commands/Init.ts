@@ -1,0 +1,111 @@
+/** `atropos init NAME`: the starter of an environment of one's own, with its test, in a folder of its own. */
+import { Docs } from "@atropos/core"
+import * as Reason from "@atropos/core/base/Reason"
+import { Console, Effect, FileSystem, Path } from "effect"
+import { Argument, Command } from "effect/cli"
+import * as CommandLine from "../base/CommandLine.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
+import * as Packages from "../init/Packages.ts"
+import * as Starter from "../init/Starter.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+const name: string = "init"
+
+/** Packages that lie in no `node_modules` are those of a checkout. */
+const isCheckout = !import.meta.url.includes("/node_modules/")
+
+/** Whether the packages can be found from a folder. */
+const findsPackages = Effect.fnUntraced(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  let at = folder
+  for (;;) {
+    if (yield* fs.exists(path.join(at, "node_modules", "@atropos", "core"))) return true
+    const above = path.dirname(at)
+    if (above === at) return false
+    at = above
+  }
+})
+
+/**
+ * What is to be done so that the packages are found. Below an installation Node would find them by itself, npx would
+ * not: it looks beside the nearest package.json alone, and fetches what it does not see there.
+ */
+const installation = Effect.fnUntraced(function* (folder: string) {
+  const path = yield* Path.Path
+  if (!isCheckout) return ["npm install"]
+  if (yield* findsPackages(folder)) return []
+  const modules = yield* path.fromFileUrl(new URL("../../../../node_modules", import.meta.url))
+  return [`ln -s ${modules} node_modules   (the packages of this checkout)`]
+})
+
+const write = Effect.fn("init.write")(function* (given: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = path.resolve(given)
+  const chosen = path.basename(folder)
+  if (!Starter.isName(chosen)) {
+    return yield* new UsageError({
+      message: `${given}: a name has lower case letters, digits and dashes, and begins with a letter, as my-env has`
+    })
+  }
+  const files = Starter.files({
+    name: chosen,
+    dependencies: yield* Packages.dependencies(),
+    isCheckout
+  })
+  const taken = yield* Effect.filter(files.keys(), (file) => fs.exists(path.join(folder, file)))
+  if (taken.length > 0) {
+    return yield* new UsageError({
+      message: `${folder} has ${taken.join(", ")} already, and nothing is overwritten: choose another name, or move ${taken.length === 1 ? "it" : "them"} away`
+    })
+  }
+  yield* fs.makeDirectory(folder, { recursive: true })
+  for (const [file, content] of files) {
+    // Should it have come to be there meanwhile, that is an error too.
+    yield* fs.writeFileString(path.join(folder, file), content, { flag: "wx" })
+  }
+  const steps = [
+    `cd ${path.relative(path.resolve("."), folder) || "."}`,
+    ...(yield* installation(folder)),
+    "npm test   # the score against cases, no model needed",
+    `${CommandLine.anywhere} validate --env ./${chosen}.ts   # its claims, and a thousand random texts`,
+    `${CommandLine.anywhere} process --env ./${chosen}.ts --testing   # groups from a policy that says back what it was told`
+  ]
+  yield* Console.log(
+    [
+      `${chosen} in ${folder}: ${Array.from(files.keys()).join(", ")}`,
+      "",
+      "next:",
+      ...steps.map((step) => `  ${step}`),
+      "",
+      "then:",
+      `  ${CommandLine.anywhere} serve --env ./${chosen}.ts   # against a service`,
+      `  ${CommandLine.anywhere} up --env ./${chosen}.ts --model FOLDER   # trained`,
+      `  ${path.resolve(Docs.path("writing-an-environment.md"))} tells the rest`
+    ].join("\n")
+  )
+})
+
+export const make: MakeVerb = () =>
+  Effect.succeed({
+    command: Command.make(
+      name,
+      {
+        folder: Argument.String("name").pipe(
+          Argument.withDescription("name of the environment, and folder to be made: my-env, or path/to/my-env")
+        )
+      },
+      ({ folder }) =>
+        write(folder).pipe(
+          Effect.mapError((error) =>
+            error instanceof UsageError
+              ? error
+              : new CommandFailed({
+                  message: `cannot write ${folder}: ${error._tag === "PlatformError" ? Reason.ofFile(error) : error.message}`,
+                  cause: error
+                })
+          )
+        )
+    ).pipe(Command.withExamples([{ command: "atropos init my-env", description: "my-env/my-env.ts and its test" }]))
+  })

@@ -1,0 +1,90 @@
+/**
+ * `atropos process --env …`: rollouts to a JSONL file and a page to look at them, without a service and without a
+ * trainer.
+ */
+import { Console, Effect } from "effect"
+import { Flag } from "effect/cli"
+import * as Metrics from "../config/Metrics.ts"
+import * as Services from "../config/Services.ts"
+import { CommandFailed } from "../base/Failure.ts"
+import * as Summary from "../job/Summary.ts"
+import * as Page from "../process/Page.ts"
+import * as Process from "../process/Process.ts"
+import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+
+const defaultPath = (environment: string): string => `data/${environment || "groups"}.jsonl`
+
+/** Groups of `--testing`, where nobody says how many. */
+const testedGroups = 20
+
+export const make = EnvironmentVerb.make({
+  name: "process",
+  own: {
+    resume: Flag.Boolean("resume").pipe(
+      Flag.withDescription("go on where the file ends; --no-resume: always a new file [default: true]"),
+      Flag.withDefault(true)
+    ),
+    html: Flag.Boolean("html").pipe(
+      Flag.withDescription("write a page of the groups beside their file; --no-html: none [default: true]"),
+      Flag.withDefault(true)
+    )
+  },
+  ownBooleans: ["resume", "html"],
+  examples: [
+    {
+      command:
+        "atropos process --env arithmetic-stories --env.total_steps 100 --openai.base_url http://localhost:9001/v1",
+      description: "100 groups to data/arithmetic-stories.jsonl; run again with more steps to go on"
+    },
+    {
+      command: "atropos process --env ./my-env.ts --config my.yaml --env.data_path_to_save_groups out.jsonl",
+      description: "an environment of your own, settings from a file"
+    }
+  ],
+  ignored: [...EnvironmentVerb.ofServing, "env.max_eval_workers", "env.data_dir_to_save_evals"],
+  mode: (environment, isTesting) => ({
+    // A look at what comes out, not a night's work.
+    ...(isTesting && { total_steps: testedGroups }),
+    ensure_scores_are_not_same: false,
+    include_messages: true,
+    data_path_to_save_groups: defaultPath(environment)
+  }),
+  metricsMode: { file: false },
+  handle: (settings, { html, resume }, metrics) =>
+    Effect.gen(function* () {
+      const path = settings.common.dataPathToSaveGroups ?? defaultPath(settings.chosen.environment.environmentName)
+      const result = yield* Process.run({ path, resume }).pipe(
+        Effect.provide(
+          Metrics.layerAlone(metrics, {
+            folder: `${path.replace(/\.[^./\\]*$/, "")}-metrics`,
+            useWandb: { value: settings.common.useWandb, isGiven: "use_wandb" in settings.given }
+          })
+        )
+      )
+      const { before, destination, nothing, repairedBytes, tally } = result
+      for (const note of destination.notes) yield* Console.error(note)
+      if (repairedBytes > 0) {
+        yield* Console.error(
+          `${destination.path}: ${repairedBytes} bytes behind the checkpoint were cut off, their items rolled out again`
+        )
+      }
+      const { environmentName } = settings.chosen.environment
+      const page = html && tally.kept > 0 ? yield* Page.write(destination.path, environmentName) : undefined
+      yield* Console.log(
+        Summary.print([
+          ["file", nothing === undefined ? destination.path : "none: there is nothing to write"],
+          ...(page === undefined ? [] : [["page", page] as const]),
+          ["groups", `${tally.kept} kept${before > 0 ? `, ${before} items from before` : ""}`],
+          ["dropped", Summary.dropped(tally)],
+          ...Summary.failures(result),
+          ...Summary.figures(tally, result.passing)
+        ])
+      )
+      if (nothing !== undefined) return yield* new CommandFailed({ message: nothing })
+      if (before > 0 && before === tally.items) {
+        yield* Console.error(
+          "the file was complete already: raise --env.total_steps to go on, or give --no-resume for a new file"
+        )
+      }
+    }).pipe(Services.provide(settings), Metrics.traced(metrics, "atropos-process"))
+})

@@ -1,0 +1,61 @@
+/**
+ * `atropos serve --env …`: an environment against a trajectory service, ours or the original's, until its steps are
+ * through.
+ */
+import { Environment, Rollout, TrajectoryClientAuto, TrajectoryError } from "@atropos/core"
+import { Config, Console, Effect, Layer, Option } from "effect"
+import { Flag } from "effect/cli"
+import * as Metrics from "../config/Metrics.ts"
+import * as Services from "../config/Services.ts"
+import { CommandFailed } from "../base/Failure.ts"
+import * as Summary from "../job/Summary.ts"
+import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+
+const isUnauthorized = ({ cause }: Rollout.RolloutError): boolean =>
+  cause instanceof TrajectoryError.TrajectoryError && cause.reason === "unauthorized"
+
+export const make = EnvironmentVerb.make({
+  name: "serve",
+  own: {
+    run: Flag.String("run").pipe(
+      Flag.withDescription("named run of the service [default: default, the one the original's trainers use]"),
+      Flag.withDefault("default")
+    ),
+    spool: Flag.String("spool").pipe(
+      Flag.withDescription("folder for groups that wait while the service is away [default: .atropos/spool]"),
+      Flag.withDefault(".atropos/spool")
+    )
+  },
+  examples: [
+    {
+      command: "atropos serve --env gsm8k --openai.base_url http://localhost:9001/v1 --openai.model_name my-model",
+      description: "to the service at http://localhost:8000; waits for it and for its trainer"
+    }
+  ],
+  ignored: [],
+  handle: (settings, { run, spool }, metrics) =>
+    Effect.gen(function* () {
+      const environment = yield* Environment.Environment
+      const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))
+      const client = TrajectoryClientAuto.layer({
+        url: settings.common.rolloutServerUrl,
+        run,
+        ...(Option.isSome(token) && { token: token.value })
+      })
+      const sinks = Metrics.layer(metrics, {
+        folder: `.atropos/metrics/${run}`,
+        useWandb: { value: settings.common.useWandb, isGiven: "use_wandb" in settings.given }
+      })
+      const summary = yield* Rollout.run(environment, { spoolDirectory: spool }).pipe(
+        Effect.catchIf(isUnauthorized, ({ message }) =>
+          Effect.fail(
+            new CommandFailed({
+              message: `${message}. Put a token of role environment into the variable ATROPOS_TOKEN`
+            })
+          )
+        ),
+        Effect.provide(Layer.provideMerge(sinks, client))
+      )
+      yield* Console.log(Summary.print(Summary.ofServing(summary)))
+    }).pipe(Services.provide(settings), Metrics.traced(metrics, "atropos-serve"))
+})

@@ -1,0 +1,67 @@
+/** `atropos train`: the trainer against a trajectory service. */
+import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
+import { Console, Effect, Option } from "effect"
+import { Command } from "effect/cli"
+import * as ConfigFile from "../config/ConfigFile.ts"
+import * as Metrics from "../config/Metrics.ts"
+import * as Services from "../config/Services.ts"
+import * as TrainerRun from "../config/TrainerRun.ts"
+import * as Summary from "../job/Summary.ts"
+import { UsageError } from "../base/Failure.ts"
+import * as Recipe from "../up/Recipe.ts"
+import * as Train from "../train/Train.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+const name: string = "train"
+
+/** The mean reward of a step, where there was one. */
+const rewardOf = Option.match({
+  onNone: () => "none",
+  onSome: ({ rewardMean }: StepMetrics) => rewardMean.toFixed(3)
+})
+
+export const make: MakeVerb = () =>
+  Effect.succeed({
+    booleans: new Set([...TrainerRun.booleans, ...Metrics.booleans]),
+    spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(words)),
+    command: Command.make(
+      name,
+      {
+        config: ConfigFile.flag,
+        metrics: Metrics.flags,
+        ...TrainerRun.flags()
+      },
+      ({ config, ...given }) =>
+        Effect.gen(function* () {
+          const file = Option.isSome(config) ? yield* ConfigFile.read(config.value, Option.none()) : ConfigFile.empty
+          const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, given })
+          if (settings.trainer.model === Recipe.scratch) {
+            return yield* new UsageError({
+              message: `--model ${Recipe.scratch} is for up, which knows the environment: train takes a folder or a hub id`
+            })
+          }
+          const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
+          const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, given }, "seq_len")
+          const { first, folder, last, steps } = yield* Train.run(settings, metrics, isSeqLenGiven)
+          yield* Console.log("")
+          yield* Console.log(
+            Summary.print([
+              ["steps", steps === 0 ? "none: the checkpoint has them all" : String(steps)],
+              ["mean reward", `${rewardOf(first)} at the start, ${rewardOf(last)} at the end`],
+              ["checkpoints", folder]
+            ])
+          )
+        }).pipe(Effect.mapError(Services.toFailure))
+    ).pipe(
+      Command.withExamples([
+        {
+          command: "atropos train --model Qwen/Qwen2.5-0.5B-Instruct --lora.r 16 --batch-size 64 --steps 200 --lr 1e-4",
+          description: "an adapter, from the batches of the service at http://localhost:8000"
+        },
+        {
+          command: `atropos train --model ./model --loss dapo --weight-sync '["vllm+http://localhost:9001"]'`,
+          description: "new adapters go to a vLLM server"
+        }
+      ])
+    )
+  })

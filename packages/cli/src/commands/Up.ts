@@ -1,0 +1,197 @@
+/** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
+import * as LocalPath from "@atropos/core/base/LocalPath"
+import { Array as Arr, Console, Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import * as ConfigFile from "../config/ConfigFile.ts"
+import * as Environments from "../config/Environments.ts"
+import * as Flags from "../config/Flags.ts"
+import * as Metrics from "../config/Metrics.ts"
+import * as OtherServers from "../config/OtherServers.ts"
+import * as RunSettings from "../config/RunSettings.ts"
+import * as Services from "../config/Services.ts"
+import * as TrainerRun from "../config/TrainerRun.ts"
+import * as Words from "../config/Words.ts"
+import { UsageError } from "../base/Failure.ts"
+import * as Mixture from "../up/Mixture.ts"
+import * as OwnRecipe from "../up/OwnRecipe.ts"
+import * as Recipe from "../up/Recipe.ts"
+import * as Scratch from "../up/Scratch.ts"
+import * as Up from "../up/Up.ts"
+import * as UpReport from "../up/UpReport.ts"
+import * as HelpFlags from "../help/HelpFlags.ts"
+import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+/** Its own parts are in this process, and its runs in folders that it finds: it looks at none of these. */
+const ignored = [
+  ...["batch_size", "rollout_server_url", "tokenizer_name", "total_steps"].map((setting) => `env.${setting}`),
+  "run",
+  "atropos_url",
+  "save_path"
+]
+
+const name: string = "up"
+const usual = "sort-letters"
+
+/** The kitchen of an environment: a built-in one's, or that of the recipe its file exports. */
+const kitchenOf = Effect.fnUntraced(function* ({ chosen, word }: Environments.Named) {
+  const builtIn = Recipe.kitchens[chosen.environment.environmentName]
+  if (chosen.recipe !== undefined) return Option.some<Recipe.Kitchen>(yield* OwnRecipe.kitchen(word, chosen))
+  return chosen.about === undefined || builtIn === undefined ? Option.none<Recipe.Kitchen>() : Option.some(builtIn)
+})
+
+/**
+ * The kitchens of a model from scratch, one for each environment; none for a model that was trained before. A recipe is
+ * one model's: what suits it does not suit another.
+ */
+const kitchensFor = (
+  model: unknown,
+  known: Arr.NonEmptyReadonlyArray<Option.Option<Recipe.Kitchen>>
+): Arr.NonEmptyReadonlyArray<Recipe.Kitchen> | undefined =>
+  model === Recipe.scratch || (model === undefined && known.every(Option.isSome))
+    ? Arr.map(
+        known,
+        Option.getOrElse(() => Scratch.kitchen)
+      )
+    : undefined
+
+export const make: MakeVerb = (words) =>
+  Effect.gen(function* () {
+    const given = Words.peekAll(words, "env")
+    const named = yield* Environments.chooseAll(Arr.isReadonlyArrayNonEmpty(given) ? given : [usual])
+    const all = named.map(({ chosen }) => chosen)
+    const known = yield* Effect.forEach(named, kitchenOf)
+    // For `--help`: what stands in a file is not known there.
+    const shown = kitchensFor(Words.peek(words, "model"), known)
+    const mixed = Option.map(Option.fromUndefinedOr(shown), Mixture.settingsOf)
+    const env = Flags.fromFields("env.", Environments.fieldsOf(all), shown?.[0]?.env ?? Recipe.ownModel.env)
+    const others = OtherServers.flags(all)
+    const command = Command.make(
+      name,
+      {
+        env: Flag.String("env").pipe(
+          Flag.withDescription(
+            `environment: a name or a file; several with weights: --env a --env ./b.ts:2 [default: ${usual}]`
+          ),
+          Flag.withMetavar("name|file[:weight]"),
+          Flag.atLeast(0)
+        ),
+        config: ConfigFile.flag,
+        host: Flag.String("host").pipe(
+          Flag.withDescription("address the service listens on [default: 127.0.0.1]"),
+          Flag.withDefault("127.0.0.1")
+        ),
+        port: Flags.port("port the service listens on; another one if it is taken"),
+        policyPort: Flags.port(
+          "port the policy is served on, where environments look first; another one if it is taken, 0: any",
+          9004,
+          "policy_port"
+        ),
+        stepsAhead: Flag.Int("steps_ahead").pipe(
+          Flag.withDescription(
+            "steps that sampling may be ahead of training; 0: on policy, and the same seed gives the same run [default: 0]"
+          ),
+          Flag.filter(
+            (steps) => steps >= 0,
+            () => "0 or more"
+          ),
+          Flag.withDefault(0)
+        ),
+        fresh: Flag.Boolean("fresh").pipe(
+          Flag.withDescription("starts a new run where an unfinished one could be gone on with"),
+          Flag.withDefault(false)
+        ),
+        settings: env.flags,
+        others: others.flags,
+        ...TrainerRun.flags(Option.getOrUndefined(mixed)),
+        metrics: Metrics.flags
+      },
+      (input) =>
+        Effect.gen(function* () {
+          const { config, fresh, host, policyPort, port, stepsAhead } = input
+          const flagged = Flags.given(input.trainer)
+          const kitchensOf = (sections: ConfigFile.ConfigFile["sections"]) =>
+            kitchensFor(TrainerRun.valueOf({ file: sections, given: input }, "model"), known)
+          const settings = yield* Effect.forEach(named, ({ chosen, weight, word }, index) => {
+            // One seed for all that is drawn, unless the environment is told another.
+            const hasSeed = "seed" in chosen.environment.settings.fields
+            return RunSettings.make(
+              word,
+              chosen,
+              {
+                config,
+                env: {
+                  ...Flags.given(input.settings),
+                  ...Option.match(weight, { onNone: () => ({}), onSome: (value) => ({ inference_weight: value }) })
+                },
+                servers: OtherServers.given(input.others),
+                manager: {}
+              },
+              (sections) => ({
+                ...(kitchensOf(sections)?.[index]?.env ?? Recipe.ownModel.env),
+                ...("seed" in flagged && hasSeed && { seed: flagged["seed"] })
+              }),
+              all
+            )
+          })
+          const { sections } = settings[0]
+          const kitchens = kitchensOf(sections)
+          const trainer = yield* TrainerRun.make({
+            mode: kitchens === undefined ? {} : Mixture.settingsOf(kitchens),
+            file: sections,
+            given: input
+          })
+          const recipe =
+            kitchens === undefined
+              ? Option.none()
+              : Option.some(
+                  Mixture.recipeOf(
+                    yield* Effect.forEach(Arr.zip(settings, kitchens), ([one, kitchen]) => kitchen.make(one))
+                  )
+                )
+          if (kitchens === undefined) {
+            // Looked at before there is a service and a run.
+            const { model } = trainer.trainer
+            yield* Effect.mapError(
+              LocalPath.folder(model),
+              (reason) => new UsageError({ message: `--model ${model}: ${reason}` })
+            )
+            if (!TrainerRun.isGiven({ file: sections, given: input }, "model")) {
+              yield* Console.log(
+                `no --model given: ${model} from the hub; --model ${Recipe.scratch} makes a small one here instead`
+              )
+            }
+          }
+          const isSeqLenGiven = TrainerRun.isGiven({ file: sections, given: input }, "seq_len")
+          const metrics = yield* Metrics.make(input.metrics, sections["metrics"])
+          const result = yield* Up.run({
+            settings,
+            trainer,
+            metrics,
+            recipe,
+            isSeqLenGiven,
+            stepsAhead,
+            fresh,
+            host,
+            port,
+            policyPort
+          })
+          yield* UpReport.print(result)
+        }).pipe(Effect.mapError(Services.toFailure))
+    ).pipe(
+      Command.withExamples([
+        { command: "atropos up", description: "a small model learns to sort letters" },
+        { command: "atropos up --env addition --seed 2", description: "a harder task, another seed" },
+        {
+          command: "atropos up --env arithmetic-stories --model ./my-model --steps 20 --env.max_token_length 256",
+          description: "an adapter on a model of your own, with short answers"
+        }
+      ]),
+      Command.annotate(HelpFlags.Flags, { ignored, everyEnvironments: EnvironmentVerb.everyEnvironments })
+    )
+    return {
+      command,
+      booleans: new Set([...env.booleans, ...others.booleans, ...TrainerRun.booleans, ...Metrics.booleans, "fresh"]),
+      spell: (words: ReadonlyArray<string>) => Metrics.spell(TrainerRun.spell(words))
+    }
+  })

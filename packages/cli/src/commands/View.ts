@@ -1,0 +1,178 @@
+/**
+ * `atropos view`: saved groups in a browser, live while their files grow, or in one HTML file; else where a service's
+ * viewer is.
+ */
+import { TrajectoryClientAuto, Tokenizer } from "@atropos/core"
+import * as JsonLines from "@atropos/core/data/JsonLines"
+import * as SavedGroup from "@atropos/core/service/SavedGroup"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Config, Console, Effect, FileSystem, Layer, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { HttpServer } from "effect/http"
+import { pathToFileURL } from "node:url"
+import * as CommandLine from "../base/CommandLine.ts"
+import * as Flags from "../config/Flags.ts"
+import * as Services from "../config/Services.ts"
+import { UsageError } from "../base/Failure.ts"
+import * as Browser from "../view/Browser.ts"
+import * as FaultLog from "../base/FaultLog.ts"
+import * as FileIndex from "../view/FileIndex.ts"
+import * as StaticPage from "../view/StaticPage.ts"
+import * as Viewer from "../view/Viewer.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+const name: string = "view"
+
+interface Given {
+  readonly files: ReadonlyArray<string>
+  readonly out: Option.Option<string>
+  readonly title: Option.Option<string>
+  readonly tokenizer: Option.Option<string>
+  readonly host: string
+  readonly port: number
+  readonly open: boolean
+  readonly apiUrl: string
+}
+
+const tokenizerOf = ({ tokenizer }: Given) =>
+  Option.match(tokenizer, {
+    onNone: () => Effect.succeedNone,
+    onSome: (named) => Effect.asSome(Tokenizer.Tokenizer.pipe(Effect.provide(Tokenizer.layerNamed(named))))
+  })
+
+/** One HTML file. */
+const write = Effect.fnUntraced(function* (given: Given, out: string) {
+  const faults = FaultLog.make()
+  const title = Option.getOrElse(given.title, () => given.files.join(", "))
+  const { bytes, groups, leftOut, path } = yield* StaticPage.write({
+    title,
+    files: given.files,
+    out,
+    tokenizer: yield* tokenizerOf(given),
+    onFault: faults.tell,
+    onNote: Console.error
+  }).pipe(Effect.ensuring(faults.end))
+  yield* Console.log(StaticPage.summary({ bytes, groups, leftOut, path }))
+  if (given.open) yield* Browser.open(pathToFileURL(out).href)
+})
+
+/** The viewer over the files, until it is stopped. */
+const serve = Effect.fnUntraced(function* (given: Given) {
+  const { files, host, port } = given
+  const faults = FaultLog.make()
+  const run = yield* Effect.context()
+  const index = yield* FileIndex.make({
+    files,
+    onFault: (fault) => void Effect.runForkWith(run)(faults.tell(fault)),
+    onNote: (note) => void Effect.runForkWith(run)(Console.error(note))
+  })
+  const announce = Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { address } = yield* HttpServer.HttpServer
+      const url = `${HttpServer.formatAddress(address)}/ui#/groups`
+      yield* Console.log(`${files.length === 1 ? files[0] : `${files.length} files`}: ${url}`)
+      yield* Console.log("new groups show as the files grow; Ctrl-C stops")
+      if (given.open) yield* Browser.open(url)
+    })
+  )
+  return yield* announce.pipe(
+    Layer.provide(Viewer.layer({ files, index, host, port, tokenizer: yield* tokenizerOf(given) })),
+    Layer.launch
+  )
+}, Effect.scoped)
+
+/** Where the viewer of a running service is. */
+const point = Effect.fnUntraced(function* ({ apiUrl, open }: Given) {
+  const url = apiUrl.replace(/(?<!\/)\/+$/, "")
+  const token = yield* Effect.orDie(Config.option(Config.Redacted("ATROPOS_TOKEN")))
+  const isOurs = yield* TrajectoryClientAuto.hasVersioned({
+    url,
+    ...(Option.isSome(token) && { token: token.value })
+  }).pipe(
+    Effect.mapError(
+      ({ message }) =>
+        new UsageError({
+          message: `${message}. Give files of saved groups to look at, or --api-url of a running service`
+        })
+    )
+  )
+  if (!isOurs) {
+    return yield* new UsageError({
+      message: `the service at ${url} is the original's, and has no viewer: look at files of saved groups instead (${CommandLine.of("view groups.jsonl")})`
+    })
+  }
+  yield* Console.log(`the viewer of the service: ${url}/ui`)
+  if (open) yield* Browser.open(`${url}/ui`)
+})
+
+const view = Effect.fnUntraced(function* (given: Given) {
+  const { files, out } = given
+  if (files.length === 0) {
+    if (Option.isSome(out)) {
+      return yield* new UsageError({
+        message: `--out needs files of saved groups: ${CommandLine.of("view groups.jsonl --out groups.html")}`
+      })
+    }
+    return yield* point(given)
+  }
+  yield* Effect.forEach(files, (file) => JsonLines.inspect(file, SavedGroup.expected)).pipe(
+    Effect.mapError(({ message }) => new UsageError({ message }))
+  )
+  if (Option.isSome(out)) return yield* write(given, out.value)
+  const fs = yield* FileSystem.FileSystem
+  for (const file of files) {
+    const { type } = yield* fs.stat(file)
+    if (type !== "File") {
+      return yield* new UsageError({
+        message: `${file} is a pipe or a device, in which the viewer cannot go back: save it as a file, or give --out`
+      })
+    }
+  }
+  return yield* serve(given)
+})
+
+export const make: MakeVerb = () =>
+  Effect.succeed({
+    booleans: new Set(["open"]),
+    command: Command.make(
+      name,
+      {
+        files: Argument.String("file.jsonl").pipe(
+          Argument.withDescription("files of saved groups; none: the viewer of a running service"),
+          Argument.variadic()
+        ),
+        out: Flag.String("out").pipe(
+          Flag.withDescription("write one HTML file with the groups in it, which opens anywhere, instead of serving"),
+          Flag.withMetavar("file.html"),
+          Flag.optional
+        ),
+        title: Flag.String("title").pipe(Flag.withDescription("heading of that file"), Flag.optional),
+        tokenizer: Flag.String("tokenizer").pipe(
+          Flag.withDescription('text of tokens: hub id, folder or "bytes" [default: tokens are shown as ids]'),
+          Flag.optional
+        ),
+        host: Flag.String("host").pipe(
+          Flag.withDescription("address to listen on [default: 127.0.0.1]"),
+          Flag.withDefault("127.0.0.1")
+        ),
+        port: Flags.port("port to listen on; 0: any free one", 9001),
+        open: Flag.Boolean("open").pipe(Flag.withDescription("open it in a browser"), Flag.withDefault(false)),
+        apiUrl: Flag.String("api-url").pipe(
+          Flag.withDescription(
+            "service whose viewer to tell, where no files are given [default: http://localhost:8000]"
+          ),
+          Flag.withDefault("http://localhost:8000")
+        )
+      },
+      (given) => view(given).pipe(Effect.provide(NodeHttpClient.layerUndici), Effect.mapError(Services.toFailure))
+    ).pipe(
+      Command.withExamples([
+        {
+          command: "atropos view data/gsm8k.jsonl --open",
+          description: "saved groups, live while process writes them"
+        },
+        { command: "atropos view a.jsonl b.jsonl --out both.html", description: "one file to send to somebody" },
+        { command: "atropos view", description: "where the viewer of the service at http://localhost:8000 is" }
+      ])
+    )
+  })

@@ -1,0 +1,79 @@
+/**
+ * What the parser shows: help on demand, and for a mistake the mistake alone, with the nearest name and where to read
+ * on.
+ */
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as CliOutput from "effect/cli/CliOutput"
+import * as TerminalCapabilities from "effect/cli/TerminalCapabilities"
+import type { NonShowHelpErrors } from "effect/cli/CliError"
+import type { HelpDoc } from "effect/cli/HelpDoc"
+import * as CommandLine from "../base/CommandLine.ts"
+import * as HelpFlags from "./HelpFlags.ts"
+import * as RemovedSettings from "../config/RemovedSettings.ts"
+import * as Terminal from "../base/Terminal.ts"
+
+/** Servers whose flags there are only where the environment asks them. */
+const otherServers = ["judge", "teacher"] as const
+
+const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcommands = [] }: HelpDoc): string => {
+  switch (error._tag) {
+    case "UnrecognizedOption": {
+      const known = [...flags, ...globalFlags].map(({ name }) => `--${name}`)
+      const absent = otherServers.find((one) => error.option.startsWith(`--${one}.`))
+      if (absent !== undefined && known.includes("--env") && !known.some((name) => name.startsWith(`--${absent}.`))) {
+        return `there is no ${error.option.replace(/=.*/, "")}: the environment of --env asks no ${absent}; ${CommandLine.of("envs")} lists what each of them needs`
+      }
+      return `unknown flag ${error.option}${RemovedSettings.hint(error.option.replace(/=.*/, ""), known)}`
+    }
+    case "UnknownSubcommand": {
+      const known = subcommands.flatMap(({ commands }) => commands.map(({ name }) => name))
+      return `unknown command "${error.subcommand}"${RemovedSettings.hint(error.subcommand, known)}`
+    }
+    case "MissingOption":
+      return `--${error.option} is missing`
+    case "InvalidValue":
+      return error.value === ""
+        ? `--${error.option} needs a value: ${error.expected}`
+        : `--${error.option}: ${error.expected.startsWith("Expected") ? "" : "expected "}${error.expected}, got "${error.value}"${RemovedSettings.value(error.option, error.value)}`
+    case "UnexpectedArgument":
+      return `unexpected: ${error.arguments.join(" ")}`
+    default:
+      return error.message
+  }
+}
+
+/** The name of the command in a line that is to be typed; an address may hold the word too. */
+const typed = (line: string): string =>
+  line.replace(/(^|\s)atropos(?=\s|$)/, (_, before) => before + CommandLine.of(""))
+
+const spelled = ({ examples, usage, ...rest }: HelpDoc): HelpDoc => ({
+  ...rest,
+  usage: typed(usage),
+  ...(examples !== undefined && {
+    examples: examples.map((example) => ({ ...example, command: typed(example.command) }))
+  })
+})
+
+/** Puts one line per mistake on standard error instead of a page of help on standard output. */
+export const layer = CliOutput.layerPresenter({
+  present: Effect.fnUntraced(function* (event) {
+    if (event._tag !== "InvalidInvocation") {
+      const console = yield* Console.Console
+      // Help and version are in colours of ours.
+      const log = (text: string) => console.log(new Terminal.Coloured(text))
+      if (event._tag === "Help") {
+        const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
+        const { formatHelpDoc } = CliOutput.defaultFormatter({ colors: canColor })
+        return log(HelpFlags.print(spelled(event.helpDoc), formatHelpDoc))
+      }
+      return yield* CliOutput.defaultPresenter
+        .present(event)
+        .pipe(Effect.provideService(Console.Console, Object.assign(Object.create(console), { log })))
+    }
+    for (const error of event.errors) yield* Console.error(`atropos: ${describe(error, event.helpDoc)}`)
+    const hasEnvironment = event.helpDoc.flags.some(({ name }) => name === "env")
+    const verb = event.commandPath.slice(1).concat(hasEnvironment ? "--env NAME" : [], "--help")
+    yield* Console.error(`see: ${CommandLine.of(verb.join(" "))}`)
+  })
+})

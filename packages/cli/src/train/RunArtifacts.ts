@@ -1,0 +1,77 @@
+/**
+ * What is left of a run for those who come after it: its newest checkpoint, the words that serve it, and beside it a
+ * file for `--config` of each environment, by which other verbs ask the served policy as it was trained.
+ */
+import type { Model } from "@atropos/trainer/model/Model"
+import { Console, Effect, FileSystem, Path } from "effect"
+import type { RunSettings } from "../config/RunSettings.ts"
+import * as RunFolder from "./RunFolder.ts"
+
+export interface RunArtifacts {
+  readonly step: number
+  /** Flags of `atropos policy`. */
+  readonly policy: string
+  readonly configs: ReadonlyArray<{ readonly environment: string; readonly word: string; readonly config: string }>
+}
+
+/** Where `atropos policy` listens unless told otherwise. */
+const servedAt = "http://localhost:9004/v1"
+
+/** A word as a shell takes it. */
+const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
+
+/** A path from here, as a shell takes it. */
+const typed = Effect.fnUntraced(function* (path: string) {
+  const { relative } = yield* Path.Path
+  const near = relative(process.cwd(), path)
+  return quoted(near === "" || near.startsWith("..") ? path : near)
+})
+
+/** Writes the files. */
+export const write = Effect.fn("RunArtifacts.write")(function* (options: {
+  readonly run: RunFolder.RunFolder
+  readonly model: Model
+  readonly settings: ReadonlyArray<RunSettings>
+}) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const { stringify } = yield* Effect.promise(() => import("yaml"))
+  const { model, run, settings } = options
+  const step = yield* RunFolder.stepsIn(run.folder)
+  const checkpoint = join(run.folder, `step_${step}`)
+  const isWhole = model.adapter === undefined
+  const configs = yield* Effect.forEach(
+    settings,
+    Effect.fnUntraced(function* ({ chosen, given, word }) {
+      const environment = chosen.environment.environmentName
+      const config = join(run.folder, `${environment.replaceAll(/[^\w-]+/g, "-")}.yaml`)
+      const { total_steps: _, ...env } = given
+      const content = {
+        env: { ...env, tokenizer_name: isWhole ? checkpoint : model.name },
+        openai: { base_url: servedAt }
+      }
+      yield* fs.writeFileString(config, stringify(content))
+      return { environment, word: quoted(word), config: yield* typed(config) }
+    })
+  )
+  const at = yield* typed(checkpoint)
+  return {
+    step,
+    policy: isWhole ? `--model ${at}` : `--model ${quoted(model.name)} --adapter ${at}`,
+    configs
+  } satisfies RunArtifacts
+})
+
+/** Says, when a run was interrupted, what is kept of it. */
+export const tellStopped = Effect.fn("RunArtifacts.tellStopped")(function* (folder: string, steps: number) {
+  const { join } = yield* Path.Path
+  const step = yield* RunFolder.stepsIn(folder)
+  const at = yield* typed(join(folder, `step_${step}`))
+  yield* Console.log(
+    step === 0
+      ? "stopped before the first step was saved: the same command begins again"
+      : step < steps
+        ? `stopped after step ${step} of ${steps}, saved in ${at}: the same command goes on from there`
+        : `stopped with all ${steps} steps done, saved in ${at}`
+  )
+})

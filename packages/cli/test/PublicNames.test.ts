@@ -1,0 +1,54 @@
+/** What the packages export: an index each, and the modules that other packages, examples or pages name one by one. */
+import { assert, describe, it } from "@effect/vitest"
+import { existsSync, globSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+const root = fileURLToPath(new URL("../../../", import.meta.url))
+const read = (file: string): string => readFileSync(`${root}${file}`, "utf8")
+
+/** Who counts as a user of a package's names: not its own sources, nobody's tests, no measurement. */
+const users = globSync(
+  ["packages/*/{src,bin}/**/*.{ts,js}", "packages/api/viewer/src/**/*.{ts,tsx}", "examples/*.ts", "docs/*.md", "*.md"],
+  { cwd: root }
+).map((file) => ({ file, text: read(file) }))
+
+interface Target {
+  readonly [condition: string]: string
+}
+const exportsOf = (name: string): { readonly [subpath: string]: Target } =>
+  JSON.parse(read(`packages/${name}/package.json`)).exports
+
+describe.each(["core", "api", "envs", "trainer"])("the exports of %s", (name) => {
+  const targets = exportsOf(name)
+
+  it("are its index and modules that exist, with types and code from the same source", () => {
+    assert.property(targets, ".")
+    for (const [subpath, target] of Object.entries(targets)) {
+      const module = subpath === "." ? "index" : subpath.slice(2)
+      assert.deepStrictEqual(target, {
+        "atropos-src": `./src/${module}.ts`,
+        types: `./dist/${module}.d.ts`,
+        default: `./dist/${module}.js`
+      })
+      assert.isTrue(existsSync(`${root}packages/${name}/src/${module}.ts`), subpath)
+    }
+  })
+
+  it("open no internal folder", () => {
+    for (const subpath of Object.keys(targets)) assert.notMatch(subpath, /internal|\*/)
+  })
+
+  it("name nothing that only its own sources, tests and measurements use", () => {
+    const unused = Object.keys(targets).filter((subpath) => {
+      const word = `"@atropos/${name}${subpath.slice(1)}"`
+      return !users.some(({ file, text }) => !file.startsWith(`packages/${name}/src/`) && text.includes(word))
+    })
+    assert.deepStrictEqual(unused, [])
+  })
+})
+
+describe("the command", () => {
+  it("exports nothing: it is a program", () => {
+    assert.isUndefined(exportsOf("cli"))
+  })
+})

@@ -1,0 +1,25 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Words from "../../src/config/Words.ts"
+
+describe("Words", () => {
+  it("finds the environment wherever it stands, the last one given", () => {
+    assert.strictEqual(Words.peek(["process", "--env", "gsm8k", "--env.group_size", "4"], "env"), "gsm8k")
+    assert.strictEqual(Words.peek(["--env=./my.ts", "process"], "env"), "./my.ts")
+    assert.strictEqual(Words.peek(["process", "--env", "a", "--env=b"], "env"), "b")
+    assert.strictEqual(Words.peek(["process", "--env", "--help"], "env"), undefined)
+    assert.strictEqual(Words.peek(["process", "--env.group_size", "4"], "env"), undefined)
+  })
+
+  it("finds the verb behind flags", () => {
+    assert.strictEqual(Words.verb(["--log-level", "debug", "serve", "--env", "x"]), "serve")
+    assert.strictEqual(Words.verb(["--help"]), undefined)
+  })
+
+  it("spells Python's booleans after boolean flags, and leaves other values alone", () => {
+    const booleans = new Set(["slurm", "env.use_wandb"])
+    assert.deepStrictEqual(
+      Words.spellBooleans(["--slurm", "False", "--env.use_wandb=True", "--env.wandb_name", "True"], booleans),
+      ["--slurm", "false", "--env.use_wandb=true", "--env.wandb_name", "True"]
+    )
+  })
+})

@@ -1,0 +1,120 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
+import * as ProgressFigures from "../../src/train/ProgressFigures.ts"
+import * as Curve from "../../src/up/Curve.ts"
+
+const step = (number: number, more: Partial<StepMetrics> = {}): StepMetrics => ({
+  step: number,
+  policyVersion: number,
+  batchId: String(number),
+  skipped: null,
+  loss: 0,
+  gradNorm: 1,
+  lr: 1,
+  rewardMean: 0.5,
+  rewardStd: 0.5,
+  entropy: 0.61,
+  ratioMean: 1,
+  clippedFraction: 0,
+  sequences: 8,
+  groups: 4,
+  constantGroups: 1,
+  unusable: 0,
+  unknownLogprobs: 0,
+  truncatedFraction: 0,
+  truncatedMaskedFraction: 0,
+  trainedTokens: 100,
+  usefulFraction: 1,
+  microBatches: 1,
+  tokensPerSecond: 1e6,
+  stalenessMean: 0,
+  stalenessMax: 0,
+  staleDropped: 0,
+  staleMasked: 0,
+  versionUnknown: 0,
+  stepSeconds: 0.1,
+  waitSeconds: 0,
+  prepareSeconds: 0,
+  computeSeconds: 0,
+  updateSeconds: 0,
+  publishSeconds: 0,
+  saveSeconds: 0,
+  ...more
+})
+
+describe("Training", () => {
+  it.prop(
+    "tells the tokens of the steps shown by the time they took, whatever single steps did",
+    [
+      Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))).check(
+        Schema.isBetweenLength(1, 30)
+      )
+    ],
+    ([seconds]) => {
+      const shown = ProgressFigures.make()
+      for (const [index, stepSeconds] of seconds.entries()) shown.add(step(index + 1, { stepSeconds }))
+      const total = seconds.reduce((sum, one) => sum + one, 0)
+      assert.include(shown.detail(), `${Math.round((100 * seconds.length) / total)} tokens/s`)
+    }
+  )
+
+  it("is of the steps since it was last shown, and of ten at the least", () => {
+    const shown = ProgressFigures.make()
+    for (let number = 1; number <= 20; number++) shown.add(step(number, { rewardMean: 0 }))
+    assert.include(shown.detail(), "reward 0.000")
+    for (let number = 21; number <= 25; number++) shown.add(step(number, { rewardMean: 1 }))
+    // Five of them are new.
+    assert.include(shown.detail(), "reward 0.500")
+    for (let number = 26; number <= 60; number++) shown.add(step(number, { rewardMean: 1 }))
+    assert.include(shown.detail(), "reward 1.000")
+  })
+
+  it("says of a policy its entropy and how many groups teach nothing, of examples the loss", () => {
+    assert.strictEqual(
+      ProgressFigures.detailOf([step(1), step(2, { entropy: 0.59, kl: 0.01, clippedFraction: 0.2 })]),
+      "reward 0.500 | entropy 0.600 | equal scores 25% | kl 0.0100 | clipped 10% | staleness 0.0 | 1,000 tokens/s"
+    )
+    const { entropy: _, ratioMean: __, ...examples } = step(1, { loss: 1.25 })
+    assert.match(ProgressFigures.detailOf([examples]), /^reward 0\.500 \| loss 1\.2500 \| staleness/)
+  })
+
+  it("says which steps changed nothing, and why", () => {
+    const idle = step(2, { skipped: "nothingToTrain", constantGroups: 4 })
+    assert.include(ProgressFigures.detailOf([step(1), idle]), "nothing to learn from in 1 of 2 steps: equal scores")
+    assert.include(ProgressFigures.detailOf([idle]), "nothing to learn from: equal scores")
+    const broken = step(3, { skipped: "nonFinite", loss: Number.NaN })
+    assert.include(
+      ProgressFigures.detailOf([step(1), broken]),
+      "loss or gradient not a number in 1 of 2 steps, skipped"
+    )
+  })
+})
+
+describe("the rewards of a run summed up", () => {
+  it("are means of windows that do not overlap, where ten steps are too many", () => {
+    const rewards = [0.1, 0.2, 0.3, 0.6, 0.5, 0.4]
+    assert.strictEqual(Curve.windowOf(rewards), 3)
+    assert.closeTo(Curve.early(rewards), 0.2, 1e-9)
+    assert.closeTo(Curve.recent(rewards), 0.5, 1e-9)
+    assert.deepStrictEqual(
+      [1, 2, 3, 4, 19, 20, 400].map((length) => Curve.windowOf(Array.from({ length }, () => 0))),
+      [1, 1, 1, 2, 9, 10, 10]
+    )
+    assert.deepStrictEqual(Curve.best([0.5]), { value: 0.5, step: 1 })
+  })
+
+  it.prop(
+    "have as best the best mean of a window",
+    [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })))],
+    ([rewards]) => {
+      const { step, value } = Curve.best(rewards)
+      if (rewards.length === 0) return
+      const window = Curve.windowOf(rewards)
+      const mean = (end: number) => rewards.slice(end - window, end).reduce((a, b) => a + b, 0) / window
+      const ends = Array.from({ length: rewards.length - window + 1 }, (_, at) => at + window)
+      assert.closeTo(value, Math.max(...ends.map(mean)), 1e-9)
+      assert.closeTo(mean(step), value, 1e-9)
+    }
+  )
+})

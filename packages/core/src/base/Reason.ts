@@ -1,0 +1,35 @@
+/** Why something failed, in words: for messages, logs and dead letters. */
+import { Cause, Formatter, type PlatformError, Predicate } from "effect"
+
+/** The words of anything thrown or failed with: its message where it has one, also where it is no error. */
+export const of = (cause: unknown): string => {
+  // Its own message says where Effect met the error, and not what it was.
+  if (Cause.isUnknownError(cause) && cause.cause !== undefined) return of(cause.cause)
+  if (cause instanceof Error && cause.message === "") return cause.name
+  if (Predicate.hasProperty(cause, "message") && typeof cause.message === "string") return cause.message
+  return Predicate.isObject(cause) ? Formatter.formatJson(cause) : String(cause)
+}
+
+/** The words of the first error of a cause. */
+export const ofCause = (cause: Cause.Cause<unknown>): string => of(Cause.squash(cause))
+
+/** Why a file could not be had, in the operating system's words where it gave any. */
+export const ofFile = ({ message, reason }: PlatformError.PlatformError): string =>
+  reason.cause instanceof Error ? reason.cause.message : message
+
+/** The innermost message: "fetch failed" says nothing, its cause says ECONNREFUSED. */
+export const root = (error: { readonly message: string; readonly cause?: unknown }): string => {
+  let message = error.message
+  let cause = error.cause
+  for (let depth = 0; depth < 5 && cause instanceof Error; depth++) {
+    // An AggregateError (every address of a name refused) has no text of its own.
+    const inner: unknown = cause instanceof AggregateError ? cause.errors[0] : undefined
+    message = cause.message || (inner instanceof Error ? inner.message : message)
+    cause = cause.cause
+  }
+  return message
+}
+
+/** A message in one line: those of schemas take several. */
+export const oneLine = ({ message }: { readonly message: string }): string =>
+  message.replaceAll(/(?<!\s)\s*\n\s*/g, " ")
