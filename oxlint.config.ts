@@ -30,6 +30,8 @@ const floors = {
     "metrics",
     "metrics/wandb",
     "rollout/submit",
+    "rollout/pool",
+    "rollout/state",
     "rollout"
   ],
   api: [

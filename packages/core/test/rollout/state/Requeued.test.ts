@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Requeued from "../../src/rollout/Requeued.ts"
+import * as Requeued from "../../../src/rollout/state/Requeued.ts"
 
 const saving = (item: unknown) => ({ save: () => item })
 

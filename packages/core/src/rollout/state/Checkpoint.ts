@@ -8,12 +8,12 @@
  * as a new run would have.
  */
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
-import * as Uuid from "../base/Uuid.ts"
-import type { EnvironmentShape } from "../Environment.ts"
-import * as Reason from "../base/Reason.ts"
-import type { EnvironmentClientShape } from "../service/EnvironmentClient.ts"
-import type { SavedState } from "../service/TrajectoryApi.ts"
-import type { TrajectoryError } from "../service/TrajectoryError.ts"
+import * as Uuid from "../../base/Uuid.ts"
+import type { EnvironmentShape } from "../../Environment.ts"
+import * as Reason from "../../base/Reason.ts"
+import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
+import type { SavedState } from "../../service/TrajectoryApi.ts"
+import type { TrajectoryError } from "../../service/TrajectoryError.ts"
 import * as Cursor from "./Cursor.ts"
 import * as Requeued from "./Requeued.ts"
 

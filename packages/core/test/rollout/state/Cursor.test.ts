@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Cursor from "../../src/rollout/Cursor.ts"
-import { groupKey } from "../../src/rollout/submit/Delivery.ts"
-import * as EvaluationSchedule from "../../src/rollout/EvaluationSchedule.ts"
+import * as Cursor from "../../../src/rollout/state/Cursor.ts"
+import { groupKey } from "../../../src/rollout/submit/Delivery.ts"
+import * as EvaluationSchedule from "../../../src/rollout/EvaluationSchedule.ts"
 
 describe("Cursor", () => {
   it("moves its frontier over what is finished, and keeps the rest as runs", () => {

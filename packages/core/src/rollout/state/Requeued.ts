@@ -7,7 +7,7 @@
  * the same keys.
  */
 import { Schema } from "effect"
-import type { Work } from "../Environment.ts"
+import type { Work } from "../../Environment.ts"
 
 /** By the path of a task: the item's index, then one number per time it was put back. */
 export const Saved = Schema.Array(

@@ -7,14 +7,14 @@
  * one moment, with the environment's own state. What an earlier process had spooled holds its items as well.
  */
 import { Effect, type FileSystem, Option, Path } from "effect"
-import type { EnvironmentShape } from "../Environment.ts"
-import type { EnvironmentClientShape } from "../service/EnvironmentClient.ts"
+import type { EnvironmentShape } from "../../Environment.ts"
+import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
 import * as Checkpoint from "./Checkpoint.ts"
-import type { Delivery } from "./submit/Delivery.ts"
+import type { Delivery } from "../submit/Delivery.ts"
 import * as Requeued from "./Requeued.ts"
-import * as Spool from "./submit/Spool.ts"
+import * as Spool from "../submit/Spool.ts"
 import * as StateSaver from "./StateSaver.ts"
-import type { Task } from "./WorkerPool.ts"
+import type { Task } from "../pool/Task.ts"
 
 type Item = Pick<Task, "index" | "path" | "work">
 
