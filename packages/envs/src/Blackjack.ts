@@ -17,14 +17,14 @@ export const settings = Environment.settings({
   promptStyle: Environment.field(
     Schema.Literals(["chat", "compact"]),
     "chat",
-    "a chat in words, or a few characters for models trained from scratch"
+    "prompts in words as a chat, or a few characters for models trained from scratch"
   ),
   sab: Environment.field(
     Schema.Boolean,
     true,
-    "Sutton and Barto's rules: a natural wins unless the dealer has one too"
+    "use Sutton and Barto's rules: a natural wins unless the dealer has one too"
   ),
-  natural: Environment.field(Schema.Boolean, false, "without sab: a win by a natural pays 1.5")
+  natural: Environment.field(Schema.Boolean, false, "without sab: winning with a natural pays 1.5")
 })
 
 export type Settings = BlackjackRules.Rules & { readonly promptStyle: "chat" | "compact" }

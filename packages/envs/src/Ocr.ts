@@ -26,7 +26,7 @@ export const settings = Environment.settings({
   kinds: Environment.field(
     Schema.NonEmptyArray(Schema.Literals(kinds)),
     ["receipt-total", "receipt-item", "sign"],
-    "what is read: receipt-total, receipt-item, sign"
+    "what to read: receipt-total, receipt-item, sign"
   ),
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out pictures per evaluation")
 })

@@ -25,12 +25,12 @@ export const settings = Environment.settings({
   kinds: Environment.field(
     Schema.NonEmptyArray(Schema.Literals(kinds)),
     ["count", "colour", "relation"],
-    "what is asked: count, colour, relation"
+    "what to ask: count, colour, relation"
   ),
   mostThings: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 3, maximum: 16 })),
     7,
-    "things in a scene at most; the fewest are three"
+    "maximum number of objects in a scene; the minimum is three"
   ),
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out scenes per evaluation")
 })

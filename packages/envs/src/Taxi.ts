@@ -16,9 +16,9 @@ export const settings = Environment.settings({
   maxTurns: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 18, maximum: 200 })),
     30,
-    "actions per episode"
+    "maximum actions per episode"
   ),
-  maxAnswerTokens: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 128, "longest answer of a turn, tokens")
+  maxAnswerTokens: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 128, "maximum tokens per turn")
 })
 
 const action = new RegExp(`<action>\\s*(${TaxiRules.actions.join("|")})\\s*</action>`, "gi")

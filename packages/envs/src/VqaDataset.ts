@@ -25,17 +25,21 @@ const column = (name: string, what: string) => Environment.field(Schema.NonEmpty
 
 export const settings = Environment.settings({
   ...SingleTurn.fields,
-  source: Environment.field(Schema.NonEmptyString, "flaviagiammarino/vqa-rad/train", "rows: hub data set or file"),
+  source: Environment.field(
+    Schema.NonEmptyString,
+    "flaviagiammarino/vqa-rad/train",
+    "rows: a data set on the hub, or a file"
+  ),
   testSource: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "evaluation rows; null: a tenth of the source is held out"
+    "evaluation rows; if unset, a tenth of source is held out"
   ),
   imageColumn: column("image", "picture"),
   questionColumn: column("question", "question"),
-  answerColumn: column("answer", "answer, or answers"),
-  maxImageBytes: Environment.field(positive, Picture.defaultLimits.maxBytes, "largest picture, bytes"),
-  maxImagePixels: Environment.field(positive, Picture.defaultLimits.maxPixels, "largest picture, width times height")
+  answerColumn: column("answer", "column with the answer or answers"),
+  maxImageBytes: Environment.field(positive, Picture.defaultLimits.maxBytes, "maximum size of a picture, in bytes"),
+  maxImagePixels: Environment.field(positive, Picture.defaultLimits.maxPixels, "maximum number of pixels in a picture")
 })
 
 export interface Item {

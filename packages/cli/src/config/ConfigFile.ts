@@ -46,7 +46,7 @@ export const empty: ConfigFile = { env: {}, servers: {}, manager: {}, sections: 
 /** The flag `--config`. */
 export const flag = Flag.String("config").pipe(
   Flag.withDescription(
-    "YAML file, one for all verbs: env:, openai:, judge:, teacher:, trainer:, lora:, loss:, metrics:, slurm:, testing:; flags win over it"
+    "YAML file, shared by all commands, with the sections env, openai, judge, teacher, trainer, lora, loss, metrics, slurm and testing; flags override it"
   ),
   Flag.withMetavar("file"),
   Flag.optional
