@@ -53,6 +53,21 @@ const floors = {
     "v1",
     "."
   ],
+  envs: [
+    "code",
+    "dataset",
+    "games",
+    "instructions",
+    "json-schema",
+    "letters",
+    "markets",
+    "math",
+    "mcqa",
+    "pictures",
+    "stories",
+    "tools",
+    "."
+  ],
   trainer: [
     "base",
     "graph/gen",
@@ -203,6 +218,10 @@ export default defineConfig({
         ]
       }
     },
+    {
+      files: ["packages/{api,envs}/src/**", "packages/api/viewer/src/**"],
+      rules: { "max-lines": ["error", 300], "max-lines-per-function": ["error", 120] }
+    },
     ...(["core", "api", "envs", "trainer"] as const).map((name) =>
       restricted(`packages/${name}/src/**`, [...packages[name]])
     ),
@@ -211,6 +230,7 @@ export default defineConfig({
     restricted("packages/api/src/rollout/*.ts", [
       { group: ["**", "!./*"], message: "it runs in browsers too: it imports nothing from outside its folder" }
     ]),
+    ...layered("envs"),
     ...layered("trainer"),
     ...layered("cli"),
     restricted("packages/core/src/index.ts", [...packages.core])

@@ -13,6 +13,7 @@ import * as Checkpoint from "./Checkpoint.ts"
 import type { Delivery } from "../submit/Delivery.ts"
 import * as Requeued from "./Requeued.ts"
 import * as Spool from "../submit/Spool.ts"
+import type { SpoolError } from "../submit/SpoolError.ts"
 import * as StateSaver from "./StateSaver.ts"
 import type { Task } from "../pool/Task.ts"
 
@@ -57,7 +58,7 @@ export const open = Effect.fn("Progress.open")(function* ({
   ...options
 }: Options): Effect.fn.Return<
   Progress,
-  Effect.Error<ReturnType<typeof Checkpoint.open>> | Spool.SpoolError,
+  Effect.Error<ReturnType<typeof Checkpoint.open>> | SpoolError,
   FileSystem.FileSystem | Path.Path
 > {
   const path = yield* Path.Path
