@@ -1,6 +1,6 @@
 /**
- * The way of groups to the service: sent with what viewers want to see, in the traces of their items, and counted once the
- * service has answered. A group that it refuses becomes a dead letter; either way its item is told.
+ * The way of groups to the service: sent with what viewers want to see, in the traces of their items, and counted once
+ * the service has answered. A group that it refuses becomes a dead letter; either way its item is told.
  */
 import { Effect, Option } from "effect"
 import type { QueueView } from "./QueueView.ts"

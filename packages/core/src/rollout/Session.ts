@@ -1,6 +1,6 @@
 /**
- * What an environment has open while it runs: its registration with the service, its folder, what an earlier process left of
- * it, its dead letters, and where its figures go.
+ * What an environment has open while it runs: its registration with the service, its folder, what an earlier process
+ * left of it, its dead letters, and where its figures go.
  *
  * Opening waits for the service and for the trainer; what waiting cannot mend fails.
  */

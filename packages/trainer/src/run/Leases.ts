@@ -1,9 +1,10 @@
 /**
  * The leases of a trainer on batches of the trajectory service.
  *
- * Every lease that is held is renewed each third of its time, until it is settled (the batch is in a durable checkpoint: the service is
- * told, again with every renewal where it does not answer) or given back, at the latest when the scope closes. All of them are in the
- * journal: what a killed predecessor held is given back first, and what a checkpoint of its has is acknowledged.
+ * Every lease that is held is renewed each third of its time, until it is settled (the batch is in a durable
+ * checkpoint: the service is told, again with every renewal where it does not answer) or given back, at the latest when
+ * the scope closes. All of them are in the journal: what a killed predecessor held is given back first, and what a
+ * checkpoint of its has is acknowledged.
  */
 import { type TrainerClient, TrajectoryError } from "@atropos/core"
 import { Duration, Effect, type FileSystem, Option, type Path, Schedule, type Scope } from "effect"

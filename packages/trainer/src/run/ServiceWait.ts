@@ -1,4 +1,7 @@
-/** Requests to the trajectory service that outlast its absence: made again while it cannot be reached, and not in silence. */
+/**
+ * Requests to the trajectory service that outlast its absence: made again while it cannot be reached, and not in
+ * silence.
+ */
 import { TrajectoryError } from "@atropos/core"
 import * as Waiting from "@atropos/core/base/Waiting"
 import { Effect, Ref } from "effect"
@@ -12,8 +15,8 @@ export interface Patience {
   /** Makes a request until the service answers; fails where it refuses. */
   readonly request: <A>(request: Effect.Effect<A, TrajectoryError.TrajectoryError>) => Effect.Effect<A, TrainerError>
   /**
-   * Logs while an effect with such requests runs, ever more sparsely: that the service is away and why; or, where it is there and takes
-   * its time, what `onSilence` logs.
+   * Logs while an effect with such requests runs, ever more sparsely: that the service is away and why; or, where it is
+   * there and takes its time, what `onSilence` logs.
    */
   readonly logged: (
     onSilence: (seconds: number) => Effect.Effect<void>

@@ -16,8 +16,8 @@ export interface Connection {
   readonly batchSize: () => number
   readonly maxTokenLength: () => number
   /**
-   * Registers again, unless somebody did since `envId` was given. Waits for as long as it takes; where the service refuses,
-   * that is logged, and whoever calls may try again after the pause that is part of it.
+   * Registers again, unless somebody did since `envId` was given. Waits for as long as it takes; where the service
+   * refuses, that is logged, and whoever calls may try again after the pause that is part of it.
    */
   readonly reconnect: (envId: number) => Effect.Effect<void>
   /** Done when the registration is another one than `envId`. */
