@@ -29,6 +29,8 @@ const floors = {
     "metrics",
     "metrics/wandb",
     "rollout/submit",
+    "rollout/pool",
+    "rollout/state",
     "rollout"
   ],
   api: [
@@ -48,6 +50,21 @@ const floors = {
     "claim",
     "v0",
     "v1",
+    "."
+  ],
+  envs: [
+    "code",
+    "dataset",
+    "games",
+    "instructions",
+    "json-schema",
+    "letters",
+    "markets",
+    "math",
+    "mcqa",
+    "pictures",
+    "stories",
+    "tools",
     "."
   ],
   trainer: [
@@ -200,6 +217,10 @@ export default defineConfig({
         ]
       }
     },
+    {
+      files: ["packages/{api,envs}/src/**", "packages/api/viewer/src/**"],
+      rules: { "max-lines": ["error", 300], "max-lines-per-function": ["error", 120] }
+    },
     ...(["core", "api", "envs", "trainer"] as const).map((name) =>
       restricted(`packages/${name}/src/**`, [...packages[name]])
     ),
@@ -208,6 +229,7 @@ export default defineConfig({
     restricted("packages/api/src/rollout/*.ts", [
       { group: ["**", "!./*"], message: "it runs in browsers too: it imports nothing from outside its folder" }
     ]),
+    ...layered("envs"),
     ...layered("trainer"),
     ...layered("cli"),
     restricted("packages/core/src/index.ts", [...packages.core])

@@ -49,7 +49,9 @@ const runVerb = Effect.fn("Root.runVerb")(function* (words: ReadonlyArray<string
     wantsAll || name === chosen ? load(name, entry, words) : Effect.succeed(standBy(name, entry))
   )
   const root = Command.make("atropos").pipe(
-    Command.withDescription("Reinforcement learning of language models: environments, a trajectory service, a trainer"),
+    Command.withDescription(
+      "Reinforcement learning for language models: environments, a trajectory service and a trainer"
+    ),
     Command.withSubcommands(made.map(({ command }) => command))
   )
   const verb = made.find(({ command }) => command.name === chosen)

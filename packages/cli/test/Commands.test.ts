@@ -8,7 +8,7 @@ import * as Report from "../src/base/Report.ts"
 import * as Root from "../src/Root.ts"
 import * as Bin from "./Bin.ts"
 
-const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Progress.layerLines)
+const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Layer.succeed(Progress.Presenter, "lines"))
 
 const text = (lines: ReadonlyArray<unknown>) => lines.map(String).join("\n")
 
@@ -37,7 +37,7 @@ describe("commands", () => {
       assert.match(stdout, /--env\.largest integer +largest number asked for \[default: 9\]/)
       assert.match(stdout, /--env\.tags json +tags to be put into the prompt \[default: \[\]\]/)
       assert.match(stdout, /--env\.eval_handling choice .*choices: STOP_TRAIN, LIMIT_TRAIN, NONE/)
-      assert.match(stdout, /--env\.min_batch_allocation number\|None .*\[default: None\]/)
+      assert.match(stdout, /--env\.min_batch_allocation number\|None .*\[default: unset\]/)
       assert.match(stdout, /--openai\.base_url string\|None /)
       assert.match(stdout, /--slurm /)
     }).pipe(Effect.provide(layer))

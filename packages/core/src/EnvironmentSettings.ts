@@ -17,102 +17,114 @@ export const field = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
 export const commonFields = {
-  groupSize: field(positive, 4, "rollouts per item, and the group size announced to the service"),
+  groupSize: field(positive, 4, "rollouts per item; also the group size announced to the service"),
   maxNumWorkers: field(
     Schema.Int,
     -1,
-    "items rolled out at once; -1: max_num_workers_per_node x number of inference servers"
+    "items rolled out concurrently; -1 means max_num_workers_per_node times the number of inference servers"
   ),
-  maxNumWorkersPerNode: field(positive, 8, "items rolled out at once per inference server"),
-  maxEvalWorkers: field(positive, 16, "items evaluated at once"),
-  stepsPerEval: field(Schema.Int, 100, "trainer steps between evaluations; 0 or less: never"),
+  maxNumWorkersPerNode: field(positive, 8, "items rolled out concurrently per inference server"),
+  maxEvalWorkers: field(positive, 16, "items evaluated concurrently"),
+  stepsPerEval: field(Schema.Int, 100, "trainer steps between evaluations; 0 or less disables them"),
   evalHandling: field(
     Schema.Literals(["STOP_TRAIN", "LIMIT_TRAIN", "NONE"]),
     "STOP_TRAIN",
-    "what training rollouts do during an evaluation: wait, run at eval_limit_ratio, or go on"
+    "what training rollouts do during an evaluation: pause (STOP_TRAIN), slow down to eval_limit_ratio (LIMIT_TRAIN), or continue (NONE)"
   ),
-  evalLimitRatio: field(Schema.Finite, 0.5, "share of the workers left to training under LIMIT_TRAIN"),
+  evalLimitRatio: field(
+    Schema.Finite,
+    0.5,
+    "share of workers left for training during an evaluation, with LIMIT_TRAIN"
+  ),
   maxTokenLength: field(
     positive,
     2048,
-    "longest generation, tokens; less where the prompt leaves less of the trainer's seq_len"
+    "maximum tokens to generate; less if prompt and answer would exceed the trainer's seq_len"
   ),
   inferenceWeight: field(
     Schema.Finite,
     1,
-    "weight among environments: share of the batches within one program, of the inference servers between programs"
+    "relative weight among environments: share of each batch within one process, share of the inference servers across processes"
   ),
-  batchSize: field(Schema.Int, -1, "sequences per batch where the service does not say; what it says wins"),
+  batchSize: field(Schema.Int, -1, "sequences per batch, if the service does not set one"),
   maxBatchesOffpolicy: field(
     Schema.Int,
     3,
-    "batches that may lie in the queue before new rollouts wait; 0: roll out only while the queue is empty"
+    "batches that may be queued before new rollouts pause; 0 means roll out only while the queue is empty"
   ),
   minBatchAllocation: field(
     Schema.NullOr(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
     null,
-    "share of every batch reserved for this environment, 0 to 1"
+    "share of every batch reserved for this environment, from 0 to 1"
   ),
   tokenizerName: field(
     Schema.String,
     "NousResearch/DeepHermes-3-Llama-3-3B-Preview",
-    'Hugging Face tokenizer: hub id or folder; "bytes": a byte-level one that needs no download'
+    'Hugging Face tokenizer: hub id or folder, or "bytes" for a byte-level one that needs no download'
   ),
-  rolloutServerUrl: field(Schema.String, "http://localhost:8000", "trajectory service"),
+  rolloutServerUrl: field(Schema.String, "http://localhost:8000", "URL of the trajectory service"),
   totalSteps: field(
     Schema.Int,
     1000,
-    "trainer steps to run for; -1: as the service says; under process: number of groups"
+    "trainer steps to run for; -1 means as many as the service says. With process: groups to roll out"
   ),
   useWandb: field(
     Schema.Boolean,
     true,
-    "figures go to Weights & Biases too, where there is a key in WANDB_API_KEY; given without a key: to a folder for wandb-sync"
+    "also log to Weights & Biases if WANDB_API_KEY is set; if turned on explicitly without a key, log to a folder for wandb-sync"
   ),
   wandbName: field(
     Schema.NullOr(Schema.String),
     null,
-    "name announced to the service, and the beginning of the name of the run in Weights & Biases; null: the environment's own"
+    "name announced to the service, and prefix of the Weights & Biases run name; if unset, the environment's name"
   ),
   numRolloutsToKeep: field(
     Schema.Int,
     32,
-    "groups in the table train/rollouts, the newest; for sinks that take tables (Weights & Biases, TensorBoard)"
+    "most recent groups to keep in the train/rollouts table (Weights & Biases and TensorBoard)"
   ),
-  numRolloutsPerGroupForLogging: field(Schema.Int, 1, "rollouts of a group in that table; -1: all"),
+  numRolloutsPerGroupForLogging: field(Schema.Int, 1, "rollouts per group in that table; -1 means all"),
   minItemsSentBeforeLogging: field(
     Schema.Int,
     2,
-    "groups sent before metrics are logged at a step change; 0 or less: always"
+    "groups that must be sent before metrics are logged at a new step; 0 or less means always log"
   ),
-  ensureScoresAreNotSame: field(Schema.Boolean, true, "drop groups whose scores are all equal"),
-  dataPathToSaveGroups: field(Schema.NullOr(Schema.String), null, "JSONL file to save accepted groups to"),
+  ensureScoresAreNotSame: field(Schema.Boolean, true, "drop groups in which all scores are equal"),
+  dataPathToSaveGroups: field(
+    Schema.NullOr(Schema.String),
+    null,
+    "JSONL file to save accepted groups to; if unset, they are not saved"
+  ),
   dataDirToSaveEvals: field(
     Schema.NullOr(Schema.String),
     null,
-    "folder for evaluation results; null: under serve none are written"
+    "folder for evaluation results; if unset, serve writes none"
   ),
-  includeMessages: field(Schema.Boolean, false, "send the chats with the tokens"),
-  workerTimeout: field(Schema.Finite, 600, "seconds an item may take to roll out or to evaluate; 0 or less: no limit"),
+  includeMessages: field(Schema.Boolean, false, "send chat messages along with tokens"),
+  workerTimeout: field(
+    Schema.Finite,
+    600,
+    "time limit per item for a rollout or an evaluation, in seconds; 0 or less means no limit"
+  ),
   thinkingMode: field(
     Schema.Boolean,
     false,
-    "ask providers for reasoning in chat requests; servers that take token ids follow their chat template instead"
+    "ask the provider for reasoning in chat requests; with servers that take token ids, the chat template decides"
   ),
   reasoningEffort: field(
     Schema.NullOr(Schema.Literals(["none", "minimal", "low", "medium", "high", "xhigh"])),
     null,
-    "reasoning effort asked for; turns thinking_mode on"
+    "reasoning effort to ask for; turns thinking_mode on"
   ),
   maxReasoningTokens: field(
     Schema.NullOr(positive),
     null,
-    "reasoning token limit asked for (providers take 1024 to 32000), where no effort is; turns thinking_mode on"
+    "limit on reasoning tokens (providers accept 1024 to 32000); used if no effort is set; turns thinking_mode on"
   ),
   customThinkingPrompt: field(
     Schema.NullOr(Schema.String),
     null,
-    "system prompt that asks for thinking, for environments that read it; the built-in ones have their own"
+    "system prompt that asks for thinking, for environments that read it; built-in ones have their own"
   )
 } as const
 

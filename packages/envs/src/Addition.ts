@@ -8,10 +8,10 @@ import { Environment, ExactAnswer, SeededRandom, ServerManager } from "@atropos/
 import { Effect, Schema } from "effect"
 
 export const settings = Environment.settings({
-  seed: Environment.field(Schema.Int, 0, "seed of the numbers: same seed, same sums"),
+  seed: Environment.field(Schema.Int, 0, "random seed for the sums"),
   digits: Environment.field(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 })), 2, "digits of each number"),
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 256, "held-out sums per evaluation"),
-  temperature: Environment.field(Schema.Finite, 1, "sampling temperature of training rollouts")
+  temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts")
 })
 
 /** The characters a model of this task has to know. */

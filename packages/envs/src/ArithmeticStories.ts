@@ -19,11 +19,11 @@ const instructions = "Solve the problem. Think briefly, then give the final numb
 const evaluationSeedOffset = 1_000_003
 
 export const settings = Environment.settings({
-  seed: Environment.field(Schema.Int, 0, "seed of the problems: same seed, same problems"),
+  seed: Environment.field(Schema.Int, 0, "random seed for the problems"),
   difficulty: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 })),
     2,
-    "steps per story, 1 to 8"
+    "steps per problem, 1 to 8"
   ),
   largestNumber: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 1000 })),
@@ -31,9 +31,13 @@ export const settings = Environment.settings({
     "largest number in a step"
   ),
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out problems per evaluation"),
-  temperature: Environment.field(Schema.Finite, 1, "sampling temperature of training rollouts"),
+  temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts"),
   // The vocabulary of the quick start needs no download.
-  tokenizerName: Environment.field(Schema.String, "bytes", "tokenizer; bytes: byte-level, no download")
+  tokenizerName: Environment.field(
+    Schema.String,
+    "bytes",
+    "tokenizer: hub id or folder, or bytes for a byte-level one that needs no download"
+  )
 })
 /** The problem number `index` of a seed: a pure function, so that a cursor is all there is to resume. */
 export const story = ({

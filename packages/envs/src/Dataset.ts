@@ -34,36 +34,44 @@ const text = Schema.NullOr(Schema.NonEmptyString)
 
 export const settings = Environment.settings({
   ...SingleTurn.fields,
-  source: Environment.field(Schema.NonEmptyString, "openai/gsm8k/main/train", "rows: a data set of the hub, or a file"),
+  source: Environment.field(
+    Schema.NonEmptyString,
+    "openai/gsm8k/main/train",
+    "rows: a data set on the Hugging Face hub, or a file"
+  ),
   testSource: ItemSource.testSource,
-  promptField: Environment.field(Schema.NonEmptyString, "question", "column of the prompt: a text or a chat"),
-  answerField: Environment.field(text, "answer", "column of the reference answer; null: rewards need none"),
-  answerAfter: Environment.field(text, null, "mark in the answer column whose last occurrence the answer follows"),
+  promptField: Environment.field(Schema.NonEmptyString, "question", "column with the prompt: a text or a chat"),
+  answerField: Environment.field(
+    text,
+    "answer",
+    "column with the reference answer; leave unset if the rewards need none"
+  ),
+  answerAfter: Environment.field(text, null, "marker in the answer column; the answer follows its last occurrence"),
   systemPrompt: Environment.field(
     text,
     "Reason step by step, then give the final answer as \\boxed{answer}.",
-    "system prompt; null: none"
+    "system prompt; if unset, none"
   ),
   promptTemplate: Environment.field(
     text,
     null,
-    "the user's message, with {column} for the value of a column; null: the prompt column as it is"
+    "template of the user message, with {column} for a column's value; if unset, the prompt column as it is"
   ),
   rewardFunctions: Environment.field(
     Schema.NonEmptyArray(RewardSpec),
     ["accuracy"],
-    `rewards by name, or as {type, weight, params}; there are ${Rewards.names.join(", ")}`
+    `rewards by name, or as {type, weight, params}; available: ${Rewards.names.join(", ")}`
   ),
   normalization: Environment.field(
     Schema.Literals(["none", "sum", "minmax"]),
     "sum",
-    "the sum of rewards as it is, divided by the sum of weights, or stretched to 0..1 over a group"
+    "how rewards are summed: as they are, divided by the sum of weights, or scaled to 0..1 within a group"
   ),
-  correctAbove: Environment.field(Schema.Finite, 0, "score above which an evaluation item counts as solved"),
+  correctAbove: Environment.field(Schema.Finite, 0, "an evaluation item counts as solved above this score"),
   embeddingModel: Environment.field(
     Schema.NonEmptyString,
     "sentence-transformers/all-MiniLM-L6-v2",
-    "model of the reward cosine_scaled, fetched where that is used"
+    "embedding model of the cosine_scaled reward; downloaded when used"
   )
 })
 

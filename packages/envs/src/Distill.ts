@@ -23,19 +23,23 @@ import { Effect, Schema } from "effect"
 export const settings = Environment.settings({
   ...SingleTurn.fields,
   promptStyle: SingleTurn.promptStyle,
-  ensureScoresAreNotSame: Environment.field(Schema.Boolean, false, "drop groups whose scores are all equal"),
-  source: Environment.field(Schema.NonEmptyString, "openai/gsm8k/main/train", "prompts: hub data set or file"),
+  ensureScoresAreNotSame: Environment.field(Schema.Boolean, false, "drop groups in which all scores are equal"),
+  source: Environment.field(
+    Schema.NonEmptyString,
+    "openai/gsm8k/main/train",
+    "prompts: a data set on the hub, or a file"
+  ),
   testSource: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "evaluation prompts; null: a tenth of source"
+    "evaluation prompts; if unset, a tenth of source is held out"
   ),
-  promptColumn: Environment.field(Schema.NonEmptyString, "question", "column of the prompt"),
-  systemPrompt: Environment.field(Schema.String, "", "system prompt of policy and teacher; empty: none"),
+  promptColumn: Environment.field(Schema.NonEmptyString, "question", "column with the prompt"),
+  systemPrompt: Environment.field(Schema.String, "", "system prompt for policy and teacher; if empty, none"),
   teacherTopK: Environment.field(
     Schema.Int,
     16,
-    "the teacher's likeliest tokens per position; below 0: none, and nothing to learn from (vLLM gives 20 unless told otherwise)"
+    "number of the teacher's most likely tokens per position; below 0 turns them off, which leaves nothing to learn from (vLLM returns at most 20 by default)"
   )
 })
 

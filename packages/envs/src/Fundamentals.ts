@@ -28,12 +28,12 @@ export const settings = Environment.settings({
   source: Environment.field(
     Schema.NonEmptyString,
     "generated",
-    'rows: hub data set or file; "generated": reports of made-up companies'
+    'rows: a data set on the hub, or a file; "generated" makes up company reports'
   ),
   contextColumn: column("context", "report"),
-  metricColumn: column("fundamental_metric", "figure's name"),
-  answerColumn: column("answer", "direction: maintained, raised or reduced"),
-  magnitudeColumn: column("magnitude", "change, percent"),
+  metricColumn: column("fundamental_metric", "column with the name of the figure"),
+  answerColumn: column("answer", "column with the direction: maintained, raised or reduced"),
+  magnitudeColumn: column("magnitude", "column with the change, in percent"),
   evaluationItems: Environment.field(
     Schema.Int.check(Schema.isGreaterThan(0)),
     64,

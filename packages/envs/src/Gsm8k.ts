@@ -30,16 +30,16 @@ export const settings = Environment.settings({
   trainSplit: Environment.field(
     Schema.NonEmptyString,
     "openai/gsm8k/main/train",
-    "training rows: hub data set or file"
+    "training rows: a data set on the hub, or a file"
   ),
   testSplit: Environment.field(
     Schema.NonEmptyString,
     "openai/gsm8k/main/test",
-    "evaluation rows: hub data set or file"
+    "evaluation rows: a data set on the hub, or a file"
   ),
-  seed: Environment.field(Schema.Int, 42, "seed of the order of the rows"),
-  temperature: Environment.field(Schema.Finite, 1, "sampling temperature of training rollouts"),
-  evalTemperature: Environment.field(Schema.Finite, 0.6, "sampling temperature of evaluation rollouts")
+  seed: Environment.field(Schema.Int, 42, "random seed for the order of the rows"),
+  temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts"),
+  evalTemperature: Environment.field(Schema.Finite, 0.6, "sampling temperature for evaluation rollouts")
 })
 /** The reference answer: what follows the last `#`, without thousands separators. */
 export const referenceAnswer = (answer: string): string => answer.split("#").at(-1)!.trim().replaceAll(",", "")

@@ -30,37 +30,33 @@ export const settings = Environment.settings({
   ...SingleTurn.fields,
   ...ItemSource.fields("allenai/RLVR-IFeval/train"),
   thinking: SingleTurn.thinking,
-  promptField: Environment.field(Schema.NonEmptyString, "messages", "column of the prompt: a text or a chat"),
+  promptField: Environment.field(Schema.NonEmptyString, "messages", "column with the prompt: a text or a chat"),
   groundTruthField: Environment.field(
     Schema.NonEmptyString,
     "ground_truth",
-    "column of the constraints: JSON with func_name and arguments, or a list of such"
+    "column with the constraints: JSON with func_name and arguments, or a list of these"
   ),
   scoring: Environment.field(
     Schema.Literals(["all", "share"]),
     "all",
-    "all: 1 where every constraint is met; share: the share of them"
+    "all: 1 if every constraint is met, else 0; share: the share of constraints met"
   ),
-  refuseFiller: Environment.field(
-    Schema.Boolean,
-    true,
-    "whether words strung together for their number, and copies of the prompt, get 0"
-  ),
+  refuseFiller: Environment.field(Schema.Boolean, true, "score filler words and copies of the prompt as 0"),
   adaptive: Environment.field(
     Schema.Boolean,
     true,
-    "whether items come back until they are solved; false: each in its turn"
+    "bring items back until they are solved; if false, each comes once per epoch"
   ),
   maxAverage: Environment.field(
     Schema.Finite,
     0.75,
-    "average above which a group is not trained on, and under adaptive its item is solved"
+    "groups with a higher average score are not trained on; with adaptive, their item counts as solved"
   ),
-  poolSize: Environment.field(positive, 2000, "generated items that come back, under adaptive"),
+  poolSize: Environment.field(positive, 2000, "size of the pool of generated items, with adaptive"),
   maxConstraints: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 6 })),
     3,
-    "most constraints of a generated prompt"
+    "maximum number of constraints in a generated prompt"
   )
 })
 

@@ -27,8 +27,12 @@ export const settings = Environment.settings({
   ...SingleTurn.fields,
   ...ItemSource.fields("epfl-dlab/JSONSchemaBench/Github_medium/train"),
   thinking: SingleTurn.thinking,
-  schemaField: Environment.field(Schema.NonEmptyString, "json_schema", "column of the schema: JSON text or an object"),
-  requestField: Environment.field(text, null, "column of what is asked for; null: any value that fits")
+  schemaField: Environment.field(
+    Schema.NonEmptyString,
+    "json_schema",
+    "column with the schema: JSON text or an object"
+  ),
+  requestField: Environment.field(text, null, "column with the request; if unset, any value that fits the schema")
 })
 
 interface Item extends Pick<Bank.Task, "request" | "schema" | "told"> {

@@ -33,20 +33,20 @@ export const settings = Environment.settings({
   ...SingleTurn.fields,
   promptStyle: SingleTurn.promptStyle,
   thinking: SingleTurn.thinking,
-  startTier: Environment.field(tierNumber, 3, "tier of the first items"),
+  startTier: Environment.field(tierNumber, 3, "tier to start at"),
   maxTier: Environment.field(tierNumber, Tiers.tiers.length, "highest tier"),
-  window: Environment.field(positive, 150, "groups of a tier whose average decides"),
-  raiseAbove: Environment.field(share, 0.8, "average above which the tier rises"),
-  lowerBelow: Environment.field(share, 0.2, "average below which the tier falls"),
+  window: Environment.field(positive, 150, "number of groups whose average score decides on the tier"),
+  raiseAbove: Environment.field(share, 0.8, "the tier rises above this average"),
+  lowerBelow: Environment.field(share, 0.2, "the tier falls below this average"),
   skipEasyAndHard: Environment.field(
     Schema.Boolean,
     true,
-    "whether groups that average above raise_above or below lower_below are not trained on"
+    "do not train on groups that average above raise_above or below lower_below"
   ),
   testSource: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "evaluation rows with columns _text and _target_letters (NousResearch/Letter-Counting-Eval/train); null: held-out items of every tier"
+    "evaluation rows with columns _text and _target_letters (such as NousResearch/Letter-Counting-Eval/train); if unset, held-out items of every tier"
   ),
   evaluationItems: Environment.field(positive, 200, "held-out items per evaluation")
 })

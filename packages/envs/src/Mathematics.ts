@@ -35,26 +35,26 @@ const share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 export const settings = Environment.settings({
   ...SingleTurn.fields,
   ...ItemSource.fields("zwhe99/DeepMath-103K/train"),
-  problemField: Environment.field(Schema.NonEmptyString, "question", "column of the problem"),
+  problemField: Environment.field(Schema.NonEmptyString, "question", "column with the problem"),
   answerField: Environment.field(
     Schema.NonEmptyString,
     "final_answer",
-    "column of the answer, or of a solution with it in a box or after ####"
+    "column with the answer, or with a solution that has it in a box or after ####"
   ),
   areas: Environment.field(
     Schema.NonEmptyArray(Schema.Literals(Bank.areaNames)),
     Bank.areaNames,
-    `areas of generated problems: some of ${Bank.areaNames.join(", ")}`
+    `areas of generated problems, out of: ${Bank.areaNames.join(", ")}`
   ),
-  followUps: Environment.field(Schema.Boolean, true, "whether judge, selfcorrect and rlaif items follow"),
-  shareJudged: Environment.field(share, 0.3, "share of mixed groups of which a right and a wrong solution are judged"),
-  shareLengthPenalty: Environment.field(
+  followUps: Environment.field(Schema.Boolean, true, "follow up with judge, selfcorrect and rlaif items"),
+  shareJudged: Environment.field(
     share,
-    0.1,
-    "share of groups that are all right whose scores follow the length"
+    0.3,
+    "share of groups with both right and wrong solutions from which one of each is judged"
   ),
-  maskTooLong: Environment.field(Schema.Boolean, true, "whether the trainer leaves answers alone that were cut off"),
-  votes: Environment.field(positive, 3, "verdicts per order where two right solutions are compared")
+  shareLengthPenalty: Environment.field(share, 0.1, "share of all-correct groups that are scored by length"),
+  maskTooLong: Environment.field(Schema.Boolean, true, "do not train on answers that were cut off"),
+  votes: Environment.field(positive, 3, "verdicts per order when two correct solutions are compared")
 })
 
 const asNormal = (problem: Problem): Items.Item => ({ ...problem, kind: "normal" })

@@ -32,36 +32,36 @@ const names = Schema.Array(Schema.NonEmptyString)
 
 export const settings = Environment.settings({
   ...SingleTurn.fields,
-  command: Environment.field(
-    Schema.String,
-    "warehouse",
-    'program of the MCP server; "warehouse": the one that comes with this'
-  ),
-  args: Environment.field(names, [], "its arguments"),
+  command: Environment.field(Schema.String, "warehouse", 'program of the MCP server; "warehouse" is the built-in one'),
+  args: Environment.field(names, [], "arguments of that program"),
   url: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "address of an MCP server over HTTP, instead of a program"
+    "URL of an MCP server over HTTP, instead of a program"
   ),
-  tools: Environment.field(names, [], "tools of the server that are offered; none named: all"),
+  tools: Environment.field(names, [], "tools of the server to offer; if empty, all"),
   source: Environment.field(
     Schema.NonEmptyString,
     "generated",
-    'rows with questions and answers: hub data set or file; "generated": about the warehouse'
+    'rows with questions and answers: a data set on the hub, or a file; "generated" makes questions about the warehouse'
   ),
-  questionColumn: Environment.field(Schema.NonEmptyString, "question", "column of the question"),
-  answerColumn: Environment.field(Schema.NonEmptyString, "answer", "column of the answer"),
-  maxTurns: Environment.field(positive, 6, "answers per episode"),
-  maxCalls: Environment.field(positive, 12, "tool calls per episode"),
-  maxSeconds: Environment.field(positive, 120, "time per episode"),
-  maxAnswerTokens: Environment.field(positive, 512, "longest answer of a turn, tokens"),
-  outcomeWeight: Environment.field(Schema.Finite, 1, "weight of the outcome beside the turn in token-level advantages"),
+  questionColumn: Environment.field(Schema.NonEmptyString, "question", "column with the question"),
+  answerColumn: Environment.field(Schema.NonEmptyString, "answer", "column with the answer"),
+  maxTurns: Environment.field(positive, 6, "model turns per episode"),
+  maxCalls: Environment.field(positive, 12, "maximum tool calls per episode"),
+  maxSeconds: Environment.field(positive, 120, "time limit per episode, in seconds"),
+  maxAnswerTokens: Environment.field(positive, 512, "maximum tokens per turn"),
+  outcomeWeight: Environment.field(
+    Schema.Finite,
+    1,
+    "weight of the outcome relative to the turn in token-level advantages"
+  ),
   evaluationItems: Environment.field(positive, 32, "generated questions per evaluation")
 })
 
 const warehouse = (seed: number): McpTools.Server => {
   const isSource = import.meta.url.endsWith(".ts")
-  const file = new URL(isSource ? "tools/warehouseServer.ts" : "tools/warehouseServer.js", import.meta.url)
+  const file = new URL(isSource ? "tools/WarehouseServer.ts" : "tools/WarehouseServer.js", import.meta.url)
   const conditions = isSource ? ["--conditions=atropos-src"] : []
   return { command: process.execPath, args: [...conditions, fileURLToPath(file), String(seed)] }
 }

@@ -33,32 +33,32 @@ export const settings = Environment.settings({
   ...ItemSource.fields("cais/mmlu/all/auxiliary_train"),
   thinking: SingleTurn.thinking,
   promptStyle: SingleTurn.promptStyle,
-  questionField: Environment.field(Schema.NonEmptyString, "question", "column of the question"),
+  questionField: Environment.field(Schema.NonEmptyString, "question", "column with the question"),
   choicesField: Environment.field(
     Schema.NonEmptyString,
     "choices",
-    "column of the choices: a list of texts, or texts and labels; or a column each, with commas between them"
+    "column with the choices: a list of texts, or texts and labels; or several columns, separated by commas"
   ),
   labelsField: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "column of the choices' labels, a list of texts that answers are given by; null: letters, or those beside the choices"
+    "column with the labels of the choices, a list of texts; if unset, letters, or the labels given with the choices"
   ),
-  answerField: Environment.field(Schema.NonEmptyString, "answer", "column of the answer"),
+  answerField: Environment.field(Schema.NonEmptyString, "answer", "column with the answer"),
   answerIs: Environment.field(
     Schema.Literals(Row.meanings),
     "auto",
-    "what the answer is: label, text, index (the first choice is 0), number (the first is 1); auto: what the row says by itself"
+    "form of the answer: label, text, index (from 0) or number (from 1); auto infers it from the row"
   ),
   kinds: Environment.field(
     Schema.NonEmptyArray(Schema.Literals(Bank.kindNames)),
     Bank.kindNames,
-    `kinds of generated questions: some of ${Bank.kindNames.join(", ")}`
+    `kinds of generated questions, out of: ${Bank.kindNames.join(", ")}`
   ),
   choices: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: Bank.mostChoices })),
     4,
-    "choices of a generated question"
+    "number of choices of a generated question"
   ),
   largestNumber: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 })),

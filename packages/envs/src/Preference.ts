@@ -27,25 +27,25 @@ export const settings = Environment.settings({
   source: Environment.field(
     Schema.NonEmptyString,
     "HuggingFaceH4/ultrafeedback_binarized/train_prefs",
-    "training rows: hub data set or file"
+    "training rows: a data set on the hub, or a file"
   ),
   testSource: Environment.field(
     nullable,
     "HuggingFaceH4/ultrafeedback_binarized/test_prefs",
-    "evaluation rows; null: a tenth of source"
+    "evaluation rows; if unset, a tenth of source is held out"
   ),
-  promptColumn: Environment.field(Schema.NonEmptyString, "prompt", "column of the request"),
+  promptColumn: Environment.field(Schema.NonEmptyString, "prompt", "column with the request"),
   chosenColumn: Environment.field(
     nullable,
     "chosen.1.content",
-    "column of a good answer, to evaluate against; null: there is none"
+    "column with a good answer to evaluate against; unset if there is none"
   ),
   rejectedColumn: Environment.field(
     nullable,
     "rejected.1.content",
-    "column of a worse one, for validate alone; null: there is none"
+    "column with a worse answer, used by validate only; unset if there is none"
   ),
-  systemPrompt: Environment.field(Schema.String, "", "system prompt of the policy; empty: none")
+  systemPrompt: Environment.field(Schema.String, "", "system prompt for the policy; if empty, none")
 })
 
 interface Item {

@@ -26,7 +26,7 @@ export const settings = Environment.settings({
   source: Environment.field(
     Schema.NonEmptyString,
     "own",
-    "own: a bank that needs no download; else rows as of openai/openai_humaneval/test or google-research-datasets/mbpp/full/train, or a file of such"
+    "own is a built-in bank that needs no download; else rows like those of openai/openai_humaneval/test or google-research-datasets/mbpp/full/train, or a file of these"
   ),
   testSource: ItemSource.testSource,
   score: Environment.field(
@@ -37,12 +37,12 @@ export const settings = Environment.settings({
   seconds: Environment.field(
     Schema.Finite.check(Schema.isGreaterThan(0)),
     5,
-    "longest run of a program with its tests; the sandbox may allow less"
+    "time limit for a program with its tests, in seconds; the sandbox may allow less"
   ),
   showTests: Environment.field(
     Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
     0,
-    "tests that the prompt shows, at most; one at least where only the tests say what the function is called (MBPP)"
+    "maximum number of tests to show in the prompt; at least one if only the tests name the function (MBPP)"
   )
 })
 

@@ -25,15 +25,15 @@ export const settings = Environment.settings({
   source: Environment.field(
     Schema.NonEmptyString,
     "HuggingFaceH4/ultrafeedback_binarized/train_prefs",
-    "training prompts: hub data set or file"
+    "training prompts: a data set on the hub, or a file"
   ),
   testSource: Environment.field(
     Schema.NullOr(Schema.NonEmptyString),
     "HuggingFaceH4/ultrafeedback_binarized/test_prefs",
-    "evaluation prompts; null: a tenth of source"
+    "evaluation prompts; if unset, a tenth of source is held out"
   ),
-  promptColumn: Environment.field(Schema.NonEmptyString, "prompt", "column of the request"),
-  systemPrompt: Environment.field(Schema.String, "", "system prompt of the policy; empty: none")
+  promptColumn: Environment.field(Schema.NonEmptyString, "prompt", "column with the request"),
+  systemPrompt: Environment.field(Schema.String, "", "system prompt for the policy; if empty, none")
 })
 
 interface Item {

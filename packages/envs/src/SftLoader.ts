@@ -12,31 +12,31 @@ import { ChatMask, Columns, Dataset, Environment, Message, Tokenizer, Trajectory
 import { Effect, Option, Schema, Stream } from "effect"
 
 export const settings = Environment.settings({
-  groupSize: Environment.field(Schema.Literals([1]), 1, "a row is a group of its own"),
+  groupSize: Environment.field(Schema.Literals([1]), 1, "sequences per group; here every row is a group of its own"),
   ensureScoresAreNotSame: Environment.field(
     Schema.Boolean,
     false,
-    "drop groups whose scores are all equal: all are, here"
+    "drop groups in which all scores are equal; here they always are"
   ),
-  source: Environment.field(Schema.NonEmptyString, "openai/gsm8k/main/train", "rows: hub data set or file"),
+  source: Environment.field(Schema.NonEmptyString, "openai/gsm8k/main/train", "rows: a data set on the hub, or a file"),
   format: Environment.field(
     Schema.Literals(["completion", "prefix_completion", "oai_format", "sharegpt_format"]),
     "prefix_completion",
-    "a text, a prompt and its continuation, a list of messages, or ShareGPT's list of from and value"
+    "form of the rows: a text, a prompt and its continuation, a list of messages, or ShareGPT's list of from and value"
   ),
-  column: Environment.field(Schema.NonEmptyString, "answer", "column of the text, the continuation or the messages"),
-  prefixColumn: Environment.field(Schema.NonEmptyString, "question", "column of the prompt, for prefix_completion"),
+  column: Environment.field(Schema.NonEmptyString, "answer", "column with the text, the continuation or the messages"),
+  prefixColumn: Environment.field(Schema.NonEmptyString, "question", "column with the prompt, for prefix_completion"),
   train: Environment.field(
     Schema.Literals(["assistants", "last"]),
     "assistants",
-    "turns of a chat to train on: all of the assistant's, or the last message"
+    "turns of a chat to train on: all assistant turns, or only the last message"
   ),
-  epochs: Environment.field(Schema.Int, -1, "times every row is sent; -1: without end"),
-  seed: Environment.field(Schema.Int, 42, "seed of the order of the rows"),
+  epochs: Environment.field(Schema.Int, -1, "number of times to send every row; -1 means forever"),
+  seed: Environment.field(Schema.Int, 42, "random seed for the order of the rows"),
   tokenizerName: Environment.field(
     Schema.String,
     "bytes",
-    "the policy's tokenizer: hub id or folder; bytes: byte-level"
+    "the policy's tokenizer: hub id or folder, or bytes for a byte-level one"
   )
 })
 

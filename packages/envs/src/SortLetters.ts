@@ -11,15 +11,15 @@ import { Effect, Schema } from "effect"
 const alphabet = "abcdefghijklmnopqrstuvwxyz"
 
 export const settings = Environment.settings({
-  seed: Environment.field(Schema.Int, 0, "seed of the words: same seed, same words"),
+  seed: Environment.field(Schema.Int, 0, "random seed for the words"),
   letters: Environment.field(Schema.Int.check(Schema.isBetween({ minimum: 3, maximum: 12 })), 4, "letters per word"),
   alphabetSize: Environment.field(
     Schema.Int.check(Schema.isBetween({ minimum: 5, maximum: 26 })),
     10,
-    "letters to draw from: the first ones of the alphabet"
+    "how many letters of the alphabet to draw from, starting at a"
   ),
   evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 128, "held-out words per evaluation"),
-  temperature: Environment.field(Schema.Finite, 1, "sampling temperature of training rollouts")
+  temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts")
 })
 
 interface WordOptions {

@@ -30,15 +30,15 @@ export const settings = Environment.settings({
   source: Environment.field(
     Schema.NonEmptyString,
     "generated",
-    'rows: hub data set or file; "generated": requests with six tools'
+    'rows: a data set on the hub, or a file; "generated" makes requests with six tools'
   ),
-  conversationsColumn: Environment.field(Schema.NonEmptyString, "conversations", "column of the messages"),
+  conversationsColumn: Environment.field(Schema.NonEmptyString, "conversations", "column with the messages"),
   mostCalls: Environment.field(
     positive.check(Schema.isLessThanOrEqualTo(6)),
     3,
-    "calls of a generated request at most"
+    "maximum number of calls in a generated request"
   ),
-  thinking: Environment.field(Schema.Boolean, true, "whether an answer needs exactly one think block first"),
+  thinking: Environment.field(Schema.Boolean, true, "require exactly one think block at the start of an answer"),
   evaluationItems: Environment.field(positive, 64, "held-out generated requests per evaluation")
 })
 

@@ -33,13 +33,17 @@ export const settings = Environment.settings({
   kinds: Environment.field(
     Schema.NonEmptyArray(Schema.Literals(kinds)),
     ["calculation", "program", "research"],
-    "what is asked: calculation, program, research"
+    "what to ask: calculation, program, research"
   ),
-  maxTurns: Environment.field(positive, 6, "answers per episode"),
-  maxCalls: Environment.field(positive, 12, "tool calls per episode"),
-  maxSeconds: Environment.field(positive, 120, "time per episode"),
-  maxAnswerTokens: Environment.field(positive, 512, "longest answer of a turn, tokens"),
-  outcomeWeight: Environment.field(Schema.Finite, 1, "weight of the outcome beside the turn in token-level advantages"),
+  maxTurns: Environment.field(positive, 6, "model turns per episode"),
+  maxCalls: Environment.field(positive, 12, "maximum tool calls per episode"),
+  maxSeconds: Environment.field(positive, 120, "time limit per episode, in seconds"),
+  maxAnswerTokens: Environment.field(positive, 512, "maximum tokens per turn"),
+  outcomeWeight: Environment.field(
+    Schema.Finite,
+    1,
+    "weight of the outcome relative to the turn in token-level advantages"
+  ),
   evaluationItems: Environment.field(positive, 32, "held-out questions per evaluation")
 })
 

@@ -2,7 +2,7 @@
 import "@atropos/core/base/NodeVersion"
 import * as Addition from "./Addition.ts"
 import * as ArithmeticStories from "./ArithmeticStories.ts"
-import * as Blackjack from "./Blackjack.ts"
+import * as Blackjack from "./games/Blackjack.ts"
 import * as Dataset from "./Dataset.ts"
 import * as Distill from "./Distill.ts"
 import * as Fundamentals from "./Fundamentals.ts"
@@ -13,18 +13,18 @@ import * as LetterCounting from "./LetterCounting.ts"
 import * as Mathematics from "./Mathematics.ts"
 import * as Mcp from "./Mcp.ts"
 import * as Mcqa from "./Mcqa.ts"
-import * as Ocr from "./Ocr.ts"
+import * as Ocr from "./pictures/Ocr.ts"
 import * as Preference from "./Preference.ts"
 import * as PythonTests from "./PythonTests.ts"
 import * as RewardModel from "./RewardModel.ts"
-import * as Scenes from "./Scenes.ts"
+import * as Scenes from "./pictures/Scenes.ts"
 import * as SftLoader from "./SftLoader.ts"
 import * as SortLetters from "./SortLetters.ts"
-import * as Taxi from "./Taxi.ts"
+import * as Taxi from "./games/Taxi.ts"
 import * as ToolCalling from "./ToolCalling.ts"
 import * as ToolUse from "./ToolUse.ts"
-import * as VqaDataset from "./VqaDataset.ts"
-import * as Wordle from "./Wordle.ts"
+import * as VqaDataset from "./pictures/VqaDataset.ts"
+import * as Wordle from "./games/Wordle.ts"
 
 export type { Demonstration } from "@atropos/core/environment/ExactAnswer"
 export { Addition }
@@ -92,14 +92,14 @@ export interface RegistryEntry {
 export const registry = {
   "tool-use": {
     layer: ToolUse.layer,
-    description: "calculator, Python in the sandbox and search, really run, over several turns",
+    description: "questions that need a calculator, sandboxed Python and search, over several turns",
     family: "tools",
     needs: ["sandbox"],
     dataLicence: "generated"
   },
   "python-tests": {
     layer: PythonTests.layer,
-    description: "Python functions that their tests, run in the sandbox, decide about: an own bank, HumanEval, MBPP",
+    description: "Python functions, scored by running their tests in a sandbox: a built-in bank, HumanEval or MBPP",
     family: "code",
     needs: ["sandbox"],
     dataLicence: "this project's; HumanEval: MIT, MBPP: CC-BY-4.0"
@@ -113,14 +113,14 @@ export const registry = {
   },
   "tool-calling": {
     layer: ToolCalling.layer,
-    description: "the calls a request asks for, matched one to one; simple and parallel",
+    description: "single and parallel tool calls, checked one to one against those requested",
     family: "tools",
     needs: [],
     dataLicence: "generated"
   },
   fundamentals: {
     layer: Fundamentals.layer,
-    description: "direction and size of a company figure's next change, from a report",
+    description: "predicts direction and size of the next change in a company figure from a report",
     family: "markets",
     needs: [],
     dataLicence: "generated"
@@ -148,28 +148,28 @@ export const registry = {
   },
   blackjack: {
     layer: Blackjack.layer,
-    description: "blackjack by Gymnasium's rules: whole hands, or alternatives of every decision",
+    description: "blackjack by Gymnasium's rules: whole hands, or alternatives for every decision",
     family: "games",
     needs: [],
     dataLicence: "generated"
   },
   taxi: {
     layer: Taxi.layer,
-    description: "Gymnasium's taxi: fetch a passenger and bring them where they want to go",
+    description: "Gymnasium's taxi: pick up a passenger and drive to their destination",
     family: "games",
     needs: [],
     dataLicence: "generated"
   },
   wordle: {
     layer: Wordle.layer,
-    description: "a hidden word of five letters in six guesses",
+    description: "guess a hidden five-letter word in six tries",
     family: "games",
     needs: [],
     dataLicence: "generated"
   },
   addition: {
     layer: Addition.layer,
-    description: "sums of two numbers as characters; for models trained from scratch",
+    description: "adds two numbers, character by character; for models trained from scratch",
     family: "characters",
     needs: [],
     dataLicence: "generated"
@@ -183,14 +183,14 @@ export const registry = {
   },
   gsm8k: {
     layer: Gsm8k.layer,
-    description: "grade-school math word problems (openai/gsm8k), symbolic check of the boxed answer",
+    description: "grade-school math word problems (openai/gsm8k), with a symbolic check of the boxed answer",
     family: "data sets",
     needs: ["download"],
     dataLicence: "MIT"
   },
   dataset: {
     layer: Dataset.layer,
-    description: "any data set by configuration: columns, prompt, rewards by name with weights",
+    description: "any data set, configured by columns, prompt template and weighted rewards",
     family: "data sets",
     needs: ["download"],
     dataLicence: "yours; by default GSM8K: MIT"
@@ -198,70 +198,70 @@ export const registry = {
   math: {
     layer: Mathematics.layer,
     description:
-      "mathematics with a symbolic check, generated or rows; solutions judged, corrected and compared in turn",
+      "mathematics with a symbolic check, generated or from a data set; solutions are also judged, corrected and compared",
     family: "data sets",
     needs: [],
     dataLicence: "generated, or yours; DeepMath-103K: MIT"
   },
   mcqa: {
     layer: Mcqa.layer,
-    description: "multiple choice: a generated bank of seven kinds, or rows of any data set; also as characters",
+    description: "multiple choice: seven kinds of generated questions, or any data set; also character-level",
     family: "data sets",
     needs: [],
     dataLicence: "generated, or yours"
   },
   instructions: {
     layer: Instructions.layer,
-    description: "verifiable instructions, generated or rows of RLVR-IFeval; items come back until they are solved",
+    description: "verifiable instructions, generated or from RLVR-IFeval; items come back until solved",
     family: "format and instructions",
     needs: [],
     dataLicence: "generated; RLVR-IFeval: ODC-BY"
   },
   "json-schema": {
     layer: JsonSchema.layer,
-    description: "JSON that is valid against a given schema and says what it is told; generated, or rows with schemas",
+    description: "JSON that matches a given schema and the request; generated, or from a data set with schemas",
     family: "format and instructions",
     needs: [],
     dataLicence: "generated, or yours"
   },
   "letter-counting": {
     layer: LetterCounting.layer,
-    description: "letters of words and long strings counted, in ten tiers with a curriculum; also as characters",
+    description: "counts letters in words and long strings, with a curriculum of ten tiers; also character-level",
     family: "format and instructions",
     needs: [],
     dataLicence: "generated"
   },
   preference: {
     layer: Preference.layer,
-    description: "a judge compares answers pairwise, in both orders; its position bias is measured",
+    description: "a judge model compares answers pairwise, in both orders; its position bias is measured",
     family: "preferences",
     needs: ["download", "judge"],
     dataLicence: "MIT"
   },
   "reward-model": {
     layer: RewardModel.layer,
-    description: "answers scored by a reward model behind HTTP, in batches",
+    description: "answers scored in batches by a reward model over HTTP",
     family: "preferences",
     needs: ["download", "reward-model"],
     dataLicence: "MIT"
   },
   "sft-loader": {
     layer: SftLoader.layer,
-    description: "rows of any data set as groups that are solved already, for the sft loss",
+    description: "serves rows of any data set as solved groups, for the sft loss",
     family: "data as environment",
     needs: ["download"],
     dataLicence: "MIT"
   },
   distill: {
     layer: Distill.layer,
-    description: "the policy's answers with a teacher's likeliest tokens, for the distill loss",
+    description: "adds a teacher's most likely tokens to the policy's answers, for the distill loss",
     family: "data as environment",
     needs: ["download", "teacher"],
     dataLicence: "MIT"
   },
   "sort-letters": {
     layer: SortLetters.layer,
-    description: "letters of a word in order; for models trained from scratch: the quick start",
+    description: "sorts the letters of a word; for models trained from scratch; used by the quick start",
     family: "characters",
     needs: [],
     dataLicence: "generated"

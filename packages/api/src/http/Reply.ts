@@ -1,6 +1,5 @@
-/** Replies of the original's endpoints: JSON, its error bodies, gzip for clients that take it. */
-import { Effect, Result } from "effect"
-import type { WireGroup } from "@atropos/core"
+/** Replies: JSON, `{"detail": …}`, gzip for clients that take it. */
+import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { constants, gzip } from "node:zlib"
 
@@ -22,30 +21,6 @@ export const text = (body: string, status = 200): Response =>
 
 /** `{"detail": …}`, as FastAPI words refusals. */
 export const detail = (status: number, message: string): Response => json({ detail: message }, status)
-
-/** Come back later. The original's environments try three times, then drop the group. */
-export const overloaded = (message: string, retryAfterSeconds: number): Response =>
-  HttpServerResponse.setHeader(detail(503, message), "retry-after", `${retryAfterSeconds}`)
-
-/** Echoed values longer than this are left out: an error is no way to get a whole body sent back many times over. */
-const maxEcho = 1_000_000
-
-/** 422 with the mistakes, or 400 for what is no text. */
-export const wireError = (error: WireGroup.WireError): Response => {
-  if (error.reason === "unreadable") return detail(400, "There was an error parsing the body")
-  // Writing fails on values that nest too deep for a recursive writer.
-  const whole = Result.try(() => JSON.stringify({ detail: error.mistakes }))
-  if (Result.isSuccess(whole) && whole.success.length <= maxEcho) {
-    return jsonBytes(encoder.encode(whole.success), 422)
-  }
-  return json({ detail: error.mistakes.map((mistake) => ({ ...mistake, input: null })) }, 422)
-}
-
-/** What is missing is the whole body. */
-export const missingBody: Response = json(
-  { detail: [{ type: "missing", loc: ["body"], msg: "Field required", input: null }] },
-  422
-)
 
 const takesGzip = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.headers["accept-encoding"]?.includes("gzip") ?? false

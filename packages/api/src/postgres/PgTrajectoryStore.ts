@@ -18,6 +18,8 @@ import * as Janitor from "./runs/Janitor.ts"
 import * as LastSeen from "./runs/LastSeen.ts"
 import * as Leases from "./queue/Leases.ts"
 import * as PayloadCache from "./base/PayloadCache.ts"
+import * as EnvironmentReading from "./reading/EnvironmentReading.ts"
+import * as MetricReading from "./reading/MetricReading.ts"
 import * as Reading from "./reading/Reading.ts"
 import * as Readiness from "./base/Readiness.ts"
 import * as Records from "./runs/Records.ts"
@@ -58,8 +60,12 @@ export const layer: Layer.Layer<
     yield* Janitor.make(settings, changes, lastSeen, clock)
     const names = yield* RunNames.make
     const index = yield* TextIndex.make(changes)
-    const browse = yield* Browse.make(names, index)
-    const reading = yield* Reading.make(names, changes, environments, clock)
+    const reading = {
+      ...(yield* Browse.make(names, index)),
+      ...(yield* Reading.make(names, clock)),
+      ...(yield* MetricReading.make(names, changes)),
+      ...(yield* EnvironmentReading.make(names, environments))
+    }
     return Context.make(
       TrajectoryStore,
       TrajectoryStore.of({
@@ -73,6 +79,6 @@ export const layer: Layer.Layer<
         ready: readiness.ready,
         changes: changes.stream
       })
-    ).pipe(Context.add(RolloutReader, { ...browse, ...reading }))
+    ).pipe(Context.add(RolloutReader, reading))
   })
 )

@@ -1,27 +1,12 @@
-/** Reads the bodies of the original's requests, and answers those that cannot be read or served. */
+/** Reads the bodies of the original's requests. */
 import { WireGroup } from "@atropos/core"
 import { Effect, type Result, type Scope } from "effect"
-import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import * as Nul from "../http/Nul.ts"
 import * as RequestBody from "../http/RequestBody.ts"
-import * as StoreFaults from "../store/StoreFaults.ts"
-import type { QueueFull, StoreError } from "../store/TrajectoryStore.ts"
-import * as Reply from "../http/Reply.ts"
+import { HasNul, MissingBody } from "./Refusal.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
-
-/** Refusals a request can meet before its handler has an answer. */
-export type Refusal = RequestBody.BodyError | WireGroup.WireError | MissingBody | HasNul | StoreError | QueueFull
-
-/** There is no body where one is asked for. */
-class MissingBody {
-  readonly _tag = "MissingBody"
-}
-
-/** A form has the character 0 in a text. */
-class HasNul {
-  readonly _tag = "HasNul"
-}
 
 const isJson = (request: Request): boolean =>
   /^application\/(?:[^;]+\+)?json\s*(?:;|$)/i.test(request.headers["content-type"] ?? "")
@@ -68,30 +53,3 @@ const notFiniteForm = new WireGroup.WireError({
   reason: "invalid",
   details: [{ type: "finite_number", loc: ["body"], msg: "Input should be a finite number", input: null }]
 })
-
-/** The answer to a refusal. */
-export const refuse = (refusal: Refusal): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
-  switch (refusal._tag) {
-    case "MissingBody":
-      return Effect.succeed(Reply.missingBody)
-    case "HasNul":
-      return Effect.succeed(Reply.detail(400, `the body holds ${Nul.name}`))
-    case "WireError":
-      return Effect.succeed(Reply.wireError(refusal))
-    case "BodyTooLarge":
-      return Effect.succeed(Reply.detail(413, refusal.message))
-    case "BodiesTooMany":
-      return Effect.succeed(Reply.overloaded(refusal.message, 1))
-    case "InvalidEncoding":
-      return Effect.succeed(Reply.text("Invalid gzip payload", 400))
-    case "BodyInterrupted":
-      return Effect.succeed(Reply.detail(400, refusal.message))
-    case "QueueFull":
-      return Effect.succeed(Reply.overloaded(refusal.message, refusal.retryAfterSeconds))
-    case "StoreError":
-      return Effect.as(
-        StoreFaults.tell(refusal),
-        refusal.isTransient ? Reply.overloaded(refusal.message, 1) : Reply.text("Internal Server Error", 500)
-      )
-  }
-}

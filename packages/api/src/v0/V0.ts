@@ -12,7 +12,7 @@ import { type Duration, Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import type { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as Endpoints from "./Endpoints.ts"
-import { refuse } from "./Reading.ts"
+import { refuse } from "./Refusal.ts"
 import * as Reply from "../http/Reply.ts"
 
 export interface Options {

@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Redacted, Result, SchemaIssue } from "effect"
 import { HttpMethod, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema } from "@atropos/core"
-import * as JsonDepth from "@atropos/core/service/wire/JsonDepth"
+import * as Nesting from "@atropos/core/base/Nesting"
 import { anyRole, Auth, tokenOf } from "../http/Auth.ts"
 import * as Nul from "../http/Nul.ts"
 import * as RequestBody from "../http/RequestBody.ts"
@@ -89,7 +89,7 @@ const mayHoldNul = /\/(?:pieces|state\/:environment)$/
 const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, path: string) {
   const [, most] = Object.entries(maxBytesOf).find(([end]) => path.endsWith(end)) ?? []
   const body = yield* SubmissionBody.bytes(request, most ?? (yield* RequestBody.Limits).maxFormBytes)
-  if (JsonDepth.isTooDeep(body)) {
+  if (Nesting.isDeep(body)) {
     return yield* new ApiError.BadRequest({ message: "the body nests deeper than any that is read here" })
   }
   // Saved state and the text of tokens are anybody's text, and kept whatever it is.

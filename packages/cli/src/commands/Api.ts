@@ -33,13 +33,13 @@ export const make: MakeVerb = () =>
       {
         host: Flag.String("host").pipe(
           Flag.withDescription(
-            "address to listen on; other machines need tokens in ATROPOS_TOKENS [default: 127.0.0.1]"
+            "address to listen on; to serve other machines, set tokens in ATROPOS_TOKENS [default: 127.0.0.1]"
           ),
           Flag.withDefault("127.0.0.1")
         ),
-        port: Flags.port("port to listen on; 0: any free one"),
+        port: Flags.port("port to listen on; 0 picks a free port"),
         allowInsecure: Flag.Boolean("allow-insecure").pipe(
-          Flag.withDescription("serve other machines without tokens: for networks that are trusted"),
+          Flag.withDescription("serve other machines without tokens; only for trusted networks"),
           Flag.withDefault(false)
         ),
         reload: Flag.Boolean("reload").pipe(
@@ -60,7 +60,7 @@ export const make: MakeVerb = () =>
         )
     ).pipe(
       Command.withExamples([
-        { command: "atropos api", description: "embedded Postgres in .atropos (ATROPOS_DATA_DIR moves it)" },
+        { command: "atropos api", description: "embedded Postgres in .atropos (set ATROPOS_DATA_DIR to move it)" },
         {
           command: "DATABASE_URL=postgres://user:password@host/atropos atropos api --port 8001",
           description: "a Postgres server"

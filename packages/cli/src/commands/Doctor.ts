@@ -30,7 +30,7 @@ export const make: MakeVerb = () =>
     const command = Command.make(
       name,
       {
-        port: Flags.port("port the service is to listen on"),
+        port: Flags.port("port that the service will use"),
         openai: openai.flags
       },
       (input) =>
@@ -66,7 +66,7 @@ export const make: MakeVerb = () =>
       Command.withExamples([
         {
           command: "atropos doctor --openai.base_url http://localhost:9001/v1",
-          description: "with an inference server"
+          description: "also check an inference server"
         }
       ])
     )

@@ -4,7 +4,7 @@ import * as SetVerb from "./SetVerb.ts"
 export const make = SetVerb.make({
   name: "dpo-gen",
   kind: "dpo",
-  most: { flag: "save-n-pairs-per-group", description: "pairs of a group to write", fallback: 3 },
+  most: { flag: "save-n-pairs-per-group", description: "pairs to write per group", fallback: 3 },
   minimumDifference: 0.5,
   tasksPerStep: 8,
   examples: [
@@ -14,7 +14,7 @@ export const make = SetVerb.make({
     },
     {
       command: "atropos dpo-gen pairs.parquet --tokenizer ./model --validation-fraction 0.1 --seed 7",
-      description: "from the service at http://localhost:8000, as text, in two splits without a prompt in common"
+      description: "from the service at http://localhost:8000, as text, in two splits that share no prompt"
     }
   ]
 })

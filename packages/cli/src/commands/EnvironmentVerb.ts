@@ -71,7 +71,9 @@ export const make =
         verb.name,
         {
           env: Flag.String("env").pipe(
-            Flag.withDescription("environment: a name (envs lists them) or a file; its own flags are listed with it"),
+            Flag.withDescription(
+              "environment: a name (see atropos envs) or a file; with --help, its own settings are listed too"
+            ),
             Flag.withMetavar("name|file")
           ),
           config: ConfigFile.flag,

@@ -55,7 +55,7 @@ export const make: MakeVerb = () =>
       name,
       {
         environment: Argument.String("environment").pipe(
-          Argument.withDescription("name or file: lists all its settings"),
+          Argument.withDescription("environment to show in detail: a name or a file"),
           Argument.optional
         ),
         json: Flag.Boolean("json").pipe(Flag.withDescription("print JSON"), Flag.withDefault(false))
@@ -72,7 +72,7 @@ export const make: MakeVerb = () =>
           yield* Console.log("")
           const rows = settingsOf(chosen.environment).map((setting) => [
             `--env.${setting.name}`,
-            JSON.stringify(setting.default) ?? "",
+            setting.default === null ? "unset" : (JSON.stringify(setting.default) ?? ""),
             setting.description
           ])
           return yield* Console.log(Table.columns(["setting", "default", "meaning"], rows))
@@ -99,8 +99,8 @@ export const make: MakeVerb = () =>
       })
     ).pipe(
       Command.withExamples([
-        { command: "atropos envs", description: "families, needs, licences" },
-        { command: "atropos envs gsm8k", description: "all settings of one, with defaults" }
+        { command: "atropos envs", description: "all environments, with what they need and their licences" },
+        { command: "atropos envs gsm8k", description: "all settings of one environment, with defaults" }
       ])
     )
   })

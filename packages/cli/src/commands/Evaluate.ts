@@ -13,7 +13,7 @@ export const make = EnvironmentVerb.make({
   name: "evaluate",
   own: {
     resume: Flag.Boolean("resume").pipe(
-      Flag.withDescription("go on with an evaluation that was interrupted; --no-resume: begin anew [default: true]"),
+      Flag.withDescription("resume an interrupted evaluation; --no-resume starts over [default: true]"),
       Flag.withDefault(true)
     )
   },

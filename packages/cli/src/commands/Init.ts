@@ -93,7 +93,7 @@ export const make: MakeVerb = () =>
       name,
       {
         folder: Argument.String("name").pipe(
-          Argument.withDescription("name of the environment, and folder to be made: my-env, or path/to/my-env")
+          Argument.withDescription("name of the environment and of the folder to create: my-env, or path/to/my-env")
         )
       },
       ({ folder }) =>
@@ -107,5 +107,7 @@ export const make: MakeVerb = () =>
                 })
           )
         )
-    ).pipe(Command.withExamples([{ command: "atropos init my-env", description: "my-env/my-env.ts and its test" }]))
+    ).pipe(
+      Command.withExamples([{ command: "atropos init my-env", description: "creates my-env/my-env.ts and its test" }])
+    )
   })

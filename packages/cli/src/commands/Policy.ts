@@ -83,11 +83,11 @@ export const make: MakeVerb = () =>
       name,
       {
         model: Flag.String("model").pipe(
-          Flag.withDescription("Hugging Face folder or hub id of the model"),
+          Flag.withDescription("model: a Hugging Face folder or hub id"),
           Flag.withMetavar("folder|id")
         ),
         adapter: Flag.String("adapter").pipe(
-          Flag.withDescription("PEFT folder of the adapter to begin with; its rank is that of all later ones"),
+          Flag.withDescription("PEFT folder of the initial adapter; all later adapters must have the same rank"),
           Flag.withMetavar("folder"),
           Flag.optional
         ),
@@ -97,7 +97,7 @@ export const make: MakeVerb = () =>
         ),
         host: Flag.String("host").pipe(
           Flag.withDescription(
-            "address to listen on; other machines need tokens in ATROPOS_POLICY_TOKENS [default: 127.0.0.1]"
+            "address to listen on; to serve other machines, set tokens in ATROPOS_POLICY_TOKENS [default: 127.0.0.1]"
           ),
           Flag.withDefault("127.0.0.1")
         ),
@@ -107,11 +107,11 @@ export const make: MakeVerb = () =>
             () => "a port from 0 to 65535"
           ),
           // Where environments look that were told of no server.
-          Flag.withDescription("port to listen on; 0: any free one [default: 9004]"),
+          Flag.withDescription("port to listen on; 0 picks a free port [default: 9004]"),
           Flag.withDefault(9004)
         ),
         allowInsecure: Flag.Boolean("allow-insecure").pipe(
-          Flag.withDescription("serve other machines without tokens: for networks that are trusted"),
+          Flag.withDescription("serve other machines without tokens; only for trusted networks"),
           Flag.withDefault(false)
         ),
         maxBatch: Flag.Int("max-batch").pipe(
@@ -119,7 +119,7 @@ export const make: MakeVerb = () =>
             (rows) => rows > 0,
             () => "at least 1"
           ),
-          Flag.withDescription("completions sampled at once [default: 128]"),
+          Flag.withDescription("completions to sample concurrently [default: 128]"),
           Flag.withDefault(128)
         ),
         maxWaiting: Flag.Int("max-waiting").pipe(
@@ -127,7 +127,7 @@ export const make: MakeVerb = () =>
             (rows) => rows > 0,
             () => "at least 1"
           ),
-          Flag.withDescription("completions that may wait; more are told to come back later [default: 1024]"),
+          Flag.withDescription("completions that may wait; further requests are told to retry later [default: 1024]"),
           Flag.withDefault(1024)
         ),
         lora: lora.flags,
@@ -141,7 +141,7 @@ export const make: MakeVerb = () =>
         )
     ).pipe(
       Command.withExamples([
-        { command: "atropos policy --model Qwen/Qwen2.5-0.5B-Instruct", description: "a model of the hub" },
+        { command: "atropos policy --model Qwen/Qwen2.5-0.5B-Instruct", description: "a model from the hub" },
         {
           command: "atropos policy --model ./model --adapter ./trained_model_checkpoints/step_100 --port 9004",
           description: "a model with its trained adapter"

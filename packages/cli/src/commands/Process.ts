@@ -21,11 +21,13 @@ export const make = EnvironmentVerb.make({
   name: "process",
   own: {
     resume: Flag.Boolean("resume").pipe(
-      Flag.withDescription("go on where the file ends; --no-resume: always a new file [default: true]"),
+      Flag.withDescription("continue an unfinished file; --no-resume starts a new one [default: true]"),
       Flag.withDefault(true)
     ),
     html: Flag.Boolean("html").pipe(
-      Flag.withDescription("write a page of the groups beside their file; --no-html: none [default: true]"),
+      Flag.withDescription(
+        "also write the groups as an HTML page next to the file; --no-html turns it off [default: true]"
+      ),
       Flag.withDefault(true)
     )
   },
@@ -34,11 +36,11 @@ export const make = EnvironmentVerb.make({
     {
       command:
         "atropos process --env arithmetic-stories --env.total_steps 100 --openai.base_url http://localhost:9001/v1",
-      description: "100 groups to data/arithmetic-stories.jsonl; run again with more steps to go on"
+      description: "write 100 groups to data/arithmetic-stories.jsonl; run again with more steps to continue"
     },
     {
       command: "atropos process --env ./my-env.ts --config my.yaml --env.data_path_to_save_groups out.jsonl",
-      description: "an environment of your own, settings from a file"
+      description: "your own environment, with settings from a file"
     }
   ],
   ignored: [...EnvironmentVerb.ofServing, "env.max_eval_workers", "env.data_dir_to_save_evals"],

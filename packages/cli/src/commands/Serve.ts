@@ -18,18 +18,18 @@ export const make = EnvironmentVerb.make({
   name: "serve",
   own: {
     run: Flag.String("run").pipe(
-      Flag.withDescription("named run of the service [default: default, the one the original's trainers use]"),
+      Flag.withDescription("run of the service [default: default, the one the original's trainers use]"),
       Flag.withDefault("default")
     ),
     spool: Flag.String("spool").pipe(
-      Flag.withDescription("folder for groups that wait while the service is away [default: .atropos/spool]"),
+      Flag.withDescription("folder that keeps groups while the service is unreachable [default: .atropos/spool]"),
       Flag.withDefault(".atropos/spool")
     )
   },
   examples: [
     {
       command: "atropos serve --env gsm8k --openai.base_url http://localhost:9001/v1 --openai.model_name my-model",
-      description: "to the service at http://localhost:8000; waits for it and for its trainer"
+      description: "send to the service at http://localhost:8000; waits for it and for its trainer"
     }
   ],
   ignored: [],

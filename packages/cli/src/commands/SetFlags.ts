@@ -32,10 +32,10 @@ const isOn = (name: string, description: string) =>
 /** Flags and OUT. */
 export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
   out: Argument.String("out").pipe(
-    Argument.withDescription("file to write, .jsonl or .parquet; -: standard output, rows as they come")
+    Argument.withDescription("output file, .jsonl or .parquet; - writes rows to standard output as they come")
   ),
   from: Flag.String("from").pipe(
-    Flag.withDescription("JSON Lines file of saved groups; several: --from a.jsonl --from b.jsonl"),
+    Flag.withDescription("JSON Lines file of saved groups; repeat for several files"),
     Flag.withMetavar("file"),
     Flag.atLeast(0)
   ),
@@ -44,81 +44,89 @@ export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
     Flag.withDefault("http://localhost:8000")
   ),
   run: Flag.String("run").pipe(
-    Flag.withDescription("run of the service [default: default]"),
+    Flag.withDescription("run of the service to read [default: default]"),
     Flag.withDefault("default")
   ),
   environment: Flag.String("environment").pipe(
-    Flag.withDescription("only groups of this environment of the run"),
+    Flag.withDescription("only groups from this environment"),
     Flag.optional
   ),
-  stepFrom: Flag.Int("step-from").pipe(Flag.withDescription("only groups of batches from this step on"), Flag.optional),
-  stepTo: Flag.Int("step-to").pipe(Flag.withDescription("only groups of batches up to this step"), Flag.optional),
+  stepFrom: Flag.Int("step-from").pipe(
+    Flag.withDescription("only groups from batches at or after this step"),
+    Flag.optional
+  ),
+  stepTo: Flag.Int("step-to").pipe(
+    Flag.withDescription("only groups from batches at or before this step"),
+    Flag.optional
+  ),
   follow: Flag.Boolean("follow").pipe(
-    Flag.withDescription("wait for new groups of the service; --no-follow: what is there now [default: true]"),
+    Flag.withDescription(
+      "wait for new groups from the service; --no-follow reads only what is there now [default: true]"
+    ),
     Flag.withDefault(true)
   ),
   takeBatches: isOn(
     "take-batches",
-    "from a service of the original: register as its trainer and take its batches (its groups cannot be read otherwise)"
+    "for a service of the Python original: register as its trainer and take its batches (it has no other way to read groups)"
   ),
   tasksPerStep: whole("tasks-per-step", "groups per batch, with --take-batches", tasksPerStep),
   groupSize: whole("group-size", "sequences per group, with --take-batches", 2),
   maxTokenLength: Flag.Int("max-token-len").pipe(
     Flag.withDescription(
-      "leave out sequences of more tokens [default: no limit; 2048 is announced with --take-batches]"
+      "leave out longer sequences, in tokens [default: no limit; with --take-batches, 2048 is announced]"
     ),
     Flag.optional
   ),
   saveMessages: isOn("save-messages", "write messages instead of text"),
   textFrom: Flag.Literals("text-from", ["tokens", "messages"]).pipe(
     Flag.withDescription(
-      "text of the sampled tokens, or of the messages through the tokenizer's chat template [default: tokens]"
+      "make text from the sampled tokens, or from the messages with the tokenizer's chat template [default: tokens]"
     ),
     Flag.withDefault("tokens")
   ),
   tokenizer: Flag.String("tokenizer").pipe(
     Flag.withDescription(
-      `for text: hub id, folder or "bytes" [default: the environment's with --env, else ${defaultTokenizer}]`
+      `tokenizer for text: hub id, folder or "bytes" [default: the environment's with --env, else ${defaultTokenizer}]`
     ),
     Flag.optional
   ),
   format: Flag.Literals("format", Layout.formats).pipe(
-    Flag.withDescription("columns as the original's, TRL's or Axolotl's [default: original]"),
+    Flag.withDescription("column layout: the original's, TRL's or Axolotl's [default: original]"),
     Flag.withDefault("original")
   ),
   output: Flag.Literals("output", ["jsonl", "parquet"]).pipe(
-    Flag.withDescription("kind of file [default: by the ending of OUT, else jsonl]"),
+    Flag.withDescription("file format [default: by the extension of OUT, else jsonl]"),
     Flag.optional
   ),
   most: whole(most.flag, most.description, most.fallback),
   number: whole("num-seqs-to-save", "rows to write", 100),
-  allowNegativeScores: isOn("allow-negative-scores", "also scores of 0 and less"),
+  allowNegativeScores: isOn("allow-negative-scores", "also keep scores of 0 or less"),
   minimumDifference: Flag.Finite("minimum-score-diff-max-min").pipe(
-    Flag.withDescription(`least distance of scores, exclusive [default: ${minimumDifference}]`),
+    Flag.withDescription(`minimum score difference, exclusive [default: ${minimumDifference}]`),
     Flag.withDefault(minimumDifference)
   ),
-  dedupe: isOn("dedupe", "write no row twice, whatever its scores"),
+  dedupe: isOn("dedupe", "skip duplicate rows, whatever their scores"),
   validationFraction: Flag.Finite("validation-fraction").pipe(
     Flag.filter(
       (value) => value >= 0 && value < 1,
       () => "a number from 0 to below 1"
     ),
     Flag.withDescription(
-      "part of the prompts that goes to OUT-validation, the rest to OUT-train; 0: one file [default: 0]"
+      "share of prompts that go to OUT-validation, the rest to OUT-train; 0 writes one file [default: 0]"
     ),
     Flag.withDefault(0)
   ),
   seed: Flag.Int("seed").pipe(
-    Flag.withDescription("seed of the split and of the choice of pairs [default: 0]"),
+    Flag.withDescription("random seed for the split and the choice of pairs [default: 0]"),
     Flag.withDefault(0)
   ),
-  append: isOn("append-to-previous", "add to OUT where it exists"),
+  append: isOn("append-to-previous", "append to OUT if it exists"),
   resume: Flag.Boolean("resume").pipe(
-    Flag.withDescription("go on where an unfinished run ended; --no-resume: throw that away [default: true]"),
+    Flag.withDescription("resume an unfinished run; --no-resume discards it [default: true]"),
     Flag.withDefault(true)
   ),
   report: Flag.String("report").pipe(
-    Flag.withDescription("where to write what was kept and why the rest was not [default: OUT.report.json]"),
+    Flag.withDescription("file for a report of what was kept, and why the rest was not [default: OUT.report.json]"),
     Flag.withMetavar("file"),
     Flag.optional
   )

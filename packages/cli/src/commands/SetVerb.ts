@@ -151,7 +151,7 @@ export const make =
               {
                 env: Flag.String("env").pipe(
                   Flag.withDescription(
-                    "roll out this environment (a name or a file); its own flags are listed with it"
+                    "roll out this environment (a name or a file); with --help, its own settings are listed too"
                   ),
                   Flag.withMetavar("name|file"),
                   Flag.optional

@@ -4,13 +4,13 @@ import * as SetVerb from "./SetVerb.ts"
 export const make = SetVerb.make({
   name: "sft-gen",
   kind: "sft",
-  most: { flag: "save-top-n-per-group", description: "best sequences of a group to write", fallback: 3 },
+  most: { flag: "save-top-n-per-group", description: "best sequences to write per group", fallback: 3 },
   minimumDifference: 0,
   tasksPerStep: 64,
   examples: [
     {
       command: "atropos sft-gen sft.jsonl --save-messages --format trl --num-seqs-to-save 1000",
-      description: "from the service at http://localhost:8000, whose trainer notices nothing"
+      description: "from the service at http://localhost:8000, without disturbing its trainer"
     },
     {
       command: "atropos sft-gen sft.parquet --from data/*.jsonl --tokenizer Qwen/Qwen3-0.6B --dedupe",

@@ -56,11 +56,11 @@ export const make: MakeVerb = () =>
       Command.withExamples([
         {
           command: "atropos train --model Qwen/Qwen2.5-0.5B-Instruct --lora.r 16 --batch-size 64 --steps 200 --lr 1e-4",
-          description: "an adapter, from the batches of the service at http://localhost:8000"
+          description: "train an adapter on batches from the service at http://localhost:8000"
         },
         {
           command: `atropos train --model ./model --loss dapo --weight-sync '["vllm+http://localhost:9001"]'`,
-          description: "new adapters go to a vLLM server"
+          description: "send new adapters to a vLLM server"
         }
       ])
     )

@@ -71,25 +71,25 @@ export const make: MakeVerb = (words) =>
       {
         env: Flag.String("env").pipe(
           Flag.withDescription(
-            `environment: a name or a file; several with weights: --env a --env ./b.ts:2 [default: ${usual}]`
+            `environment: a name or a file; repeat for several, with weights: --env a --env ./b.ts:2 [default: ${usual}]`
           ),
           Flag.withMetavar("name|file[:weight]"),
           Flag.atLeast(0)
         ),
         config: ConfigFile.flag,
         host: Flag.String("host").pipe(
-          Flag.withDescription("address the service listens on [default: 127.0.0.1]"),
+          Flag.withDescription("address for the service to listen on [default: 127.0.0.1]"),
           Flag.withDefault("127.0.0.1")
         ),
-        port: Flags.port("port the service listens on; another one if it is taken"),
+        port: Flags.port("port for the service; if taken, another one is used"),
         policyPort: Flags.port(
-          "port the policy is served on, where environments look first; another one if it is taken, 0: any",
+          "port for the policy server; if taken, another one is used; 0 picks a free port",
           9004,
           "policy_port"
         ),
         stepsAhead: Flag.Int("steps_ahead").pipe(
           Flag.withDescription(
-            "steps that sampling may be ahead of training; 0: on policy, and the same seed gives the same run [default: 0]"
+            "steps that sampling may run ahead of training; 0 is on-policy and reproducible with the same seed [default: 0]"
           ),
           Flag.filter(
             (steps) => steps >= 0,
@@ -98,7 +98,7 @@ export const make: MakeVerb = (words) =>
           Flag.withDefault(0)
         ),
         fresh: Flag.Boolean("fresh").pipe(
-          Flag.withDescription("starts a new run where an unfinished one could be gone on with"),
+          Flag.withDescription("start a new run instead of resuming an unfinished one"),
           Flag.withDefault(false)
         ),
         settings: env.flags,
@@ -181,10 +181,10 @@ export const make: MakeVerb = (words) =>
     ).pipe(
       Command.withExamples([
         { command: "atropos up", description: "a small model learns to sort letters" },
-        { command: "atropos up --env addition --seed 2", description: "a harder task, another seed" },
+        { command: "atropos up --env addition --seed 2", description: "a harder task with another seed" },
         {
           command: "atropos up --env arithmetic-stories --model ./my-model --steps 20 --env.max_token_length 256",
-          description: "an adapter on a model of your own, with short answers"
+          description: "an adapter for your own model, with short answers"
         }
       ]),
       Command.annotate(HelpFlags.Flags, { ignored, everyEnvironments: EnvironmentVerb.everyEnvironments })

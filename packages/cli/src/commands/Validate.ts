@@ -13,19 +13,19 @@ export const make = EnvironmentVerb.make({
   own: {
     items: Flag.Int("items").pipe(Flag.withDescription("items to check [default: 32]"), Flag.withDefault(32)),
     texts: Flag.Int("texts").pipe(
-      Flag.withDescription("random texts to be scored, over all items [default: 1000]"),
+      Flag.withDescription("random texts to score, over all items [default: 1000]"),
       Flag.withDefault(1000)
     ),
     seed: Flag.Int("seed").pipe(
-      Flag.withDescription("seed of the random texts and orders [default: 0]"),
+      Flag.withDescription("random seed for texts and orders [default: 0]"),
       Flag.withDefault(0)
     )
   },
   examples: [
-    { command: "atropos validate --env arithmetic-stories", description: "no inference server is asked" },
+    { command: "atropos validate --env arithmetic-stories", description: "needs no inference server" },
     {
       command: "atropos validate --env ./my-env.ts --items 200",
-      description: "more items of an environment of your own"
+      description: "more items of your own environment"
     }
   ],
   // It asks no policy, sends nothing and measures nothing.

@@ -9,51 +9,54 @@ export interface VerbEntry {
 /** In the order in which `--help` lists them. */
 export const verbs = {
   up: {
-    description: "Everything in one process: the service, an environment, the policy, the trainer",
+    description: "Train in one process: trajectory service, environment, policy and trainer",
     load: () => import("./Up.ts")
   },
   api: {
-    description: "The trajectory service: what environments send to and trainers take from",
+    description: "Run the trajectory service, which takes rollouts from environments and gives batches to trainers",
     load: () => import("./Api.ts")
   },
   policy: {
-    description: "A model behind the OpenAI API, with token ids and hot swap of adapters",
+    description: "Serve a model over the OpenAI API, with token ids and hot-swapped adapters",
     load: () => import("./Policy.ts")
   },
-  serve: { description: "An environment against a trajectory service", load: () => import("./Serve.ts") },
+  serve: {
+    description: "Run an environment that sends its rollouts to a trajectory service",
+    load: () => import("./Serve.ts")
+  },
   train: {
-    description: "The trainer: batches of a trajectory service in, an adapter or a model out",
+    description: "Train an adapter or a whole model on batches from a trajectory service",
     load: () => import("./Train.ts")
   },
   process: {
-    description: "Rollouts of an environment to a JSONL file, without a service",
+    description: "Write rollouts of an environment to a JSONL file, without a trajectory service",
     load: () => import("./Process.ts")
   },
   view: {
-    description: "Saved groups in a browser or in one HTML file; or where the viewer of a service is",
+    description: "Browse saved groups, write them to one HTML file, or print the URL of a service's viewer",
     load: () => import("./View.ts")
   },
   "sft-gen": {
-    description: "A data set for fine-tuning: the best sequences of a service, of saved groups or of an environment",
+    description: "Make a fine-tuning data set from the best sequences of a service, saved groups or an environment",
     load: () => import("./SftGen.ts")
   },
   "dpo-gen": {
-    description: "A data set of preferences: pairs of better and worse sequences, from the same sources",
+    description: "Make a preference data set: pairs of better and worse sequences, from the same sources",
     load: () => import("./DpoGen.ts")
   },
   evaluate: {
-    description: "The evaluation of an environment, with per-sample results",
+    description: "Evaluate a policy on an environment, with per-sample results",
     load: () => import("./Evaluate.ts")
   },
   validate: {
-    description: "An environment's own laws: gold answers score, wrong ones do not, nothing throws",
+    description: "Check an environment: correct answers score, wrong ones do not, and scoring never throws",
     load: () => import("./Validate.ts")
   },
-  init: { description: "A starter of an environment of your own, with its test", load: () => import("./Init.ts") },
+  init: { description: "Create a new environment from a template, with its test", load: () => import("./Init.ts") },
   "wandb-sync": {
-    description: "Uploads runs of Weights & Biases that were kept in folders",
+    description: "Upload Weights & Biases runs that were recorded offline",
     load: () => import("./WandbSync.ts")
   },
-  envs: { description: "The environments there are, and their settings", load: () => import("./Envs.ts") },
-  doctor: { description: "What is wrong with this machine, and what to do about it", load: () => import("./Doctor.ts") }
+  envs: { description: "List the environments and their settings", load: () => import("./Envs.ts") },
+  doctor: { description: "Check this machine for problems, and say how to fix them", load: () => import("./Doctor.ts") }
 } as const satisfies Record<string, VerbEntry>

@@ -138,28 +138,30 @@ export const make: MakeVerb = () =>
       name,
       {
         files: Argument.String("file.jsonl").pipe(
-          Argument.withDescription("files of saved groups; none: the viewer of a running service"),
+          Argument.withDescription("files of saved groups; without any, the viewer of a running service"),
           Argument.variadic()
         ),
         out: Flag.String("out").pipe(
-          Flag.withDescription("write one HTML file with the groups in it, which opens anywhere, instead of serving"),
+          Flag.withDescription("write the groups to one self-contained HTML file instead of serving them"),
           Flag.withMetavar("file.html"),
           Flag.optional
         ),
-        title: Flag.String("title").pipe(Flag.withDescription("heading of that file"), Flag.optional),
+        title: Flag.String("title").pipe(Flag.withDescription("title of that file"), Flag.optional),
         tokenizer: Flag.String("tokenizer").pipe(
-          Flag.withDescription('text of tokens: hub id, folder or "bytes" [default: tokens are shown as ids]'),
+          Flag.withDescription(
+            'tokenizer to show tokens as text: hub id, folder or "bytes" [default: tokens are shown as ids]'
+          ),
           Flag.optional
         ),
         host: Flag.String("host").pipe(
           Flag.withDescription("address to listen on [default: 127.0.0.1]"),
           Flag.withDefault("127.0.0.1")
         ),
-        port: Flags.port("port to listen on; 0: any free one", 9001),
-        open: Flag.Boolean("open").pipe(Flag.withDescription("open it in a browser"), Flag.withDefault(false)),
+        port: Flags.port("port to listen on; 0 picks a free port", 9001),
+        open: Flag.Boolean("open").pipe(Flag.withDescription("open the viewer in a browser"), Flag.withDefault(false)),
         apiUrl: Flag.String("api-url").pipe(
           Flag.withDescription(
-            "service whose viewer to tell, where no files are given [default: http://localhost:8000]"
+            "service whose viewer URL to print, if no files are given [default: http://localhost:8000]"
           ),
           Flag.withDefault("http://localhost:8000")
         )
@@ -171,8 +173,8 @@ export const make: MakeVerb = () =>
           command: "atropos view data/gsm8k.jsonl --open",
           description: "saved groups, live while process writes them"
         },
-        { command: "atropos view a.jsonl b.jsonl --out both.html", description: "one file to send to somebody" },
-        { command: "atropos view", description: "where the viewer of the service at http://localhost:8000 is" }
+        { command: "atropos view a.jsonl b.jsonl --out both.html", description: "one file to share" },
+        { command: "atropos view", description: "URL of the viewer of the service at http://localhost:8000" }
       ])
     )
   })

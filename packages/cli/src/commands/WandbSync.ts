@@ -24,7 +24,7 @@ export const make: MakeVerb = () =>
       name,
       {
         folders: Argument.String("folder").pipe(
-          Argument.withDescription("a run's folder, or one with runs in it: the folder of a run's metrics, say"),
+          Argument.withDescription("folder of a run, or a folder with runs in it, such as a run's metrics folder"),
           Argument.variadic({ min: 1 })
         )
       },
@@ -46,7 +46,7 @@ export const make: MakeVerb = () =>
         }).pipe(Effect.provide(NodeHttpClient.layerUndici), Effect.mapError(Services.toFailure))
     ).pipe(
       Command.withExamples([
-        { command: "WANDB_API_KEY=… atropos wandb-sync .atropos/metrics", description: "all runs that are kept there" }
+        { command: "WANDB_API_KEY=… atropos wandb-sync .atropos/metrics", description: "all runs in that folder" }
       ])
     )
   })

@@ -67,7 +67,7 @@ const read = (schema: Schema.Constraint): Field => {
 const withDefault = (schema: Schema.Constraint, changed: unknown): string => {
   const { default: own, description } = SchemaAST.resolve(schema.ast) ?? {}
   const fallback = changed === undefined ? own : changed
-  const shown = fallback === undefined ? [] : [`[default: ${fallback === null ? "None" : JSON.stringify(fallback)}]`]
+  const shown = fallback === undefined ? [] : [`[default: ${fallback === null ? "unset" : JSON.stringify(fallback)}]`]
   return [...(typeof description === "string" ? [description] : []), ...shown].join(" ")
 }
 

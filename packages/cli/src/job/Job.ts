@@ -9,7 +9,7 @@
  * says what became of the first item.
  */
 import * as Reason from "@atropos/core/base/Reason"
-import * as Cursor from "@atropos/core/rollout/Cursor"
+import * as Cursor from "@atropos/core/rollout/state/Cursor"
 import { Cause, Clock, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
 import { CommandFailed, type Failure } from "../base/Failure.ts"
 import type * as ResumableFile from "./ResumableFile.ts"

@@ -10,7 +10,7 @@
 import { Effect, FileSystem, Option, Schema } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import * as Reason from "@atropos/core/base/Reason"
-import * as Cursor from "@atropos/core/rollout/Cursor"
+import * as Cursor from "@atropos/core/rollout/state/Cursor"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Tally from "./Tally.ts"
 

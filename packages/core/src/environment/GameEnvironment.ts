@@ -18,17 +18,17 @@ const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
 /** Settings of every game. */
 export const fields = {
-  groupSize: Environment.field(positive, 8, "episodes of an item, or alternatives of a turn"),
-  seed: Environment.field(Schema.Int, 0, "seed of the starts: same seed, same games"),
+  groupSize: Environment.field(positive, 8, "episodes per item, or alternatives per turn"),
+  seed: Environment.field(Schema.Int, 0, "random seed for the games"),
   mode: Environment.field(
     Schema.Literals(["episode", "stepwise"]),
     "episode",
-    "whole episodes, or a group of alternatives for each turn, going on with the best"
+    "whole episodes, or a group of alternatives at each turn, continuing with the best one (stepwise)"
   ),
-  maxAnswerTokens: Environment.field(positive, 512, "longest answer of a turn, tokens"),
-  historyTurns: Environment.field(positive, 8, "under stepwise: turns that stay in the prompt"),
+  maxAnswerTokens: Environment.field(positive, 512, "maximum tokens per turn"),
+  historyTurns: Environment.field(positive, 8, "with stepwise: past turns kept in the prompt"),
   evaluationItems: Environment.field(positive, 64, "games per evaluation"),
-  temperature: Environment.field(Schema.Finite, 1, "sampling temperature of training rollouts")
+  temperature: Environment.field(Schema.Finite, 1, "sampling temperature for training rollouts")
 } as const
 
 type Settings = Common & Schema.Struct.Type<typeof fields>

@@ -55,25 +55,33 @@ const { apiKey, healthCheck, modelName, nKwargIsIgnored, numMaxRequestsAtOnce, t
 
 /** What a judge can be told: `--judge.<field>`, and the map or list `judge:` of a file. */
 export const settings = fromFields({
-  baseUrl: field(Schema.String, "", "address of the judge's server, /v1 included; empty: there is no judge"),
+  baseUrl: field(Schema.String, "", "URL of the judge's server, including /v1; if empty, there is no judge"),
   apiKey,
   modelName,
   timeout,
-  numMaxRequestsAtOnce: field(numMaxRequestsAtOnce, 64, "requests to the judge at once"),
+  numMaxRequestsAtOnce: field(numMaxRequestsAtOnce, 64, "concurrent requests to the judge"),
   nKwargIsIgnored,
   healthCheck,
   cacheSize: field(
     Schema.Natural,
     10_000,
-    "answers remembered, so that the same request is paid once; 0: none (of several servers, the first one's)"
+    "number of answers to cache, so that the same request is paid for once; 0 turns the cache off (with several servers, the first one's setting counts)"
   ),
   cacheFile: field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "JSONL file that remembers answers across runs (of several servers, the first one's)"
+    "JSONL file that caches answers across runs (with several servers, the first one's setting counts)"
   ),
-  promptPrice: field(Schema.Finite, 0, "price of a million prompt tokens (of several servers, the first one's)"),
-  completionPrice: field(Schema.Finite, 0, "price of a million sampled tokens (of several servers, the first one's)")
+  promptPrice: field(
+    Schema.Finite,
+    0,
+    "price per million prompt tokens (with several servers, the first one's setting counts)"
+  ),
+  completionPrice: field(
+    Schema.Finite,
+    0,
+    "price per million sampled tokens (with several servers, the first one's setting counts)"
+  )
 })
 export type Settings = Effect.Success<ReturnType<typeof settings.decode>>
 

@@ -23,11 +23,11 @@ export const fields = {
   criteria: field(
     Schema.NonEmptyString,
     "correctness and helpfulness first, then clarity; length and style for their own sake count for nothing",
-    "what the judge is to go by"
+    "criteria for the judge"
   ),
-  votes: field(positive, 1, "verdicts per pair and order; more than one needs a judge_temperature above 0"),
+  votes: field(positive, 1, "verdicts per pair and order; more than one requires a judge_temperature above 0"),
   judgeTemperature: field(Schema.Finite, 0, "sampling temperature of the judge"),
-  judgeMaxTokens: field(positive, 1024, "longest reasoning and verdict of the judge, tokens")
+  judgeMaxTokens: field(positive, 1024, "maximum tokens for the judge's reasoning and verdict")
 } as const
 
 export type Options = { readonly [Name in keyof typeof fields]: (typeof fields)[Name]["Type"] }

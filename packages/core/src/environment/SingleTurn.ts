@@ -15,14 +15,14 @@ import * as Trajectory from "../Trajectory.ts"
 
 /** Settings of items and sampling, to be spread into those of an environment. */
 export const fields = {
-  seed: EnvironmentSettings.field(Schema.Int, 0, "seed of the items and their order: same seed, same items"),
-  temperature: EnvironmentSettings.field(Schema.Finite, 1, "sampling temperature of training rollouts"),
-  evalTemperature: EnvironmentSettings.field(Schema.Finite, 0, "sampling temperature of evaluation rollouts"),
+  seed: EnvironmentSettings.field(Schema.Int, 0, "random seed for the items and their order"),
+  temperature: EnvironmentSettings.field(Schema.Finite, 1, "sampling temperature for training rollouts"),
+  evalTemperature: EnvironmentSettings.field(Schema.Finite, 0, "sampling temperature for evaluation rollouts"),
   // Items that are generated need no download; neither does this.
   tokenizerName: EnvironmentSettings.field(
     Schema.String,
     "bytes",
-    "the policy's tokenizer: hub id or folder; bytes: byte-level, no download"
+    "the policy's tokenizer: hub id or folder, or bytes for a byte-level one that needs no download"
   )
 } as const
 

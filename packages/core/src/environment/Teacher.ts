@@ -39,17 +39,17 @@ export const settings = fromFields({
   baseUrl: field(
     Schema.String,
     "",
-    "address of the teacher's server, /v1 included, whose /generate gives prompt logprobs (vLLM's, atropos policy); empty: there is no teacher"
+    "URL of the teacher's server, including /v1; its /generate must return prompt logprobs (vLLM, atropos policy); if empty, there is no teacher"
   ),
   apiKey,
   modelName,
   tokenizerName: field(
     Schema.String,
     "none",
-    "tokenizer of the teacher, whose vocabulary must be the policy's; none: model_name"
+    "the teacher's tokenizer, with the same vocabulary as the policy's; none means that of model_name"
   ),
   timeout,
-  numMaxRequestsAtOnce: field(numMaxRequestsAtOnce, 64, "requests to the teacher at once"),
+  numMaxRequestsAtOnce: field(numMaxRequestsAtOnce, 64, "concurrent requests to the teacher"),
   healthCheck
 })
 export type Settings = Effect.Success<ReturnType<typeof settings.decode>>

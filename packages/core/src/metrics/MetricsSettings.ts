@@ -13,48 +13,60 @@ export const metricsFields = {
   file: field(
     Schema.Boolean,
     true,
-    "figures as lines of JSON: metrics.jsonl of a trainer, <name>.metrics.jsonl of an environment"
+    "write metrics as JSON Lines: metrics.jsonl for a trainer, <name>.metrics.jsonl for an environment"
   ),
-  service: field(Schema.Boolean, true, "figures to the trajectory service, for its viewer and its /metrics"),
-  tensorboard: field(Schema.Boolean, false, "TensorBoard event files, in the folder tensorboard"),
+  service: field(
+    Schema.Boolean,
+    true,
+    "send metrics to the trajectory service, for its viewer and its /metrics endpoint"
+  ),
+  tensorboard: field(Schema.Boolean, false, "write TensorBoard event files, to the folder tensorboard"),
   wandb: field(
     Schema.NullOr(Schema.Boolean),
     null,
-    "Weights & Biases; None: where use_wandb is set and there is a key in WANDB_API_KEY"
+    "log to Weights & Biases; if unset, log if use_wandb is on and WANDB_API_KEY is set"
   ),
-  folder: field(text, null, "where files go; None: beside a trainer's checkpoints, .atropos/metrics of an environment"),
+  folder: field(
+    text,
+    null,
+    "folder for metrics files; if unset, next to a trainer's checkpoints, or .atropos/metrics for an environment"
+  ),
   port: field(
     Schema.NullOr(port),
     null,
-    "serves this process's figures and counters to Prometheus at /metrics; 0: any free port"
+    "port to serve this process's metrics on, at /metrics for Prometheus; 0 picks a free port"
   ),
-  host: field(Schema.NonEmptyString, "127.0.0.1", "address that port is served on; 0.0.0.0: all"),
+  host: field(Schema.NonEmptyString, "127.0.0.1", "address to serve that port on; 0.0.0.0 means all interfaces"),
   otlpEndpoint: field(
     text,
     null,
-    "OpenTelemetry collector (OTLP over HTTP, say http://localhost:4318) for metrics and traces; None: OTEL_EXPORTER_OTLP_ENDPOINT, else none"
+    "OpenTelemetry collector for metrics and traces (OTLP over HTTP, such as http://localhost:4318); if unset, OTEL_EXPORTER_OTLP_ENDPOINT is used"
   ),
-  traceSample: field(share, 1, "share of the items traced, where there is a collector; steps always are"),
+  traceSample: field(share, 1, "share of items to trace if there is a collector; trainer steps are always traced"),
   flushSeconds: field(
     Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)),
     10,
-    "seconds a sink may take to finish at the end"
+    "seconds each metrics sink may take to finish on exit"
   ),
-  wandbProject: field(text, null, "project; None: as the trainer announced it, else atropos"),
-  wandbGroup: field(text, null, "group; None: as the trainer announced it"),
-  wandbName: field(text, null, "name of the run; None: the source's name, the day and six letters"),
-  wandbEntity: field(text, null, "user or team; None: WANDB_ENTITY, else the key's own"),
+  wandbProject: field(text, null, "Weights & Biases project; if unset, the one the trainer announced, or atropos"),
+  wandbGroup: field(text, null, "Weights & Biases group; if unset, the one the trainer announced"),
+  wandbName: field(
+    text,
+    null,
+    "Weights & Biases run name; if unset, made of the source's name, the date and six letters"
+  ),
+  wandbEntity: field(text, null, "Weights & Biases user or team; if unset, WANDB_ENTITY, or the owner of the key"),
   wandbMode: field(
     Schema.NullOr(Schema.Literals(["online", "offline", "disabled"])),
     null,
-    "offline: only a folder, for atropos wandb-sync; None: WANDB_MODE, else online with a key and offline without"
+    "offline writes only a folder, for atropos wandb-sync; if unset, WANDB_MODE, or online with a key and offline without"
   ),
   wandbRunId: field(
     Schema.NullOr(
       Schema.String.check(Schema.isPattern(/^[\w.-]{1,64}$/, { message: "letters, digits, dots and dashes" }))
     ),
     null,
-    "id of the run to go on with, or to make; None: a new one, or the one this folder has of a run that is gone on with"
+    "id of the Weights & Biases run to resume or create; if unset, the id in this folder when resuming, or a new one"
   )
 } as const
 

@@ -26,18 +26,22 @@ const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
 /** Settings to be spread into those of an environment. */
 export const fields = {
-  rewardUrl: field(Schema.String, "", "address of the reward model; for vLLM that of its /pooling"),
+  rewardUrl: field(Schema.String, "", "URL of the reward model; for vLLM, that of its /pooling endpoint"),
   rewardDialect: field(
     Schema.Literals(["rewards", "vllm"]),
     "rewards",
     'what the address speaks: {query, prompts, messages} answered by {"rewards": [...]}, or vLLM\'s /pooling'
   ),
-  rewardModel: field(Schema.String, "default", "model asked for, where the dialect names one"),
-  rewardApiKey: field(Schema.String, "", "bearer key of the reward model; empty: none"),
+  rewardModel: field(Schema.String, "default", "model to request, if the dialect names one"),
+  rewardApiKey: field(Schema.String, "", "API key of the reward model, sent as a bearer token; if empty, none is sent"),
   rewardBatchSize: field(positive, 32, "texts per request to the reward model"),
-  rewardRequestsAtOnce: field(positive, 4, "requests to the reward model at once"),
-  rewardTimeout: field(Schema.Finite.check(Schema.isGreaterThan(0)), 120, "seconds a request to it may take"),
-  rewardAttempts: field(positive, 5, "times a request to it is tried, first time included")
+  rewardRequestsAtOnce: field(positive, 4, "concurrent requests to the reward model"),
+  rewardTimeout: field(
+    Schema.Finite.check(Schema.isGreaterThan(0)),
+    120,
+    "timeout of a request to the reward model, in seconds"
+  ),
+  rewardAttempts: field(positive, 5, "attempts per request to the reward model, including the first")
 } as const
 
 export type Options = { readonly [Name in keyof typeof fields]: (typeof fields)[Name]["Type"] }

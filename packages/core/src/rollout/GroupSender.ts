@@ -10,14 +10,14 @@ import type { TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
 import type { Connection } from "./submit/Connection.ts"
 import { groupKey } from "./submit/Delivery.ts"
 import * as GroupFilter from "./submit/GroupFilter.ts"
-import type { Progress } from "./Progress.ts"
+import type { Progress } from "./state/Progress.ts"
 import type { RolloutMetrics } from "./RolloutMetrics.ts"
 import type { RolloutTable } from "./RolloutTable.ts"
 import type { SavedGroups } from "./submit/SavedGroups.ts"
 import type { Submitter } from "./submit/Submitter.ts"
 import type { SubmitSpans } from "./submit/SubmitSpans.ts"
 import type { Viewers } from "./submit/Viewers.ts"
-import type { Task } from "./WorkerPool.ts"
+import type { Task } from "./pool/Task.ts"
 
 export interface GroupSender {
   /** The item is rolled out, and is through once the service has answered for its groups. */

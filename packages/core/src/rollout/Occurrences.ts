@@ -20,5 +20,5 @@ export const make = (): Occurrences => {
   }
 }
 
-/** Whether to tell of the first, second, fourth, eighth, … time. */
-export const isTold = (times: number): boolean => Number.isInteger(Math.log2(times))
+/** Of the first, second, fourth, eighth, … time. */
+export const isWorthLogging = (times: number): boolean => Number.isInteger(Math.log2(times))

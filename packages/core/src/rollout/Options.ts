@@ -16,6 +16,12 @@ export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutErr
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
 
+/** A failure of something else as the failure of an environment. */
+export const failing =
+  (environment: string, reason: RolloutError["reason"]) =>
+  (cause: Error): RolloutError =>
+    new RolloutError({ environment, reason, message: cause.message, cause })
+
 export interface Options {
   /** Folder for groups that wait for the service, and for dead letters. Default `.atropos/spool`. */
   readonly spoolDirectory?: string

@@ -14,6 +14,7 @@ import { type EnvironmentShape, Environments } from "../Environment.ts"
 import * as Concurrency from "./Concurrency.ts"
 import { defaults, type Options, RolloutError, type Summary } from "./Options.ts"
 import * as Reason from "../base/Reason.ts"
+import * as InferenceShare from "./InferenceShare.ts"
 import * as Runner from "./Runner.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
 import type { TrajectoryClient } from "../service/TrajectoryClient.ts"
@@ -32,8 +33,8 @@ export const run = (
 ): Effect.Effect<Summary, RolloutError, Needs> =>
   Effect.provideServiceEffect(
     Runner.run(environment, nameOf(environment), { ...defaults, ...options }),
-    Runner.Weights,
-    makeWeights
+    InferenceShare.InferenceShare,
+    InferenceShare.make
   )
 
 /**
@@ -74,7 +75,7 @@ export const runAll = Effect.fn("Rollout.runAll")(function* (
         Effect.exit
       ),
     { concurrency: "unbounded" }
-  ).pipe(Effect.provideServiceEffect(Runner.Weights, makeWeights))
+  ).pipe(Effect.provideServiceEffect(InferenceShare.InferenceShare, InferenceShare.make))
   const failures = exits.filter(Exit.isFailure)
   if (failures.length === 1 && exits.length === 1) return yield* Effect.failCause(failures[0]!.cause)
   if (failures.length > 0 && failures.length === exits.length) {
@@ -116,18 +117,3 @@ const uniqueNames = (environments: ReadonlyArray<EnvironmentShape>) => {
     return { environment, name: number === 1 ? name : `${name}-${number}` }
   })
 }
-
-const makeWeights = Effect.gen(function* () {
-  const servers = yield* ServerManager
-  const weights = new Map<string, number>()
-  return Runner.Weights.of({
-    set: (name, weight) =>
-      Effect.suspend(() => {
-        if (weights.get(name) === weight) return Effect.void
-        weights.set(name, weight)
-        let sum = 0
-        for (const share of weights.values()) sum += share
-        return servers.setWeight(Math.min(1, Math.max(0.01, sum)))
-      })
-  })
-})

@@ -4,9 +4,9 @@ import * as Occurrences from "../../src/rollout/Occurrences.ts"
 describe("Occurrences", () => {
   it("of the same thing are told the first, second, fourth, eighth, … time", () => {
     const seen = Occurrences.make()
-    const told = Array.from({ length: 20 }, () => seen.count("no answer")).filter(Occurrences.isTold)
+    const told = Array.from({ length: 20 }, () => seen.count("no answer")).filter(Occurrences.isWorthLogging)
     assert.deepStrictEqual(told, [1, 2, 4, 8, 16])
-    assert.isTrue(Occurrences.isTold(seen.count("another")))
+    assert.isTrue(Occurrences.isWorthLogging(seen.count("another")))
   })
 
   it("are forgotten where everything is different", () => {

@@ -5,7 +5,7 @@ import { Schema } from "effect"
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
 export const EngineSettings = Schema.Struct({
-  maxRows: field(positive, 128, "completions sampled at once"),
+  maxRows: field(positive, 128, "completions to sample concurrently"),
   maxWaiting: field(positive, 1024, "completions that may wait for a row; beyond that requests are refused"),
   maxSequenceTokens: field(
     Schema.Natural,

@@ -11,33 +11,36 @@ const positive = Schema.Finite.check(Schema.isGreaterThan(0))
 
 /** A field that is the preset's own unless given. */
 const change = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(schema: S, description: string) =>
-  field(Schema.NullOr(schema), null, `${description}; null: the preset's own`)
+  field(Schema.NullOr(schema), null, `${description}; if unset, the preset's value`)
 
 export const LossSettings = Schema.Struct({
-  preset: field(Schema.Literals(presetNames), "grpo", "loss, by name"),
-  baseline: change(Schema.Literals(ScoreAdvantage.baselines), "what scores are compared with"),
+  preset: field(Schema.Literals(presetNames), "grpo", "loss preset"),
+  baseline: change(
+    Schema.Literals(ScoreAdvantage.baselines),
+    "baseline that scores are compared with: the mean of the group, of the group's others (leave-one-out), or none"
+  ),
   advantageScale: change(
     Advantage.Scale,
-    "what advantages are divided by: the group's sample or population standard deviation, or nothing"
+    "what advantages are divided by: the group's sample or population standard deviation, or nothing (none)"
   ),
-  maskTruncated: change(Schema.Boolean, "learn nothing from sequences that ended at the token limit"),
-  dropConstantGroups: change(Schema.Boolean, "leave out groups whose scores are all equal"),
-  aggregation: change(Schema.Literals(["sequence-mean", "token-mean", "constant"]), "how tokens' losses become one"),
-  divisorTokens: change(positive, "tokens that sequences are divided by under `constant`"),
-  clipLow: change(notNegative, "how far the ratio (dppo: the probability) may fall"),
-  clipHigh: change(notNegative, "how far the ratio (dppo: the probability) may rise"),
-  ratioCap: change(positive, "largest factor of a token's gradient (dppo)"),
+  maskTruncated: change(Schema.Boolean, "do not train on sequences that were cut off at the token limit"),
+  dropConstantGroups: change(Schema.Boolean, "leave out groups in which all scores are equal"),
+  aggregation: change(Schema.Literals(["sequence-mean", "token-mean", "constant"]), "how token losses are combined"),
+  divisorTokens: change(positive, "number of tokens to divide by, for the aggregation constant"),
+  clipLow: change(notNegative, "lower clip range of the ratio (dppo: of the probability)"),
+  clipHigh: change(notNegative, "upper clip range of the ratio (dppo: of the probability)"),
+  ratioCap: change(positive, "upper bound on the weight of a token's gradient (dppo)"),
   oldPolicy: change(
     Schema.Literals(["engine", "current"]),
-    "whose logprobs the ratio is taken against: those recorded while sampling, or the present ones"
+    "logprobs the ratio is taken against: those recorded during sampling (engine), or those of the current weights (current)"
   ),
   importanceSampling: change(
     Schema.Literals(["none", "truncated", "masked"]),
-    "correct for the engine's logprobs not being the trainer's"
+    "correction for differences between the engine's and the trainer's logprobs"
   ),
-  importanceCap: change(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1)), "bound C of that correction"),
-  kl: change(Schema.Literals(["k1", "k2", "k3"]), "estimator of the divergence from the reference model"),
-  klCoef: change(notNegative, "weight of that divergence in the loss; 0: off, and no reference is computed"),
-  klImportance: change(Schema.Boolean, "weight the divergence with the ratio")
+  importanceCap: change(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1)), "upper bound C of that correction"),
+  kl: change(Schema.Literals(["k1", "k2", "k3"]), "estimator of the KL divergence from the reference model"),
+  klCoef: change(notNegative, "weight of the KL penalty in the loss; 0 turns it off, and no reference model is run"),
+  klImportance: change(Schema.Boolean, "weight the KL penalty by the importance ratio")
 })
 export type LossSettings = typeof LossSettings.Type

@@ -1,8 +1,8 @@
 /**
  * The folder of a training run: where training stands in it, and how it gets there.
  *
- * One trainer at a time has the folder, until the scope closes; a second one is refused while the first one lives. A batch is settled
- * only after the checkpoint that contains it is durable.
+ * One trainer at a time has the folder, until the scope closes; a second one is refused while the first one lives. A
+ * batch is settled only after the checkpoint that contains it is durable.
  */
 import { type Batch, FolderLock } from "@atropos/core"
 import { wireName } from "@atropos/core/EnvironmentSettings"
@@ -14,12 +14,12 @@ import * as RejectedBatch from "../checkpoint/RejectedBatch.ts"
 import * as OptimizerThread from "../learn/OptimizerThread.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 import type { TrainableModel } from "../model/TrainableModel.ts"
-import type { Handle } from "./Deliveries.ts"
+import type { Lease } from "./Leases.ts"
 import * as TrainerProgress from "./TrainerProgress.ts"
 import * as TrainerSettings from "./TrainerSettings.ts"
 
 /** Is called with batches that are in a durable checkpoint. */
-export type Settle = (batches: ReadonlyArray<Handle>) => Effect.Effect<void>
+export type Settle = (batches: ReadonlyArray<Lease>) => Effect.Effect<void>
 
 export interface RunFolder {
   readonly progress: TrainerProgress.TrainerProgress

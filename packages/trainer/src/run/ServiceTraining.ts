@@ -10,6 +10,7 @@ import { MetricsSink, TrajectoryClient } from "@atropos/core"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
 import * as LeaseJournal from "../checkpoint/LeaseJournal.ts"
 import * as Deliveries from "./Deliveries.ts"
+import * as ServiceWait from "./ServiceWait.ts"
 import * as StepMetrics from "./StepMetrics.ts"
 import type { Trainer } from "./Trainer.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
@@ -26,45 +27,40 @@ export interface Options {
 const unwritable = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "checkpoint", message: cause.message, cause })
 
-const refused = (cause: { readonly message: string }) =>
-  new TrainerError({ reason: "service", message: `the trajectory service: ${cause.message}`, cause })
-
 /** Announces the run; answers with the step of the batch that should come first, where that is known. */
 const register = Effect.fn("ServiceTraining.register")(function* (trainer: Trainer, { settings }: Options) {
   const client = yield* TrajectoryClient.TrajectoryClient
-  const { trainer: given } = settings
+  const { trainer: run } = settings
   const step = yield* trainer.step
   const first = step + 1
-  const patient = <A>(effect: Effect.Effect<A, TrajectoryClient.TrajectoryError>) =>
-    Effect.mapError(Deliveries.waiting(effect), refused)
-  const before = yield* patient(client.runInfo)
-  const journal = yield* Effect.mapError(LeaseJournal.read(given.savePath), unwritable)
+  const before = yield* ServiceWait.untilAnswered(client.runInfo)
+  const journal = yield* Effect.mapError(LeaseJournal.read(run.savePath), unwritable)
   const isNew = before.batchSize < 0
   if (isNew) {
     // Written first, so that whoever comes after a crash knows it too. Leases on another database's batches mean
     // nothing here.
-    yield* Effect.mapError(LeaseJournal.write(given.savePath, { firstStep: first, leases: [] }), unwritable)
-  } else if (before.batchSize !== given.batchSize) {
-    yield* Effect.logWarning("the run has another batch size", { run: given.run, batchSize: before.batchSize })
+    yield* Effect.mapError(LeaseJournal.write(run.savePath, { firstStep: first, leases: [] }), unwritable)
+  } else if (before.batchSize !== run.batchSize) {
+    yield* Effect.logWarning("the run has another batch size", { run: run.run, batchSize: before.batchSize })
   }
-  yield* patient(
+  yield* ServiceWait.untilAnswered(
     client.registerRun({
-      name: given.run,
-      batchSize: given.batchSize,
-      maxTokenLength: given.seqLen,
+      name: run.run,
+      batchSize: run.batchSize,
+      maxTokenLength: run.seqLen,
       startingStep: step,
-      numSteps: given.trainingSteps,
-      checkpointDir: given.savePath,
-      saveCheckpointInterval: given.checkpointInterval > 0 ? given.checkpointInterval : given.trainingSteps,
-      wandbGroup: given.wandbGroup,
-      wandbProject: given.wandbProject,
+      numSteps: run.trainingSteps,
+      checkpointDir: run.savePath,
+      saveCheckpointInterval: run.checkpointInterval > 0 ? run.checkpointInterval : run.trainingSteps,
+      wandbGroup: run.wandbGroup,
+      wandbProject: run.wandbProject,
       advantages: trainer.advantages
     })
   )
   if (isNew) return Option.some(first)
   const written = Option.flatMap(journal, ({ firstStep }) => Option.fromNullishOr(firstStep))
-  const known = [written, yield* trainer.nextBatchStep].flatMap(Option.toArray)
-  return known.length === 0 ? Option.none<number>() : Option.some(Math.max(...known))
+  const expected = [written, yield* trainer.nextBatchStep].flatMap(Option.toArray)
+  return expected.length === 0 ? Option.none<number>() : Option.some(Math.max(...expected))
 })
 
 /** The metrics of every step, trained from the service. */

@@ -1,7 +1,7 @@
 /** Where training stands, in memory: the part of `trainer.json` that changes, and batches waiting for a checkpoint. */
 import type { Batch } from "@atropos/core"
 import * as TrainerState from "../checkpoint/TrainerState.ts"
-import type { Handle } from "./Deliveries.ts"
+import type { Lease } from "./Leases.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
 
 export interface TrainerProgress {
@@ -16,7 +16,7 @@ export interface TrainerProgress {
   /** Counts a batch that was just trained on or skipped. */
   readonly consume: (batch: Batch.Batch, skipped: StepMetrics["skipped"]) => void
   /** The batches no checkpoint had; they count as settled from here on. */
-  readonly takeUnsettled: () => ReadonlyArray<Handle>
+  readonly takeUnsettled: () => ReadonlyArray<Lease>
   readonly state: (about: Pick<TrainerState.TrainerState, "model" | "seed" | "settings">) => TrainerState.TrainerState
 }
 
@@ -31,7 +31,7 @@ export const make = (from: TrainerState.TrainerState | undefined): TrainerProgre
     nextBatchStep: null
   }
   const consumed = new Map((from?.consumed ?? []).map((one) => [keyOf(one), one]))
-  const unsettled = new Map<string, Handle>()
+  const unsettled = new Map<string, Lease>()
 
   return {
     get step() {

@@ -28,103 +28,111 @@ export const trainerFields = {
   model: field(
     Schema.NonEmptyString,
     "Qwen/Qwen2.5-0.5B-Instruct",
-    "model to train: a Hugging Face folder or hub id (Llama, Qwen2, Qwen3); under up also scratch: a small one of characters"
+    "model to train: a Hugging Face folder or hub id (Llama, Qwen2 or Qwen3); with up also scratch, a small character-level model"
   ),
   trains: field(
     Schema.Literals(["adapter", "all"]),
     "adapter",
-    "what is trained: a LoRA adapter on a frozen model, or all of the model's weights"
+    "what to train: a LoRA adapter on the frozen model, or all of its weights"
   ),
-  run: field(Schema.NonEmptyString, "default", "run of the trajectory service to train for"),
-  atroposUrl: field(Schema.String, "http://localhost:8000", "trajectory service"),
-  trainingSteps: field(positive, 10, "batches to train on, those before a resumed checkpoint included"),
+  run: field(Schema.NonEmptyString, "default", "run of the trajectory service to train"),
+  atroposUrl: field(Schema.String, "http://localhost:8000", "URL of the trajectory service"),
+  trainingSteps: field(positive, 10, "batches to train on, including those before a resumed checkpoint"),
   batchSize: field(
     positive,
     64,
-    "sequences in a batch, one update of the weights each (the original's batch_size times gradient_accumulation_steps)"
+    "sequences per batch, with one weight update per batch (in the original: batch_size times gradient_accumulation_steps)"
   ),
-  seqLen: field(positive, 2048, "longest sequence, tokens; announced to the environments"),
-  tokenBudget: field(positive, 8192, "positions of a micro-batch, padding included; bounds memory, changes no result"),
-  tooLong: field(Schema.Literals(["cut", "drop"]), "drop", "longer sequences: cut off their end, or leave them out"),
+  seqLen: field(positive, 2048, "maximum sequence length, in tokens; announced to the environments"),
+  tokenBudget: field(
+    positive,
+    8192,
+    "tokens per micro-batch, including padding; limits memory, does not change results"
+  ),
+  tooLong: field(
+    Schema.Literals(["cut", "drop"]),
+    "drop",
+    "what to do with longer sequences: cut off their end, or drop them"
+  ),
   lr: field(
     Schema.NullOr(positiveNumber),
     null,
-    "learning rate after the warm-up; null: 1e-4 for an adapter, 1e-5 for all weights (the original's, which trained all)"
+    "peak learning rate; if unset, 1e-4 for an adapter and 1e-5 for all weights (the original's default)"
   ),
-  schedule: field(Schema.Literals(Schedule.kinds), "constant", "learning rate after the warm-up"),
+  schedule: field(Schema.Literals(Schedule.kinds), "constant", "learning rate schedule after warm-up"),
   warmupSteps: field(count, 0, "steps over which the learning rate rises to lr"),
-  lrFloor: field(share, 0.1, "last learning rate under cosine and linear, as a share of lr"),
-  adamBeta1: field(beta, 0.9, "AdamW: decay of the mean of gradients"),
-  adamBeta2: field(beta, 0.999, "AdamW: decay of the mean of squared gradients"),
-  adamEpsilon: field(positiveNumber, 1e-8, "AdamW: added to the root of that mean"),
-  weightDecay: field(notNegative, 0.01, "AdamW: decoupled decay of matrices; norms and biases have none"),
-  maxGradNorm: field(Schema.NullOr(positiveNumber), 1, "norm the gradient is clipped to; null: not clipped"),
+  lrFloor: field(share, 0.1, "final learning rate of the cosine and linear schedules, as a fraction of lr"),
+  adamBeta1: field(beta, 0.9, "AdamW beta1: decay of the running mean of gradients"),
+  adamBeta2: field(beta, 0.999, "AdamW beta2: decay of the running mean of squared gradients"),
+  adamEpsilon: field(positiveNumber, 1e-8, "AdamW epsilon: added to the denominator"),
+  weightDecay: field(notNegative, 0.01, "AdamW weight decay, for matrices only; norms and biases have none"),
+  maxGradNorm: field(Schema.NullOr(positiveNumber), 1, "clip the gradient to this norm; if unset, no clipping"),
   maxNonFinite: field(
     positive,
     3,
-    "steps in a row whose loss or gradient is not a number before training stops; fewer are skipped"
+    "consecutive steps with a NaN or infinite loss or gradient before training stops; up to then they are skipped"
   ),
   maxStaleness: field(
     Schema.NullOr(count),
     null,
-    "updates the weights may have had since a sequence was sampled; null: any number"
+    "maximum age of a sequence, in weight updates since it was sampled; if unset, no limit"
   ),
   onStale: field(
     Schema.Literals(["drop", "mask"]),
     "drop",
-    "older sequences: leave their group, or stay in its baseline without being trained on"
+    "what to do with older sequences: drop them, or keep them in their group's baseline without training on them (mask)"
   ),
-  temperature: field(positiveNumber, 1, "temperature of sequences that do not say what they were sampled at"),
+  temperature: field(positiveNumber, 1, "sampling temperature to assume for sequences that do not state one"),
   maxMismatch: field(
     positiveNumber,
     0.02,
-    "mean difference of the sampler's and the trainer's logprobs, nats, above which the first steps stop training; bf16 servers need about 0.05"
+    "stop in the first steps if the sampler's and the trainer's logprobs differ by more than this on average, in nats; bf16 servers need about 0.05"
   ),
   savePath: field(
     Schema.NonEmptyString,
     "trained_model_checkpoints",
-    "folder of checkpoints; training resumes from the newest"
+    "checkpoint folder; training resumes from the newest checkpoint"
   ),
   checkpointInterval: field(
     count,
     3,
-    "steps between checkpoints; 0: only at the end. Batches are acknowledged with the checkpoint that holds them"
+    "steps between checkpoints; 0 means only at the end. Batches are acknowledged once a checkpoint contains them"
   ),
-  keepCheckpoints: field(positive, 3, "checkpoints kept, the newest"),
+  keepCheckpoints: field(positive, 3, "number of recent checkpoints to keep"),
   leaseSeconds: field(
     Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1)),
     60,
-    "seconds after which the service hands out a dead trainer's batches again; renewed while it lives"
+    "seconds after which the service hands a dead trainer's batches out again; a live trainer renews its lease"
   ),
-  prefetch: field(count, 0, "batches claimed ahead of the one in training; each adds a step of staleness"),
-  seed: field(count, 0, "seed of the adapter's initial values"),
+  prefetch: field(count, 0, "batches to claim ahead of the one being trained on; each adds a step of staleness"),
+  seed: field(count, 0, "random seed for initial weights"),
   device: field(
     Schema.Literals(["auto", "cpu", "webgpu", "cuda"]),
     "auto",
-    "where the graph runs; auto: the best that works"
+    "device to run on; auto picks the fastest one that works"
   ),
-  threads: field(count, 0, "threads of the CPU device; 0: one for each core"),
+  threads: field(count, 0, "CPU threads; 0 means one per core"),
   weightSync: list(
     [],
-    "who gets new weights: vllm+http://host:port, sglang+http://host:port, policy+http://host:port; none: nobody"
+    "servers that receive new weights: vllm+http://host:port, sglang+http://host:port or policy+http://host:port"
   ),
   useWandb: field(
     Schema.Boolean,
     false,
-    "figures go to Weights & Biases too; without a key in WANDB_API_KEY to a folder for wandb-sync"
+    "also log to Weights & Biases; if WANDB_API_KEY is not set, to a folder for wandb-sync"
   ),
-  wandbProject: field(Schema.String, "", "project in Weights & Biases, announced to the environments"),
-  wandbGroup: field(Schema.String, "", "group in Weights & Biases, announced to the environments")
+  wandbProject: field(Schema.String, "", "Weights & Biases project, announced to the environments"),
+  wandbGroup: field(Schema.String, "", "Weights & Biases group, announced to the environments")
 } as const
 
 export const loraFields = {
   r: field(positive, 16, "rank of the adapter"),
-  alpha: field(positiveNumber, 32, "scale: the adapter counts alpha / r, or alpha / sqrt(r) under rslora"),
+  alpha: field(positiveNumber, 32, "scale: the adapter is multiplied by alpha / r, or by alpha / sqrt(r) with rslora"),
   targetModules: list(
     ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"],
-    "linear layers that get an adapter (the original: q_proj and v_proj)"
+    "linear layers to adapt (in the original: q_proj and v_proj)"
   ),
-  rslora: field(Schema.Boolean, false, "rank-stabilised scale, arXiv 2312.03732")
+  rslora: field(Schema.Boolean, false, "rank-stabilised scaling (arXiv 2312.03732)")
 } as const
 
 const TrainerFields = Schema.Struct(trainerFields)

@@ -5,7 +5,7 @@ import { Deferred, Effect, Fiber, FileSystem, Layer, References, Result, Stream 
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import type { Handle } from "../../src/run/Deliveries.ts"
+import type { Lease } from "../../src/run/Leases.ts"
 import * as Ort from "../../src/exec/Ort.ts"
 import type * as Trainer from "../../src/run/Trainer.ts"
 import * as StepMetrics from "../../src/run/StepMetrics.ts"
@@ -37,7 +37,7 @@ const abandonedLock = (target: string) =>
 /** What was settled, in order. */
 const settling = () => {
   const settled: Array<number> = []
-  const settle = (handles: ReadonlyArray<Handle>) =>
+  const settle = (handles: ReadonlyArray<Lease>) =>
     Effect.sync(() => void settled.push(...handles.map(({ step }) => step)))
   return { settled, settle }
 }
@@ -337,7 +337,7 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
       const { settle, settled } = settling()
       const again = { ...Toy.batch(1), leaseToken: "newer", deliveries: 2 }
       const tokens: Array<string> = []
-      const remember = (handles: ReadonlyArray<Handle>) => {
+      const remember = (handles: ReadonlyArray<Lease>) => {
         tokens.push(...handles.map(({ leaseToken }) => leaseToken))
         return settle(handles)
       }

@@ -5,20 +5,17 @@
  * their text in a thread (`TextWorker`), and writes it in portions that hold the database up for some milliseconds.
  * While groups are sent and fetched it rests four times as long as it works. Groups that are known to have no messages
  * are passed over unread.
- *
- * All ids up to a frontier are settled. It follows the newest id at a distance in time: an id below the newest may
- * still be on its way.
  */
 import { Uuid } from "@atropos/core"
 import { Clock, Duration, Effect, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import { Database } from "../../database/Database.ts"
-import type { Reply, Task } from "./TextWorker.ts"
-import * as Thread from "../../base/Thread.ts"
 import type { Changes } from "../base/Changes.ts"
 import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
+import * as GroupTexts from "./GroupTexts.ts"
+import * as TextFrontier from "./TextFrontier.ts"
 
 export interface TextIndex {
   /** Groups of these runs that may have text, and are not searched yet. */
@@ -34,22 +31,16 @@ interface Waiting {
   readonly bytes: number
 }
 
-type Found = Reply & { readonly id: bigint }
-
 /** Ids that are looked through in one statement, and groups and stored bytes that are worked on at once. */
 const idsAtOnce = 10_000n
 const groupsAtOnce = 64
 const bytesAtOnce = 2 * 1024 ** 2
-/** Each different word of a group is an entry of the index: so many are written in a few milliseconds. */
-const wordsAtOnce = 3000
 
 /** As many as somebody sees at once, and stored bytes that are read in some hundredths of a second. */
 const previewsAtOnce = 40
 const previewBytes = 512 * 1024
 
 const pause: Duration.Input = "1 second"
-/** A group is seen by everybody so long after it got its id. */
-const settling = Duration.toMillis("15 seconds")
 /** However long a piece of work was held up. */
 const longestRest = 1000
 const leaseMillis = Duration.toMillis("30 seconds")
@@ -60,28 +51,12 @@ export const make = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
   const self = Uuid.v7()
-  const ask = yield* Thread.make<ReadonlyArray<Reply>>("TextWorker", import.meta.url)
-  // Groups were checked when they came, and are few at a time.
-  const textsOf = (tasks: ReadonlyArray<Task>) => Effect.orDie(ask(tasks))
-
-  /** All ids up to this one are settled. */
-  let frontier = 0n
-  /** The newest id at times past, oldest first. */
-  const newest: Array<{ readonly at: number; readonly id: bigint }> = []
+  const texts = yield* GroupTexts.make
+  const frontier = yield* TextFrontier.make
 
   const isWaiting = sql.literal(
     "has_messages is distinct from false and not exists (select from grp_text where group_id = grp.id)"
   )
-
-  /** The newest id, and up to where ids have been seen, if they ever will be. */
-  const survey = Effect.fnUntraced(function* (now: number) {
-    const [row] = yield* sql<{ newest: bigint | null }>`select max(id) as newest from grp`
-    const last = row?.newest ?? 0n
-    newest.push({ at: now, id: last })
-    while (newest.length > 1 && newest[1]!.at <= now - settling) newest.shift()
-    const [oldest] = newest
-    return { last, settled: oldest !== undefined && oldest.at <= now - settling ? oldest.id : 0n }
-  })
 
   /** The oldest that wait, few enough to be worked on at once. */
   const look = Effect.fnUntraced(function* (from: bigint) {
@@ -92,65 +67,8 @@ export const make = Effect.fnUntraced(function* (
     return rows.filter((row, i) => (bytes += row.bytes) <= bytesAtOnce || i === 0)
   })
 
-  const read = (ids: ReadonlyArray<bigint>) => sql<Pick<Rows.GroupRow, "id" | "encoding" | "payload">>`
+  const read = (ids: ReadonlyArray<bigint>) => sql<GroupTexts.StoredRow>`
     select id, encoding, payload from grp where id = any(${Rows.array("int8", ids)}::bigint[]) order by id`
-
-  const nothing: Reply = { preview: null, body: null, count: 0 }
-
-  /** A group whose text cannot be found has none, and holds up no other. */
-  const find = Effect.fnUntraced(function* (
-    rows: ReadonlyArray<Pick<Rows.GroupRow, "id" | "encoding" | "payload">>
-  ): Effect.fn.Return<ReadonlyArray<Found>> {
-    const tasks = rows.map(({ encoding, payload }): Task => ({ encoding, bytes: payload }))
-    const texts = yield* textsOf(tasks).pipe(
-      Effect.catchDefect((cause) =>
-        rows.length > 1
-          ? Effect.undefined
-          : textsOf([]).pipe(
-              // The thread works: it is this group.
-              Effect.andThen(
-                Effect.logWarning("the text of a group cannot be found; it is not searched", {
-                  group: rows[0]?.id,
-                  cause
-                })
-              ),
-              Effect.as([nothing])
-            )
-      )
-    )
-    if (texts !== undefined) return texts.map((text, i) => ({ ...text, id: rows[i]!.id }))
-    return (yield* Effect.forEach(rows, (row) => find([row]))).flat()
-  })
-
-  const write = (found: ReadonlyArray<Found>) => {
-    const ids = Rows.array(
-      "int8",
-      found.map(({ id }) => id)
-    )
-    const texts = (column: "preview" | "body") =>
-      Rows.array(
-        "text",
-        found.map((one) => one[column])
-      )
-    // Groups that were dropped meanwhile are left out. Nobody waits for the disk: what a crash takes is found anew.
-    return sql`
-      insert into grp_text (group_id, preview, body)
-      select grp.id, i.preview, i.body
-      from unnest(${ids}::bigint[], ${texts("preview")}::text[], ${texts("body")}::text[]) as i (id, preview, body)
-        join grp using (id)
-        cross join (select set_config('synchronous_commit', 'off', true)) as hasty
-      order by grp.id on conflict do nothing`
-  }
-
-  const writeInPortions = Effect.fnUntraced(function* (found: ReadonlyArray<Found>) {
-    for (let from = 0; from < found.length;) {
-      let words = found[from]!.count
-      let until = from + 1
-      while (until < found.length && words + found[until]!.count <= wordsAtOnce) words += found[until++]!.count
-      yield* write(found.slice(from, until))
-      from = until
-    }
-  })
 
   /** Whether this process may work: of several on one database one does. */
   const isMine = Effect.fnUntraced(function* (now: number) {
@@ -166,9 +84,9 @@ export const make = Effect.fnUntraced(function* (
 
   /** Works until nothing waits, or somebody else works. */
   const round = Effect.gen(function* () {
-    const { last, settled } = yield* survey(yield* Clock.currentTimeMillis)
+    const { last, settled } = yield* frontier.survey
     // What is below this has text, needs none, or is not to be seen yet.
-    let done = frontier
+    let done = frontier.at()
     while (done < last) {
       const started = yield* Clock.currentTimeMillis
       const changed = changes.count()
@@ -176,18 +94,16 @@ export const make = Effect.fnUntraced(function* (
       if (waiting.length === 0) done += idsAtOnce
       else {
         if (!(yield* isMine(started))) return
-        yield* writeInPortions(yield* find(yield* read(waiting.map(({ id }) => id))))
+        yield* texts.write(yield* texts.find(yield* read(waiting.map(({ id }) => id))))
         done = waiting.at(-1)!.id
       }
-      const passed = done < settled ? done : settled
-      if (passed > frontier) frontier = passed
+      frontier.advance(done < settled ? done : settled)
       if (waiting.length === 0) continue
       const elapsed = (yield* Clock.currentTimeMillis) - started
       // Where nobody else had anything to do there is no need to rest.
       yield* Effect.sleep(changes.count() === changed ? 1 : Math.min(longestRest, Math.max(20, 4 * elapsed)))
     }
   })
-  const first = sql<{ id: bigint | null }>`select min(id) as id from grp`
 
   const attempt = round.pipe(
     Effect.catchTag("SqlError", Failure.warn("text of groups not indexed; trying again")),
@@ -198,10 +114,7 @@ export const make = Effect.fnUntraced(function* (
       )
     )
   )
-  yield* first.pipe(
-    Effect.map(([row]) => {
-      frontier = (row?.id ?? 1n) - 1n
-    }),
+  yield* frontier.toOldest.pipe(
     Effect.catchTag("SqlError", Failure.warn("text of groups not indexed from the oldest")),
     Effect.andThen(Effect.forever(Effect.andThen(attempt, Effect.sleep(pause)))),
     Effect.forkScoped
@@ -211,20 +124,20 @@ export const make = Effect.fnUntraced(function* (
     previews: Effect.fnUntraced(function* (ids) {
       if (ids.length === 0) return new Map()
       const first = Rows.array("int8", ids.slice(0, previewsAtOnce))
-      const found = yield* find(
-        yield* sql<Pick<Rows.GroupRow, "id" | "encoding" | "payload">>`
+      const previews = yield* texts.find(
+        yield* sql<GroupTexts.StoredRow>`
           select id, encoding, payload from (
             select id, encoding, payload, sum(octet_length(payload)) over (order by id desc) as bytes
             from grp where id = any(${first}::bigint[])
           ) as grp where bytes <= ${previewBytes} order by id desc`
       )
-      return new Map(found.map(({ id, preview }) => [id, preview]))
+      return new Map(previews.map(({ id, preview }) => [id, preview]))
     }),
     unindexed: (runs) =>
       Effect.map(
         sql<{ count: number }>`
           select count(*)::int as count from grp
-          where id > ${frontier} and run_id = any(${Rows.array("int4", runs)}::int[]) and ${isWaiting}`,
+          where id > ${frontier.at()} and run_id = any(${Rows.array("int4", runs)}::int[]) and ${isWaiting}`,
         ([row]) => row?.count ?? 0
       )
   }

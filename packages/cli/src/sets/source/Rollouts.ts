@@ -1,7 +1,7 @@
 /** Groups straight from an environment, rolled out as `process` does, until there are enough rows. */
 import { Environment, ServerManager } from "@atropos/core"
 import * as Concurrency from "@atropos/core/rollout/Concurrency"
-import * as Cursor from "@atropos/core/rollout/Cursor"
+import * as Cursor from "@atropos/core/rollout/state/Cursor"
 import { Deferred, Effect, Option, Schema } from "effect"
 import * as Services from "../../config/Services.ts"
 import { CommandFailed } from "../../base/Failure.ts"

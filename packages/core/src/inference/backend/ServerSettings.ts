@@ -16,60 +16,64 @@ export const serverFields = {
   serverType: field(
     Schema.Literals(["openai", "vllm", "sglang", "trl"]),
     "openai",
-    "what the server is, where it does not say so itself: it is asked, and exact tokens and logprobs are had the best way it has"
+    "kind of server, used if it cannot be detected; the server is probed for the best way to get exact tokens and logprobs"
   ),
   logprobsMode: field(
     Schema.Literals(["auto", "raw", "tempered", "processed"]),
     "auto",
-    "what the server's logprobs are of: the model's distribution, after temperature, or after top-p, top-k and min-p too; auto: measured with two tokens at the start"
+    "which distribution the server's logprobs refer to: the model's (raw), after temperature (tempered), or also after top-p, top-k and min-p (processed); auto measures it at startup with two tokens"
   ),
   baseUrl: field(
     Schema.NullOr(Schema.String),
     "",
-    "address of the server, /v1 included; empty: Slurm's nodes, or localhost:9004 to 9007"
+    "server URL, including /v1; if empty, the nodes of the Slurm job, or localhost:9004 to 9007"
   ),
-  apiKey: field(Schema.NullOr(Schema.String), "", "bearer key; empty: none, and OPENAI_API_KEY for api.openai.com"),
-  modelName: field(Schema.String, "default", "model asked for"),
+  apiKey: field(
+    Schema.NullOr(Schema.String),
+    "",
+    "API key, sent as a bearer token; if empty, OPENAI_API_KEY for api.openai.com and no key elsewhere"
+  ),
+  modelName: field(Schema.String, "default", "model to request"),
   adapterPrefix: field(
     Schema.NullOr(Schema.NonEmptyString),
     null,
-    "ask with the newest adapter whose name begins so, as a trainer's weight_sync loads them (policy-); null: always model_name"
+    "request the newest adapter whose name starts with this; a trainer's weight_sync names them policy-…; if unset, always model_name"
   ),
   tokenizerName: field(
     Schema.String,
     "none",
-    "tokenizer of the model, the same for all servers; none: the environment's tokenizer_name"
+    "the model's tokenizer, the same for all servers; none means the environment's tokenizer_name"
   ),
-  timeout: field(positiveSeconds, 1200, "seconds a request may take"),
-  numMaxRequestsAtOnce: field(positive, 512, "training requests at once; a request for n completions counts once"),
-  numRequestsForEval: field(positive, 64, "evaluation requests at once"),
-  rollingBufferLength: field(positive, 1000, "requests the figures of a server are taken over"),
+  timeout: field(positiveSeconds, 1200, "request timeout, in seconds"),
+  numMaxRequestsAtOnce: field(positive, 512, "concurrent training requests; a request for n completions counts once"),
+  numRequestsForEval: field(positive, 64, "concurrent evaluation requests"),
+  rollingBufferLength: field(positive, 1000, "number of recent requests over which server metrics are computed"),
   nKwargIsIgnored: field(
     Schema.Boolean,
     false,
-    "the server answers with one completion whatever n says; found out by itself where not set"
+    "the server returns one completion whatever n is; detected automatically if not set"
   ),
   healthCheck: field(
     Schema.Boolean,
     true,
-    "ask a server that failed for its health before it is used again; false: just try it again"
+    "check the health of a failed server before using it again; if false, just retry"
   )
 } as const
 
 export const managerFields = {
-  slurm: field(Schema.Boolean, false, "find the servers on the nodes of this Slurm job"),
-  testing: field(Schema.Boolean, false, "answer from a script instead of a server"),
-  maxNCompletions: field(positive, 8, "completions asked for in one request; larger n is spread over several"),
+  slurm: field(Schema.Boolean, false, "use the inference servers on the nodes of this Slurm job"),
+  testing: field(Schema.Boolean, false, "use scripted answers instead of a server"),
+  maxNCompletions: field(positive, 8, "maximum completions per request; a larger n is split into several requests"),
   proxyUrl: field(
     Schema.NullOr(Schema.String),
     null,
-    "managed-server proxy that tracked sessions go through; null: ATROPOS_PROXY_URL, or none"
+    "URL of a managed-server proxy for tracked sessions; if unset, ATROPOS_PROXY_URL, or no proxy"
   ),
-  maxAttempts: field(positive, 8, "times a request is tried, first time included"),
+  maxAttempts: field(positive, 8, "attempts per request, including the first"),
   serverWait: field(
     positiveSeconds,
     300,
-    "seconds a request waits while no server is healthy; at most 10 where no server was configured"
+    "seconds a request waits for a healthy server; at most 10 if no server was configured"
   )
 } as const
 

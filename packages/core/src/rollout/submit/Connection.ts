@@ -13,8 +13,11 @@ export interface Connection {
   readonly registration: () => TrajectoryClient.Registration
   readonly batchSize: () => number
   readonly maxTokenLength: () => number
-  /** Registers again, unless somebody did since `envId` was given. Waits for as long as it takes. */
-  readonly reconnect: (envId: number) => Effect.Effect<void, TrajectoryClient.TrajectoryError>
+  /**
+   * Registers again, unless somebody did since `envId` was given. Waits for as long as it takes; where the service
+   * refuses, that is logged, and whoever calls may try again after the pause that is part of it.
+   */
+  readonly reconnect: (envId: number) => Effect.Effect<void>
   /** Done when the registration is another one than `envId`. */
   readonly replaced: (envId: number) => Effect.Effect<void>
 }
@@ -41,21 +44,30 @@ export const make = Effect.fn("Connection.make")(function* (
   })
 
   let current = yield* register
+  const registerAgain = (envId: number): Effect.Effect<void, TrajectoryClient.TrajectoryError> =>
+    lock.withPermits(1)(
+      Effect.suspend(() =>
+        current.registration.envId === envId
+          ? Effect.gen(function* () {
+              current = yield* register
+              yield* Effect.logInfo("registered again", { name: current.registration.name })
+              changed.openUnsafe()
+              changed.closeUnsafe()
+            })
+          : Effect.void
+      )
+    )
   const connection: Connection = {
     registration: () => current.registration,
     batchSize: () => current.info.batchSize,
     maxTokenLength: () => current.info.maxTokenLength,
     reconnect: (envId) =>
-      lock.withPermits(1)(
-        Effect.suspend(() =>
-          current.registration.envId === envId
-            ? Effect.gen(function* () {
-                current = yield* register
-                yield* Effect.logInfo("registered again", { name: current.registration.name })
-                changed.openUnsafe()
-                changed.closeUnsafe()
-              })
-            : Effect.void
+      registerAgain(envId).pipe(
+        Effect.catch((error) =>
+          Effect.andThen(
+            Effect.logError("cannot register again; trying later", { reason: error.message }),
+            Effect.flatMap(Retry.backoffMillis(5), Effect.sleep)
+          )
         )
       ),
     replaced: (envId) =>

@@ -8,13 +8,23 @@ import * as Reason from "../../base/Reason.ts"
 import type { ServerMetrics } from "../../inference/backend/Inference.ts"
 import type { EnvironmentReport, ServerReport, TrajectoryError } from "../../service/TrajectoryClient.ts"
 
+/** What an environment does at present. */
+export interface Load {
+  /** Items being rolled out. */
+  readonly running: () => number
+  /** Groups the service has not answered for. */
+  readonly unsent: () => number
+  /** Items finished since the start. */
+  readonly finished: () => number
+}
+
 export interface Reports {
   /** Something failed: told with the next report, which comes soon. */
   readonly failed: (reason: string) => Effect.Effect<void>
   /** Sends one now. */
-  readonly send: Effect.Effect<void>
+  readonly send: (load: Load) => Effect.Effect<void>
   /** Sends for as long as it runs. */
-  readonly run: Effect.Effect<never>
+  readonly run: (load: Load) => Effect.Effect<never>
   /** Reports that could not be sent. */
   readonly unsent: () => number
 }
@@ -44,11 +54,6 @@ const serverReport = (metrics: ServerMetrics): ServerReport => {
 
 export const make = (options: {
   readonly send: (report: EnvironmentReport) => Effect.Effect<void, TrajectoryError>
-  readonly running: () => number
-  /** Groups the service has not answered for. */
-  readonly unsent: () => number
-  /** Items finished since the start. */
-  readonly finished: () => number
   readonly servers: Effect.Effect<ReadonlyArray<ServerMetrics>>
 }): Reports => {
   const news = Latch.makeUnsafe(false)
@@ -58,8 +63,8 @@ export const make = (options: {
   /** How many items had been finished, at times of the last minute, oldest first. */
   const counts: Array<{ readonly at: number; readonly finished: number }> = []
 
-  const itemsPerMinute = (now: number): number => {
-    counts.push({ at: now, finished: options.finished() })
+  const itemsPerMinute = (now: number, finished: number): number => {
+    counts.push({ at: now, finished })
     while (counts.length > 2 && counts[1]!.at <= now - minuteMillis) counts.shift()
     const [first] = counts
     const last = counts.at(-1)
@@ -74,18 +79,20 @@ export const make = (options: {
     })
   }
 
-  const send = Effect.gen(function* () {
+  const report = Effect.fnUntraced(function* (load: Load) {
     news.closeUnsafe()
     const now = yield* Clock.currentTimeMillis
     yield* options.send({
-      running: options.running(),
-      unsent: options.unsent(),
-      itemsPerMinute: itemsPerMinute(now),
+      running: load.running(),
+      unsent: load.unsent(),
+      itemsPerMinute: itemsPerMinute(now, load.finished()),
       failures,
       lastError,
       servers: (yield* options.servers).map(serverReport)
     })
-  }).pipe(Effect.timeout(timeout), Effect.catch(note), Effect.catchDefect(note))
+  })
+  const send: Reports["send"] = (load) =>
+    report(load).pipe(Effect.timeout(timeout), Effect.catch(note), Effect.catchDefect(note))
 
   return {
     send,
@@ -96,8 +103,9 @@ export const make = (options: {
         lastError = { at, message: reason.slice(0, longestReason) }
         news.openUnsafe()
       }),
-    run: Effect.forever(
-      Effect.andThen(send, Effect.andThen(Effect.sleep(leastPause), Effect.timeoutOption(news.await, pause)))
-    )
+    run: (load) =>
+      Effect.forever(
+        Effect.andThen(send(load), Effect.andThen(Effect.sleep(leastPause), Effect.timeoutOption(news.await, pause)))
+      )
   }
 }

@@ -7,11 +7,9 @@ import type { Connection } from "./Connection.ts"
 export const run = Effect.fnUntraced(function* (options: {
   readonly client: Pick<TrajectoryClientShape, "statusChanges">
   readonly connection: Connection
-  /** Registers again, after the service has forgotten this environment. */
-  readonly reconnect: (envId: number) => Effect.Effect<void>
   readonly onStatus: (status: EnvironmentStatus) => Effect.Effect<void>
 }): Effect.fn.Return<never> {
-  const { client, connection, onStatus, reconnect } = options
+  const { client, connection, onStatus } = options
   let attempts = 0
   for (;;) {
     const { envId } = connection.registration()
@@ -27,7 +25,7 @@ export const run = Effect.fnUntraced(function* (options: {
     attempts++
     if (Result.isFailure(followed)) {
       if (followed.failure.reason === "notFound") {
-        yield* reconnect(envId)
+        yield* connection.reconnect(envId)
         continue
       }
       if (attempts === 1) {

@@ -21,17 +21,17 @@ export interface Viewers {
   readonly prepare: (groups: ReadonlyArray<Delivery>) => Effect.Effect<void>
   readonly failed: (reason: string) => Effect.Effect<void>
   /** Reports for as long as it runs. */
-  readonly run: Effect.Effect<never>
+  readonly run: (load: Reports.Load) => Effect.Effect<never>
   /** The last report. */
-  readonly farewell: Effect.Effect<void>
+  readonly farewell: (load: Reports.Load) => Effect.Effect<void>
 }
 
 const nobody: Viewers = {
   wantChats: false,
   prepare: () => Effect.void,
   failed: () => Effect.void,
-  run: Effect.never,
-  farewell: Effect.void
+  run: () => Effect.never,
+  farewell: () => Effect.void
 }
 
 /** For whoever looks at the service that `connection` has registered with. */
@@ -41,20 +41,14 @@ export const make = Effect.fnUntraced(function* (options: {
   readonly servers: ServerManagerShape
   /** Of the ids in groups, where there is one at hand. */
   readonly tokenizer: TokenizerShape | undefined
-  readonly running: () => number
-  readonly unsent: () => number
-  readonly finished: () => number
 }): Effect.fn.Return<Viewers> {
-  const { client, connection, finished, running, servers, tokenizer, unsent } = options
+  const { client, connection, servers, tokenizer } = options
   if (!(yield* Effect.orElseSucceed(client.servesViewers, () => false))) return nobody
   const pieces =
     tokenizer === undefined ? undefined : TokenPieces.make({ client, tokenizer, registration: connection.registration })
   const reports = Reports.make({
     send: (report) => Effect.suspend(() => client.recordReport(connection.registration().envId, report)),
-    servers: servers.metrics,
-    running,
-    unsent,
-    finished
+    servers: servers.metrics
   })
   return {
     wantChats: true,

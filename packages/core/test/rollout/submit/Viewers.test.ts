@@ -144,13 +144,12 @@ describe("Reports", () => {
 
   const reporting = (send: (report: EnvironmentReport) => Effect.Effect<void, TrajectoryError>) => {
     const state = { running: 1, unsent: 0, finished: 0 }
+    const load = { running: () => state.running, unsent: () => state.unsent, finished: () => state.finished }
     return {
       state,
+      load,
       reports: Reports.make({
         send,
-        running: () => state.running,
-        unsent: () => state.unsent,
-        finished: () => state.finished,
         servers: Effect.succeed([server, { ...server, split: "eval", count: 0 }])
       })
     }
@@ -159,8 +158,8 @@ describe("Reports", () => {
   it.effect("come every five seconds, and sooner after a failure, but not more than one a second", () =>
     Effect.gen(function* () {
       const sent: Array<EnvironmentReport> = []
-      const { reports } = reporting((report) => Effect.sync(() => void sent.push(report)))
-      yield* Effect.forkChild(reports.run, { startImmediately: true })
+      const { load, reports } = reporting((report) => Effect.sync(() => void sent.push(report)))
+      yield* Effect.forkChild(reports.run(load), { startImmediately: true })
       yield* TestClock.adjust("0 seconds")
       assert.strictEqual(sent.length, 1)
       yield* TestClock.adjust("6 seconds")
@@ -184,12 +183,12 @@ describe("Reports", () => {
   it.effect("say what runs, how fast, and how the servers do", () =>
     Effect.gen(function* () {
       const sent: Array<EnvironmentReport> = []
-      const { reports, state } = reporting((report) => Effect.sync(() => void sent.push(report)))
-      yield* reports.send
+      const { load, reports, state } = reporting((report) => Effect.sync(() => void sent.push(report)))
+      yield* reports.send(load)
       for (let i = 0; i < 30; i++) {
         state.finished += 2
         yield* TestClock.adjust("5 seconds")
-        yield* reports.send
+        yield* reports.send(load)
       }
       const { itemsPerMinute, servers, ...rest } = sent.at(-1)!
       assert.strictEqual(itemsPerMinute, 24)
@@ -208,9 +207,9 @@ describe("Reports", () => {
       assert.deepInclude(servers[1]!, { split: "eval", latencyMean: null, latencyP95: null })
       // The figures of one minute alone.
       yield* TestClock.adjust("2 minutes")
-      yield* reports.send
+      yield* reports.send(load)
       yield* TestClock.adjust("1 minute")
-      yield* reports.send
+      yield* reports.send(load)
       assert.strictEqual(sent.at(-1)!.itemsPerMinute, 0)
     })
   )
@@ -218,8 +217,8 @@ describe("Reports", () => {
   it.effect("that cannot be sent are counted, and logged once", () =>
     Effect.gen(function* () {
       const logged: Array<unknown> = []
-      const { reports } = reporting(() => Effect.fail(refused))
-      yield* Effect.all([reports.send, reports.send, reports.send]).pipe(
+      const { load, reports } = reporting(() => Effect.fail(refused))
+      yield* Effect.all([reports.send(load), reports.send(load), reports.send(load)]).pipe(
         Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(message))]))
       )
       assert.strictEqual(reports.unsent(), 3)

@@ -1,0 +1,86 @@
+/** The texts of stored groups: found in a thread (`TextWorker`), and written beside the groups. */
+import { Effect, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql/SqlError"
+import * as Thread from "../../base/Thread.ts"
+import * as Rows from "../base/Rows.ts"
+import type { Reply, Task } from "./TextWorker.ts"
+
+export type StoredRow = Pick<Rows.GroupRow, "id" | "encoding" | "payload">
+
+export type GroupText = Reply & { readonly id: bigint }
+
+export interface GroupTexts {
+  /** A group whose text cannot be found has none, and holds up no other. */
+  readonly find: (rows: ReadonlyArray<StoredRow>) => Effect.Effect<ReadonlyArray<GroupText>>
+  /** In portions that hold the database up for some milliseconds. */
+  readonly write: (texts: ReadonlyArray<GroupText>) => Effect.Effect<void, SqlError>
+}
+
+/** Each different word of a group is an entry of the index: so many are written in a few milliseconds. */
+const wordsAtOnce = 3000
+
+const nothing: Reply = { preview: null, body: null, count: 0 }
+
+export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.Scope> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const ask = yield* Thread.make<ReadonlyArray<Reply>>("TextWorker", import.meta.url)
+  // Groups were checked when they came, and are few at a time.
+  const textsOf = (tasks: ReadonlyArray<Task>) => Effect.orDie(ask(tasks))
+
+  const find = Effect.fnUntraced(function* (
+    rows: ReadonlyArray<StoredRow>
+  ): Effect.fn.Return<ReadonlyArray<GroupText>> {
+    const tasks = rows.map(({ encoding, payload }): Task => ({ encoding, bytes: payload }))
+    const texts = yield* textsOf(tasks).pipe(
+      Effect.catchDefect((cause) =>
+        rows.length > 1
+          ? Effect.undefined
+          : textsOf([]).pipe(
+              // The thread works: it is this group.
+              Effect.andThen(
+                Effect.logWarning("the text of a group cannot be found; it is not searched", {
+                  group: rows[0]?.id,
+                  cause
+                })
+              ),
+              Effect.as([nothing])
+            )
+      )
+    )
+    if (texts !== undefined) return texts.map((text, i) => ({ ...text, id: rows[i]!.id }))
+    return (yield* Effect.forEach(rows, (row) => find([row]))).flat()
+  })
+
+  const insert = (groups: ReadonlyArray<GroupText>) => {
+    const ids = Rows.array(
+      "int8",
+      groups.map(({ id }) => id)
+    )
+    const texts = (column: "preview" | "body") =>
+      Rows.array(
+        "text",
+        groups.map((one) => one[column])
+      )
+    // Groups that were dropped meanwhile are left out. Nobody waits for the disk: what a crash takes is found anew.
+    return sql`
+      insert into grp_text (group_id, preview, body)
+      select grp.id, i.preview, i.body
+      from unnest(${ids}::bigint[], ${texts("preview")}::text[], ${texts("body")}::text[]) as i (id, preview, body)
+        join grp using (id)
+        cross join (select set_config('synchronous_commit', 'off', true)) as hasty
+      order by grp.id on conflict do nothing`
+  }
+
+  const write: GroupTexts["write"] = Effect.fnUntraced(function* (groups: ReadonlyArray<GroupText>) {
+    for (let from = 0; from < groups.length;) {
+      let words = groups[from]!.count
+      let until = from + 1
+      while (until < groups.length && words + groups[until]!.count <= wordsAtOnce) words += groups[until++]!.count
+      yield* insert(groups.slice(from, until))
+      from = until
+    }
+  })
+
+  return { find, write }
+})

@@ -1,0 +1,96 @@
+/** The original's endpoints that put groups into the queue, and those that take batches out of it. */
+import { type Duration, Effect, Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import * as Delivery from "../claim/Delivery.ts"
+import * as Reply from "../http/Reply.ts"
+import { TrajectoryStore } from "../store/TrajectoryStore.ts"
+import * as GroupReader from "../submission/GroupReader.ts"
+import * as BatchBody from "./BatchBody.ts"
+import { jsonBytes } from "./Reading.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const nothingYet = Reply.json({ batch: null })
+const notRegistered = Reply.json({
+  status: "error",
+  message: "Trainer not registered. Call /register first.",
+  batch: []
+})
+const noExample = Reply.json({
+  tokens: [],
+  masks: [],
+  scores: [],
+  advantages: [],
+  ref_logprobs: [],
+  generation_params: [],
+  inference_logprobs: [],
+  messages: [],
+  images: []
+})
+const received = Reply.json({ status: "received" })
+
+/** Batches are handed out for `lease`. */
+export const make = Effect.fnUntraced(function* (run: string, lease: Duration.Input) {
+  const store = yield* TrajectoryStore
+  const reader = yield* GroupReader.make
+  const scope = yield* Effect.scope
+
+  const submitOne = (request: Request) =>
+    jsonBytes(request).pipe(
+      Effect.flatMap((body) => reader.read("one", body)),
+      Effect.flatMap((groups) => store.submit(run, groups)),
+      Effect.map(([outcome]) =>
+        outcome?.status === "buffered" ? Reply.json({ status: "buffered", buffer_size: outcome.bufferSize }) : received
+      )
+    )
+
+  const submitList = (request: Request) =>
+    jsonBytes(request).pipe(
+      Effect.flatMap((body) => reader.read("list", body)),
+      Effect.flatMap((groups) => (groups.length === 0 ? Effect.succeed([]) : store.submit(run, groups))),
+      Effect.map((outcomes) => {
+        const buffered = outcomes.filter((outcome) => outcome.status === "buffered")
+        const last = buffered.at(-1)
+        return Reply.json({
+          status: "received",
+          groups_processed: outcomes.length,
+          ...(last && { buffered: buffered.length, last_buffer_size: last.bufferSize })
+        })
+      })
+    )
+
+  const claim = (request: Request) =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(
+        store.claim(run, { owner: "trainer of the original's endpoints", lease }),
+        Option.match({
+          onNone: () => Effect.succeed(nothingYet),
+          onSome: (claimed) =>
+            restore(BatchBody.make(claimed.groups)).pipe(
+              Effect.map((bytes) => Reply.jsonBytes(bytes)),
+              Effect.onError(() => Delivery.giveBack(store, claimed)),
+              Effect.tap(() => Effect.forkIn(Delivery.settle(store, request, claimed), scope))
+            )
+        })
+      )
+    )
+
+  /** The first poll lets environments in. */
+  const batch = (request: Request) =>
+    store.start(run).pipe(
+      Effect.andThen(claim(request)),
+      Effect.catchTag("UnknownRun", () => Effect.succeed(notRegistered))
+    )
+
+  const latestExample = Effect.flatMap(
+    store.latest(run),
+    Option.match({
+      onNone: () => Effect.succeed(noExample),
+      onSome: ({ payload }) => Effect.map(BatchBody.groupJson(payload), (bytes) => Reply.jsonBytes(bytes))
+    })
+  )
+
+  const reset = Effect.as(store.reset(run), Reply.text("Reset successful"))
+
+  return { submitOne, submitList, batch, latestExample, reset }
+})

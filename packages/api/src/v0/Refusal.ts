@@ -1,0 +1,75 @@
+/** What a request of the original's can be refused for, and the answers, as the original words them. */
+import type { WireGroup } from "@atropos/core"
+import { Effect, Result } from "effect"
+import { HttpServerResponse } from "effect/http"
+import * as Nul from "../http/Nul.ts"
+import * as Reply from "../http/Reply.ts"
+import type * as RequestBody from "../http/RequestBody.ts"
+import * as StoreFaults from "../store/StoreFaults.ts"
+import type { QueueFull, StoreError } from "../store/TrajectoryStore.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** Refusals a request can meet before its handler has an answer. */
+export type Refusal = RequestBody.BodyError | WireGroup.WireError | MissingBody | HasNul | StoreError | QueueFull
+
+/** There is no body where one is asked for. */
+export class MissingBody {
+  readonly _tag = "MissingBody"
+}
+
+/** A form has the character 0 in a text. */
+export class HasNul {
+  readonly _tag = "HasNul"
+}
+
+/** Come back later. The original's environments try three times, then drop the group. */
+const overloaded = (message: string, retryAfterSeconds: number): Response =>
+  HttpServerResponse.setHeader(Reply.detail(503, message), "retry-after", `${retryAfterSeconds}`)
+
+/** Echoed values longer than this are left out: an error is no way to get a whole body sent back many times over. */
+const maxEcho = 1_000_000
+
+/** 422 with the mistakes, or 400 for what is no text. */
+const wireError = (error: WireGroup.WireError): Response => {
+  if (error.reason === "unreadable") return Reply.detail(400, "There was an error parsing the body")
+  // Writing fails on values that nest too deep for a recursive writer.
+  const whole = Result.try(() => JSON.stringify({ detail: error.mistakes }))
+  if (Result.isSuccess(whole) && whole.success.length <= maxEcho) {
+    return Reply.jsonBytes(new TextEncoder().encode(whole.success), 422)
+  }
+  return Reply.json({ detail: error.mistakes.map((mistake) => ({ ...mistake, input: null })) }, 422)
+}
+
+/** What is missing is the whole body. */
+const missingBody = Reply.json(
+  { detail: [{ type: "missing", loc: ["body"], msg: "Field required", input: null }] },
+  422
+)
+
+/** The answer to a refusal. */
+export const refuse = (refusal: Refusal): Effect.Effect<Response> => {
+  switch (refusal._tag) {
+    case "MissingBody":
+      return Effect.succeed(missingBody)
+    case "HasNul":
+      return Effect.succeed(Reply.detail(400, `the body holds ${Nul.name}`))
+    case "WireError":
+      return Effect.succeed(wireError(refusal))
+    case "BodyTooLarge":
+      return Effect.succeed(Reply.detail(413, refusal.message))
+    case "BodiesTooMany":
+      return Effect.succeed(overloaded(refusal.message, 1))
+    case "InvalidEncoding":
+      return Effect.succeed(Reply.text("Invalid gzip payload", 400))
+    case "BodyInterrupted":
+      return Effect.succeed(Reply.detail(400, refusal.message))
+    case "QueueFull":
+      return Effect.succeed(overloaded(refusal.message, refusal.retryAfterSeconds))
+    case "StoreError":
+      return Effect.as(
+        StoreFaults.tell(refusal),
+        refusal.isTransient ? overloaded(refusal.message, 1) : Reply.text("Internal Server Error", 500)
+      )
+  }
+}

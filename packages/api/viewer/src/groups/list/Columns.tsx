@@ -1,0 +1,72 @@
+/** The columns of the groups list. */
+import { createColumnHelper, tableFeatures } from "@tanstack/react-table"
+import type { ReactNode } from "react"
+import type * as Wire from "../../source/Wire.ts"
+import { Ago } from "../../ui/Ago.tsx"
+import { count, number } from "../../ui/Format.ts"
+import { type Scale, ScoreStrip } from "./ScoreStrip.tsx"
+
+export const features = tableFeatures({})
+
+const helper = createColumnHelper<typeof features, Wire.RolloutRow>()
+
+const states: { readonly [S in Wire.RolloutState]: string } = {
+  buffered: "waits for its batch mates",
+  queued: "in the queue",
+  formed: "in a batch",
+  leased: "at the trainer",
+  consumed: "trained on"
+}
+
+const mean = ({ scores }: Wire.RolloutRow): string =>
+  scores.length === 0 ? "–" : number(scores.reduce((sum, score) => sum + score, 0) / scores.length, 3)
+
+export interface Shown {
+  /** Steps, environments and states are left out: saved groups have none. */
+  readonly isPlain: boolean
+  /** Whether there are prompts that were not read yet. */
+  readonly isReading: boolean
+}
+
+const ofService = new Set(["step", "environment", "state"])
+
+/** `link` draws the way to a group. */
+export const columns = (
+  scaleOf: (row: Wire.RolloutRow) => Scale,
+  { isPlain, isReading }: Shown,
+  link: (row: Wire.RolloutRow, index: number) => ReactNode
+) => {
+  const all = helper.columns([
+    helper.accessor("id", { header: "Group", cell: ({ row }) => link(row.original, row.index) }),
+    helper.accessor("step", { header: "Step", cell: ({ getValue }) => getValue() ?? "–" }),
+    helper.accessor("environment", { header: "Environment", cell: ({ getValue }) => getValue() ?? "–" }),
+    helper.accessor("scores", {
+      header: "Scores",
+      cell: ({ row }) => <ScoreStrip scores={row.original.scores} scale={scaleOf(row.original)} />
+    }),
+    helper.display({ id: "mean", header: "Mean", cell: ({ row }) => mean(row.original) }),
+    helper.accessor("preview", {
+      header: "Prompt",
+      cell: ({ getValue }) =>
+        getValue() ?? (
+          <span className="muted" title={isReading ? "not read yet" : undefined}>
+            {isReading ? "…" : "–"}
+          </span>
+        )
+    }),
+    helper.accessor("tokens", { header: "Tokens", cell: ({ getValue }) => count(getValue()) }),
+    helper.accessor("state", {
+      header: "State",
+      cell: ({ getValue }) => (
+        <span className={`state state-${getValue()}`} title={states[getValue()]}>
+          {getValue()}
+        </span>
+      )
+    }),
+    helper.accessor("created_at", {
+      header: "Came",
+      cell: ({ getValue }) => <Ago at={getValue()} />
+    })
+  ])
+  return isPlain ? all.filter((column) => !("accessorKey" in column && ofService.has(column.accessorKey))) : all
+}

@@ -1,0 +1,299 @@
+/**
+ * A chart on a canvas, by uPlot: curves, bands, error bars, a crosshair that all charts of the page share, zoom by
+ * dragging.
+ *
+ * What is on it (curves, scales, colours) is fixed when it is made; `update` brings new points and a new range of x.
+ * Only as many points as there are pixels reach uPlot.
+ */
+import uPlot from "uplot"
+import type { Chart } from "./Catalog.ts"
+import type { Axis, Curve, Entry } from "./Curves.ts"
+import * as Line from "./Line.ts"
+import { rangeOfY, ticksX, ticksY, timeSteps } from "./Scales.ts"
+
+export interface PlotStyle {
+  /** Colours of curves, as `rgb(1, 2, 3)`. */
+  readonly series: ReadonlyArray<string>
+  readonly text: string
+  readonly grid: string
+  readonly surface: string
+}
+
+export interface PlotOptions {
+  readonly chart: Chart
+  readonly entries: ReadonlyArray<Entry>
+  readonly axis: Axis
+  readonly isLogX: boolean
+  readonly isLogY: boolean
+  readonly style: PlotStyle
+  /** Where the crosshair is, by x; null when it is nowhere. */
+  readonly onCursor: (x: number | null) => void
+  /** Null: everything. */
+  readonly onZoom: (range: readonly [number, number] | null) => void
+}
+
+export interface Plot {
+  readonly update: (curves: ReadonlyArray<Curve>, range: readonly [number, number]) => void
+  readonly resize: (width: number, height: number) => void
+  readonly destroy: () => void
+}
+
+const dashes: ReadonlyArray<Array<number>> = [[], [6, 4], [2, 3], [10, 3, 2, 3], [14, 4], [4, 2, 1, 2]]
+
+export const dashOf = (entry: Entry): Array<number> => dashes[entry.dash % dashes.length]!
+export const colorOf = (entry: Entry, series: ReadonlyArray<string>): string => series[entry.tone % series.length]!
+
+const faint = (color: string, alpha: number): string => color.replace("rgb(", "rgba(").replace(")", `, ${alpha})`)
+
+/** What a curve gives to uPlot, in this order: bounds, values as recorded, the curve. */
+const linesOf = ({ band, drawn, raw }: Curve): ReadonlyArray<Line.Line> => [
+  band?.high ?? Line.empty,
+  band?.low ?? Line.empty,
+  raw ?? Line.empty,
+  drawn
+]
+const linesPerCurve = 4
+const seriesOf = (index: number) => ({
+  high: 1 + index * linesPerCurve,
+  low: 2 + index * linesPerCurve,
+  raw: 3 + index * linesPerCurve,
+  curve: 4 + index * linesPerCurve
+})
+
+const font = "11px ui-sans-serif, system-ui, sans-serif"
+const yAxisWidth = 50
+
+export const make = (
+  element: HTMLElement,
+  size: { readonly width: number; readonly height: number },
+  options: PlotOptions
+): Plot => {
+  let range: readonly [number, number] = [0, 1]
+  let curves: ReadonlyArray<Curve> = []
+  const plot = new uPlot(
+    settings(
+      options,
+      size,
+      () => range,
+      () => curves
+    ),
+    [new Float64Array()],
+    element
+  )
+  const leaveTouch = followTouch(plot.over)
+
+  const show = () => {
+    const [from, to] = range
+    const pixels = Math.max(50, Math.round(plot.bbox.width / uPlot.pxRatio))
+    const window = { from, to, buckets: pixels, isLog: options.isLogX }
+    const { xs, ys } = Line.align(curves.flatMap(linesOf).map((line) => Line.thin(line, window)))
+    plot.setData([xs, ...ys])
+  }
+  return {
+    update: (next, nextRange) => {
+      curves = next
+      range = nextRange
+      show()
+    },
+    resize: (width, height) => {
+      if (width === plot.width && height === plot.height) return
+      plot.setSize({ width, height })
+      show()
+    },
+    destroy: () => {
+      leaveTouch()
+      plot.destroy()
+    }
+  }
+}
+
+const settings = (
+  options: PlotOptions,
+  size: { readonly width: number; readonly height: number },
+  range: () => readonly [number, number],
+  curves: () => ReadonlyArray<Curve>
+): uPlot.Options => {
+  const { axis, chart, entries, isLogX, isLogY, onCursor, onZoom, style } = options
+  const grid = { stroke: style.grid, width: 1 }
+  const isStacked = chart.kind === "stacked"
+  const plain = { stroke: style.text, font, ticks: { show: false }, gap: 6 }
+  return {
+    ...size,
+    padding: [8, 16, 0, 0],
+    legend: { show: false },
+    series: [{}, ...entries.flatMap((entry) => seriesFor(entry, options))],
+    bands: isStacked ? stackedBands(options) : entries.map((entry, index) => bandFor(entry, index, options)),
+    scales: {
+      x: { time: false, distr: isLogX ? 3 : 1, range: () => [...range()] },
+      y: isLogY ? { distr: 3 } : { range: (_, min, max) => rangeOfY(min, max) }
+    },
+    axes: [
+      {
+        ...plain,
+        size: 24,
+        grid: { show: false },
+        space: 64,
+        values: (_, splits) => ticksX(splits, axis),
+        ...(axis === "time" && !isLogX ? { incrs: timeSteps } : {})
+      },
+      {
+        ...plain,
+        size: yAxisWidth,
+        space: 30,
+        grid,
+        values: (_, splits) => ticksY(splits, chart.unit)
+      }
+    ],
+    cursor: {
+      y: false,
+      drag: { x: true, y: false, setScale: false, dist: 6 },
+      sync: {
+        key: "atropos-run",
+        scales: ["x", null],
+        // The crosshair is shared; where a drag begins and ends concerns one chart.
+        filters: { pub: (type) => type === "mousemove" || type === "mouseleave" }
+      },
+      points: { size: 9, show: (plot, index) => hoverPoint(plot, index, style, entries) },
+      bind: {
+        dblclick: () => () => {
+          onZoom(null)
+          return null
+        }
+      }
+    },
+    hooks: {
+      setCursor: [
+        (plot) => {
+          const { left = -1 } = plot.cursor
+          onCursor(left < 0 ? null : plot.posToVal(left, "x"))
+        }
+      ],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select
+          if (width <= 0) return
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+          onZoom([plot.posToVal(left, "x"), plot.posToVal(left + width, "x")])
+        }
+      ],
+      draw: [
+        ...(chart.kind === "points" ? [(plot: uPlot) => drawErrorBars(plot, curves(), style)] : []),
+        (plot) => drawGaps(plot, curves(), style)
+      ]
+    }
+  }
+}
+
+const seriesFor = (entry: Entry, { chart, style }: PlotOptions): ReadonlyArray<uPlot.Series> => {
+  const color = colorOf(entry, style.series)
+  // A step that lacks the value (undefined) is passed over; what is not finite (null) is a gap.
+  const common: uPlot.Series = { scale: "y", spanGaps: false, points: { show: false } }
+  // Bounds count for the scale; the band between them is filled, or bars are drawn.
+  const bound: uPlot.Series = { ...common, stroke: "transparent", width: 0 }
+  const curve: uPlot.Series = {
+    ...common,
+    stroke: color,
+    width: chart.kind === "stacked" ? 1 : 1.75,
+    dash: dashOf(entry),
+    points:
+      chart.kind === "points"
+        ? { show: true, size: 7, fill: color, stroke: style.surface, width: 1.5 }
+        : { size: 5, fill: color, stroke: color }
+  }
+  if (chart.kind === "stacked") curve.fill = faint(color, 0.45)
+  return [bound, bound, { ...common, stroke: faint(color, 0.28), width: 1 }, curve]
+}
+
+const bandFor = (entry: Entry, index: number, { chart, style }: PlotOptions): uPlot.Band => {
+  const { high, low } = seriesOf(index)
+  return {
+    series: [high, low],
+    fill: chart.kind === "points" ? "transparent" : faint(colorOf(entry, style.series), 0.14)
+  }
+}
+
+/** Between each edge and the one below it. */
+const stackedBands = ({ entries, style }: PlotOptions): Array<uPlot.Band> =>
+  entries.slice(1).map((entry, index) => ({
+    series: [seriesOf(index + 1).curve, seriesOf(index).curve],
+    fill: faint(colorOf(entry, style.series), 0.45)
+  }))
+
+/** A cross on the axis wherever a value is not finite. */
+const drawGaps = (plot: uPlot, curves: ReadonlyArray<Curve>, style: PlotStyle): void => {
+  const { bbox, ctx } = plot
+  const half = 3 * uPlot.pxRatio
+  const y = bbox.top + bbox.height - 2 * half
+  ctx.save()
+  for (const { entry, gaps } of curves) {
+    ctx.beginPath()
+    ctx.strokeStyle = colorOf(entry, style.series)
+    ctx.lineWidth = 1.5 * uPlot.pxRatio
+    for (const { x } of gaps) {
+      const at = plot.valToPos(x, "x", true)
+      if (!(at >= bbox.left && at <= bbox.left + bbox.width)) continue
+      ctx.moveTo(at - half, y - half)
+      ctx.lineTo(at + half, y + half)
+      ctx.moveTo(at - half, y + half)
+      ctx.lineTo(at + half, y - half)
+    }
+    ctx.stroke()
+  }
+  ctx.restore()
+}
+
+const drawErrorBars = (plot: uPlot, curves: ReadonlyArray<Curve>, style: PlotStyle): void => {
+  const { ctx } = plot
+  const half = 3 * uPlot.pxRatio
+  ctx.save()
+  ctx.beginPath()
+  ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height)
+  ctx.clip()
+  for (const { band, entry } of curves) {
+    if (band === null) continue
+    ctx.beginPath()
+    ctx.strokeStyle = colorOf(entry, style.series)
+    ctx.lineWidth = 1.25 * uPlot.pxRatio
+    band.low.xs.forEach((x, index) => {
+      const at = plot.valToPos(x, "x", true)
+      const low = plot.valToPos(band.low.ys[index]!, "y", true)
+      const high = plot.valToPos(band.high.ys[index]!, "y", true)
+      ctx.moveTo(at, low)
+      ctx.lineTo(at, high)
+      for (const end of [low, high]) {
+        ctx.moveTo(at - half, end)
+        ctx.lineTo(at + half, end)
+      }
+    })
+    ctx.stroke()
+  }
+  ctx.restore()
+}
+
+/** The point of a curve under the crosshair; bounds and recorded values have none. */
+const hoverPoint = (plot: uPlot, index: number, style: PlotStyle, entries: ReadonlyArray<Entry>): HTMLElement => {
+  const entry = index > 0 && index % linesPerCurve === 0 ? entries[index / linesPerCurve - 1] : undefined
+  // uPlot takes what is no element as "no point", which its types do not say.
+  if (entry === undefined) return null as unknown as HTMLElement
+  const point = plot.root.ownerDocument.createElement("div")
+  point.className = "hover-point"
+  point.style.background = colorOf(entry, style.series)
+  return point
+}
+
+/** uPlot knows the mouse alone: a finger that moves sideways moves the crosshair. */
+const followTouch = (over: HTMLElement): (() => void) => {
+  const move = ({ clientX, clientY, pointerType }: PointerEvent) => {
+    if (pointerType === "mouse") return
+    over.dispatchEvent(new MouseEvent("mousemove", { clientX, clientY }))
+  }
+  const end = ({ pointerType }: PointerEvent) => {
+    if (pointerType !== "mouse") over.dispatchEvent(new MouseEvent("mouseleave"))
+  }
+  over.addEventListener("pointermove", move)
+  over.addEventListener("pointercancel", end)
+  return () => {
+    over.removeEventListener("pointermove", move)
+    over.removeEventListener("pointercancel", end)
+  }
+}

@@ -1,0 +1,65 @@
+/** Copying to the clipboard, also where a page that is not from this machine or over https has no clipboard API. */
+import { useEffect, useState } from "react"
+import { Icon, type IconName } from "./Icon.tsx"
+
+/** Whether it worked. */
+export const copy = async (text: string): Promise<boolean> => {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    const area = document.createElement("textarea")
+    area.value = text
+    area.style.position = "fixed"
+    document.body.append(area)
+    area.select()
+    // oxlint-disable-next-line typescript/no-deprecated -- the only way without a secure context
+    const isDone = document.execCommand("copy")
+    area.remove()
+    return isDone
+  }
+}
+
+/** What became of the last copy; null a moment later. */
+export type CopyState = "copied" | "refused" | null
+
+/** Says for a moment whether it worked. */
+export const useCopied = (): readonly [state: CopyState, copy: (text: string) => void] => {
+  const [state, setState] = useState<CopyState>(null)
+  useEffect(() => {
+    if (state === null) return
+    const timer = setTimeout(() => setState(null), 1600)
+    return () => clearTimeout(timer)
+  }, [state])
+  return [state, (text) => void copy(text).then((isDone) => setState(isDone ? "copied" : "refused"))]
+}
+
+const said = { copied: "Copied", refused: "The browser refused" }
+
+export const CopyButton = ({
+  icon = "copy",
+  isIconOnly = false,
+  label,
+  text
+}: {
+  readonly label: string
+  /** Made only when it is wanted. */
+  readonly text: () => string
+  readonly icon?: IconName
+  readonly isIconOnly?: boolean
+}) => {
+  const [state, copyText] = useCopied()
+  return (
+    <button
+      type="button"
+      className={isIconOnly ? "quiet small icon-button" : "small"}
+      title={isIconOnly ? label : undefined}
+      onClick={() => copyText(text())}
+    >
+      <Icon name={state === "copied" ? "check" : icon} />
+      <span className={isIconOnly ? "sr-only" : undefined} aria-live="polite">
+        {state === null ? label : said[state]}
+      </span>
+    </button>
+  )
+}

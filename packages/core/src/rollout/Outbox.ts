@@ -1,0 +1,82 @@
+/**
+ * The way of groups to the service: sent with what viewers want to see, in the traces of their items, and counted once
+ * the service has answered. A group that it refuses becomes a dead letter; either way its item is told.
+ */
+import { Effect, Option } from "effect"
+import type { QueueView } from "./QueueView.ts"
+import type { Session } from "./Session.ts"
+import type { Delivery } from "./submit/Delivery.ts"
+import * as Submitter from "./submit/Submitter.ts"
+import * as SubmitSpans from "./submit/SubmitSpans.ts"
+import * as Viewers from "./submit/Viewers.ts"
+
+export interface Outbox {
+  readonly submitter: Submitter.Submitter
+  readonly spans: SubmitSpans.SubmitSpans
+  readonly viewers: Viewers.Viewers
+  /** Warns where the service keeps answering that it has the groups already. */
+  readonly checkDuplicates: Effect.Effect<void>
+}
+
+/** More groups in a row that the service had already than a crash leaves behind. */
+const manyDuplicates = 32
+
+/** `onChange`: the service has answered, or groups have left memory. */
+export const make = Effect.fnUntraced(function* (
+  session: Session,
+  queue: Pick<QueueView, "answered">,
+  onChange: () => void
+): Effect.fn.Return<Outbox> {
+  const { client, connection, deadLetters, metrics, name, options, progress, servers, tokenizer } = session
+  const spans = yield* SubmitSpans.make
+  const viewers = yield* Viewers.make({
+    client,
+    connection,
+    servers,
+    tokenizer: servers.tokenizer ?? Option.getOrUndefined(tokenizer)
+  })
+  let duplicatesInARow = 0
+
+  const onRejected = Effect.fnUntraced(function* (delivery: Delivery, reason: string) {
+    spans.end(delivery.key, "rejected")
+    metrics.dropped("rejected_by_service")
+    yield* Effect.logError("group rejected by the service", { index: delivery.index, key: delivery.key, reason })
+    yield* viewers.failed(`group rejected by the service: ${reason}`)
+    yield* deadLetters.group(delivery, reason)
+    progress.answered(delivery)
+  })
+
+  const submitter = Submitter.make({
+    spool: progress.spool,
+    maxGroupsInMemory: options.maxGroupsInMemory,
+    submit: (groups) =>
+      Effect.andThen(
+        viewers.prepare(groups),
+        spans.around(
+          groups,
+          Effect.suspend(() => client.submit(connection.registration().envId, groups))
+        )
+      ),
+    reconnect: Effect.suspend(() => connection.reconnect(connection.registration().envId)),
+    onProgress: onChange,
+    isOnlyUnsent: (index, unsent) => progress.holds(index) <= unsent,
+    onDelivered: ({ index, key }, outcome) => {
+      spans.end(key, outcome.status)
+      queue.answered()
+      duplicatesInARow = outcome.status === "duplicate" ? duplicatesInARow + 1 : 0
+      metrics.delivered(outcome.status === "duplicate")
+      progress.answered({ index, key })
+    },
+    onRejected
+  })
+
+  const checkDuplicates = Effect.suspend(() => {
+    if (duplicatesInARow < manyDuplicates) return Effect.void
+    duplicatesInARow = 0
+    return Effect.logWarning(
+      "the service has these groups already: does another process run under the same name? Give each its own wandb_name",
+      { name }
+    )
+  })
+  return { submitter, spans, viewers, checkDuplicates }
+})

@@ -1,0 +1,149 @@
+/**
+ * What an environment has open while it runs: its registration with the service, its folder, what an earlier process
+ * left of it, its dead letters, and where its figures go.
+ *
+ * Opening waits for the service and for the trainer; what waiting cannot mend fails.
+ */
+import { Effect, FileSystem, Option, Path, type Scope } from "effect"
+import type { EnvironmentShape } from "../Environment.ts"
+import type { Common } from "../EnvironmentSettings.ts"
+import * as MetricsSink from "../metrics/MetricsSink.ts"
+import { ServerManager, type ServerManagerShape } from "../inference/ServerManager.ts"
+import { Tokenizer, type TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
+import { TrajectoryClient, type TrajectoryClientShape } from "../service/TrajectoryClient.ts"
+import { checkSettings, type Complete, failing, RolloutError } from "./Options.ts"
+import * as RolloutMetrics from "./RolloutMetrics.ts"
+import * as RolloutTable from "./RolloutTable.ts"
+import * as Progress from "./state/Progress.ts"
+import * as StateFolder from "./state/StateFolder.ts"
+import * as Connection from "./submit/Connection.ts"
+import * as DeadLetters from "./submit/DeadLetters.ts"
+import * as SavedGroups from "./submit/SavedGroups.ts"
+
+export interface Session {
+  readonly environment: EnvironmentShape
+  readonly settings: Common
+  /** State and keys go by it. */
+  readonly name: string
+  readonly options: Complete
+  readonly client: TrajectoryClientShape
+  readonly servers: ServerManagerShape
+  readonly tokenizer: Option.Option<TokenizerShape>
+  readonly connection: Connection.Connection
+  /** Of the run that the environment is registered with now. */
+  readonly batchSize: () => number
+  readonly totalSteps: number
+  /** The trainer's step when the state was saved, or now where there was none. */
+  readonly firstStep: number
+  readonly progress: Progress.Progress
+  readonly deadLetters: DeadLetters.DeadLetters
+  /** Where they are to be written to a file as well. */
+  readonly savedGroups: SavedGroups.SavedGroups | undefined
+  readonly metrics: RolloutMetrics.RolloutMetrics
+  readonly recorder: MetricsSink.Recorder
+  readonly table: RolloutTable.RolloutTable
+}
+
+/** Opens the session of an environment until the scope closes. */
+export const open = Effect.fn("Session.open")(function* (
+  environment: EnvironmentShape,
+  name: string,
+  options: Complete
+): Effect.fn.Return<
+  Session,
+  RolloutError,
+  TrajectoryClient | ServerManager | FileSystem.FileSystem | Path.Path | Scope.Scope
+> {
+  const client = yield* TrajectoryClient
+  const servers = yield* ServerManager
+  const path = yield* Path.Path
+  const tokenizer = yield* Effect.serviceOption(Tokenizer)
+  const { settings } = environment
+  const { batchSize, connection, totalSteps } = yield* register(client, name, settings)
+  const registration = connection.registration()
+
+  const folder = yield* StateFolder.pathOf(options.spoolDirectory, name)
+  yield* StateFolder.hold(folder).pipe(
+    Effect.mapError((cause) =>
+      cause._tag === "FolderLockError" && cause.isHeld
+        ? new RolloutError({
+            environment: name,
+            reason: "state",
+            message: `${cause.message}: ${StateFolder.advice}`,
+            cause
+          })
+        : failing(name, "state")(cause)
+    )
+  )
+  const progress = yield* Progress.open({
+    client,
+    environment,
+    name,
+    folder,
+    spoolMaxBytes: options.spoolMaxBytes,
+    currentStep: registration.startingStep
+  }).pipe(Effect.mapError(failing(name, "state")))
+  const deadLetters = yield* DeadLetters.make(path.join(folder, "dead-letters.jsonl"))
+  const savedGroups =
+    settings.dataPathToSaveGroups === null
+      ? undefined
+      : yield* SavedGroups.open(settings.dataPathToSaveGroups).pipe(Effect.mapError(failing(name, "state")))
+  const recorder = yield* Effect.flatMap(MetricsSink.orService(client), ({ open }) =>
+    open({
+      kind: "environment",
+      name: registration.name,
+      key: name,
+      isResumed: Option.isSome(progress.resumedFrom),
+      prefix: `${registration.name}_`,
+      config: { ...environment.encodedSettings, model_name: servers.modelName },
+      announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
+    })
+  )
+  return {
+    environment,
+    settings,
+    name,
+    options,
+    client,
+    servers,
+    tokenizer,
+    connection,
+    batchSize,
+    totalSteps,
+    firstStep: Option.getOrElse(progress.resumedFrom, () => registration.startingStep),
+    progress,
+    deadLetters,
+    savedGroups,
+    metrics: RolloutMetrics.make(name),
+    recorder,
+    table: RolloutTable.of(settings, recorder, tokenizer)
+  }
+})
+
+const register = Effect.fnUntraced(function* (client: TrajectoryClientShape, name: string, settings: Common) {
+  const connection = yield* Connection.make(client, {
+    desiredName: name,
+    weight: settings.inferenceWeight,
+    groupSize: settings.groupSize,
+    maxTokenLength: settings.maxTokenLength,
+    minBatchAllocation: settings.minBatchAllocation
+  }).pipe(Effect.mapError(failing(name, "service")))
+  const { name: registeredName, numSteps, startingStep } = connection.registration()
+  // Read anew each time: who registers again may find another run.
+  const batchSize = (): number => (connection.batchSize() > 0 ? connection.batchSize() : settings.batchSize)
+  const totalSteps = settings.totalSteps === -1 ? numSteps : settings.totalSteps
+  yield* checkSettings(name, settings.groupSize, batchSize(), totalSteps)
+  const longest = connection.maxTokenLength()
+  if (longest > 0 && longest <= settings.maxTokenLength) {
+    yield* Effect.logInfo("generations end where prompt and answer fill the trainer's sequence", {
+      seq_len: longest,
+      max_token_length: settings.maxTokenLength
+    })
+  }
+  yield* Effect.logInfo("environment registered", {
+    name: registeredName,
+    batchSize: batchSize(),
+    step: startingStep
+  })
+  return { connection, batchSize, totalSteps }
+})

@@ -1,0 +1,56 @@
+/**
+ * The end of a run, whatever the reason: rollouts under way may finish, groups are sent or kept, state and figures are
+ * saved, and the service is told. Each part has a time limit, so that a service that is away holds nothing up.
+ */
+import { type Duration, Effect, Exit, Fiber, Scope } from "effect"
+import * as Reason from "../base/Reason.ts"
+import * as Waiting from "../base/Waiting.ts"
+import type { Outbox } from "./Outbox.ts"
+import type { Pool } from "./pool/WorkerPool.ts"
+import type { Session } from "./Session.ts"
+import * as StepFigures from "./StepFigures.ts"
+import type { Load } from "./submit/Reports.ts"
+import type { Upkeep } from "./Upkeep.ts"
+
+/** For each of the last requests. */
+const requestTimeout: Duration.Input = "5 seconds"
+
+export interface Parts {
+  readonly session: Session
+  readonly pool: Pool
+  /** Of the rollouts. */
+  readonly workScope: Scope.Closeable
+  readonly outbox: Outbox
+  /** Runs the submitter. */
+  readonly sending: Fiber.Fiber<never>
+  readonly upkeep: Upkeep
+  readonly load: Load
+  readonly step: () => number
+}
+
+export const run = Effect.fnUntraced(function* (parts: Parts, exit: Exit.Exit<unknown, unknown>) {
+  const { load, outbox, pool, sending, session, step, upkeep, workScope } = parts
+  const { client, connection, options, recorder } = session
+  const { spans, submitter, viewers } = outbox
+  pool.stop()
+  // After the last step nobody wants what is under way; in all other cases it is paid for.
+  if (Exit.isFailure(exit)) yield* Waiting.within(pool.drained, options.stopWithin)
+  yield* Scope.close(workScope, Exit.void)
+  yield* Waiting.within(submitter.flush, requestTimeout)
+  yield* Fiber.interrupt(sending)
+  yield* spans.endAll
+  const left = yield* submitter.persist
+  if (left > 0) yield* Effect.logError("groups could not be kept; their items are rolled out again", { groups: left })
+  yield* Waiting.within(upkeep.save, requestTimeout)
+  yield* Waiting.within(
+    Effect.suspend(() => StepFigures.record(session, step())),
+    requestTimeout
+  )
+  yield* recorder.finish(exit)
+  yield* Waiting.within(viewers.farewell(load), requestTimeout)
+  yield* upkeep.publish
+  const parted = yield* Waiting.within(client.disconnectEnvironment(connection.registration().envId), requestTimeout)
+  if (Exit.isFailure(parted)) {
+    yield* Effect.logWarning("not disconnected from the service", { reason: Reason.ofCause(parted.cause) })
+  }
+})

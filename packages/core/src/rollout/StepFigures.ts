@@ -1,0 +1,19 @@
+/** Figures and table of rollouts, recorded once per step of the trainer. */
+import { Effect, Option } from "effect"
+import * as RolloutMetrics from "./RolloutMetrics.ts"
+import type { Session } from "./Session.ts"
+
+/** Records what happened since the last time, unless too little was sent since. */
+export const record = Effect.fnUntraced(function* (
+  { environment, metrics, recorder, servers, settings, table }: Session,
+  step: number
+) {
+  const least = settings.minItemsSentBeforeLogging
+  if (least > 0 && metrics.sentSinceTaken() < least) return
+  const own = yield* environment.metrics
+  const figures = { ...metrics.take(), ...own, ...RolloutMetrics.serverFigures(yield* servers.metrics) }
+  yield* Effect.logInfo("rollouts", { step, ...figures })
+  yield* recorder.figures(step, figures)
+  const rollouts = yield* table.take
+  if (Option.isSome(rollouts)) yield* recorder.table(step, rollouts.value)
+})

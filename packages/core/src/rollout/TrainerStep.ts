@@ -1,0 +1,63 @@
+/**
+ * The trainer's step as the service tells it, and what begins with a new one: the figures of the one before are
+ * recorded, and an evaluation may be due.
+ */
+import { Deferred, Effect, type Scope } from "effect"
+import type { EnvironmentStatus } from "../service/TrajectoryClient.ts"
+import type { Evaluations } from "./Evaluations.ts"
+import * as EvaluationSchedule from "./EvaluationSchedule.ts"
+import { InferenceShare } from "./InferenceShare.ts"
+import type { QueueView } from "./QueueView.ts"
+import type { Session } from "./Session.ts"
+import * as StatusFollower from "./submit/StatusFollower.ts"
+import type { Submitter } from "./submit/Submitter.ts"
+
+export interface TrainerStep {
+  /** As far as it is known here. */
+  readonly now: () => number
+  /** Waits for the last one. */
+  readonly last: Effect.Effect<void>
+  /** Follows the service for as long as it runs. */
+  readonly follow: Effect.Effect<never>
+}
+
+export interface Options {
+  readonly queue: Pick<QueueView, "pushed">
+  readonly submitter: Pick<Submitter, "isSending">
+  readonly evaluations: Pick<Evaluations, "request">
+  /** Records the figures up to a step. */
+  readonly record: (step: number) => Effect.Effect<void>
+  /** A status has come. */
+  readonly onChange: () => void
+}
+
+/** Figures are recorded in fibers of the scope. */
+export const make = Effect.fnUntraced(function* (
+  { client, connection, firstStep, name, settings, totalSteps }: Session,
+  { evaluations, onChange, queue, record, submitter }: Options
+): Effect.fn.Return<TrainerStep, never, InferenceShare | Scope.Scope> {
+  const share = yield* InferenceShare
+  const scope = yield* Effect.scope
+  const last = yield* Deferred.make<void>()
+  let step = firstStep
+
+  const onStatus = Effect.fnUntraced(function* (status: EnvironmentStatus) {
+    const previous = step
+    queue.pushed(status, submitter.isSending())
+    step = status.currentStep
+    yield* share.set(name, status.envWeight)
+    if (step > previous) {
+      // In a fiber of its own: a slow answer must not keep the next status waiting.
+      yield* Effect.forkIn(record(step), scope)
+      if (EvaluationSchedule.isDue(previous, step, settings.stepsPerEval)) evaluations.request(step)
+    }
+    if (step >= totalSteps) yield* Deferred.succeed(last, undefined)
+    onChange()
+  })
+
+  return {
+    now: () => step,
+    last: Deferred.await(last),
+    follow: StatusFollower.run({ client, connection, onStatus })
+  }
+})

@@ -1,0 +1,37 @@
+/** What is done every second while an environment runs: its state is saved, its gauges are brought up to date. */
+import { Effect } from "effect"
+import type { Outbox } from "./Outbox.ts"
+import type { Session } from "./Session.ts"
+import type { Load } from "./submit/Reports.ts"
+
+export interface Upkeep {
+  /** Saves the state where something has changed; never fails. */
+  readonly save: Effect.Effect<void>
+  readonly publish: Effect.Effect<void>
+  /** Does both for as long as it runs. */
+  readonly run: Effect.Effect<never>
+}
+
+const interval = "1 second"
+
+export const make = (
+  { metrics, progress }: Session,
+  { checkDuplicates }: Pick<Outbox, "checkDuplicates">,
+  load: Load,
+  step: () => number
+): Upkeep => {
+  const save = progress.saver(step)
+  const publish = Effect.suspend(() => metrics.publish({ running: load.running(), unsent: load.unsent() }))
+  return {
+    save,
+    publish,
+    run: Effect.gen(function* () {
+      for (;;) {
+        yield* Effect.sleep(interval)
+        yield* save
+        yield* publish
+        yield* checkDuplicates
+      }
+    })
+  }
+}

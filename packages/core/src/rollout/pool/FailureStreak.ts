@@ -1,0 +1,31 @@
+/** Failures in a row: from so many on, rollouts start one at a time and ever more slowly. */
+import { Effect } from "effect"
+
+export interface FailureStreak {
+  readonly failed: () => void
+  /** A rollout came to an end that says nothing against the next one. */
+  readonly ended: () => void
+  readonly isSlow: () => boolean
+  /** The pause before the next start. */
+  readonly pause: Effect.Effect<void>
+}
+
+const longestPauseMillis = 60_000
+
+/** Slow from `limit` failures in a row on. */
+export const make = (limit: number): FailureStreak => {
+  let failuresInARow = 0
+  return {
+    failed: () => void failuresInARow++,
+    ended: () => {
+      failuresInARow = 0
+    },
+    isSlow: () => failuresInARow >= limit,
+    pause: Effect.gen(function* () {
+      const rounds = Math.floor(failuresInARow / limit)
+      if (rounds === 0) return
+      yield* Effect.logWarning("rollouts keep failing; starting one at a time", { failuresInARow })
+      yield* Effect.sleep(Math.min(longestPauseMillis, 1000 * 2 ** (rounds - 1)))
+    })
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * The items of an environment, read ahead by one chunk: the stream is asked for more only once the last of a chunk has
+ * been taken.
+ *
+ * A stream that fails is opened again where it was, after a pause, a few times in a row; what it throws is not tried
+ * again.
+ */
+import { Cause, Effect, Exit, Latch, Pull, Result, Stream } from "effect"
+import type { EnvironmentError, Work } from "../../Environment.ts"
+import { isDefinitionFault } from "../../EnvironmentError.ts"
+import * as Retry from "../../base/Retry.ts"
+import * as Reason from "../../base/Reason.ts"
+
+export interface ItemFeed {
+  /** The next item that is not done; undefined while none has been read. */
+  readonly take: () => { readonly index: number; readonly work: Work } | undefined
+  /** The stream has ended; what it gave may still have to be taken. */
+  readonly hasEnded: () => boolean
+  /** Reads until the stream ends; fails when it cannot be read. */
+  readonly run: Effect.Effect<void, EnvironmentError>
+}
+
+export interface Options {
+  /** The items from an index on. */
+  readonly items: (cursor: number) => Stream.Stream<Work, EnvironmentError>
+  readonly from: number
+  /** Finished or already delivered: not to be rolled out again. */
+  readonly isDone: (index: number) => boolean
+  /** Items were read, or there will be no more. */
+  readonly onChange: () => void
+}
+
+const mostAttempts = 4
+
+export const make = ({ from, isDone, items, onChange }: Options): ItemFeed => {
+  const demand = Latch.makeUnsafe(false)
+  let chunk: ReadonlyArray<Work> = []
+  /** Of the chunk: the next to be taken. */
+  let at = 0
+  let index = from
+  let attempts = 0
+  let hasEnded = false
+
+  const read = Effect.scoped(
+    Effect.gen(function* () {
+      const pull = yield* Stream.toPull(items(index + (chunk.length - at)))
+      for (;;) {
+        demand.closeUnsafe()
+        if (at < chunk.length) {
+          yield* demand.await
+          continue
+        }
+        chunk = yield* pull
+        at = 0
+        attempts = 0
+        onChange()
+      }
+    })
+  )
+
+  const run = Effect.gen(function* () {
+    for (;;) {
+      const exit = yield* Effect.exit(read)
+      if (Exit.isSuccess(exit)) break
+      const failure = Pull.filterDone(exit.cause)
+      if (Result.isSuccess(failure)) break
+      attempts++
+      yield* pauseAfter(failure.failure, attempts)
+    }
+    hasEnded = true
+    onChange()
+  })
+
+  return {
+    take: () => {
+      while (at < chunk.length) {
+        const work = chunk[at++]!
+        const place = index++
+        if (at >= chunk.length) demand.openUnsafe()
+        if (!isDone(place)) return { index: place, work }
+      }
+      return undefined
+    },
+    hasEnded: () => hasEnded,
+    run
+  }
+}
+
+const pauseAfter = (cause: Cause.Cause<EnvironmentError>, attempts: number): Effect.Effect<void, EnvironmentError> =>
+  // What the stream throws is the environment's own mistake: asking again would only repeat it.
+  attempts >= mostAttempts || Cause.hasDies(cause) || isDefinitionFault(Cause.squash(cause))
+    ? Effect.failCause(cause)
+    : Effect.logWarning("items cannot be read; trying again", { reason: Reason.ofCause(cause), attempts }).pipe(
+        Effect.andThen(Effect.flatMap(Retry.backoffMillis(attempts), Effect.sleep))
+      )

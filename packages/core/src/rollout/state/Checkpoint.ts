@@ -1,0 +1,162 @@
+/**
+ * What survives a restart of an environment: its lineage, its cursor, its own state and what its items have put back in
+ * the queue, kept by the service under its name.
+ *
+ * The lineage names one sequence of items: it is chosen once, saved before the first group is sent, and part of every
+ * group's key, so that a group is known again however often it is rolled out. A service that cannot keep state (the
+ * original's) gets a file beside the spool instead; what it holds counts only while the run has not fallen behind it,
+ * as a new run would have.
+ */
+import { Effect, FileSystem, Option, Path, Schema } from "effect"
+import * as Uuid from "../../base/Uuid.ts"
+import type { EnvironmentShape } from "../../Environment.ts"
+import * as Reason from "../../base/Reason.ts"
+import type { SavedState, TrajectoryClientShape, TrajectoryError } from "../../service/TrajectoryClient.ts"
+import * as Cursor from "./Cursor.ts"
+import * as Requeued from "./Requeued.ts"
+
+/** What was saved cannot be read, or the environment refuses it. */
+export class CheckpointError extends Schema.TaggedError<CheckpointError>()("CheckpointError", {
+  environment: Schema.String,
+  message: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+const Value = Schema.Struct({
+  lineage: Schema.NonEmptyString,
+  cursor: Cursor.Saved,
+  /** The environment's own state. */
+  own: Schema.optionalKey(Schema.Unknown),
+  /** What its items have put back in the queue. */
+  requeued: Schema.optionalKey(Requeued.Saved)
+})
+const StateFile = Schema.fromJsonString(Schema.Struct({ step: Schema.Int, value: Schema.Unknown }))
+const decodeValue = Schema.decodeUnknownEffect(Value)
+const decodeFile = Schema.decodeUnknownEffect(StateFile)
+
+export interface Checkpoint {
+  readonly lineage: string
+  readonly cursor: Cursor.Cursor
+  /** What was in the queue at the last save beside the items of the stream. */
+  readonly requeued: Requeued.Saved
+  /** Step at the last save; none on a first start. */
+  readonly resumedFrom: Option.Option<number>
+  readonly save: (step: number) => Effect.Effect<void, TrajectoryError | CheckpointError>
+}
+
+export interface CheckpointOptions {
+  readonly client: TrajectoryClientShape
+  readonly environment: Pick<EnvironmentShape, "state">
+  /** Name the state is kept under. */
+  readonly name: string
+  /** Used where the service keeps no state. */
+  readonly file: string
+  readonly currentStep: number
+  /** What is to be saved beside the cursor. */
+  readonly requeued: () => Requeued.Saved
+}
+
+/** Restores what was saved under the name, or begins anew and saves that at once. */
+export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointOptions) {
+  const { client, environment, file, name } = options
+  const storage = yield* openStorage(client, name, file, options.currentStep)
+  const loaded = yield* storage.load
+  const value: typeof Value.Type = Option.isNone(loaded)
+    ? { lineage: Uuid.v4(), cursor: Cursor.start }
+    : yield* decodeValue(loaded.value.value).pipe(
+        Effect.mapError(
+          (cause) =>
+            new CheckpointError({
+              environment: name,
+              message:
+                `the state saved for environment ${name} is not one of this program's: ${Reason.oneLine(cause)}. ` +
+                "Is the name in use by something else? Choose another one with wandb_name, or reset the run",
+              cause
+            })
+        )
+      )
+  const { own } = value
+  if (own !== undefined && Option.isSome(environment.state)) {
+    yield* environment.state.value.restore(own).pipe(
+      Effect.mapError(
+        (cause) =>
+          new CheckpointError({
+            environment: name,
+            message: `environment ${name} cannot restore its saved state: ${cause.message}`,
+            cause
+          })
+      )
+    )
+  }
+  const cursor = Cursor.make(value.cursor)
+  const save = Effect.fnUntraced(function* (step: number) {
+    const own = Option.isSome(environment.state) ? yield* environment.state.value.save : undefined
+    // At one moment: neither may know of an item what the other does not.
+    const requeued = options.requeued()
+    const value = {
+      lineage,
+      cursor: cursor.save(),
+      ...(own !== undefined && { own }),
+      ...(requeued.length > 0 && { requeued })
+    }
+    yield* storage.save({ step, value })
+  })
+  const { lineage } = value
+  const checkpoint: Checkpoint = {
+    lineage,
+    cursor,
+    requeued: value.requeued ?? [],
+    resumedFrom: Option.map(loaded, ({ step }) => step),
+    save
+  }
+  if (Option.isNone(loaded)) yield* save(options.currentStep)
+  return checkpoint
+})
+
+const isUnsupported = (error: TrajectoryError): boolean => error.reason === "unsupported"
+
+interface Storage {
+  readonly load: Effect.Effect<Option.Option<SavedState>, TrajectoryError | CheckpointError>
+  readonly save: (state: SavedState) => Effect.Effect<void, TrajectoryError | CheckpointError>
+}
+
+const openStorage = Effect.fnUntraced(function* (
+  client: TrajectoryClientShape,
+  name: string,
+  file: string,
+  currentStep: number
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const failing = (cause: unknown) =>
+    new CheckpointError({
+      environment: name,
+      message: `cannot use the state file ${file}: ${cause instanceof Error ? Reason.oneLine(cause) : String(cause)}. Mend or remove it`,
+      cause
+    })
+  const loadFile = Effect.gen(function* () {
+    if (!(yield* fs.exists(file))) return Option.none<SavedState>()
+    const state = yield* decodeFile(yield* fs.readFileString(file))
+    if (state.step <= currentStep) return Option.some<SavedState>(state)
+    yield* Effect.logWarning("the saved state is of another run and is not used", {
+      file,
+      step: state.step,
+      currentStep
+    })
+    return Option.none<SavedState>()
+  }).pipe(Effect.mapError(failing))
+  const saveFile = (state: SavedState) =>
+    fs.makeDirectory(path.dirname(file), { recursive: true }).pipe(
+      Effect.andThen(fs.writeFileString(`${file}.tmp`, JSON.stringify(state))),
+      // Renaming replaces the file whole: a crash leaves the old one or the new one.
+      Effect.andThen(fs.rename(`${file}.tmp`, file)),
+      Effect.mapError(failing)
+    )
+  const storage: Storage = {
+    load: Effect.catchIf(client.loadState(name), isUnsupported, () =>
+      Effect.andThen(Effect.logInfo("the service keeps no state; it is kept in a file", { file }), loadFile)
+    ),
+    save: (state) => Effect.catchIf(client.saveState(name, state), isUnsupported, () => saveFile(state))
+  }
+  return storage
+})

@@ -1,0 +1,82 @@
+/**
+ * Wordle: a hidden word of five letters, six guesses, marks for every letter.
+ *
+ * Whole episodes: 1 for the word at the first guess, 0.1 less for every further one; who does not find it gets at most
+ * 0.3, by what the guesses told. Turn by turn (`mode: stepwise`): alternatives of each guess, judged by what they add.
+ * An answer without a word of the list between `<guess>` tags uses up a guess. All rollouts of a group look for the
+ * same word.
+ */
+import { Environment, Episode, GameEnvironment, Message, Thinking } from "@atropos/core"
+import { Effect } from "effect"
+import * as WordleRules from "./WordleRules.ts"
+import { words } from "./Words.ts"
+
+export const settings = Environment.settings(GameEnvironment.fields)
+
+export interface State {
+  readonly hidden: string
+  readonly guesses: ReadonlyArray<WordleRules.Guess>
+  /** Answers so far, those without a word included. */
+  readonly turn: number
+}
+
+/** The guess of an answer: the last one between tags, after the thinking. */
+export const guessOf = (answer: string): string | undefined =>
+  Array.from(Thinking.spoken(answer).matchAll(/<guess>\s*([a-z]{5})\s*<\/guess>/gi))
+    .at(-1)?.[1]!
+    .toLowerCase()
+
+const isSolved = ({ guesses }: State): boolean => guesses.at(-1)?.marks === "g".repeat(WordleRules.length)
+
+/** The score of a game that ends here. */
+const worth = (state: State): number =>
+  isSolved(state) ? 1 - 0.1 * (state.turn - 1) : 0.3 * WordleRules.known(state.guesses)
+
+const guess = (state: State, answer: string): { readonly state: State; readonly told: string } => {
+  const word = guessOf(answer)
+  const next = { ...state, turn: state.turn + 1 }
+  if (word === undefined) return { state: next, told: "No word of five letters between <guess> tags." }
+  if (!WordleRules.isKnown(word)) return { state: next, told: `${word} is not in the list.` }
+  const marks = WordleRules.mark(word, state.hidden)
+  return { state: { ...next, guesses: [...state.guesses, { word, marks }] }, told: `${word}: ${marks}.` }
+}
+
+export const game: GameEnvironment.PlayableGame<State> = {
+  maxTurns: WordleRules.maxGuesses,
+  start: (random) => ({ hidden: random.pick(words), guesses: [], turn: 0 }),
+  opening: () => [Message.system(rules), Message.user("Your first guess?")],
+  step: (before, answer) => {
+    const { state, told } = guess(before, answer)
+    const isOver = isSolved(state) || state.turn === WordleRules.maxGuesses
+    const observation = `${told} ${WordleRules.maxGuesses - state.turn} left.`
+    return { state, isOver, reward: isOver ? worth(state) : 0, observation }
+  },
+  // What is known by now, less a little for every guess that is gone.
+  value: (state) => worth(state) - 0.01 * state.turn,
+  score: (_, { state }) => worth(state)
+}
+
+const episode = ({ start }: GameEnvironment.Item<State>, ...answers: ReadonlyArray<string>) =>
+  Episode.episodeOf(game, start, answers)
+
+export const layer = Environment.layer("wordle", settings, (chosen) =>
+  Effect.map(GameEnvironment.definition(game, chosen), (definition) => ({
+    ...definition,
+    evaluation: { ...definition.evaluation, isCorrect: (score: number) => score > 0.3 },
+    label: ({ start }: GameEnvironment.Item<State>) => start.hidden,
+    claims: {
+      scoreRange: [0, 1] as const,
+      gold: (item: GameEnvironment.Item<State>) => [episode(item, `<guess>${item.start.hidden}</guess>`)],
+      wrong: (item: GameEnvironment.Item<State>) => [
+        item.start.hidden,
+        "<guess>zzzzz</guess>",
+        episode(item, "?", `<guess>${item.start.hidden}</guess>`),
+        episode(item, `<think><guess>${item.start.hidden}</guess></think> I wonder.`)
+      ]
+    }
+  }))
+)
+
+const rules = `You play Wordle. A common English word of five letters is hidden; you have six guesses. After each you are told of every letter:
+g: right, in the right place; y: in the word, in another place; x: not in the word (or not once more).
+Think if you like, then give your guess like this: <guess>crane</guess>. Only the last guess of an answer counts.`

@@ -1,0 +1,89 @@
+/**
+ * Reading pictures: amounts on receipts, words on signs.
+ *
+ * An amount is right or wrong (1 or 0). What a sign says scores 1 exactly, and less by edit distance, to 0 at half of
+ * its characters wrong: there is something to learn from nearly right ones. Receipts, signs and pictures follow from
+ * the seed.
+ */
+import {
+  Environment,
+  ItemSource,
+  Picture,
+  PictureQuestion,
+  ServerManager,
+  SingleTurn,
+  TextAnswer,
+  Thinking,
+  type Trajectory
+} from "@atropos/core"
+import { Effect, Schema } from "effect"
+import * as TextItems from "./TextItems.ts"
+
+const kinds = ["receipt-total", "receipt-item", "sign"] as const
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  kinds: Environment.field(
+    Schema.NonEmptyArray(Schema.Literals(kinds)),
+    ["receipt-total", "receipt-item", "sign"],
+    "what to read: receipt-total, receipt-item, sign"
+  ),
+  evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out pictures per evaluation")
+})
+
+/** The only amount in an answer, `12.30` of `$ 12.30`; undefined where there is none or several. */
+export const amountOf = (answer: string): string | undefined => {
+  const [only, ...more] = answer.replaceAll(/(?<=\d),(?=\d{3}\b)/g, "").matchAll(/\d+(?:[.,]\d+)?/g)
+  if (only === undefined || more.length > 0) return undefined
+  const isNegative = /(?:^|[\s(:])[-−][$€£]?$/.test(answer.slice(0, answer.search(/\d/)).slice(-9))
+  const amount = (isNegative ? -1 : 1) * Number(only[0].replace(",", "."))
+  // 12.304 is not 12.30.
+  return Number(amount.toFixed(2)) === amount ? amount.toFixed(2) : undefined
+}
+
+export const scoreOf = ({ answer, kind }: Pick<TextItems.Written, "answer" | "kind">, completion: string): number => {
+  const given = Thinking.taggedAnswer(completion)
+  if (given === undefined) return 0
+  if (kind !== "sign") return amountOf(given) === answer ? 1 : 0
+  return Math.max(0, 2 * TextAnswer.similarity(answer, given) - 1)
+}
+
+const tagged = (answer: string): string => `<answer>${answer}</answer>`
+
+export const layer = Environment.layer("ocr", settings, (chosen) =>
+  Effect.map(ServerManager.ServerManager, (servers) => {
+    const source = ItemSource.drawn({
+      seed: chosen.seed,
+      evaluationItems: chosen.evaluationItems,
+      draw: (random) => TextItems.draw(random, chosen.kinds),
+      key: ({ question, svg }) => svg + question
+    })
+    const asking = PictureQuestion.make(servers, chosen, ({ question, svg }: TextItems.Written) =>
+      Effect.map(Picture.render(svg), (picture) => ({ picture, question }))
+    )
+    return {
+      items: source.items,
+      collectTrajectories: asking.train,
+      score: (item: TextItems.Written, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Effect.succeed(group.map(({ completion }) => scoreOf(item, completion))),
+      evaluation: {
+        items: source.heldOut,
+        collectTrajectories: asking.evaluate,
+        isCorrect: (score: number) => score === 1
+      },
+      label: ({ answer, kind }: TextItems.Written) => `${kind}: ${answer}`,
+      claims: {
+        scoreRange: [0, 1] as const,
+        gold: ({ answer, kind }: TextItems.Written) => [
+          tagged(answer),
+          `<think>Let me see.</think>${tagged(kind === "sign" ? answer.toLowerCase() : `$${answer}`)}`
+        ],
+        wrong: ({ answer, kind }: TextItems.Written) => [
+          answer,
+          tagged(kind === "sign" ? `${answer} and more` : `${answer} or 1.00`),
+          tagged(kind === "sign" ? answer.slice(1) : (Number(answer) + 0.01).toFixed(2))
+        ]
+      }
+    }
+  })
+)

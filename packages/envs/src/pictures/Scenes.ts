@@ -1,0 +1,84 @@
+/**
+ * Scenes: a picture of simple shapes, and how many, which colour or where is asked. Score 1 for the answer, else 0.
+ *
+ * `How many red circles are there?` is answered by `<answer>2</answer>`. Scenes, pictures and questions follow from the
+ * seed.
+ */
+import {
+  Environment,
+  ItemSource,
+  Picture,
+  PictureQuestion,
+  ServerManager,
+  SingleTurn,
+  TextAnswer,
+  Thinking,
+  type Trajectory
+} from "@atropos/core"
+import { Effect, Schema } from "effect"
+import * as SceneItems from "./SceneItems.ts"
+
+const kinds = ["count", "colour", "relation"] as const
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  kinds: Environment.field(
+    Schema.NonEmptyArray(Schema.Literals(kinds)),
+    ["count", "colour", "relation"],
+    "what to ask: count, colour, relation"
+  ),
+  mostThings: Environment.field(
+    Schema.Int.check(Schema.isBetween({ minimum: 3, maximum: 16 })),
+    7,
+    "maximum number of objects in a scene; the minimum is three"
+  ),
+  evaluationItems: Environment.field(Schema.Int.check(Schema.isGreaterThan(0)), 64, "held-out scenes per evaluation")
+})
+
+const isRight = ({ answer }: SceneItems.Scene, completion: string): boolean => {
+  const given = Thinking.taggedAnswer(completion)
+  return given !== undefined && TextAnswer.equivalent(answer, given)
+}
+
+const tagged = (answer: string): string => `<answer>${answer}</answer>`
+
+const otherThan: { readonly [K in SceneItems.Kind]: (answer: string) => string } = {
+  count: (answer) => String(Number(answer) + 1),
+  colour: (answer) => SceneItems.colours.find((colour) => colour !== answer)!,
+  relation: (answer) => (answer === "yes" ? "no" : "yes")
+}
+
+export const layer = Environment.layer("scenes", settings, (chosen) =>
+  Effect.map(ServerManager.ServerManager, (servers) => {
+    const source = ItemSource.drawn({
+      seed: chosen.seed,
+      evaluationItems: chosen.evaluationItems,
+      draw: (random) => SceneItems.draw(random, chosen.kinds, chosen.mostThings),
+      key: (scene) => SceneItems.toSvg(scene) + scene.question
+    })
+    const asking = PictureQuestion.make(servers, chosen, (scene: SceneItems.Scene) =>
+      Effect.map(Picture.render(SceneItems.toSvg(scene)), (picture) => ({ picture, question: scene.question }))
+    )
+    return {
+      items: source.items,
+      collectTrajectories: asking.train,
+      score: (scene: SceneItems.Scene, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Effect.succeed(group.map(({ completion }) => (isRight(scene, completion) ? 1 : 0))),
+      evaluation: { items: source.heldOut, collectTrajectories: asking.evaluate },
+      label: ({ question, things }: SceneItems.Scene) => `${question} (${things.length} things)`,
+      claims: {
+        scoreRange: [0, 1] as const,
+        gold: ({ answer }: SceneItems.Scene) => [
+          tagged(answer),
+          `<think>${tagged("many")}</think>I see: ${tagged(` ${answer.toUpperCase()}. `)}`
+        ],
+        wrong: ({ answer, kind }: SceneItems.Scene) => [
+          answer,
+          tagged(otherThan[kind](answer)),
+          tagged(answer) + tagged(otherThan[kind](answer)),
+          `<think>${tagged(answer)}</think>`
+        ]
+      }
+    }
+  })
+)

@@ -1,0 +1,106 @@
+/**
+ * Questions about pictures from a data set: any parquet (or other) set with columns for picture, question and answer.
+ *
+ * The picture column holds bytes, as the `datasets` library writes them (`{ bytes, path }`), base64 or a data URL.
+ * Every picture is decoded before it is sent: one that is too large, of another format or broken is left out, with its
+ * question and the reason. The answer column holds a text, or a list of texts any of which is right. Score 1 for the
+ * answer, else 0.
+ */
+import {
+  Columns,
+  Environment,
+  ItemSource,
+  Picture,
+  PictureQuestion,
+  ServerManager,
+  SingleTurn,
+  TextAnswer,
+  Thinking,
+  type Trajectory
+} from "@atropos/core"
+import { Effect, Result, Schema, Stream } from "effect"
+
+const positive = Schema.Int.check(Schema.isGreaterThan(0))
+const column = (name: string, what: string) => Environment.field(Schema.NonEmptyString, name, `column of the ${what}`)
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  source: Environment.field(
+    Schema.NonEmptyString,
+    "flaviagiammarino/vqa-rad/train",
+    "rows: a data set on the hub, or a file"
+  ),
+  testSource: Environment.field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "evaluation rows; if unset, a tenth of source is held out"
+  ),
+  imageColumn: column("image", "picture"),
+  questionColumn: column("question", "question"),
+  answerColumn: column("answer", "column with the answer or answers"),
+  maxImageBytes: Environment.field(positive, Picture.defaultLimits.maxBytes, "maximum size of a picture, in bytes"),
+  maxImagePixels: Environment.field(positive, Picture.defaultLimits.maxPixels, "maximum number of pixels in a picture")
+})
+
+export interface Item {
+  readonly image: Uint8Array
+  readonly question: string
+  readonly answers: ReadonlyArray<string>
+}
+
+const answers: Columns.Kind<ReadonlyArray<string>> = {
+  expected: "a text or a list of texts",
+  read: (value) => {
+    const one = Columns.text.read(value)
+    return one === undefined ? Columns.texts.read(value) : [one]
+  }
+}
+
+const isRight = (item: Item, completion: string): boolean => {
+  const given = Thinking.taggedAnswer(completion)
+  return given !== undefined && item.answers.some((answer) => TextAnswer.equivalent(answer, given))
+}
+
+const tagged = (answer: string): string => `<answer>${answer}</answer>`
+
+export const layer = Environment.layer("vqa-dataset", settings, (chosen) =>
+  Effect.gen(function* () {
+    const servers = yield* ServerManager.ServerManager
+    const limits = { maxBytes: chosen.maxImageBytes, maxPixels: chosen.maxImagePixels }
+    const columns = {
+      image: { setting: "image_column", column: chosen.imageColumn, kind: Columns.bytes },
+      question: { setting: "question_column", column: chosen.questionColumn, kind: Columns.text },
+      answers: { setting: "answer_column", column: chosen.answerColumn, kind: answers }
+    } as const
+    const source = yield* ItemSource.shuffledRowsAs({ ...chosen, columns }, (row) => Result.succeed<Item>(row))
+    const asking = PictureQuestion.make(servers, chosen, ({ image, question }: Item) =>
+      Effect.map(Picture.check(question, image, limits), (picture) => ({ picture, question }))
+    )
+    return {
+      items: source.items,
+      collectTrajectories: (item: Item) =>
+        Effect.mapError(asking.train(item), (error) =>
+          error._tag === "PictureRefused" ? new Environment.Unscorable({ message: error.message }) : error
+        ),
+      score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Effect.succeed(group.map(({ completion }) => (isRight(item, completion) ? 1 : 0))),
+      evaluation: {
+        items: source.heldOut.pipe(
+          Stream.filterEffect(({ image, question }) =>
+            Picture.check(question, image, limits).pipe(
+              Effect.as(true),
+              Effect.catch(({ message }) => Effect.as(Effect.logWarning("row left out", { reason: message }), false))
+            )
+          )
+        ),
+        collectTrajectories: asking.evaluate
+      },
+      label: ({ question }: Item) => question,
+      claims: {
+        scoreRange: [0, 1] as const,
+        gold: ({ answers }: Item) => answers.map(tagged),
+        wrong: ({ answers, question }: Item) => [answers[0]!, tagged(`${answers[0]!} ${question}`), tagged("")]
+      }
+    }
+  })
+)

@@ -1,0 +1,143 @@
+/**
+ * The leases of a trainer on batches of the trajectory service.
+ *
+ * Every lease that is held is renewed each third of its time, until it is settled (the batch is in a durable
+ * checkpoint: the service is told, again with every renewal where it does not answer) or given back, at the latest when
+ * the scope closes. All of them are in the journal: what a killed predecessor held is given back first, and what a
+ * checkpoint of its has is acknowledged.
+ */
+import { TrajectoryClient } from "@atropos/core"
+import { Duration, Effect, type FileSystem, Option, type Path, Schedule, type Scope } from "effect"
+import * as LeaseJournal from "../checkpoint/LeaseJournal.ts"
+import { TrainerError } from "../learn/TrainerError.ts"
+
+export type Lease = LeaseJournal.Lease
+
+export interface Options {
+  readonly client: Pick<TrajectoryClient.TrajectoryClientShape, "ack" | "extend" | "nack">
+  readonly leaseSeconds: number
+  /** Folder of the journal. */
+  readonly folder: string
+  /** Whether a checkpoint holds this batch: then a predecessor's lease on it ends in an acknowledgement. */
+  readonly isSettled: (batch: Pick<Lease, "id" | "step">) => boolean
+}
+
+export interface Leases {
+  /** Keeps a batch that was just claimed under lease. */
+  readonly hold: (batch: Lease) => Effect.Effect<void>
+  /** These need not be handed out again. Never fails: what the service cannot be told now it is told later. */
+  readonly settle: (batches: ReadonlyArray<Lease>) => Effect.Effect<void>
+  /** Lets the service hand a batch out again. */
+  readonly giveBack: (batch: Lease) => Effect.Effect<void>
+}
+
+const aboutBatch = ({ id, step }: Lease) => ({ batch: id, step })
+
+export const make = Effect.fn("Leases.make")(function* (
+  options: Options
+): Effect.fn.Return<Leases, TrainerError, FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const { client, folder } = options
+  const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const time = Duration.seconds(options.leaseSeconds)
+  /** By batch id: with us, not settled. */
+  const held = new Map<string, Lease>()
+  /** By batch id: settled, and the service does not know yet. */
+  const unacknowledged = new Map<string, Lease>()
+
+  const previous = yield* Effect.mapError(
+    LeaseJournal.read(folder),
+    (cause) => new TrainerError({ reason: "checkpoint", message: cause.message, cause })
+  )
+  const firstStep = Option.match(previous, { onNone: () => null, onSome: (journal) => journal.firstStep })
+  const writeJournal = Effect.suspend(() =>
+    LeaseJournal.write(folder, {
+      firstStep,
+      // An original service has no leases.
+      leases: [...held.values(), ...unacknowledged.values()].filter(({ leaseToken }) => leaseToken !== "")
+    })
+  ).pipe(
+    Effect.catch(({ message }) => Effect.logWarning("journal of leases not written", { message })),
+    Effect.provide(files)
+  )
+
+  const release = (batch: Lease) =>
+    client.nack(batch).pipe(
+      Effect.retry(TrajectoryClient.reconnecting),
+      Effect.catch(({ message, reason }) =>
+        reason === "leaseLost" || reason === "unsupported"
+          ? Effect.void
+          : Effect.logWarning("batch not given back", { ...aboutBatch(batch), message })
+      )
+    )
+
+  /** Tells the service of a settled batch; keeps it for later where the service does not answer. */
+  const acknowledge = (batch: Lease) =>
+    client.ack(batch).pipe(
+      Effect.andThen(Effect.sync(() => void unacknowledged.delete(batch.id))),
+      Effect.catch(({ isPassing, message }) =>
+        isPassing
+          ? Effect.logDebug("acknowledgement put off", { batch: batch.id, message })
+          : Effect.suspend(() => {
+              unacknowledged.delete(batch.id)
+              // Should it come again, it is known from the checkpoint.
+              return Effect.logWarning("batch could not be acknowledged", { ...aboutBatch(batch), message })
+            })
+      )
+    )
+  const acknowledgeAll = Effect.suspend(() =>
+    Effect.forEach([...unacknowledged.values()], acknowledge, { discard: true })
+  )
+
+  const extend = (batch: Lease) =>
+    client.extend(batch, time).pipe(
+      Effect.catch(({ message, reason }) => {
+        if (reason === "leaseLost" && held.get(batch.id)?.leaseToken === batch.leaseToken) held.delete(batch.id)
+        return Effect.logWarning("lease not renewed", { ...aboutBatch(batch), reason, message })
+      })
+    )
+  const renewal = Effect.suspend(() =>
+    Effect.andThen(acknowledgeAll, Effect.forEach([...held.values()], extend, { discard: true, concurrency: 4 }))
+  ).pipe(Effect.repeat(Schedule.spaced(Duration.divideUnsafe(time, 3))))
+
+  yield* Effect.addFinalizer(() =>
+    Effect.gen(function* () {
+      yield* Effect.timeoutOption(acknowledgeAll, "5 seconds")
+      yield* Effect.forEach([...held.values()], release, { discard: true, concurrency: 4 }).pipe(
+        Effect.timeoutOption("5 seconds")
+      )
+      // What was given back needs no successor; what was not acknowledged is for the successor to acknowledge.
+      held.clear()
+      yield* writeJournal
+    })
+  )
+  yield* Effect.forkScoped(renewal)
+  // Those of a predecessor that died.
+  for (const lease of Option.match(previous, { onNone: () => [], onSome: ({ leases }) => leases })) {
+    if (options.isSettled(lease)) unacknowledged.set(lease.id, lease)
+    else yield* release(lease)
+  }
+  yield* acknowledgeAll
+  yield* writeJournal
+
+  return {
+    hold: ({ id, leaseToken, step }) =>
+      Effect.suspend(() => {
+        held.set(id, { id, leaseToken, step })
+        return writeJournal
+      }),
+    settle: (batches) =>
+      Effect.suspend(() => {
+        for (const batch of batches) {
+          // Redelivered in between, it has a new token.
+          unacknowledged.set(batch.id, held.get(batch.id) ?? batch)
+          held.delete(batch.id)
+        }
+        return Effect.andThen(acknowledgeAll, writeJournal)
+      }),
+    giveBack: (batch) =>
+      Effect.suspend(() => {
+        held.delete(batch.id)
+        return release(batch)
+      })
+  }
+})
