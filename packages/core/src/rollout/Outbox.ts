@@ -27,10 +27,10 @@ export const make = Effect.fnUntraced(function* (
   queue: Pick<QueueView, "answered">,
   onChange: () => void
 ): Effect.fn.Return<Outbox> {
-  const { client, connection, deadLetters, metrics, name, options, progress, servers, tokenizer } = session
+  const { client, connection, deadLetters, metrics, name, options, progress, servers, telemetry, tokenizer } = session
   const spans = yield* SubmitSpans.make
   const viewers = yield* Viewers.make({
-    client,
+    client: telemetry,
     connection,
     servers,
     tokenizer: servers.tokenizer ?? Option.getOrUndefined(tokenizer)

@@ -3,7 +3,7 @@
  * recorded, and an evaluation may be due.
  */
 import { Deferred, Effect, type Scope } from "effect"
-import type { EnvironmentStatus } from "../service/TrajectoryClient.ts"
+import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import type { Evaluations } from "./Evaluations.ts"
 import * as EvaluationSchedule from "./EvaluationSchedule.ts"
 import { InferenceShare } from "./InferenceShare.ts"

@@ -8,14 +8,14 @@
  * written down when the process died comes when its lease runs out: until then the batches after it wait,
  * `leaseSeconds` at most. A service that cannot be reached is waited for; one that refuses ends the stream.
  */
-import type { Batch, TrajectoryClient } from "@atropos/core"
+import type { Batch, TrainerClient } from "@atropos/core"
 import { Clock, Duration, Effect, type FileSystem, Option, type Path, type Scope, Stream } from "effect"
 import type { TrainerError } from "../learn/TrainerError.ts"
 import * as Leases from "./Leases.ts"
 import * as ServiceWait from "./ServiceWait.ts"
 
 export interface Options extends Leases.Options {
-  readonly client: TrajectoryClient.TrajectoryClientShape
+  readonly client: TrainerClient.TrainerClientShape
   /** Names this trainer to the service. */
   readonly owner: string
   /**
