@@ -6,7 +6,7 @@ import { Effect, Predicate } from "effect"
 import type { RolloutGroup, Rollouts, Score } from "./Environment.ts"
 import type { DefinitionFault } from "./EnvironmentError.ts"
 import type { Trajectory } from "./Trajectory.ts"
-import { kindOf, wrong } from "./Guarded.ts"
+import { kindOf, wrong } from "./DefinitionCalls.ts"
 
 const isTrajectory = (value: unknown): value is Trajectory =>
   Predicate.isObject(value) && "tokens" in value && "mask" in value && "messages" in value
