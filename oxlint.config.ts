@@ -14,6 +14,7 @@ const floors = {
     ".",
     "data",
     "service/wire",
+    "service/api",
     "service",
     "inference/tokenizer",
     "inference/backend",

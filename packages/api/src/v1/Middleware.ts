@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, Redacted, Result, SchemaIssue } from "effect"
 import { HttpMethod, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
-import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema } from "@atropos/core"
+import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
 import * as Nesting from "@atropos/core/base/Nesting"
 import { anyRole, Auth, tokenOf } from "../http/Auth.ts"
 import * as Nul from "../http/Nul.ts"
@@ -57,11 +57,11 @@ export const requestErrors: Layer.Layer<TrajectoryApi.RequestErrors> = HttpApiMi
 const isTyped = ({ headers }: HttpServerRequest.HttpServerRequest, isSubmission: boolean): boolean => {
   const hasBody = Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
   const type = (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase()
-  return !hasBody || type === "application/json" || (isSubmission && type === TrajectoryApiSchema.packedContentType)
+  return !hasBody || type === "application/json" || (isSubmission && type === TrajectoryApi.packedContentType)
 }
 
 const untyped = (given: string | undefined, isSubmission: boolean) => {
-  const right = isSubmission ? `application/json or ${TrajectoryApiSchema.packedContentType}` : "application/json"
+  const right = isSubmission ? `application/json or ${TrajectoryApi.packedContentType}` : "application/json"
   const message = `Content-Type: should be ${right}, ${given === undefined ? "and there is none" : `not ${given}`}`
   return refusal(400, "BadRequest", message, { field: "Content-Type" })
 }

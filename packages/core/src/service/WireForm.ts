@@ -8,8 +8,7 @@
 import { Predicate, Result } from "effect"
 import { type Loc, Report } from "./wire/Detail.ts"
 import * as Scalars from "./wire/Scalars.ts"
-import type { EnvironmentSpec, RunSpec } from "./TrajectoryClient.ts"
-import { bounds } from "./TrajectoryApiSchema.ts"
+import { bounds, type EnvironmentSpec, type RunSpec } from "./TrajectoryApi.ts"
 import { WireError } from "./WireGroup.ts"
 
 type Read<A> = (value: unknown, loc: Loc, report: Report) => A

@@ -8,7 +8,7 @@
  */
 import { Effect, type FileSystem, Option, Path } from "effect"
 import type { EnvironmentShape } from "../../Environment.ts"
-import type { TrajectoryClientShape } from "../../service/TrajectoryClient.ts"
+import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
 import * as Checkpoint from "./Checkpoint.ts"
 import type { Delivery } from "../submit/Delivery.ts"
 import * as Requeued from "./Requeued.ts"
@@ -42,7 +42,7 @@ export interface Progress extends Pick<Checkpoint.Checkpoint, "lineage" | "resum
 }
 
 export interface Options {
-  readonly client: TrajectoryClientShape
+  readonly client: EnvironmentClientShape
   readonly environment: EnvironmentShape
   /** Name the state is kept under. */
   readonly name: string

@@ -7,7 +7,8 @@
  * sent.
  */
 import { Clock, Effect, Latch, Result } from "effect"
-import { TrajectoryError, type SubmitOutcome } from "../../service/TrajectoryClient.ts"
+import type { SubmitOutcome } from "../../service/TrajectoryApi.ts"
+import { TrajectoryError } from "../../service/TrajectoryError.ts"
 import * as Retry from "../../base/Retry.ts"
 import type { Delivery } from "./Delivery.ts"
 import type { Spool } from "./Spool.ts"
