@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL("../../../../", import.meta.url))
 
 const group: ScoredGroup.ScoredGroup = {
   tokens: [Int32Array.of(1, 2), Int32Array.of(1, 3)],
-  masks: [Int32Array.of(-100, 2), Int32Array.of(-100, 3)],
+  masks: [Uint8Array.of(0, 1), Uint8Array.of(0, 1)],
   scores: Float64Array.of(0, 1),
   policyVersions: [0, 0]
 }
@@ -24,7 +24,7 @@ const trajectory: Trajectory.Trajectory = {
   completion: "",
   finishReason: "stop",
   tokens: Int32Array.of(1),
-  mask: Int32Array.of(1)
+  mask: Uint8Array.of(1)
 }
 
 /** All that an environment's rollouts and evaluations can record. */
