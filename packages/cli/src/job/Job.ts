@@ -80,10 +80,10 @@ const whyNothing = (
   const failed = reasons.length === 0 ? "" : ` Items failed: ${reasons.join("; ")}.`
   if (first === undefined) {
     return items === 0 && failed === ""
-      ? "nothing came of this run: the environment gave no items"
-      : `nothing came of ${items} items.${failed}`
+      ? "this run produced nothing: the environment has no items"
+      : `${items} items produced nothing.${failed}`
   }
-  return `nothing came of this run: all that its items gave was dropped (${shownCounts(dropped)}). The first was item ${first.item}: ${first.reason}${failed === "" ? "" : `.${failed}`}`
+  return `this run produced nothing: all groups were dropped (${shownCounts(dropped)}). The first was item ${first.item}: ${first.reason}${failed === "" ? "" : `.${failed}`}`
 }
 
 interface FirstDrop {
@@ -193,7 +193,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
         if (withoutResult >= mostWithoutResult) {
           return yield* new CommandFailed({
             message: isFruitful(tally)
-              ? `${withoutResult} items in a row gave no group: the environment left them out, put others back or could not judge them (${shownCounts(tally.dropped)}). What was finished is in ${file.path}`
+              ? `${withoutResult} items in a row gave no group: the environment skipped them, put them back or could not score them (${shownCounts(tally.dropped)}). Finished groups are in ${file.path}`
               : whyNothing(tally, { first, reasons })
           })
         }
@@ -209,7 +209,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       yield* Effect.logDebug("item failed", { item: label(item), reason })
       if (failuresInARow >= workers + patience) {
         return yield* new CommandFailed({
-          message: `${failuresInARow} items in a row failed, the last with: ${reason}. ${isFruitful(tally) ? `What was finished is in ${file.path}; the same command goes on from there` : "Nothing was finished"}`,
+          message: `${failuresInARow} items in a row failed; the last error: ${reason}. ${isFruitful(tally) ? `Finished groups are in ${file.path}; run the same command again to continue` : "Nothing was finished"}`,
           cause: exit.cause
         })
       }

@@ -50,8 +50,7 @@ export const inspect = Effect.fn("ResumableFile.inspect")(function* (file: strin
   const text = yield* fs.readFileString(beside).pipe(Effect.mapError(failed("cannot read", beside)))
   const checkpoint = yield* decode(text).pipe(
     Effect.mapError(
-      () =>
-        new UsageError({ message: `${beside} is not a checkpoint of this version; remove it, or give another path` })
+      () => new UsageError({ message: `${beside} is not a checkpoint of this version; remove it, or use another path` })
     )
   )
   return { exists: true, checkpoint: Option.some(checkpoint) }
@@ -88,7 +87,7 @@ export const open = Effect.fn("ResumableFile.open")(function* (
   const { size } = yield* file.stat.pipe(Effect.mapError(failed("cannot look at", path)))
   if (Number(size) < bytes) {
     return yield* new UsageError({
-      message: `${path} has ${size} bytes and ${beside} says ${bytes}: somebody has shortened it. Remove both, or give another path`
+      message: `${path} has ${size} bytes, but ${beside} says ${bytes}: it was shortened. Remove both, or use another path`
     })
   }
   const repairedBytes = Number(size) - bytes

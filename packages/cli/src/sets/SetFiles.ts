@@ -133,7 +133,9 @@ export const open = Effect.fn("SetFiles.open")(function* (options: Options) {
             Effect.mapError(
               decodeCheckpoint(text),
               () =>
-                new UsageError({ message: `${beside} is not a checkpoint of this version; --no-resume starts anew` })
+                new UsageError({
+                  message: `${beside} is not a checkpoint of this version; use --no-resume to start over`
+                })
             )
           )
         )
@@ -145,7 +147,7 @@ export const open = Effect.fn("SetFiles.open")(function* (options: Options) {
     const changed = differences(saved.value.identity, identity)
     if (changed !== "") {
       return yield* new UsageError({
-        message: `${out} was begun with other options (${changed}) and is not finished: give those, another path, or --no-resume to start anew`
+        message: `${out} is unfinished and was started with other options (${changed}): use those, another path, or --no-resume to start over`
       })
     }
   }
@@ -162,7 +164,7 @@ export const open = Effect.fn("SetFiles.open")(function* (options: Options) {
     const { size } = yield* file.stat.pipe(Effect.mapError(cannot("look at", partial)))
     if (Number(size) < known.bytes) {
       return yield* new UsageError({
-        message: `${partial} has ${size} bytes and ${beside} says ${known.bytes}: somebody has shortened it. --no-resume starts anew`
+        message: `${partial} has ${size} bytes, but ${beside} says ${known.bytes}: it was shortened. Use --no-resume to start over`
       })
     }
     yield* file.truncate(known.bytes).pipe(Effect.mapError(cannot("mend", partial)))
@@ -198,7 +200,7 @@ export const open = Effect.fn("SetFiles.open")(function* (options: Options) {
       const final = pathOf(path, out, splits, split)
       if (!(yield* exists(final))) continue
       return yield* new UsageError({
-        message: `${final} exists: --append-to-previous adds to it, or give another path. Nothing was read or written`
+        message: `${final} exists: use --append-to-previous to add to it, or another path. Nothing was read or written`
       })
     }
   }
@@ -279,7 +281,7 @@ export const open = Effect.fn("SetFiles.open")(function* (options: Options) {
     if (!isThere) {
       if (size !== base) {
         return yield* new CommandFailed({
-          message: `${final} was ${base === null ? "made" : "changed"} by somebody else meanwhile: the rows are in ${partial}, and nothing was overwritten`
+          message: `${final} was ${base === null ? "created" : "changed"} by another program meanwhile: the rows are in ${partial}, and nothing was overwritten`
         })
       }
       let whole = partial

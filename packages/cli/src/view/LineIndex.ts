@@ -179,7 +179,7 @@ export const open = (paths: ReadonlyArray<string>): LineIndex => {
       insert.run(first + number, start, bytes, bytes === 0 ? isNone : unread)
     const abandoned = files[file]!.abandoned()
     if (abandoned !== undefined) {
-      notes.push(`${files[file]!.path}, line ${abandoned}: has no end; it was cut off, or is being written`)
+      notes.push(`${files[file]!.path}, line ${abandoned}: has no end: it was cut off, or is still being written`)
     }
     return { hasMore, hasNews: isAnew || lines.length > 0 }
   }
@@ -191,7 +191,7 @@ export const open = (paths: ReadonlyArray<string>): LineIndex => {
       if (problem !== undefined) faults.push(`${file.path}, line ${id % linesPerFile}: ${problem}`)
       prepared("update line set state = 2 where id = ?").run(id)
     }
-    if (bytes > LineFile.maxLineBytes) return none(`has ${bytes} bytes; at most ${LineFile.maxLineBytes} are read`)
+    if (bytes > LineFile.maxLineBytes) return none(`has ${bytes} bytes; the limit is ${LineFile.maxLineBytes}`)
     const text = decoder.decode(file.bytes(start, bytes))
     if (text.trim() === "") return none(undefined)
     const parsed = SavedGroup.parse(text)

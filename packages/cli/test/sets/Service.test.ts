@@ -154,7 +154,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         yield* submit(client, envId, 42, 8)
         const { code, err, out } = yield* second.ended
         assert.strictEqual(code, 0, err)
-        assert.match(err, /going on with \d+ rows of an earlier run/)
+        assert.match(err, /resuming with \d+ rows of an earlier run/)
         assert.match(out, /rows +50/)
         const rows = rowsIn(yield* fs.readFileString(`${cwd}/set.jsonl`))
         assert.deepStrictEqual(questions(rows), upTo(50))
@@ -203,8 +203,8 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         ]
         const refused = yield* Atropos.run(words, { cwd })
         assert.strictEqual(refused.code, 2)
-        assert.include(refused.err, "is the original's: it has nothing to read stored groups with")
-        assert.include(refused.err, "--take-batches does that")
+        assert.include(refused.err, "is the Python original, which cannot serve stored groups")
+        assert.include(refused.err, "use --take-batches")
 
         const client = yield* clientOf(url)
         yield* register(client)
