@@ -122,7 +122,7 @@ describe("a setting that is gone", () => {
         return (yield* TestConsole.errorLines).slice(before).map(String).join("\n")
       })
       const scale = /use advantage_scale instead: population-std for true, none for false/
-      const policy = /got "trainer"; "current" replaces it/
+      const policy = /got "trainer"; use "current" instead/
       yield* fs.writeFileString(file, "loss:\n  normalize: true\n")
       assert.match(yield* train("--config", file), scale)
       assert.match(yield* train("--loss.normalize", "true"), scale)

@@ -85,7 +85,7 @@ describe("a mistake in an environment", () => {
     ["dpo-gen", "", ["set.jsonl", "--env.items", "0"], "the environment has no items"],
     ["validate", "", ["--env.items", "0"], "has no items"],
     ["validate", "unscorable", [], "nothing was checked: none of"],
-    ["validate", "one score", [], "laws are broken"]
+    ["validate", "one score", [], "laws do not hold"]
   ] as const) {
     test(
       `${verb} that gives nothing (${mistake || "no items"}) fails and says why`,
@@ -106,7 +106,7 @@ describe("a mistake in an environment", () => {
       yield* fs.writeFileString(`${cwd}/none.jsonl`, '{"a": 1}\n')
       const { code, stderr } = yield* Bin.run(["view", "none.jsonl", "--out", "page.html"], { cwd })
       assert.strictEqual(code, 1)
-      assert.include(stderr, "there is no group in none.jsonl, so no page was written")
+      assert.include(stderr, "none.jsonl contains no groups, so no page was written")
       assert.isFalse(yield* fs.exists(`${cwd}/page.html`))
     })
   )

@@ -55,6 +55,42 @@ const definitionsFor = (
       )
     : undefined
 
+/** Flags that no setting gives. */
+const ownFlags = {
+  env: Flag.String("env").pipe(
+    Flag.withDescription(
+      `environment: a name or a file; repeat for several, with weights: --env a --env ./b.ts:2 [default: ${usual}]`
+    ),
+    Flag.withMetavar("name|file[:weight]"),
+    Flag.atLeast(0)
+  ),
+  config: ConfigFile.flag,
+  host: Flag.String("host").pipe(
+    Flag.withDescription("address for the service to listen on [default: 127.0.0.1]"),
+    Flag.withDefault("127.0.0.1")
+  ),
+  port: Flags.port("port for the service; if taken, another one is used"),
+  policyPort: Flags.port(
+    "port for the policy server; if taken, another one is used; 0 picks a free port",
+    9004,
+    "policy_port"
+  ),
+  stepsAhead: Flag.Int("steps_ahead").pipe(
+    Flag.withDescription(
+      "steps that sampling may run ahead of training; 0 is on-policy and reproducible with the same seed [default: 0]"
+    ),
+    Flag.filter(
+      (steps) => steps >= 0,
+      () => "0 or more"
+    ),
+    Flag.withDefault(0)
+  ),
+  fresh: Flag.Boolean("fresh").pipe(
+    Flag.withDescription("start a new run instead of resuming an unfinished one"),
+    Flag.withDefault(false)
+  )
+}
+
 export const make: MakeVerb = (words) =>
   Effect.gen(function* () {
     const given = Words.peekAll(words, "env")
@@ -69,38 +105,7 @@ export const make: MakeVerb = (words) =>
     const command = Command.make(
       name,
       {
-        env: Flag.String("env").pipe(
-          Flag.withDescription(
-            `environment: a name or a file; repeat for several, with weights: --env a --env ./b.ts:2 [default: ${usual}]`
-          ),
-          Flag.withMetavar("name|file[:weight]"),
-          Flag.atLeast(0)
-        ),
-        config: ConfigFile.flag,
-        host: Flag.String("host").pipe(
-          Flag.withDescription("address for the service to listen on [default: 127.0.0.1]"),
-          Flag.withDefault("127.0.0.1")
-        ),
-        port: Flags.port("port for the service; if taken, another one is used"),
-        policyPort: Flags.port(
-          "port for the policy server; if taken, another one is used; 0 picks a free port",
-          9004,
-          "policy_port"
-        ),
-        stepsAhead: Flag.Int("steps_ahead").pipe(
-          Flag.withDescription(
-            "steps that sampling may run ahead of training; 0 is on-policy and reproducible with the same seed [default: 0]"
-          ),
-          Flag.filter(
-            (steps) => steps >= 0,
-            () => "0 or more"
-          ),
-          Flag.withDefault(0)
-        ),
-        fresh: Flag.Boolean("fresh").pipe(
-          Flag.withDescription("start a new run instead of resuming an unfinished one"),
-          Flag.withDefault(false)
-        ),
+        ...ownFlags,
         settings: env.flags,
         others: others.flags,
         ...TrainerRun.flags(Option.getOrUndefined(mixed)),

@@ -10,8 +10,9 @@
  */
 import * as Reason from "@atropos/core/base/Reason"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
-import { Cause, Clock, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
+import { Cause, Clock, Effect, Exit, Option, Semaphore, type Stream } from "effect"
 import { CommandFailed, type Failure } from "../base/Failure.ts"
+import * as ItemFeed from "./ItemFeed.ts"
 import type * as ResumableFile from "./ResumableFile.ts"
 import * as Tally from "./Tally.ts"
 
@@ -132,25 +133,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
     return file.append(lines, { cursor: cursor.save(), tally })
   }).pipe(writing.withPermits(1), Effect.uninterruptible)
 
-  const pulling = yield* Semaphore.make(1)
-  const pull = yield* Stream.toPull(items(cursor.frontier()))
-  let chunk: ReadonlyArray<Item> = []
-  let at = 0
-  let nextIndex = cursor.frontier()
-  const next = Effect.gen(function* () {
-    for (;;) {
-      while (at < chunk.length) {
-        const item = chunk[at++]!
-        const index = nextIndex++
-        if (!cursor.isFinished(index)) return Option.some({ item, index })
-      }
-      const more = yield* Pull.catchDone(pull, () => Effect.succeed([]))
-      if (more.length === 0) return Option.none()
-      chunk = more
-      at = 0
-    }
-  }).pipe(pulling.withPermits(1))
-
+  const next = yield* ItemFeed.make(items(cursor.frontier()), cursor)
   const wanted = Math.max(0, target - tally.items)
   // A ticket per result still wanted: a worker without one waits until a failure gives its ticket back, or until the
   // end.
@@ -161,10 +144,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
     return tickets.release(1)
   })
 
-  const settle = Effect.fnUntraced(function* (
-    { index, item }: { readonly index: number; readonly item: Item },
-    result: ItemResult<Line>
-  ) {
+  const settle = Effect.fnUntraced(function* ({ index, item }: ItemFeed.NumberedItem<Item>, result: ItemResult<Line>) {
     const now = yield* Clock.currentTimeMillis
     failuresInARow = 0
     tally = { ...Tally.add(tally, result.tally), millis: millisBefore + now - started }

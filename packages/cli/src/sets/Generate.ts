@@ -12,6 +12,7 @@ import * as Layout from "./Layout.ts"
 import * as Report from "./Report.ts"
 import type * as RowFile from "./RowFile.ts"
 import * as SetFiles from "./SetFiles.ts"
+import type { WrittenFile } from "./SetPart.ts"
 import type { Sink, Source } from "./source/Source.ts"
 import * as Stdout from "./Stdout.ts"
 
@@ -65,7 +66,7 @@ const toStdout = Effect.fnUntraced(function* <R>(options: GenerateOptions, sourc
   const builder = Builder.make(options.builder)
   const { faults, sink } = sinkOf(builder, options.number, (rows) => Stdout.write(rows.map(({ row }) => row)))
   yield* source.run(sink, Option.none())
-  return { builder, faults: faults.first(), files: [] as ReadonlyArray<SetFiles.WrittenFile> }
+  return { builder, faults: faults.first(), files: [] as ReadonlyArray<WrittenFile> }
 })
 
 const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source: Source<R>) {

@@ -1,7 +1,7 @@
 /** What a data set came to: a JSON file beside it, and a table for people. */
 import * as Table from "../base/Table.ts"
 import * as Counts from "./Counts.ts"
-import type { WrittenFile } from "./SetFiles.ts"
+import type { WrittenFile } from "./SetPart.ts"
 
 export interface Report {
   readonly command: string

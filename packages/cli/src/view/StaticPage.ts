@@ -13,9 +13,9 @@ import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as ViewerPage from "@atropos/api/ViewerPage"
 import { SavedGroup, ScoredGroup, type Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Option, Path, type Scope, Stream } from "effect"
-import type { PlatformError } from "effect/PlatformError"
 import { createGzip } from "node:zlib"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
+import { cannot } from "../base/FileFailure.ts"
 import * as FileReader from "./FileReader.ts"
 
 export interface PageOptions {
@@ -50,9 +50,6 @@ export const summary = ({ bytes, groups, leftOut, path }: WrittenPage): string =
 const room = 24 * 1024 * 1024
 
 const emptyData = /<script\b[^>]*\bid="atropos-data"[^>]*>(?=<\/script>)/
-
-const cannot = (what: string, file: string) => (cause: PlatformError) =>
-  new CommandFailed({ message: `cannot ${what} ${file}: ${cause.message}`, cause })
 
 /** Three digits are more than a colour shows. */
 const rounded = (rows: ReadonlyArray<Float32Array> | undefined) =>

@@ -301,7 +301,7 @@ describe("sft-gen", () => {
       }
       const both = yield* atropos("sft-gen", `${folder}/b.jsonl`, "--env", Bin.myEnvironment, "--from", "x.jsonl")
       assert.strictEqual(both.code, 2)
-      assert.include(both.stderr, "--env and --from are two sources")
+      assert.include(both.stderr, "--env and --from cannot be combined")
     })
   )
 
@@ -369,7 +369,7 @@ describe("dpo-gen", () => {
       ] as const) {
         const { code, stderr } = yield* atropos("dpo-gen", `${folder}/${name}.jsonl`, "--from", file, ...words)
         assert.strictEqual(code, 1)
-        assert.include(stderr, "no row came of")
+        assert.include(stderr, "gave no rows")
         const { dropped } = JSON.parse(yield* fs.readFileString(`${folder}/${name}.jsonl.report.json`))
         assert.strictEqual(dropped.prompts_differ.sequences, 1)
         assert.strictEqual(dropped.same_completion.sequences, 1)

@@ -174,7 +174,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         const words = ["sft-gen", "set.jsonl", ...fromService(service.url)]
         const unknown = yield* Atropos.run([...words, "--run", "other"], { cwd })
         assert.strictEqual(unknown.code, 2)
-        assert.include(unknown.err, "has no run other; it has default (--run NAME)")
+        assert.include(unknown.err, "has no run other (--run); runs: default")
         const away = yield* Atropos.run(
           ["sft-gen", "set.jsonl", ...fromService(`http://127.0.0.1:${yield* Atropos.freePort}`)],
           { cwd }
@@ -211,7 +211,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         const taking = [...words, "--take-batches", "--group-size", "4", "--tasks-per-step", "2"]
         const disturbing = yield* Atropos.run(taking, { cwd })
         assert.strictEqual(disturbing.code, 2)
-        assert.include(disturbing.err, "a trainer is registered")
+        assert.include(disturbing.err, "a trainer is already registered")
         assert.include(disturbing.err, "W&B project theirs")
         yield* V0Server.get("/reset_data")
 

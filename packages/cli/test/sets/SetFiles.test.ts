@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Option, type Scope } from "effect"
 import type { MadeRow, Split } from "../../src/sets/Builder.ts"
 import * as Counts from "../../src/sets/Counts.ts"
+import type { State } from "../../src/sets/SetCheckpoint.ts"
 import * as SetFiles from "../../src/sets/SetFiles.ts"
 import * as Bin from "../Bin.ts"
 
@@ -19,7 +20,7 @@ const options = (out: string, changed: Partial<SetFiles.Options> = {}): SetFiles
 })
 
 const row = (text: string, split: Split = "train"): MadeRow => ({ split, row: { text, score: 1 } })
-const state = (groups: number): SetFiles.State => ({ cursor: { at: groups }, counts: { ...Counts.empty, groups } })
+const state = (groups: number): State => ({ cursor: { at: groups }, counts: { ...Counts.empty, groups } })
 const line = (text: string) => `{"text":"${text}","score":1.0}\n`
 
 /** Opens, writes these rows, and ends without finishing. */
