@@ -14,6 +14,7 @@ const floors = {
     ".",
     "data",
     "service/wire",
+    "service/api",
     "service",
     "inference/tokenizer",
     "inference/backend",
@@ -50,6 +51,21 @@ const floors = {
     "claim",
     "v0",
     "v1",
+    "."
+  ],
+  envs: [
+    "code",
+    "dataset",
+    "games",
+    "instructions",
+    "json-schema",
+    "letters",
+    "markets",
+    "math",
+    "mcqa",
+    "pictures",
+    "stories",
+    "tools",
     "."
   ],
   trainer: [
@@ -202,6 +218,10 @@ export default defineConfig({
         ]
       }
     },
+    {
+      files: ["packages/{api,envs,trainer}/src/**", "packages/api/viewer/src/**"],
+      rules: { "max-lines": ["error", 300], "max-lines-per-function": ["error", 120] }
+    },
     ...(["core", "api", "envs", "trainer"] as const).map((name) =>
       restricted(`packages/${name}/src/**`, [...packages[name]])
     ),
@@ -210,6 +230,7 @@ export default defineConfig({
     restricted("packages/api/src/rollout/*.ts", [
       { group: ["**", "!./*"], message: "it runs in browsers too: it imports nothing from outside its folder" }
     ]),
+    ...layered("envs"),
     ...layered("trainer"),
     ...layered("cli"),
     {

@@ -61,7 +61,7 @@ export const settings = Environment.settings({
 
 const warehouse = (seed: number): McpTools.Server => {
   const isSource = import.meta.url.endsWith(".ts")
-  const file = new URL(isSource ? "tools/warehouseServer.ts" : "tools/warehouseServer.js", import.meta.url)
+  const file = new URL(isSource ? "tools/WarehouseServer.ts" : "tools/WarehouseServer.js", import.meta.url)
   const conditions = isSource ? ["--conditions=atropos-src"] : []
   return { command: process.execPath, args: [...conditions, fileURLToPath(file), String(seed)] }
 }

@@ -7,7 +7,7 @@
  * taken; a mistake is told with its place.
  */
 import { Result, Schema } from "effect"
-import { PackedGroup, ScoredGroup, TrajectoryApiError as ApiError, TrajectoryApiSchema, WireGroup } from "@atropos/core"
+import { PackedGroup, ScoredGroup, TrajectoryApi, TrajectoryApiError as ApiError, WireGroup } from "@atropos/core"
 import * as Payloads from "../store/Payloads.ts"
 import type { Limits } from "../http/RequestBody.ts"
 import type { Submission } from "../store/TrajectoryStore.ts"
@@ -169,6 +169,6 @@ export const read = (
   { body, contentType, idempotencyKey }: Sent,
   limits: Limits
 ): Result.Result<ReadonlyArray<Submission>, Failure> =>
-  contentType?.toLowerCase().startsWith(TrajectoryApiSchema.packedContentType)
+  contentType?.toLowerCase().startsWith(TrajectoryApi.packedContentType)
     ? readPacked(body, idempotencyKey, limits)
     : readJson(body, limits)

@@ -1,5 +1,5 @@
 /** What every trajectory store keeps to, whatever database it is on. */
-import type { TrajectoryClient } from "@atropos/core"
+import type { TrajectoryApi } from "@atropos/core"
 import { assert, layer as layerOf } from "@effect/vitest"
 import { Clock, Effect, Fiber, Layer, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto"
 import * as RolloutReader from "../../src/store/RolloutReader.ts"
 import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 
-export const spec = (name: string, batchSize = 8): TrajectoryClient.RunSpec => ({
+export const spec = (name: string, batchSize = 8): TrajectoryApi.RunSpec => ({
   name,
   batchSize,
   maxTokenLength: 512,
@@ -21,8 +21,8 @@ export const spec = (name: string, batchSize = 8): TrajectoryClient.RunSpec => (
 
 export const environment = (
   desiredName: string,
-  more: Partial<TrajectoryClient.EnvironmentSpec> = {}
-): TrajectoryClient.EnvironmentSpec => ({
+  more: Partial<TrajectoryApi.EnvironmentSpec> = {}
+): TrajectoryApi.EnvironmentSpec => ({
   desiredName,
   weight: 1,
   groupSize: 4,

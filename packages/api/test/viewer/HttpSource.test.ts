@@ -1,9 +1,9 @@
 import { assert, layer } from "@effect/vitest"
-import { TrajectoryApiSchema as Core, WireGroup } from "@atropos/core"
+import { TrajectoryApi as Core, WireGroup } from "@atropos/core"
 import { Deferred, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import * as HttpSource from "../../viewer/src/source/HttpSource.ts"
 import { type Source, SourceError } from "../../viewer/src/source/Source.ts"
-import * as token from "../../viewer/src/source/token.ts"
+import * as Token from "../../viewer/src/source/Token.ts"
 import type * as Wire from "../../viewer/src/source/Wire.ts"
 import * as SampleGroups from "../SampleGroups.ts"
 import { call, layer as serviceLayer, ServiceUrl } from "../TestService.ts"
@@ -141,9 +141,9 @@ layer(guarded, { timeout: "60 seconds", excludeTestServices: true })("HttpSource
   it.effect("sends the token it was given, and says when one is needed", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* kindOf((source) => source.runs()), "unauthorized")
-      token.write("a-wrong-token")
+      Token.write("a-wrong-token")
       assert.strictEqual(yield* kindOf((source) => source.runs()), "unauthorized")
-      token.write("a-known-token")
+      Token.write("a-known-token")
       assert.deepStrictEqual(yield* ask((source) => source.runs()), [])
     })
   )

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { escape } from "../../viewer/src/groups/message/escape.ts"
-import { highlight } from "../../viewer/src/groups/message/highlight.ts"
-import { toHtml } from "../../viewer/src/groups/message/markdown.ts"
+import { escape } from "../../viewer/src/groups/message/Escape.ts"
+import { highlight } from "../../viewer/src/groups/message/Highlight.ts"
+import { toHtml } from "../../viewer/src/groups/message/MarkdownHtml.ts"
 
 const html = (text: string): string => {
   const html = toHtml(text)

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { chunks } from "../../viewer/src/groups/message/chunks.ts"
+import { chunks } from "../../viewer/src/groups/message/Chunks.ts"
 import { imageOf, imagesOf } from "../../viewer/src/groups/message/Image.ts"
 import * as Message from "../../viewer/src/groups/message/Message.ts"
-import { split } from "../../viewer/src/groups/message/segments.ts"
+import { split } from "../../viewer/src/groups/message/Segments.ts"
 import * as ProcessorTime from "../../../core/test/base/ProcessorTime.ts"
 
 const kinds = (text: string) => split(text).map(({ kind, text }) => [kind, text])

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as PageView from "../../viewer/src/run/PageView.ts"
-import * as quantity from "../../viewer/src/run/quantity.ts"
-import * as scales from "../../viewer/src/run/scales.ts"
-import * as shares from "../../viewer/src/service/shares.ts"
+import * as Quantity from "../../viewer/src/run/Quantity.ts"
+import * as Scales from "../../viewer/src/run/Scales.ts"
+import * as Shares from "../../viewer/src/service/Shares.ts"
 
 const search = (parameters: { readonly [name: string]: string | number | null }) =>
   new URLSearchParams(
@@ -44,16 +44,16 @@ describe("PageView", () => {
 describe("quantity", () => {
   it("writes values with their units", () => {
     const written = [
-      quantity.quantity(0.1234, "share"),
-      quantity.quantity(0.035, "seconds"),
-      quantity.quantity(23_456, "perSecond"),
-      quantity.quantity(1.25e-9, "nats"),
-      quantity.duration(75),
-      quantity.duration(7260),
-      quantity.duration(3 * 86_400),
-      quantity.change(0.123),
-      quantity.change(-2),
-      quantity.change(0)
+      Quantity.quantity(0.1234, "share"),
+      Quantity.quantity(0.035, "seconds"),
+      Quantity.quantity(23_456, "perSecond"),
+      Quantity.quantity(1.25e-9, "nats"),
+      Quantity.duration(75),
+      Quantity.duration(7260),
+      Quantity.duration(3 * 86_400),
+      Quantity.change(0.123),
+      Quantity.change(-2),
+      Quantity.change(0)
     ]
     assert.deepStrictEqual(written, [
       "12.3%",
@@ -76,7 +76,7 @@ describe("shares", () => {
   it("call an environment silent that has said nothing for minutes, and one that reports connected", () => {
     const now = 1_800_000_000_000
     const of = (connected: boolean, secondsSeen: number, secondsReported?: number) =>
-      shares.standingOf(
+      Shares.standingOf(
         {
           connected,
           last_seen: now - secondsSeen * 1000,
@@ -105,17 +105,17 @@ describe("shares", () => {
     const now = 1_800_000_000_000
     const report = { at: now, running: 2, unsent: 0, items_per_minute: 7, failures: 0, last_error: null, servers: [] }
     const of = (connected: boolean, at: number) =>
-      shares.presentReport({ connected, last_seen: at, report: { ...report, at } }, now)?.items_per_minute ?? null
+      Shares.presentReport({ connected, last_seen: at, report: { ...report, at } }, now)?.items_per_minute ?? null
     assert.deepStrictEqual([of(true, now), of(false, now), of(true, now - 600_000)], [7, null, null])
   })
 
   it("divides the batches among those that are connected, by weight", () => {
     const all = [environment(0, 2, true), environment(1, 1, true), environment(2, 5, false)]
     assert.deepStrictEqual(
-      all.map((environment) => shares.dueShare(environment, all)),
+      all.map((environment) => Shares.dueShare(environment, all)),
       [2 / 3, 1 / 3, null]
     )
-    assert.isNull(shares.dueShare(environment(0, 0, true), [environment(0, 0, true)]))
+    assert.isNull(Shares.dueShare(environment(0, 0, true), [environment(0, 0, true)]))
   })
 
   it("tells a lease that ran out from one that lasts", () => {
@@ -126,7 +126,7 @@ describe("shares", () => {
       { state: "free", lease_until: null }
     ] as const
     assert.deepStrictEqual(
-      [...shares.countStates(batches, 100)],
+      [...Shares.countStates(batches, 100)],
       [
         ["expired", 1],
         ["leased", 1],
@@ -144,7 +144,7 @@ describe("scales", () => {
     [value, value],
     ([one, other]) => {
       const [min, max] = [Math.min(one, other), Math.max(one, other)]
-      const [low, high] = scales.rangeOfY(min, max)
+      const [low, high] = Scales.rangeOfY(min, max)
       assert.isTrue(low <= min && high >= max && low < high)
       assert.isTrue(min < 0 || low >= 0)
       assert.isTrue(max > 0 || high <= 0 || (min === 0 && max === 0))
@@ -152,11 +152,11 @@ describe("scales", () => {
   )
 
   it("label ticks in units that fit", () => {
-    assert.deepStrictEqual(scales.ticksX([0, 5000, 10_000], "step"), ["0", "5000", "10k"])
-    assert.deepStrictEqual(scales.ticksX([0, 5400, 10_800], "time"), ["0 h", "1.5 h", "3 h"])
-    assert.deepStrictEqual(scales.ticksX([0, 90, 180], "time"), ["0 min", "1.5 min", "3 min"])
-    assert.deepStrictEqual(scales.ticksY([0, 0.1 + 0.2, null], "number"), ["0", "0.3", ""])
-    assert.deepStrictEqual(scales.ticksY([-0.002, 0.0005], "nats"), ["-2e-3", "5e-4"])
-    assert.deepStrictEqual(scales.ticksY([0, 0.25], "share"), ["0%", "25%"])
+    assert.deepStrictEqual(Scales.ticksX([0, 5000, 10_000], "step"), ["0", "5000", "10k"])
+    assert.deepStrictEqual(Scales.ticksX([0, 5400, 10_800], "time"), ["0 h", "1.5 h", "3 h"])
+    assert.deepStrictEqual(Scales.ticksX([0, 90, 180], "time"), ["0 min", "1.5 min", "3 min"])
+    assert.deepStrictEqual(Scales.ticksY([0, 0.1 + 0.2, null], "number"), ["0", "0.3", ""])
+    assert.deepStrictEqual(Scales.ticksY([-0.002, 0.0005], "nats"), ["-2e-3", "5e-4"])
+    assert.deepStrictEqual(Scales.ticksY([0, 0.25], "share"), ["0%", "25%"])
   })
 })

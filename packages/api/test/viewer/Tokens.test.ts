@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as Group from "../../viewer/src/groups/Group.ts"
-import * as heat from "../../viewer/src/groups/tokens/heat.ts"
-import { columnsOf, inLine, layOut, lineOf } from "../../viewer/src/groups/tokens/lines.ts"
+import * as Heat from "../../viewer/src/groups/tokens/Heat.ts"
+import { columnsOf, inLine, layOut, lineOf } from "../../viewer/src/groups/tokens/Lines.ts"
 import * as TokenModel from "../../viewer/src/groups/tokens/TokenModel.ts"
 
 const model = (fields: object, pieces = {}) => {
@@ -140,15 +140,15 @@ describe("lines", () => {
 describe("heat", () => {
   const logprob = Schema.Finite.check(Schema.isBetween({ minimum: -1e6, maximum: 0 }))
   it.prop("is stronger the unlikelier a token was, within bounds", [logprob, logprob], ([a, b]) => {
-    const of = (logprob: number) => heat.strength({ ...model({}).token(0), logprob }, "logprob", 1) ?? Number.NaN
+    const of = (logprob: number) => Heat.strength({ ...model({}).token(0), logprob }, "logprob", 1) ?? Number.NaN
     for (const value of [of(a), of(b)]) assert.isTrue(value >= -1 && value <= 0)
     if (a < b) assert.isAtMost(of(a), of(b))
   })
 
   it("offers the colourings that say something", () => {
-    assert.deepStrictEqual(heat.available(model({})), ["advantage", "mask"])
+    assert.deepStrictEqual(Heat.available(model({})), ["advantage", "mask"])
     assert.deepStrictEqual(
-      heat.available(model({ inference_logprobs: [[1, -1, -1]], ref_logprobs: [[1, -1, -1]], scores: [0] })),
+      Heat.available(model({ inference_logprobs: [[1, -1, -1]], ref_logprobs: [[1, -1, -1]], scores: [0] })),
       ["logprob", "reference", "mask"]
     )
   })

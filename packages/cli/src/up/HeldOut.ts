@@ -4,7 +4,14 @@
  *
  * An item that fails is told, counted and left out; where none is left, that is a failure.
  */
-import { type Environment, MetricsSink, SequenceLimit, ServerManager, TrajectoryClient } from "@atropos/core"
+import {
+  type Environment,
+  MetricsSink,
+  SequenceLimit,
+  ServerManager,
+  TelemetryClient,
+  TrainerClient
+} from "@atropos/core"
 import * as Evaluate from "@atropos/core/rollout/Evaluate"
 import { Effect, Option } from "effect"
 import { CommandFailed } from "../base/Failure.ts"
@@ -46,8 +53,8 @@ export const recorder = Effect.fn("HeldOut.recorder")(function* (
   { encodedSettings, name }: Environment.EnvironmentShape,
   { isResumed }: { readonly isResumed: boolean }
 ) {
-  const client = yield* TrajectoryClient.TrajectoryClient
-  const { open } = yield* MetricsSink.orService(client)
+  const client = yield* TrainerClient.TrainerClient
+  const { open } = yield* MetricsSink.orService(yield* TelemetryClient.TelemetryClient)
   const { figures } = yield* open({
     kind: "environment",
     name,

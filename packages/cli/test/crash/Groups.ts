@@ -1,5 +1,5 @@
 /** Numbered groups: the first token of each tells which one it is. */
-import type { ScoredGroup, TrajectoryClient } from "@atropos/core"
+import type { EnvironmentClient, ScoredGroup } from "@atropos/core"
 import { randomUUID } from "node:crypto"
 
 /** Sequences of every group. */
@@ -19,4 +19,4 @@ export const numbered = (id: number): ScoredGroup.ScoredGroup => {
 export const numberOf = ({ tokens }: ScoredGroup.ScoredGroup): number => tokens[0]![0]!
 
 /** With a key of its own. */
-export const keyed = (id: number): TrajectoryClient.KeyedGroup => ({ key: randomUUID(), group: numbered(id) })
+export const keyed = (id: number): EnvironmentClient.KeyedGroup => ({ key: randomUUID(), group: numbered(id) })

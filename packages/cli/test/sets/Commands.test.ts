@@ -11,7 +11,7 @@ import * as Root from "../../src/Root.ts"
 import * as Bin from "../Bin.ts"
 import * as SampleGroups from "./SampleGroups.ts"
 
-const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Progress.layerLines)
+const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Layer.succeed(Progress.Presenter, "lines"))
 
 const text = (lines: ReadonlyArray<unknown>) => lines.map(String).join("\n")
 

@@ -1,6 +1,6 @@
 /**
- * What an environment has open while it runs: its registration with the service, its folder, what an earlier process left of
- * it, its dead letters, and where its figures go.
+ * What an environment has open while it runs: its registration with the service, its folder, what an earlier process
+ * left of it, its dead letters, and where its figures go.
  *
  * Opening waits for the service and for the trainer; what waiting cannot mend fails.
  */
@@ -10,7 +10,8 @@ import type { Common } from "../EnvironmentSettings.ts"
 import * as MetricsSink from "../metrics/MetricsSink.ts"
 import { ServerManager, type ServerManagerShape } from "../inference/ServerManager.ts"
 import { Tokenizer, type TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
-import { TrajectoryClient, type TrajectoryClientShape } from "../service/TrajectoryClient.ts"
+import { EnvironmentClient, type EnvironmentClientShape } from "../service/EnvironmentClient.ts"
+import { TelemetryClient, type TelemetryClientShape } from "../service/TelemetryClient.ts"
 import { checkSettings, type Complete, failing, RolloutError } from "./Options.ts"
 import * as RolloutMetrics from "./RolloutMetrics.ts"
 import * as RolloutTable from "./RolloutTable.ts"
@@ -26,7 +27,8 @@ export interface Session {
   /** State and keys go by it. */
   readonly name: string
   readonly options: Complete
-  readonly client: TrajectoryClientShape
+  readonly client: EnvironmentClientShape
+  readonly telemetry: TelemetryClientShape
   readonly servers: ServerManagerShape
   readonly tokenizer: Option.Option<TokenizerShape>
   readonly connection: Connection.Connection
@@ -52,9 +54,10 @@ export const open = Effect.fn("Session.open")(function* (
 ): Effect.fn.Return<
   Session,
   RolloutError,
-  TrajectoryClient | ServerManager | FileSystem.FileSystem | Path.Path | Scope.Scope
+  EnvironmentClient | TelemetryClient | ServerManager | FileSystem.FileSystem | Path.Path | Scope.Scope
 > {
-  const client = yield* TrajectoryClient
+  const client = yield* EnvironmentClient
+  const telemetry = yield* TelemetryClient
   const servers = yield* ServerManager
   const path = yield* Path.Path
   const tokenizer = yield* Effect.serviceOption(Tokenizer)
@@ -88,7 +91,7 @@ export const open = Effect.fn("Session.open")(function* (
     settings.dataPathToSaveGroups === null
       ? undefined
       : yield* SavedGroups.open(settings.dataPathToSaveGroups).pipe(Effect.mapError(failing(name, "state")))
-  const recorder = yield* Effect.flatMap(MetricsSink.orService(client), ({ open }) =>
+  const recorder = yield* Effect.flatMap(MetricsSink.orService(telemetry), ({ open }) =>
     open({
       kind: "environment",
       name: registration.name,
@@ -105,6 +108,7 @@ export const open = Effect.fn("Session.open")(function* (
     name,
     options,
     client,
+    telemetry,
     servers,
     tokenizer,
     connection,
@@ -120,7 +124,7 @@ export const open = Effect.fn("Session.open")(function* (
   }
 })
 
-const register = Effect.fnUntraced(function* (client: TrajectoryClientShape, name: string, settings: Common) {
+const register = Effect.fnUntraced(function* (client: EnvironmentClientShape, name: string, settings: Common) {
   const connection = yield* Connection.make(client, {
     desiredName: name,
     weight: settings.inferenceWeight,

@@ -20,7 +20,7 @@ import { Result, Schema } from "effect"
 import { failed, groupMagic, PackedGroupError, preludeBytes, writePrelude } from "./wire/PackedFrame.ts"
 import { check } from "./wire/PackedRules.ts"
 import { floats, ints, numbersOf, open, readCube, readMatrix } from "./wire/PackedSections.ts"
-import * as JsonDepth from "./wire/JsonDepth.ts"
+import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as Sections from "./wire/Sections.ts"
 import type { Message } from "../Message.ts"
 import type { Overrides, ScoredGroup } from "../ScoredGroup.ts"
@@ -145,7 +145,7 @@ export const decode = (bytes: Uint8Array): Result.Result<ScoredGroup, PackedGrou
   Result.gen(function* () {
     const opened = yield* open(bytes)
     const { shape } = opened
-    if (JsonDepth.isTooDeep(opened.rest)) return yield* failed("rest", "this nests too deep")
+    if (JsonSpans.isTooDeep(opened.rest)) return yield* failed("rest", "this nests too deep")
     const rest = yield* Result.mapError(
       decodeRest(decoder.decode(opened.rest)),
       (error) => new PackedGroupError({ field: "rest", message: error.message })

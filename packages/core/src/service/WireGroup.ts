@@ -11,11 +11,10 @@
  * A submission is stored as the bytes it came in: `canonicalJson` joins the spans of its values, and writes anew only
  * those that were coerced.
  */
-import { Result, Schema } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import * as GroupFields from "./wire/GroupFields.ts"
 import * as GroupWriter from "./wire/GroupWriter.ts"
 import { type Detail, type Loc, Report } from "./wire/Detail.ts"
-import * as JsonDepth from "./wire/JsonDepth.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as PythonJson from "./wire/PythonJson.ts"
 import * as Scalars from "./wire/Scalars.ts"
@@ -72,7 +71,7 @@ const tooLong = (loc: Loc, maximum: number, actual: number, report: Report): voi
   })
 
 const checkInto = (json: unknown, loc: Loc, report: Report, limits: Limits | undefined): Checked | undefined => {
-  if (!Scalars.isRecord(json)) {
+  if (!Predicate.isReadonlyObject(json)) {
     report.add(
       "model_attributes_type",
       loc,
@@ -252,7 +251,7 @@ export const parse = (
   body: Uint8Array
 ): Result.Result<{ readonly bytes: Uint8Array; readonly value: unknown; readonly notFinite: boolean }, WireError> => {
   const bytes = hasMark(body) ? body.subarray(3) : body
-  if (JsonDepth.isTooDeep(bytes)) return Result.fail(tooDeep)
+  if (JsonSpans.isTooDeep(bytes)) return Result.fail(tooDeep)
   const text = Result.try(() => decoder.decode(bytes))
   if (Result.isFailure(text)) return Result.fail(new WireError({ reason: "unreadable", details: [] }))
   const parsed = PythonJson.parse(text.success)
@@ -275,7 +274,7 @@ export const parse = (
  * harm.
  */
 const refuseNotFinite = (json: unknown, loc: Loc, report: Report): void => {
-  if (!Scalars.isRecord(json)) return
+  if (!Predicate.isReadonlyObject(json)) return
   for (const key of keys) {
     for (const found of PythonJson.notFiniteIn(json[key], [...loc, key])) {
       report.add("finite_number", found.loc, "Input should be a finite number", found.word)

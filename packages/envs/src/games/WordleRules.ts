@@ -6,7 +6,7 @@
  * far have told, in bits: the logarithm of how many words they rule out. It looks at the marks alone, never at the
  * hidden word.
  */
-import { words } from "./words.ts"
+import { words } from "./Words.ts"
 
 export const length = 5
 export const maxGuesses = 6

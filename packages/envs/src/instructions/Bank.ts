@@ -15,7 +15,7 @@ import * as Draft from "./Draft.ts"
 import * as Features from "./Features.ts"
 import * as Format from "./Format.ts"
 import * as Length from "./Length.ts"
-import * as stock from "./stock.ts"
+import * as Stock from "./Stock.ts"
 
 type Random = SeededRandom.SeededRandom
 
@@ -51,7 +51,7 @@ const combine = (random: Random, most: number): Task => {
     ...(slots.includes("sentences") ? [Features.sentencesOf(random, sample)] : []),
     ...chosen.map(({ constraint }) => constraint)
   ]
-  return task(random.pick(stock.tasks), random.shuffle(constraints), sample)
+  return task(random.pick(Stock.tasks), random.shuffle(constraints), sample)
 }
 
 const atLeast = (N: number): Constraint => Length.wordCount.make({ N, quantifier: "at least" })
@@ -59,27 +59,27 @@ const atLeast = (N: number): Constraint => Length.wordCount.make({ N, quantifier
 /** Constraints on the answer as a whole, which go with no others. */
 const alone = (checkers: Checkers.Checkers): ReadonlyArray<(random: Random) => Task> => [
   (random) => {
-    const sample = JSON.stringify({ answer: random.sample(stock.sentences, 6) })
-    return task(random.pick(stock.tasks), [Format.json.make({}), atLeast(random.between(10, 20))], sample)
+    const sample = JSON.stringify({ answer: random.sample(Stock.sentences, 6) })
+    return task(random.pick(Stock.tasks), [Format.json.make({}), atLeast(random.between(10, 20))], sample)
   },
   (random) => {
-    const [question, options] = random.pick(stock.choices)
+    const [question, options] = random.pick(Stock.choices)
     return task(question, [Format.choice.make({ options })], random.pick(options))
   },
   (random) => {
-    const request = random.pick(stock.tasks)
-    const sample = [request, ...random.sample(stock.sentences, 6)].join(" ")
+    const request = random.pick(Stock.tasks)
+    const sample = [request, ...random.sample(Stock.sentences, 6)].join(" ")
     const repeated = Combination.repeatPrompt.make({ original_prompt: request })
     const constraints = [repeated, atLeast(Counting.words(request).length + random.between(10, 20))]
     return { prompt: constraints.map(({ instruction }) => instruction).join("\n\n"), constraints, sample }
   },
   (random) => {
-    const [language, sample] = random.pick(stock.languages)
+    const [language, sample] = random.pick(Stock.languages)
     const constraint = Checkers.decode(checkers, { func_name: "validate_response_language", language })
     const wordCount = Counting.words(sample).length
     // Some languages put no spaces between words.
     const length = wordCount < 10 ? [] : [atLeast(wordCount - random.between(0, 3))]
-    return task(random.pick(stock.tasks), [Result.getOrThrow(constraint), ...length], sample)
+    return task(random.pick(Stock.tasks), [Result.getOrThrow(constraint), ...length], sample)
   }
 ]
 

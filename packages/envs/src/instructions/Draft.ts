@@ -2,7 +2,7 @@
  * A sample answer that meets chosen constraints, written from what each of them wants. It is what shows that a
  * generated prompt can be met at all; nothing else comes of it.
  */
-import { sentences } from "./stock.ts"
+import { sentences } from "./Stock.ts"
 
 /** How the text is divided. */
 export type Layout =

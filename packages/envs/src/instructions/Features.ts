@@ -13,7 +13,7 @@ import * as Edges from "./Edges.ts"
 import * as Format from "./Format.ts"
 import * as Keywords from "./Keywords.ts"
 import * as Length from "./Length.ts"
-import * as stock from "./stock.ts"
+import * as Stock from "./Stock.ts"
 
 type Random = SeededRandom.SeededRandom
 
@@ -58,7 +58,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
     (random) => {
       const N = random.between(2, 5)
       const i = random.between(1, N)
-      const first = random.pick(stock.firstWords)
+      const first = random.pick(Stock.firstWords)
       const layout = { of: "paragraphs", parts: N, at: i, first } as const
       return feature(Length.firstWord.make({ N, i, first_word: first }), { layout })
     },
@@ -68,7 +68,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
     },
     (random) => {
       const N = random.between(2, 5)
-      const splitter = random.pick(stock.splitters)
+      const splitter = random.pick(Stock.splitters)
       return feature(Format.sections.make({ N, section_splitter: splitter }), {
         layout: { of: "sections", parts: N, splitter }
       })
@@ -77,7 +77,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
   ],
   words: [
     (random) => {
-      const [first, ...more] = random.sample(stock.keywords, random.between(1, 3))
+      const [first, ...more] = random.sample(Stock.keywords, random.between(1, 3))
       const words = [first!, ...more] as const
       return adding(
         Keywords.keywords.make({ keyword_list: words }),
@@ -86,7 +86,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
       )
     },
     (random) => {
-      const word = random.pick(stock.keywords)
+      const word = random.pick(Stock.keywords)
       const N = random.between(1, 4)
       return adding(
         Keywords.keywordFrequency.make({ word, N }),
@@ -95,11 +95,11 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
       )
     },
     (random) => {
-      const [first, ...more] = random.sample(stock.avoided, random.between(1, 4))
+      const [first, ...more] = random.sample(Stock.avoided, random.between(1, 4))
       return feature(Keywords.forbiddenWords.make({ forbidden_words: [first!, ...more] }), {})
     },
     (random) => {
-      const [letter, word] = random.pick(stock.rareLetters)
+      const [letter, word] = random.pick(Stock.rareLetters)
       const N = random.between(1, 4)
       return adding(
         Keywords.letterFrequency.make({ letter, N }),
@@ -135,7 +135,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
       ])
     },
     (random) => {
-      const end = random.pick(stock.ends)
+      const end = random.pick(Stock.ends)
       return adding(Edges.endPhrase.make({ end_phrase: end }), "afterLast", [end])
     },
     () => finishing(Edges.quotation.make({}), (text) => `"${text}"`)
@@ -146,7 +146,7 @@ export const slots: { readonly [slot: string]: ReadonlyArray<Draw> } = {
     (random) => {
       const N = random.between(1, 4)
       const quantifier = random.pick(quantifiers)
-      const words = random.sample(stock.capitals, N)
+      const words = random.sample(Stock.capitals, N)
       return adding(
         Case.capitalWords.make({ N, quantifier }),
         "wanted",

@@ -6,7 +6,7 @@
  */
 import { QuestionThreads } from "@atropos/core"
 import { type Duration, Effect, Metric, Result } from "effect"
-import type { Question, Verdict } from "./schemaWorker.ts"
+import type { Question, Verdict } from "./SchemaWorker.ts"
 
 const longestSchema = 32_768
 const deepestSchema = 32
@@ -56,7 +56,7 @@ export const make = Effect.fn("SchemaVerifier.make")(function* (options: Partial
   const ask = yield* QuestionThreads.make<Question, Verdict>({
     ...defaults,
     ...options,
-    url: QuestionThreads.fileBeside(import.meta.url, "schemaWorker")
+    url: QuestionThreads.fileBeside(import.meta.url, "SchemaWorker")
   })
   return Effect.fn("SchemaVerifier.judge")(function* (schema: string, answer: string) {
     if (answer.length > longestAnswer) return invalid("too long")

@@ -6,7 +6,7 @@
  * letter_counting_environment.py of the original.
  */
 import type { SeededRandom } from "@atropos/core"
-import { words } from "./words.ts"
+import { words } from "./Words.ts"
 
 type Random = SeededRandom.SeededRandom
 type Range = readonly [least: number, most: number]

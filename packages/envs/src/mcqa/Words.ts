@@ -1,5 +1,5 @@
 /** Questions about words and letters: how they are spelled, how they are ordered, what they name. */
-import { words } from "../letters/words.ts"
+import { words } from "../letters/Words.ts"
 import type { Draw, Random } from "./Question.ts"
 
 const shortWords = words.filter((word) => word.length >= 4 && word.length <= 9)

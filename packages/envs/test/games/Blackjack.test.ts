@@ -1,7 +1,7 @@
 import { Episode, Environment, Message, ServerManager } from "@atropos/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
-import * as Blackjack from "../../src/Blackjack.ts"
+import * as Blackjack from "../../src/games/Blackjack.ts"
 import * as Rules from "../../src/games/BlackjackRules.ts"
 
 const sab: Rules.Rules = { sab: true, natural: false }

@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as TaxiRules from "../../src/games/TaxiRules.ts"
 import * as WordleRules from "../../src/games/WordleRules.ts"
-import { words } from "../../src/games/words.ts"
-import * as Taxi from "../../src/Taxi.ts"
-import * as Wordle from "../../src/Wordle.ts"
+import { words } from "../../src/games/Words.ts"
+import * as Taxi from "../../src/games/Taxi.ts"
+import * as Wordle from "../../src/games/Wordle.ts"
 
 const index = (length: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: length - 1 }))
 

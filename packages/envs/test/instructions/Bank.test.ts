@@ -4,7 +4,7 @@ import { Effect, Schema } from "effect"
 import * as Bank from "../../src/instructions/Bank.ts"
 import * as Checkers from "../../src/instructions/Checkers.ts"
 import { isCopy, isFiller } from "../../src/instructions/Filler.ts"
-import * as stock from "../../src/instructions/stock.ts"
+import * as Stock from "../../src/instructions/Stock.ts"
 
 const checkers = await Effect.runPromise(Checkers.load)
 const Most = Schema.Literals([1, 2, 3, 6])
@@ -52,18 +52,18 @@ describe("a generated prompt", () => {
 })
 
 describe("the stock of words", () => {
-  const texts = [...stock.sentences, ...stock.ends, ...stock.keywords, ...stock.firstWords]
+  const texts = [...Stock.sentences, ...Stock.ends, ...Stock.keywords, ...Stock.firstWords]
 
   it("has no comma, rare letter, avoided word or word in capitals where none is wanted", () => {
     for (const text of texts) {
       assert.notMatch(text, /[,jqxzJQXZ]|\b[A-Z]{2,}\b/)
-      for (const word of stock.avoided) assert.notInclude(text.toLowerCase(), word)
+      for (const word of Stock.avoided) assert.notInclude(text.toLowerCase(), word)
     }
   })
 
   it("has each keyword in none of its sentences", () => {
-    for (const text of [...stock.sentences, ...stock.ends]) {
-      for (const word of stock.keywords) assert.notInclude(text.toLowerCase(), word)
+    for (const text of [...Stock.sentences, ...Stock.ends]) {
+      for (const word of Stock.keywords) assert.notInclude(text.toLowerCase(), word)
     }
   })
 })

@@ -5,11 +5,11 @@ import { Effect, Layer, Schema, Stream } from "effect"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import sharp from "sharp"
-import * as Ocr from "../../src/Ocr.ts"
+import * as Ocr from "../../src/pictures/Ocr.ts"
 import * as SceneItems from "../../src/pictures/SceneItems.ts"
 import * as TextItems from "../../src/pictures/TextItems.ts"
-import * as Scenes from "../../src/Scenes.ts"
-import * as VqaDataset from "../../src/VqaDataset.ts"
+import * as Scenes from "../../src/pictures/Scenes.ts"
+import * as VqaDataset from "../../src/pictures/VqaDataset.ts"
 
 const seeds = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 }))
 const parquet = fileURLToPath(new URL("../fixtures/pictures.parquet", import.meta.url))

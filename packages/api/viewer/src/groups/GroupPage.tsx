@@ -9,16 +9,16 @@ import { useSearch, useSetSearch } from "../route/useHash.ts"
 import type { AdvantageRecipe } from "../source/Wire.ts"
 import { useRemote } from "../state/useRemote.ts"
 import { useRuns } from "../state/useRun.tsx"
-import { CopyButton, useCopied } from "../ui/copy.tsx"
+import { CopyButton, useCopied } from "../ui/Copy.tsx"
 import { Empty, Failure, Loading } from "../ui/Note.tsx"
 import { useTitle } from "../ui/useTitle.ts"
 import { useShortcuts } from "../ui/useShortcuts.tsx"
 import { Board } from "./Board.tsx"
+import { GroupBar } from "./GroupBar.tsx"
 import { GroupHead } from "./GroupHead.tsx"
 import { type Group, hasReasoning, jsonOfRollout, ordered, read } from "./Group.ts"
 import * as Filter from "./list/Filter.ts"
 import { Reading } from "./message/Reading.ts"
-import { RolloutPicker } from "./RolloutPicker.tsx"
 import { TokenPage } from "./tokens/TokenPage.tsx"
 
 export const GroupPage = ({ params }: RouteComponentProps<{ readonly run: string; readonly id: string }>) => {
@@ -109,42 +109,18 @@ const Rollouts = ({
 
   return (
     <>
-      <div className="group-bar">
-        <div className="segmented" role="group" aria-label="View">
-          <button type="button" className="small" aria-pressed={!isTokens} onClick={() => showTokens(false)}>
-            Messages
-          </button>
-          <button type="button" className="small" aria-pressed={isTokens} onClick={() => showTokens(true)}>
-            Tokens
-          </button>
-        </div>
-        {!isTokens && (
-          <>
-            {reasons && (
-              <button type="button" className="small" aria-pressed={reading.unfolds} onClick={toggleReasoning}>
-                Reasoning
-              </button>
-            )}
-            <button type="button" className="small" aria-pressed={reading.isSource} onClick={toggleSource}>
-              As written
-            </button>
-          </>
-        )}
-        {rollouts.length > 1 && (
-          <RolloutPicker
-            rollouts={rollouts}
-            current={place === -1 && !isTokens ? null : current.index}
-            onChoose={choose}
-          />
-        )}
-        <div className="group-tools">
-          <span role="status" className="muted">
-            {copied === "copied" ? "Rollout copied" : copied === "refused" ? "The browser refused to copy" : ""}
-          </span>
-          <CopyButton icon="link" label="Copy link" text={() => window.location.href} />
-          <CopyButton label="Copy JSON" text={() => JSON.stringify(raw)} />
-        </div>
-      </div>
+      <GroupBar
+        rollouts={rollouts}
+        current={place === -1 && !isTokens ? null : current.index}
+        isTokens={isTokens}
+        onView={showTokens}
+        reading={reading}
+        onReasoning={reasons ? toggleReasoning : null}
+        onSource={toggleSource}
+        onChoose={choose}
+        raw={raw}
+        copied={copied}
+      />
       {isTokens ? (
         <TokenPage
           key={current.index}

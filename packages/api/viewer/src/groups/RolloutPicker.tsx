@@ -1,6 +1,6 @@
 /** All rollouts of a group, best first, each one click away. */
 import { useEffect, useRef } from "react"
-import { number } from "../ui/format.ts"
+import { number } from "../ui/Format.ts"
 import type { Rollout } from "./Group.ts"
 
 export const RolloutPicker = ({

@@ -1,13 +1,13 @@
 /** Asks for the service's token, once, whichever request was refused. */
 import { type FormEvent, useState } from "react"
 import { useSession } from "../state/SourceContext.tsx"
-import * as token from "../source/token.ts"
+import * as Token from "../source/Token.ts"
 import { Modal } from "../ui/Modal.tsx"
 
 export const TokenPrompt = () => {
   const { dismissToken, submitToken } = useSession()
   const [value, setValue] = useState("")
-  const wasRefused = token.read() !== null
+  const wasRefused = Token.read() !== null
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (value.trim() !== "") submitToken(value.trim())

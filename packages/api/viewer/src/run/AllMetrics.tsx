@@ -1,7 +1,7 @@
 /** Every metric by its own name, grouped by prefix: charts are made for the groups that are open. */
 import { useMemo, useState } from "react"
 import * as Catalog from "./Catalog.ts"
-import * as format from "../ui/format.ts"
+import * as Format from "../ui/Format.ts"
 import { ChartFigure, type ChartFigureProps } from "./ChartFigure.tsx"
 
 interface AllMetricsProps extends Omit<ChartFigureProps, "chart"> {
@@ -24,7 +24,7 @@ export const AllMetrics = ({ names, ...props }: AllMetricsProps) => {
           onChange={(event) => setSearch(event.target.value)}
         />
         <span className="muted" role="status">
-          {format.plural(found, "metric")}
+          {Format.plural(found, "metric")}
         </span>
       </div>
       {groups.map(({ charts, prefix }) => (

@@ -8,10 +8,10 @@
 import { useEffect, useId, useRef, useState } from "react"
 import type { Chart } from "./Catalog.ts"
 import * as Curves from "./Curves.ts"
-import * as frames from "./frames.ts"
+import * as Frames from "./Frames.ts"
 import * as Line from "./Line.ts"
-import { colorOf, dashOf, make, type Plot, type PlotStyle } from "./plot.ts"
-import { duration, quantity } from "./quantity.ts"
+import { colorOf, dashOf, make, type Plot, type PlotStyle } from "./Plot.ts"
+import { duration, quantity } from "./Quantity.ts"
 import type { RunMetrics } from "./RunMetrics.ts"
 import type { PageView } from "./PageView.ts"
 import { useRunShapes } from "./useRunMetrics.ts"
@@ -226,11 +226,11 @@ const usePlot = ({ chart, entries, hidden, isLogY, metrics, onZoom, style, view 
       )
     }
 
-    redraw.current = () => frames.request(work)
+    redraw.current = () => Frames.request(work)
     const visibility = new IntersectionObserver(
       ([entry]) => {
         isVisible = entry?.isIntersecting === true
-        if (isVisible && isDue) frames.request(work)
+        if (isVisible && isDue) Frames.request(work)
       },
       { root: element.closest(".main"), rootMargin: "240px" }
     )
@@ -243,7 +243,7 @@ const usePlot = ({ chart, entries, hidden, isLogY, metrics, onZoom, style, view 
       visibility.disconnect()
       size.disconnect()
       redraw.current = () => {}
-      frames.cancel(work)
+      Frames.cancel(work)
       plot?.destroy()
     }
   }, [chart, entries, hidden, isLogX, isLogY, axis, metrics, style, legend])

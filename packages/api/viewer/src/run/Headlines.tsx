@@ -3,11 +3,11 @@ import type { ReactNode } from "react"
 import { type Column, DataTable } from "../service/DataTable.tsx"
 import type * as Wire from "../source/Wire.ts"
 import { useSource } from "../state/SourceContext.tsx"
-import * as format from "../ui/format.ts"
+import * as Format from "../ui/Format.ts"
 import * as Catalog from "./Catalog.ts"
 import { Swatch } from "./ChartFigure.tsx"
 import * as Headline from "./Headline.ts"
-import { change, duration, quantity } from "./quantity.ts"
+import { change, duration, quantity } from "./Quantity.ts"
 import type { RunMetrics, RunState } from "./RunMetrics.ts"
 import { useRunStates } from "./useRunMetrics.ts"
 
@@ -38,8 +38,8 @@ const Tiles = ({ headline, run }: Row) => {
   const { elapsed, evaluation, remaining, reward, skipped, step, stepTime, tokensPerSecond, totalSteps } = headline
   return (
     <dl className="tiles">
-      <Tile title="Step" value={step === null ? null : format.count(step)}>
-        {totalSteps !== null && <>of {format.count(totalSteps)} · </>}
+      <Tile title="Step" value={step === null ? null : Format.count(step)}>
+        {totalSteps !== null && <>of {Format.count(totalSteps)} · </>}
         <Liveness run={run} headline={headline} />
         {skipped !== null && <Skipped {...skipped} />}
         {step !== null && totalSteps !== null && <progress aria-label="Steps done" value={step} max={totalSteps} />}
@@ -47,16 +47,16 @@ const Tiles = ({ headline, run }: Row) => {
       <Tile title="Reward" value={reward === null ? null : quantity(reward.now, "number")}>
         {reward !== null && (
           <>
-            mean of {format.plural(reward.window, "step")}, <Change value={reward.now - reward.before} /> from those
+            mean of {Format.plural(reward.window, "step")}, <Change value={reward.now - reward.before} /> from those
             before; first {quantity(reward.start, "number")}, best {quantity(reward.best.value, "number")} at step{" "}
-            {format.count(reward.best.step)}
-            {reward.fallen > 0 && <span className="falling">, fallen by {format.number(reward.fallen, 2)} since</span>}
+            {Format.count(reward.best.step)}
+            {reward.fallen > 0 && <span className="falling">, fallen by {Format.number(reward.fallen, 2)} since</span>}
           </>
         )}
       </Tile>
       {evaluation !== null && (
         <Tile title="Evaluation" value={quantity(evaluation.value, Catalog.unitOf(evaluation.name))}>
-          {evaluation.name.replace("eval/", "").replaceAll("_", " ")} at step {format.count(evaluation.step)}
+          {evaluation.name.replace("eval/", "").replaceAll("_", " ")} at step {Format.count(evaluation.step)}
         </Tile>
       )}
       <Tile title="Speed" value={tokensPerSecond === null ? null : quantity(tokensPerSecond, "perSecond")}>
@@ -88,7 +88,7 @@ const Tile = ({
 const Skipped = ({ notFinite, steps }: NonNullable<Headline.Headline["skipped"]>) => (
   <span className="falling">
     {" "}
-    · {format.plural(steps, "step")} skipped{notFinite > 0 && `, ${format.count(notFinite)} of them not a number`}
+    · {Format.plural(steps, "step")} skipped{notFinite > 0 && `, ${Format.count(notFinite)} of them not a number`}
   </span>
 )
 
@@ -109,7 +109,7 @@ const Liveness = ({ headline: { step, totalSteps }, run }: Pick<Row, "run" | "he
   const last = run.live === "waiting" ? Math.max(step ?? 0, stepOf(run.name) ?? 0) : step
   const isDone = last !== null && totalSteps !== null && last >= totalSteps
   if (run.phase === "failed") return <span className="falling">{run.error?.message ?? "failed"}</span>
-  if (run.phase === "loading") return <span>loading, {format.count(run.loaded)} rows so far</span>
+  if (run.phase === "loading") return <span>loading, {Format.count(run.loaded)} rows so far</span>
   return isDone ? <span>done</span> : <span className={`liveness ${run.live}`}>{words[run.live]}</span>
 }
 
@@ -151,7 +151,7 @@ const columns: ReadonlyArray<Column<Row>> = [
     value: ({ run }) => run.phase,
     cell: ({ headline, run }) => <Liveness run={run} headline={headline} />
   },
-  figure("step", "Step", ({ step }) => step, format.count),
+  figure("step", "Step", ({ step }) => step, Format.count),
   figure(
     "reward",
     "Reward",

@@ -1,7 +1,7 @@
 /** Which runs are laid over the one looked at. */
 import { useEffect, useRef, useState } from "react"
 import type * as Wire from "../source/Wire.ts"
-import * as format from "../ui/format.ts"
+import * as Format from "../ui/Format.ts"
 import { Icon } from "../ui/Icon.tsx"
 import { Swatch } from "./ChartFigure.tsx"
 
@@ -73,7 +73,7 @@ export const RunPicker = ({ colors, onChange, others, run, runs }: RunPickerProp
                 <label>
                   <input type="checkbox" checked={others.includes(name)} onChange={() => toggle(name)} />
                   <span>{name}</span>
-                  <span className="muted number">step {format.count(current_step)}</span>
+                  <span className="muted number">step {Format.count(current_step)}</span>
                 </label>
               </li>
             ))}

@@ -7,7 +7,7 @@ import { type Column, DataTable } from "../service/DataTable.tsx"
 import type { Chart, Unit } from "./Catalog.ts"
 import * as Curves from "./Curves.ts"
 import * as Line from "./Line.ts"
-import { duration, quantity } from "./quantity.ts"
+import { duration, quantity } from "./Quantity.ts"
 import type { RunMetrics } from "./RunMetrics.ts"
 import { useRunStates } from "./useRunMetrics.ts"
 

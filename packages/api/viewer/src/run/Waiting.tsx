@@ -1,13 +1,13 @@
 /** What stands in the charts' place before the first step: what is missing until it, and how to bring it. */
 import { type ReactNode, useState } from "react"
 import { Link } from "wouter"
-import { standingOf } from "../service/shares.ts"
+import { standingOf } from "../service/Shares.ts"
 import { useNow } from "../service/useNow.ts"
 import { usePolled } from "../service/usePolled.ts"
 import { servicePath } from "../route/Location.ts"
 import type * as Wire from "../source/Wire.ts"
 import { useLive } from "../state/useLive.ts"
-import * as format from "../ui/format.ts"
+import * as Format from "../ui/Format.ts"
 import { Empty } from "../ui/Note.tsx"
 
 export const Waiting = ({ run }: { readonly run: Wire.Run }) => {
@@ -33,7 +33,7 @@ export const Waiting = ({ run }: { readonly run: Wire.Run }) => {
         </Item>
         <Item isDone={connected > 0}>
           {connected > 0 ? (
-            `${format.plural(connected, "environment")} connected.`
+            `${Format.plural(connected, "environment")} connected.`
           ) : (
             <>
               No environment is connected: start one (<code>npx @atropos/cli serve --env …</code>).
@@ -43,7 +43,7 @@ export const Waiting = ({ run }: { readonly run: Wire.Run }) => {
         <Item isDone={batches > 0}>
           {batches > 0
             ? "A batch is ready; the trainer learns from it."
-            : `${format.count(sequences)} of ${format.plural(run.batch_size, "sequence")} of the first batch.`}
+            : `${Format.count(sequences)} of ${Format.plural(run.batch_size, "sequence")} of the first batch.`}
         </Item>
       </ul>
       <p>

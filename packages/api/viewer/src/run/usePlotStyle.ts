@@ -1,7 +1,7 @@
 /** The colours of charts, new ones when the theme changes. */
 import { useMemo } from "react"
 import { useColors } from "../ui/useColors.ts"
-import type { PlotStyle } from "./plot.ts"
+import type { PlotStyle } from "./Plot.ts"
 
 const series = ["series-1", "series-2", "series-3", "series-4", "series-5", "series-6", "series-7", "series-8"] as const
 

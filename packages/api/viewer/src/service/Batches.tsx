@@ -1,11 +1,11 @@
 /** The newest batches: who has which, for how long, how often it was handed out. */
 import { useState } from "react"
-import { duration } from "../run/quantity.ts"
+import { duration } from "../run/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
-import * as format from "../ui/format.ts"
+import * as Format from "../ui/Format.ts"
 import { type Column, DataTable } from "./DataTable.tsx"
 import { State } from "./Environments.tsx"
-import { type BatchState, batchState, countStates } from "./shares.ts"
+import { type BatchState, batchState, countStates } from "./Shares.ts"
 
 interface BatchesProps {
   readonly batches: ReadonlyArray<Wire.BatchRow>
@@ -34,16 +34,16 @@ export const Batches = ({ batches, now }: BatchesProps) => {
   const open = batches.filter(({ state }) => state !== "acked")
   const done = batches.filter(({ state }) => state === "acked")
   const shown = showsAll ? batches : [...open, ...done.slice(0, doneAtOnce)]
-  const counts = [...countStates(batches, now)].map(([state, count]) => `${format.count(count)} ${words[state]}`)
+  const counts = [...countStates(batches, now)].map(([state, count]) => `${Format.count(count)} ${words[state]}`)
   return (
     <>
       <p className="muted">
-        Of the last {format.plural(batches.length, "batch", "batches")}: {counts.join(", ")}.
+        Of the last {Format.plural(batches.length, "batch", "batches")}: {counts.join(", ")}.
       </p>
       <DataTable caption="Batches" columns={columnsOf(now)} rows={shown} rowKey={({ id }) => id} />
       {(showsAll || shown.length < batches.length) && (
         <button type="button" className="small" onClick={() => setShowsAll(!showsAll)}>
-          {showsAll ? "Fewer" : `All ${format.count(batches.length)}`}
+          {showsAll ? "Fewer" : `All ${Format.count(batches.length)}`}
         </button>
       )}
     </>
@@ -52,7 +52,7 @@ export const Batches = ({ batches, now }: BatchesProps) => {
 
 const columnsOf = (now: number): ReadonlyArray<Column<Wire.BatchRow>> => [
   { id: "id", title: "Batch", value: ({ id }) => id },
-  { id: "step", title: "Step", isNumber: true, value: ({ step }) => step, cell: ({ step }) => format.count(step) },
+  { id: "step", title: "Step", isNumber: true, value: ({ step }) => step, cell: ({ step }) => Format.count(step) },
   {
     id: "state",
     title: "State",
@@ -85,7 +85,7 @@ const columnsOf = (now: number): ReadonlyArray<Column<Wire.BatchRow>> => [
     cell: ({ lease_until, state }) => {
       if (state !== "leased" || lease_until === null) return "–"
       return lease_until < now ? (
-        <span className="bad">ran out {format.ago(lease_until, now)}</span>
+        <span className="bad">ran out {Format.ago(lease_until, now)}</span>
       ) : (
         `${ageOf(now, lease_until)} left`
       )
@@ -97,7 +97,7 @@ const columnsOf = (now: number): ReadonlyArray<Column<Wire.BatchRow>> => [
     isNumber: true,
     value: ({ deliveries }) => deliveries,
     cell: ({ deliveries }) => (
-      <span className={deliveries > 1 ? "bad" : undefined}>{`${format.count(deliveries)}×`}</span>
+      <span className={deliveries > 1 ? "bad" : undefined}>{`${Format.count(deliveries)}×`}</span>
     )
   }
 ]

@@ -1,9 +1,9 @@
 /** The environments of a run: whether they are there, what they bring, what went wrong last. */
-import { compact } from "../run/quantity.ts"
+import { compact } from "../run/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
-import * as format from "../ui/format.ts"
+import * as Format from "../ui/Format.ts"
 import { type Column, DataTable } from "./DataTable.tsx"
-import { dueShare, presentReport, standingOf } from "./shares.ts"
+import { dueShare, presentReport, standingOf } from "./Shares.ts"
 
 interface EnvironmentsProps {
   readonly environments: ReadonlyArray<Wire.EnvironmentRow>
@@ -45,7 +45,7 @@ const columnsOf = (
       return (
         <span title={standing === "silent" ? "it did not leave, and has said nothing for minutes" : undefined}>
           <State kind={standing === "connected" ? "good" : "bad"}>{standing}</State>{" "}
-          <span className="muted">{format.ago(heardAt, now)}</span>
+          <span className="muted">{Format.ago(heardAt, now)}</span>
         </span>
       )
     }
@@ -93,7 +93,7 @@ const columnsOf = (
       report === null ? (
         "–"
       ) : (
-        <span className={report.failures > 0 ? "bad" : undefined}>{format.count(report.failures)}</span>
+        <span className={report.failures > 0 ? "bad" : undefined}>{Format.count(report.failures)}</span>
       )
   }
 ]
@@ -126,7 +126,7 @@ const Errors = ({ environments, now }: EnvironmentsProps) => {
       {errors.map(({ at, message, name }) => (
         <li key={name}>
           <span>
-            <strong>{name}</strong> <span className="muted">{format.ago(at, now)}</span>
+            <strong>{name}</strong> <span className="muted">{Format.ago(at, now)}</span>
           </span>
           <span>{message}</span>
         </li>
@@ -135,4 +135,4 @@ const Errors = ({ environments, now }: EnvironmentsProps) => {
   )
 }
 
-const percent = (share: number): string => `${format.number(share * 100, 3)}%`
+const percent = (share: number): string => `${Format.number(share * 100, 3)}%`

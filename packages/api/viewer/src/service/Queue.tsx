@@ -1,7 +1,7 @@
 /** How full the queue is, and what waits in it without being able to leave. */
-import { duration } from "../run/quantity.ts"
+import { duration } from "../run/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
-import * as format from "../ui/format.ts"
+import * as Format from "../ui/Format.ts"
 import { type Column, DataTable } from "./DataTable.tsx"
 
 interface QueueProps {
@@ -17,7 +17,7 @@ export const Queue = ({ batchSize, summary }: QueueProps) => (
       <Figure
         title="Queued"
         value={summary.queued_groups}
-        note={`${format.plural(summary.queued_sequences, "sequence")}${batchSize === null ? "" : `, ${format.count(batchSize)} make a batch`}`}
+        note={`${Format.plural(summary.queued_sequences, "sequence")}${batchSize === null ? "" : `, ${Format.count(batchSize)} make a batch`}`}
       />
       <Figure title="Buffered" value={summary.buffered_groups} note="groups that wait for others to fill up" />
       <Figure title="Batches ready" value={summary.formed_batches} note="not claimed yet" />
@@ -39,7 +39,7 @@ const Figure = ({
 }) => (
   <div className="tile">
     <dt>{title}</dt>
-    <dd className="tile-value number">{typeof value === "number" ? format.count(value) : value}</dd>
+    <dd className="tile-value number">{typeof value === "number" ? Format.count(value) : value}</dd>
     <dd className="tile-note">{note}</dd>
   </div>
 )
@@ -49,7 +49,7 @@ type StuckRow = Wire.QueueSummary["stuck"][number]
 const Stuck = ({ stuck }: { readonly stuck: ReadonlyArray<StuckRow> }) => (
   <section className="stuck">
     <h3>
-      {format.plural(
+      {Format.plural(
         stuck.reduce((sum, { count }) => sum + count, 0),
         "group"
       )}{" "}
@@ -87,5 +87,5 @@ const columns: ReadonlyArray<Column<StuckRow>> = [
 const bytes = (size: number): string => {
   const units = ["B", "kB", "MB", "GB", "TB"]
   const power = size < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(size) / 3))
-  return `${format.number(size / 1000 ** power, 3)} ${units[power]}`
+  return `${Format.number(size / 1000 ** power, 3)} ${units[power]}`
 }

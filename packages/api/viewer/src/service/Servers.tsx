@@ -1,10 +1,10 @@
 /** The inference servers, as each environment that asks them sees them. */
-import { duration, quantity } from "../run/quantity.ts"
+import { duration, quantity } from "../run/Quantity.ts"
 import type * as Wire from "../source/Wire.ts"
-import * as format from "../ui/format.ts"
+import * as Format from "../ui/Format.ts"
 import { type Column, DataTable } from "./DataTable.tsx"
 import { State } from "./Environments.tsx"
-import { type Standing, standingOf } from "./shares.ts"
+import { type Standing, standingOf } from "./Shares.ts"
 
 interface Row extends Wire.ServerReport {
   readonly environment: string
@@ -85,6 +85,6 @@ const columns: ReadonlyArray<Column<Row>> = [
     title: "Failures",
     isNumber: true,
     value: ({ failures }) => failures,
-    cell: ({ failures }) => <span className={failures > 0 ? "bad" : undefined}>{format.count(failures)}</span>
+    cell: ({ failures }) => <span className={failures > 0 ? "bad" : undefined}>{Format.count(failures)}</span>
   }
 ]

@@ -2,24 +2,14 @@
  * The trajectory service as a source. The page is served by it (`/ui`) or by `atropos view`: requests go to the page's
  * own origin.
  */
-import { first, follow } from "./events.ts"
+import { first, follow } from "./Events.ts"
+import * as HttpRequests from "./HttpRequests.ts"
 import * as Reach from "./Reach.ts"
-import { type Source, SourceError, type SourceErrorKind } from "./Source.ts"
-import * as token from "./token.ts"
+import type { Source } from "./Source.ts"
 import type * as Wire from "./Wire.ts"
 
 /** More ids than this in one address are asked for in several requests. */
 const piecesPerRequest = 800
-
-const kinds: { readonly [status: number]: SourceErrorKind } = {
-  401: "unauthorized",
-  403: "forbidden",
-  404: "not-found",
-  // A proxy says so of the service behind it.
-  502: "unreachable",
-  503: "unreachable",
-  504: "unreachable"
-}
 
 /** `isFiles`: what answers has groups of files and nothing else. */
 export const make = (base: string, { isFiles = false }: { readonly isFiles?: boolean } = {}): Source => {
@@ -29,42 +19,6 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
     for (const { source, step } of rows) if (source === "trainer") note(run, step)
   }
 
-  const request = async (path: string, query: object = {}, signal?: AbortSignal): Promise<Response> => {
-    const search = new URLSearchParams(
-      Object.entries(query).flatMap(([key, value]) =>
-        value === undefined || value === null || value === "" ? [] : [[key, String(value)]]
-      )
-    ).toString()
-    const bearer = token.read()
-    const init: RequestInit = bearer === null ? {} : { headers: { authorization: `Bearer ${bearer}` } }
-    if (signal !== undefined) init.signal = signal
-    const response = await fetch(`${base}/v1${path}${search === "" ? "" : `?${search}`}`, init).catch(
-      (cause: unknown) => {
-        if (signal?.aborted === true) throw cause
-        throw unanswered()
-      }
-    )
-    const kind = response.ok ? null : (kinds[response.status] ?? "failed")
-    reach.tell(kind !== "unreachable")
-    if (kind !== null) throw new SourceError(kind, await reasonOf(response))
-    return response
-  }
-
-  const unanswered = (): SourceError => {
-    reach.tell(false)
-    return new SourceError("unreachable", "The service does not answer.")
-  }
-
-  const json = async <A>(path: string, query?: object, signal?: AbortSignal): Promise<A> => {
-    const response = await request(path, query, signal)
-    // The service's answers have the form its definitions say; groups, which others wrote, are checked where they are
-    // read.
-    return (await response.json().catch((cause: unknown) => {
-      if (signal?.aborted === true) throw cause
-      throw cause instanceof SyntaxError ? new SourceError("failed", "The service’s answer is no JSON.") : unanswered()
-    })) as A
-  }
-
   const listRuns = async (signal?: AbortSignal) => {
     const { runs } = await json<{ readonly runs: ReadonlyArray<Wire.Run> }>("/runs", {}, signal)
     // A run that was reset begins anew.
@@ -72,6 +26,7 @@ export const make = (base: string, { isFiles = false }: { readonly isFiles?: boo
     return runs
   }
   const reach = Reach.make(listRuns)
+  const { json, request } = HttpRequests.make(base, reach)
 
   return {
     reach,
@@ -153,11 +108,3 @@ const of = (run: string): string => `/runs/${encodeURIComponent(run)}`
 /** One row or several. */
 const rowsOf = (data: Wire.MetricsRow | ReadonlyArray<Wire.MetricsRow>): ReadonlyArray<Wire.MetricsRow> =>
   Array.isArray(data) ? data : [data as Wire.MetricsRow]
-
-/** The service's own words (`{ error, message }`), else the status. */
-const reasonOf = async (response: Response): Promise<string> => {
-  const body: unknown = await response.json().catch(() => null)
-  return typeof body === "object" && body !== null && "message" in body && typeof body.message === "string"
-    ? body.message
-    : `The service answered ${response.status} ${response.statusText}`.trim()
-}

@@ -4,7 +4,7 @@
  */
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react"
 import type { Source } from "../source/Source.ts"
-import * as token from "../source/token.ts"
+import * as Token from "../source/Token.ts"
 
 interface Session {
   /** Counts the tokens given: what was loaded under an older one is loaded anew. */
@@ -23,7 +23,7 @@ export const SourceProvider = ({ children, source }: { readonly children: ReactN
   const [needsToken, setNeedsToken] = useState(false)
   const reportUnauthorized = useCallback(() => setNeedsToken(true), [])
   const submitToken = useCallback((value: string) => {
-    token.write(value)
+    Token.write(value)
     setNeedsToken(false)
     setEpoch((epoch) => epoch + 1)
   }, [])

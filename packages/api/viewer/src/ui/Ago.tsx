@@ -1,6 +1,6 @@
 /** How long ago something was, kept true while the page is open; the exact time where it is pointed at. */
 import { useSyncExternalStore } from "react"
-import { ago, time } from "./format.ts"
+import { ago, time } from "./Format.ts"
 
 const everyMillis = 5000
 

@@ -10,7 +10,7 @@ import { groupPath } from "../../route/Location.ts"
 import type * as Wire from "../../source/Wire.ts"
 import { phone, useMedia } from "../../ui/useMedia.ts"
 import { useShortcuts } from "../../ui/useShortcuts.tsx"
-import { columns, features, type Shown } from "./columns.tsx"
+import { columns, features, type Shown } from "./Columns.tsx"
 import * as Remembered from "./Remembered.ts"
 import { scalesOf } from "./ScoreStrip.tsx"
 

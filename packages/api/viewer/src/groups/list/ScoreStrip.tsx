@@ -4,7 +4,7 @@
  * hundreds nothing is seen of a half.
  */
 import { memo } from "react"
-import { number } from "../../ui/format.ts"
+import { number } from "../../ui/Format.ts"
 
 /** From 0 or the lowest score to 1 or the highest. */
 export interface Scale {

@@ -3,10 +3,10 @@
  * stop the page.
  */
 import { memo, useMemo, useState } from "react"
-import { count } from "../../ui/format.ts"
-import { chunks } from "./chunks.ts"
-import { toHtml } from "./markdown.ts"
-import { sanitise } from "./sanitise.ts"
+import { count } from "../../ui/Format.ts"
+import { chunks } from "./Chunks.ts"
+import { toHtml } from "./MarkdownHtml.ts"
+import { sanitise } from "./Sanitise.ts"
 
 const chunkSize = 16_000
 /** Pieces shown at first, and by a click. */

@@ -1,6 +1,6 @@
 /** One message: who speaks, reasoning folded, text, pictures, tool calls and results. */
 import { memo, useContext, useEffect, useRef, useState } from "react"
-import { number, plural } from "../../ui/format.ts"
+import { number, plural } from "../../ui/Format.ts"
 import { Markdown, PlainText } from "./Markdown.tsx"
 import type { Message, Part } from "./Message.ts"
 import { Picture } from "./Picture.tsx"

@@ -1,9 +1,10 @@
 /** What a model asked a tool, and what the tool answered. */
+import * as Predicate from "effect/Predicate"
 import { useMemo } from "react"
 import { PlainText } from "./Markdown.tsx"
-import { highlight } from "./highlight.ts"
+import { highlight } from "./Highlight.ts"
 import { parsed, type ToolCall } from "./Message.ts"
-import { sanitise } from "./sanitise.ts"
+import { sanitise } from "./Sanitise.ts"
 
 export const Code = ({ language, text }: { readonly text: string; readonly language: string }) => {
   const html = useMemo(() => sanitise(highlight(text, language)), [text, language])
@@ -34,7 +35,7 @@ const languages: { readonly [name: string]: string } = {
 
 export const ToolCallView = ({ call }: { readonly call: ToolCall }) => {
   const { id, input, name } = call
-  const isObject = typeof input === "object" && input !== null && !Array.isArray(input)
+  const isObject = Predicate.isReadonlyObject(input)
   return (
     <div className="tool">
       <p className="tool-head">

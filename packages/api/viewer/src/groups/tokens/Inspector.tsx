@@ -1,7 +1,7 @@
 /** Everything known about one token, exactly. */
-import { number } from "../../ui/format.ts"
+import { number } from "../../ui/Format.ts"
 import type { Rollout } from "../Group.ts"
-import { percent } from "./heat.ts"
+import { percent } from "./Heat.ts"
 import { label, type Token, type TokenModel } from "./TokenModel.ts"
 
 interface Props {

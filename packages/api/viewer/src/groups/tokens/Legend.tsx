@@ -1,6 +1,6 @@
 /** What the colours of tokens mean. */
-import { number } from "../../ui/format.ts"
-import type { Colouring } from "./heat.ts"
+import { number } from "../../ui/Format.ts"
+import type { Colouring } from "./Heat.ts"
 import type { TokenModel } from "./TokenModel.ts"
 
 export const Legend = ({ colouring, model }: { readonly colouring: Colouring; readonly model: TokenModel }) => {

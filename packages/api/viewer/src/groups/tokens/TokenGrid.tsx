@@ -6,8 +6,8 @@ import { useVirtualizer } from "@tanstack/react-virtual"
 import { type CSSProperties, memo, useEffect, useId, useMemo, useRef, useState } from "react"
 import { useWidth } from "../../ui/useSize.ts"
 import { useShortcuts } from "../../ui/useShortcuts.tsx"
-import { type Colouring, strength } from "./heat.ts"
-import { columnsOf, inLine, layOut, type Line, lineOf } from "./lines.ts"
+import { type Colouring, strength } from "./Heat.ts"
+import { columnsOf, inLine, layOut, type Line, lineOf } from "./Lines.ts"
 import { label, type Token, type TokenModel } from "./TokenModel.ts"
 
 interface Props {

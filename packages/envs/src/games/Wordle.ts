@@ -8,8 +8,8 @@
  */
 import { Environment, Episode, GameEnvironment, Message, Thinking } from "@atropos/core"
 import { Effect } from "effect"
-import * as WordleRules from "./games/WordleRules.ts"
-import { words } from "./games/words.ts"
+import * as WordleRules from "./WordleRules.ts"
+import { words } from "./Words.ts"
 
 export const settings = Environment.settings(GameEnvironment.fields)
 

@@ -17,7 +17,7 @@ import {
   type Trajectory
 } from "@atropos/core"
 import { Effect, Schema } from "effect"
-import * as TextItems from "./pictures/TextItems.ts"
+import * as TextItems from "./TextItems.ts"
 
 const kinds = ["receipt-total", "receipt-item", "sign"] as const
 

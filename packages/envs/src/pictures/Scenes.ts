@@ -16,7 +16,7 @@ import {
   type Trajectory
 } from "@atropos/core"
 import { Effect, Schema } from "effect"
-import * as SceneItems from "./pictures/SceneItems.ts"
+import * as SceneItems from "./SceneItems.ts"
 
 const kinds = ["count", "colour", "relation"] as const
 

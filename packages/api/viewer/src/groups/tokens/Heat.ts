@@ -1,5 +1,5 @@
 /** How strongly a token is coloured, and by what. */
-import { number } from "../../ui/format.ts"
+import { number } from "../../ui/Format.ts"
 import type { Token, TokenModel } from "./TokenModel.ts"
 
 export const colourings = ["logprob", "advantage", "reference", "mask"] as const

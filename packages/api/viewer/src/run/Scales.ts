@@ -1,8 +1,8 @@
 /** Where the axes of a chart end, and what stands at their ticks. Pure. */
-import * as format from "../ui/format.ts"
+import * as Format from "../ui/Format.ts"
 import type { Unit } from "./Catalog.ts"
 import type { Axis } from "./Curves.ts"
-import { compact, quantity } from "./quantity.ts"
+import { compact, quantity } from "./Quantity.ts"
 
 /** Some room around the values, none beyond zero where they do not cross it. */
 export const rangeOfY = (min: number | null, max: number | null): [number, number] => {
@@ -21,7 +21,7 @@ export const ticksX = (splits: ReadonlyArray<number | null>, axis: Axis): Array<
   if (axis === "step") return splits.map((x) => (x !== null && Number.isInteger(x) ? compact(x) : ""))
   const last = splits.findLast((x) => x !== null) ?? 0
   const [size, unit] = last >= 7200 ? [3600, "h"] : last >= 120 ? [60, "min"] : [1, "s"]
-  return splits.map((x) => (x === null ? "" : `${format.number(x / size)} ${unit}`))
+  return splits.map((x) => (x === null ? "" : `${Format.number(x / size)} ${unit}`))
 }
 
 /**

@@ -7,7 +7,7 @@
  */
 import { renderToString } from "katex"
 import type { MarkedExtension, Tokens } from "marked"
-import { escape } from "./escape.ts"
+import { escape } from "./Escape.ts"
 
 interface Formula extends Tokens.Generic {
   readonly tex: string

@@ -6,7 +6,7 @@
  * connections are short (`connections`), it is asked every few seconds what the stream would have told.
  */
 import { EventSourceParserStream } from "eventsource-parser/stream"
-import * as connections from "./connections.ts"
+import * as Connections from "./Connections.ts"
 import type { Reach } from "./Reach.ts"
 import { SourceError, type Unwatch, type WatchState } from "./Source.ts"
 
@@ -44,9 +44,9 @@ export const follow = ({ ask, onMessage, onState, open, reach }: EventStream): U
   const run = async () => {
     onState("connecting", null)
     for (;;) {
-      await connections.shown(signal)
-      const release = await connections.take()
-      const shown = connections.whileShown(signal)
+      await Connections.shown(signal)
+      const release = await Connections.take()
+      const shown = Connections.whileShown(signal)
       let problem: SourceError | null = null
       let isAsking = false
       try {

@@ -9,7 +9,7 @@ import uPlot from "uplot"
 import type { Chart } from "./Catalog.ts"
 import type { Axis, Curve, Entry } from "./Curves.ts"
 import * as Line from "./Line.ts"
-import { rangeOfY, ticksX, ticksY, timeSteps } from "./scales.ts"
+import { rangeOfY, ticksX, ticksY, timeSteps } from "./Scales.ts"
 
 export interface PlotStyle {
   /** Colours of curves, as `rgb(1, 2, 3)`. */

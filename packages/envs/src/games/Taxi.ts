@@ -9,7 +9,7 @@
  */
 import { Environment, Episode, GameEnvironment, Message, Thinking } from "@atropos/core"
 import { Effect, Schema } from "effect"
-import * as TaxiRules from "./games/TaxiRules.ts"
+import * as TaxiRules from "./TaxiRules.ts"
 
 export const settings = Environment.settings({
   ...GameEnvironment.fields,

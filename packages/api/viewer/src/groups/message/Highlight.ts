@@ -11,7 +11,7 @@ import python from "highlight.js/lib/languages/python"
 import sql from "highlight.js/lib/languages/sql"
 import typescript from "highlight.js/lib/languages/typescript"
 import xml from "highlight.js/lib/languages/xml"
-import { escape } from "./escape.ts"
+import { escape } from "./Escape.ts"
 
 for (const [name, language] of Object.entries({ bash, cpp, java, json, python, sql, typescript, xml })) {
   hljs.registerLanguage(name, language)

@@ -6,10 +6,10 @@
  * loaded.
  */
 import { Marked } from "marked"
-import { escape } from "./escape.ts"
-import { highlight } from "./highlight.ts"
+import { escape } from "./Escape.ts"
+import { highlight } from "./Highlight.ts"
 import { imageOf } from "./Image.ts"
-import { math } from "./math.ts"
+import { math } from "./MathHtml.ts"
 
 const marked = new Marked(math, {
   gfm: true,

@@ -1,6 +1,6 @@
 /**
  * A small MCP server over standard streams: stock and prices of a made-up warehouse, from a seed. What `mcp` runs
- * unless it is told another one: `node warehouseServer.ts [seed]`.
+ * unless it is told another one: `node WarehouseServer.ts [seed]`.
  */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"

@@ -10,7 +10,7 @@
  */
 import { Environment, Episode, GameEnvironment, Message, SeededRandom, Thinking } from "@atropos/core"
 import { Effect, Schema } from "effect"
-import * as BlackjackRules from "./games/BlackjackRules.ts"
+import * as BlackjackRules from "./BlackjackRules.ts"
 
 export const settings = Environment.settings({
   ...GameEnvironment.fields,

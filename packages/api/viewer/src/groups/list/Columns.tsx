@@ -3,7 +3,7 @@ import { createColumnHelper, tableFeatures } from "@tanstack/react-table"
 import type { ReactNode } from "react"
 import type * as Wire from "../../source/Wire.ts"
 import { Ago } from "../../ui/Ago.tsx"
-import { count, number } from "../../ui/format.ts"
+import { count, number } from "../../ui/Format.ts"
 import { type Scale, ScoreStrip } from "./ScoreStrip.tsx"
 
 export const features = tableFeatures({})

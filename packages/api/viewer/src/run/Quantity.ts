@@ -1,12 +1,12 @@
 /** Values with their units, as charts and tables write them. */
-import * as format from "../ui/format.ts"
+import * as Format from "../ui/Format.ts"
 import type { Unit } from "./Catalog.ts"
 
 /** `0.1234` as `12.3%`, `0.035` seconds as `35 ms`. */
 export const quantity = (value: number, unit: Unit): string => {
   switch (unit) {
     case "share":
-      return `${format.number(value * 100, 3)}%`
+      return `${Format.number(value * 100, 3)}%`
     case "seconds":
       return duration(value)
     case "perSecond":
@@ -14,26 +14,26 @@ export const quantity = (value: number, unit: Unit): string => {
     case "tokens":
       return compact(value)
     default:
-      return format.number(value)
+      return Format.number(value)
   }
 }
 
 /** Four digits at most: `12,345` as `12.3k`. */
 export const compact = (value: number): string => {
   const size = Math.abs(value)
-  if (size >= 1e9) return `${format.number(value / 1e9, 3)}G`
-  if (size >= 1e6) return `${format.number(value / 1e6, 3)}M`
-  if (size >= 1e4) return `${format.number(value / 1e3, 3)}k`
-  return format.number(value, 4)
+  if (size >= 1e9) return `${Format.number(value / 1e9, 3)}G`
+  if (size >= 1e6) return `${Format.number(value / 1e6, 3)}M`
+  if (size >= 1e4) return `${Format.number(value / 1e3, 3)}k`
+  return Format.number(value, 4)
 }
 
 /** `0.035` as `35 ms`, `75` as `1 min 15 s`, `7260` as `2 h 1 min`. */
 export const duration = (seconds: number): string => {
   const size = Math.abs(seconds)
   if (size === 0) return "0 s"
-  if (size < 1e-3) return `${format.number(seconds * 1e6, 3)} µs`
-  if (size < 1) return `${format.number(seconds * 1e3, 3)} ms`
-  if (size < 60) return `${format.number(seconds, 3)} s`
+  if (size < 1e-3) return `${Format.number(seconds * 1e6, 3)} µs`
+  if (size < 1) return `${Format.number(seconds * 1e3, 3)} ms`
+  if (size < 60) return `${Format.number(seconds, 3)} s`
   if (size < 3600) return join(Math.round(seconds), 60, "min", "s")
   if (size < 48 * 3600) return join(Math.round(seconds / 60), 60, "h", "min")
   return join(Math.round(seconds / 3600), 24, "d", "h")
@@ -46,4 +46,4 @@ const join = (value: number, parts: number, large: string, small: string): strin
 
 /** Two digits will do: `+0.12`, `−0.0034`, `±0` */
 export const change = (value: number): string =>
-  value === 0 ? "±0" : `${value > 0 ? "+" : "−"}${format.number(Math.abs(value), 2)}`
+  value === 0 ? "±0" : `${value > 0 ? "+" : "−"}${Format.number(Math.abs(value), 2)}`

@@ -20,9 +20,12 @@ export const copy = async (text: string): Promise<boolean> => {
   }
 }
 
+/** What became of the last copy; null a moment later. */
+export type CopyState = "copied" | "refused" | null
+
 /** Says for a moment whether it worked. */
-export const useCopied = (): readonly [state: "copied" | "refused" | null, copy: (text: string) => void] => {
-  const [state, setState] = useState<"copied" | "refused" | null>(null)
+export const useCopied = (): readonly [state: CopyState, copy: (text: string) => void] => {
+  const [state, setState] = useState<CopyState>(null)
   useEffect(() => {
     if (state === null) return
     const timer = setTimeout(() => setState(null), 1600)

@@ -1,0 +1,65 @@
+/** Above a group's rollouts: which view, how the text is shown, which rollout, and what can be copied. */
+import { CopyButton, type CopyState } from "../ui/Copy.tsx"
+import type { Rollout } from "./Group.ts"
+import { RolloutPicker } from "./RolloutPicker.tsx"
+
+interface GroupBarProps {
+  readonly rollouts: ReadonlyArray<Rollout>
+  /** Index of the rollout that is chosen. */
+  readonly current: number | null
+  readonly isTokens: boolean
+  readonly onView: (showsTokens: boolean) => void
+  readonly reading: { readonly isSource: boolean; readonly unfolds: boolean }
+  /** Null where no message has any. */
+  readonly onReasoning: (() => void) | null
+  readonly onSource: () => void
+  readonly onChoose: (place: number) => void
+  /** The group as it is stored. */
+  readonly raw: unknown
+  /** What became of the last copy of a rollout. */
+  readonly copied: CopyState
+}
+
+export const GroupBar = ({
+  copied,
+  current,
+  isTokens,
+  onChoose,
+  onReasoning,
+  onSource,
+  onView,
+  raw,
+  reading,
+  rollouts
+}: GroupBarProps) => (
+  <div className="group-bar">
+    <div className="segmented" role="group" aria-label="View">
+      <button type="button" className="small" aria-pressed={!isTokens} onClick={() => onView(false)}>
+        Messages
+      </button>
+      <button type="button" className="small" aria-pressed={isTokens} onClick={() => onView(true)}>
+        Tokens
+      </button>
+    </div>
+    {!isTokens && (
+      <>
+        {onReasoning !== null && (
+          <button type="button" className="small" aria-pressed={reading.unfolds} onClick={onReasoning}>
+            Reasoning
+          </button>
+        )}
+        <button type="button" className="small" aria-pressed={reading.isSource} onClick={onSource}>
+          As written
+        </button>
+      </>
+    )}
+    {rollouts.length > 1 && <RolloutPicker rollouts={rollouts} current={current} onChoose={onChoose} />}
+    <div className="group-tools">
+      <span role="status" className="muted">
+        {copied === "copied" ? "Rollout copied" : copied === "refused" ? "The browser refused to copy" : ""}
+      </span>
+      <CopyButton icon="link" label="Copy link" text={() => window.location.href} />
+      <CopyButton label="Copy JSON" text={() => JSON.stringify(raw)} />
+    </div>
+  </div>
+)

@@ -1,0 +1,69 @@
+/** Requests to the trajectory service: with the token, their failures as `SourceError`; what answers is reached. */
+import type { Reach } from "./Reach.ts"
+import { SourceError, type SourceErrorKind } from "./Source.ts"
+import * as Token from "./Token.ts"
+
+const kinds: { readonly [status: number]: SourceErrorKind } = {
+  401: "unauthorized",
+  403: "forbidden",
+  404: "not-found",
+  // A proxy says so of the service behind it.
+  502: "unreachable",
+  503: "unreachable",
+  504: "unreachable"
+}
+
+export interface HttpRequests {
+  /** An answer below 400; `path` is below `/v1`, fields of `query` without a value are left out. */
+  readonly request: (path: string, query?: object, signal?: AbortSignal) => Promise<Response>
+  /** Its body. */
+  readonly json: <A>(path: string, query?: object, signal?: AbortSignal) => Promise<A>
+}
+
+export const make = (base: string, reach: Pick<Reach, "tell">): HttpRequests => {
+  const request = async (path: string, query: object = {}, signal?: AbortSignal): Promise<Response> => {
+    const search = new URLSearchParams(
+      Object.entries(query).flatMap(([key, value]) =>
+        value === undefined || value === null || value === "" ? [] : [[key, String(value)]]
+      )
+    ).toString()
+    const bearer = Token.read()
+    const init: RequestInit = bearer === null ? {} : { headers: { authorization: `Bearer ${bearer}` } }
+    if (signal !== undefined) init.signal = signal
+    const response = await fetch(`${base}/v1${path}${search === "" ? "" : `?${search}`}`, init).catch(
+      (cause: unknown) => {
+        if (signal?.aborted === true) throw cause
+        throw unanswered()
+      }
+    )
+    const kind = response.ok ? null : (kinds[response.status] ?? "failed")
+    reach.tell(kind !== "unreachable")
+    if (kind !== null) throw new SourceError(kind, await reasonOf(response))
+    return response
+  }
+
+  const unanswered = (): SourceError => {
+    reach.tell(false)
+    return new SourceError("unreachable", "The service does not answer.")
+  }
+
+  const json = async <A>(path: string, query?: object, signal?: AbortSignal): Promise<A> => {
+    const response = await request(path, query, signal)
+    // The service's answers have the form its definitions say; groups, which others wrote, are checked where they are
+    // read.
+    return (await response.json().catch((cause: unknown) => {
+      if (signal?.aborted === true) throw cause
+      throw cause instanceof SyntaxError ? new SourceError("failed", "The service’s answer is no JSON.") : unanswered()
+    })) as A
+  }
+
+  return { json, request }
+}
+
+/** The service's own words (`{ error, message }`), else the status. */
+const reasonOf = async (response: Response): Promise<string> => {
+  const body: unknown = await response.json().catch(() => null)
+  return typeof body === "object" && body !== null && "message" in body && typeof body.message === "string"
+    ? body.message
+    : `The service answered ${response.status} ${response.statusText}`.trim()
+}
