@@ -26,6 +26,23 @@ const ownProcess = [
   "packages/trainer/test/server/PolicyServer.test.ts"
 ]
 
+/**
+ * Suites that kill processes, attack what they hold or drive a browser: `npm run test:all` runs them, as the build
+ * does, and `npm test` only one of each kind.
+ */
+const long = [
+  "packages/*/test/{crash,hostile}/**/*.test.ts",
+  "packages/cli/test/viewer/*.test.ts",
+  "packages/api/test/regular/*.test.ts",
+  "packages/api/test/postgres/PgTrajectoryStore.processes.test.ts",
+  "packages/trainer/test/run/Killed.test.ts"
+]
+const oneOfEach = [
+  "packages/cli/test/crash/Trainer.test.ts",
+  "packages/cli/test/hostile/Inference.test.ts",
+  "packages/cli/test/viewer/StaticFile.test.ts"
+]
+
 /** What takes longest, to begin with: a long file that came last would run when the other workers have nothing left. */
 const longest = [
   "cli/test/Training",
@@ -82,10 +99,12 @@ export default defineConfig({
         test: {
           name: "shared",
           include: ["packages/*/test/**/*.test.ts", "examples/**/*.test.ts"],
-          exclude: ["**/node_modules/**", ...ownProcess],
+          exclude: ["**/node_modules/**", ...ownProcess, ...long],
           isolate: false
         }
-      }
+      },
+      { extends: true, test: { name: "one of each", include: oneOfEach, isolate: false } },
+      { extends: true, test: { name: "long", include: long, exclude: oneOfEach, isolate: false } }
     ]
   }
 })

@@ -6,7 +6,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { Database, PgTrajectoryStore, TrajectoryClientInProcess } from "@atropos/api"
-import { Environment, Rollout, ServerManager, TrajectoryClient } from "@atropos/core"
+import { Environment, Rollout, ServerManager, TrainerClient } from "@atropos/core"
 import { ArithmeticStories } from "@atropos/envs"
 import { Console, Effect, Layer, Option } from "effect"
 import * as Letters from "./01-letters.ts"
@@ -26,7 +26,7 @@ const answers = ["cat", "\\boxed{7}", "I do not know", "shore", "\\boxed{12}"]
 
 /** A run of three batches of 16 sequences: what a trainer does. */
 const consume = Effect.gen(function* () {
-  const client = yield* TrajectoryClient.TrajectoryClient
+  const client = yield* TrainerClient.TrainerClient
   for (let step = 0; step < 3; step++) {
     const batch = yield* client.claim({ owner: "example", wait: "30 seconds", lease: "1 minute" })
     if (Option.isNone(batch)) return yield* Console.log("no batch in 30 seconds")
@@ -39,7 +39,7 @@ const consume = Effect.gen(function* () {
 })
 
 export const program = Effect.gen(function* () {
-  const client = yield* TrajectoryClient.TrajectoryClient
+  const client = yield* TrainerClient.TrainerClient
   yield* client.registerRun({
     name: "default",
     batchSize: 16,

@@ -6,7 +6,7 @@
  */
 import { NodeHttpServer } from "@effect/platform-node"
 import { Auth, Database, PgTrajectoryStore, TrajectoryService } from "@atropos/api"
-import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
+import { EnvironmentClient, TrajectoryClientHttp } from "@atropos/core"
 import { Console, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { createServer } from "node:http"
@@ -33,7 +33,7 @@ export const program = Effect.gen(function* () {
   const url = HttpServer.formatAddress(address)
   const own = yield* Effect.promise(async () => (await fetch(`${url}/hello`)).text())
   yield* Console.log(own)
-  const info = yield* TrajectoryClient.TrajectoryClient.use(({ runInfo }) => runInfo).pipe(
+  const info = yield* EnvironmentClient.EnvironmentClient.use(({ runInfo }) => runInfo).pipe(
     Effect.provide(TrajectoryClientHttp.layer({ url: `${url}/atropos` }))
   )
   yield* Console.log(`trajectory service at ${url}/atropos: batch size ${info.batchSize}`)

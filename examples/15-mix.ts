@@ -42,11 +42,10 @@ const settings = (savePath: string) =>
 
 /** Counts the groups of every environment in the batches that are handed out. */
 const counting = (counts: Map<string, number>) =>
-  Layer.effect(
-    TrajectoryClient.TrajectoryClient,
-    Effect.map(TrajectoryClient.TrajectoryClient, (client) => {
+  TrajectoryClient.layer(
+    Effect.map(TrajectoryClient.all, (client) => {
       const names = new Map<number, string>()
-      return TrajectoryClient.TrajectoryClient.of({
+      return {
         ...client,
         registerEnvironment: (spec) =>
           Effect.tap(client.registerEnvironment(spec), (registered) =>
@@ -61,7 +60,7 @@ const counting = (counts: Map<string, number>) =>
               }
             })
           )
-      })
+      }
     })
   ).pipe(Layer.provide(MemoryTrajectoryClient.layer()))
 

@@ -62,7 +62,7 @@ const tree = (
 ): { readonly [place: string]: { readonly version: string; readonly hasInstallScript?: boolean } } =>
   JSON.parse(readFileSync(join(cwd, "node_modules/.package-lock.json"), "utf8")).packages
 
-const app = `import { Environment, Message, ServerManager, TrajectoryClient, type Trajectory } from "@atropos/core"
+const app = `import { Environment, Message, ServerManager, TrainerClient, type Trajectory } from "@atropos/core"
 import { TrajectoryService } from "@atropos/api"
 import { Trainer } from "@atropos/trainer"
 import { registry } from "@atropos/envs"
@@ -87,7 +87,7 @@ const group = Effect.gen(function* () {
 const wrong = layer.fromEncoded({ largest: "many" }).pipe(Layer.provide(ServerManager.layerScripted(["0"])), Layer.build, Effect.scoped, Effect.flip)
 console.log(JSON.stringify(await Effect.runPromise(Effect.map(group, (found) => (found._tag === "Some" ? Array.from(found.value.scores) : [])))))
 console.log(Schema.isSchemaError(await Effect.runPromise(wrong)))
-console.log([typeof TrajectoryService, typeof Trainer, typeof TrajectoryClient, "sort-letters" in registry].join(" "))
+console.log([typeof TrajectoryService, typeof Trainer, typeof TrainerClient, "sort-letters" in registry].join(" "))
 `
 
 /** What a trajectory service needs none of: libraries of models, pictures, sandboxes and browsers. */

@@ -40,7 +40,8 @@ const metricsOf = (step: number, next: () => number) => {
 /** Submits the groups, oldest first, and trains on all that fill a batch but for the last few. */
 export const fill = ({ groups, run, token, url, words }: Options) =>
   Effect.gen(function* () {
-    const client = yield* TrajectoryClient.TrajectoryClient
+    const client = yield* TrajectoryClient.all
+    const { recordMetrics, recordPieces, recordReport } = Option.getOrThrow(yield* client.telemetry)
     yield* client.registerRun({
       name: run,
       batchSize,
@@ -61,7 +62,7 @@ export const fill = ({ groups, run, token, url, words }: Options) =>
     )
     const pieces = Rollouts.vocabulary.map((word, id) => [id, ` ${word}`] as const)
     for (let from = 0; from < pieces.length; from += 4096) {
-      yield* client.recordPieces(new Map(pieces.slice(from, from + 4096)))
+      yield* recordPieces(new Map(pieces.slice(from, from + 4096)))
     }
     const next = Rollouts.generator(0)
     let step = 0
@@ -74,7 +75,7 @@ export const fill = ({ groups, run, token, url, words }: Options) =>
           group: Rollouts.group({ sequences: 8, words }, from + i)
         }))
       )
-      yield* client.recordReport(envId, {
+      yield* recordReport(envId, {
         running: 8,
         unsent: 0,
         itemsPerMinute: 60 + next() * 10,
@@ -100,9 +101,9 @@ export const fill = ({ groups, run, token, url, words }: Options) =>
         if (Option.isNone(batch)) break
         yield* client.ack(batch.value)
         step++
-        yield* client.recordMetrics({ source: "trainer", step, values: metricsOf(step, next) })
+        yield* recordMetrics({ source: "trainer", step, values: metricsOf(step, next) })
         if (step % 4 === 0) {
-          yield* client.recordMetrics({
+          yield* recordMetrics({
             source: name,
             step,
             values: { "train/scores_mean": 0.2 + next() * 0.2, "train/completion_lengths": words + next() * 20 }

@@ -5,6 +5,7 @@ import { PolicyLayers } from "@atropos/trainer"
 import { Effect, References, Schema } from "effect"
 import { TestConsole } from "effect/testing"
 import * as TestServer from "../../packages/core/test/inference/TestServer.ts"
+import * as TheWholeLoop from "../00-the-whole-loop.ts"
 import * as Letters from "../01-letters.ts"
 import * as TwoEnvironments from "../02-two-environments.ts"
 import * as Embedding from "../04-embedding.ts"
@@ -30,6 +31,17 @@ const printed = <E>(program: Effect.Effect<unknown, E>) =>
 
 // Some of them train: seconds on a machine that has nothing else to do.
 describe("examples", { timeout: 120_000 }, () => {
+  it.live("00: raises the reward", () =>
+    Effect.gen(function* () {
+      const lines = yield* printed(TheWholeLoop.program).pipe(Effect.provide(TestConsole.layer))
+      const rewards = lines.map((line) => Number(/^step \d+: reward (\d\.\d\d)$/.exec(line)?.[1]))
+      assert.strictEqual(rewards.length, 6)
+      assert.isBelow(rewards[0]!, 0.15)
+      assert.isAbove(rewards[2]!, rewards[0]! + 0.2)
+      assert.isAbove(rewards[5]!, 0.85)
+    })
+  )
+
   it.effect("01: scores a group of each word", () =>
     Effect.map(printed(Letters.program), (lines) =>
       assert.deepStrictEqual(lines, ["scores 1 0 0", "scores 0 1 0", "scores 0 0 0"])

@@ -3,7 +3,15 @@
  * groups.
  */
 import { Effect, Layer, Match, Option, Result, Stream } from "effect"
-import { type Batch, PackedGroup, ScoredGroup, TrajectoryClient } from "@atropos/core"
+import {
+  type Batch,
+  type EnvironmentClient,
+  PackedGroup,
+  RunReader,
+  ScoredGroup,
+  TrajectoryClient,
+  TrajectoryError
+} from "@atropos/core"
 import * as LongPoll from "./claim/LongPoll.ts"
 import * as Payloads from "./store/Payloads.ts"
 import * as StatusChanges from "./store/StatusChanges.ts"
@@ -18,16 +26,16 @@ export interface Options {
 type StoreFailure = Store.StoreError | Store.QueueFull | Store.UnknownRun | Store.UnknownEnvironment | Store.LeaseLost
 
 const rejected = (message: string, cause?: unknown) =>
-  new TrajectoryClient.TrajectoryError({ reason: "rejected", message, cause })
+  new TrajectoryError.TrajectoryError({ reason: "rejected", message, cause })
 
-const failed = (reason: TrajectoryClient.TrajectoryError["reason"], message: string, cause: StoreFailure) =>
-  new TrajectoryClient.TrajectoryError({ reason, message, cause })
+const failed = (reason: TrajectoryError.TrajectoryError["reason"], message: string, cause: StoreFailure) =>
+  new TrajectoryError.TrajectoryError({ reason, message, cause })
 
 const failure = Match.type<StoreFailure>().pipe(
   Match.tagsExhaustive({
     StoreError: (cause) => failed(cause.isTransient ? "unreachable" : "rejected", cause.message, cause),
     QueueFull: (cause) =>
-      new TrajectoryClient.TrajectoryError({
+      new TrajectoryError.TrajectoryError({
         reason: "overloaded",
         message: cause.message,
         retryAfterMillis: cause.retryAfterSeconds * 1000,
@@ -42,8 +50,8 @@ const failure = Match.type<StoreFailure>().pipe(
 
 const toSubmission = (
   envId: number,
-  { group, key }: TrajectoryClient.KeyedGroup
-): Effect.Effect<Store.Submission, TrajectoryClient.TrajectoryError> => {
+  { group, key }: EnvironmentClient.KeyedGroup
+): Effect.Effect<Store.Submission, TrajectoryError.TrajectoryError> => {
   const checked = PackedGroup.check({ ...group, envId })
   return Result.isFailure(checked)
     ? Effect.fail(rejected(`group ${key}: ${checked.failure.field}: ${checked.failure.message}`, checked.failure))
@@ -68,27 +76,9 @@ const toBatch = (claimed: Store.ClaimedBatch): Effect.Effect<Batch.Batch> =>
 const make = Effect.fnUntraced(function* (options: Options) {
   const store = yield* TrajectoryStore
   const run = options.run ?? "default"
-  const registered = Effect.map(
-    Effect.mapError(store.run(run), failure),
-    Option.filter((found) => found.registered)
-  )
 
   return {
-    registerRun: (spec) => Effect.asVoid(Effect.mapError(store.registerRun(spec), failure)),
-    runInfo: Effect.map(
-      registered,
-      Option.match({
-        onNone: () => ({ batchSize: -1, maxTokenLength: -1 }),
-        onSome: ({ batchSize, maxTokenLength }) => ({ batchSize, maxTokenLength })
-      })
-    ),
-    wandbInfo: Effect.map(
-      registered,
-      Option.match({
-        onNone: () => ({ group: null, project: null }),
-        onSome: ({ wandbGroup, wandbProject }) => ({ group: wandbGroup, project: wandbProject })
-      })
-    ),
+    ...RunReader.ofRun(Effect.mapError(store.run(run), failure)),
     registerEnvironment: (spec) => Effect.mapError(store.registerEnvironment(run, spec), failure),
     disconnectEnvironment: (envId) => Effect.mapError(store.disconnectEnvironment(run, envId), failure),
     submit: Effect.fnUntraced(function* (envId, groups) {
@@ -97,8 +87,11 @@ const make = Effect.fnUntraced(function* (options: Options) {
     }),
     status: (envId) => Effect.mapError(store.status(run, envId), failure),
     statusChanges: (envId) => Stream.mapError(StatusChanges.ofEnvironment(store, run, envId), failure),
-    loadState: (environmentName) => Effect.mapError(store.loadState(run, environmentName), failure),
-    saveState: (environmentName, state) => Effect.mapError(store.saveState(run, environmentName, state), failure),
+    savedStates: Effect.succeedSome({
+      load: (environmentName) => Effect.mapError(store.loadState(run, environmentName), failure),
+      save: (environmentName, state) => Effect.mapError(store.saveState(run, environmentName, state), failure)
+    }),
+    registerRun: (spec) => Effect.asVoid(Effect.mapError(store.registerRun(spec), failure)),
     claim: (claim) =>
       store.start(run).pipe(
         Effect.andThen(LongPoll.claim(store, run, claim)),
@@ -113,13 +106,14 @@ const make = Effect.fnUntraced(function* (options: Options) {
     ack: (batch) => Effect.mapError(store.ack(batch), failure),
     nack: (batch) => Effect.mapError(store.nack(batch), failure),
     extend: (batch, lease) => Effect.mapError(store.extendLease(batch, lease), failure),
-    recordMetrics: (metrics) => Effect.mapError(store.recordMetrics(run, metrics), failure),
-    servesViewers: Effect.succeed(true),
-    recordPieces: (pieces) => Effect.mapError(store.recordPieces(run, pieces), failure),
-    recordReport: (envId, report) => Effect.mapError(store.recordReport(run, envId, report), failure)
-  } satisfies TrajectoryClient.TrajectoryClientShape
+    telemetry: Effect.succeedSome({
+      recordMetrics: (metrics) => Effect.mapError(store.recordMetrics(run, metrics), failure),
+      recordPieces: (pieces) => Effect.mapError(store.recordPieces(run, pieces), failure),
+      recordReport: (envId, report) => Effect.mapError(store.recordReport(run, envId, report), failure)
+    })
+  } satisfies TrajectoryClient.TrajectoryClient
 })
 
 /** Over the store of this process. */
-export const layer = (options: Options = {}): Layer.Layer<TrajectoryClient.TrajectoryClient, never, TrajectoryStore> =>
-  Layer.effect(TrajectoryClient.TrajectoryClient, make(options))
+export const layer = (options: Options = {}): Layer.Layer<TrajectoryClient.Clients, never, TrajectoryStore> =>
+  TrajectoryClient.layer(make(options))

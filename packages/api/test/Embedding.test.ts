@@ -1,7 +1,7 @@
 import { NodeHttpClient, NodeHttpServer } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { TrajectoryClient, TrajectoryClientHttp, TrajectoryClientV0 } from "@atropos/core"
-import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { Effect, Layer, Option, Redacted } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { createServer } from "node:http"
 import * as Auth from "../src/http/Auth.ts"
@@ -38,8 +38,8 @@ const spec = {
   wandbProject: ""
 }
 
-const client = (clientLayer: Layer.Layer<TrajectoryClient.TrajectoryClient>) =>
-  Effect.map(Layer.build(clientLayer), (context) => Context.get(context, TrajectoryClient.TrajectoryClient))
+const client = (clientLayer: Layer.Layer<TrajectoryClient.Clients>) =>
+  Effect.flatMap(Layer.build(clientLayer), (context) => Effect.provide(TrajectoryClient.all, context))
 
 layer(services, { timeout: "60 seconds", excludeTestServices: true })("the service in another application", (it) => {
   it.effect("answers under its path, and leaves the rest alone", () =>
@@ -75,10 +75,8 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("the servi
       assert.deepStrictEqual(Array.from(batch.groups[0]!.scores), [0, 1])
       yield* trainer.ack(batch)
       assert.strictEqual((yield* Effect.flip(environment.registerRun(spec))).reason, "unauthorized")
-      assert.strictEqual(
-        (yield* Effect.flip(trainer.saveState("add_0", { step: 0, value: null }))).reason,
-        "unauthorized"
-      )
+      const states = Option.getOrThrow(yield* trainer.savedStates)
+      assert.strictEqual((yield* Effect.flip(states.save("add_0", { step: 0, value: null }))).reason, "unauthorized")
     })
   )
 })

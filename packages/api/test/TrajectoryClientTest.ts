@@ -1,11 +1,14 @@
 /** What every client of the trajectory service does, whatever lies between it and the store. */
 import { assert, layer } from "@effect/vitest"
-import { type TrajectoryClient, TrajectoryError } from "../../core/src/service/TrajectoryClient.ts"
+import { type TrajectoryClient, TrajectoryError } from "@atropos/core"
 import { Effect, Fiber, type Layer, Option, type Scope, Stream } from "effect"
 import * as SampleGroups from "./SampleGroups.ts"
 import type { TrajectoryStore } from "../src/store/TrajectoryStore.ts"
 
-type Client = TrajectoryClient["Service"]
+type Client = TrajectoryClient.TrajectoryClient
+
+const states = (client: TrajectoryClient.TrajectoryClient) => Effect.flatMap(client.savedStates, Effect.fromOption)
+const telemetryOf = (client: TrajectoryClient.TrajectoryClient) => Effect.flatMap(client.telemetry, Effect.fromOption)
 
 export interface Kind<R> {
   readonly name: string
@@ -179,7 +182,7 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
         const envId = yield* started(client, run("bad"))
         const bad = { ...SampleGroups.plain(2), scores: Float64Array.of(1, Number.NaN) }
         const error = yield* Effect.flip(client.submit(envId, [keyed(SampleGroups.plain(2)), keyed(bad)]))
-        assert.instanceOf(error, TrajectoryError)
+        assert.instanceOf(error, TrajectoryError.TrajectoryError)
         assert.strictEqual(error.reason, "rejected")
         assert.include(error.message, "scores.0.1")
         assert.strictEqual((yield* client.status(envId)).queueSize, 0)
@@ -200,21 +203,13 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
       it.effect("says what the original's endpoints cannot do", () =>
         Effect.gen(function* () {
           const client = yield* kind.client("default")
-          const failures = [
-            yield* Effect.flip(client.loadState("add_0")),
-            yield* Effect.flip(client.saveState("add_0", { step: 1, value: {} })),
-            yield* Effect.flip(client.recordMetrics({ source: "trainer", step: 1, values: {} })),
-            yield* Effect.flip(client.recordPieces(new Map([[1, "a"]]))),
-            yield* Effect.flip(client.recordReport(0, report)),
-            yield* Effect.flip(client.nack({ id: "0", leaseToken: "" })),
-            yield* Effect.flip(client.registerRun(spec("another")))
-          ]
-          for (const { message, reason } of failures) {
-            assert.strictEqual(reason, "unsupported")
-            assert.include(message, "versioned endpoints")
-          }
-          assert.isFalse(yield* client.servesViewers)
+          assert.isTrue(Option.isNone(yield* client.savedStates))
+          assert.isTrue(Option.isNone(yield* client.telemetry))
+          const { message, reason } = yield* Effect.flip(client.registerRun(spec("another")))
+          assert.strictEqual(reason, "unsupported")
+          assert.include(message, "versioned endpoints")
           yield* client.ack({ id: "0", leaseToken: "" })
+          yield* client.nack({ id: "0", leaseToken: "" })
           yield* client.extend({ id: "0", leaseToken: "" }, "1 minute")
         })
       )
@@ -325,14 +320,14 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
       Effect.gen(function* () {
         const client = yield* kind.client(run("state"))
         yield* started(client, run("state"))
-        assert.isTrue(Option.isNone(yield* client.loadState("add_0")))
-        yield* client.saveState("add_0", { step: 3, value: { cursor: 12, own: ["é", null, 0.5] } })
-        yield* client.saveState("add_0", { step: 4, value: { cursor: 13, own: ["é", null, 0.5] } })
-        assert.deepStrictEqual(Option.getOrThrow(yield* client.loadState("add_0")), {
+        assert.isTrue(Option.isNone(yield* (yield* states(client)).load("add_0")))
+        yield* (yield* states(client)).save("add_0", { step: 3, value: { cursor: 12, own: ["é", null, 0.5] } })
+        yield* (yield* states(client)).save("add_0", { step: 4, value: { cursor: 13, own: ["é", null, 0.5] } })
+        assert.deepStrictEqual(Option.getOrThrow(yield* (yield* states(client)).load("add_0")), {
           step: 4,
           value: { cursor: 13, own: ["é", null, 0.5] }
         })
-        assert.isTrue(Option.isNone(yield* client.loadState("add_1")))
+        assert.isTrue(Option.isNone(yield* (yield* states(client)).load("add_1")))
       })
     )
 
@@ -340,7 +335,7 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
       Effect.gen(function* () {
         const client = yield* kind.client(run("metrics"))
         yield* started(client, run("metrics"))
-        yield* client.recordMetrics({
+        yield* (yield* telemetryOf(client)).recordMetrics({
           source: "trainer",
           step: 1,
           values: { loss: 0.5, kl: Number.NaN, "reward.mean": 1 }
@@ -352,15 +347,15 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
       Effect.gen(function* () {
         const client = yield* kind.client(run("viewed"))
         const envId = yield* started(client, run("viewed"))
-        assert.isTrue(yield* client.servesViewers)
-        yield* client.recordPieces(
+        const { recordPieces, recordReport } = yield* telemetryOf(client)
+        yield* recordPieces(
           new Map([
             [7, " the"],
             [0, ""]
           ])
         )
-        yield* client.recordReport(envId, report)
-        assert.strictEqual((yield* Effect.flip(client.recordReport(99, report))).reason, "notFound")
+        yield* recordReport(envId, report)
+        assert.strictEqual((yield* Effect.flip(recordReport(99, report))).reason, "notFound")
       })
     )
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { TrajectoryClient, TrajectoryClientAuto, TrajectoryClientHttp, TrajectoryClientV0 } from "@atropos/core"
-import { Context, Effect, Layer, Ref, Stream } from "effect"
+import { Effect, Layer, Ref, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import * as HttpServer from "../src/http/HttpServer.ts"
 import * as TrajectoryClientInProcess from "../src/TrajectoryClientInProcess.ts"
@@ -10,10 +10,8 @@ import { suite } from "./TrajectoryClientTest.ts"
 import { layer as serviceLayer, ServiceUrl, urlOf } from "./TestService.ts"
 import * as TestStore from "./TestStore.ts"
 
-const { TrajectoryClient: Client } = TrajectoryClient
-
-const client = <R>(layer: Layer.Layer<TrajectoryClient.TrajectoryClient, never, R>) =>
-  Effect.map(Layer.build(Layer.fresh(layer)), (context) => Context.get(context, Client))
+const client = <R>(layer: Layer.Layer<TrajectoryClient.Clients, never, R>) =>
+  Effect.flatMap(Layer.build(Layer.fresh(layer)), (context) => Effect.provide(TrajectoryClient.all, context))
 
 suite(
   { name: "the store", isVersioned: true, client: (run) => client(TrajectoryClientInProcess.layer({ run })) },
@@ -41,7 +39,7 @@ suite(
 )
 
 /** The run of the original's endpoints begins anew for every test. */
-const afterReset = <R>(layer: (url: string) => Layer.Layer<TrajectoryClient.TrajectoryClient, never, R>) =>
+const afterReset = <R>(layer: (url: string) => Layer.Layer<TrajectoryClient.Clients, never, R>) =>
   Effect.gen(function* () {
     const store = yield* TrajectoryStore
     yield* Effect.orDie(store.reset("default"))
@@ -95,7 +93,7 @@ const statusEvent = (step: number) => {
   return `event: status\ndata: ${JSON.stringify(status)}\n\n`
 }
 
-const group = { tokens: [Int32Array.of(1)], masks: [Int32Array.of(1)], scores: Float64Array.of(1) }
+const group = { tokens: [Int32Array.of(1)], masks: [Uint8Array.of(1)], scores: Float64Array.of(1) }
 
 describe("failures of the trajectory service", () => {
   it.live.each([

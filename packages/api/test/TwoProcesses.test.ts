@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Batch, TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
-import { Context, Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
@@ -29,8 +29,8 @@ const serviceProcess = (database: string) =>
   )
 
 const clientOf = (url: string) =>
-  Effect.map(Layer.build(Layer.fresh(TrajectoryClientHttp.layer({ url, run: "shared" }))), (context) =>
-    Context.get(context, TrajectoryClient.TrajectoryClient)
+  Effect.flatMap(Layer.build(Layer.fresh(TrajectoryClientHttp.layer({ url, run: "shared" }))), (context) =>
+    Effect.provide(TrajectoryClient.all, context)
   )
 
 const batchSize = 8
@@ -89,7 +89,7 @@ describe.skipIf(TestPostgres.serverUrl === undefined)("two services on one datab
           )
         const sequences = groupSizes.reduce((sum, size) => sum + size * groupsPerProducer, 0)
         const taken: Array<Batch.Batch> = []
-        const consume = Effect.fnUntraced(function* (client: TrajectoryClient.TrajectoryClientShape, owner: string) {
+        const consume = Effect.fnUntraced(function* (client: TrajectoryClient.TrajectoryClient, owner: string) {
           while (taken.length < sequences / batchSize) {
             const found = yield* client.claim({ owner, wait: "200 millis", lease: "1 minute" })
             if (Option.isNone(found)) continue

@@ -8,7 +8,7 @@ import {
   type ScoredGroup,
   ServerManager,
   Tokenizer,
-  TrajectoryApiSchema,
+  TrajectoryApi,
   TrajectoryClient,
   TrajectoryClientHttp,
   TrajectoryClientV0
@@ -34,7 +34,7 @@ const spec = (name: string) => ({
 const clientOf = (run: string) =>
   Effect.gen(function* () {
     const layer = TrajectoryClientHttp.layer({ url: yield* ServiceUrl, run })
-    return yield* Effect.provide(TrajectoryClient.TrajectoryClient, layer)
+    return yield* Effect.provide(TrajectoryClient.all, layer)
   })
 
 /** A started run. */
@@ -48,7 +48,7 @@ const started = Effect.fnUntraced(function* (name: string) {
 const submit = (run: string, group: ScoredGroup.ScoredGroup) =>
   call(`/v1/runs/${run}/groups`, {
     bytes: PackedGroup.encodeList([{ key: crypto.randomUUID(), bytes: PackedGroup.encode(group) }]),
-    headers: { "content-type": TrajectoryApiSchema.packedContentType }
+    headers: { "content-type": TrajectoryApi.packedContentType }
   })
 
 type Json = Record<string, unknown>
@@ -162,7 +162,8 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("what peop
   it.effect("metrics as they come, and where they were after they lost the connection", () =>
     Effect.gen(function* () {
       const client = yield* started("live")
-      const record = (step: number) => client.recordMetrics({ source: "trainer", step, values: { loss: step } })
+      const { recordMetrics } = Option.getOrThrow(yield* client.telemetry)
+      const record = (step: number) => recordMetrics({ source: "trainer", step, values: { loss: step } })
       yield* record(1)
       const has =
         (step: number) =>
@@ -201,10 +202,7 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("what peop
       const summary = yield* Effect.gen(function* () {
         const environment = yield* Environment.Environment
         return yield* Rollout.run(environment, { spoolDirectory: yield* fs.makeTempDirectoryScoped() })
-      }).pipe(
-        Effect.provide(Layer.provideMerge(echoes(), fishes)),
-        Effect.provideService(TrajectoryClient.TrajectoryClient, client)
-      )
+      }).pipe(Effect.provide(Layer.provideMerge(echoes(), fishes)), Effect.provide(TrajectoryClient.context(client)))
       yield* Fiber.join(trainer)
       assert.isAtLeast(summary.groupsSent, 6)
       yield* indexed(run)

@@ -141,7 +141,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
           )
         )
         const steps = yield* Effect.gen(function* () {
-          const trainer = yield* TrajectoryClient.TrajectoryClient
+          const trainer = yield* TrajectoryClient.all
           yield* trainer.registerRun({
             name: "default",
             batchSize: 8,

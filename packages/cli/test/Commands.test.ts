@@ -8,7 +8,7 @@ import * as Report from "../src/base/Report.ts"
 import * as Root from "../src/Root.ts"
 import * as Bin from "./Bin.ts"
 
-const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Progress.layerLines)
+const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Layer.succeed(Progress.Presenter, "lines"))
 
 const text = (lines: ReadonlyArray<unknown>) => lines.map(String).join("\n")
 

@@ -107,7 +107,7 @@ const policy: ServerManager.Script = (request) => {
 }
 
 /** Every group of a run of so many batches, as the trainer gets them. */
-const batches = Effect.fnUntraced(function* (client: TrajectoryClient.TrajectoryClientShape, count: number) {
+const batches = Effect.fnUntraced(function* (client: TrajectoryClient.TrajectoryClient, count: number) {
   return yield* Effect.forEach(Array.from({ length: count }).keys(), () =>
     Effect.gen(function* () {
       const batch = Option.getOrThrow(yield* client.claim({ owner: "trainer", wait: "10 seconds", lease: "1 minute" }))
@@ -132,10 +132,7 @@ describe("follow-up items", () => {
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const url = yield* ServiceUrl
-      const client = yield* Effect.provide(
-        TrajectoryClient.TrajectoryClient,
-        TrajectoryClientHttp.layer({ url, run: "follow-ups" })
-      )
+      const client = yield* Effect.provide(TrajectoryClient.all, TrajectoryClientHttp.layer({ url, run: "follow-ups" }))
       yield* client.registerRun({
         name: "follow-ups",
         batchSize: 12,
@@ -153,7 +150,7 @@ describe("follow-up items", () => {
       )
       const running = yield* Rollout.run(environment, {
         spoolDirectory: yield* fs.makeTempDirectoryScoped()
-      }).pipe(Effect.provideService(TrajectoryClient.TrajectoryClient, client), Effect.forkChild)
+      }).pipe(Effect.provide(TrajectoryClient.context(client)), Effect.forkChild)
 
       // Two problems of each sort: 4 + 2 sequences, 4 + 4 + 2, 2, and none.
       const given = yield* batches(client, 3)

@@ -13,7 +13,12 @@ import * as Presentation from "../src/help/Presentation.ts"
 import * as Progress from "../src/base/Progress.ts"
 import * as Root from "../src/Root.ts"
 
-const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Progress.layerLines, TestConsole.layer)
+const layer = Layer.mergeAll(
+  NodeServices.layer,
+  Presentation.layer,
+  Layer.succeed(Progress.Presenter, "lines"),
+  TestConsole.layer
+)
 
 const rows = (file: string): string => fileURLToPath(new URL(`fixtures/rows/${file}`, import.meta.url))
 

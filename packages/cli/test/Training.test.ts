@@ -1,5 +1,5 @@
 /** The verbs that train, as processes of their own. */
-import { TrajectoryApiSchema } from "@atropos/core"
+import { TrajectoryApi } from "@atropos/core"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Option, Schema, Stream } from "effect"
@@ -25,7 +25,7 @@ const Line = Schema.fromJsonString(
   })
 )
 
-const decodeRows = Schema.decodeUnknownEffect(Schema.toCodecJson(TrajectoryApiSchema.MetricsPage))
+const decodeRows = Schema.decodeUnknownEffect(Schema.toCodecJson(TrajectoryApi.MetricsPage))
 const decodeLine = Schema.decodeUnknownEffect(Line)
 
 const metricsOf = Effect.fnUntraced(function* (folder: string) {

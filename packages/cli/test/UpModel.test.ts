@@ -115,7 +115,9 @@ describe("atropos up --model", () => {
           "2",
           ...few,
           "--env.max_token_length",
-          "16"
+          "16",
+          "--env.evaluation_items",
+          "2"
         )
         assert.strictEqual(choices.code, 0, choices.stdout + choices.stderr)
         assert.match(choices.stdout, /trained +an adapter of rank 16/)

@@ -45,7 +45,7 @@ describe("atropos up, from scratch", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* Bin.folder
-        const { code, stderr, stdout } = yield* up(cwd, "--env", larger, "--model", "scratch", "--steps", "150")
+        const { code, stderr, stdout } = yield* up(cwd, "--env", larger, "--model", "scratch", "--steps", "100")
         assert.strictEqual(code, 0, stderr)
         const [before, after] = solvedIn(stdout)
         assert.isBelow(before, 60, stdout)
@@ -70,7 +70,7 @@ describe("atropos up, from scratch", () => {
         assert.strictEqual(code, 0, stderr)
         const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
         assert.isAbove(Number(last), Number(first) + 0.3, stdout)
-        assert.include(stdout, "120 steps")
+        assert.include(stdout, "60 steps")
         // It has no evaluation: no line asks for one.
         assert.include(stdout, "policy --model")
         assert.notInclude(stdout, "evaluate --env")

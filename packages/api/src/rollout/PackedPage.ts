@@ -16,6 +16,7 @@
  * Ids, masks and texts come back as they were. Of decimals three digits do, from 1e-12 to 1e16, smaller ones as 0; a
  * field that has others (or a mask that is no mask) is not packed.
  */
+import { isFields } from "./Fields.ts"
 
 export interface Columns<A> {
   readonly ids: A
@@ -161,10 +162,6 @@ export const writer = (): Writer => {
     tables: () => ({ ids: [...ids.keys()], texts: [...texts.keys()] })
   }
 }
-
-type Fields = { readonly [key: string]: unknown }
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The fields that are packed: in others markers are what somebody wrote. Masks come behind their tokens. */
 const numeric = new Set(["tokens", "masks", "advantages", "ref_logprobs", "inference_logprobs"])

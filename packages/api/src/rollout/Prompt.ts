@@ -1,15 +1,12 @@
 /**
- * The prompt of a group: the messages its rollouts were given, before the first that the policy made. Pure, and without
- * imports; the same in the service, over files and in a browser.
+ * The prompt of a group: the messages its rollouts were given, before the first that the policy made. Pure; the
+ * same in the service, over files and in a browser.
  *
  * Examples of answers in a prompt are messages of an assistant too. What tells them from answers is the mask: the
  * policy made as many as there are trained spans, the last ones. Without a trained token anywhere, the first answer
  * ends the prompt. What rollouts do not have in common is no prompt; an answer that all of them gave is none either.
  */
-type Fields = { readonly [key: string]: unknown }
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+import { isFields } from "./Fields.ts"
 
 /** Runs of trained entries: a mask has -100 where nothing is trained, or zeros and ones. */
 const spansOf = (mask: ArrayLike<number>): number => {

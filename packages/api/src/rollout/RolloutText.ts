@@ -10,6 +10,7 @@
  * Searched are contents, reasoning, and names and arguments of tool calls: no images. What several rollouts of a group
  * share, such as their prompt, is kept once. A group's text ends at a million characters, or of different words.
  */
+import { isFields } from "./Fields.ts"
 import * as Prompt from "./Prompt.ts"
 
 export interface GroupText {
@@ -80,28 +81,25 @@ export const matches = (query: Query, { body }: Pick<GroupText, "body">): boolea
 
 const nothing: GroupText = { preview: null, body: "", vocabulary: 0 }
 
-const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const contentOf = (content: unknown): string => {
   if (typeof content === "string") return content
   if (!Array.isArray(content)) return ""
   return content
-    .flatMap((part: unknown) => (isRecord(part) && typeof part["text"] === "string" ? [part["text"]] : []))
+    .flatMap((part: unknown) => (isFields(part) && typeof part["text"] === "string" ? [part["text"]] : []))
     .join(" ")
 }
 
 const callsOf = (calls: unknown): ReadonlyArray<unknown> =>
   Array.isArray(calls)
     ? calls.flatMap((call: unknown) => {
-        const named = isRecord(call) ? call["function"] : undefined
-        return isRecord(named) ? [named["name"], named["arguments"]] : []
+        const named = isFields(call) ? call["function"] : undefined
+        return isFields(named) ? [named["name"], named["arguments"]] : []
       })
     : []
 
 /** What is written in a message, whoever made it up: what is no text is left out. */
 const partsOf = (message: unknown): ReadonlyArray<string> =>
-  isRecord(message)
+  isFields(message)
     ? [message["reasoning_content"], contentOf(message["content"]), ...callsOf(message["tool_calls"])].filter(
         (part): part is string => typeof part === "string" && part !== ""
       )
@@ -109,7 +107,7 @@ const partsOf = (message: unknown): ReadonlyArray<string> =>
 
 const previewOf = (rollouts: ReadonlyArray<ReadonlyArray<unknown>>, masks: unknown): string => {
   const said = rollouts[0]!
-    .filter(isRecord)
+    .filter(isFields)
     .map((message) => ({ role: message["role"], text: contentOf(message["content"]) }))
   const prompt = said.slice(0, Prompt.lengthOf(rollouts, masks))
   const shown =

@@ -16,7 +16,7 @@
  * its consumed groups beside those of its successor, the rest until the name is taken again.
  */
 import { Context, type Effect, type Option, type Stream } from "effect"
-import type { TrajectoryClient } from "@atropos/core"
+import type { TrajectoryApi } from "@atropos/core"
 import type * as RolloutText from "../rollout/RolloutText.ts"
 import type { EnvironmentRow, Envelope, Payload, Run, StoreError, UnknownRun } from "./TrajectoryStore.ts"
 
@@ -94,7 +94,7 @@ export interface MetricsPage {
 
 export interface ReadEnvironment extends EnvironmentRow {
   /** What it last said of itself, and when that came (milliseconds since the epoch). */
-  readonly report: (TrajectoryClient.EnvironmentReport & { readonly at: number }) | null
+  readonly report: (TrajectoryApi.EnvironmentReport & { readonly at: number }) | null
   /** Its part of the sequences of the last 20 batches; null without any. */
   readonly share: number | null
   /** Sequences that came in the last minute. */

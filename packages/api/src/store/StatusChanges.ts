@@ -5,7 +5,7 @@
  * and fewer for more than a hundred listeners to one stream. The last state is always told.
  */
 import { Effect, Stream } from "effect"
-import type { TrajectoryClient } from "@atropos/core"
+import type { TrajectoryApi } from "@atropos/core"
 import type { QueueSummary, StoreError, TrajectoryStoreShape, UnknownEnvironment } from "./TrajectoryStore.ts"
 
 /** Milliseconds between two values. */
@@ -38,7 +38,7 @@ export const ofEnvironment = (
   run: string,
   envId: number,
   listeners: () => number = () => 1
-): Stream.Stream<TrajectoryClient.EnvironmentStatus, StoreError | UnknownEnvironment> =>
+): Stream.Stream<TrajectoryApi.EnvironmentStatus, StoreError | UnknownEnvironment> =>
   following(store, run, store.status(run, envId), listeners)
 
 /** The summary of a run. */

@@ -10,7 +10,7 @@
  * Payloads are opaque bytes. The store looks at the envelope only: counts, scores, environment.
  */
 import { Context, type Duration, type Effect, type Option, Schema, type Stream } from "effect"
-import type { ScoreAdvantage, TrajectoryClient } from "@atropos/core"
+import type { ScoreAdvantage, TrajectoryApi } from "@atropos/core"
 
 /** The database is away, or said something it should not. */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
@@ -64,7 +64,7 @@ export interface Submission extends Envelope {
 }
 
 /** A run as stored. `registered` is false for a run that only has early data (parked until a trainer registers). */
-export interface Run extends TrajectoryClient.RunSpec {
+export interface Run extends TrajectoryApi.RunSpec {
   readonly id: number
   /** Null where nobody told. */
   readonly advantages: ScoreAdvantage.Recipe | null
@@ -75,7 +75,7 @@ export interface Run extends TrajectoryClient.RunSpec {
   readonly currentStep: number
 }
 
-export interface EnvironmentRow extends TrajectoryClient.EnvironmentSpec {
+export interface EnvironmentRow extends TrajectoryApi.EnvironmentSpec {
   /** 0, 1, … within the run, in order of registration. */
   readonly envId: number
   /** Desired name, underscore, number of earlier ones of that name. */
@@ -143,7 +143,7 @@ export interface TrajectoryStoreShape {
   /** Succeeds where the database answers within two seconds, and has room. */
   readonly ready: Effect.Effect<void, StoreError>
   /** Registers a run; where it is registered already, answers with it unchanged (the original's `/register`). */
-  readonly registerRun: (spec: TrajectoryClient.RunSpec) => Effect.Effect<Run, StoreError>
+  readonly registerRun: (spec: TrajectoryApi.RunSpec) => Effect.Effect<Run, StoreError>
   readonly run: (name: string) => Effect.Effect<Option.Option<Run>, StoreError>
   /** Whether there is a run of that name; costs nothing while submissions and claims go on. */
   readonly hasRun: (name: string) => Effect.Effect<boolean, StoreError>
@@ -159,8 +159,8 @@ export interface TrajectoryStoreShape {
   /** None until the run is started. */
   readonly registerEnvironment: (
     run: string,
-    spec: TrajectoryClient.EnvironmentSpec
-  ) => Effect.Effect<Option.Option<TrajectoryClient.Registration>, StoreError>
+    spec: TrajectoryApi.EnvironmentSpec
+  ) => Effect.Effect<Option.Option<TrajectoryApi.Registration>, StoreError>
   readonly disconnectEnvironment: (run: string, envId: number) => Effect.Effect<void, StoreError | UnknownEnvironment>
   readonly environments: (run: string) => Effect.Effect<ReadonlyArray<EnvironmentRow>, StoreError>
 
@@ -171,7 +171,7 @@ export interface TrajectoryStoreShape {
   readonly submit: (
     run: string,
     submissions: ReadonlyArray<Submission>
-  ) => Effect.Effect<ReadonlyArray<TrajectoryClient.SubmitOutcome>, StoreError | QueueFull>
+  ) => Effect.Effect<ReadonlyArray<TrajectoryApi.SubmitOutcome>, StoreError | QueueFull>
   readonly latest: (run: string) => Effect.Effect<Option.Option<StoredGroup>, StoreError>
 
   /** The oldest batch that is free (forming what can be formed), or none. */
@@ -197,7 +197,7 @@ export interface TrajectoryStoreShape {
   readonly status: (
     run: string,
     envId: number
-  ) => Effect.Effect<TrajectoryClient.EnvironmentStatus, StoreError | UnknownEnvironment>
+  ) => Effect.Effect<TrajectoryApi.EnvironmentStatus, StoreError | UnknownEnvironment>
   readonly summary: (run: string) => Effect.Effect<QueueSummary, StoreError>
   /**
    * Emits (the run's name) after every change of its queue, step or environments, from this process or another;
@@ -208,11 +208,11 @@ export interface TrajectoryStoreShape {
   readonly loadState: (
     run: string,
     environmentName: string
-  ) => Effect.Effect<Option.Option<TrajectoryClient.SavedState>, StoreError>
+  ) => Effect.Effect<Option.Option<TrajectoryApi.SavedState>, StoreError>
   readonly saveState: (
     run: string,
     environmentName: string,
-    state: TrajectoryClient.SavedState
+    state: TrajectoryApi.SavedState
   ) => Effect.Effect<void, StoreError>
 
   readonly recordMetrics: (
@@ -225,7 +225,7 @@ export interface TrajectoryStoreShape {
   readonly recordReport: (
     run: string,
     envId: number,
-    report: TrajectoryClient.EnvironmentReport
+    report: TrajectoryApi.EnvironmentReport
   ) => Effect.Effect<void, StoreError | UnknownEnvironment>
 }
 

@@ -4,13 +4,13 @@
  */
 import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { PackedGroup, TrajectoryApiSchema } from "@atropos/core"
+import { PackedGroup, TrajectoryApi } from "@atropos/core"
 import * as Payloads from "../store/Payloads.ts"
 import type { ClaimedBatch } from "../store/TrajectoryStore.ts"
 
 /** Whether an `Accept` header asks for the packed form. */
 export const acceptsPacked = (accept: string | undefined): boolean =>
-  accept !== undefined && accept.toLowerCase().includes(TrajectoryApiSchema.packedContentType)
+  accept !== undefined && accept.toLowerCase().includes(TrajectoryApi.packedContentType)
 
 const comma = new TextEncoder().encode(",")
 const utf8 = new TextEncoder()
@@ -30,7 +30,7 @@ const packed = Effect.fnUntraced(function* (batch: ClaimedBatch) {
     Effect.map(Payloads.toPacked(payload), (bytes) => ({ key: id, bytes }))
   )
   return written(PackedGroup.listParts(groups), {
-    contentType: TrajectoryApiSchema.packedContentType,
+    contentType: TrajectoryApi.packedContentType,
     headers: {
       "atropos-batch-id": batch.id,
       "atropos-step": String(batch.step),

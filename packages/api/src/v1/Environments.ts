@@ -1,7 +1,7 @@
 /** Handlers: the environments of a run, their view of its queue, and their saved state. */
 import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema as Wire } from "@atropos/core"
+import { TrajectoryApi, TrajectoryApi as Wire, TrajectoryApiError as ApiError } from "@atropos/core"
 import * as StatusChanges from "../store/StatusChanges.ts"
 import { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as Events from "../http/Events.ts"
@@ -28,8 +28,8 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags(StoreFailures.plain),
           Effect.map(
             Option.match({
-              onNone: (): typeof Wire.Registration.Type => ({ status: "waiting" }),
-              onSome: (registration): typeof Wire.Registration.Type => ({ status: "registered", ...registration })
+              onNone: (): Wire.RegistrationAnswer => ({ status: "waiting" }),
+              onSome: (registration): Wire.RegistrationAnswer => ({ status: "registered", ...registration })
             })
           )
         ),

@@ -2,8 +2,8 @@
 import { Context, Effect, Layer, Redacted, Result, SchemaIssue } from "effect"
 import { HttpMethod, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
-import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema } from "@atropos/core"
-import * as JsonDepth from "@atropos/core/service/wire/JsonDepth"
+import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
+import * as Nesting from "@atropos/core/base/Nesting"
 import { anyRole, Auth, tokenOf } from "../http/Auth.ts"
 import * as Nul from "../http/Nul.ts"
 import * as RequestBody from "../http/RequestBody.ts"
@@ -57,11 +57,11 @@ export const requestErrors: Layer.Layer<TrajectoryApi.RequestErrors> = HttpApiMi
 const isTyped = ({ headers }: HttpServerRequest.HttpServerRequest, isSubmission: boolean): boolean => {
   const hasBody = Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
   const type = (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase()
-  return !hasBody || type === "application/json" || (isSubmission && type === TrajectoryApiSchema.packedContentType)
+  return !hasBody || type === "application/json" || (isSubmission && type === TrajectoryApi.packedContentType)
 }
 
 const untyped = (given: string | undefined, isSubmission: boolean) => {
-  const right = isSubmission ? `application/json or ${TrajectoryApiSchema.packedContentType}` : "application/json"
+  const right = isSubmission ? `application/json or ${TrajectoryApi.packedContentType}` : "application/json"
   const message = `Content-Type: should be ${right}, ${given === undefined ? "and there is none" : `not ${given}`}`
   return refusal(400, "BadRequest", message, { field: "Content-Type" })
 }
@@ -89,7 +89,7 @@ const mayHoldNul = /\/(?:pieces|state\/:environment)$/
 const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, path: string) {
   const [, most] = Object.entries(maxBytesOf).find(([end]) => path.endsWith(end)) ?? []
   const body = yield* SubmissionBody.bytes(request, most ?? (yield* RequestBody.Limits).maxFormBytes)
-  if (JsonDepth.isTooDeep(body)) {
+  if (Nesting.isDeep(body)) {
     return yield* new ApiError.BadRequest({ message: "the body nests deeper than any that is read here" })
   }
   // Saved state and the text of tokens are anybody's text, and kept whatever it is.

@@ -2,7 +2,7 @@
 import { Effect, Option, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { TrajectoryApi, TrajectoryApiError as ApiError, TrajectoryApiSchema as Wire } from "@atropos/core"
+import { TrajectoryApi, TrajectoryApi as Wire, TrajectoryApiError as ApiError } from "@atropos/core"
 import * as Payloads from "../store/Payloads.ts"
 import { type RolloutFilter, RolloutReader } from "../store/RolloutReader.ts"
 import * as RolloutText from "../rollout/RolloutText.ts"

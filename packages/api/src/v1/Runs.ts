@@ -1,7 +1,7 @@
 /** Handlers: training runs, and what can be seen of their queues. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { TrajectoryApi, TrajectoryApiSchema as Wire } from "@atropos/core"
+import { TrajectoryApi, TrajectoryApi as Wire } from "@atropos/core"
 import * as StatusChanges from "../store/StatusChanges.ts"
 import { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as Events from "../http/Events.ts"

@@ -1,5 +1,5 @@
 /** Runs, environments and groups for the tests of stores. */
-import type { TrajectoryClient } from "@atropos/core"
+import type { TrajectoryApi } from "@atropos/core"
 import type { Vitest } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { randomUUID } from "node:crypto"
@@ -9,7 +9,7 @@ import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 /** What the suites of a store are run with. */
 export type StoreTests = Vitest.MethodsNonLive<TrajectoryStore.TrajectoryStore | RolloutReader.RolloutReader>
 
-export const spec = (name: string, batchSize = 8): TrajectoryClient.RunSpec => ({
+export const spec = (name: string, batchSize = 8): TrajectoryApi.RunSpec => ({
   name,
   batchSize,
   maxTokenLength: 512,
@@ -23,8 +23,8 @@ export const spec = (name: string, batchSize = 8): TrajectoryClient.RunSpec => (
 
 export const environment = (
   desiredName: string,
-  more: Partial<TrajectoryClient.EnvironmentSpec> = {}
-): TrajectoryClient.EnvironmentSpec => ({
+  more: Partial<TrajectoryApi.EnvironmentSpec> = {}
+): TrajectoryApi.EnvironmentSpec => ({
   desiredName,
   weight: 1,
   groupSize: 4,

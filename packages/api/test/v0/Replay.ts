@@ -6,6 +6,7 @@
  * out, not formed (Q-3), so steps are compared with the number of batches we handed out; and random numbers are any
  * numbers.
  */
+import * as Predicate from "effect/Predicate"
 import { request } from "node:http"
 
 export interface Step {
@@ -51,13 +52,10 @@ export const send = (port: number, prefix: string, { body, method, path }: Pick<
 /** Object keys in order, and nothing that is no JSON: equal texts are equal values. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+    Predicate.isReadonlyObject(inner)
       ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
       : inner
   )
-
-const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** What we answer where the original fails: numbers where it divides by zero (Q-13), 404 to an unknown environment. */
 const mended: ReadonlyArray<number> = [200, 404]
@@ -97,12 +95,13 @@ export class Comparison {
     }
     const expected = this.expected(step, answer)
     const found = step.path === "/register" ? { ...Object(answer.response), uuid: "<int>" } : answer.response
-    const recorded = step.path === "/register" && isObject(expected) ? { ...expected, uuid: "<int>" } : expected
+    const recorded =
+      step.path === "/register" && Predicate.isReadonlyObject(expected) ? { ...expected, uuid: "<int>" } : expected
     if (canonical(found) !== canonical(recorded)) differ(`${canonical(found)}, recorded ${canonical(recorded)}`)
   }
 
   private registered({ body }: Step): void {
-    if (this.isRegistered || !isObject(body)) return
+    if (this.isRegistered || !Predicate.isReadonlyObject(body)) return
     this.isRegistered = true
     this.startingStep = Number(body["starting_step"])
     this.handedOut = 0
@@ -124,10 +123,10 @@ export class Comparison {
    */
   private expected({ path, response }: Step, answer: Answer): unknown {
     const key = stepKeys[path]
-    if (key === undefined || !isObject(response) || response[key] === undefined) return response
+    if (key === undefined || !Predicate.isReadonlyObject(response) || response[key] === undefined) return response
     const expected: { [key: string]: unknown } = { ...response, [key]: this.startingStep + this.handedOut }
     const waiting = Number(response[key]) - this.startingStep - this.recorded
-    if (waiting > 0 && isObject(answer.response)) {
+    if (waiting > 0 && Predicate.isReadonlyObject(answer.response)) {
       for (const size of queueKeys) {
         const ours = answer.response[size]
         if (Number(ours) >= Number(expected[size])) expected[size] = ours
@@ -137,8 +136,8 @@ export class Comparison {
   }
 
   private batch(step: Step, answer: Answer, differ: (what: string) => void): void {
-    const theirs = isObject(step.response) ? step.response["batch"] : undefined
-    const ours = isObject(answer.response) ? answer.response["batch"] : undefined
+    const theirs = Predicate.isReadonlyObject(step.response) ? step.response["batch"] : undefined
+    const ours = Predicate.isReadonlyObject(answer.response) ? answer.response["batch"] : undefined
     if (Array.isArray(ours) && ours.length > 0) {
       this.handedOut++
       this.ours.push(...ours.map(canonical))

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { PackedGroup, ScoredGroup, TrajectoryApiSchema, WireGroup } from "@atropos/core"
+import { PackedGroup, ScoredGroup, TrajectoryApi, WireGroup } from "@atropos/core"
 import { Effect, Fiber, Layer, Result, Schedule, Stream } from "effect"
 import { HttpBody, HttpClient } from "effect/http"
 import { gzipSync, zstdCompressSync } from "node:zlib"
@@ -11,7 +11,7 @@ import * as ServiceMetrics from "../../src/metrics/ServiceMetrics.ts"
 import { TrajectoryStore } from "../../src/store/TrajectoryStore.ts"
 import * as TestStore from "../TestStore.ts"
 
-const packedType = TrajectoryApiSchema.packedContentType
+const packedType = TrajectoryApi.packedContentType
 
 const runSpec = (name: string) => ({
   name,
@@ -309,7 +309,7 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
             packedList(good, {
               ...good,
               tokens: [Int32Array.of(-1), Int32Array.of(2)],
-              masks: [Int32Array.of(-100), Int32Array.of(2)]
+              masks: [Uint8Array.of(0), Uint8Array.of(1)]
             })
           ),
           422,

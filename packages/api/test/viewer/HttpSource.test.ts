@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { TrajectoryApiSchema as Core, WireGroup } from "@atropos/core"
+import { TrajectoryApi as Core, WireGroup } from "@atropos/core"
 import { Deferred, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import * as HttpSource from "../../viewer/src/source/HttpSource.ts"
 import { type Source, SourceError } from "../../viewer/src/source/Source.ts"

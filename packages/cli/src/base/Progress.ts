@@ -1,7 +1,7 @@
 /**
  * How far a long job is, on standard error: one bar that redraws itself on a terminal, a line now and then elsewhere.
  */
-import { Clock, Console, Context, Effect, Layer } from "effect"
+import { Clock, Console, Context, Effect } from "effect"
 import * as Terminal from "./Terminal.ts"
 
 export interface Progress {
@@ -21,9 +21,6 @@ export interface ProgressOptions {
 export const Presenter = Context.Reference<"bar" | "lines">("@atropos/cli/Progress/Presenter", {
   defaultValue: () => (process.stderr.isTTY ? "bar" : "lines")
 })
-
-/** Lines instead of a bar, whatever the terminal. */
-export const layerLines = Layer.succeed(Presenter, "lines")
 
 const barEveryMillis = 1_000
 const lineEveryMillis = 5_000

@@ -2,7 +2,7 @@
  * `atropos serve --env …`: an environment against a trajectory service, ours or the original's, until its steps are
  * through.
  */
-import { Environment, Rollout, TrajectoryClient, TrajectoryClientAuto } from "@atropos/core"
+import { Environment, Rollout, TrajectoryClientAuto, TrajectoryError } from "@atropos/core"
 import { Config, Console, Effect, Layer, Option } from "effect"
 import { Flag } from "effect/cli"
 import * as Metrics from "../config/Metrics.ts"
@@ -12,7 +12,7 @@ import * as Summary from "../job/Summary.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
 
 const isUnauthorized = ({ cause }: Rollout.RolloutError): boolean =>
-  cause instanceof TrajectoryClient.TrajectoryError && cause.reason === "unauthorized"
+  cause instanceof TrajectoryError.TrajectoryError && cause.reason === "unauthorized"
 
 export const make = EnvironmentVerb.make({
   name: "serve",

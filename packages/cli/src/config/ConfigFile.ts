@@ -8,7 +8,7 @@
  */
 import { EnvironmentSettings, Judge, MetricsSettings, ServerSettings, Teacher } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
-import { Effect, Option, type Schema } from "effect"
+import { Effect, Option, Predicate, type Schema } from "effect"
 import { Flag } from "effect/cli"
 import { UsageError } from "../base/Failure.ts"
 import * as RemovedSettings from "./RemovedSettings.ts"
@@ -58,9 +58,6 @@ const wireNames = (fields: Schema.Struct.Fields): ReadonlyArray<string> =>
 const managerKeys = wireNames(ServerSettings.managerFields)
 const topKeys = ["env", ...Object.keys(serverFields), ...managerKeys, ...Object.keys(sectionFields)]
 
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /**
  * Reads and checks the keys of a file, for a verb with an environment of these settings; without one nobody knows the
  * keys of `env:`.
@@ -72,7 +69,7 @@ export const read = Effect.fn("ConfigFile.read")(function* (
   const { isMap: isMapNode } = yield* Effect.promise(() => import("yaml"))
   const { content: given, document, lines } = yield* YamlFile.read(file)
   const content = given ?? {}
-  if (!isMap(content))
+  if (!Predicate.isReadonlyObject(content))
     return yield* new UsageError({ message: `${file}: expected a map with the keys ${topKeys.join(", ")}` })
 
   const lineOf = (path: ReadonlyArray<string | number>): string => {
@@ -84,7 +81,7 @@ export const read = Effect.fn("ConfigFile.read")(function* (
   const check = (map: unknown, known: ReadonlyArray<string>, path: ReadonlyArray<string | number>) =>
     Effect.gen(function* () {
       const where = path.length === 0 ? "" : `${path.join(".")}.`
-      if (!isMap(map)) {
+      if (!Predicate.isReadonlyObject(map)) {
         return yield* new UsageError({
           message: `${lineOf(path)}: "${path.join(".")}" must be a map, got ${shown(map)}`
         })

@@ -5,7 +5,7 @@
  * `--metrics_port` is `--metrics.port`, and all may be written with dashes. What a sink needs is loaded when it is
  * chosen.
  */
-import { EnvironmentSettings, MetricsSettings, MetricsSink, type TrajectoryClient } from "@atropos/core"
+import { EnvironmentSettings, MetricsSettings, MetricsSink, type TelemetryClient } from "@atropos/core"
 import * as FileSink from "@atropos/core/metrics/FileSink"
 import * as ServiceSink from "@atropos/core/metrics/ServiceSink"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -169,7 +169,7 @@ export const layer = (
 ): Layer.Layer<
   MetricsSink.MetricsSink,
   UsageError,
-  FileSystem.FileSystem | Path.Path | TrajectoryClient.TrajectoryClient
+  FileSystem.FileSystem | Path.Path | TelemetryClient.TelemetryClient
 > => sinkLayer(settings, place, settings.service ? [ServiceSink.make] : [])
 
 /** The chosen sinks of a command that has none. */

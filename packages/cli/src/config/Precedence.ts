@@ -2,10 +2,9 @@
  * Which source wins: an environment's defaults < what the mode sets < the file < the flags. Maps are merged, all else
  * replaced.
  */
+import * as Predicate from "effect/Predicate"
 
 type Values = { readonly [name: string]: unknown }
-
-const isMap = (value: unknown): value is Values => typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Later sources over earlier ones. */
 export const merge = (...sources: ReadonlyArray<Values>): Values => {
@@ -13,7 +12,8 @@ export const merge = (...sources: ReadonlyArray<Values>): Values => {
   for (const source of sources) {
     for (const [name, value] of Object.entries(source)) {
       const before = merged[name]
-      merged[name] = isMap(before) && isMap(value) ? merge(before, value) : value
+      merged[name] =
+        Predicate.isReadonlyObject(before) && Predicate.isReadonlyObject(value) ? merge(before, value) : value
     }
   }
   return merged

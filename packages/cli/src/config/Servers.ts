@@ -6,7 +6,7 @@
  * merged field by field, flags over file over environment, and is used as given: the original forgets its address
  * unless it stands in a list, and ignores file and flags altogether in `process` and `evaluate` (Q-39).
  */
-import { Result } from "effect"
+import { Predicate, Result } from "effect"
 import { UsageError } from "../base/Failure.ts"
 
 type Fields = { readonly [name: string]: unknown }
@@ -20,9 +20,8 @@ export interface Sources {
   readonly flags: Fields
 }
 
-const isMap = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value)
-
-const entries = (value: unknown): ReadonlyArray<Fields> => (Array.isArray(value) ? value : [value]).filter(isMap)
+const entries = (value: unknown): ReadonlyArray<Fields> =>
+  (Array.isArray(value) ? value : [value]).filter(Predicate.isReadonlyObject)
 
 /** One map, or a list of two or more; an empty map where nobody said anything. */
 export const resolve = ({

@@ -1,4 +1,5 @@
 /** Types of parquet columns, found from values: what all values of a place fit, lists and structs included. */
+import * as Predicate from "effect/Predicate"
 import type { ParquetWriter } from "hyparquet-writer"
 
 /**
@@ -13,9 +14,6 @@ export type Type =
 export const any: Type = { kind: "any" }
 const json: Type = { kind: "json" }
 
-const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** The type of one value. */
 export const typeOf = (value: unknown): Type => {
   if (value === null || value === undefined) return any
@@ -23,7 +21,7 @@ export const typeOf = (value: unknown): Type => {
   if (typeof value === "number") return { kind: "number" }
   if (typeof value === "string") return { kind: "text" }
   if (Array.isArray(value)) return { kind: "list", element: value.map(typeOf).reduce(common, any) }
-  if (!isRecord(value)) return json
+  if (!Predicate.isReadonlyObject(value)) return json
   const fields = new Map(Object.entries(value).map(([key, entry]) => [key, typeOf(entry)]))
   return fields.size === 0 ? json : { kind: "struct", fields }
 }
@@ -71,7 +69,7 @@ export const conform = (value: unknown, type: Type): unknown => {
       return Array.isArray(list) ? list.map((entry) => conform(entry, type.element)) : undefined
     }
     case "struct":
-      return isRecord(value)
+      return Predicate.isReadonlyObject(value)
         ? Object.fromEntries([...type.fields].map(([key, field]) => [key, conform(value[key], field)]))
         : undefined
     default:

@@ -1,6 +1,6 @@
 /** Rows as lines, and the rows of a file that is to be added to. */
 import * as JsonLines from "@atropos/core/data/JsonLines"
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Predicate, Schema, Stream } from "effect"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
 import { type Row, scoreColumns } from "./Layout.ts"
 import * as ParquetFile from "./ParquetFile.ts"
@@ -19,8 +19,6 @@ export const lineOf = (row: Row): string =>
     .map(([column, value]) => `${JSON.stringify(column)}:${valueText(column, value)}`)
     .join(",")}}`
 
-const isRow = (value: unknown): value is Row => typeof value === "object" && value !== null && !Array.isArray(value)
-
 interface FoundRow {
   readonly row: Row
   readonly text: string
@@ -33,7 +31,7 @@ export const read = (file: string, container: Container, columns: ReadonlyArray<
       message: `${file}, ${place}: ${found}; rows to be added have ${columns.join(", ")}. Give another path, or the options it was made with`
     })
   const check = (row: unknown, place: string, text?: string): Effect.Effect<FoundRow, UsageError> => {
-    if (!isRow(row)) return Effect.fail(refuse(place, "is no row"))
+    if (!Predicate.isReadonlyObject(row)) return Effect.fail(refuse(place, "is no row"))
     const isComplete = columns.every((column) => row[column] !== undefined && row[column] !== null)
     return isComplete
       ? Effect.succeed({ row, text: text ?? lineOf(row) })

@@ -11,7 +11,7 @@ import * as Report from "../../src/base/Report.ts"
 import * as Root from "../../src/Root.ts"
 import * as Bin from "../Bin.ts"
 
-const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Progress.layerLines)
+const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Layer.succeed(Progress.Presenter, "lines"))
 
 const text = (lines: ReadonlyArray<unknown>): string => lines.map(String).join("\n")
 

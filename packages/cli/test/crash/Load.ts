@@ -5,7 +5,7 @@
  * death of the service counts as open: the service may have it or not. With a key it is sent again, without one it is
  * left.
  */
-import type { TrajectoryClient } from "@atropos/core"
+import type { EnvironmentClient, TrajectoryClient } from "@atropos/core"
 import { WireGroup } from "@atropos/core"
 import { Effect } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
@@ -17,16 +17,16 @@ export interface Ledger {
   /** Without a key, not answered: requests, whole. */
   readonly lost: Array<ReadonlyArray<number>>
   /** With keys, not answered yet. */
-  open: Array<ReadonlyArray<TrajectoryClient.KeyedGroup>>
+  open: Array<ReadonlyArray<EnvironmentClient.KeyedGroup>>
   /** With keys, answered last. */
-  lastKeyed: ReadonlyArray<TrajectoryClient.KeyedGroup>
+  lastKeyed: ReadonlyArray<EnvironmentClient.KeyedGroup>
 }
 
 export const ledger = (): Ledger => ({ next: 1, answered: new Set(), lost: [], open: [], lastKeyed: [] })
 
 export interface Target {
   readonly url: string
-  readonly client: TrajectoryClient.TrajectoryClientShape
+  readonly client: TrajectoryClient.TrajectoryClient
   readonly envId: number
 }
 
@@ -53,7 +53,7 @@ const sendPlain = Effect.fnUntraced(function* ({ envId, url }: Target, into: Led
 export const sendKeyed = Effect.fnUntraced(function* (
   { client, envId }: Pick<Target, "client" | "envId">,
   into: Ledger,
-  groups: ReadonlyArray<TrajectoryClient.KeyedGroup>
+  groups: ReadonlyArray<EnvironmentClient.KeyedGroup>
 ) {
   const outcomes = yield* client
     .submit(envId, groups)
@@ -63,7 +63,7 @@ export const sendKeyed = Effect.fnUntraced(function* (
   return outcomes
 })
 
-export const drawKeyed = (into: Ledger, count: number): ReadonlyArray<TrajectoryClient.KeyedGroup> =>
+export const drawKeyed = (into: Ledger, count: number): ReadonlyArray<EnvironmentClient.KeyedGroup> =>
   draw(into, count).map(Groups.keyed)
 
 /** Six submitters, each until its first failure; `onAnswer` sees every answer as it comes. */

@@ -3,7 +3,7 @@
  * same.
  */
 import { TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
-import { Context, Effect, type FileSystem, Layer, type Scope } from "effect"
+import { Effect, type FileSystem, Layer, type Scope } from "effect"
 import * as TestPostgres from "../../../api/test/TestPostgres.ts"
 import * as Atropos from "./Atropos.ts"
 
@@ -38,7 +38,7 @@ export const fastest: Database = postgres ?? pglite
 export interface Service {
   readonly url: string
   readonly process: Atropos.Running
-  readonly client: TrajectoryClient.TrajectoryClientShape
+  readonly client: TrajectoryClient.TrajectoryClient
 }
 
 /** Starts `atropos api` on a place, and waits until it listens. */
@@ -50,5 +50,7 @@ export const start = Effect.fnUntraced(function* (place: Place, port: number) {
 })
 
 /** A client whose connections live as long as the scope. */
-const clientOf = (url: string): Effect.Effect<TrajectoryClient.TrajectoryClientShape, never, Scope.Scope> =>
-  Effect.map(Layer.build(TrajectoryClientHttp.layer({ url })), Context.get(TrajectoryClient.TrajectoryClient))
+const clientOf = (url: string): Effect.Effect<TrajectoryClient.TrajectoryClient, never, Scope.Scope> =>
+  Effect.flatMap(Layer.build(TrajectoryClientHttp.layer({ url })), (context) =>
+    Effect.provide(TrajectoryClient.all, context)
+  )

@@ -1,5 +1,5 @@
 /** `atropos serve --env arithmetic-stories` as a process, and which of its stories a trainer got. */
-import type { ScoredGroup, TrajectoryClient } from "@atropos/core"
+import type { ScoredGroup, TrajectoryApi, TrajectoryClient } from "@atropos/core"
 import { bytes } from "../../../core/src/inference/tokenizer/Tokenizer.ts"
 import { ArithmeticStories } from "@atropos/envs"
 import { assert } from "@effect/vitest"
@@ -15,7 +15,7 @@ const groupsPerBatch = 2
 /** Stories of a run: with so many steps neither more nor fewer are told. */
 export const stories = steps * groupsPerBatch
 
-export const run: TrajectoryClient.RunSpec = {
+export const run: TrajectoryApi.RunSpec = {
   name: "default",
   batchSize: groupsPerBatch * groupSize,
   maxTokenLength: 4096,
@@ -78,7 +78,7 @@ export interface Got {
 
 /** Takes batches until it has this many; a service that is away is asked again. */
 export const train = Effect.fnUntraced(function* (
-  client: TrajectoryClient.TrajectoryClientShape,
+  client: TrajectoryClient.TrajectoryClient,
   got: Got,
   until: number = steps
 ) {
@@ -107,9 +107,9 @@ export const train = Effect.fnUntraced(function* (
 })
 
 /** The story that the environment would go on with, as the service has it. */
-export const savedFrontier = (client: TrajectoryClient.TrajectoryClientShape) =>
+export const savedFrontier = (client: TrajectoryClient.TrajectoryClient) =>
   Effect.map(
-    client.loadState("arithmetic-stories"),
+    Effect.flatMap(Effect.flatMap(client.savedStates, Effect.fromOption), ({ load }) => load("arithmetic-stories")),
     Option.match({
       onNone: () => 0,
       // What the environment's checkpoint looks like is its own business, but for this.

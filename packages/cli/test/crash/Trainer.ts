@@ -1,5 +1,5 @@
 /** A trainer that only counts: takes batches, acks them, and remembers what was handed out under which step. */
-import { TrajectoryApiSchema as Wire, type TrajectoryClient } from "@atropos/core"
+import { type TrajectoryApi, TrajectoryApi as Wire, type TrajectoryClient } from "@atropos/core"
 import { assert } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
@@ -8,7 +8,7 @@ import * as Groups from "./Groups.ts"
 export const batchSize = 2 * Groups.size
 
 /** A run for these trainers. */
-export const run: TrajectoryClient.RunSpec = {
+export const run: TrajectoryApi.RunSpec = {
   name: "default",
   batchSize,
   maxTokenLength: 64,
@@ -21,7 +21,7 @@ export const run: TrajectoryClient.RunSpec = {
 }
 
 /** Registers the run and an environment of the groups' size; the environment's id. */
-export const begin = Effect.fnUntraced(function* (client: TrajectoryClient.TrajectoryClientShape) {
+export const begin = Effect.fnUntraced(function* (client: TrajectoryClient.TrajectoryClient) {
   yield* client.registerRun(run)
   // The first claim lets environments in.
   yield* client.claim({ owner: "trainer", wait: 0, lease: "2 seconds" })
@@ -50,7 +50,7 @@ export const note = (taken: Taken, id: string, step: number, groups: ReadonlyArr
  * before the ack: then the batch comes again, to be noted as the same.
  */
 export const takeOne = Effect.fnUntraced(function* (
-  client: TrajectoryClient.TrajectoryClientShape,
+  client: TrajectoryClient.TrajectoryClient,
   taken: Taken,
   wait: number
 ) {
@@ -82,7 +82,7 @@ export const summary = (url: string): Effect.Effect<typeof Wire.QueueSummary.Typ
 /** Takes all there is, waiting for the leases of the dead to run out, until nothing is queued, formed or leased. */
 export const drain = Effect.fnUntraced(function* (
   url: string,
-  client: TrajectoryClient.TrajectoryClientShape,
+  client: TrajectoryClient.TrajectoryClient,
   taken: Taken
 ) {
   for (;;) {
@@ -95,7 +95,7 @@ export const drain = Effect.fnUntraced(function* (
 /** Sends one more group where one is missing to fill the last batch; which one it was is no matter. */
 export const even = Effect.fnUntraced(function* (
   url: string,
-  client: TrajectoryClient.TrajectoryClientShape,
+  client: TrajectoryClient.TrajectoryClient,
   envId: number,
   filler: number
 ) {

@@ -20,7 +20,7 @@ const [, , url = "", count = "0"] = process.argv
 const say = (line: string) => Effect.sync(() => void writeSync(1, `${line}\n`))
 
 const trainer = Effect.gen(function* () {
-  const client = yield* TrajectoryClient.TrajectoryClient
+  const client = yield* TrajectoryClient.all
   for (let acked = 0; ;) {
     // What is acked must not run out before, on a busy machine; what is held is waited for.
     const lease = acked === Number(count) ? "2 seconds" : "1 hour"

@@ -4,7 +4,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Option } from "effect"
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
@@ -91,11 +91,12 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "120 seconds" })
         yield* client.registerRun(Stories.run)
         yield* client.claim({ owner: "trainer", wait: 0, lease: "1 second" })
         const state = { step: 0, value: { progress: "half" } }
-        yield* client.saveState("arithmetic-stories", state)
+        const states = Option.getOrThrow(yield* client.savedStates)
+        yield* states.save("arithmetic-stories", state)
         const said = yield* fails(`${serve(url)} --env.group_size 2`)
         assert.include(said, "the state saved for environment arithmetic-stories is not one of this program's")
         assert.include(said, "wandb_name")
-        assert.deepStrictEqual((yield* client.loadState("arithmetic-stories")).valueOrUndefined, state)
+        assert.deepStrictEqual((yield* states.load("arithmetic-stories")).valueOrUndefined, state)
       }),
     limit
   )

@@ -11,7 +11,7 @@ import * as Root from "../../src/Root.ts"
 import * as Bin from "../Bin.ts"
 import * as SampleGroups from "./SampleGroups.ts"
 
-const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Progress.layerLines)
+const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Layer.succeed(Progress.Presenter, "lines"))
 
 const text = (lines: ReadonlyArray<unknown>) => lines.map(String).join("\n")
 
@@ -132,7 +132,7 @@ describe("sft-gen", () => {
           ["x".repeat(400), 1]
         ]),
         SampleGroups.sum(1, [["same", 0.9]]),
-        { ...masked, masks: masked.masks.map((mask) => mask.map(() => -100)) }
+        { ...masked, masks: masked.masks.map((mask) => mask.map(() => 0)) }
       ]
       const { file, out } = yield* written(
         "groups.jsonl",

@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { ScoredGroup, TrajectoryClient, TrajectoryClientV0 } from "@atropos/core"
-import { Context, Effect, FileSystem, Layer, Option, Schedule } from "effect"
+import { type EnvironmentClient, ScoredGroup, TrajectoryClient, TrajectoryClientV0 } from "@atropos/core"
+import { Effect, FileSystem, Layer, Option, Schedule } from "effect"
 import { randomUUID } from "node:crypto"
 import * as TestStore from "../../../api/test/TestStore.ts"
 import * as V0Server from "../../../api/test/v0/V0Server.ts"
@@ -10,7 +10,7 @@ import * as Service from "../crash/Service.ts"
 import * as SampleGroups from "./SampleGroups.ts"
 
 /** Four answers to the n-th question. */
-const group = (n: number): TrajectoryClient.KeyedGroup => ({
+const group = (n: number): EnvironmentClient.KeyedGroup => ({
   key: randomUUID(),
   group: SampleGroups.sum(n, [
     [`It is ${2 * n}.`, 1],
@@ -23,14 +23,14 @@ const group = (n: number): TrajectoryClient.KeyedGroup => ({
 const batchSize = 8
 
 /** A run with a trainer and an environment, and the environment's id. */
-const begin = (client: TrajectoryClient.TrajectoryClientShape) =>
+const begin = (client: TrajectoryClient.TrajectoryClient) =>
   Effect.gen(function* () {
     yield* register(client)
     yield* client.claim({ owner: "trainer", wait: 0, lease: "1 minute" })
     return Option.getOrThrow(yield* environment(client))
   })
 
-const register = (client: TrajectoryClient.TrajectoryClientShape) =>
+const register = (client: TrajectoryClient.TrajectoryClient) =>
   client.registerRun({
     name: "default",
     batchSize,
@@ -43,7 +43,7 @@ const register = (client: TrajectoryClient.TrajectoryClientShape) =>
     wandbProject: "theirs"
   })
 
-const environment = (client: TrajectoryClient.TrajectoryClientShape) =>
+const environment = (client: TrajectoryClient.TrajectoryClient) =>
   Effect.map(
     client.registerEnvironment({
       desiredName: "sums",
@@ -57,16 +57,18 @@ const environment = (client: TrajectoryClient.TrajectoryClientShape) =>
 
 /** Over the original's endpoints. */
 const clientOf = (url: string) =>
-  Effect.map(Layer.build(TrajectoryClientV0.layer({ url })), Context.get(TrajectoryClient.TrajectoryClient))
+  Effect.flatMap(Layer.build(TrajectoryClientV0.layer({ url })), (context) =>
+    Effect.provide(TrajectoryClient.all, context)
+  )
 
-const submit = (client: TrajectoryClient.TrajectoryClientShape, envId: number, from: number, count: number) =>
+const submit = (client: TrajectoryClient.TrajectoryClient, envId: number, from: number, count: number) =>
   client.submit(
     envId,
     Array.from({ length: count }, (_, index) => group(from + index))
   )
 
 /** A batch, learned from. */
-const train = (client: TrajectoryClient.TrajectoryClientShape) =>
+const train = (client: TrajectoryClient.TrajectoryClient) =>
   Effect.gen(function* () {
     const batch = Option.getOrThrow(yield* client.claim({ owner: "trainer", wait: "10 seconds", lease: "1 minute" }))
     yield* client.ack(batch)

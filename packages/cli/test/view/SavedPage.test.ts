@@ -8,7 +8,7 @@ import * as Root from "../../src/Root.ts"
 import * as Bin from "../Bin.ts"
 import * as Browser from "../viewer/Browser.ts"
 
-const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Progress.layerLines)
+const layer = Layer.mergeAll(NodeServices.layer, Presentation.layer, Layer.succeed(Progress.Presenter, "lines"))
 
 describe.skipIf(!Browser.isPresent)(`the page that process writes${Browser.absence}`, () => {
   const { open, save } = Browser.suite()

@@ -102,7 +102,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
   )
 })
 
-const inProcess = Layer.mergeAll(Presentation.layer, Progress.layerLines, NodeServices.layer)
+const inProcess = Layer.mergeAll(Presentation.layer, Layer.succeed(Progress.Presenter, "lines"), NodeServices.layer)
 const service = TrajectoryService.serve({ host: "127.0.0.1", port: 0 }).pipe(
   Layer.provide([TestStore.layer, Auth.layerOpen])
 )

@@ -1,39 +1,60 @@
 /**
- * How deep a JSON text goes and how much it opens: a parser takes any depth, what recurses over its result (writing it
- * again, comparing it) does not; and an empty list of two characters takes a hundred bytes and a microsecond once it is
- * parsed.
+ * How deep a JSON text goes and how much it opens, counted before anything parses it: a parser takes seconds and
+ * gigabytes for megabytes of brackets, and what recurses over its result (writing it again, comparing it) breaks; an
+ * empty list of two characters takes a hundred bytes and a microsecond once it is parsed.
+ *
+ * One rule for texts and for bytes. Linear in the text; any text will do, and what is no JSON has some answer.
  */
 
-const mostLevels = 200
+/** JSON as a string or in UTF-8: what counts here is the same code in both. */
+type Json = string | Uint8Array
 
-/**
- * Whether brackets outside of strings nest deeper than anything meant to be read. Linear in the text; any text will do.
- */
-export const isDeep = (json: string, most = mostLevels): boolean => exceeds(json, { levels: most })
+/** Deeper than this nothing goes that is meant to be read. */
+export const mostLevels = 200
 
-/** Whether a text has more levels, or more lists and maps in all, than these. Linear in the text; any text will do. */
-export const exceeds = (json: string, most: { readonly levels?: number; readonly opened?: number }): boolean => {
+const quote = 0x22
+const backslash = 0x5c
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+
+const codeAt = (json: Json, at: number): number => (typeof json === "string" ? json.charCodeAt(at) : json[at]!)
+
+const quoteAfter = (json: Json, at: number): number =>
+  typeof json === "string" ? json.indexOf('"', at + 1) : json.indexOf(quote, at + 1)
+
+/** From the opening quote of a string to behind the closing one, or to the end of the text. */
+export const skipString = (json: Json, from: number): number => {
+  let at = from
+  for (;;) {
+    at = quoteAfter(json, at)
+    if (at < 0) return json.length
+    let slashes = 0
+    while (codeAt(json, at - 1 - slashes) === backslash) slashes++
+    if (slashes % 2 === 0) return at + 1
+  }
+}
+
+/** Whether brackets outside of strings nest deeper than so many levels. */
+export const isDeep = (json: Json, levels = mostLevels): boolean => exceeds(json, { levels })
+
+/** Whether a text has more levels, or more lists and maps in all, than these. */
+export const exceeds = (json: Json, most: { readonly levels?: number; readonly opened?: number }): boolean => {
   const { levels: mostDeep = mostLevels, opened: mostOpened = Number.POSITIVE_INFINITY } = most
   let levels = 0
   let opened = 0
-  let isInString = false
-  for (let at = 0; at < json.length; at++) {
-    switch (json.charCodeAt(at)) {
-      case 0x22: // "
-        isInString = !isInString
-        break
-      case 0x5c: // what a backslash escapes
-        if (isInString) at++
-        break
-      case 0x5b: // [
-      case 0x7b: // {
-        if (!isInString && (++levels > mostDeep || ++opened > mostOpened)) return true
-        break
-      case 0x5d: // ]
-      case 0x7d: // }
-        if (!isInString) levels--
-        break
+  let at = 0
+  while (at < json.length) {
+    const code = codeAt(json, at)
+    if (code === quote) {
+      at = skipString(json, at)
+      continue
     }
+    if (code === openBracket || code === openBrace) {
+      if (++levels > mostDeep || ++opened > mostOpened) return true
+    } else if (code === closeBracket || code === closeBrace) levels--
+    at++
   }
   return false
 }

@@ -6,7 +6,20 @@
  * has one JSON line per answer; it is read at the start, lines that cannot be read are left out and counted, and it is
  * written anew once it holds twice the capacity.
  */
-import { Cache, Duration, Effect, Equal, Exit, FileSystem, Hash, Option, Path, Schema, Semaphore } from "effect"
+import {
+  Cache,
+  Duration,
+  Effect,
+  Equal,
+  Exit,
+  FileSystem,
+  Hash,
+  Option,
+  Path,
+  Predicate,
+  Schema,
+  Semaphore
+} from "effect"
 import { createHash } from "node:crypto"
 import type { ChatRequest, Choice, InferenceError } from "../inference/backend/Inference.ts"
 import { Message, ToolCall } from "../Message.ts"
@@ -83,9 +96,7 @@ const keyOf = (model: string, request: ChatRequest): string =>
 
 /** A replacer that writes objects with their keys in order. */
 const sortedKeys = (_: string, value: unknown): unknown =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-    : value
+  Predicate.isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value
 
 const written = (answers: ReadonlyArray<SavedAnswer>) => answers.map((one) => `${JSON.stringify(one)}\n`).join("")
 

@@ -21,6 +21,7 @@ import type {
 import * as Adapters from "./backend/Adapters.ts"
 import type { Answer, Backend } from "./backend/Backend.ts"
 import * as Fleet from "./Fleet.ts"
+import type * as Member from "./Member.ts"
 import * as Probed from "./backend/Probed.ts"
 import * as Proxy from "./backend/Proxy.ts"
 import * as Routing from "./Routing.ts"
@@ -182,7 +183,7 @@ export const layerScripted = (script: Scripted.Script, options: Scripted.Options
   )
 
 /** No waiting and no timers around a policy in this process. */
-const unlimited = (backend: Backend): Fleet.MemberSettings => ({
+const unlimited = (backend: Backend): Member.MemberSettings => ({
   ...ServerSettings.server.complete({}),
   backend,
   timeout: Infinity,
@@ -217,7 +218,7 @@ const lookedAt = (backend: Backend, isConfigured: boolean): Effect.Effect<void, 
 }
 
 const make = Effect.fn("ServerManager.make")(function* (
-  members: ReadonlyArray<Fleet.MemberSettings>,
+  members: ReadonlyArray<Member.MemberSettings>,
   manager: Pick<ServerSettings.Manager, "maxAttempts" | "maxNCompletions" | "serverWait">,
   around: {
     readonly tokenizer: TokenizerShape | undefined

@@ -7,7 +7,7 @@
  * is rendered as the model wrote it, token for token. A truncated answer keeps `length` as its finish reason. Follows
  * the original's tool_call_translator.py and tool_call_parser.py.
  */
-import { Effect, Option, Random, Schema } from "effect"
+import { Effect, Option, Predicate, Random, Schema } from "effect"
 import * as Nesting from "../base/Nesting.ts"
 import * as RepeatedKeys from "../base/RepeatedKeys.ts"
 import type { Message, ToolCall } from "../Message.ts"
@@ -123,10 +123,10 @@ export const writeCall = ({ arguments: value, name }: Call): string =>
  */
 export const fulfils = (expected: Call, given: Call): boolean => {
   if (expected.name !== given.name) return false
-  if (!isRecord(expected.arguments)) return isSameJson(expected.arguments, given.arguments)
+  if (!Predicate.isReadonlyObject(expected.arguments)) return isSameJson(expected.arguments, given.arguments)
   const there = given.arguments
   return (
-    isRecord(there) &&
+    Predicate.isReadonlyObject(there) &&
     Object.entries(expected.arguments).every(
       ([key, value]) => Object.hasOwn(there, key) && isSameJson(value, there[key])
     )
@@ -136,7 +136,7 @@ export const fulfils = (expected: Call, given: Call): boolean => {
 /** Equal as JSON: objects in any order of their keys. */
 const isSameJson = (a: unknown, b: unknown): boolean => {
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((one, at) => isSameJson(one, b[at]))
-  if (!isRecord(a) || !isRecord(b)) return a === b
+  if (!Predicate.isReadonlyObject(a) || !Predicate.isReadonlyObject(b)) return a === b
   const keys = Object.keys(a)
   return (
     keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && isSameJson(a[key], b[key]))
@@ -189,6 +189,3 @@ const escapeControls = (json: string): string => {
   }
   return escaped
 }
-
-const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)

@@ -15,7 +15,7 @@ import { Clock, Context, type Duration, Effect, type Exit, Layer, Option, type S
 import * as Feed from "./Feed.ts"
 import * as ServiceSink from "./ServiceSink.ts"
 import type { Figures, Sink, Source, Table } from "./Sink.ts"
-import type { TrajectoryClientShape } from "../service/TrajectoryClient.ts"
+import type { TelemetryClientShape } from "../service/TelemetryClient.ts"
 
 export * from "./Sink.ts"
 
@@ -79,7 +79,7 @@ export const layer = <E, R>(
   )
 
 /** The sinks of the context; where there are none, the trajectory service alone. */
-export const orService = (client: TrajectoryClientShape): Effect.Effect<MetricsSinkShape> =>
+export const orService = (client: TelemetryClientShape): Effect.Effect<MetricsSinkShape> =>
   Effect.map(Effect.serviceOption(MetricsSink), (found) =>
     Option.getOrElse(found, () => make([ServiceSink.of(client)]))
   )

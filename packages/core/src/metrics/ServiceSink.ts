@@ -2,9 +2,10 @@
  * Figures to the trajectory service, which keeps them for its viewer and for Prometheus. The original's service takes
  * none: that is no failure.
  */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { type Entry, type Sink, SinkError } from "./Sink.ts"
-import { TrajectoryClient, type TrajectoryClientShape, type TrajectoryError } from "../service/TrajectoryClient.ts"
+import { TelemetryClient, type TelemetryClientShape } from "../service/TelemetryClient.ts"
+import type { TrajectoryError } from "../service/TrajectoryError.ts"
 
 const failure = ({ isPassing, message, retryAfterMillis }: TrajectoryError): SinkError =>
   new SinkError({
@@ -14,7 +15,7 @@ const failure = ({ isPassing, message, retryAfterMillis }: TrajectoryError): Sin
   })
 
 /** To the service behind this client. */
-export const of = (client: TrajectoryClientShape): Sink => ({
+export const of = (client: TelemetryClientShape): Sink => ({
   name: "service",
   takesTables: false,
   // An answer is for one: after a failure in the middle of several some would be sent twice.
@@ -27,10 +28,13 @@ export const of = (client: TrajectoryClientShape): Sink => ({
           (entry) =>
             entry._tag === "Table"
               ? Effect.void
-              : client.recordMetrics({ source: name, step: entry.step, values: entry.values }).pipe(
-                  Effect.catchIf(
-                    ({ reason }) => reason === "unsupported",
-                    () => Effect.logDebug("the service takes no metrics")
+              : client.telemetry.pipe(
+                  Effect.flatMap(
+                    Option.match({
+                      onNone: () => Effect.logDebug("the service takes no metrics"),
+                      onSome: ({ recordMetrics }) =>
+                        recordMetrics({ source: name, step: entry.step, values: entry.values })
+                    })
                   ),
                   Effect.mapError(failure)
                 ),
@@ -41,4 +45,4 @@ export const of = (client: TrajectoryClientShape): Sink => ({
 })
 
 /** To the service of the context. */
-export const make: Effect.Effect<Sink, never, TrajectoryClient> = Effect.map(TrajectoryClient, of)
+export const make: Effect.Effect<Sink, never, TelemetryClient> = Effect.map(TelemetryClient, of)

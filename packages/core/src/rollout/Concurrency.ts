@@ -7,7 +7,7 @@
  * lowering a limit starts nothing new and cancels nothing; `max_batches_offpolicy = 0` means one batch under way or
  * queued, where the original never rolls out at all; `max_num_workers` holds for reserved shares too.
  */
-import type { EnvironmentStatus } from "../service/TrajectoryClient.ts"
+import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import type * as EnvironmentSettings from "../EnvironmentSettings.ts"
 
 export type EvaluationHandling = EnvironmentSettings.Common["evalHandling"]

@@ -1,4 +1,7 @@
-/** The share of the inference servers that this program may use: the sum of its environments' shares, as the service gives them. */
+/**
+ * The share of the inference servers that this program may use: the sum of its environments' shares, as the service
+ * gives them.
+ */
 import { Context, Effect } from "effect"
 import { ServerManager } from "../inference/ServerManager.ts"
 

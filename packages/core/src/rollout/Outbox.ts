@@ -1,6 +1,6 @@
 /**
- * The way of groups to the service: sent with what viewers want to see, in the traces of their items, and counted once the
- * service has answered. A group that it refuses becomes a dead letter; either way its item is told.
+ * The way of groups to the service: sent with what viewers want to see, in the traces of their items, and counted once
+ * the service has answered. A group that it refuses becomes a dead letter; either way its item is told.
  */
 import { Effect, Option } from "effect"
 import type { QueueView } from "./QueueView.ts"
@@ -27,10 +27,10 @@ export const make = Effect.fnUntraced(function* (
   queue: Pick<QueueView, "answered">,
   onChange: () => void
 ): Effect.fn.Return<Outbox> {
-  const { client, connection, deadLetters, metrics, name, options, progress, servers, tokenizer } = session
+  const { client, connection, deadLetters, metrics, name, options, progress, servers, telemetry, tokenizer } = session
   const spans = yield* SubmitSpans.make
   const viewers = yield* Viewers.make({
-    client,
+    client: telemetry,
     connection,
     servers,
     tokenizer: servers.tokenizer ?? Option.getOrUndefined(tokenizer)

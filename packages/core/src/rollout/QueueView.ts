@@ -5,7 +5,8 @@
  * counted twice or not at all: then the status before stays, and a fresh one is asked for once it matters.
  */
 import { Effect, Latch, Result } from "effect"
-import type { EnvironmentStatus, TrajectoryError } from "../service/TrajectoryClient.ts"
+import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
+import type { TrajectoryError } from "../service/TrajectoryError.ts"
 
 export interface QueueView {
   /** Absent before the first one has come. */

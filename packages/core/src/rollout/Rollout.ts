@@ -17,11 +17,12 @@ import * as Reason from "../base/Reason.ts"
 import * as InferenceShare from "./InferenceShare.ts"
 import * as Runner from "./Runner.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
-import type { TrajectoryClient } from "../service/TrajectoryClient.ts"
+import type { EnvironmentClient } from "../service/EnvironmentClient.ts"
+import type { TelemetryClient } from "../service/TelemetryClient.ts"
 
 export { type Options, RolloutError, type Summary }
 
-type Needs = TrajectoryClient | ServerManager | FileSystem.FileSystem | Path.Path
+type Needs = EnvironmentClient | TelemetryClient | ServerManager | FileSystem.FileSystem | Path.Path
 
 /**
  * Runs one environment until its steps or its items are through; interrupted, it stops cleanly: sends or spools, saves,

@@ -4,7 +4,7 @@
  */
 import { Effect, Stream } from "effect"
 import type * as EnvironmentSettings from "../EnvironmentSettings.ts"
-import type { EnvironmentStatus } from "../service/TrajectoryClient.ts"
+import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import * as Concurrency from "./Concurrency.ts"
 import type { OnPolicy } from "./Options.ts"
 import type { QueueView } from "./QueueView.ts"

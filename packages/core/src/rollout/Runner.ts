@@ -1,4 +1,6 @@
-/** Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module. */
+/**
+ * Runs one environment; the guarantees are those of `Rollout`. This file is the wiring: each part has its own module.
+ */
 import { Effect, Fiber, Latch, Option, Scope } from "effect"
 import type { EnvironmentShape } from "../Environment.ts"
 import * as Concurrency from "./Concurrency.ts"
@@ -67,7 +69,9 @@ export const run = Effect.fn("Runner.run")(
   (effect, _environment, name) => Effect.annotateLogs(Effect.scoped(effect), { environment: name })
 )
 
-/** The parts of a run, each made of those before it. `news` is all they tell the pool: there may be room for a rollout. */
+/**
+ * The parts of a run, each made of those before it. `news` is all they tell the pool: there may be room for a rollout.
+ */
 const assemble = Effect.fnUntraced(function* (
   session: Session.Session,
   workScope: Scope.Scope,

@@ -1,6 +1,6 @@
 /**
- * What an environment has open while it runs: its registration with the service, its folder, what an earlier process left of
- * it, its dead letters, and where its figures go.
+ * What an environment has open while it runs: its registration with the service, its folder, what an earlier process
+ * left of it, its dead letters, and where its figures go.
  *
  * Opening waits for the service and for the trainer; what waiting cannot mend fails.
  */
@@ -10,7 +10,8 @@ import type { Common } from "../EnvironmentSettings.ts"
 import * as MetricsSink from "../metrics/MetricsSink.ts"
 import { ServerManager, type ServerManagerShape } from "../inference/ServerManager.ts"
 import { Tokenizer, type TokenizerShape } from "../inference/tokenizer/Tokenizer.ts"
-import { TrajectoryClient, type TrajectoryClientShape } from "../service/TrajectoryClient.ts"
+import { EnvironmentClient, type EnvironmentClientShape } from "../service/EnvironmentClient.ts"
+import { TelemetryClient, type TelemetryClientShape } from "../service/TelemetryClient.ts"
 import { checkSettings, type Complete, failing, RolloutError } from "./Options.ts"
 import * as RolloutMetrics from "./RolloutMetrics.ts"
 import * as RolloutTable from "./RolloutTable.ts"
@@ -18,7 +19,7 @@ import * as Progress from "./state/Progress.ts"
 import * as StateFolder from "./state/StateFolder.ts"
 import * as Connection from "./submit/Connection.ts"
 import * as DeadLetters from "./submit/DeadLetters.ts"
-import * as SavedGroups from "./submit/SavedGroups.ts"
+import * as GroupFile from "./submit/GroupFile.ts"
 
 export interface Session {
   readonly environment: EnvironmentShape
@@ -26,7 +27,8 @@ export interface Session {
   /** State and keys go by it. */
   readonly name: string
   readonly options: Complete
-  readonly client: TrajectoryClientShape
+  readonly client: EnvironmentClientShape
+  readonly telemetry: TelemetryClientShape
   readonly servers: ServerManagerShape
   readonly tokenizer: Option.Option<TokenizerShape>
   readonly connection: Connection.Connection
@@ -38,7 +40,7 @@ export interface Session {
   readonly progress: Progress.Progress
   readonly deadLetters: DeadLetters.DeadLetters
   /** Where they are to be written to a file as well. */
-  readonly savedGroups: SavedGroups.SavedGroups | undefined
+  readonly groupFile: GroupFile.GroupFile | undefined
   readonly metrics: RolloutMetrics.RolloutMetrics
   readonly recorder: MetricsSink.Recorder
   readonly table: RolloutTable.RolloutTable
@@ -52,9 +54,10 @@ export const open = Effect.fn("Session.open")(function* (
 ): Effect.fn.Return<
   Session,
   RolloutError,
-  TrajectoryClient | ServerManager | FileSystem.FileSystem | Path.Path | Scope.Scope
+  EnvironmentClient | TelemetryClient | ServerManager | FileSystem.FileSystem | Path.Path | Scope.Scope
 > {
-  const client = yield* TrajectoryClient
+  const client = yield* EnvironmentClient
+  const telemetry = yield* TelemetryClient
   const servers = yield* ServerManager
   const path = yield* Path.Path
   const tokenizer = yield* Effect.serviceOption(Tokenizer)
@@ -84,11 +87,11 @@ export const open = Effect.fn("Session.open")(function* (
     currentStep: registration.startingStep
   }).pipe(Effect.mapError(failing(name, "state")))
   const deadLetters = yield* DeadLetters.make(path.join(folder, "dead-letters.jsonl"))
-  const savedGroups =
+  const groupFile =
     settings.dataPathToSaveGroups === null
       ? undefined
-      : yield* SavedGroups.open(settings.dataPathToSaveGroups).pipe(Effect.mapError(failing(name, "state")))
-  const recorder = yield* Effect.flatMap(MetricsSink.orService(client), ({ open }) =>
+      : yield* GroupFile.open(settings.dataPathToSaveGroups).pipe(Effect.mapError(failing(name, "state")))
+  const recorder = yield* Effect.flatMap(MetricsSink.orService(telemetry), ({ open }) =>
     open({
       kind: "environment",
       name: registration.name,
@@ -105,6 +108,7 @@ export const open = Effect.fn("Session.open")(function* (
     name,
     options,
     client,
+    telemetry,
     servers,
     tokenizer,
     connection,
@@ -113,14 +117,14 @@ export const open = Effect.fn("Session.open")(function* (
     firstStep: Option.getOrElse(progress.resumedFrom, () => registration.startingStep),
     progress,
     deadLetters,
-    savedGroups,
+    groupFile,
     metrics: RolloutMetrics.make(name),
     recorder,
     table: RolloutTable.of(settings, recorder, tokenizer)
   }
 })
 
-const register = Effect.fnUntraced(function* (client: TrajectoryClientShape, name: string, settings: Common) {
+const register = Effect.fnUntraced(function* (client: EnvironmentClientShape, name: string, settings: Common) {
   const connection = yield* Connection.make(client, {
     desiredName: name,
     weight: settings.inferenceWeight,

@@ -1,9 +1,9 @@
 /**
- * The trainer's step as the service tells it, and what begins with a new one: the figures of the one before are recorded,
- * and an evaluation may be due.
+ * The trainer's step as the service tells it, and what begins with a new one: the figures of the one before are
+ * recorded, and an evaluation may be due.
  */
 import { Deferred, Effect, type Scope } from "effect"
-import type { EnvironmentStatus } from "../service/TrajectoryClient.ts"
+import type { EnvironmentStatus } from "../service/TrajectoryApi.ts"
 import type { Evaluations } from "./Evaluations.ts"
 import * as EvaluationSchedule from "./EvaluationSchedule.ts"
 import { InferenceShare } from "./InferenceShare.ts"

@@ -11,16 +11,10 @@ import { Clock, Deferred, Duration, Effect, Layer, Option, Stream } from "effect
 import type { Batch } from "../Batch.ts"
 import * as Packing from "./Packing.ts"
 import { size, type ScoredGroup } from "../ScoredGroup.ts"
-import {
-  type EnvironmentSpec,
-  type EnvironmentStatus,
-  type RunSpec,
-  type SavedState,
-  type SubmitOutcome,
-  TrajectoryClient,
-  type TrajectoryClientShape,
-  TrajectoryError
-} from "./TrajectoryClient.ts"
+import * as TelemetryClient from "./TelemetryClient.ts"
+import type { EnvironmentSpec, EnvironmentStatus, RunSpec, SavedState, SubmitOutcome } from "./TrajectoryApi.ts"
+import * as TrajectoryClient from "./TrajectoryClient.ts"
+import { TrajectoryError } from "./TrajectoryError.ts"
 
 interface Registered extends EnvironmentSpec {
   readonly name: string
@@ -35,7 +29,7 @@ interface Formed {
 const notFound = (message: string) => new TrajectoryError({ reason: "notFound", message })
 
 /** The service itself; `run` registers a run at once. */
-export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): TrajectoryClientShape => {
+export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): TrajectoryClient.TrajectoryClient => {
   let spec: RunSpec | undefined
   let isStarted = false
   let step = 0
@@ -55,10 +49,10 @@ export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Traje
     changed = Deferred.makeUnsafe<void>()
     Deferred.doneUnsafe(waiting, Effect.void)
   }
-  const register = (given: RunSpec): void => {
+  const register = (announced: RunSpec): void => {
     if (spec !== undefined) return
-    spec = given
-    step = given.startingStep
+    spec = announced
+    step = announced.startingStep
   }
   if (run !== undefined) {
     register({ ...defaultRun, ...run })
@@ -136,7 +130,9 @@ export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Traje
     })
 
   return {
-    registerRun: (given) => Effect.sync(() => register(given)),
+    // Nobody can look.
+    ...TelemetryClient.none,
+    registerRun: (announced) => Effect.sync(() => register(announced)),
     runInfo: Effect.sync(() => ({ batchSize: spec?.batchSize ?? -1, maxTokenLength: spec?.maxTokenLength ?? -1 })),
     wandbInfo: Effect.sync(() => ({ group: spec?.wandbGroup ?? null, project: spec?.wandbProject ?? null })),
     registerEnvironment: (wanted) =>
@@ -186,8 +182,10 @@ export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Traje
         )
         return Stream.fromEffectRepeat(next)
       }),
-    loadState: (name) => Effect.sync(() => Option.fromUndefinedOr(states.get(name))),
-    saveState: (name, state) => Effect.sync(() => void states.set(name, structuredClone(state))),
+    savedStates: Effect.succeedSome({
+      load: (name) => Effect.sync(() => Option.fromUndefinedOr(states.get(name))),
+      save: (name, state) => Effect.sync(() => void states.set(name, structuredClone(state)))
+    }),
     claim: ({ lease, wait }) =>
       Effect.gen(function* () {
         if (spec === undefined) return yield* notFound("no run is registered; register one first")
@@ -222,18 +220,13 @@ export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Traje
         Effect.map(Clock.currentTimeMillis, (now) => {
           found.batch = { ...found.batch, leaseUntil: now + Duration.toMillis(lease) }
         })
-      ),
-    recordMetrics: () => Effect.void,
-    // Nobody can look.
-    servesViewers: Effect.succeed(false),
-    recordPieces: () => Effect.void,
-    recordReport: () => Effect.void
+      )
   }
 }
 
 /** A service of its own for whoever is built on it. */
-export const layer = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Layer.Layer<TrajectoryClient> =>
-  Layer.sync(TrajectoryClient, () => make(run))
+export const layer = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Layer.Layer<TrajectoryClient.Clients> =>
+  TrajectoryClient.layer(Effect.sync(() => make(run)))
 
 /** What an environment's claim on the inference servers is proportional to. */
 const share = ({ maxTokenLength, weight }: EnvironmentSpec): number => maxTokenLength * Math.max(0, weight)

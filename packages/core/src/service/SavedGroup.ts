@@ -8,7 +8,7 @@
  * one, and say that they are. A line that is none of this comes as a fault that says what is wrong with it, and the
  * reading goes on: nothing in a file stops it.
  */
-import { Effect, Result, Stream } from "effect"
+import { Effect, Predicate, Result, Stream } from "effect"
 import * as PythonJson from "./wire/PythonJson.ts"
 import * as JsonLines from "../data/JsonLines.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
@@ -56,9 +56,6 @@ const kindOf = (value: unknown): string =>
         ? "an object"
         : `a ${typeof value}`
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** A group without tokens gets empty ones, and a chat that is one string becomes a message. */
 const completed = (fields: Fields): Fields => {
   const { messages } = fields
@@ -83,7 +80,7 @@ const sampled = (fields: Fields): Fields | undefined => {
     typeof score === "number" &&
     Array.isArray(messages) &&
     messages.length > 0 &&
-    messages.every((one) => isFields(one))
+    messages.every((one) => Predicate.isReadonlyObject(one))
   // The tokens of a sample are their number.
   if (!isSample || "scores" in fields || Array.isArray(fields["tokens"])) return undefined
   const switches = told.flatMap((key) =>
@@ -118,9 +115,9 @@ export const parse = (text: string): Result.Result<Pick<Saved, "group" | "isEval
     return Result.fail(`is not JSON (${parsed.failure.message} at character ${parsed.failure.position + 1})`)
   }
   const { notFinite, value: line } = parsed.success
-  const sample = isFields(line) ? sampled(line) : undefined
+  const sample = Predicate.isReadonlyObject(line) ? sampled(line) : undefined
   const value = sample ?? line
-  if (!isFields(value)) return Result.fail(`is ${kindOf(value)}; expected ${expected}`)
+  if (!Predicate.isReadonlyObject(value)) return Result.fail(`is ${kindOf(value)}; expected ${expected}`)
   const names = Object.keys(value)
   if (!("scores" in value) || !("tokens" in value || "messages" in value)) {
     return Result.fail(`is no group: it has ${spell(names)}; expected ${expected}`)

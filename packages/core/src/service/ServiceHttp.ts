@@ -4,8 +4,8 @@
  * Nothing here tries again: that belongs to the caller, who knows what a second attempt costs.
  */
 import { Clock, Duration, Effect, Redacted, Schema, type Scope } from "effect"
-import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
-import { TrajectoryError } from "./TrajectoryClient.ts"
+import { HttpBody, HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { TrajectoryError } from "./TrajectoryError.ts"
 import * as Reason from "../base/Reason.ts"
 import * as RetryAfter from "../http/RetryAfter.ts"
 
@@ -26,10 +26,18 @@ export interface Answer {
 }
 
 export interface ServiceHttp {
+  /** A request, for messages. */
+  readonly where: (request: HttpClientRequest.HttpClientRequest) => string
+  /** A client for paths of the service; its answers are read whole, in time, and good ones. */
+  readonly whole: HttpClient.HttpClient.With<TrajectoryError | HttpClientError.HttpClientError>
   readonly send: (
     request: HttpClientRequest.HttpClientRequest,
     options?: { readonly extraTime?: Duration.Duration }
   ) => Effect.Effect<Answer, TrajectoryError>
+  /** A body of JSON of this shape. */
+  readonly bodyFor: <A, I>(
+    schema: Schema.Codec<A, I>
+  ) => (value: A) => Effect.Effect<HttpBody.HttpBody, TrajectoryError>
   /** Sends, and reads the body as JSON of this shape. */
   readonly sendFor: <A, I>(
     schema: Schema.Codec<A, I>
@@ -71,6 +79,18 @@ const reasonOf = (status: number, retryAfter: number | undefined): TrajectoryErr
   }
 }
 
+const bodyFor: ServiceHttp["bodyFor"] = (schema) => {
+  const encode = Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))
+  return (value) =>
+    Effect.map(
+      Effect.mapError(
+        encode(value),
+        (cause) => new TrajectoryError({ reason: "rejected", message: `cannot be sent: ${cause.message}`, cause })
+      ),
+      (json) => HttpBody.text(json, "application/json")
+    )
+}
+
 const fromStatus = Effect.fnUntraced(function* (where: string, answer: Answer) {
   const text = utf8.decode(answer.bytes.subarray(0, 2000))
   const body = decodeErrorBody(text)
@@ -91,6 +111,14 @@ const causeText = (cause: unknown): string => {
   const inner = cause.cause === undefined ? "" : causeText(cause.cause)
   return [cause.message, inner].filter((text) => text !== "").join(": ")
 }
+
+/** An answer is not what the protocol says. */
+export const unreadable = (where: string, cause: { readonly message: string }): TrajectoryError =>
+  new TrajectoryError({
+    reason: "unsupported",
+    message: `${where} answered something else than the protocol says: ${Reason.oneLine(cause)}`,
+    cause
+  })
 
 /** A failure of the transport as a `TrajectoryError`. */
 export const fromTransport =
@@ -113,7 +141,14 @@ export const make = Effect.fnUntraced(function* (options: Options) {
     })
   )
   const timeout = Duration.fromInputUnsafe(options.timeout ?? "30 seconds")
-  const where = (request: HttpClientRequest.HttpClientRequest) => `${request.method} ${base}${request.url}`
+  const where = (request: HttpClientRequest.HttpClientRequest) =>
+    `${request.method} ${request.url.startsWith("/") ? base : ""}${request.url}`
+
+  const late = (request: HttpClientRequest.HttpClientRequest, after: Duration.Duration) =>
+    new TrajectoryError({
+      reason: "unreachable",
+      message: `${where(request)} did not answer within ${Duration.format(after)}`
+    })
 
   const read = (response: HttpClientResponse.HttpClientResponse) =>
     Effect.map(response.arrayBuffer, (buffer): Answer => ({
@@ -122,22 +157,38 @@ export const make = Effect.fnUntraced(function* (options: Options) {
       bytes: new Uint8Array(buffer)
     }))
 
-  const late = (request: HttpClientRequest.HttpClientRequest, after: Duration.Duration) =>
-    new TrajectoryError({
-      reason: "unreachable",
-      message: `${where(request)} did not answer within ${Duration.format(after)}`
-    })
-
-  const send: ServiceHttp["send"] = (request, sendOptions) => {
-    const limit = sendOptions?.extraTime === undefined ? timeout : Duration.sum(timeout, sendOptions.extraTime)
-    return client.execute(request).pipe(
-      Effect.flatMap(read),
+  /** A good answer, read whole: its body is then at hand for whoever reads it again. */
+  const answered = <E extends HttpClientError.HttpClientError>(
+    answer: Effect.Effect<HttpClientResponse.HttpClientResponse, E>,
+    request: HttpClientRequest.HttpClientRequest,
+    limit: Duration.Duration
+  ): Effect.Effect<HttpClientResponse.HttpClientResponse, TrajectoryError> =>
+    answer.pipe(
+      Effect.tap((response) => response.arrayBuffer),
       Effect.mapError(fromTransport(where(request))),
       Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.fail(late(request, limit)) }),
       Effect.filterOrElse(
         ({ status }) => status >= 200 && status < 300,
-        (answer) => fromStatus(where(request), answer)
+        (response) => refused(request, response)
       )
+    )
+
+  const refused = (
+    request: HttpClientRequest.HttpClientRequest,
+    response: HttpClientResponse.HttpClientResponse
+  ): Effect.Effect<never, TrajectoryError> =>
+    read(response).pipe(
+      Effect.mapError(fromTransport(where(request))),
+      Effect.flatMap((answer) => fromStatus(where(request), answer))
+    )
+
+  const whole = HttpClient.transform(client, (answer, request) => answered(answer, request, timeout))
+
+  const send: ServiceHttp["send"] = (request, sendOptions) => {
+    const limit = sendOptions?.extraTime === undefined ? timeout : Duration.sum(timeout, sendOptions.extraTime)
+    return answered(client.execute(request), request, limit).pipe(
+      Effect.flatMap(read),
+      Effect.mapError((error) => (error._tag === "TrajectoryError" ? error : fromTransport(where(request))(error)))
     )
   }
 
@@ -145,15 +196,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
     const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))
     return (request) =>
       Effect.flatMap(send(request), ({ bytes }) =>
-        Effect.mapError(
-          decode(utf8.decode(bytes)),
-          (cause) =>
-            new TrajectoryError({
-              reason: "unsupported",
-              message: `${where(request)} answered something else than the protocol says: ${Reason.oneLine(cause)}`,
-              cause
-            })
-        )
+        Effect.mapError(decode(utf8.decode(bytes)), (cause) => unreadable(where(request), cause))
       )
   }
 
@@ -163,13 +206,9 @@ export const make = Effect.fnUntraced(function* (options: Options) {
       Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(late(request, timeout)) }),
       Effect.filterOrElse(
         ({ status }) => status === 200,
-        (response) =>
-          read(response).pipe(
-            Effect.mapError(fromTransport(where(request))),
-            Effect.flatMap((answer) => fromStatus(where(request), answer))
-          )
+        (response) => refused(request, response)
       )
     )
 
-  return { send, sendFor, open } satisfies ServiceHttp
+  return { where, whole, send, bodyFor, sendFor, open } satisfies ServiceHttp
 })

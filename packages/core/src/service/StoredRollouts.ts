@@ -9,9 +9,9 @@ import { type HttpClient, HttpClientRequest } from "effect/http"
 import * as ServiceHttp from "./ServiceHttp.ts"
 import * as PackedGroup from "./PackedGroup.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
-import { TrajectoryError } from "./TrajectoryClient.ts"
+import { packedContentType } from "./TrajectoryApi.ts"
+import { TrajectoryError } from "./TrajectoryError.ts"
 import * as TrajectoryClientAuto from "./TrajectoryClientAuto.ts"
-import * as Wire from "./TrajectoryApiSchema.ts"
 
 export type Options = TrajectoryClientAuto.Options
 
@@ -68,7 +68,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         })
       ),
     group: (id) =>
-      http.send(HttpClientRequest.get(`${path}/${id}`, { headers: { accept: Wire.packedContentType } })).pipe(
+      http.send(HttpClientRequest.get(`${path}/${id}`, { headers: { accept: packedContentType } })).pipe(
         Effect.flatMap(({ bytes }) =>
           Result.match(PackedGroup.decode(bytes), {
             onSuccess: Effect.succeedSome,

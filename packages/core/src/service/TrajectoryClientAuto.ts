@@ -1,16 +1,17 @@
 /**
  * The trajectory service, whichever it is: over the versioned endpoints where it has them, else over the original's.
  *
- * The service is asked once, by the first call that reaches it. While it is away every call fails as `unreachable`, so
- * that a program may start before its service; the choice, once made, stays.
+ * The service is asked once, by the first call that reaches it. While it is away every call fails as `unreachable`, so that a
+ * program may start before its service; the choice, once made, stays.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Context, Effect, Layer, Option, Ref, Semaphore, Stream } from "effect"
+import { Effect, Layer, Option, Ref, Semaphore, Stream } from "effect"
 import { type HttpClient, HttpClientRequest } from "effect/http"
 import * as ServiceHttp from "./ServiceHttp.ts"
-import { TrajectoryClient, type TrajectoryClientShape, type TrajectoryError } from "./TrajectoryClient.ts"
+import * as TrajectoryClient from "./TrajectoryClient.ts"
 import * as TrajectoryClientHttp from "./TrajectoryClientHttp.ts"
 import * as TrajectoryClientV0 from "./TrajectoryClientV0.ts"
+import type { TrajectoryError } from "./TrajectoryError.ts"
 
 export type Options = TrajectoryClientHttp.Options
 
@@ -28,33 +29,30 @@ export const hasVersioned = (options: Options): Effect.Effect<boolean, Trajector
 
 const make = Effect.fnUntraced(function* (options: Options) {
   const services = yield* Effect.context<HttpClient.HttpClient>()
-  const scope = yield* Effect.scope
-  const chosen = yield* Ref.make(Option.none<TrajectoryClientShape>())
+  const chosen = yield* Ref.make(Option.none<TrajectoryClient.TrajectoryClient>())
   const lock = yield* Semaphore.make(1)
 
   const choose = Effect.gen(function* () {
     const before = yield* Ref.get(chosen)
     if (Option.isSome(before)) return before.value
-    const versioned = yield* hasVersioned(options)
+    const isVersioned = yield* hasVersioned(options)
     yield* Effect.logInfo("trajectory service found", {
       url: options.url,
-      endpoints: versioned ? "versioned (v1)" : "the original's (v0)"
+      endpoints: isVersioned ? "versioned (v1)" : "the original's (v0)"
     })
-    const layer = versioned ? TrajectoryClientHttp.layerNoDeps(options) : TrajectoryClientV0.layerNoDeps(options)
-    const client = Context.get(yield* Layer.buildWithScope(layer, scope), TrajectoryClient)
+    const client = yield* isVersioned ? TrajectoryClientHttp.make(options) : TrajectoryClientV0.make(options)
     yield* Ref.set(chosen, Option.some(client))
     return client
   }).pipe(Effect.provideContext(services))
 
-  const client: Effect.Effect<TrajectoryClientShape, TrajectoryError> = Effect.flatMap(
+  const client: Effect.Effect<TrajectoryClient.TrajectoryClient, TrajectoryError> = Effect.flatMap(
     Ref.get(chosen),
     Option.match({ onNone: () => lock.withPermits(1)(choose), onSome: Effect.succeed })
   )
-  const use = <A>(call: (service: TrajectoryClientShape) => Effect.Effect<A, TrajectoryError>) =>
+  const use = <A>(call: (service: TrajectoryClient.TrajectoryClient) => Effect.Effect<A, TrajectoryError>) =>
     Effect.flatMap(client, call)
 
   return {
-    registerRun: (spec) => use((service) => service.registerRun(spec)),
     runInfo: use((service) => service.runInfo),
     wandbInfo: use((service) => service.wandbInfo),
     registerEnvironment: (spec) => use((service) => service.registerEnvironment(spec)),
@@ -62,23 +60,20 @@ const make = Effect.fnUntraced(function* (options: Options) {
     submit: (envId, groups) => use((service) => service.submit(envId, groups)),
     status: (envId) => use((service) => service.status(envId)),
     statusChanges: (envId) => Stream.unwrap(Effect.map(client, (service) => service.statusChanges(envId))),
-    loadState: (environmentName) => use((service) => service.loadState(environmentName)),
-    saveState: (environmentName, state) => use((service) => service.saveState(environmentName, state)),
+    savedStates: use((service) => service.savedStates),
+    registerRun: (spec) => use((service) => service.registerRun(spec)),
     claim: (claim) => use((service) => service.claim(claim)),
     ack: (batch) => use((service) => service.ack(batch)),
     nack: (batch) => use((service) => service.nack(batch)),
     extend: (batch, lease) => use((service) => service.extend(batch, lease)),
-    recordMetrics: (metrics) => use((service) => service.recordMetrics(metrics)),
-    servesViewers: use((service) => service.servesViewers),
-    recordPieces: (pieces) => use((service) => service.recordPieces(pieces)),
-    recordReport: (envId, report) => use((service) => service.recordReport(envId, report))
-  } satisfies TrajectoryClientShape
+    telemetry: use((service) => service.telemetry)
+  } satisfies TrajectoryClient.TrajectoryClient
 })
 
 /** Over a client of the caller's, which must send bodies with GET (`NodeHttpClient`, not fetch). */
-export const layerNoDeps = (options: Options): Layer.Layer<TrajectoryClient, never, HttpClient.HttpClient> =>
-  Layer.effect(TrajectoryClient, make(options))
+export const layerNoDeps = (options: Options): Layer.Layer<TrajectoryClient.Clients, never, HttpClient.HttpClient> =>
+  TrajectoryClient.layer(make(options))
 
 /** Over connections of its own, kept open between requests. */
-export const layer = (options: Options): Layer.Layer<TrajectoryClient> =>
+export const layer = (options: Options): Layer.Layer<TrajectoryClient.Clients> =>
   Layer.provide(layerNoDeps(options), NodeHttpClient.layerUndici)

@@ -5,11 +5,10 @@
  * Values are coerced, and mistakes told, as for groups (`WireGroup`). Numbers are bounded as at the versioned
  * endpoints: what one client says of itself is reckoned with for all.
  */
-import { Result } from "effect"
+import { Predicate, Result } from "effect"
 import { type Loc, Report } from "./wire/Detail.ts"
 import * as Scalars from "./wire/Scalars.ts"
-import type { EnvironmentSpec, RunSpec } from "./TrajectoryClient.ts"
-import { bounds } from "./TrajectoryApiSchema.ts"
+import { bounds, type EnvironmentSpec, type RunSpec } from "./TrajectoryApi.ts"
 import { WireError } from "./WireGroup.ts"
 
 type Read<A> = (value: unknown, loc: Loc, report: Report) => A
@@ -44,7 +43,7 @@ const read = <const F extends Form>(
 ): Result.Result<Values<F>, WireError> => {
   const report = new Report()
   const values: { [field: string]: unknown } = {}
-  if (Scalars.isRecord(json)) {
+  if (Predicate.isReadonlyObject(json)) {
     for (const [field, readField] of Object.entries(form)) {
       if (Object.hasOwn(json, field) || optional.includes(field)) {
         values[field] = readField(json[field], [...loc, field], report)

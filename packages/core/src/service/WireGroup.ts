@@ -11,11 +11,11 @@
  * A submission is stored as the bytes it came in: `canonicalJson` joins the spans of its values, and writes anew only
  * those that were coerced.
  */
-import { Result, Schema } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import * as GroupFields from "./wire/GroupFields.ts"
 import * as GroupWriter from "./wire/GroupWriter.ts"
 import { type Detail, type Loc, Report } from "./wire/Detail.ts"
-import * as JsonDepth from "./wire/JsonDepth.ts"
+import * as Labelled from "./wire/LabelledGroup.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as PythonJson from "./wire/PythonJson.ts"
 import * as Scalars from "./wire/Scalars.ts"
@@ -72,7 +72,7 @@ const tooLong = (loc: Loc, maximum: number, actual: number, report: Report): voi
   })
 
 const checkInto = (json: unknown, loc: Loc, report: Report, limits: Limits | undefined): Checked | undefined => {
-  if (!Scalars.isRecord(json)) {
+  if (!Predicate.isReadonlyObject(json)) {
     report.add(
       "model_attributes_type",
       loc,
@@ -124,7 +124,10 @@ const int32Rows = (rows: ReadonlyArray<ReadonlyArray<number>>) => rows.map((row)
 const float32Rows = (rows: ReadonlyArray<ReadonlyArray<number>>) => rows.map((row) => Float32Array.from(row))
 
 /** The group of checked JSON. */
-export const toScoredGroup = ({ values }: Checked): ScoredGroup => ({
+export const toScoredGroup = (checked: Checked): ScoredGroup => Labelled.toScoredGroup(toLabelled(checked))
+
+/** The group of checked JSON, as it stands there. */
+export const toLabelled = ({ values }: Checked): Labelled.LabelledGroup => ({
   tokens: int32Rows(values.tokens),
   masks: int32Rows(values.masks),
   scores: Float64Array.from(values.scores),
@@ -145,15 +148,23 @@ export const toScoredGroup = ({ values }: Checked): ScoredGroup => ({
 /** The group of a parsed JSON object. */
 export const decode = (json: unknown): Result.Result<ScoredGroup, WireError> => Result.map(check(json), toScoredGroup)
 
+/** The group of a parsed JSON object, as it stands there. */
+export const decodeLabelled = (json: unknown): Result.Result<Labelled.LabelledGroup, WireError> =>
+  Result.map(check(json), toLabelled)
+
 /**
  * JSON text of a group in UTF-8, in pieces: all keys in the original's order, null where not given. The group's numbers
  * must be finite; 32-bit ones are written as short as they read back the same. A piece takes a few milliseconds at most
  * to write.
  */
-export const encodePieces: (group: ScoredGroup) => Iterable<Uint8Array> = GroupWriter.pieces
+export const encodePieces = (group: ScoredGroup): Iterable<Uint8Array> =>
+  GroupWriter.pieces(Labelled.ofScoredGroup(group))
+
+/** The pieces of a group that comes from another wire. */
+export const encodeLabelledPieces: (group: Labelled.LabelledGroup) => Iterable<Uint8Array> = GroupWriter.pieces
 
 /** The same as one text. */
-export const encode = (group: ScoredGroup): string => Buffer.concat([...GroupWriter.pieces(group)]).toString()
+export const encode = (group: ScoredGroup): string => Buffer.concat([...encodePieces(group)]).toString()
 
 const encoder = new TextEncoder()
 const nullBytes = encoder.encode("null")
@@ -252,7 +263,7 @@ export const parse = (
   body: Uint8Array
 ): Result.Result<{ readonly bytes: Uint8Array; readonly value: unknown; readonly notFinite: boolean }, WireError> => {
   const bytes = hasMark(body) ? body.subarray(3) : body
-  if (JsonDepth.isTooDeep(bytes)) return Result.fail(tooDeep)
+  if (JsonSpans.isTooDeep(bytes)) return Result.fail(tooDeep)
   const text = Result.try(() => decoder.decode(bytes))
   if (Result.isFailure(text)) return Result.fail(new WireError({ reason: "unreadable", details: [] }))
   const parsed = PythonJson.parse(text.success)
@@ -275,7 +286,7 @@ export const parse = (
  * harm.
  */
 const refuseNotFinite = (json: unknown, loc: Loc, report: Report): void => {
-  if (!Scalars.isRecord(json)) return
+  if (!Predicate.isReadonlyObject(json)) return
   for (const key of keys) {
     for (const found of PythonJson.notFiniteIn(json[key], [...loc, key])) {
       report.add("finite_number", found.loc, "Input should be a finite number", found.word)

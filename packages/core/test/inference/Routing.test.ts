@@ -4,6 +4,7 @@ import { Clock, Duration, Effect, Exit, Fiber, Metric, Ref } from "effect"
 import { TestClock } from "effect/testing"
 import type { Answer, Backend } from "../../src/inference/backend/Backend.ts"
 import * as Fleet from "../../src/inference/Fleet.ts"
+import type * as Member from "../../src/inference/Member.ts"
 import * as Lane from "../../src/inference/Lane.ts"
 import * as Routing from "../../src/inference/Routing.ts"
 
@@ -50,7 +51,7 @@ const failing = (server: string, reason: ServerManager.InferenceFailure, retryAf
 
 const defaults = ServerSettings.server.complete({})
 const options = { maxNCompletions: 8, maxAttempts: 8 }
-const fleetOf = (...members: ReadonlyArray<Backend | Fleet.MemberSettings>) =>
+const fleetOf = (...members: ReadonlyArray<Backend | Member.MemberSettings>) =>
   Fleet.make(
     members.map((one) => ("backend" in one ? one : { ...defaults, backend: one })),
     { serverWait: Duration.seconds(30), advice: "" }

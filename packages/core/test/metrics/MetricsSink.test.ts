@@ -1,11 +1,10 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, FileSystem, Layer, Logger, References, type Scope } from "effect"
+import { Effect, Exit, FileSystem, Layer, Logger, Option, References, type Scope } from "effect"
 import * as FileSink from "../../src/metrics/FileSink.ts"
 import * as ServiceSink from "../../src/metrics/ServiceSink.ts"
 import * as MetricsSink from "../../src/metrics/MetricsSink.ts"
 import * as MemoryTrajectoryClient from "../../src/service/MemoryTrajectoryClient.ts"
-import { TrajectoryError } from "../../src/service/TrajectoryClient.ts"
 import * as RolloutTest from "../rollout/RolloutTest.ts"
 
 const quiet = Layer.merge(NodeServices.layer, Layer.succeed(References.MinimumLogLevel, "None"))
@@ -254,16 +253,12 @@ describe("FileSink", () => {
 describe("ServiceSink", () => {
   it.effect("records each entry once, waits for a service that is away, and asks nothing of one that takes none", () =>
     Effect.gen(function* () {
-      const { client, network } = RolloutTest.behindNetwork(MemoryTrajectoryClient.make({ batchSize: 4 }))
       const recorded: Array<number> = []
-      const service = ServiceSink.of({
-        ...client,
-        recordMetrics: (metrics) =>
-          Effect.andThen(
-            client.recordMetrics(metrics),
-            Effect.sync(() => void recorded.push(metrics.step))
-          )
+      const { client, network } = RolloutTest.behindNetwork({
+        ...MemoryTrajectoryClient.make({ batchSize: 4 }),
+        ...RolloutTest.takingMetrics((metrics) => Effect.sync(() => void recorded.push(metrics.step)))
       })
+      const service = ServiceSink.of(client)
       network.state = "unreachable"
       const running = yield* Effect.forkChild(
         record([service], (recorder) => Effect.andThen(count(recorder, 4), Effect.sleep("1 minute")))
@@ -275,12 +270,10 @@ describe("ServiceSink", () => {
 
       let asked = 0
       const original = ServiceSink.of({
-        ...client,
-        recordMetrics: () =>
-          Effect.suspend(() => {
-            asked++
-            return Effect.fail(new TrajectoryError({ reason: "unsupported", message: "no such endpoint" }))
-          })
+        telemetry: Effect.sync(() => {
+          asked++
+          return Option.none()
+        })
       })
       const { layer, said } = listening()
       yield* record([original], (recorder) => count(recorder, 2)).pipe(Effect.provide(layer))

@@ -8,7 +8,7 @@
  * all; `afterwards` does the work and loses the answer.
  */
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Predicate } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { listen } from "./listen.ts"
 
@@ -56,9 +56,6 @@ const read = (request: IncomingMessage): Promise<Buffer> =>
     request.on("error", reject)
   })
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const fresh = (): Run => ({
   variables: {},
   config: {},
@@ -69,6 +66,11 @@ const fresh = (): Run => ({
   requests: 0,
   heartbeats: 0
 })
+
+const tablesOf = (row: Record<string, unknown>): ReadonlyArray<string> =>
+  Object.values(row).flatMap((value) =>
+    Predicate.isReadonlyObject(value) && value["_type"] === "table-file" ? [String(value["path"])] : []
+  )
 
 /** Listens on a free port until the scope closes. */
 export const make = Effect.gen(function* () {
@@ -84,7 +86,7 @@ export const make = Effect.gen(function* () {
 
   const graphql = (body: Record<string, unknown>): unknown => {
     const { query, variables } = body
-    if (typeof query !== "string" || !isRecord(variables)) {
+    if (typeof query !== "string" || !Predicate.isReadonlyObject(variables)) {
       mistakes.push(`not a GraphQL request: ${JSON.stringify(body)}`)
       return { errors: [{ message: "malformed" }] }
     }
@@ -100,10 +102,12 @@ export const make = Effect.gen(function* () {
         expect(variables[name] === null || typeof variables[name] === "string", `${name} should be text or null`)
       }
       const config: unknown = JSON.parse(text("config"))
-      const isConfig = isRecord(config) && Object.values(config).every((one) => isRecord(one) && "value" in one)
+      const isConfig =
+        Predicate.isReadonlyObject(config) &&
+        Object.values(config).every((one) => Predicate.isReadonlyObject(one) && "value" in one)
       expect(isConfig, "config should have { value } for every name")
       const known = runs.get(id)
-      const run: Run = { ...(known ?? fresh()), variables, config: isRecord(config) ? config : {} }
+      const run: Run = { ...(known ?? fresh()), variables, config: Predicate.isReadonlyObject(config) ? config : {} }
       runs.set(id, run)
       return {
         data: {
@@ -142,17 +146,16 @@ export const make = Effect.gen(function* () {
     return { errors: [{ message: "unknown query" }] }
   }
 
-  const tablesOf = (row: Record<string, unknown>): ReadonlyArray<string> =>
-    Object.values(row).flatMap((value) =>
-      isRecord(value) && value["_type"] === "table-file" ? [String(value["path"])] : []
-    )
-
   const stream = (run: Run, body: Record<string, unknown>): unknown => {
     run.requests++
     const files = body["files"]
     if (files === undefined && body["complete"] === undefined) run.heartbeats++
-    for (const [name, lines] of Object.entries(isRecord(files) ? files : {})) {
-      if (!isRecord(lines) || typeof lines["offset"] !== "number" || !Array.isArray(lines["content"])) {
+    for (const [name, lines] of Object.entries(Predicate.isReadonlyObject(files) ? files : {})) {
+      if (
+        !Predicate.isReadonlyObject(lines) ||
+        typeof lines["offset"] !== "number" ||
+        !Array.isArray(lines["content"])
+      ) {
         mistakes.push(`${name} should have offset and content`)
         continue
       }
@@ -160,7 +163,7 @@ export const make = Effect.gen(function* () {
       if (name === "wandb-summary.json") {
         expect(offset === 0 && content.length === 1, "the summary is one line at 0")
         const summary: unknown = JSON.parse(String(content[0]))
-        if (isRecord(summary)) run.summary = summary
+        if (Predicate.isReadonlyObject(summary)) run.summary = summary
         continue
       }
       expect(name === "wandb-history.jsonl", `unknown file ${name}`)
@@ -168,7 +171,11 @@ export const make = Effect.gen(function* () {
       for (const [index, line] of content.entries()) {
         const at = offset + index
         const row: unknown = JSON.parse(String(line))
-        if (!isRecord(row) || typeof row["_step"] !== "number" || typeof row["_timestamp"] !== "number") {
+        if (
+          !Predicate.isReadonlyObject(row) ||
+          typeof row["_step"] !== "number" ||
+          typeof row["_timestamp"] !== "number"
+        ) {
           mistakes.push(`a row without step or time: ${String(line)}`)
           continue
         }
@@ -200,7 +207,7 @@ export const make = Effect.gen(function* () {
     const expected = `Basic ${Buffer.from(`api:${apiKey}`).toString("base64")}`
     if (headers["authorization"] !== expected) return { status: 401, json: { error: "api key" } }
     const parsed: unknown = JSON.parse(body.toString())
-    if (!isRecord(parsed)) return { status: 400, json: { error: "not an object" } }
+    if (!Predicate.isReadonlyObject(parsed)) return { status: 400, json: { error: "not an object" } }
     if (path === "/graphql") return { status: 200, json: graphql(parsed) }
     const [, , inPath, project, id = "", last] = path.split("/")
     const run = runs.get(id)

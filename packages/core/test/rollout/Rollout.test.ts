@@ -5,10 +5,12 @@ import * as Curriculum from "../../src/environment/Curriculum.ts"
 import * as Environment from "../../src/Environment.ts"
 import { InferenceError } from "../../src/inference/backend/Inference.ts"
 import * as MemoryTrajectoryClient from "../../src/service/MemoryTrajectoryClient.ts"
-import * as Evaluate from "../../src/rollout/Evaluate.ts"
+import * as EvaluationRun from "../../src/rollout/EvaluationRun.ts"
 import * as Rollout from "../../src/rollout/Rollout.ts"
 import { bytes, Tokenizer, type TokenizerShape } from "../../src/inference/tokenizer/Tokenizer.ts"
-import { TrajectoryClient, TrajectoryError } from "../../src/service/TrajectoryClient.ts"
+import type { Telemetry } from "../../src/service/TelemetryClient.ts"
+import * as TrajectoryClient from "../../src/service/TrajectoryClient.ts"
+import { TrajectoryError } from "../../src/service/TrajectoryError.ts"
 import * as ProcessorTime from "../base/ProcessorTime.ts"
 import {
   behindNetwork,
@@ -24,6 +26,7 @@ import {
   passUntil,
   settle,
   start,
+  takingMetrics,
   trajectory,
   weights
 } from "./RolloutTest.ts"
@@ -440,7 +443,7 @@ describe("Rollout", () => {
       })
       yield* Fiber.join(yield* start(environment, client, { spoolDirectory: yield* folder }))
       assert.deepStrictEqual(order, [0, 10, 1, 11, 2, 12, 3, 13])
-      const saved = Option.getOrThrow(yield* client.loadState("numbers")).value
+      const saved = Option.getOrThrow(yield* savedState(client)).value
       assert.deepInclude(saved, { cursor: { frontier: 4, finished: [] } })
       assert.strictEqual((yield* drain(client)).length, 8)
     }).pipe(Effect.provide(layerParts))
@@ -494,7 +497,7 @@ describe("Rollout", () => {
       assert.strictEqual(summary.duplicates, 0)
       const items = (yield* drain(service)).map(itemOf)
       assert.sameMembers(items, after)
-      const saved = Option.getOrThrow(yield* service.loadState("numbers")).value
+      const saved = Option.getOrThrow(yield* savedState(service)).value
       assert.deepEqual(Object.keys(saved as object).toSorted(), ["cursor", "lineage"])
       assert.deepInclude(saved, { cursor: { frontier: 4, finished: [] } })
     }).pipe(Effect.provide(layerParts))
@@ -606,7 +609,7 @@ describe("Rollout", () => {
         Effect.provideService(Tokenizer, unreadable)
       )
       assert.strictEqual((yield* Fiber.join(running)).groupsSent, 2)
-      const saved = Option.getOrThrow(yield* client.loadState("numbers")).value
+      const saved = Option.getOrThrow(yield* savedState(client)).value
       assert.deepInclude(saved, { cursor: { frontier: 1, finished: [[2, 2]] } })
     }).pipe(Effect.provide(layerParts))
   )
@@ -684,7 +687,7 @@ describe("Rollout", () => {
       const sound = yield* numbers({ settings, items: (cursor) => Stream.fromIterable(range(cursor, 5)) })
       const spoolDirectory = yield* folder
       const both = yield* Rollout.runAll([broken, sound, sound], { spoolDirectory }).pipe(
-        Effect.provideService(TrajectoryClient, client),
+        Effect.provide(TrajectoryClient.context(client)),
         Effect.forkChild
       )
       yield* pass(20)
@@ -726,10 +729,10 @@ describe("Rollout", () => {
   it.effect("records the figures of a step, with the original's names", () =>
     Effect.gen(function* () {
       const service = MemoryTrajectoryClient.make({ batchSize: 4 })
-      const recorded: Array<Parameters<typeof service.recordMetrics>[0]> = []
+      const recorded: Array<Parameters<Telemetry["recordMetrics"]>[0]> = []
       const client = {
         ...service,
-        recordMetrics: (metrics: (typeof recorded)[number]) => Effect.sync(() => void recorded.push(metrics))
+        ...takingMetrics((metrics) => Effect.sync(() => void recorded.push(metrics)))
       }
       const environment = yield* numbers({
         score: (item) => Effect.succeed(item % 2 === 0 ? [1, 1] : [0, 1]),
@@ -816,7 +819,7 @@ describe("Rollout", () => {
           collectTrajectories: (item) => (item === 1 ? Effect.never : Effect.succeed([trajectory(item)]))
         }
       })
-      const running = yield* Effect.forkChild(Evaluate.evaluate(environment))
+      const running = yield* Effect.forkChild(EvaluationRun.evaluate(environment))
       yield* TestClock.adjust("5 seconds")
       const { failures, items } = Option.getOrThrow(yield* Fiber.join(running))
       assert.strictEqual(items.length, 1)
@@ -828,7 +831,7 @@ describe("Rollout", () => {
     Effect.gen(function* () {
       const directory = yield* folder
       const options = { directory, name: "numbers", step: 3, modelName: "tiny", maxTokenLength: 8 }
-      const save = Evaluate.save({ items: [], failures: [], seconds: 1 }, options)
+      const save = EvaluationRun.save({ items: [], failures: [], seconds: 1 }, options)
       const folders = yield* Effect.all([save, save, save], { concurrency: "unbounded" })
       assert.deepStrictEqual(folders.map((one) => one.slice(directory.length)).sort(), [
         "/numbers/step-3",
@@ -882,7 +885,10 @@ describe("Rollout", () => {
 
   it.effect("stopped, it finishes what is under way, saves and disconnects", () =>
     Effect.gen(function* () {
-      const { client, network } = behindNetwork(MemoryTrajectoryClient.make({ batchSize: 2 }))
+      const { client, network } = behindNetwork({
+        ...MemoryTrajectoryClient.make({ batchSize: 2 }),
+        ...takingMetrics(() => Effect.void)
+      })
       const environment = yield* numbers({
         settings: { maxNumWorkers: 3, maxBatchesOffpolicy: 100 },
         collectTrajectories: (item) => Effect.sleep("2 seconds").pipe(Effect.as([trajectory(item), trajectory(item)]))
@@ -896,7 +902,7 @@ describe("Rollout", () => {
       const requests = network.requests.filter((request) => request !== "status")
       assert.deepStrictEqual(requests.slice(-3), ["saveState", "recordMetrics", "disconnectEnvironment"])
       assert.deepStrictEqual((yield* drain(client)).map(itemOf), [0, 1, 2])
-      assert.deepInclude(Option.getOrThrow(yield* client.loadState("numbers")).value, {
+      assert.deepInclude(Option.getOrThrow(yield* savedState(client)).value, {
         cursor: { frontier: 3, finished: [] }
       })
     }).pipe(Effect.provide(layerParts))
@@ -933,7 +939,7 @@ describe("Rollout", () => {
       yield* Rollout.Rollout.pipe(
         Effect.andThen(settle),
         Effect.provide(Rollout.layer({ spoolDirectory })),
-        Effect.provideService(TrajectoryClient, client),
+        Effect.provide(TrajectoryClient.context(client)),
         Effect.provideService(Environment.Environments, [environment])
       )
       assert.deepStrictEqual((yield* drain(client)).map(itemOf), [0, 1, 2])
@@ -953,8 +959,14 @@ const runSpec = {
   wandbProject: ""
 }
 
+const savedState = (client: TrajectoryClient.TrajectoryClient) =>
+  Effect.flatMap(
+    client.savedStates,
+    Option.match({ onNone: () => Effect.succeedNone, onSome: ({ load }) => load("numbers") })
+  )
+
 /** The first environment's id, once it is there. */
-const waitForRegistration = (client: typeof TrajectoryClient.Service) =>
+const waitForRegistration = (client: TrajectoryClient.TrajectoryClient) =>
   Effect.gen(function* () {
     yield* settle
     yield* client.status(0)

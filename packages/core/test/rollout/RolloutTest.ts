@@ -7,7 +7,9 @@ import * as Environment from "../../src/Environment.ts"
 import type { ScoredGroup } from "../../src/ScoredGroup.ts"
 import { ServerManager } from "../../src/inference/ServerManager.ts"
 import type { Trajectory } from "../../src/Trajectory.ts"
+import type { Telemetry, TelemetryClientShape } from "../../src/service/TelemetryClient.ts"
 import * as TrajectoryClient from "../../src/service/TrajectoryClient.ts"
+import * as TrajectoryError from "../../src/service/TrajectoryError.ts"
 import * as Rollout from "../../src/rollout/Rollout.ts"
 
 /** A trajectory of four tokens, two of them trained; the first token tells the item. */
@@ -19,14 +21,14 @@ export const trajectory = (item: number, completion = "right"): Trajectory => ({
   completion,
   finishReason: "stop",
   tokens: Int32Array.of(item, 1, 2, 3),
-  mask: Int32Array.of(-100, -100, 2, 3),
+  mask: Uint8Array.of(0, 0, 1, 1),
   logprobs: Float32Array.of(1, 1, -0.5, -0.25)
 })
 
 /** A group of one item, scores 0, 1, 2, … */
 export const group = (item: number, size = 2): ScoredGroup => ({
   tokens: Array.from({ length: size }, () => Int32Array.of(item, 1, 2, 3)),
-  masks: Array.from({ length: size }, () => Int32Array.of(-100, -100, 2, 3)),
+  masks: Array.from({ length: size }, () => Uint8Array.of(0, 0, 1, 1)),
   scores: Float64Array.from({ length: size }, (_, index) => index)
 })
 
@@ -68,17 +70,17 @@ export interface Outage {
  * The service behind a network that can fail; with `hanging` nothing ever comes back, as for a process that was killed.
  */
 export const behindNetwork = (
-  service: TrajectoryClient.TrajectoryClientShape
-): { readonly client: TrajectoryClient.TrajectoryClientShape; readonly network: Outage } => {
+  service: TrajectoryClient.TrajectoryClient
+): { readonly client: TrajectoryClient.TrajectoryClient; readonly network: Outage } => {
   const network: Outage = { state: "up", requests: [] }
-  const gate = (name: string): Effect.Effect<void, TrajectoryClient.TrajectoryError> =>
+  const gate = (name: string): Effect.Effect<void, TrajectoryError.TrajectoryError> =>
     Effect.suspend(() => {
       network.requests.push(name)
       if (network.state === "hanging") return Effect.never
       if (network.state === "up") return Effect.void
-      return Effect.fail(new TrajectoryClient.TrajectoryError({ reason: "unreachable", message: "connection refused" }))
+      return Effect.fail(new TrajectoryError.TrajectoryError({ reason: "unreachable", message: "connection refused" }))
     })
-  const through = <A>(name: string, effect: Effect.Effect<A, TrajectoryClient.TrajectoryError>) =>
+  const through = <A>(name: string, effect: Effect.Effect<A, TrajectoryError.TrajectoryError>) =>
     Effect.andThen(gate(name), effect)
   return {
     network,
@@ -91,12 +93,28 @@ export const behindNetwork = (
       status: (envId) => through("status", service.status(envId)),
       statusChanges: (envId) =>
         Stream.mapEffect(service.statusChanges(envId), (status) => Effect.as(gate("status"), status)),
-      loadState: (name) => through("loadState", service.loadState(name)),
-      saveState: (name, state) => through("saveState", service.saveState(name, state)),
-      recordMetrics: (metrics) => through("recordMetrics", service.recordMetrics(metrics))
+      savedStates: Effect.map(
+        service.savedStates,
+        Option.map(({ load, save }) => ({
+          load: (name) => through("loadState", load(name)),
+          save: (name, state) => through("saveState", save(name, state))
+        }))
+      ),
+      telemetry: Effect.map(
+        service.telemetry,
+        Option.map((telemetry) => ({
+          ...telemetry,
+          recordMetrics: (metrics) => through("recordMetrics", telemetry.recordMetrics(metrics))
+        }))
+      )
     }
   }
 }
+
+/** A service that takes metrics, and forgets the rest of what is told for viewers. */
+export const takingMetrics = (recordMetrics: Telemetry["recordMetrics"]): TelemetryClientShape => ({
+  telemetry: Effect.succeedSome({ recordMetrics, recordPieces: () => Effect.void, recordReport: () => Effect.void })
+})
 
 /** A folder for one test's files. */
 export const folder = Effect.gen(function* () {
@@ -123,18 +141,14 @@ export const layerParts = Layer.mergeAll(
 /** Runs an environment against a client in a fiber. */
 export const launch = (
   environment: Environment.EnvironmentShape,
-  client: TrajectoryClient.TrajectoryClientShape,
+  client: TrajectoryClient.TrajectoryClient,
   options: Rollout.Options
-) =>
-  Rollout.run(environment, options).pipe(
-    Effect.provideService(TrajectoryClient.TrajectoryClient, client),
-    Effect.forkChild
-  )
+) => Rollout.run(environment, options).pipe(Effect.provide(TrajectoryClient.context(client)), Effect.forkChild)
 
 /** The same, and waits until it is at work (or has failed): what it does before is real input and output. */
 export const start = Effect.fnUntraced(function* (
   environment: Environment.EnvironmentShape,
-  client: TrajectoryClient.TrajectoryClientShape,
+  client: TrajectoryClient.TrajectoryClient,
   options: Rollout.Options
 ) {
   const seen = { status: false }
@@ -176,7 +190,7 @@ export const finish = <A, E>(fiber: Fiber.Fiber<A, E>) =>
   })
 
 /** The next batch, if one is ready. */
-export const claim = (client: TrajectoryClient.TrajectoryClientShape) =>
+export const claim = (client: TrajectoryClient.TrajectoryClient) =>
   Effect.gen(function* () {
     const fiber = yield* Effect.forkChild(client.claim({ owner: "trainer", wait: 0, lease: "1 hour" }))
     yield* TestClock.adjust(0)
@@ -185,7 +199,7 @@ export const claim = (client: TrajectoryClient.TrajectoryClientShape) =>
   })
 
 /** Takes batches as they come, `settle`ing in between, until there is none. */
-export const drain = (client: TrajectoryClient.TrajectoryClientShape, limit = 1000) =>
+export const drain = (client: TrajectoryClient.TrajectoryClient, limit = 1000) =>
   Effect.gen(function* () {
     const groups: Array<ScoredGroup> = []
     for (let i = 0; i < limit; i++) {

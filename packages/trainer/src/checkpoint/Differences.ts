@@ -1,13 +1,11 @@
 /** How two sets of settings differ, as they are written beside checkpoints. */
-
-const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+import * as Predicate from "effect/Predicate"
 
 /**
  * What differs, each by its path and both values: `lr: 0.00001, now null`. What one of them does not have is `absent`.
  */
 export const between = (before: unknown, after: unknown, path = ""): ReadonlyArray<string> => {
-  if (isRecord(before) && isRecord(after)) {
+  if (Predicate.isReadonlyObject(before) && Predicate.isReadonlyObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)])
     return [...keys].flatMap((key) => between(before[key], after[key], path === "" ? key : `${path}.${key}`))
   }

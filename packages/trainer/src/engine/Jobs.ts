@@ -1,8 +1,9 @@
 /**
- * The requests in the engine: who waits, whose prompt is on its way through the model, who is being sampled, and on which weights.
+ * The requests in the engine: who waits, whose prompt is on its way through the model, who is being sampled, and on
+ * which weights.
  *
- * A request is pinned to the newest weights of its policy when it begins. All that it holds (rows, memory, weights) is freed when it
- * is dropped, at whatever point that is. Pure bookkeeping: runs nothing, answers nobody.
+ * A request is pinned to the newest weights of its policy when it begins. All that it holds (rows, memory, weights) is
+ * freed when it is dropped, at whatever point that is. Pure bookkeeping: runs nothing, answers nobody.
  */
 import { Admission } from "./Admission.ts"
 import { EngineOverloaded, type EngineError, PromptTooLong, UnknownPolicy } from "./EngineRequests.ts"
@@ -66,8 +67,8 @@ export class Jobs<W> {
   }
 
   /**
-   * Promises rows to the request at the head of the queue, and lets it begin where it has not. `error` where its weights have gone
-   * since it came; undefined where there is nobody, or no room.
+   * Promises rows to the request at the head of the queue, and lets it begin where it has not. `error` where its
+   * weights have gone since it came; undefined where there is nobody, or no room.
    */
   admitNext(): { readonly job: Job<W>; readonly error?: UnknownPolicy } | undefined {
     const { head } = this.admission

@@ -1,5 +1,6 @@
 /**
- * The choices that are being sampled: one lane for each version of the weights, with the cache that a run of the model reads.
+ * The choices that are being sampled: one lane for each version of the weights, with the cache that a run of the model
+ * reads.
  *
  * Row i of a lane's cache is its choice i. What a lane takes, and the rows it gives up, are reported to `Admission`.
  */

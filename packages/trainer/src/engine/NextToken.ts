@@ -6,8 +6,8 @@ import type { Choice } from "./Job.ts"
 import * as Sampler from "./Sampler.ts"
 
 /**
- * The token, which `choice` has now; with its last one, the completion is in its job's `finished`. Undefined where the logits are not
- * finite, so that there is none to draw: its job has failed then.
+ * The token, which `choice` has now; with its last one, the completion is in its job's `finished`. Undefined where the
+ * logits are not finite, so that there is none to draw: its job has failed then.
  */
 export const draw = <W>(choice: Choice<W>, request: SeededRequest, row: Sampler.Row): TokenEvent | undefined => {
   const { index, job } = choice

@@ -1,8 +1,9 @@
 /**
  * The engine's state and its step: what runs, on which weights, and what happens between two runs of the model.
  *
- * A step lets requests begin where there is room, takes one batch of prompts a piece further, and samples one token for every
- * running choice, weights by weights. Commands are carried out between steps. Knows neither threads nor tensors of a runtime.
+ * A step lets requests begin where there is room, takes one batch of prompts a piece further, and samples one token for
+ * every running choice, weights by weights. Commands are carried out between steps. Knows neither threads nor tensors
+ * of a runtime.
  */
 import { Clock, Effect } from "effect"
 import type { ExecutorError } from "../exec/Executor.ts"

@@ -23,14 +23,31 @@ import * as TrainGraph from "./TrainGraph.ts"
 export interface Options {
   readonly policy: Policy
   readonly objective: Objective
-  readonly graph: TrainGraph.TrainGraphOptions
+  /** Default: `TrainGraph.defaults`. */
+  readonly graph?: Partial<TrainGraph.TrainGraphOptions>
   /** Frozen weights are rearranged (`LoadOptions.prepack`). */
   readonly prepack?: boolean
   /** Where training starts; its memory is taken. */
   readonly snapshot: OptimizerThread.Snapshot
-  /** Parameters of the reference policy, for objectives that have one and batches that do not bring its logprobs. */
-  readonly reference: (current: Float32Array) => Float32Array
-  readonly optimizer: Omit<OptimizerThread.Options, "layout">
+  /**
+   * Parameters of the reference policy, for objectives that have one and batches that do not bring its logprobs; gets
+   * those of the snapshot, its default.
+   */
+  readonly reference?: (current: Float32Array) => Float32Array
+  /** Default: `defaultOptimizer`. */
+  readonly optimizer?: Omit<OptimizerThread.Options, "layout">
+}
+
+/** Where training starts when nothing was trained yet: these parameters, without moments. */
+export const fresh = OptimizerThread.fresh
+
+/** AdamW without decay; the gradient's norm is clipped to 1. */
+export const defaultOptimizer: Omit<OptimizerThread.Options, "layout"> = {
+  beta1: 0.9,
+  beta2: 0.95,
+  epsilon: 1e-8,
+  weightDecay: 0,
+  maxNorm: 1
 }
 
 /** What the graphs made of a batch. */
@@ -66,9 +83,10 @@ const vector = (data: Float32Array) => ({ dtype: "float32", shape: [data.length]
 export const make = Effect.fn("Learner.make")(function* (
   options: Options
 ): Effect.fn.Return<Learner, TrainerError, Executor | Scope.Scope> {
-  const { objective, policy } = options
+  const { objective, optimizer: hyperparameters = defaultOptimizer, policy, reference: referenceOf } = options
+  const graph = { ...TrainGraph.defaults, ...options.graph }
   const executor = yield* Executor
-  const trainGraph = yield* Pieces.yielding(() => TrainGraph.buildPieces(policy, objective, options.graph))
+  const trainGraph = yield* Pieces.yielding(() => TrainGraph.buildPieces(policy, objective, graph))
   const { metrics } = trainGraph
   const train = yield* Effect.mapError(
     executor.load(yield* Pieces.yielding(() => Onnx.toOnnxPieces(trainGraph.graph)), {
@@ -78,16 +96,16 @@ export const make = Effect.fn("Learner.make")(function* (
   )
   const logprobs: Program | undefined = objective.needsReference
     ? yield* Effect.mapError(
-        executor.load(yield* Pieces.yielding(() => Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, options.graph)))),
+        executor.load(yield* Pieces.yielding(() => Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, graph)))),
         failed("the reference graph cannot be loaded")
       )
     : undefined
 
   const put = (values: Float32Array) =>
     Effect.mapError(executor.put(vector(values)), failed("the parameters cannot be given to the executor"))
-  const reference =
-    logprobs === undefined ? undefined : yield* put(options.reference(options.snapshot.parameters.slice()))
-  const optimizer = yield* OptimizerThread.make(options.snapshot, { ...options.optimizer, layout: policy.layout })
+  const initial = logprobs === undefined ? undefined : options.snapshot.parameters.slice()
+  const reference = initial === undefined ? undefined : yield* put(referenceOf?.(initial) ?? initial)
+  const optimizer = yield* OptimizerThread.make(options.snapshot, { ...hyperparameters, layout: policy.layout })
 
   /** The parameters at the executor; undefined where the optimizer has newer ones. */
   let theta: Resident | undefined

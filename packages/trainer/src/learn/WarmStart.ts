@@ -10,11 +10,10 @@ import type { Executor } from "../exec/Executor.ts"
 import * as Learner from "./Learner.ts"
 import * as Preset from "../loss/Preset.ts"
 import * as MicroBatch from "./MicroBatch.ts"
-import * as OptimizerThread from "./OptimizerThread.ts"
 import * as Schedule from "./Schedule.ts"
 import type { TrainableModel } from "../model/TrainableModel.ts"
 import { TrainerError } from "./TrainerError.ts"
-import * as TrainGraph from "./TrainGraph.ts"
+import type * as TrainGraph from "./TrainGraph.ts"
 import type { TrainingSequence } from "./TrainingSequence.ts"
 
 export interface Demonstration {
@@ -59,10 +58,8 @@ export const run = Effect.fn("WarmStart.run")(function* (
   const learner = yield* Learner.make({
     policy: model.policy,
     objective,
-    graph: { ...TrainGraph.defaults, remat: false, entropy: false, ...graph },
-    snapshot: OptimizerThread.fresh(model.initial),
-    reference: (current) => current,
-    optimizer: { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, maxNorm: 1 }
+    graph: { remat: false, entropy: false, ...graph },
+    snapshot: Learner.fresh(model.initial)
   })
   const schedule = { kind: "constant", peak: learningRate, warmupSteps, steps, floor: 1 } as const
   for (let step = 0; step < steps; step++) {

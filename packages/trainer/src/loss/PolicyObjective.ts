@@ -14,7 +14,7 @@ import type { Value } from "../graph/Value.ts"
 import * as ImportanceSampling from "./ImportanceSampling.ts"
 import * as Kl from "./Kl.ts"
 import type { Metric, Objective, TokenLoss, Tokens } from "./Objective.ts"
-import type { PolicyPreset, PolicySettings } from "./Surrogate.ts"
+import { plain, type PolicyPreset, type PolicySettings } from "./Surrogate.ts"
 
 /** Bound of log ratios: e^20 is far beyond any clip, and finite. */
 const bound = 20
@@ -77,4 +77,19 @@ export const make = (preset: PolicyPreset, settings: PolicySettings): Objective 
   needsSequences: preset.needsSequences,
   isAdvantageOnly: settings.klCoef === 0,
   tokenLoss: tokenLoss(preset, settings)
+})
+
+/**
+ * An objective of your own: a loss per token from the logprobs and advantages, (N, 1). Its mean is that of `grpo`, over
+ * a sequence's tokens and then over sequences.
+ */
+export const custom = (name: string, tokenLoss: (graph: Graph, tokens: Tokens) => Value): Objective => ({
+  ...plain,
+  name,
+  isPolicyGradient: true,
+  candidates: "target",
+  needsReference: false,
+  needsSequences: false,
+  isAdvantageOnly: false,
+  tokenLoss: (graph, tokens) => ({ loss: tokenLoss(graph, tokens), metrics: [] })
 })

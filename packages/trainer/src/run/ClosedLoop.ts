@@ -7,7 +7,7 @@
  * pulled from; ended early or interrupted, it leaves a checkpoint and nothing leased. An environment that fails fails
  * the stream. One whose items run out ends it, with a warning, when there is no whole batch left to train on.
  */
-import { Environment, Rollout, type ServerManager, TrajectoryClient } from "@atropos/core"
+import { Environment, Rollout, type ServerManager, type TrajectoryClient } from "@atropos/core"
 import { Effect, Fiber, FileSystem, type Path, type Scope, Stream, SubscriptionRef } from "effect"
 import type { Executor } from "../exec/Executor.ts"
 import * as Model from "../model/Model.ts"
@@ -43,7 +43,7 @@ type Needs =
   | FileSystem.FileSystem
   | Path.Path
   | ServerManager.ServerManager
-  | TrajectoryClient.TrajectoryClient
+  | TrajectoryClient.Clients
 
 /** The loop of the one environment in the context. */
 export const make = (

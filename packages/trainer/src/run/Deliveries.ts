@@ -1,24 +1,26 @@
 /**
- * Batches of the trajectory service, as a trainer needs them: claimed one at a time, in order, kept under lease until they are
- * settled, given back otherwise.
+ * Batches of the trajectory service, as a trainer needs them: claimed one at a time, in order, kept under lease until
+ * they are settled, given back otherwise.
  *
- * Guarantees. A batch stays with its trainer until `settle` (it is in a durable checkpoint) or until the scope closes, which gives back
- * whatever was not settled (`Leases`). A killed trainer's successor gives back the batches of the journal first, so that they come
- * again at once, in the order of their steps. A batch that was claimed and not yet written down when the process died comes when its
- * lease runs out: until then the batches after it wait, `leaseSeconds` at most. A service that cannot be reached is waited for; one
- * that refuses ends the stream.
+ * Guarantees. A batch stays with its trainer until `settle` (it is in a durable checkpoint) or until the scope closes,
+ * which gives back whatever was not settled (`Leases`). A killed trainer's successor gives back the batches of the
+ * journal first, so that they come again at once, in the order of their steps. A batch that was claimed and not yet
+ * written down when the process died comes when its lease runs out: until then the batches after it wait,
+ * `leaseSeconds` at most. A service that cannot be reached is waited for; one that refuses ends the stream.
  */
-import type { Batch, TrajectoryClient } from "@atropos/core"
+import type { Batch, TrainerClient } from "@atropos/core"
 import { Clock, Duration, Effect, type FileSystem, Option, type Path, type Scope, Stream } from "effect"
 import type { TrainerError } from "../learn/TrainerError.ts"
 import * as Leases from "./Leases.ts"
 import * as ServiceWait from "./ServiceWait.ts"
 
 export interface Options extends Leases.Options {
-  readonly client: TrajectoryClient.TrajectoryClientShape
+  readonly client: TrainerClient.TrainerClientShape
   /** Names this trainer to the service. */
   readonly owner: string
-  /** Step the service gives the next batch, where that is known: earlier ones are not expected, later ones wait for it. */
+  /**
+   * Step the service gives the next batch, where that is known: earlier ones are not expected, later ones wait for it.
+   */
   readonly nextStep: Option.Option<number>
   readonly prefetch: number
   /** Whether nobody will submit any more: the stream then ends once no batch is left. Default: never. */

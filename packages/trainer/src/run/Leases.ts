@@ -1,11 +1,12 @@
 /**
  * The leases of a trainer on batches of the trajectory service.
  *
- * Every lease that is held is renewed each third of its time, until it is settled (the batch is in a durable checkpoint: the service is
- * told, again with every renewal where it does not answer) or given back, at the latest when the scope closes. All of them are in the
- * journal: what a killed predecessor held is given back first, and what a checkpoint of its has is acknowledged.
+ * Every lease that is held is renewed each third of its time, until it is settled (the batch is in a durable
+ * checkpoint: the service is told, again with every renewal where it does not answer) or given back, at the latest when
+ * the scope closes. All of them are in the journal: what a killed predecessor held is given back first, and what a
+ * checkpoint of its has is acknowledged.
  */
-import { TrajectoryClient } from "@atropos/core"
+import { type TrainerClient, TrajectoryError } from "@atropos/core"
 import { Duration, Effect, type FileSystem, Option, type Path, Schedule, type Scope } from "effect"
 import * as LeaseJournal from "../checkpoint/LeaseJournal.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
@@ -13,7 +14,7 @@ import { TrainerError } from "../learn/TrainerError.ts"
 export type Lease = LeaseJournal.Lease
 
 export interface Options {
-  readonly client: Pick<TrajectoryClient.TrajectoryClientShape, "ack" | "extend" | "nack">
+  readonly client: Pick<TrainerClient.TrainerClientShape, "ack" | "extend" | "nack">
   readonly leaseSeconds: number
   /** Folder of the journal. */
   readonly folder: string
@@ -61,9 +62,9 @@ export const make = Effect.fn("Leases.make")(function* (
 
   const release = (batch: Lease) =>
     client.nack(batch).pipe(
-      Effect.retry(TrajectoryClient.reconnecting),
+      Effect.retry(TrajectoryError.reconnecting),
       Effect.catch(({ message, reason }) =>
-        reason === "leaseLost" || reason === "unsupported"
+        reason === "leaseLost"
           ? Effect.void
           : Effect.logWarning("batch not given back", { ...aboutBatch(batch), message })
       )

@@ -1,8 +1,8 @@
 /**
  * The folder of a training run: where training stands in it, and how it gets there.
  *
- * One trainer at a time has the folder, until the scope closes; a second one is refused while the first one lives. A batch is settled
- * only after the checkpoint that contains it is durable.
+ * One trainer at a time has the folder, until the scope closes; a second one is refused while the first one lives. A
+ * batch is settled only after the checkpoint that contains it is durable.
  */
 import { type Batch, FolderLock } from "@atropos/core"
 import { wireName } from "@atropos/core/EnvironmentSettings"

@@ -6,7 +6,7 @@
  * of the context, or to the service alone; all else follows `Trainer` and `Deliveries`. When the stream ends, however
  * it does, nothing stays leased.
  */
-import { MetricsSink, TrajectoryClient } from "@atropos/core"
+import { MetricsSink, TelemetryClient, TrainerClient } from "@atropos/core"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
 import * as LeaseJournal from "../checkpoint/LeaseJournal.ts"
 import * as Deliveries from "./Deliveries.ts"
@@ -29,7 +29,7 @@ const unwritable = (cause: { readonly message: string }) =>
 
 /** Announces the run; answers with the step of the batch that should come first, where that is known. */
 const register = Effect.fn("ServiceTraining.register")(function* (trainer: Trainer, { settings }: Options) {
-  const client = yield* TrajectoryClient.TrajectoryClient
+  const client = yield* TrainerClient.TrainerClient
   const { trainer: run } = settings
   const step = yield* trainer.step
   const first = step + 1
@@ -70,11 +70,11 @@ export const steps = (
 ): Stream.Stream<
   StepMetrics.StepMetrics,
   TrainerError,
-  TrajectoryClient.TrajectoryClient | FileSystem.FileSystem | Path.Path
+  TrainerClient.TrainerClient | TelemetryClient.TelemetryClient | FileSystem.FileSystem | Path.Path
 > =>
   Stream.unwrap(
     Effect.gen(function* () {
-      const client = yield* TrajectoryClient.TrajectoryClient
+      const client = yield* TrainerClient.TrainerClient
       const { leaseSeconds, prefetch, savePath } = options.settings.trainer
       const deliveries = yield* Deliveries.make({
         client,
@@ -86,7 +86,7 @@ export const steps = (
         ...(options.isOver && { isOver: options.isOver }),
         nextStep: yield* register(trainer, options)
       })
-      const { open } = yield* MetricsSink.orService(client)
+      const { open } = yield* MetricsSink.orService(yield* TelemetryClient.TelemetryClient)
       const recorder = yield* open({
         kind: "trainer",
         name: "trainer",

@@ -1,5 +1,8 @@
-/** Requests to the trajectory service that outlast its absence: made again while it cannot be reached, and not in silence. */
-import { TrajectoryClient } from "@atropos/core"
+/**
+ * Requests to the trajectory service that outlast its absence: made again while it cannot be reached, and not in
+ * silence.
+ */
+import { TrajectoryError } from "@atropos/core"
 import * as Waiting from "@atropos/core/base/Waiting"
 import { Effect, Ref } from "effect"
 import { TrainerError } from "../learn/TrainerError.ts"
@@ -10,10 +13,10 @@ const refused = (cause: { readonly message: string }) =>
 /** Someone who waits for the service, with one request after the other. */
 export interface Patience {
   /** Makes a request until the service answers; fails where it refuses. */
-  readonly request: <A>(request: Effect.Effect<A, TrajectoryClient.TrajectoryError>) => Effect.Effect<A, TrainerError>
+  readonly request: <A>(request: Effect.Effect<A, TrajectoryError.TrajectoryError>) => Effect.Effect<A, TrainerError>
   /**
-   * Logs while an effect with such requests runs, ever more sparsely: that the service is away and why; or, where it is there and takes
-   * its time, what `onSilence` logs.
+   * Logs while an effect with such requests runs, ever more sparsely: that the service is away and why; or, where it is
+   * there and takes its time, what `onSilence` logs.
    */
   readonly logged: (
     onSilence: (seconds: number) => Effect.Effect<void>
@@ -28,7 +31,7 @@ export const make: Effect.Effect<Patience> = Effect.gen(function* () {
       request.pipe(
         Effect.tap(() => Ref.set(away, "")),
         Effect.tapError(({ message }) => Ref.set(away, message)),
-        Effect.retry(TrajectoryClient.reconnecting),
+        Effect.retry(TrajectoryError.reconnecting),
         Effect.mapError(refused)
       ),
     logged: (onSilence) =>
@@ -47,6 +50,6 @@ export const make: Effect.Effect<Patience> = Effect.gen(function* () {
 
 /** One request, made until the service answers. */
 export const untilAnswered = <A>(
-  request: Effect.Effect<A, TrajectoryClient.TrajectoryError>
+  request: Effect.Effect<A, TrajectoryError.TrajectoryError>
 ): Effect.Effect<A, TrainerError> =>
   Effect.flatMap(make, (patience) => patience.logged(() => Effect.void)(patience.request(request)))

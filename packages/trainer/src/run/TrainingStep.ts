@@ -1,10 +1,11 @@
 /**
- * One step of training: a batch is prepared, its gradient computed, the weights updated, handed on and, when that is due, saved.
+ * One step of training: a batch is prepared, its gradient computed, the weights updated, handed on and, when that is
+ * due, saved.
  *
- * The update and the account of it are one: an interruption comes before both or after both, and what it cuts off after the update is
- * recorded all the same. A failure is not: the step is done again by whoever resumes. A loss or gradient that is not a number leaves
- * the weights alone and consumes the batch; `max_non_finite` such steps in a row fail. An update that leaves weights that nothing can
- * be computed from fails at once, and nothing of it is published or saved.
+ * The update and the account of it are one: an interruption comes before both or after both, and what it cuts off after
+ * the update is recorded all the same. A failure is not: the step is done again by whoever resumes. A loss or gradient
+ * that is not a number leaves the weights alone and consumes the batch; `max_non_finite` such steps in a row fail. An
+ * update that leaves weights that nothing can be computed from fails at once, and nothing of it is published or saved.
  */
 import type { Batch } from "@atropos/core"
 import { Cause, Effect, Exit } from "effect"

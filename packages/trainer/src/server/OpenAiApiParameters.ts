@@ -5,7 +5,7 @@
  * answer (`user`, `metadata`, …) or has the value that means "off" (`presence_penalty: 0`). Ranges are OpenAI's, except
  * that temperature may be anything from 0, and 20 logprobs may be asked for everywhere.
  */
-import { Effect, Schema, SchemaIssue } from "effect"
+import { Effect, Predicate, Schema, SchemaIssue } from "effect"
 import { invalid, type OpenAiApiError, unsupported } from "./OpenAiApiError.ts"
 import * as SamplingRequest from "./SamplingRequest.ts"
 
@@ -164,7 +164,7 @@ const said = (value: unknown): string => {
 
 /** The body without its nulls; fails where it is no object. */
 export const withoutNulls = (given: unknown): Effect.Effect<Body, OpenAiApiError> =>
-  typeof given === "object" && given !== null && !Array.isArray(given)
+  Predicate.isObject(given)
     ? Effect.succeed(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)))
     : Effect.fail(invalid(null, "the body must be a JSON object"))
 

@@ -3,7 +3,7 @@
  * unasked). What is wrong with one is an `OpenAiApiError`: 413 too large, 415 not declared as JSON, 400 anything else.
  */
 import { BodyLimit } from "@atropos/core"
-import * as JsonDepth from "@atropos/core/service/wire/JsonDepth"
+import * as Nesting from "@atropos/core/base/Nesting"
 import { ByteSize, Context, Effect } from "effect"
 import { HttpIncomingMessage, HttpServerRequest } from "effect/http"
 import { invalid, OpenAiApiError } from "./OpenAiApiError.ts"
@@ -37,7 +37,7 @@ export const parameters: Effect.Effect<Parameters.Body, OpenAiApiError, HttpServ
       Effect.mapError((error) => (BodyLimit.isExceeded(error) ? tooLarge : notJson)),
       Effect.map((buffer) => new Uint8Array(buffer))
     )
-    if (JsonDepth.isTooDeep(bytes)) return yield* invalid(null, "the body nests too deep", "invalid_json")
+    if (Nesting.isDeep(bytes)) return yield* invalid(null, "the body nests too deep", "invalid_json")
     const given = yield* Effect.try({
       try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),
       catch: () => notJson

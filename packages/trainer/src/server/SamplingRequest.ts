@@ -1,6 +1,6 @@
 /**
- * What a request says of sampling, in the engine's terms: the same from HTTP (`OpenAiApiParameters` reads it) and from this process
- * (`PolicyBackend`). The engine checks ranges; the limits here are the server's own.
+ * What a request says of sampling, in the engine's terms: the same from HTTP (`OpenAiApiParameters` reads it) and from
+ * this process (`PolicyBackend`). The engine checks ranges; the limits here are the server's own.
  */
 import { Effect } from "effect"
 import type * as Completions from "./Completions.ts"
@@ -41,7 +41,9 @@ export const check = ({ n = 1, stop }: SamplingRequest): Effect.Effect<void, Inv
     : Effect.void
 }
 
-/** The engine's request, but for the prompt and its room. `endTokenIds` end a sequence unless the request says to go on. */
+/**
+ * The engine's request, but for the prompt and its room. `endTokenIds` end a sequence unless the request says to go on.
+ */
 export const toCompletions = (
   {
     ignoreEos,

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { type Dim, dimAdd, dimDiv, dimMul, dimNormal, dimSub, dimSymbols, dimValue } from "../../src/graph/Dim.ts"
+import { type Dim, dimAdd, dimDiv, dimMul, dimNormal, dimSub, dimSymbols } from "../../src/graph/Dim.ts"
 import { ShapeError } from "../../src/graph/GraphError.ts"
+import { dimValue } from "./dimValue.ts"
 
 const Term = Schema.Struct({
   count: Schema.Int.check(Schema.isBetween({ minimum: -6, maximum: 6 })),

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { grad } from "../../src/graph/Autodiff.ts"
-import { dimValue } from "../../src/graph/Dim.ts"
+import { dimValue } from "./dimValue.ts"
 import { Graph } from "../../src/graph/Graph.ts"
 import { rules } from "../../src/graph/Rules.ts"
 import { cases, type RuleCase, sizes } from "./RuleCases.ts"

@@ -1,7 +1,7 @@
 /** Runs graphs on ONNX Runtime's CPU provider, in the calling thread. */
 import { Effect } from "effect"
 import { InferenceSession, Tensor } from "onnxruntime-node"
-import { dimValue } from "../../src/graph/Dim.ts"
+import { dimValue } from "./dimValue.ts"
 import type { Graph } from "../../src/graph/Graph.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
 

@@ -92,7 +92,7 @@ describe("ClosedLoop", () => {
       yield* Stream.runDrain(Stream.take(steps, 2))
       assert.strictEqual(yield* trainer.step, 2)
       assert.include(yield* fs.readDirectory(folder), "step_2")
-      const client = yield* TrajectoryClient.TrajectoryClient
+      const client = yield* TrajectoryClient.all
       const next = yield* client.claim({ owner: "another", wait: 0, lease: "1 minute" })
       assert.isTrue(Option.match(next, { onNone: () => true, onSome: ({ step }) => step === 3 }))
     }).pipe(Effect.scoped, Effect.provide(parts(Number.MAX_SAFE_INTEGER)))

@@ -22,7 +22,7 @@ const serviceWith = Effect.fnUntraced(function* (batches: number) {
   const { envId } = Option.getOrThrow(environment)
   const groups = Array.from({ length: batches }, (_, i) => ({
     key: `key-${i}`,
-    group: { tokens: [Int32Array.of(1, 2)], masks: [Int32Array.of(-100, 2)], scores: Float64Array.of(i) }
+    group: { tokens: [Int32Array.of(1, 2)], masks: [Uint8Array.of(0, 1)], scores: Float64Array.of(i) }
   }))
   yield* client.submit(envId, groups)
   return client
@@ -31,7 +31,7 @@ const serviceWith = Effect.fnUntraced(function* (batches: number) {
 const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 
 const deliveriesOf = Effect.fnUntraced(function* (
-  client: TrajectoryClient.TrajectoryClientShape,
+  client: TrajectoryClient.TrajectoryClient,
   options: Partial<Deliveries.Options> = {}
 ) {
   return yield* Deliveries.make({
@@ -61,7 +61,7 @@ const joinAsTimePasses = Effect.fnUntraced(function* <A, E>(fiber: Fiber.Fiber<A
 
 const stepsOf = (batches: ReadonlyArray<Batch.Batch>) => batches.map(({ step }) => step)
 
-const claimStep = (client: TrajectoryClient.TrajectoryClientShape) =>
+const claimStep = (client: TrajectoryClient.TrajectoryClient) =>
   Effect.map(client.claim(claimed), (batch) => Option.getOrUndefined(Option.map(batch, ({ step }) => step)))
 
 layer(NodeServices.layer)("Deliveries", (it) => {

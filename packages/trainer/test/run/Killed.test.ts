@@ -29,7 +29,7 @@ const layerService = Layer.effect(ServiceUrl, HttpServer.addressFormattedWith(Ef
 const clientOf = Effect.fnUntraced(function* (run: string) {
   const url = yield* ServiceUrl
   const context = yield* Layer.build(Layer.fresh(TrajectoryClientHttp.layer({ url, run })))
-  return Context.get(context, TrajectoryClient.TrajectoryClient)
+  return yield* Effect.provide(TrajectoryClient.all, context)
 })
 
 /** Sends the run's groups as soon as a trainer has begun it. */

@@ -44,9 +44,9 @@ const environment = Environment.layer("letters", Environment.settings({}), () =>
 /** A run of four steps: the metrics, the batches, and the weights at its end. */
 const run = Effect.fnUntraced(
   function* (stepsAhead: number) {
-    const client = yield* TrajectoryClient.TrajectoryClient
+    const client = yield* TrajectoryClient.all
     const batches: Array<Batch.Batch> = []
-    const noting: TrajectoryClient.TrajectoryClientShape = {
+    const noting: TrajectoryClient.TrajectoryClient = {
       ...client,
       claim: (options) =>
         Effect.tap(
@@ -60,7 +60,7 @@ const run = Effect.fnUntraced(
       loss: { preset: "dr-grpo" }
     })
     const { steps: stream, trainer } = yield* ClosedLoop.make({ model, settings, stepsAhead }).pipe(
-      Effect.provideService(TrajectoryClient.TrajectoryClient, noting)
+      Effect.provide(TrajectoryClient.context(noting))
     )
     const metrics = yield* Stream.runCollect(stream)
     return { metrics, batches, parameters: yield* trainer.parameters }

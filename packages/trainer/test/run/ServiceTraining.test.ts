@@ -29,16 +29,16 @@ const given = (savePath: string, more: Partial<TrainerSettings.TrainerFields>) =
   Toy.settings(savePath, { batchSize: 4, trainingSteps: 4, ...more })
 
 const train = Effect.fnUntraced(function* (
-  client: TrajectoryClient.TrajectoryClientShape,
+  client: TrajectoryClient.TrajectoryClient,
   settings: TrainerSettings.TrainerSettings
 ) {
   const trainer = yield* Toy.trainer(settings)
   return ServiceTraining.steps(trainer, { settings, owner: "test" }).pipe(
-    Stream.provideService(TrajectoryClient.TrajectoryClient, client)
+    Stream.provide(TrajectoryClient.context(client))
   )
 })
 
-const nextStep = (client: TrajectoryClient.TrajectoryClientShape) =>
+const nextStep = (client: TrajectoryClient.TrajectoryClient) =>
   Effect.map(client.claim({ owner: "another", wait: 0, lease: "1 minute" }), (batch) =>
     Option.getOrUndefined(Option.map(batch, ({ step }) => step))
   )

@@ -36,7 +36,7 @@ class ServiceUrl extends Context.Service<ServiceUrl, string>()("@atropos/trainer
 const clientOf = Effect.fnUntraced(function* (run: string) {
   const url = yield* ServiceUrl
   const context = yield* Layer.build(Layer.fresh(TrajectoryClientHttp.layer({ url, run })))
-  return Context.get(context, TrajectoryClient.TrajectoryClient)
+  return yield* Effect.provide(TrajectoryClient.all, context)
 })
 
 const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
@@ -82,7 +82,7 @@ const environmentOf = (name: string, count: number, seed: number) =>
 const sendFrom = Effect.fnUntraced(function* (run: string, name: string, count: number, seed: number) {
   const environment = yield* environmentOf(name, count, seed)
   yield* Rollout.run(environment, { spoolDirectory: yield* folder }).pipe(
-    Effect.provideService(TrajectoryClient.TrajectoryClient, yield* clientOf(run)),
+    Effect.provide(TrajectoryClient.context(yield* clientOf(run))),
     Effect.provide(ServerManager.layerScripted([]))
   )
 })
@@ -97,7 +97,7 @@ const train = Effect.fnUntraced(function* (
 ) {
   const client = yield* clientOf(settings.trainer.run)
   const claimed: Array<Batch.Batch> = []
-  const noting: TrajectoryClient.TrajectoryClientShape = {
+  const noting: TrajectoryClient.TrajectoryClient = {
     ...client,
     claim: (options) =>
       Effect.tap(
@@ -113,7 +113,7 @@ const train = Effect.fnUntraced(function* (
       Effect.gen(function* () {
         const trainer = yield* Toy.trainer(settings, more)
         return yield* ServiceTraining.steps(trainer, { settings, owner: `trainer of ${settings.trainer.run}` }).pipe(
-          Stream.provideService(TrajectoryClient.TrajectoryClient, noting),
+          Stream.provide(TrajectoryClient.context(noting)),
           Stream.runCollect
         )
       })

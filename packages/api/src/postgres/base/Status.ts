@@ -2,7 +2,7 @@
  * What an environment is told of the queue: the original's formulas (`get_status_env` in atroposlib/api/server.py),
  * pure.
  */
-import type { TrajectoryClient } from "@atropos/core"
+import type { TrajectoryApi } from "@atropos/core"
 import type { EnvironmentRow, Run } from "../../store/TrajectoryStore.ts"
 
 /** Queued groups of one environment and size. */
@@ -23,7 +23,7 @@ export interface QueueView {
 export const status = (
   { environments, queued, run }: QueueView,
   environment: EnvironmentRow
-): TrajectoryClient.EnvironmentStatus & { readonly groupSize: number } => {
+): TrajectoryApi.EnvironmentStatus & { readonly groupSize: number } => {
   let totalWeight = 0
   let allocated = 0
   const floors = new Map<number, number>()

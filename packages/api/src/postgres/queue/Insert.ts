@@ -5,7 +5,7 @@
  * (`InsertQueued`). Others go into their environment's buffer until some of them add up to its group size
  * (`InsertMixed`), as in the original.
  */
-import type { TrajectoryClient } from "@atropos/core"
+import type { TrajectoryApi } from "@atropos/core"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
@@ -18,7 +18,7 @@ import * as InsertMixed from "./InsertMixed.ts"
 import * as InsertQueued from "./InsertQueued.ts"
 import { amountOf, type QueueBound } from "./QueueBound.ts"
 
-type Outcome = TrajectoryClient.SubmitOutcome
+type Outcome = TrajectoryApi.SubmitOutcome
 
 const isOdd = (view: RunView, { envColumn, submission }: Item): boolean => {
   const environment = envColumn < 0 ? undefined : view.environments[envColumn]

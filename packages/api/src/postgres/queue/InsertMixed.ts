@@ -2,7 +2,7 @@
  * Groups of odd sizes: they wait in their environment's buffer until some of them add up to its group size
  * (`Packing.findGroups`), as in the original.
  */
-import { Packing, type TrajectoryClient } from "@atropos/core"
+import { Packing, type TrajectoryApi } from "@atropos/core"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
@@ -12,7 +12,7 @@ import type { PayloadCache } from "../base/PayloadCache.ts"
 import * as Rows from "../base/Rows.ts"
 import { columns, type Item } from "./InsertColumns.ts"
 
-type Outcome = TrajectoryClient.SubmitOutcome
+type Outcome = TrajectoryApi.SubmitOutcome
 
 interface Inserted {
   readonly outcomes: ReadonlyArray<Outcome>

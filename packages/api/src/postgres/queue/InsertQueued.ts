@@ -1,11 +1,11 @@
 /** Groups that go straight into the queue: one statement for all of them. */
-import type { TrajectoryClient } from "@atropos/core"
+import type { TrajectoryApi } from "@atropos/core"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { PayloadCache } from "../base/PayloadCache.ts"
 import { columns, type Item } from "./InsertColumns.ts"
 
-type Outcome = TrajectoryClient.SubmitOutcome
+type Outcome = TrajectoryApi.SubmitOutcome
 
 const received: Outcome = { status: "received" }
 const duplicate: Outcome = { status: "duplicate" }

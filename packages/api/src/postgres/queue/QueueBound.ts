@@ -1,6 +1,6 @@
 /**
- * How much may wait in the queue of a run: sequences and bytes. What waits is what the database had when it was last read,
- * what was written since, and what is about to be written.
+ * How much may wait in the queue of a run: sequences and bytes. What waits is what the database had when it was last
+ * read, what was written since, and what is about to be written.
  */
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql/SqlError"

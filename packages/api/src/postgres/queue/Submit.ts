@@ -2,8 +2,7 @@
  * Submissions, written together: what arrives while a write is under way goes into the next one, one statement for all,
  * so that durability costs one flush per write and not per group.
  */
-import { Uuid } from "@atropos/core"
-import type { TrajectoryClient } from "@atropos/core"
+import { type TrajectoryApi, Uuid } from "@atropos/core"
 import { Cause, Deferred, Effect, Exit, Queue, Schedule, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import { type QueueFull, StoreError, type Submission } from "../../store/TrajectoryStore.ts"
@@ -19,7 +18,7 @@ import * as Rows from "../base/Rows.ts"
 import type { Settings } from "../base/Settings.ts"
 import type { Views } from "../base/Views.ts"
 
-type Outcome = TrajectoryClient.SubmitOutcome
+type Outcome = TrajectoryApi.SubmitOutcome
 
 interface Pending {
   readonly run: string

@@ -1,5 +1,5 @@
 /** The environments registered with a run. */
-import type { TrajectoryClient } from "@atropos/core"
+import type { TrajectoryApi } from "@atropos/core"
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { type TrajectoryStoreShape, UnknownEnvironment } from "../../store/TrajectoryStore.ts"
@@ -48,7 +48,7 @@ export const make = Effect.fnUntraced(function* (
         })
       )
       changes.changed(name)
-      return Option.map(Option.fromNullishOr(registration), ({ added, run }): TrajectoryClient.Registration => ({
+      return Option.map(Option.fromNullishOr(registration), ({ added, run }): TrajectoryApi.Registration => ({
         envId: added.env_id,
         name: added.name,
         startingStep: run.currentStep,

@@ -1,6 +1,6 @@
 /**
- * What is kept and what goes: the oldest consumed groups beyond the bound, what a reset left behind, keys of groups that
- * are long gone. In small portions: rows with large payloads are slow to remove, and nobody waits long for them.
+ * What is kept and what goes: the oldest consumed groups beyond the bound, what a reset left behind, keys of groups
+ * that are long gone. In small portions: rows with large payloads are slow to remove, and nobody waits long for them.
  */
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -11,7 +11,9 @@ import type { Settings } from "../base/Settings.ts"
 export interface Retention {
   /** Removes the oldest consumed groups beyond `retainedBytes`. */
   readonly dropConsumed: (now: number) => Effect.Effect<void, SqlError>
-  /** Removes what waited when its run was reset, but for the last that had entered the queue: it still is the example. */
+  /**
+   * Removes what waited when its run was reset, but for the last that had entered the queue: it still is the example.
+   */
   readonly dropUnreachable: (now: number) => Effect.Effect<void, SqlError>
   /** Removes keys older than `keyMemory`. */
   readonly forgetKeys: (now: number) => Effect.Effect<void, SqlError>

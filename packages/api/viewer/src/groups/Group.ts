@@ -4,6 +4,7 @@
  * What others wrote is taken as far as it makes sense: a field of another form counts as absent, so that one odd field
  * never hides the rest. G sequences; arrays per token may be shorter than the tokens.
  */
+import * as Predicate from "effect/Predicate"
 import * as Prompt from "@atropos/api/rollout/Prompt"
 import type { AdvantageRecipe } from "../source/Wire.ts"
 import * as AdvantageRule from "./AdvantageRule.ts"
@@ -54,7 +55,7 @@ export interface Group {
 
 /** Reads a group; null where it is no object with sequences. `recipe` is the run's; null where nobody told it. */
 export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Group | null => {
-  if (!isFields(value)) return null
+  if (!Predicate.isReadonlyObject(value)) return null
   const tokens = rows(value["tokens"])
   const scores = numbers(value["scores"]) ?? []
   const chats = list(value["messages"])
@@ -166,7 +167,7 @@ export const longestAnswer = ({ rollouts }: Group, shared: number): number =>
 
 /** The group's object cut down to one rollout: of every field with an entry per sequence, that entry. */
 export const jsonOfRollout = (group: unknown, index: number): unknown => {
-  if (!isFields(group)) return group
+  if (!Predicate.isReadonlyObject(group)) return group
   const size = Math.max(list(group["tokens"]).length, list(group["scores"]).length)
   return Object.fromEntries(
     Object.entries(group).map(([key, value]) => [
@@ -182,9 +183,7 @@ const spread = (scores: Numbers): { readonly mean: number | null; readonly std: 
   return { mean, std: Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length) }
 }
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-const fields = (value: unknown): Fields => (isFields(value) ? value : {})
+const fields = (value: unknown): Fields => (Predicate.isReadonlyObject(value) ? value : {})
 const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null)
 

@@ -1,7 +1,7 @@
 /**
  * The JSON the viewer reads, as it stands on the wire: snake_case, times in milliseconds since the epoch.
  *
- * The service's definitions are in `packages/core/src/service/TrajectoryApiSchema.ts`; a saved page (`StaticData`)
+ * The service's definitions are in `packages/core/src/service/TrajectoryApi.ts`; a saved page (`StaticData`)
  * carries the same rows.
  */
 import type * as PackedPage from "@atropos/api/rollout/PackedPage"

@@ -5,7 +5,7 @@
  * It never resets: where no trainer is registered, the reader registers itself; where one is, its batches are its own,
  * and nothing is taken. A registration of the reader's own, from a run that ended early, is gone on with.
  */
-import { TrajectoryClient } from "@atropos/core"
+import { TrainerClient } from "@atropos/core"
 import { Effect, Option } from "effect"
 import { CommandFailed, UsageError } from "../../base/Failure.ts"
 import type { Source } from "./Source.ts"
@@ -22,18 +22,13 @@ export interface Options {
 /** What the reader registers under. */
 const own = { wandbGroup: "atropos", wandbProject: "data-set" }
 
-export const make = ({
-  batchSize,
-  maxTokenLength,
-  steps,
-  url
-}: Options): Source<TrajectoryClient.TrajectoryClient> => ({
+export const make = ({ batchSize, maxTokenLength, steps, url }: Options): Source<TrainerClient.TrainerClient> => ({
   name: `batches of ${url}`,
   identity: { url, batches: true },
   checkpointEvery: 0,
   run: Effect.fn("Batches.run")(
     function* (sink) {
-      const service = yield* TrajectoryClient.TrajectoryClient
+      const service = yield* TrainerClient.TrainerClient
       const registered = yield* service.runInfo
       if (registered.batchSize < 0) {
         yield* service.registerRun({

@@ -7,7 +7,7 @@
  * Where the service is away for a while, the reading waits; where its groups are gone before they were read (a bound on
  * what is kept), they are counted.
  */
-import { StoredRollouts, TrajectoryClient } from "@atropos/core"
+import { StoredRollouts, TrajectoryError } from "@atropos/core"
 import { Effect, Option, Schedule, Schema, Stream } from "effect"
 import { CommandFailed, UsageError } from "../../base/Failure.ts"
 import type { Source } from "./Source.ts"
@@ -46,7 +46,7 @@ const isNewer = (a: string, b: string): boolean => BigInt(a) > BigInt(b)
 const newest = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArray<string> =>
   [...new Set([...a, ...b])].sort((one, other) => (isNewer(one, other) ? -1 : 1)).slice(0, overlap)
 
-const patiently = Schedule.upTo(TrajectoryClient.reconnecting, { duration: "10 minutes" })
+const patiently = Schedule.upTo(TrajectoryError.reconnecting, { duration: "10 minutes" })
 
 export const make = (options: Options): Source<StoredRollouts.StoredRollouts> => {
   const { environment, follows, run, stepFrom, stepTo, url } = options
@@ -82,7 +82,7 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
           )
         )
         let cursor: Cursor = Option.getOrElse(Option.flatMap(from, decodeCursor), () => ({ seen: [], sweep: null }))
-        const persistent = <A>(effect: Effect.Effect<A, TrajectoryClient.TrajectoryError>) =>
+        const persistent = <A>(effect: Effect.Effect<A, TrajectoryError.TrajectoryError>) =>
           effect.pipe(
             Effect.tapError((error) =>
               error.isPassing ? sink.note(`${error.message}; trying again for ten minutes`) : Effect.void

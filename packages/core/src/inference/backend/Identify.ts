@@ -10,9 +10,8 @@
  * Fails as requests do: `unreachable` while nobody is there, `rejected` where a key is refused. Whoever calls may ask
  * again.
  */
-import { Duration, Effect, Option, Result, Schema } from "effect"
+import { Duration, Effect, Option, Predicate, Result, Schema } from "effect"
 import { InferenceError } from "./Inference.ts"
-import * as Scalars from "../../service/wire/Scalars.ts"
 import { isOfficial, type Server } from "./ServerSettings.ts"
 import type { Backend } from "./Backend.ts"
 import * as Identity from "./Identity.ts"
@@ -215,7 +214,7 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
 })
 
 const propertiesOf = (schema: unknown): { readonly [key: string]: unknown } =>
-  Scalars.isRecord(schema) && Scalars.isRecord(schema["properties"]) ? schema["properties"] : {}
+  Predicate.isReadonlyObject(schema) && Predicate.isReadonlyObject(schema["properties"]) ? schema["properties"] : {}
 
 const fieldsOf = (schema: unknown): ReadonlySet<string> => new Set(Object.keys(propertiesOf(schema)))
 

@@ -6,10 +6,9 @@
  * version is read from the `x-policy-version` header or a `policy_version` field, of the choice before that of the
  * answer.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Predicate, Schema } from "effect"
 import type { InferenceError, TokenChoice } from "./Inference.ts"
 import * as Reason from "../../base/Reason.ts"
-import * as Scalars from "../../service/wire/Scalars.ts"
 import * as Message from "../../Message.ts"
 import * as Reasoning from "./Reasoning.ts"
 import * as Sampling from "../../Sampling.ts"
@@ -141,7 +140,7 @@ export const withSampling =
 
 /** What a server says its logprobs are of, as our policy server does. */
 export const logprobsMode = ({ body }: JsonReply): Sampling.LogprobsMode | undefined => {
-  const mode = Scalars.isRecord(body) ? body["logprobs_mode"] : undefined
+  const mode = Predicate.isReadonlyObject(body) ? body["logprobs_mode"] : undefined
   return Sampling.isMode(mode) ? mode : undefined
 }
 

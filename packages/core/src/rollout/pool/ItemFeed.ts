@@ -1,7 +1,9 @@
 /**
- * The items of an environment, read ahead by one chunk: the stream is asked for more only once the last of a chunk has been taken.
+ * The items of an environment, read ahead by one chunk: the stream is asked for more only once the last of a chunk has
+ * been taken.
  *
- * A stream that fails is opened again where it was, after a pause, a few times in a row; what it throws is not tried again.
+ * A stream that fails is opened again where it was, after a pause, a few times in a row; what it throws is not tried
+ * again.
  */
 import { Cause, Effect, Exit, Latch, Pull, Result, Stream } from "effect"
 import type { EnvironmentError, Work } from "../../Environment.ts"

@@ -1,10 +1,10 @@
 /**
  * Rolls items out, as many at once as there is room for, each in a fiber of its own.
  *
- * A rollout that fails, dies or takes too long concerns its own item alone: the item is tried again after a pause, and given
- * up after `maxAttempts`; an outage of the inference servers does not count. Rollouts under way are never cancelled by a
- * shrinking limit; there is merely no new one. When rollout after rollout fails, new ones are started one at a time and ever
- * more slowly, so that an outage does not use items up.
+ * A rollout that fails, dies or takes too long concerns its own item alone: the item is tried again after a pause, and
+ * given up after `maxAttempts`; an outage of the inference servers does not count. Rollouts under way are never
+ * cancelled by a shrinking limit; there is merely no new one. When rollout after rollout fails, new ones are started
+ * one at a time and ever more slowly, so that an outage does not use items up.
  */
 import { Cause, Clock, Effect, Exit, Latch, type Scope } from "effect"
 import { type EnvironmentError, type RolledOut, Unscorable } from "../../Environment.ts"
@@ -124,7 +124,10 @@ export const make = (options: PoolOptions, scope: Scope.Scope): Pool => {
   }
 }
 
-/** One attempt at a task, in a span of its own; what it comes to goes to `outcomes`, and what follows from it to `backlog`. */
+/**
+ * One attempt at a task, in a span of its own; what it comes to goes to `outcomes`, and what follows from it to
+ * `backlog`.
+ */
 const attempts = (
   { maxAttempts, outcomes, sequenceLimit, timeoutSeconds }: PoolOptions,
   backlog: Backlog.Backlog,

@@ -11,7 +11,9 @@ import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import * as Uuid from "../../base/Uuid.ts"
 import type { EnvironmentShape } from "../../Environment.ts"
 import * as Reason from "../../base/Reason.ts"
-import type { SavedState, TrajectoryClientShape, TrajectoryError } from "../../service/TrajectoryClient.ts"
+import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
+import type { SavedState } from "../../service/TrajectoryApi.ts"
+import type { TrajectoryError } from "../../service/TrajectoryError.ts"
 import * as Cursor from "./Cursor.ts"
 import * as Requeued from "./Requeued.ts"
 
@@ -45,7 +47,7 @@ export interface Checkpoint {
 }
 
 export interface CheckpointOptions {
-  readonly client: TrajectoryClientShape
+  readonly client: EnvironmentClientShape
   readonly environment: Pick<EnvironmentShape, "state">
   /** Name the state is kept under. */
   readonly name: string
@@ -113,15 +115,13 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
   return checkpoint
 })
 
-const isUnsupported = (error: TrajectoryError): boolean => error.reason === "unsupported"
-
 interface Storage {
   readonly load: Effect.Effect<Option.Option<SavedState>, TrajectoryError | CheckpointError>
   readonly save: (state: SavedState) => Effect.Effect<void, TrajectoryError | CheckpointError>
 }
 
 const openStorage = Effect.fnUntraced(function* (
-  client: TrajectoryClientShape,
+  client: EnvironmentClientShape,
   name: string,
   file: string,
   currentStep: number
@@ -152,11 +152,11 @@ const openStorage = Effect.fnUntraced(function* (
       Effect.andThen(fs.rename(`${file}.tmp`, file)),
       Effect.mapError(failing)
     )
-  const storage: Storage = {
-    load: Effect.catchIf(client.loadState(name), isUnsupported, () =>
-      Effect.andThen(Effect.logInfo("the service keeps no state; it is kept in a file", { file }), loadFile)
-    ),
-    save: (state) => Effect.catchIf(client.saveState(name, state), isUnsupported, () => saveFile(state))
-  }
-  return storage
+  return Option.match(yield* client.savedStates, {
+    onNone: (): Storage => ({
+      load: Effect.andThen(Effect.logInfo("the service keeps no state; it is kept in a file", { file }), loadFile),
+      save: saveFile
+    }),
+    onSome: (states): Storage => ({ load: states.load(name), save: (state) => states.save(name, state) })
+  })
 })

@@ -8,11 +8,12 @@
  */
 import { Effect, type FileSystem, Option, Path } from "effect"
 import type { EnvironmentShape } from "../../Environment.ts"
-import type { TrajectoryClientShape } from "../../service/TrajectoryClient.ts"
+import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
 import * as Checkpoint from "./Checkpoint.ts"
 import type { Delivery } from "../submit/Delivery.ts"
 import * as Requeued from "./Requeued.ts"
 import * as Spool from "../submit/Spool.ts"
+import type { SpoolError } from "../submit/SpoolError.ts"
 import * as StateSaver from "./StateSaver.ts"
 import type { Task } from "../pool/Task.ts"
 
@@ -41,7 +42,7 @@ export interface Progress extends Pick<Checkpoint.Checkpoint, "lineage" | "resum
 }
 
 export interface Options {
-  readonly client: TrajectoryClientShape
+  readonly client: EnvironmentClientShape
   readonly environment: EnvironmentShape
   /** Name the state is kept under. */
   readonly name: string
@@ -57,7 +58,7 @@ export const open = Effect.fn("Progress.open")(function* ({
   ...options
 }: Options): Effect.fn.Return<
   Progress,
-  Effect.Error<ReturnType<typeof Checkpoint.open>> | Spool.SpoolError,
+  Effect.Error<ReturnType<typeof Checkpoint.open>> | SpoolError,
   FileSystem.FileSystem | Path.Path
 > {
   const path = yield* Path.Path

@@ -7,8 +7,8 @@ export const pathOf = (directory: string, environment: string): Effect.Effect<st
   Effect.map(Path.Path, (path) => path.join(directory, environment.replaceAll(/[^\w.-]/g, "_")))
 
 /**
- * Makes it, and holds it until the scope closes: two processes on one spool would each take the other's groups for those of
- * a dead one, and roll the same items out.
+ * Makes it, and holds it until the scope closes: two processes on one spool would each take the other's groups for
+ * those of a dead one, and roll the same items out.
  */
 export const hold = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem

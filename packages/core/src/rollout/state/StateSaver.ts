@@ -1,6 +1,6 @@
 /** Saves the state of a run whenever there is news of it; an outage is told once, and not every second. */
 import { Effect } from "effect"
-import type { TrajectoryError } from "../../service/TrajectoryClient.ts"
+import type { TrajectoryError } from "../../service/TrajectoryError.ts"
 import type { CheckpointError } from "./Checkpoint.ts"
 
 /** Saves if `version` has changed; never fails, and tries again the next time it is called. */

@@ -6,16 +6,18 @@
  * (Q-41).
  */
 import { Effect, Latch, Option, Result, Semaphore } from "effect"
-import type * as TrajectoryClient from "../../service/TrajectoryClient.ts"
+import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
+import type { EnvironmentSpec, Registration } from "../../service/TrajectoryApi.ts"
+import type { TrajectoryError } from "../../service/TrajectoryError.ts"
 import * as Retry from "../../base/Retry.ts"
 
 export interface Connection {
-  readonly registration: () => TrajectoryClient.Registration
+  readonly registration: () => Registration
   readonly batchSize: () => number
   readonly maxTokenLength: () => number
   /**
-   * Registers again, unless somebody did since `envId` was given. Waits for as long as it takes; where the service refuses,
-   * that is logged, and whoever calls may try again after the pause that is part of it.
+   * Registers again, unless somebody did since `envId` was given. Waits for as long as it takes; where the service
+   * refuses, that is logged, and whoever calls may try again after the pause that is part of it.
    */
   readonly reconnect: (envId: number) => Effect.Effect<void>
   /** Done when the registration is another one than `envId`. */
@@ -27,10 +29,7 @@ const trainerPollMillis = 1000
 const attemptsPerReminder = 30
 
 /** Registers and reads the run's batch size and token limit. Only what waiting cannot mend fails. */
-export const make = Effect.fn("Connection.make")(function* (
-  client: TrajectoryClient.TrajectoryClientShape,
-  spec: TrajectoryClient.EnvironmentSpec
-) {
+export const make = Effect.fn("Connection.make")(function* (client: EnvironmentClientShape, spec: EnvironmentSpec) {
   const lock = yield* Semaphore.make(1)
   const changed = Latch.makeUnsafe(false)
 
@@ -44,7 +43,7 @@ export const make = Effect.fn("Connection.make")(function* (
   })
 
   let current = yield* register
-  const registerAgain = (envId: number): Effect.Effect<void, TrajectoryClient.TrajectoryError> =>
+  const registerAgain = (envId: number): Effect.Effect<void, TrajectoryError> =>
     lock.withPermits(1)(
       Effect.suspend(() =>
         current.registration.envId === envId
@@ -80,7 +79,7 @@ export const make = Effect.fn("Connection.make")(function* (
 
 /** Asks until there is an answer; each change of state is a log line. */
 const waiting = Effect.fnUntraced(function* <A>(
-  ask: Effect.Effect<Option.Option<A>, TrajectoryClient.TrajectoryError>,
+  ask: Effect.Effect<Option.Option<A>, TrajectoryError>,
   forWhat: string
 ) {
   let state = ""

@@ -1,6 +1,6 @@
 /** A group on its way to the service, and the key by which the service knows it again. */
 import { createHash } from "node:crypto"
-import type { KeyedGroup } from "../../service/TrajectoryClient.ts"
+import type { KeyedGroup } from "../../service/EnvironmentClient.ts"
 
 /** A group and the item it came from. */
 export interface Delivery extends KeyedGroup {

@@ -6,7 +6,8 @@
 import { Clock, Duration, Effect, Latch } from "effect"
 import * as Reason from "../../base/Reason.ts"
 import type { ServerMetrics } from "../../inference/backend/Inference.ts"
-import type { EnvironmentReport, ServerReport, TrajectoryError } from "../../service/TrajectoryClient.ts"
+import type { EnvironmentReport, ServerReport } from "../../service/TrajectoryApi.ts"
+import type { TrajectoryError } from "../../service/TrajectoryError.ts"
 
 /** What an environment does at present. */
 export interface Load {

@@ -1,26 +1,17 @@
 /**
  * Groups on disk while the service is away: first in, first out, surviving a restart of the process.
  *
- * Segments of framed records (length, CRC-32, payload), each append synced before it is answered. A torn tail, as a
- * crash leaves it, ends its segment; a failed append is cut off again, so a full disk costs nothing that was written
- * before. A segment is deleted when all of it is delivered: after a crash some of it may be sent again, which the
- * groups' keys make harmless. The total is bounded. One process at a time appends to a segment; segments of a lineage
- * other than ours are left aside.
+ * Segments of framed records (`SpoolRecord`), each append synced before it is answered. A torn tail, as a crash leaves it,
+ * ends its segment; a failed append is cut off again, so a full disk costs nothing that was written before. A segment is
+ * deleted when all of it is delivered: after a crash some of it may be sent again, which the groups' keys make harmless.
+ * The total is bounded. One process at a time appends to a segment; segments of a lineage other than ours are left aside.
  */
-import { crc32 } from "node:zlib"
-import { Effect, FileSystem, Path, type PlatformError, Result, Schema, Semaphore } from "effect"
+import { Effect, FileSystem, Path, Result, Semaphore } from "effect"
 import * as Uuid from "../../base/Uuid.ts"
-import * as PackedGroup from "../../service/PackedGroup.ts"
 import type { Delivery } from "./Delivery.ts"
-
-/** The spool cannot take or give groups: the disk is full, its limit is reached, or a file is damaged. */
-export class SpoolError extends Schema.TaggedError<SpoolError>()("SpoolError", {
-  path: Schema.String,
-  message: Schema.String,
-  /** Whether it is room that lacks. */
-  isFull: Schema.Boolean,
-  cause: Schema.optionalKey(Schema.Defect())
-}) {}
+import { failing, SpoolError } from "./SpoolError.ts"
+import * as SpoolRecord from "./SpoolRecord.ts"
+import * as SpoolRecovery from "./SpoolRecovery.ts"
 
 export interface SpoolOptions {
   readonly directory: string
@@ -32,15 +23,9 @@ export interface SpoolOptions {
   readonly segmentBytes?: number
 }
 
-/** A delivery, and whether nothing else of its item is outstanding beside what is spooled. */
-export interface Spooled {
-  readonly delivery: Delivery
-  readonly closes: boolean
-}
-
 export interface Spool {
   /** All of them or none. */
-  readonly append: (entries: ReadonlyArray<Spooled>) => Effect.Effect<void, SpoolError>
+  readonly append: (entries: ReadonlyArray<SpoolRecord.Spooled>) => Effect.Effect<void, SpoolError>
   /** The oldest deliveries, as many as one segment holds; empty when there are none. */
   readonly peek: Effect.Effect<ReadonlyArray<Delivery>, SpoolError>
   /** Forgets the oldest `count` of what `peek` gave. */
@@ -49,133 +34,63 @@ export interface Spool {
   readonly size: () => number
   readonly bytes: () => number
   /** What an earlier process left: oldest first. */
-  readonly recovered: ReadonlyArray<{ readonly index: number; readonly closes: boolean }>
+  readonly recovered: SpoolRecovery.Recovered
 }
 
-interface Segment {
-  readonly path: string
-  bytes: number
-  records: number
+/** The segment that is read, and how much of it was delivered. */
+interface Head {
+  readonly segment: SpoolRecovery.Segment
+  readonly deliveries: ReadonlyArray<Delivery>
+  taken: number
 }
-
-const RecordHeader = Schema.fromJsonString(
-  Schema.Struct({ index: Schema.Natural, key: Schema.String, closes: Schema.Boolean })
-)
-const SegmentHeader = Schema.fromJsonString(Schema.Struct({ lineage: Schema.String }))
-const decodeRecordHeader = Schema.decodeUnknownEffect(RecordHeader)
-const decodeSegmentHeader = Schema.decodeUnknownEffect(SegmentHeader)
-
-const extension = ".spool"
-const frameBytes = 8
-const text = new TextEncoder()
-const characters = new TextDecoder()
 
 /** Opens the spool of a folder, and takes over what lies in it. */
 export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
   const { directory, lineage, maxBytes, segmentBytes = 16 * 1024 * 1024 } = options
+  const context = yield* Effect.context<FileSystem.FileSystem>()
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const lock = yield* Semaphore.make(1)
-  const failing = (file: string) => (cause: PlatformError.PlatformError) =>
-    new SpoolError({
-      path: file,
-      message: `cannot use the spool file ${file}: ${describe(cause)}. Free disk space or choose another spool folder`,
-      isFull: isDiskFull(cause),
-      cause
-    })
-
-  yield* fs.makeDirectory(directory, { recursive: true }).pipe(Effect.mapError(failing(directory)))
-  const names = yield* fs.readDirectory(directory).pipe(Effect.mapError(failing(directory)))
-  const segments: Array<Segment> = []
-  const recovered: Array<{ readonly index: number; readonly closes: boolean }> = []
-  let sequence = 0
-  let open: Segment | undefined
+  yield* Effect.mapError(fs.makeDirectory(directory, { recursive: true }), failing(directory))
+  const { recovered, segments, ...last } = yield* SpoolRecovery.recover(directory, lineage)
+  let { sequence } = last
+  /** The one that is appended to. */
+  let open: SpoolRecovery.Segment | undefined
   /** The next one, until something is in it. */
-  let unused: Segment | undefined
-  let head: { readonly segment: Segment; readonly deliveries: ReadonlyArray<Delivery>; taken: number } | undefined
-
-  const readSegment = Effect.fnUntraced(function* (file: string) {
-    const content = yield* fs.readFile(file).pipe(Effect.mapError(failing(file)))
-    const [first, ...records] = frames(content)
-    return { content, first, records }
-  })
-  const damaged = (file: string, cause: unknown) =>
-    new SpoolError({
-      path: file,
-      message: `the spool file ${file} is damaged; it is left where it is`,
-      isFull: false,
-      cause
-    })
-
-  for (const name of names.filter((name) => name.endsWith(extension)).sort()) {
-    const file = path.join(directory, name)
-    sequence = Math.max(sequence, Number.parseInt(name, 10) || 0)
-    const { content, first, records } = yield* readSegment(file)
-    if (first === undefined && content.byteLength === 0) {
-      // A crash between creating the file and writing to it: nothing in it was ever promised.
-      yield* fs.remove(file, { force: true }).pipe(Effect.mapError(failing(file)))
-      continue
-    }
-    if (first === undefined) {
-      yield* fs.rename(file, `${file}.damaged`).pipe(Effect.mapError(failing(file)))
-      yield* Effect.logWarning("a spool file cannot be read and is left aside; its items are rolled out again", {
-        file: `${file}.damaged`
-      })
-      continue
-    }
-    const header = yield* decodeSegmentHeader(characters.decode(first)).pipe(
-      Effect.mapError((cause) => damaged(file, cause))
-    )
-    if (header.lineage !== lineage) {
-      yield* fs.rename(file, `${file}.stale`).pipe(Effect.mapError(failing(file)))
-      yield* Effect.logWarning("spooled groups belong to another run and are left aside", { file: `${file}.stale` })
-      continue
-    }
-    for (const record of records) {
-      const { closes, index } = yield* decodeRecordHeader(headerText(record)).pipe(
-        Effect.mapError((cause) => damaged(file, cause))
-      )
-      recovered.push({ index, closes })
-    }
-    segments.push({ path: file, bytes: content.byteLength, records: records.length })
-  }
+  let unused: SpoolRecovery.Segment | undefined
+  let head: Head | undefined
 
   const totalBytes = (): number => segments.reduce((sum, { bytes }) => sum + bytes, 0)
-  const nextSegment = (): Segment => {
+  const nextSegment = (): SpoolRecovery.Segment => {
     sequence++
-    const name = `${String(sequence).padStart(8, "0")}-${Uuid.v4().slice(0, 8)}${extension}`
+    const name = `${String(sequence).padStart(8, "0")}-${Uuid.v4().slice(0, 8)}${SpoolRecovery.extension}`
     return { path: path.join(directory, name), bytes: 0, records: 0 }
   }
 
-  const checkRoom = (more: number): Effect.Effect<void, SpoolError> =>
-    totalBytes() + more <= maxBytes
-      ? Effect.void
-      : Effect.fail(
-          new SpoolError({
-            path: directory,
-            message: `the spool ${directory} holds ${totalBytes()} of ${maxBytes} bytes it may hold: no room for ${more} more`,
-            isFull: true
-          })
-        )
+  const checkRoom = (more: number): Effect.Effect<void, SpoolError> => {
+    if (totalBytes() + more <= maxBytes) return Effect.void
+    const message = `the spool ${directory} holds ${totalBytes()} of ${maxBytes} bytes: no room for ${more} more`
+    return Effect.fail(new SpoolError({ path: directory, message, isFull: true }))
+  }
 
   const startAnew = Effect.sync(() => {
     open = undefined
     unused = undefined
   })
 
-  const append = Effect.fnUntraced(function* (entries: ReadonlyArray<Spooled>) {
+  const append = Effect.fnUntraced(function* (entries: ReadonlyArray<SpoolRecord.Spooled>) {
     const target = open !== undefined && open.bytes < segmentBytes ? open : (unused ??= nextSegment())
     const cutOff = target === unused ? fs.remove(target.path) : fs.truncate(target.path, target.bytes)
-    const payloads = entries.map(encode)
-    if (target.bytes === 0) payloads.unshift(text.encode(JSON.stringify({ lineage })))
-    const bytes = frame(payloads)
+    const payloads = entries.map(SpoolRecord.encode)
+    if (target.bytes === 0) payloads.unshift(SpoolRecord.lineage(lineage))
+    const bytes = SpoolRecord.frame(payloads)
     yield* checkRoom(bytes.byteLength)
     yield* Effect.scoped(
       Effect.gen(function* () {
         const file = yield* fs.open(target.path, { flag: "a" })
         yield* file.writeAll(bytes).pipe(
           Effect.andThen(file.sync),
-          // What cannot be cut off ends its segment: behind a torn record nothing would be read.
+          // What cannot be cut off ends its segment: after a torn record nothing would be read.
           Effect.onError(() => cutOff.pipe(Effect.catch(() => startAnew)))
         )
       })
@@ -187,7 +102,7 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
     target.records += entries.length
   })
 
-  const removeHead = Effect.fnUntraced(function* (segment: Segment) {
+  const removeHead = Effect.fnUntraced(function* (segment: SpoolRecovery.Segment) {
     head = undefined
     segments.shift()
     if (open === segment) open = undefined
@@ -196,19 +111,19 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
       .pipe(Effect.catch((cause) => Effect.logWarning("spool file not removed", { file: segment.path, cause })))
   })
 
+  const load = Effect.fnUntraced(function* (segment: SpoolRecovery.Segment) {
+    const { records } = yield* SpoolRecovery.read(segment.path)
+    return yield* Effect.forEach(records, (record) => SpoolRecord.decode(record, segment.path))
+  }, Effect.provideContext(context))
+
   const peek = Effect.gen(function* () {
     while (head === undefined && segments.length > 0) {
       const segment = segments[0]!
       // What is being read takes no more: its end must stay where it is.
       if (open === segment) open = undefined
-      const loaded = yield* Effect.result(
-        Effect.gen(function* () {
-          const { records } = yield* readSegment(segment.path)
-          return yield* Effect.forEach(records, (record) => decode(record, segment.path))
-        })
-      )
+      const loaded = yield* Effect.result(load(segment))
       if (Result.isFailure(loaded)) {
-        // The file stays for a person to look at; the ones behind it must not wait.
+        // The file stays for a person to look at; the ones after it must not wait.
         segments.shift()
         return yield* loaded.failure
       }
@@ -234,71 +149,3 @@ export const make = Effect.fn("Spool.make")(function* (options: SpoolOptions) {
   }
   return spool
 })
-
-const isDiskFull = (error: PlatformError.PlatformError): boolean => /ENOSPC|EDQUOT|no space/i.test(describe(error))
-
-/** What the system said, which names the reason; the platform's own words where it said nothing. */
-const describe = ({ message, reason }: PlatformError.PlatformError): string =>
-  reason.cause instanceof Error ? reason.cause.message : message
-
-const encode = ({ closes, delivery }: Spooled): Uint8Array => {
-  const header = text.encode(JSON.stringify({ index: delivery.index, key: delivery.key, closes }))
-  const group = PackedGroup.encode(delivery.group)
-  const record = new Uint8Array(4 + header.byteLength + group.byteLength)
-  new DataView(record.buffer).setUint32(0, header.byteLength, true)
-  record.set(header, 4)
-  record.set(group, 4 + header.byteLength)
-  return record
-}
-
-const headerLength = (record: Uint8Array): number =>
-  new DataView(record.buffer, record.byteOffset, record.byteLength).getUint32(0, true)
-
-const headerText = (record: Uint8Array): string => characters.decode(record.subarray(4, 4 + headerLength(record)))
-
-const decode = Effect.fnUntraced(function* (record: Uint8Array, file: string) {
-  const { index, key } = yield* decodeRecordHeader(headerText(record)).pipe(
-    Effect.mapError(
-      (cause) => new SpoolError({ path: file, message: `damaged record in ${file}`, isFull: false, cause })
-    )
-  )
-  // A copy (a Buffer's `slice` is none), so that the group's arrays, which are views, are aligned and do not keep the
-  // whole segment in memory.
-  const group = yield* Effect.fromResult(
-    PackedGroup.decode(new Uint8Array(record.subarray(4 + headerLength(record))))
-  ).pipe(
-    Effect.mapError(
-      (cause) => new SpoolError({ path: file, message: `damaged group ${key} in ${file}`, isFull: false, cause })
-    )
-  )
-  const delivery: Delivery = { index, key, group }
-  return delivery
-})
-
-const frame = (payloads: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const bytes = new Uint8Array(payloads.reduce((sum, payload) => sum + frameBytes + payload.byteLength, 0))
-  const view = new DataView(bytes.buffer)
-  let at = 0
-  for (const payload of payloads) {
-    view.setUint32(at, payload.byteLength, true)
-    view.setUint32(at + 4, crc32(payload), true)
-    bytes.set(payload, at + frameBytes)
-    at += frameBytes + payload.byteLength
-  }
-  return bytes
-}
-
-/** The whole records of a segment; what follows the first torn one was never answered for. */
-const frames = (content: Uint8Array): ReadonlyArray<Uint8Array> => {
-  const found: Array<Uint8Array> = []
-  const view = new DataView(content.buffer, content.byteOffset, content.byteLength)
-  let at = 0
-  while (at + frameBytes <= content.byteLength) {
-    const length = view.getUint32(at, true)
-    const payload = content.subarray(at + frameBytes, at + frameBytes + length)
-    if (payload.byteLength < length || crc32(payload) !== view.getUint32(at + 4, true)) break
-    found.push(payload)
-    at += frameBytes + length
-  }
-  return found
-}

@@ -1,11 +1,12 @@
 /** Follows the status of an environment for as long as it runs, through outages and new registrations. */
 import { Effect, Result, Stream } from "effect"
-import type { EnvironmentStatus, TrajectoryClientShape } from "../../service/TrajectoryClient.ts"
+import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"
+import type { EnvironmentStatus } from "../../service/TrajectoryApi.ts"
 import * as Retry from "../../base/Retry.ts"
 import type { Connection } from "./Connection.ts"
 
 export const run = Effect.fnUntraced(function* (options: {
-  readonly client: Pick<TrajectoryClientShape, "statusChanges">
+  readonly client: Pick<EnvironmentClientShape, "statusChanges">
   readonly connection: Connection
   readonly onStatus: (status: EnvironmentStatus) => Effect.Effect<void>
 }): Effect.fn.Return<never> {

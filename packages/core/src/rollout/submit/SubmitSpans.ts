@@ -6,7 +6,7 @@
 import { Clock, Effect, Exit, type Tracer } from "effect"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 import * as Trace from "../../base/Trace.ts"
-import type { SubmitOutcome } from "../../service/TrajectoryClient.ts"
+import type { SubmitOutcome } from "../../service/TrajectoryApi.ts"
 import type { Delivery } from "./Delivery.ts"
 
 export interface SubmitSpans {

@@ -11,7 +11,8 @@ import { Effect, Result } from "effect"
 import * as Reason from "../../base/Reason.ts"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
-import type { Registration, TrajectoryClientShape } from "../../service/TrajectoryClient.ts"
+import type { Telemetry } from "../../service/TelemetryClient.ts"
+import type { Registration } from "../../service/TrajectoryApi.ts"
 
 export interface TokenPieces {
   /** Tells what the run has not been told of these groups' tokens. */
@@ -37,13 +38,13 @@ export const pieceOf = ({ decode }: Pick<TokenizerShape, "decode">, id: number):
   return piece.slice(0, longestPiece)
 }
 
-/** Tells whoever `client` speaks to; `registration` is another one when the run may be another one. */
+/** Tells the service of `telemetry`; `registration` is another one when the run may be another one. */
 export const make = (options: {
-  readonly client: Pick<TrajectoryClientShape, "recordPieces">
+  readonly telemetry: Pick<Telemetry, "recordPieces">
   readonly tokenizer: Pick<TokenizerShape, "decode">
   readonly registration: () => Registration
 }): TokenPieces => {
-  const { client, registration, tokenizer } = options
+  const { registration, telemetry, tokenizer } = options
   let told = new Set<number>()
   let toldTo: Registration | undefined
   let failures = 0
@@ -92,7 +93,7 @@ export const make = (options: {
         const ids = untold(groups)
         for (let from = 0; from < ids.length; from += idsPerRequest) {
           const portion = ids.slice(from, from + idsPerRequest)
-          yield* client.recordPieces(yield* decoded(portion))
+          yield* telemetry.recordPieces(yield* decoded(portion))
           for (const id of portion) told.add(id)
         }
       },

@@ -4,11 +4,11 @@
  *
  * Only where the service keeps it; whatever goes wrong with it concerns nothing else.
  */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 import type { ServerManagerShape } from "../../inference/ServerManager.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
-import type { TrajectoryClientShape } from "../../service/TrajectoryClient.ts"
+import type { TelemetryClientShape } from "../../service/TelemetryClient.ts"
 import type { Connection } from "./Connection.ts"
 import type { Delivery } from "./Delivery.ts"
 import * as Reports from "./Reports.ts"
@@ -36,18 +36,22 @@ const nobody: Viewers = {
 
 /** For whoever looks at the service that `connection` has registered with. */
 export const make = Effect.fnUntraced(function* (options: {
-  readonly client: TrajectoryClientShape
+  readonly client: TelemetryClientShape
   readonly connection: Connection
   readonly servers: ServerManagerShape
   /** Of the ids in groups, where there is one at hand. */
   readonly tokenizer: TokenizerShape | undefined
 }): Effect.fn.Return<Viewers> {
   const { client, connection, servers, tokenizer } = options
-  if (!(yield* Effect.orElseSucceed(client.servesViewers, () => false))) return nobody
+  const taken = yield* Effect.orElseSucceed(client.telemetry, () => Option.none())
+  if (Option.isNone(taken)) return nobody
+  const telemetry = taken.value
   const pieces =
-    tokenizer === undefined ? undefined : TokenPieces.make({ client, tokenizer, registration: connection.registration })
+    tokenizer === undefined
+      ? undefined
+      : TokenPieces.make({ telemetry, tokenizer, registration: connection.registration })
   const reports = Reports.make({
-    send: (report) => Effect.suspend(() => client.recordReport(connection.registration().envId, report)),
+    send: (report) => Effect.suspend(() => telemetry.recordReport(connection.registration().envId, report)),
     servers: servers.metrics
   })
   return {

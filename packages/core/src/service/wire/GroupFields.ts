@@ -1,6 +1,7 @@
 /**
  * The 14 keys of a scored group on the original's wire, in its order, each with its check; and the checks between them.
  */
+import { Predicate } from "effect"
 import type { Loc, Report } from "./Detail.ts"
 import * as Matrix from "./Matrix.ts"
 import * as Scalars from "./Scalars.ts"
@@ -56,13 +57,13 @@ const messageList = Matrix.listOf(Matrix.listOf(Scalars.record))
 const has = (message: unknown, key: string): boolean | undefined => {
   if (typeof message === "string") return message.includes(key)
   if (Array.isArray(message)) return message.includes(key)
-  return Scalars.isRecord(message) ? Object.hasOwn(message, key) : undefined
+  return Predicate.isReadonlyObject(message) ? Object.hasOwn(message, key) : undefined
 }
 
 const iterate = (value: unknown): ReadonlyArray<unknown> => {
   if (typeof value === "string") return Array.from(value)
   if (Array.isArray(value)) return value
-  return Scalars.isRecord(value) ? Object.keys(value) : []
+  return Predicate.isReadonlyObject(value) ? Object.keys(value) : []
 }
 
 /**

@@ -6,6 +6,7 @@
  * numbers are skipped by counting closing brackets natively, a hint taken from the parsed value; a hint that does not
  * fit (a key given twice) is noticed, and the value is walked byte by byte instead.
  */
+import * as Nesting from "../../base/Nesting.ts"
 import { skipSpace } from "./ScanNumbers.ts"
 
 export interface Span {
@@ -14,27 +15,20 @@ export interface Span {
 }
 
 /** Deeper than this is refused: readers with recursive parsers (Python's, say) would choke on it. */
-export const maxDepth = 200
+export const maxDepth = Nesting.mostLevels
+
+/** What may lie around the values of a group: a list, an item with its key, the group itself. */
+const around = 4
+
+/** Whether a whole text nests deeper than what is taken in it could. */
+export const isTooDeep = (bytes: Uint8Array): boolean => Nesting.isDeep(bytes, maxDepth + around)
 
 const quote = 0x22
-const backslash = 0x5c
 const comma = 0x2c
 const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
 const openBracket = 0x5b
-
-/** From an opening quote to behind the closing one. */
-export const skipString = (bytes: Uint8Array, from: number): number => {
-  let at = from
-  for (;;) {
-    at = bytes.indexOf(quote, at + 1)
-    if (at < 0) return bytes.length
-    let slashes = 0
-    while (bytes[at - 1 - slashes] === backslash) slashes++
-    if (slashes % 2 === 0) return at + 1
-  }
-}
 
 /** From the first byte of a value to behind its last; -1 where it nests too deep. */
 export const skipValue = (bytes: Uint8Array, from: number): number => {
@@ -43,7 +37,7 @@ export const skipValue = (bytes: Uint8Array, from: number): number => {
   while (at < bytes.length) {
     const byte = bytes[at]
     if (byte === quote) {
-      at = skipString(bytes, at)
+      at = Nesting.skipString(bytes, at)
       if (depth === 0) return at
       continue
     }
@@ -90,7 +84,7 @@ export const members = (
   const found = new Map<string, Span>()
   let at = skipSpace(bytes, skipSpace(bytes, 0) + 1)
   while (bytes[at] === quote) {
-    const keyEnd = skipString(bytes, at)
+    const keyEnd = Nesting.skipString(bytes, at)
     const key = keyOf(bytes, { start: at, end: keyEnd })
     const start = skipSpace(bytes, skipSpace(bytes, keyEnd) + 1)
     const brackets = closingBrackets(key)

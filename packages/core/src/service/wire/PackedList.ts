@@ -3,7 +3,7 @@
  */
 import { Result, Schema } from "effect"
 import { failed, listMagic, PackedGroupError, preludeBytes, readPrelude, writePrelude } from "./PackedFrame.ts"
-import * as JsonDepth from "./JsonDepth.ts"
+import * as JsonSpans from "./JsonSpans.ts"
 import * as Sections from "./Sections.ts"
 
 const encoder = new TextEncoder()
@@ -57,7 +57,7 @@ export const decodeList = (bytes: Uint8Array): Result.Result<ReadonlyArray<Keyed
       return yield* failed("index", `needs ${preludeBytes + indexLength} bytes, ${bytes.length} are there`)
     }
     const indexBytes = bytes.subarray(preludeBytes, preludeBytes + indexLength)
-    if (JsonDepth.isTooDeep(indexBytes)) return yield* failed("index", "this nests too deep")
+    if (JsonSpans.isTooDeep(indexBytes)) return yield* failed("index", "this nests too deep")
     const index = yield* Result.mapError(
       decodeIndex(decoder.decode(indexBytes)),
       (error) => new PackedGroupError({ field: "index", message: error.message })

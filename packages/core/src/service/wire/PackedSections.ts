@@ -4,7 +4,7 @@
  */
 import { Result, Schema } from "effect"
 import { failed, groupMagic, PackedGroupError, preludeBytes, readPrelude } from "./PackedFrame.ts"
-import * as JsonDepth from "./JsonDepth.ts"
+import * as JsonSpans from "./JsonSpans.ts"
 import * as Sections from "./Sections.ts"
 import { traceparentPattern } from "../../base/Trace.ts"
 
@@ -43,7 +43,7 @@ export const open = (bytes: Uint8Array): Result.Result<Opened, PackedGroupError>
       return yield* failed("prelude", `shape and rest need ${restStart + restLength} bytes, ${bytes.length} are there`)
     }
     const shapeBytes = bytes.subarray(preludeBytes, preludeBytes + shapeLength)
-    if (JsonDepth.isTooDeep(shapeBytes)) return yield* failed("shape", "this nests too deep")
+    if (JsonSpans.isTooDeep(shapeBytes)) return yield* failed("shape", "this nests too deep")
     const shape = yield* Result.mapError(
       decodeShape(decoder.decode(shapeBytes)),
       (error) => new PackedGroupError({ field: "shape", message: error.message })

@@ -4,6 +4,7 @@
  *
  * Beyond pydantic: NaN and the infinities are refused everywhere, and integers outside a field's range.
  */
+import * as Predicate from "effect/Predicate"
 import type { Loc, Report } from "./Detail.ts"
 
 const integerText = /^[+-]?\d+(?:_\d+)*(?:\.0+)?$/
@@ -97,11 +98,8 @@ export const string = (value: unknown, loc: Loc, report: Report): string => {
   return ""
 }
 
-export const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 export const record = (value: unknown, loc: Loc, report: Report): { readonly [key: string]: unknown } => {
-  if (isRecord(value)) return value
+  if (Predicate.isReadonlyObject(value)) return value
   report.add("dict_type", loc, "Input should be a valid dictionary", value)
   return {}
 }

@@ -7,7 +7,8 @@
 import { Result } from "effect"
 import { Report } from "./Detail.ts"
 import * as GroupFields from "./GroupFields.ts"
-import { type Span, skipString, skipValue } from "./JsonSpans.ts"
+import * as Nesting from "../../base/Nesting.ts"
+import { type Span, skipValue } from "./JsonSpans.ts"
 import * as Matrix from "./Matrix.ts"
 import * as Scalars from "./Scalars.ts"
 import * as ScanNumbers from "./ScanNumbers.ts"
@@ -58,7 +59,7 @@ export const scan = (bytes: Uint8Array, from: number): Scanned | undefined => {
   const report = new Report()
   let at = ScanNumbers.skipSpace(bytes, from + 1)
   while (bytes[at] === quote) {
-    const keyEnd = skipString(bytes, at)
+    const keyEnd = Nesting.skipString(bytes, at)
     const key = Result.getOrUndefined(parse(bytes, { start: at, end: keyEnd }))
     at = ScanNumbers.skipSpace(bytes, keyEnd)
     if (typeof key !== "string" || spans.has(key) || bytes[at] !== colon) return undefined

@@ -2,9 +2,10 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, PlatformError } from "effect"
 import * as Spool from "../../../src/rollout/submit/Spool.ts"
+import type { Spooled } from "../../../src/rollout/submit/SpoolRecord.ts"
 import { folder, group } from "../RolloutTest.ts"
 
-const entry = (index: number): Spool.Spooled => ({
+const entry = (index: number): Spooled => ({
   delivery: { index, key: `key-${index}`, group: group(index) },
   closes: true
 })

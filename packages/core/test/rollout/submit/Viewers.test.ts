@@ -9,12 +9,9 @@ import * as Reports from "../../../src/rollout/submit/Reports.ts"
 import * as TokenPieces from "../../../src/rollout/submit/TokenPieces.ts"
 import { ServerManager } from "../../../src/inference/ServerManager.ts"
 import * as Tokenizer from "../../../src/inference/tokenizer/Tokenizer.ts"
-import {
-  type EnvironmentReport,
-  type Registration,
-  TrajectoryError,
-  type TrajectoryClientShape
-} from "../../../src/service/TrajectoryClient.ts"
+import type { Telemetry } from "../../../src/service/TelemetryClient.ts"
+import type { EnvironmentReport, Registration } from "../../../src/service/TrajectoryApi.ts"
+import { TrajectoryError } from "../../../src/service/TrajectoryError.ts"
 import { drain, finish, folder, group, layerParts, numbers, pass, settle, start, trajectory } from "../RolloutTest.ts"
 
 /** Tokens are named by their numbers. */
@@ -66,9 +63,9 @@ layer(Tokenizer.layerHuggingFace(fileURLToPath(new URL("../../fixtures/tiny-toke
 )
 
 describe("TokenPieces.tell", () => {
-  const telling = (recordPieces: TrajectoryClientShape["recordPieces"]) => {
+  const telling = (recordPieces: Telemetry["recordPieces"]) => {
     let current = registration(0)
-    const pieces = TokenPieces.make({ client: { recordPieces }, tokenizer: naming, registration: () => current })
+    const pieces = TokenPieces.make({ telemetry: { recordPieces }, tokenizer: naming, registration: () => current })
     return { ...pieces, replace: () => (current = registration(1)) }
   }
 
@@ -95,7 +92,7 @@ describe("TokenPieces.tell", () => {
       const sizes: Array<number> = []
       const { tell } = telling((pieces) => Effect.sync(() => void sizes.push(pieces.size)))
       const tokens = [Int32Array.from({ length: 10_000 }, (_, id) => id)]
-      yield* tell([{ tokens, masks: tokens, scores: Float64Array.of(1) }])
+      yield* tell([{ tokens, masks: [Uint8Array.of(1)], scores: Float64Array.of(1) }])
       assert.deepStrictEqual(sizes, [4096, 4096, 1808])
     })
   )
@@ -289,13 +286,15 @@ describe("Rollout before an audience", () => {
         environment,
         {
           ...memory,
-          servesViewers: Effect.succeed(true),
           submit: (envId, groups) => {
             calls.push(`groups ${groups.map(({ group }) => group.tokens[0]![0]).join()}`)
             return memory.submit(envId, groups)
           },
-          recordPieces: (pieces) => Effect.sync(() => void calls.push(`pieces ${[...pieces.keys()].join()}`)),
-          recordReport: (_, report) => Effect.sync(() => void reports.push(report))
+          telemetry: Effect.succeedSome({
+            recordMetrics: () => Effect.void,
+            recordPieces: (pieces) => Effect.sync(() => void calls.push(`pieces ${[...pieces.keys()].join()}`)),
+            recordReport: (_envId, report) => Effect.sync(() => void reports.push(report))
+          })
         },
         { spoolDirectory: yield* folder, maxItemAttempts: 1 }
       )
@@ -326,9 +325,11 @@ describe("Rollout before an audience", () => {
         environment,
         {
           ...memory,
-          servesViewers: Effect.succeed(true),
-          recordPieces: () => Effect.die("pieces"),
-          recordReport: () => Effect.die("reports")
+          telemetry: Effect.succeedSome({
+            recordMetrics: () => Effect.void,
+            recordPieces: () => Effect.die("pieces"),
+            recordReport: () => Effect.die("reports")
+          })
         },
         { spoolDirectory: yield* folder }
       )
@@ -344,11 +345,7 @@ describe("Rollout before an audience", () => {
     Effect.gen(function* () {
       const memory = MemoryTrajectoryClient.make({ batchSize: 2 })
       const environment = yield* numbers({ settings: { totalSteps: 1 } })
-      const running = yield* start(
-        environment,
-        { ...memory, recordPieces: () => Effect.die("pieces"), recordReport: () => Effect.die("reports") },
-        { spoolDirectory: yield* folder }
-      )
+      const running = yield* start(environment, memory, { spoolDirectory: yield* folder })
       yield* pass(2)
       const [first] = yield* drain(memory, 1)
       assert.isUndefined(first!.messages)

@@ -4,6 +4,7 @@
  * Only bytes that came with the group are shown. An address is named and never loaded: whoever wrote it would learn who
  * looks.
  */
+import * as Predicate from "effect/Predicate"
 
 /** `src` is a data URL to show; null with a `name` that says what it is and why it is not shown. */
 export interface Image {
@@ -29,9 +30,9 @@ const signatures: ReadonlyArray<readonly [prefix: string, type: string]> = [
  * picture at all.
  */
 export const imageOf = (value: unknown): Image | null => {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+  if (Predicate.isReadonlyObject(value)) {
     const inner = ["url", "image_url", "data", "image", "source", "b64_json", "base64"].flatMap((key) =>
-      key in value ? [(value as { readonly [key: string]: unknown })[key]] : []
+      key in value ? [value[key]] : []
     )
     return inner.length === 0 ? null : imageOf(inner[0])
   }

@@ -1,6 +1,7 @@
 /**
  * A chat message as the viewer lays it out. Roles, keys and parts may be anyone's: what is not known is shown as JSON.
  */
+import * as Predicate from "effect/Predicate"
 import { type Image, imageOf } from "./Image.ts"
 import { type Segment, split } from "./Segments.ts"
 
@@ -32,7 +33,7 @@ export interface Message {
 type Fields = { readonly [key: string]: unknown }
 
 export const read = (raw: unknown): Message => {
-  const message: Fields = isFields(raw) ? raw : { content: raw }
+  const message: Fields = Predicate.isReadonlyObject(raw) ? raw : { content: raw }
   const reasoning = message["reasoning_content"] ?? message["reasoning"]
   const role = string(message["role"]) ?? "unknown"
   return {
@@ -61,7 +62,7 @@ const partsOf = (content: unknown, role: string): ReadonlyArray<Part> => {
 
 const partOf = (part: unknown, role: string): ReadonlyArray<Part> => {
   if (typeof part === "string") return partsOf(part, role)
-  if (!isFields(part)) return [{ kind: "json", title: "part", value: part }]
+  if (!Predicate.isReadonlyObject(part)) return [{ kind: "json", title: "part", value: part }]
   const type = string(part["type"]) ?? "part"
   if (typeof part["text"] === "string" && (type === "text" || type.endsWith("_text")))
     return partsOf(part["text"], role)
@@ -81,9 +82,9 @@ const splitResults = (content: string, role: string): ReadonlyArray<Part> =>
   role === "system" ? [{ kind: "text", text: content }] : split(content, ["tool_response"])
 
 const toolCallOf = (value: unknown): ToolCall => {
-  const call = isFields(value) ? value : {}
-  const target = isFields(call["function"]) ? call["function"] : call
-  const input = target["arguments"] ?? target["input"] ?? (isFields(value) ? null : value)
+  const call = Predicate.isReadonlyObject(value) ? value : {}
+  const target = Predicate.isReadonlyObject(call["function"]) ? call["function"] : call
+  const input = target["arguments"] ?? target["input"] ?? (Predicate.isReadonlyObject(value) ? null : value)
   return {
     id: string(call["id"]),
     name: string(target["name"]) ?? "unnamed",
@@ -101,5 +102,3 @@ export const parsed = (text: string): unknown => {
 }
 
 const string = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null)
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)

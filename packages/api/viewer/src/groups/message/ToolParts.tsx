@@ -1,4 +1,5 @@
 /** What a model asked a tool, and what the tool answered. */
+import * as Predicate from "effect/Predicate"
 import { useMemo } from "react"
 import { PlainText } from "./Markdown.tsx"
 import { highlight } from "./Highlight.ts"
@@ -34,7 +35,7 @@ const languages: { readonly [name: string]: string } = {
 
 export const ToolCallView = ({ call }: { readonly call: ToolCall }) => {
   const { id, input, name } = call
-  const isObject = typeof input === "object" && input !== null && !Array.isArray(input)
+  const isObject = Predicate.isReadonlyObject(input)
   return (
     <div className="tool">
       <p className="tool-head">

@@ -1,0 +1,127 @@
+/**
+ * The whole loop of reinforcement learning on one page: GRPO (DeepSeekMath, arXiv 2402.03300) on a small model of random
+ * weights, in seconds on a CPU, from the parts that the trainer is made of.
+ *
+ *     prompts → groups of completions → rewards → advantages → training sequences → loss → gradient → new weights → …
+ *
+ * The task: given a letter, write the three that follow it. What is left out here and is in `ClosedLoop`: environments
+ * that run for minutes, the service that queues their groups, checkpoints, stale samples, a KL penalty.
+ * Run it: `npx node --conditions=atropos-src examples/00-the-whole-loop.ts`.
+ */
+import {
+  Engine,
+  Learner,
+  MicroBatch,
+  Model,
+  OrtWorker,
+  PolicyLayers,
+  PolicyObjective,
+  TinyModel,
+  type TrainingSequence
+} from "@atropos/trainer"
+import { Console, Effect, Layer, References } from "effect"
+
+const letters = "abcdefghijklmnop"
+const after = (prompt: string) => [1, 2, 3].map((i) => letters[(letters.indexOf(prompt) + i) % letters.length]!)
+
+const groupSize = 16
+const steps = 50
+const learningRate = 4e-3
+/** Updates with one batch of samples: in the second one the ratios are no longer 1. */
+const updates = 2
+
+/** A reward is a plain function of a completion: here the share of right letters. */
+const reward = (prompt: string, completion: string): number =>
+  after(prompt).filter((letter, i) => letter === completion[i]).length / 3
+
+/** A model is a function with parameters: tokens in, the probability of every next token out. */
+const model = TinyModel.make({ characters: letters, seed: 1, maxPositions: 16 })
+const { tokenizer } = model
+
+/**
+ * How much better each completion is than the others of its group. Nothing has to estimate what a prompt is worth: its
+ * other completions say so. That is what the "group relative" of GRPO means.
+ */
+const advantagesOf = (rewards_G: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const mean = rewards_G.reduce((sum, reward) => sum + reward, 0) / rewards_G.length
+  const variance = rewards_G.reduce((sum, reward) => sum + (reward - mean) ** 2, 0) / rewards_G.length
+  return rewards_G.map((reward) => (reward - mean) / (Math.sqrt(variance) + 1e-4))
+}
+
+/**
+ * The loss of each token. The ratio is how much likelier the present weights find the token than those that sampled it:
+ * 1 in the first update with a sample, where the gradient is that of -A log π, so that tokens of good completions become
+ * likelier and those of bad ones less likely. The clip ends that where the weights have moved by a fifth.
+ */
+const grpo = PolicyObjective.custom("grpo", (graph, { advantages, logprobs, oldLogprobs }) => {
+  const ratio = graph.exp(graph.sub(logprobs, oldLogprobs))
+  const clipped = graph.clip(ratio, 0.8, 1.2)
+  return graph.neg(graph.min(graph.mul(ratio, advantages), graph.mul(clipped, advantages)))
+})
+
+/** A group: one prompt, many completions; and what each of them is to teach. */
+const sampleGroup = Effect.fnUntraced(function* (prompt: string, group: number, policyVersion: number) {
+  const engine = yield* Engine.Engine
+  const promptTokens = tokenizer.encode(prompt)
+  const completions = yield* engine.generate({
+    promptTokens,
+    n: groupSize,
+    maxTokens: 3,
+    stopTokenIds: [],
+    temperature: 1,
+    topP: 1,
+    topK: 0,
+    seed: policyVersion * letters.length + group
+  })
+  const rewards = completions.map(({ tokens }) => reward(prompt, tokenizer.decode([...tokens])))
+  const advantages = advantagesOf(rewards)
+  return completions.map((completion, i): TrainingSequence.TrainingSequence => {
+    /** One number for each token of prompt and completion. */
+    const perToken = (ofPrompt: number, ofCompletion: (t: number) => number) =>
+      Array.from([...promptTokens, ...completion.tokens], (_, t) =>
+        t < promptTokens.length ? ofPrompt : ofCompletion(t - promptTokens.length)
+      )
+    return {
+      tokens: Int32Array.of(...promptTokens, ...completion.tokens),
+      // The model is taught what it wrote, not what it was asked.
+      mask: Uint8Array.from(perToken(0, () => 1)),
+      advantages: Float32Array.from(perToken(0, () => advantages[i]!)),
+      // log π of each sampled token under the weights that sampled it: the denominator of the ratio.
+      engineLogprobs: Float32Array.from(perToken(1, (t) => completion.logprobs[t]!)),
+      temperature: 1,
+      score: rewards[i]!,
+      policyVersion,
+      group
+    }
+  })
+})
+
+export const program = Effect.gen(function* () {
+  const engine = yield* Engine.Engine
+  const { policy } = Model.trainable(model)
+  const learner = yield* Learner.make({ policy, objective: grpo, snapshot: Learner.fresh(model.initial) })
+  for (let step = 1; step <= steps; step++) {
+    // Sample and score: a group for each letter.
+    const groups = yield* Effect.forEach(letters, (prompt, group) => sampleGroup(prompt, group, step - 1), {
+      concurrency: "unbounded"
+    })
+    const sequences = groups.flat()
+    // Pack: whole sequences side by side in the rows of a grid, shifted by one: position t predicts token t + 1.
+    const { maxPositions: maxLength, vocabSize } = model.config
+    const packed = MicroBatch.pack(sequences, grpo, { ...MicroBatch.defaults, maxLength, vocabSize })
+    for (let update = 0; update < updates; update++) {
+      yield* learner.compute(packed) // the loss and its gradient: forwards and backwards through the model
+      yield* learner.update(learningRate) // AdamW: a step of the parameters against the gradient
+    }
+    // The next groups are sampled from the new weights.
+    yield* engine.load(model.name, step, yield* learner.parameters)
+    const mean = sequences.reduce((sum, { score }) => sum + score, 0) / sequences.length
+    if (step === 1 || step % 10 === 0) yield* Console.log(`step ${step}: reward ${mean.toFixed(2)}`)
+  }
+}).pipe(
+  Effect.scoped,
+  Effect.provide(Layer.merge(PolicyLayers.layerEngine(model, { device: "cpu" }), OrtWorker.layer({ threads: 1 }))),
+  Effect.provideService(References.MinimumLogLevel, "Warn")
+)
+
+if (import.meta.main) await Effect.runPromise(program)

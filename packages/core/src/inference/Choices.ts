@@ -1,0 +1,83 @@
+/**
+ * n choices of one request, in requests of at most so many side by side; one by one of servers that ignore `n`.
+ *
+ * A request with a seed that is split keeps its rollouts apart: the part that gives choice i and those after it has the seed
+ * plus i. That is how vLLM seeds the choices of one request, so that there a group is the same, split or not.
+ */
+import { Effect } from "effect"
+import type { Answer, Usage } from "./backend/Backend.ts"
+import type { InferenceError, SamplingOptions } from "./backend/Inference.ts"
+import type { AnswerTo, Question } from "./Attempts.ts"
+import type { Member } from "./Member.ts"
+
+/** Answers with all choices between them, in their order. */
+export const ask = <R extends SamplingOptions, A>(
+  answerTo: AnswerTo,
+  /** Choices of one request. */
+  most: number,
+  request: R,
+  question: (part: R & { readonly n: number }) => Question<A>,
+  count: (answer: A) => number
+): Effect.Effect<ReadonlyArray<A>, InferenceError> => {
+  const n = request.n ?? 1
+  const askFor = (first: number, size: number) => answerTo(question(partOf(request, first, size)))
+  const part = (first: number, size: number): Effect.Effect<ReadonlyArray<A>, InferenceError> =>
+    Effect.flatMap(askFor(first, size), (answer) => {
+      const got = count(answer)
+      if (got >= size) return Effect.succeed([answer])
+      const rest = Array.from({ length: size - got }, (_, i) => askFor(first + got + i, 1))
+      return Effect.map(Effect.all(rest, { concurrency: "unbounded" }), (others) => [answer, ...others])
+    })
+  if (n <= most) return part(0, n)
+  const firsts = Array.from({ length: Math.ceil(n / most) }, (_, i) => i * most)
+  return Effect.map(
+    Effect.forEach(firsts, (first) => part(first, Math.min(most, n - first)), { concurrency: "unbounded" }),
+    (parts) => parts.flat()
+  )
+}
+
+/** Choices `first` to `first + n - 1` of a request, as a request of its own. */
+const partOf = <R extends SamplingOptions>(request: R, first: number, n: number): R & { readonly n: number } => {
+  const { seed } = request
+  if (seed === undefined || first === 0) return { ...request, n }
+  // Beyond the largest whole number there is, seeds would be equal again.
+  return { ...request, n, seed: seed + first <= Number.MAX_SAFE_INTEGER ? seed + first : seed - first }
+}
+
+/** Remembers of a server that gave one choice where several were asked for. */
+export const noticeIgnoredN = <A>(
+  member: Member,
+  n: number,
+  asking: Effect.Effect<A, InferenceError>,
+  count: (answer: A) => number
+): Effect.Effect<A, InferenceError> =>
+  n === 1
+    ? asking
+    : Effect.tap(asking, (answer) => {
+        if (count(answer) === n || member.ignoresN) return Effect.void
+        member.ignoresN = true
+        // Of some kinds that is known.
+        if (member.backend.identity?.takesN === false) return Effect.void
+        return Effect.logWarning("the server ignores n: completions are asked for one by one from now on", {
+          server: member.backend.server
+        })
+      })
+
+/** Text answers as one. */
+export const merged = (answers: ReadonlyArray<Answer>): Answer => {
+  const [first] = answers
+  if (first !== undefined && answers.length === 1) return first
+  const usages = answers.flatMap(({ usage }): ReadonlyArray<Usage> => (usage === undefined ? [] : [usage]))
+  return {
+    choices: answers.flatMap(({ choices }) => choices),
+    ...(first?.promptTokens === undefined ? {} : { promptTokens: first.promptTokens }),
+    ...(usages.length === 0
+      ? {}
+      : {
+          usage: {
+            promptTokens: usages.reduce((sum, { promptTokens }) => sum + promptTokens, 0),
+            completionTokens: usages.reduce((sum, { completionTokens }) => sum + completionTokens, 0)
+          }
+        })
+  }
+}

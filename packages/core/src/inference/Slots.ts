@@ -1,0 +1,139 @@
+/**
+ * The slots of a fleet's servers, and who waits for one: first come, first served, by whoever releases a slot or brings a
+ * server back. A wait ends in `noServer` once no server has been healthy for `serverWait`.
+ */
+import { Clock, Deferred, Duration, Effect, Option } from "effect"
+import { InferenceError, type Split } from "./backend/Inference.ts"
+import { type Member, mostRoom } from "./Member.ts"
+
+/** What a request wants of a server. */
+export interface Want {
+  readonly split: Split
+  readonly isEligible: (member: Member) => boolean
+  /** Wait for this one while it is healthy. */
+  readonly prefer: Member | undefined
+  /** Go elsewhere while anyone else is healthy. */
+  readonly avoid: ReadonlySet<Member>
+}
+
+export interface Options {
+  /** How long a request waits while nobody is healthy. */
+  readonly serverWait: Duration.Duration
+  /** Added to the `noServer` error: what the user might do. */
+  readonly advice: string
+}
+
+export interface Slots {
+  /**
+   * Occupies a slot, waiting for one as long as it makes sense. To be called in an uninterruptible region; `restore` is
+   * its own.
+   */
+  readonly take: (
+    want: Want,
+    restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  ) => Effect.Effect<Member, InferenceError>
+  readonly release: (member: Member, split: Split) => Effect.Effect<void>
+  /** Servers a request may go to now, the ones it should avoid left out while there are others. */
+  readonly candidates: (want: Want) => ReadonlyArray<Member>
+  /** Gives free slots to those who wait: servers have changed. */
+  readonly serve: Effect.Effect<void>
+  /** Requests that wait. */
+  readonly waiting: () => number
+}
+
+interface Waiter {
+  readonly want: Want
+  readonly granted: Deferred.Deferred<void>
+  member: Member | undefined
+}
+
+export const make = (members: ReadonlyArray<Member>, { advice, serverWait }: Options): Slots => {
+  const waiters = { train: new Set<Waiter>(), eval: new Set<Waiter>() } satisfies { [S in Split]: Set<Waiter> }
+  const serverWaitMillis = Duration.toMillis(serverWait)
+
+  const candidates: Slots["candidates"] = ({ avoid, isEligible, prefer }) => {
+    const usable = members.filter((member) => member.isUp && !member.isCooling && isEligible(member))
+    const fresh = avoid.size === 0 ? usable : usable.filter((member) => !avoid.has(member))
+    const pool = fresh.length > 0 ? fresh : usable
+    return prefer !== undefined && pool.includes(prefer) ? [prefer] : pool
+  }
+
+  const enterRoomiest = (want: Want): Member | undefined => {
+    const chosen = mostRoom(candidates(want), want.split)
+    if (chosen === undefined || chosen.lanes[want.split].room === 0) return undefined
+    chosen.lanes[want.split].enter()
+    return chosen
+  }
+
+  const serveSplit = (split: Split): void => {
+    const queue = waiters[split]
+    for (const waiter of queue) {
+      if (!members.some((member) => member.isUp && member.lanes[split].room > 0)) return
+      waiter.member = enterRoomiest(waiter.want)
+      if (waiter.member === undefined) continue
+      queue.delete(waiter)
+      Deferred.doneUnsafe(waiter.granted, Effect.void)
+    }
+  }
+
+  const noServer = (isEligible: (member: Member) => boolean, waitedMillis: number): InferenceError => {
+    const tried = members.filter(isEligible)
+    const list = tried.map(({ backend, lastError }) => `${backend.server} (${lastError?.message ?? "not healthy"})`)
+    return new InferenceError({
+      reason: "noServer",
+      server: tried.map(({ backend }) => backend.server).join(", "),
+      message: `no healthy inference server for ${Math.round(waitedMillis / 100) / 10} s; tried ${list.join("; ")}${advice}`
+    })
+  }
+
+  const wait = Effect.fnUntraced(function* (waiter: Waiter) {
+    const since = yield* Clock.currentTimeMillis
+    while (true) {
+      const eligible = members.filter(waiter.want.isEligible)
+      const now = yield* Clock.currentTimeMillis
+      const outSince = Math.max(since, ...eligible.map(({ downSince }) => downSince))
+      const areAllOut = eligible.every(({ isUp }) => !isUp)
+      if (areAllOut && now - outSince >= serverWaitMillis) {
+        return yield* noServer(waiter.want.isEligible, now - outSince)
+      }
+      const patience = areAllOut ? outSince + serverWaitMillis - now : serverWaitMillis
+      const granted = yield* Effect.timeoutOption(Deferred.await(waiter.granted), Duration.millis(patience))
+      if (Option.isSome(granted)) return undefined
+    }
+  })
+
+  const release = (member: Member, split: Split): Effect.Effect<void> =>
+    Effect.sync(() => {
+      member.lanes[split].leave()
+      serveSplit(split)
+    })
+
+  return {
+    candidates,
+    release,
+    take: (want, restore) =>
+      Effect.gen(function* () {
+        const free = waiters[want.split].size === 0 ? enterRoomiest(want) : undefined
+        if (free !== undefined) return free
+        const waiter: Waiter = { want, granted: Deferred.makeUnsafe(), member: undefined }
+        waiters[want.split].add(waiter)
+        // Somebody ahead may want what is full while this one wants what is free.
+        serveSplit(want.split)
+        yield* restore(wait(waiter)).pipe(
+          Effect.onError(() =>
+            Effect.suspend(() => {
+              waiters[want.split].delete(waiter)
+              return waiter.member === undefined ? Effect.void : release(waiter.member, want.split)
+            })
+          )
+        )
+        // Granted by `serveSplit`, which sets the member first.
+        return waiter.member!
+      }),
+    serve: Effect.sync(() => {
+      serveSplit("train")
+      serveSplit("eval")
+    }),
+    waiting: () => waiters.train.size + waiters.eval.size
+  }
+}

@@ -1,0 +1,29 @@
+/** Why the spool cannot take or give groups. */
+import { type PlatformError, Schema } from "effect"
+import * as Reason from "../../base/Reason.ts"
+
+/** The disk is full, the spool's limit is reached, or a file is damaged. */
+export class SpoolError extends Schema.TaggedError<SpoolError>()("SpoolError", {
+  path: Schema.String,
+  message: Schema.String,
+  /** Whether it is room that lacks. */
+  isFull: Schema.Boolean,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+/** A file cannot be read or written. */
+export const failing =
+  (file: string) =>
+  (cause: PlatformError.PlatformError): SpoolError =>
+    new SpoolError({
+      path: file,
+      message: `cannot use the spool file ${file}: ${Reason.ofFile(cause)}. Free disk space or choose another spool folder`,
+      isFull: /ENOSPC|EDQUOT|no space/i.test(Reason.ofFile(cause)),
+      cause
+    })
+
+/** A file holds what no spool has written. */
+export const damaged =
+  (file: string, message = `the spool file ${file} is damaged; it is left where it is`) =>
+  (cause: unknown): SpoolError =>
+    new SpoolError({ path: file, message, isFull: false, cause })

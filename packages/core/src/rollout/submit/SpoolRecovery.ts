@@ -1,0 +1,70 @@
+/**
+ * What an earlier process left in a spool's folder: its segments are taken over, those of another lineage and those whose
+ * beginning is torn are left aside under another name, with a warning.
+ */
+import { Effect, FileSystem, Path } from "effect"
+import { damaged, failing } from "./SpoolError.ts"
+import * as SpoolRecord from "./SpoolRecord.ts"
+
+/** A file of the spool, by what has been appended to it. */
+export interface Segment {
+  readonly path: string
+  bytes: number
+  records: number
+}
+
+/** The items of groups that were spooled; `closes`: nothing else of the item was outstanding. */
+export type Recovered = ReadonlyArray<{ readonly index: number; readonly closes: boolean }>
+
+export const extension = ".spool"
+
+/** The payloads of a segment: its lineage, and its records. */
+export const read = Effect.fnUntraced(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const content = yield* Effect.mapError(fs.readFile(file), failing(file))
+  const [lineage, ...records] = SpoolRecord.payloadsOf(content)
+  return { bytes: content.byteLength, lineage, records }
+})
+
+/** Segments, oldest first, what is in them, and the highest number in the names of the folder. */
+export const recover = Effect.fnUntraced(function* (directory: string, lineage: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const segments: Array<Segment> = []
+  const recovered: Array<Recovered[number]> = []
+  let sequence = 0
+  const leaveAside = (file: string, suffix: string, warning: string) =>
+    Effect.mapError(fs.rename(file, `${file}.${suffix}`), failing(file)).pipe(
+      Effect.andThen(Effect.logWarning(warning, { file: `${file}.${suffix}` }))
+    )
+
+  const names = yield* Effect.mapError(fs.readDirectory(directory), failing(directory))
+  for (const name of names.filter((name) => name.endsWith(extension)).sort()) {
+    const file = path.join(directory, name)
+    sequence = Math.max(sequence, Number.parseInt(name, 10) || 0)
+    const segment = yield* read(file)
+    if (segment.lineage === undefined && segment.bytes === 0) {
+      // A crash between creating the file and writing to it: nothing in it was ever promised.
+      yield* Effect.mapError(fs.remove(file, { force: true }), failing(file))
+      continue
+    }
+    if (segment.lineage === undefined) {
+      yield* leaveAside(
+        file,
+        "damaged",
+        "a spool file cannot be read and is left aside; its items are rolled out again"
+      )
+      continue
+    }
+    if ((yield* SpoolRecord.lineageOf(segment.lineage, file)) !== lineage) {
+      yield* leaveAside(file, "stale", "spooled groups belong to another run and are left aside")
+      continue
+    }
+    for (const record of segment.records) {
+      const { closes, index } = yield* SpoolRecord.headOf(record, damaged(file))
+      recovered.push({ index, closes })
+    }
+    segments.push({ path: file, bytes: segment.bytes, records: segment.records.length })
+  }
+  return { segments, recovered, sequence }
+})

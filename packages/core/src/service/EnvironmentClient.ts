@@ -1,0 +1,130 @@
+/**
+ * The trajectory service as an environment sees it: it registers, follows the queue, submits groups and saves its state.
+ *
+ * Submissions carry a key: sending twice stores once, except at the original's service, which knows no keys.
+ */
+import { Context, Duration, Effect, Option, Stream } from "effect"
+import { Sse } from "effect/encoding"
+import { HttpBody, HttpClientRequest } from "effect/http"
+import * as PackedGroup from "./PackedGroup.ts"
+import * as RunReader from "./RunReader.ts"
+import type * as ServiceApi from "./ServiceApi.ts"
+import * as ServiceHttp from "./ServiceHttp.ts"
+import type { ScoredGroup } from "../ScoredGroup.ts"
+import * as Api from "./TrajectoryApi.ts"
+import { reconnecting, TrajectoryError } from "./TrajectoryError.ts"
+
+export interface KeyedGroup {
+  /** UUID; a second submission with the same key changes nothing. */
+  readonly key: string
+  readonly group: ScoredGroup
+}
+
+/** States of environments, kept by the service under their names. */
+export interface SavedStates {
+  readonly load: (environmentName: string) => Effect.Effect<Option.Option<Api.SavedState>, TrajectoryError>
+  readonly save: (environmentName: string, state: Api.SavedState) => Effect.Effect<void, TrajectoryError>
+}
+
+export interface EnvironmentClientShape extends RunReader.RunReader {
+  /** None while the trainer has not started: ask again later. */
+  readonly registerEnvironment: (
+    spec: Api.EnvironmentSpec
+  ) => Effect.Effect<Option.Option<Api.Registration>, TrajectoryError>
+  readonly disconnectEnvironment: (envId: number) => Effect.Effect<void, TrajectoryError>
+  readonly submit: (
+    envId: number,
+    groups: ReadonlyArray<KeyedGroup>
+  ) => Effect.Effect<ReadonlyArray<Api.SubmitOutcome>, TrajectoryError>
+  readonly status: (envId: number) => Effect.Effect<Api.EnvironmentStatus, TrajectoryError>
+  /** The status now and whenever it changes; pushed where the service can push, polled gently elsewhere. */
+  readonly statusChanges: (envId: number) => Stream.Stream<Api.EnvironmentStatus, TrajectoryError>
+  /** None where the service keeps no states (the original's). */
+  readonly savedStates: Effect.Effect<Option.Option<SavedStates>, TrajectoryError>
+}
+
+export class EnvironmentClient extends Context.Service<EnvironmentClient, EnvironmentClientShape>()(
+  "@atropos/core/EnvironmentClient"
+) {}
+
+/** Longer than the service's pauses between signs of life. */
+const silence = Duration.seconds(45)
+
+const packSubmission = (envId: number, groups: ReadonlyArray<KeyedGroup>): HttpBody.HttpBody =>
+  HttpBody.uint8Array(
+    PackedGroup.encodeList(groups.map(({ group, key }) => ({ key, bytes: PackedGroup.encode({ ...group, envId }) }))),
+    Api.packedContentType
+  )
+
+/**
+ * Over the versioned endpoints. Two of them the platform's client cannot serve: packed groups go by no schema, and the silence of
+ * a dead connection shows in the bytes alone, because the service's signs of life are comments, which are no events.
+ */
+export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): EnvironmentClientShape => {
+  const path = `/v1/runs/${encodeURIComponent(run)}`
+  const sendOutcomes = http.sendFor(Api.SubmitAnswer)
+
+  const statusEvents = (envId: number) => {
+    const events = `${path}/environments/${envId}/events`
+    return Stream.unwrap(
+      Effect.map(http.open(HttpClientRequest.get(events)), (response) =>
+        response.stream.pipe(
+          Stream.mapError(ServiceHttp.fromTransport(events)),
+          Stream.timeoutOrElse({
+            duration: silence,
+            orElse: () =>
+              Stream.fail(
+                new TrajectoryError({
+                  reason: "unreachable",
+                  message: `no sign of life for ${Duration.format(silence)}`
+                })
+              )
+          }),
+          Stream.decodeText,
+          Stream.pipeThroughChannel(Sse.decodeDataSchema(Api.EnvironmentStatus)),
+          Stream.map(({ data }) => data),
+          Stream.mapError((error) =>
+            error._tag === "TrajectoryError"
+              ? error
+              : new TrajectoryError({ reason: "unsupported", message: `not a status: ${error._tag}`, cause: error })
+          )
+        )
+      )
+    ).pipe(
+      // The service ends the stream only when it goes away.
+      Stream.concat(
+        Stream.fail(new TrajectoryError({ reason: "unreachable", message: "the service closed the stream of events" }))
+      )
+    )
+  }
+
+  return {
+    ...RunReader.overHttp({ api, call, run }),
+    registerEnvironment: (spec) =>
+      Effect.map(call(api.environments.register({ params: { run }, payload: spec })), (answer) =>
+        answer.status === "registered" ? Option.some(answer) : Option.none()
+      ),
+    disconnectEnvironment: (envId) => call(api.environments.disconnect({ params: { run, envId } })),
+    submit: (envId, groups) =>
+      groups.length === 0
+        ? Effect.succeed([])
+        : Effect.suspend(() =>
+            sendOutcomes(
+              HttpClientRequest.setBody(HttpClientRequest.post(`${path}/groups`), packSubmission(envId, groups))
+            )
+          ).pipe(Effect.map(({ outcomes }) => outcomes)),
+    status: (envId) => call(api.environments.status({ params: { run, envId } })),
+    statusChanges: (envId) => statusEvents(envId).pipe(Stream.retry(reconnecting), Stream.changes),
+    savedStates: Effect.succeedSome<SavedStates>({
+      load: (environment) =>
+        call(api.environments.loadState({ params: { run, environment } })).pipe(
+          Effect.asSome,
+          Effect.catchIf(
+            ({ reason }) => reason === "notFound",
+            () => Effect.succeedNone
+          )
+        ),
+      save: (environment, state) => call(api.environments.saveState({ params: { run, environment }, payload: state }))
+    })
+  }
+}

@@ -1,0 +1,158 @@
+/** The environments of a run: what they announce and report, how they see its queue, and their saved state. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Authorization, describe, environments, RequestErrors, Roles } from "./Access.ts"
+import { bounds, environmentParams, Name, positive, runParams, text, wire } from "./Fields.ts"
+import { common } from "./TrajectoryApiError.ts"
+
+/** What an environment announces. */
+export const EnvironmentSpec = wire({
+  desiredName: Name,
+  weight: Schema.Finite.check(Schema.isBetween({ minimum: -bounds.weight, maximum: bounds.weight })),
+  groupSize: positive(bounds.groupSize),
+  maxTokenLength: positive(bounds.maxTokenLength),
+  minBatchAllocation: Schema.NullOr(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })))
+})
+export type EnvironmentSpec = typeof EnvironmentSpec.Type
+
+const registration = {
+  envId: Schema.Int,
+  /** The unique name the service gave: desired name, underscore, number. */
+  name: Schema.String,
+  startingStep: Schema.Int,
+  numSteps: Schema.Int,
+  checkpointDir: Schema.String,
+  checkpointInterval: Schema.Int
+}
+
+/** The place an environment got. */
+export const Registration = wire(registration)
+export type Registration = typeof Registration.Type
+
+/** The place an environment got, or that no trainer has started yet. */
+export const RegistrationAnswer = Schema.Union([
+  wire({ status: Schema.Literal("registered"), ...registration }),
+  wire({ status: Schema.Literal("waiting") })
+])
+export type RegistrationAnswer = typeof RegistrationAnswer.Type
+
+/** An inference server as an environment sees it: latencies in seconds, null before the first answer. */
+export const ServerReport = wire({
+  server: text,
+  split: Schema.Literals(["train", "eval"]),
+  healthy: Schema.Boolean,
+  inFlight: Schema.Natural,
+  latencyMean: Schema.NullOr(Schema.Finite),
+  latencyP95: Schema.NullOr(Schema.Finite),
+  tokensPerSecond: Schema.NullOr(Schema.Finite),
+  failures: Schema.Natural
+})
+export type ServerReport = typeof ServerReport.Type
+
+const report = {
+  /** Items being rolled out. */
+  running: Schema.Natural,
+  /** Groups the service has not answered for. */
+  unsent: Schema.Natural,
+  /** Items finished in the last minute. */
+  itemsPerMinute: Schema.Finite,
+  /** Rollouts that failed since the environment started. */
+  failures: Schema.Natural,
+  /** `at` in milliseconds since the epoch. */
+  lastError: Schema.NullOr(wire({ at: Schema.Finite, message: text })),
+  servers: Schema.Array(ServerReport).check(Schema.isMaxLength(1024))
+}
+
+/** What an environment says of itself every few seconds, for people who look. */
+export const EnvironmentReport = wire(report)
+export type EnvironmentReport = typeof EnvironmentReport.Type
+
+/** A registered environment, with what it last said of itself and what the service has had of it. */
+export const EnvironmentRow = wire({
+  /** 0, 1, … within the run, in order of registration. */
+  envId: Schema.Int,
+  /** Desired name, underscore, number of earlier ones of that name. */
+  name: Schema.String,
+  desiredName: Schema.String,
+  weight: Schema.Finite,
+  groupSize: Schema.Int,
+  maxTokenLength: Schema.Int,
+  minBatchAllocation: Schema.NullOr(Schema.Finite),
+  connected: Schema.Boolean,
+  /** Milliseconds since the epoch. */
+  lastSeen: Schema.Finite,
+  /** Null before the first; `at` is when it came. */
+  report: Schema.NullOr(wire({ at: Schema.Finite, ...report })),
+  /** Its part of the sequences of the last 20 batches; null without any. */
+  share: Schema.NullOr(Schema.Finite),
+  /** Sequences that came in the last minute. */
+  rolloutsPerMinute: Schema.Finite
+})
+export type EnvironmentRow = typeof EnvironmentRow.Type
+
+/** How full the queue is, as one environment sees it. Sizes are in groups of this environment's size. */
+export const EnvironmentStatus = wire({
+  /** Step of the newest batch; the run's starting step before the first. */
+  currentStep: Schema.Int,
+  queueSize: Schema.Int,
+  selfQueueSize: Schema.Int,
+  maxGroupSize: Schema.Int,
+  envWeight: Schema.Finite,
+  /** Share of a batch that no environment has reserved. */
+  unallocatedFraction: Schema.Finite
+})
+export type EnvironmentStatus = typeof EnvironmentStatus.Type
+
+/** An environment's cursor and its own state, kept by the service under the environment's name. */
+export const SavedState = wire({ step: Schema.Int, value: Schema.Unknown })
+export type SavedState = typeof SavedState.Type
+
+/** The environments of a run, their view of its queue, and their saved state. */
+export class EnvironmentsGroup extends HttpApiGroup.make("environments")
+  .add(
+    HttpApiEndpoint.post("register", "/runs/:run/environments", {
+      params: runParams,
+      payload: EnvironmentSpec,
+      success: RegistrationAnswer,
+      error: common
+    })
+      .annotate(Roles, environments)
+      .annotateMerge(describe("Answers `waiting` until a trainer has asked for a batch: ask again.")),
+    HttpApiEndpoint.post("disconnect", "/runs/:run/environments/:envId/disconnect", {
+      params: environmentParams,
+      success: HttpApiSchema.NoContent,
+      error: common
+    }).annotate(Roles, environments),
+    HttpApiEndpoint.get("status", "/runs/:run/environments/:envId/status", {
+      params: environmentParams,
+      success: EnvironmentStatus,
+      error: common
+    }),
+    HttpApiEndpoint.get("events", "/runs/:run/environments/:envId/events", {
+      params: environmentParams,
+      success: HttpApiSchema.StreamSse({ data: EnvironmentStatus }),
+      error: common
+    }).annotateMerge(describe("The status now and whenever it changes, as server-sent events named `status`.")),
+    HttpApiEndpoint.post("report", "/runs/:run/environments/:envId/report", {
+      params: environmentParams,
+      payload: EnvironmentReport,
+      success: HttpApiSchema.NoContent,
+      error: common
+    })
+      .annotate(Roles, environments)
+      .annotateMerge(describe("What the environment says of itself; the last report is kept.")),
+    HttpApiEndpoint.get("loadState", "/runs/:run/state/:environment", {
+      params: { run: Name, environment: Name },
+      success: SavedState,
+      error: common
+    }).annotate(Roles, environments),
+    HttpApiEndpoint.put("saveState", "/runs/:run/state/:environment", {
+      params: { run: Name, environment: Name },
+      payload: SavedState,
+      success: HttpApiSchema.NoContent,
+      error: common
+    }).annotate(Roles, environments)
+  )
+  .middleware(RequestErrors)
+  .middleware(Authorization)
+  .prefix("/v1") {}

@@ -1,0 +1,67 @@
+/** Metrics of steps. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Authorization, describe, RequestErrors, Roles } from "./Access.ts"
+import { Name, positive, rowId, runParams, wire } from "./Fields.ts"
+import { common } from "./TrajectoryApiError.ts"
+
+/** Metrics of a step, from an environment or the trainer: `metrics/Readings` says what values may be, each for itself. */
+export const Metrics = wire({
+  source: Name,
+  step: Schema.Int,
+  values: Schema.Record(Schema.String, Schema.Json).check(Schema.isMaxProperties(1000))
+})
+export type Metrics = typeof Metrics.Type
+
+/** Values that were no figures, by name, and why: the others of their row are kept. */
+export const MetricsLeftOut = wire({ leftOut: Schema.Record(Schema.String, Schema.String) })
+export type MetricsLeftOut = typeof MetricsLeftOut.Type
+
+/** Metrics as kept, `at` milliseconds since the epoch. */
+export const MetricsRow = wire({
+  id: Schema.String,
+  source: Schema.String,
+  step: Schema.Int,
+  at: Schema.Finite,
+  // NaN and the infinities as strings: JSON has none.
+  values: Schema.Record(Schema.String, Schema.Number)
+})
+export type MetricsRow = typeof MetricsRow.Type
+
+/** A page of metrics, oldest first; `next` is the `after` of the page after, null at the end. */
+export const MetricsPage = wire({ metrics: Schema.Array(MetricsRow), next: Schema.NullOr(Schema.String) })
+export type MetricsPage = typeof MetricsPage.Type
+
+/** Which metrics. */
+export const MetricsQuery = wire({
+  after: Schema.optionalKey(rowId("a row of metrics")),
+  source: Schema.optionalKey(Schema.String),
+  fromStep: Schema.optionalKey(Schema.Int),
+  limit: Schema.optionalKey(positive(10_000))
+})
+export type MetricsQuery = typeof MetricsQuery.Type
+
+/** From where on metrics are told as they come: after a row, or from now on. */
+export const MetricsEventsQuery = wire({ after: Schema.optionalKey(rowId("a row of metrics")) })
+export type MetricsEventsQuery = typeof MetricsEventsQuery.Type
+
+/** Metrics of steps in. */
+export class MetricsGroup extends HttpApiGroup.make("metrics")
+  .add(
+    HttpApiEndpoint.post("record", "/runs/:run/metrics", {
+      params: runParams,
+      payload: Metrics,
+      success: [MetricsLeftOut, HttpApiSchema.NoContent],
+      error: common
+    })
+      .annotate(Roles, ["environment", "trainer"])
+      .annotateMerge(
+        describe(
+          'Values are numbers, or "NaN", "Infinity", "-Infinity". One that is neither is left out and named in the answer (200); the ' +
+            "others are kept."
+        )
+      )
+  )
+  .middleware(RequestErrors)
+  .middleware(Authorization)
+  .prefix("/v1") {}

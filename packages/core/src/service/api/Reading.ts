@@ -1,0 +1,76 @@
+/** The endpoints for people who look: all that a viewer needs but a run's summary. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { Authorization, describe, packed, RequestErrors } from "./Access.ts"
+import { BatchRow } from "./Batches.ts"
+import { EnvironmentRow } from "./Environments.ts"
+import { rowParams, runParams } from "./Fields.ts"
+import { Pieces, PiecesQuery } from "./Groups.ts"
+import { MetricsEventsQuery, MetricsPage, MetricsQuery, MetricsRow } from "./Metrics.ts"
+import { Rollout, RolloutPage, RolloutQuery } from "./Rollouts.ts"
+import { RunRow } from "./Runs.ts"
+import { common } from "./TrajectoryApiError.ts"
+
+/**
+ * What people look at: runs, rollouts, metrics, environments, batches, those of ended runs too. The viewer needs nothing else but a
+ * run's summary, so that whatever can answer these can be viewed.
+ */
+export class ReadingGroup extends HttpApiGroup.make("reading")
+  .add(
+    HttpApiEndpoint.get("runs", "/runs", {
+      success: Schema.Struct({ runs: Schema.Array(RunRow) }),
+      error: common
+    }),
+    HttpApiEndpoint.get("rollouts", "/runs/:run/rollouts", {
+      params: runParams,
+      query: RolloutQuery,
+      success: RolloutPage,
+      error: common
+    }).annotateMerge(
+      describe(
+        "Stored groups, newest first. `text`: words that must all occur in a group's messages, as beginnings of words; quotes keep " +
+          "a phrase of whole words together."
+      )
+    ),
+    HttpApiEndpoint.get("rollout", "/runs/:run/rollouts/:id", {
+      params: rowParams,
+      success: [Rollout, packed],
+      error: common
+    }),
+    HttpApiEndpoint.get("pieces", "/runs/:run/pieces", {
+      params: runParams,
+      query: PiecesQuery,
+      success: Pieces,
+      error: common
+    }).annotateMerge(describe("Text of token ids, as environments told it; unknown ids are left out.")),
+    HttpApiEndpoint.get("metrics", "/runs/:run/metrics", {
+      params: runParams,
+      query: MetricsQuery,
+      success: MetricsPage,
+      error: common
+    }),
+    HttpApiEndpoint.get("metricsEvents", "/runs/:run/metrics/events", {
+      params: runParams,
+      query: MetricsEventsQuery,
+      success: HttpApiSchema.StreamSse({ data: Schema.Array(MetricsRow) }),
+      error: common
+    }).annotateMerge(
+      describe(
+        "Rows of metrics as they come, as server-sent events named `metrics`, each an array of rows under the id of its last one. " +
+          "They begin after the row of `after` or of the header Last-Event-ID, else with what comes from now on."
+      )
+    ),
+    HttpApiEndpoint.get("environments", "/runs/:run/environments", {
+      params: runParams,
+      success: Schema.Struct({ environments: Schema.Array(EnvironmentRow) }),
+      error: common
+    }),
+    HttpApiEndpoint.get("batches", "/runs/:run/batches", {
+      params: runParams,
+      success: Schema.Struct({ batches: Schema.Array(BatchRow) }),
+      error: common
+    }).annotateMerge(describe("The newest 100 batches, newest first."))
+  )
+  .middleware(RequestErrors)
+  .middleware(Authorization)
+  .prefix("/v1") {}

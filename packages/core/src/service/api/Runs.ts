@@ -1,0 +1,108 @@
+/** Training runs, and how full their queues are. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import * as ScoreAdvantage from "../../ScoreAdvantage.ts"
+import { Authorization, describe, RequestErrors, Roles, trainers } from "./Access.ts"
+import { bounds, int32, Name, positive, runParams, text, wire } from "./Fields.ts"
+import { common } from "./TrajectoryApiError.ts"
+
+/** How scores become advantages. */
+const advantages = Schema.NullOr(
+  wire({
+    loss: text,
+    baseline: Schema.Literals(ScoreAdvantage.baselines),
+    advantageScale: Schema.Literals(ScoreAdvantage.scales),
+    isUsed: Schema.Boolean
+  })
+)
+
+/** What a trainer announces. */
+export const RunSpec = wire({
+  name: Name,
+  batchSize: positive(bounds.batchSize),
+  maxTokenLength: positive(bounds.maxTokenLength),
+  startingStep: Schema.Natural.check(Schema.isLessThanOrEqualTo(0x7fff_ffff)),
+  numSteps: int32,
+  checkpointDir: text,
+  saveCheckpointInterval: int32,
+  wandbGroup: text,
+  wandbProject: text,
+  advantages: Schema.optionalKey(advantages)
+})
+export type RunSpec = typeof RunSpec.Type
+
+const run = {
+  name: Schema.String,
+  batchSize: Schema.Int,
+  maxTokenLength: Schema.Int,
+  startingStep: Schema.Int,
+  numSteps: Schema.Int,
+  checkpointDir: Schema.String,
+  saveCheckpointInterval: Schema.Int,
+  wandbGroup: Schema.String,
+  wandbProject: Schema.String,
+  advantages,
+  registered: Schema.Boolean,
+  started: Schema.Boolean,
+  currentStep: Schema.Int
+}
+
+/** A run as the service knows it. */
+export const Run = wire(run)
+export type Run = typeof Run.Type
+
+/** A run in a list; one that was reset, and whose name nobody has taken since, has `ended` and can only be read. */
+export const RunRow = wire({ ...run, ended: Schema.Boolean })
+export type RunRow = typeof RunRow.Type
+
+/** How full the queue is, as the run sees it; `stuck` lists what waits without being able to leave. */
+export const QueueSummary = wire({
+  currentStep: Schema.Int,
+  queuedGroups: Schema.Int,
+  queuedSequences: Schema.Int,
+  queuedBytes: Schema.Finite,
+  bufferedGroups: Schema.Int,
+  formedBatches: Schema.Int,
+  leasedBatches: Schema.Int,
+  stuck: Schema.Array(
+    wire({
+      envId: Schema.NullOr(Schema.Int),
+      /** Its name; null where nobody registered under this id. */
+      environment: Schema.NullOr(Schema.String),
+      sequences: Schema.Int,
+      count: Schema.Int,
+      reason: Schema.String,
+      ageSeconds: Schema.Finite
+    })
+  )
+})
+export type QueueSummary = typeof QueueSummary.Type
+
+/** Training runs. */
+export class RunsGroup extends HttpApiGroup.make("runs")
+  .add(
+    HttpApiEndpoint.post("create", "/runs", { payload: RunSpec, success: Run, error: common })
+      .annotate(Roles, trainers)
+      .annotateMerge(describe("Registers a run; where it is registered already, answers with it unchanged.")),
+    HttpApiEndpoint.get("get", "/runs/:run", { params: runParams, success: Run, error: common }),
+    HttpApiEndpoint.post("reset", "/runs/:run/reset", {
+      params: runParams,
+      success: HttpApiSchema.NoContent,
+      error: common
+    })
+      .annotate(Roles, trainers)
+      .annotateMerge(describe("Ends the run: environments, queue and step are gone; consumed rollouts stay.")),
+    HttpApiEndpoint.get("summary", "/runs/:run/summary", {
+      params: runParams,
+      success: QueueSummary,
+      error: common
+    }),
+    HttpApiEndpoint.get("events", "/runs/:run/events", {
+      params: runParams,
+      success: HttpApiSchema.StreamSse({ data: QueueSummary }),
+      error: common
+    }).annotateMerge(describe("The summary now and whenever it changes, as server-sent events named `summary`."))
+  )
+  .middleware(RequestErrors)
+  .middleware(Authorization)
+  .prefix("/v1") {}
