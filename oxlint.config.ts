@@ -219,7 +219,7 @@ export default defineConfig({
       }
     },
     {
-      files: ["packages/{api,envs}/src/**", "packages/api/viewer/src/**"],
+      files: ["packages/{api,envs,trainer}/src/**", "packages/api/viewer/src/**"],
       rules: { "max-lines": ["error", 300], "max-lines-per-function": ["error", 120] }
     },
     ...(["core", "api", "envs", "trainer"] as const).map((name) =>

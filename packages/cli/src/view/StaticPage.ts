@@ -11,7 +11,7 @@ import * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as Payloads from "@atropos/api/store/Payloads"
 import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as ViewerPage from "@atropos/api/ViewerPage"
-import { SavedGroup, ScoredGroup, type Tokenizer } from "@atropos/core"
+import { Labels, SavedGroup, ScoredGroup, type Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Option, Path, type Scope, Stream } from "effect"
 import type { PlatformError } from "effect/PlatformError"
 import { createGzip } from "node:zlib"
@@ -63,13 +63,16 @@ const plain = (rows: ReadonlyArray<Int32Array>) => rows.map((row) => Array.from(
 /** A group as the page has it: what it lacks is left out. */
 const groupOf = (group: ScoredGroup.ScoredGroup, { decimals, masks, texts, tokens }: PackedPage.Writer) => ({
   tokens: tokens(group.tokens),
-  masks: masks(group.masks, group.tokens),
+  masks: masks(
+    group.masks.map((mask, i) => Labels.ofMask(group.tokens[i]!, mask)),
+    group.tokens
+  ),
   scores: Array.from(group.scores),
   advantages: group.advantages && decimals(group.advantages),
   ref_logprobs: group.refLogprobs && decimals(group.refLogprobs),
   messages: texts(group.messages),
   generation_params: group.generationParams,
-  inference_logprobs: group.inferenceLogprobs && decimals(group.inferenceLogprobs),
+  inference_logprobs: group.inferenceLogprobs && decimals(group.inferenceLogprobs.map(Labels.ofLogprobs)),
   overrides: group.overrides,
   group_overrides: group.groupOverrides,
   images: texts(group.images),

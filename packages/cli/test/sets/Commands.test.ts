@@ -132,7 +132,7 @@ describe("sft-gen", () => {
           ["x".repeat(400), 1]
         ]),
         SampleGroups.sum(1, [["same", 0.9]]),
-        { ...masked, masks: masked.masks.map((mask) => mask.map(() => -100)) }
+        { ...masked, masks: masked.masks.map((mask) => mask.map(() => 0)) }
       ]
       const { file, out } = yield* written(
         "groups.jsonl",

@@ -15,6 +15,7 @@ import { Predicate, Result, Schema } from "effect"
 import * as GroupFields from "./wire/GroupFields.ts"
 import * as GroupWriter from "./wire/GroupWriter.ts"
 import { type Detail, type Loc, Report } from "./wire/Detail.ts"
+import * as Labelled from "./wire/LabelledGroup.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as PythonJson from "./wire/PythonJson.ts"
 import * as Scalars from "./wire/Scalars.ts"
@@ -123,7 +124,10 @@ const int32Rows = (rows: ReadonlyArray<ReadonlyArray<number>>) => rows.map((row)
 const float32Rows = (rows: ReadonlyArray<ReadonlyArray<number>>) => rows.map((row) => Float32Array.from(row))
 
 /** The group of checked JSON. */
-export const toScoredGroup = ({ values }: Checked): ScoredGroup => ({
+export const toScoredGroup = (checked: Checked): ScoredGroup => Labelled.toScoredGroup(toLabelled(checked))
+
+/** The group of checked JSON, as it stands there. */
+export const toLabelled = ({ values }: Checked): Labelled.LabelledGroup => ({
   tokens: int32Rows(values.tokens),
   masks: int32Rows(values.masks),
   scores: Float64Array.from(values.scores),
@@ -144,15 +148,23 @@ export const toScoredGroup = ({ values }: Checked): ScoredGroup => ({
 /** The group of a parsed JSON object. */
 export const decode = (json: unknown): Result.Result<ScoredGroup, WireError> => Result.map(check(json), toScoredGroup)
 
+/** The group of a parsed JSON object, as it stands there. */
+export const decodeLabelled = (json: unknown): Result.Result<Labelled.LabelledGroup, WireError> =>
+  Result.map(check(json), toLabelled)
+
 /**
  * JSON text of a group in UTF-8, in pieces: all keys in the original's order, null where not given. The group's numbers
  * must be finite; 32-bit ones are written as short as they read back the same. A piece takes a few milliseconds at most
  * to write.
  */
-export const encodePieces: (group: ScoredGroup) => Iterable<Uint8Array> = GroupWriter.pieces
+export const encodePieces = (group: ScoredGroup): Iterable<Uint8Array> =>
+  GroupWriter.pieces(Labelled.ofScoredGroup(group))
+
+/** The pieces of a group that comes from another wire. */
+export const encodeLabelledPieces: (group: Labelled.LabelledGroup) => Iterable<Uint8Array> = GroupWriter.pieces
 
 /** The same as one text. */
-export const encode = (group: ScoredGroup): string => Buffer.concat([...GroupWriter.pieces(group)]).toString()
+export const encode = (group: ScoredGroup): string => Buffer.concat([...encodePieces(group)]).toString()
 
 const encoder = new TextEncoder()
 const nullBytes = encoder.encode("null")

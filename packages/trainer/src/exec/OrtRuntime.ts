@@ -20,6 +20,7 @@ import {
 import * as Feeds from "./Feeds.ts"
 import * as Library from "./Library.ts"
 import * as GpuMemory from "./GpuMemory.ts"
+import * as OrtResidents from "./OrtResidents.ts"
 import * as OrtSession from "./OrtSession.ts"
 
 export interface Runtime {
@@ -62,7 +63,6 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
   const { device } = options
   const ort = Library.load()
   const sessions = new Map<number, Session>()
-  const residents = new Map<number, Ort.Tensor>()
   let lastId = 0
 
   const memory =
@@ -74,35 +74,8 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
         })
       : undefined
 
+  const residents = OrtResidents.make(memory)
   const toTensor = ({ data, dtype, shape }: HostTensor): Ort.Tensor => new ort.Tensor(dtype, data, shape)
-
-  const residentOf = ({ id }: Resident, name: string): Ort.Tensor => {
-    const tensor = residents.get(id)
-    if (tensor === undefined) throw fail("input", `${name}: this resident has been freed, or is another executor's`)
-    return tensor
-  }
-
-  /** Where residents lie. */
-  const settle = async (tensor: Ort.Tensor): Promise<Ort.Tensor> =>
-    memory === undefined ? tensor : memory.upload(tensor)
-
-  const bring = async (tensor: Ort.Tensor): Promise<Ort.Tensor> =>
-    memory === undefined ? tensor : memory.download(tensor)
-
-  const keep = async (tensor: Ort.Tensor): Promise<Resident> => {
-    const settled = await settle(tensor)
-    const id = ++lastId
-    residents.set(id, settled)
-    return { id, dtype: settled.type as TensorType, shape: settled.dims }
-  }
-
-  /** A resident's new values; the same tensor where they were written in place. */
-  const replace = async (resident: Resident, tensor: Ort.Tensor): Promise<void> => {
-    const settled = await settle(tensor)
-    const old = residents.get(resident.id)
-    if (old !== settled) old?.dispose()
-    residents.set(resident.id, settled)
-  }
 
   const load = async ({ external, onnx }: OnnxModel, given: LoadOptions = {}): Promise<number> => {
     const session: Ort.InferenceSession = await ort.InferenceSession.create(
@@ -130,11 +103,11 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
     const wanted = new Set([...(fetch ?? outputs), ...kept, ...Object.keys(into)])
     const tensors: Record<string, Ort.Tensor> = {}
     for (const [name, feed] of Object.entries(feeds)) {
-      tensors[name] = isResident(feed) ? residentOf(feed, name) : toTensor(feed)
+      tensors[name] = isResident(feed) ? residents.get(feed, name) : toTensor(feed)
     }
     const fetches: Record<string, Ort.Tensor | null> = {}
     for (const name of demandsAll ? outputs : wanted) {
-      const target = into[name] === undefined ? undefined : residentOf(into[name], name)
+      const target = into[name] === undefined ? undefined : residents.get(into[name], name)
       // On a GPU the binding does not write into what it is given: the result takes the resident's place instead.
       fetches[name] = target === undefined || memory !== undefined ? null : target
     }
@@ -154,10 +127,10 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
     const keptResults: Record<string, Resident> = {}
     for (const [name, tensor] of Object.entries(results)) {
       const target = into[name]
-      if (target !== undefined) await replace(target, tensor)
-      else if (kept.includes(name)) keptResults[name] = await keep(tensor)
+      if (target !== undefined) await residents.replace(target, tensor)
+      else if (kept.includes(name)) keptResults[name] = await residents.add(tensor)
       else {
-        if (wanted.has(name)) host[name] = toHost(await bring(tensor))
+        if (wanted.has(name)) host[name] = toHost(await residents.toHostMemory(tensor))
         if (tensor.location !== "cpu") tensor.dispose()
       }
     }
@@ -175,30 +148,26 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
     put: async (tensor) => {
       const problem = Feeds.lengthProblem(tensor)
       if (problem !== undefined) throw fail("input", `the tensor ${problem}`)
-      return keep(toTensor(tensor))
+      return residents.add(toTensor(tensor))
     },
     update: async (resident, offset, values) => {
-      const tensor = residentOf(resident, "update")
-      const whole = await bring(tensor)
+      const tensor = residents.get(resident, "update")
+      const whole = await residents.toHostMemory(tensor)
       const host = toHost(whole)
       const problem = Feeds.updateProblem(host, offset, values)
       if (problem !== undefined) throw fail("input", problem)
       // Of the same type, as was just checked.
       ;(host.data as Float32Array).set(values as Float32Array, offset)
-      if (whole !== tensor) await replace(resident, whole)
+      if (whole !== tensor) await residents.replace(resident, whole)
     },
     read: async (resident) => {
-      const tensor = residentOf(resident, "read")
-      const { data, ...rest } = toHost(await bring(tensor))
+      const tensor = residents.get(resident, "read")
+      const { data, ...rest } = toHost(await residents.toHostMemory(tensor))
       return { ...rest, data: tensor.location === "cpu" ? data.slice() : data }
     },
-    free: ({ id }) => {
-      residents.get(id)?.dispose()
-      residents.delete(id)
-    },
+    free: residents.free,
     close: async () => {
-      for (const tensor of residents.values()) tensor.dispose()
-      residents.clear()
+      residents.freeAll()
       const open = [...sessions.values()]
       sessions.clear()
       for (const { session } of open) await session.release()

@@ -9,7 +9,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { checkStreamOptions } from "./ChatCompletions.ts"
 import type * as Completions from "./Completions.ts"
-import type { EngineError, PromptLogprobs } from "../engine/Engine.ts"
+import type { Shape as Engine } from "../engine/Engine.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Answers from "./OpenAiApiAnswers.ts"
 import * as ApiError from "./OpenAiApiError.ts"
@@ -69,6 +69,179 @@ interface Opening {
   readonly policyVersion?: number
 }
 
+/** What a request asks for, checked. */
+interface Call {
+  readonly prompts: ReadonlyArray<Prompt>
+  /** One for each prompt. */
+  readonly requests: ReadonlyArray<Completions.Request>
+  /** Choices for each prompt. */
+  readonly n: number
+  /** Most likely alternatives with each logprob; undefined: no logprobs. */
+  readonly top: number | undefined
+  readonly isEchoed: boolean
+  /** 0: the prompt alone. */
+  readonly maxTokens: number
+  readonly isStreamed: boolean
+  /** Whether a stream ends with the number of tokens. */
+  readonly includeUsage: boolean
+  readonly telling: Answers.Telling
+  readonly model: string
+}
+
+const callOf = Effect.fnUntraced(function* (served: ServedPolicy.ServedPolicy) {
+  const body = yield* RequestBody.parameters
+  const parameters = yield* read(body)
+  yield* checkStreamOptions(parameters)
+  const prompts = yield* promptsOf(served, body["prompt"], parameters.add_special_tokens ?? true)
+  const isEchoed = parameters.echo ?? false
+  const isStreamed = parameters.stream === true
+  const maxTokens = parameters.max_tokens ?? defaultMaxTokens
+  if (maxTokens === 0 && (!isEchoed || isStreamed)) {
+    return yield* ApiError.invalid("max_tokens", "max_tokens: at least 1 (0 gives the prompt with echo, not streamed)")
+  }
+  const sampling = SamplingRequest.toCompletions(Parameters.sampling(parameters), served)
+  const top = parameters.logprobs
+  const requests = yield* Effect.forEach(prompts, ({ tokens }) =>
+    Effect.map(served.room(tokens.length, maxTokens), (maxTokens): Completions.Request => ({
+      ...sampling,
+      promptTokens: tokens,
+      maxTokens,
+      ...(top !== undefined && { topLogprobs: top })
+    }))
+  )
+  return {
+    prompts,
+    requests,
+    n: sampling.n,
+    top,
+    isEchoed,
+    maxTokens,
+    isStreamed,
+    includeUsage: parameters.stream_options?.include_usage ?? false,
+    telling: {
+      tokenizer: served.tokenizer,
+      returnTokenIds: parameters.return_token_ids ?? false,
+      tokensAsIds: parameters.return_tokens_as_token_ids ?? false
+    },
+    model: parameters.model ?? served.modelName
+  } satisfies Call
+})
+
+/** What stands before the completions of prompt `at`. */
+const openingOf = Effect.fnUntraced(function* (engine: Engine, call: Call, at: number) {
+  const { isEchoed, maxTokens, telling, top } = call
+  const prompt = call.prompts[at]!
+  if (!isEchoed) return silence
+  if (top === undefined && maxTokens > 0) return { ...silence, text: prompt.text() }
+  const { policy, temperature } = call.requests[at]!
+  const scored = yield* engine.score({
+    promptTokens: prompt.tokens,
+    ...(temperature > 0 && { temperature }),
+    ...(top !== undefined && { topLogprobs: top }),
+    ...(policy !== undefined && { policy })
+  })
+  const logprobs = top === undefined ? undefined : Answers.echoLogprobs(prompt.tokens, scored, top, telling)
+  return { text: prompt.text(), logprobs, policyVersion: scored.policyVersion } satisfies Opening
+})
+
+const logprobsOf = (
+  { telling, top }: Call,
+  part: Omit<Completions.Piece, "index">,
+  opening: Opening,
+  offset: number
+) => {
+  if (top === undefined) return null
+  const own = Answers.textLogprobs(part, top, offset, telling)
+  return opening.logprobs === undefined ? own : Answers.concatLogprobs(opening.logprobs, own)
+}
+
+const promptIds = ({ telling }: Call, { tokens }: Prompt) =>
+  telling.returnTokenIds ? { prompt_token_ids: tokens } : {}
+
+const promptTokensOf = ({ prompts }: Call): number => prompts.reduce((sum, { tokens }) => sum + tokens.length, 0)
+
+const envelopeOf = Effect.fnUntraced(function* ({ model }: Call) {
+  const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  return { id: `cmpl-${randomUUID()}`, object: "text_completion", created, model }
+})
+
+/** All choices in one answer. */
+const whole = Effect.fnUntraced(function* ({ completions, engine }: ServedPolicy.ServedPolicy, call: Call) {
+  const { maxTokens, n, requests, telling } = call
+  const envelope = yield* envelopeOf(call)
+  const choices = yield* Effect.forEach(
+    call.prompts,
+    Effect.fnUntraced(function* (prompt, at) {
+      const opening = yield* openingOf(engine, call, at)
+      const all =
+        maxTokens === 0
+          ? Array.from({ length: n }, () => nothing(opening.policyVersion ?? 0))
+          : yield* completions.collect(requests[at]!)
+      return all.map((completion, index) => ({
+        completion,
+        choice: {
+          ...Answers.textChoice(
+            at * n + index,
+            { ...completion, text: opening.text + completion.text },
+            logprobsOf(call, completion, opening, opening.text.length),
+            telling
+          ),
+          ...promptIds(call, prompt)
+        }
+      }))
+    }),
+    { concurrency: "unbounded" }
+  ).pipe(
+    Effect.map((lists) => lists.flat()),
+    Effect.mapError(toError)
+  )
+  const version = Math.min(...choices.map(({ completion }) => completion.policyVersion))
+  const completionTokens = choices.reduce((sum, { completion }) => sum + completion.tokens.length, 0)
+  return HttpServerResponse.jsonUnsafe(
+    {
+      ...envelope,
+      choices: choices.map(({ choice }) => choice),
+      usage: Answers.usage(promptTokensOf(call), completionTokens),
+      ...Answers.origin(version)
+    },
+    { headers: { "x-policy-version": String(version) } }
+  )
+})
+
+/** The choices' pieces as they are sampled. */
+const streamed = Effect.fnUntraced(function* ({ completions, engine }: ServedPolicy.ServedPolicy, call: Call) {
+  const { includeUsage, n, prompts, requests, telling } = call
+  const envelope = yield* envelopeOf(call)
+  const chunk = (choices: ReadonlyArray<unknown>, usage: unknown = null): string =>
+    Answers.event({ ...envelope, choices, ...(includeUsage && { usage }) })
+  const offsets = new Map<number, number>()
+  let completionTokens = 0
+  const openings = yield* Effect.forEach(prompts, (_, at) => openingOf(engine, call, at), {
+    concurrency: "unbounded"
+  }).pipe(Effect.mapError(toError))
+  return yield* EventStream.respond<PromptPiece>({
+    pieces: Stream.mergeAll(
+      requests.map((request, prompt) =>
+        Stream.map(completions.stream(request), (piece) => ({ ...piece, prompt, index: prompt * n + piece.index }))
+      ),
+      { concurrency: "unbounded" }
+    ),
+    toEvents: (piece) => {
+      const { index, prompt, tokens } = piece
+      completionTokens += tokens.length
+      const isFirst = !offsets.has(index)
+      const opening = isFirst ? openings[prompt]! : silence
+      const offset = offsets.get(index) ?? opening.text.length
+      const logprobs = logprobsOf(call, piece, opening, offset)
+      offsets.set(index, offset + piece.text.length)
+      const choice = Answers.textChoice(index, { ...piece, text: opening.text + piece.text }, logprobs, telling)
+      return Effect.succeed(chunk([{ ...choice, ...(isFirst && promptIds(call, prompts[prompt]!)) }]))
+    },
+    toError,
+    last: () => (includeUsage ? chunk([], Answers.usage(promptTokensOf(call), completionTokens)) : "")
+  })
+})
+
 export const handle = (
   served: ServedPolicy.ServedPolicy
 ): Effect.Effect<
@@ -77,130 +250,8 @@ export const handle = (
   HttpServerRequest.HttpServerRequest | Scope.Scope
 > =>
   Effect.gen(function* () {
-    const body = yield* RequestBody.parameters
-    const asked = yield* read(body)
-    yield* checkStreamOptions(asked)
-    const { completions, engine, tokenizer } = served
-    const prompts = yield* promptsOf(served, body["prompt"], asked.add_special_tokens ?? true)
-    const isEchoed = asked.echo ?? false
-    const maxTokens = asked.max_tokens ?? defaultMaxTokens
-    if (maxTokens === 0 && (!isEchoed || asked.stream === true)) {
-      return yield* ApiError.invalid(
-        "max_tokens",
-        "max_tokens: at least 1 (0 gives the prompt with echo, not streamed)"
-      )
-    }
-    const sampling = SamplingRequest.toCompletions(Parameters.sampling(asked), served)
-    const { n } = sampling
-    const top = asked.logprobs
-    const telling: Answers.Telling = {
-      tokenizer,
-      returnTokenIds: asked.return_token_ids ?? false,
-      tokensAsIds: asked.return_tokens_as_token_ids ?? false
-    }
-    const requests = yield* Effect.forEach(prompts, ({ tokens }) =>
-      Effect.map(served.room(tokens.length, maxTokens), (maxTokens): Completions.Request => ({
-        ...sampling,
-        promptTokens: tokens,
-        maxTokens,
-        ...(top !== undefined && { topLogprobs: top })
-      }))
-    )
-    const scoreOf = ({ tokens }: Prompt): Effect.Effect<PromptLogprobs, EngineError> =>
-      engine.score({
-        promptTokens: tokens,
-        ...(sampling.temperature > 0 && { temperature: sampling.temperature }),
-        ...(top !== undefined && { topLogprobs: top }),
-        ...(sampling.policy !== undefined && { policy: sampling.policy })
-      })
-    const openingOf = Effect.fnUntraced(function* (prompt: Prompt) {
-      if (!isEchoed) return silence
-      if (top === undefined && maxTokens > 0) return { ...silence, text: prompt.text() }
-      const scored = yield* scoreOf(prompt)
-      const logprobs = top === undefined ? undefined : Answers.echoLogprobs(prompt.tokens, scored, top, telling)
-      return { text: prompt.text(), logprobs, policyVersion: scored.policyVersion } satisfies Opening
-    })
-    const logprobsOf = (part: Omit<Completions.Piece, "index">, opening: Opening, offset: number) => {
-      if (top === undefined) return null
-      const own = Answers.textLogprobs(part, top, offset, telling)
-      return opening.logprobs === undefined ? own : Answers.concatLogprobs(opening.logprobs, own)
-    }
-    const promptIds = ({ tokens }: Prompt) => (telling.returnTokenIds ? { prompt_token_ids: tokens } : {})
-    const promptTokens = prompts.reduce((sum, { tokens }) => sum + tokens.length, 0)
-    const envelope = {
-      id: `cmpl-${randomUUID()}`,
-      object: "text_completion",
-      created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
-      model: asked.model ?? served.modelName
-    }
-
-    if (asked.stream !== true) {
-      const choices = yield* Effect.forEach(
-        prompts,
-        Effect.fnUntraced(function* (prompt, at) {
-          const opening = yield* openingOf(prompt)
-          const all =
-            maxTokens === 0
-              ? Array.from({ length: n }, () => nothing(opening.policyVersion ?? 0))
-              : yield* completions.collect(requests[at]!)
-          return all.map((completion, index) => ({
-            completion,
-            choice: {
-              ...Answers.textChoice(
-                at * n + index,
-                { ...completion, text: opening.text + completion.text },
-                logprobsOf(completion, opening, opening.text.length),
-                telling
-              ),
-              ...promptIds(prompt)
-            }
-          }))
-        }),
-        { concurrency: "unbounded" }
-      ).pipe(
-        Effect.map((lists) => lists.flat()),
-        Effect.mapError(toError)
-      )
-      const version = Math.min(...choices.map(({ completion }) => completion.policyVersion))
-      const completionTokens = choices.reduce((sum, { completion }) => sum + completion.tokens.length, 0)
-      return HttpServerResponse.jsonUnsafe(
-        {
-          ...envelope,
-          choices: choices.map(({ choice }) => choice),
-          usage: Answers.usage(promptTokens, completionTokens),
-          ...Answers.origin(version)
-        },
-        { headers: { "x-policy-version": String(version) } }
-      )
-    }
-
-    const isUsageAsked = asked.stream_options?.include_usage ?? false
-    const chunk = (choices: ReadonlyArray<unknown>, usage: unknown = null): string =>
-      Answers.event({ ...envelope, choices, ...(isUsageAsked && { usage }) })
-    const offsets = new Map<number, number>()
-    let completionTokens = 0
-    const openings = yield* Effect.mapError(Effect.forEach(prompts, openingOf, { concurrency: "unbounded" }), toError)
-    return yield* EventStream.respond<PromptPiece>({
-      pieces: Stream.mergeAll(
-        requests.map((request, prompt) =>
-          Stream.map(completions.stream(request), (piece) => ({ ...piece, prompt, index: prompt * n + piece.index }))
-        ),
-        { concurrency: "unbounded" }
-      ),
-      toEvents: (piece) => {
-        const { index, prompt, tokens } = piece
-        completionTokens += tokens.length
-        const isFirst = !offsets.has(index)
-        const opening = isFirst ? openings[prompt]! : silence
-        const offset = offsets.get(index) ?? opening.text.length
-        const logprobs = logprobsOf(piece, opening, offset)
-        offsets.set(index, offset + piece.text.length)
-        const choice = Answers.textChoice(index, { ...piece, text: opening.text + piece.text }, logprobs, telling)
-        return Effect.succeed(chunk([{ ...choice, ...(isFirst && promptIds(prompts[prompt]!)) }]))
-      },
-      toError,
-      last: () => (isUsageAsked ? chunk([], Answers.usage(promptTokens, completionTokens)) : "")
-    })
+    const call = yield* callOf(served)
+    return yield* call.isStreamed ? streamed(served, call) : whole(served, call)
   })
 
 const silence: Opening = { text: "", logprobs: undefined }

@@ -56,6 +56,42 @@ const pushes = Metric.counter("atropos.sync.attempts.total", {
 })
 const version = Metric.gauge("atropos.sync.version", { description: "Policy version a target serves" })
 
+const countFor =
+  ({ name: target }: Target) =>
+  (outcome: "success" | "failure") =>
+    Metric.update(Metric.withAttributes(pushes, { target, outcome }), 1)
+
+/** Tries once to load the weights into the target; all that can go wrong, as a failure of the target's. */
+const attempt = (
+  target: Target,
+  adapter: Adapter,
+  { isRepeated, time }: { readonly isRepeated: boolean; readonly time: Duration.Duration }
+) =>
+  target.load(adapter, isRepeated).pipe(
+    Effect.timeoutOrElse({
+      duration: time,
+      orElse: () =>
+        Effect.fail(
+          new TargetError({
+            target: target.name,
+            message: `no answer within ${Duration.toSeconds(time)} s`,
+            isPermanent: false
+          })
+        )
+    }),
+    Effect.catchCauseIf(
+      (cause) => !Cause.hasInterruptsOnly(cause),
+      (cause) => Effect.fail(toTargetError(target.name, cause))
+    ),
+    Effect.result
+  )
+
+/** How long to wait after a failed attempt, the first being 1. */
+const delay = (attempt: number, { firstDelay, longestDelay }: Pick<Options, "firstDelay" | "longestDelay">) =>
+  Effect.map(Random.nextBetween(0.5, 1), (jitter) =>
+    Duration.min(longestDelay, Duration.times(firstDelay, 2 ** (attempt - 1))).pipe(Duration.times(jitter))
+  )
+
 export const make = Effect.fn("TargetWorker.make")(function* (
   target: Target,
   options: Options
@@ -69,28 +105,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
   /** Names the target has or may have, oldest first. */
   let held: ReadonlyArray<string> = []
 
-  const count = (outcome: "success" | "failure") =>
-    Metric.update(Metric.withAttributes(pushes, { target: target.name, outcome }), 1)
-
-  const attempt = ({ adapter }: Job, isRepeated: boolean) =>
-    target.load(adapter, isRepeated).pipe(
-      Effect.timeoutOrElse({
-        duration: options.attemptTime,
-        orElse: () =>
-          Effect.fail(
-            new TargetError({
-              target: target.name,
-              message: `no answer within ${Duration.toSeconds(options.attemptTime)} s`,
-              isPermanent: false
-            })
-          )
-      }),
-      Effect.catchCauseIf(
-        (cause) => !Cause.hasInterruptsOnly(cause),
-        (cause) => Effect.fail(toTargetError(target.name, cause))
-      ),
-      Effect.result
-    )
+  const count = countFor(target)
 
   const retire = Effect.gen(function* () {
     const old = held.slice(0, Math.max(0, held.length - 1 - options.grace))
@@ -136,16 +151,9 @@ export const make = Effect.fn("TargetWorker.make")(function* (
     yield* Deferred.succeed(attempted, undefined)
   })
 
-  const delay = (attempt: number) =>
-    Effect.map(Random.nextBetween(0.5, 1), (jitter) =>
-      Duration.min(options.longestDelay, Duration.times(options.firstDelay, 2 ** (attempt - 1))).pipe(
-        Duration.times(jitter)
-      )
-    )
-
   const bring = Effect.fnUntraced(function* (job: Job) {
     for (let number = 1; ; number++) {
-      const outcome = yield* attempt(job, number > 1)
+      const outcome = yield* attempt(target, job.adapter, { isRepeated: number > 1, time: options.attemptTime })
       if (Result.isSuccess(outcome)) return yield* succeed(job)
       const error = outcome.failure
       yield* fail(job, error, number)
@@ -158,7 +166,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
         yield* Deferred.fail(job.done, error)
         return
       }
-      yield* Effect.timeoutOption(arrived.await, yield* delay(number))
+      yield* Effect.timeoutOption(arrived.await, yield* delay(number, options))
       if (pending !== undefined) return yield* Deferred.succeed(job.done, "superseded")
     }
   })

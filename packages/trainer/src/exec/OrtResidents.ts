@@ -1,0 +1,54 @@
+/** The tensors that stay with an executor between runs: in the GPU's memory where there is one, else in the host's. */
+import type * as Ort from "onnxruntime-common"
+import { ExecutorError, type Resident, type TensorType } from "./Executor.ts"
+import type { GpuMemory } from "./GpuMemory.ts"
+
+export interface OrtResidents {
+  /** Its tensor; throws an `ExecutorError` that begins with `name` where there is none. */
+  readonly get: (resident: Resident, name: string) => Ort.Tensor
+  /** Keeps a tensor. */
+  readonly add: (tensor: Ort.Tensor) => Promise<Resident>
+  /** Gives a resident new values; the tensor may be the one that it is, written in place. */
+  readonly replace: (resident: Resident, tensor: Ort.Tensor) => Promise<void>
+  /** The tensor as one whose numbers can be read here: a copy, unless it lies in the host's memory. */
+  readonly toHostMemory: (tensor: Ort.Tensor) => Promise<Ort.Tensor>
+  readonly free: (resident: Resident) => void
+  readonly freeAll: () => void
+}
+
+/** Without `memory` they lie in the host's. */
+export const make = (memory: GpuMemory | undefined): OrtResidents => {
+  const tensors = new Map<number, Ort.Tensor>()
+  let lastId = 0
+  const settle = async (tensor: Ort.Tensor): Promise<Ort.Tensor> =>
+    memory === undefined ? tensor : memory.upload(tensor)
+  return {
+    get: ({ id }, name) => {
+      const tensor = tensors.get(id)
+      if (tensor !== undefined) return tensor
+      const message = `${name}: this resident has been freed, or is another executor's`
+      throw new ExecutorError({ reason: "input", message })
+    },
+    add: async (tensor) => {
+      const settled = await settle(tensor)
+      const id = ++lastId
+      tensors.set(id, settled)
+      return { id, dtype: settled.type as TensorType, shape: settled.dims }
+    },
+    replace: async ({ id }, tensor) => {
+      const settled = await settle(tensor)
+      const old = tensors.get(id)
+      if (old !== settled) old?.dispose()
+      tensors.set(id, settled)
+    },
+    toHostMemory: async (tensor) => (memory === undefined ? tensor : memory.download(tensor)),
+    free: ({ id }) => {
+      tensors.get(id)?.dispose()
+      tensors.delete(id)
+    },
+    freeAll: () => {
+      for (const tensor of tensors.values()) tensor.dispose()
+      tensors.clear()
+    }
+  }
+}
