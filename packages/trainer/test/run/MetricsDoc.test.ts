@@ -1,5 +1,5 @@
 /** docs/metrics.md has every name that is recorded, and no other. */
-import * as Evaluate from "@atropos/core/rollout/Evaluate"
+import * as EvaluationRun from "@atropos/core/rollout/EvaluationRun"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import * as RolloutMetrics from "@atropos/core/rollout/RolloutMetrics"
 import * as RolloutTable from "@atropos/core/rollout/RolloutTable"
@@ -46,7 +46,7 @@ const ofEnvironments = Effect.gen(function* () {
   return [
     ...Object.keys(metrics.take()),
     ...Object.keys(RolloutMetrics.serverFigures(servers)),
-    ...Object.keys(Evaluate.metrics(evaluated)),
+    ...Object.keys(EvaluationRun.metrics(evaluated)),
     Option.getOrThrow(yield* table.take).name
   ]
 })

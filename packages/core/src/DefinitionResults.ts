@@ -7,7 +7,7 @@ import type { RolloutGroup, Rollouts, Score } from "./Environment.ts"
 import type { DefinitionFault } from "./EnvironmentError.ts"
 import * as Labels from "./Labels.ts"
 import type { Trajectory } from "./Trajectory.ts"
-import { kindOf, wrong } from "./Guarded.ts"
+import { kindOf, wrong } from "./DefinitionCalls.ts"
 
 const isTrajectory = (value: unknown): value is Trajectory =>
   Predicate.isObject(value) && "tokens" in value && "mask" in value && "messages" in value
