@@ -1,5 +1,5 @@
 /** `atropos validate --env …`: an environment's own laws, on some of its items; exit code 1 when one is broken. */
-import { EnvironmentSettings, ServerSettings } from "@atropos/core"
+import { ServerSettings, Settings } from "@atropos/core"
 import { Console, Effect } from "effect"
 import { Flag } from "effect/cli"
 import * as Services from "../config/Services.ts"
@@ -32,7 +32,7 @@ export const make = EnvironmentVerb.make({
   ignored: [
     "openai.",
     "metrics.",
-    ...Object.keys(ServerSettings.managerFields).map(EnvironmentSettings.wireName),
+    ...Object.keys(ServerSettings.managerFields).map(Settings.wireName),
     ...Array.from(EnvironmentVerb.everyEnvironments).filter(
       (flag) => !["env.group_size", "env.max_token_length"].includes(flag)
     )
@@ -49,11 +49,11 @@ export const make = EnvironmentVerb.make({
       for (const { first, law } of verdicts) {
         if (first !== undefined) yield* Console.log(`\n${law}:\n  ${first}`)
       }
-      if (untestable !== undefined) yield* Console.log(`\nno gold and no wrong answers: ${untestable}`)
+      if (untestable !== undefined) yield* Console.log(`\nno correct and wrong answers to check: ${untestable}`)
       yield* Console.log(`\n${items} items${unscorable > 0 ? `, ${unscorable} checks unscorable` : ""}`)
       const broken = verdicts.filter(({ violations }) => violations > 0)
       if (broken.length > 0) {
-        return yield* new CommandFailed({ message: `${broken.length} of ${verdicts.length} laws are broken` })
+        return yield* new CommandFailed({ message: `${broken.length} of ${verdicts.length} laws do not hold` })
       }
     }).pipe(Services.provide(settings, "none"))
 })
