@@ -99,7 +99,7 @@ export const kitchens: { readonly [environment: string]: Kitchen<Pick<RunSetting
       })),
     env: { ...env, prompt_style: "compact" },
     trainer: { ...trainer, batch_size: 512, training_steps: 300 },
-    // Without a bond to the start it settles for never taking a card before it has told the hands apart.
+    // Without a KL penalty it settles for never taking a card before it has told the hands apart.
     loss: { ...loss, kl: "k3", kl_coef: 0.02 }
   },
   "letter-counting": {
@@ -116,7 +116,7 @@ export const kitchens: { readonly [environment: string]: Kitchen<Pick<RunSetting
     // answers to one.
     env: { ...env, group_size: 4, prompt_style: "compact", start_tier: 1, max_tier: 1, skip_easy_and_hard: false },
     trainer: { ...trainer, batch_size: 512, lr: 3e-3, training_steps: 800 },
-    // Half of the answers are 1: without a strong bond to the even start it settles there before it has found out how
+    // Half of the answers are 1: without a strong KL penalty it settles there before it has found out how
     // to look.
     loss: { ...loss, kl: "k2", kl_coef: 0.3 }
   },

@@ -27,7 +27,7 @@ export const make = (tokens: ReadonlyArray<Redacted.Redacted>): Authorize => {
     if (known.length === 0) return Effect.void
     const token = bearer.exec(header ?? "")?.[1]
     if (token === undefined) {
-      return Effect.fail(unauthorized("this server asks for a token: send the header `Authorization: Bearer <token>`"))
+      return Effect.fail(unauthorized("this server requires a token: send the header `Authorization: Bearer <token>`"))
     }
     const digest = digestOf(token)
     let isKnown = false

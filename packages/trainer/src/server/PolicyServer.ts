@@ -37,7 +37,7 @@ export class PolicyListenError extends Schema.TaggedError<PolicyListenError>()("
 export interface RoutesOptions extends ServedPolicy.Options {
   /** Reads adapters for `/v1/load_lora_adapter`; without it adapters cannot be loaded over HTTP. */
   readonly readAdapter?: AdapterApi.ReadAdapter
-  /** Any of these may ask; none: everybody may. */
+  /** Any of these may ask; empty: everybody may. */
   readonly tokens?: ReadonlyArray<Redacted.Redacted>
   /** Largest request body. Default 16 MiB. */
   readonly maxBodyBytes?: number
@@ -84,8 +84,8 @@ export const layerRoutes = (
           Effect.gen(function* () {
             const startedAt = performance.now()
             const { headers } = yield* HttpServerRequest.HttpServerRequest
-            const asked = path === "/health" ? Effect.void : authorize(headers["authorization"])
-            const answer = yield* sound(ApiError.answered(Effect.andThen(asked, handler)))
+            const authorized = path === "/health" ? Effect.void : authorize(headers["authorization"])
+            const answer = yield* sound(ApiError.answered(Effect.andThen(authorized, handler)))
             const elapsed = (performance.now() - startedAt) / 1000
             yield* PolicyMetrics.answered(path, answer.status, elapsed)
             return answer
@@ -115,14 +115,14 @@ const sound = <R>(handler: Effect.Effect<Answer, never, R>): Effect.Effect<Answe
   Effect.catchCauseIf(
     handler,
     (cause) => !Cause.hasInterrupts(cause),
-    (cause) => Effect.as(Effect.logError("a request failed in a way nobody expected", cause), internalError)
+    (cause) => Effect.as(Effect.logError("internal error while answering a request", cause), internalError)
   )
 
 const internalError = ApiError.toResponse(
   new ApiError.OpenAiApiError({
     status: 500,
     type: "server_error",
-    message: "internal error; the server's log says more",
+    message: "internal error; see the server's log",
     param: null,
     code: "internal_error"
   })
@@ -149,7 +149,7 @@ const createNodeServer = () =>
 
 const advice: { readonly [code: string]: string } = {
   EADDRINUSE: "another process listens there: stop it, or choose another port (0 is any free one)",
-  EACCES: "this user may not: choose a port above 1023",
+  EACCES: "this user may not listen there: choose a port above 1023",
   EADDRNOTAVAIL: "this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all that reach it",
   ENOTFOUND: "no such host: 127.0.0.1 is for this machine alone, 0.0.0.0 for all that reach it"
 }

@@ -38,9 +38,9 @@ export const parameters: Effect.Effect<Parameters.Body, OpenAiApiError, HttpServ
       Effect.map((buffer) => new Uint8Array(buffer))
     )
     if (Nesting.isDeep(bytes)) return yield* invalid(null, "the body nests too deep", "invalid_json")
-    const given = yield* Effect.try({
+    const json = yield* Effect.try({
       try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),
       catch: () => notJson
     })
-    return yield* Parameters.withoutNulls(given)
+    return yield* Parameters.withoutNulls(json)
   })
