@@ -2,7 +2,7 @@
  * Groups to send, made from a seed: token ids of a 128k vocabulary, a quarter of each sequence prompt, logprobs of four
  * decimals.
  */
-import type { ScoredGroup } from "@atropos/core"
+import { Labels, type ScoredGroup, Trajectory } from "@atropos/core"
 
 export interface Shape {
   readonly sequences: number
@@ -25,10 +25,12 @@ export const group = ({ sequences, tokens }: Shape, seed: number): ScoredGroup.S
   )
   return {
     tokens: ids,
-    masks: ids.map((sequence) => sequence.map((id, t) => (t < prompt ? -100 : id))),
+    masks: ids.map(({ length }) => Trajectory.maskFrom(prompt, length)),
     scores: Float64Array.from({ length: sequences }, (_, index) => (index % 2 === 0 ? 1 : -1)),
     inferenceLogprobs: ids.map((sequence) =>
-      Float32Array.from(sequence, (_, t) => (t < prompt ? 1 : -Math.round(next() * 50_000) / 10_000))
+      Float32Array.from(sequence, (_, t) =>
+        t < prompt ? Trajectory.notSampled : -Math.round(next() * 50_000) / 10_000
+      )
     )
   }
 }
@@ -41,10 +43,10 @@ export const json = (
   Buffer.from(
     JSON.stringify({
       tokens: tokens.map((sequence) => Array.from(sequence)),
-      masks: masks.map((sequence) => Array.from(sequence)),
+      masks: masks.map((mask, i) => Array.from(Labels.ofMask(tokens[i]!, mask))),
       scores: Array.from(scores),
       inference_logprobs: inferenceLogprobs?.map((sequence) =>
-        Array.from(sequence, (one) => Math.round(one * 1e4) / 1e4)
+        Array.from(Labels.ofLogprobs(sequence), (one) => Math.round(one * 1e4) / 1e4)
       ),
       ref_logprobs: null,
       overrides: null,

@@ -3,7 +3,7 @@
  * service's URL, the number of workers. Runs until it is ended.
  */
 import { NodeServices } from "@effect/platform-node"
-import { Environment, Message, Rollout, ServerManager, type Trajectory, TrajectoryClientHttp } from "@atropos/core"
+import { Environment, Message, Rollout, ServerManager, Trajectory, TrajectoryClientHttp } from "@atropos/core"
 import { Effect, Layer, Stream } from "effect"
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -15,8 +15,8 @@ const trajectory: Trajectory.Trajectory = {
   completion: "gone",
   finishReason: "stop",
   tokens,
-  mask: tokens.map((id, t) => (t < 32 ? -100 : id)),
-  logprobs: Float32Array.from(tokens, (_, t) => (t < 32 ? 1 : -0.5))
+  mask: Trajectory.maskFrom(32, tokens.length),
+  logprobs: Float32Array.from(tokens, (_, t) => (t < 32 ? Trajectory.notSampled : -0.5))
 }
 
 const layer = Environment.layer("instant", Environment.settings({}), ({ groupSize }) =>

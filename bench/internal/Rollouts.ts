@@ -2,7 +2,7 @@
  * Groups of rollouts with chats, made from a seed: a question and answers of some hundred words each, of a vocabulary
  * in which few words are frequent and most are rare, with tokens (a word is one), logprobs and scores.
  */
-import type { Message, ScoredGroup } from "@atropos/core"
+import { type Message, type ScoredGroup, Trajectory } from "@atropos/core"
 
 export interface Shape {
   readonly sequences: number
@@ -80,10 +80,12 @@ export const group = ({ sequences, words }: Shape, seed: number): ScoredGroup.Sc
   const tokens = answers.map((answer) => Int32Array.from([...prompt, ...answer]))
   return {
     tokens,
-    masks: tokens.map((ids) => ids.map((id, t) => (t < prompt.length ? -100 : id))),
+    masks: tokens.map(({ length }) => Trajectory.maskFrom(prompt.length, length)),
     scores: Float64Array.from(scores),
     inferenceLogprobs: tokens.map((ids) =>
-      Float32Array.from(ids, (_, t) => (t < prompt.length ? 1 : -Math.round(next() * 50_000) / 10_000))
+      Float32Array.from(ids, (_, t) =>
+        t < prompt.length ? Trajectory.notSampled : -Math.round(next() * 50_000) / 10_000
+      )
     ),
     messages: answers.map((answer, i) => [
       system,

@@ -1,5 +1,5 @@
 /** Groups to send in tests. */
-import type { ScoredGroup } from "@atropos/core"
+import { type ScoredGroup, Trajectory } from "@atropos/core"
 
 /** G sequences of T tokens, the first two masked, scores from `score` upwards. */
 export const plain = (sequences: number, score = 0, length = 6): ScoredGroup.ScoredGroup => {
@@ -7,20 +7,22 @@ export const plain = (sequences: number, score = 0, length = 6): ScoredGroup.Sco
   const tokens = rows.map((row) => Int32Array.from({ length }, (_, t) => 10 + row + t))
   return {
     tokens,
-    masks: tokens.map((row) => row.map((token, t) => (t < 2 ? -100 : token))),
+    masks: tokens.map(({ length }) => Trajectory.maskFrom(2, length)),
     scores: Float64Array.from(rows, (row) => score + row),
-    inferenceLogprobs: tokens.map((row) => Float32Array.from(row, (_, t) => (t < 2 ? 1 : -0.25 * t)))
+    inferenceLogprobs: tokens.map((row) =>
+      Float32Array.from(row, (_, t) => (t < 2 ? Trajectory.notSampled : -0.25 * t))
+    )
   }
 }
 
 /** Everything a group can have, ragged. */
 export const full: ScoredGroup.ScoredGroup = {
   tokens: [Int32Array.of(1, 5, 7, 9), Int32Array.of(1, 5, 8)],
-  masks: [Int32Array.of(-100, -100, 7, 9), Int32Array.of(-100, -100, 8)],
+  masks: [Uint8Array.of(0, 0, 1, 1), Uint8Array.of(0, 0, 1)],
   scores: Float64Array.of(1, -0.1),
   advantages: [Float32Array.of(0, 0, 0.5, 0.25), Float32Array.of(0, 0, -0.5)],
   refLogprobs: [Float32Array.of(0, -1, -0.5, -2), Float32Array.of(0, -1, -4)],
-  inferenceLogprobs: [Float32Array.of(1, 1, -0.125, -3), Float32Array.of(1, 1, -2.5)],
+  inferenceLogprobs: [Float32Array.of(NaN, NaN, -0.125, -3), Float32Array.of(NaN, NaN, -2.5)],
   messages: [
     [
       { role: "user", content: "2 + 2?" },

@@ -93,7 +93,7 @@ const statusEvent = (step: number) => {
   return `event: status\ndata: ${JSON.stringify(status)}\n\n`
 }
 
-const group = { tokens: [Int32Array.of(1)], masks: [Int32Array.of(1)], scores: Float64Array.of(1) }
+const group = { tokens: [Int32Array.of(1)], masks: [Uint8Array.of(1)], scores: Float64Array.of(1) }
 
 describe("failures of the trajectory service", () => {
   it.live.each([

@@ -6,7 +6,6 @@
  */
 import { Result, Schema } from "effect"
 import * as ScoreAdvantage from "./ScoreAdvantage.ts"
-import { masked } from "./Trajectory.ts"
 
 export { groupRelative } from "./ScoreAdvantage.ts"
 
@@ -96,14 +95,14 @@ export class TurnMismatch extends Schema.TaggedError<TurnMismatch>()("TurnMismat
 
 /** Token-level advantages (T): each contiguous trained span of the mask has its turn's advantage, all else 0. */
 export const overTurns = (
-  mask: ArrayLike<number>,
+  mask: Uint8Array,
   advantages_K: ReadonlyArray<number>
 ): Result.Result<Float32Array, TurnMismatch> => {
   const advantages_T = new Float32Array(mask.length)
   let answers = 0
   for (let t = 0; t < mask.length; t++) {
-    if (mask[t] === masked) continue
-    if (t === 0 || mask[t - 1] === masked) answers++
+    if (mask[t] === 0) continue
+    if (t === 0 || mask[t - 1] === 0) answers++
     advantages_T[t] = advantages_K[answers - 1] ?? 0
   }
   return answers === advantages_K.length

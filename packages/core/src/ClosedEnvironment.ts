@@ -1,25 +1,36 @@
 /**
- * An environment as whoever runs it sees it: its definition with the item type, its services and its errors closed
- * over.
+ * An environment as whoever runs it sees it: its definition with the item type, its services and its errors closed over.
  *
  * Every error becomes an `EnvironmentError` that names the environment, but for `Unscorable`, and so does all that the
- * definition's own functions throw; where in its file that was is logged once. Of an item's groups the ones that
- * cannot be judged are left out and the others kept.
+ * definition's own functions throw; where in its file that was is logged once. Of an item's groups the ones that cannot be
+ * judged are left out and the others kept.
  */
 import { Context, Effect, Formatter, Option, Schema, Stream, Tracer } from "effect"
 import type { Definition, EnvironmentShape, RolloutGroup, Score, Work } from "./Environment.ts"
 import { type DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import type { Common } from "./EnvironmentSettings.ts"
+import { scoreValue, toScoredGroup } from "./Judgement.ts"
 import * as Laws from "./Laws.ts"
-import * as Sampling from "./Sampling.ts"
-import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
+import type { ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
-import * as Given from "./Given.ts"
-import * as Guarded from "./Guarded.ts"
+import * as DefinitionCalls from "./DefinitionCalls.ts"
+import * as DefinitionResults from "./DefinitionResults.ts"
 import * as Reason from "./base/Reason.ts"
 
+/** A definition as it is run, with the names and the errors of its environment. */
+interface Closed<Item, E, R> {
+  readonly definition: Definition<Item, E, R>
+  readonly label: (item: Item) => string
+  readonly solved: EnvironmentShape["solved"]
+  readonly boundary: Boundary<E, R>
+  readonly scored: (
+    item: Item,
+    group: RolloutGroup
+  ) => Effect.Effect<ReadonlyArray<Score>, Unscorable | EnvironmentError | DefinitionFault | E, R>
+}
+
 export const make = <Item, E, R>({
-  context: built,
+  context,
   definition,
   encodedSettings,
   name,
@@ -31,97 +42,16 @@ export const make = <Item, E, R>({
   readonly definition: Definition<Item, E, R>
   readonly context: Context.Context<R>
 }): EnvironmentShape => {
-  // Without the span it was built in: rollouts have spans of their own. (No environment needs that one, so R is what it
-  // was.)
-  const context = Context.omit(Tracer.ParentSpan)(built) as Context.Context<R>
-  const {
-    afterScore,
-    collectTrajectories,
-    evaluation,
-    items,
-    label = Formatter.formatJson,
-    requeued,
-    score
-  } = definition
-  const crossing = (cause: unknown): EnvironmentError =>
-    cause instanceof EnvironmentError
-      ? cause
-      : new EnvironmentError({
-          environment: name,
-          message: Reason.of(cause),
-          cause
-        })
-  const tell = Guarded.teller(name)
-  const inside = <B>(
-    part: string,
-    effect: Effect.Effect<B, Unscorable | EnvironmentError | DefinitionFault | E, R>
-  ): Effect.Effect<B, EnvironmentError | Unscorable> =>
-    Guarded.guarded(part, effect).pipe(
-      Effect.provideContext(context),
-      Effect.tapError(tell),
-      Effect.mapError((error) => (error instanceof Unscorable ? error : crossing(error)))
-    )
-  const failing = <A, B>(
-    part: string,
-    stream: () => Stream.Stream<A, E, R>,
-    each: (item: A) => B
-  ): Stream.Stream<B, EnvironmentError> =>
-    Guarded.streamed(part, stream, each).pipe(
-      Stream.provideContext(context),
-      Stream.tapError(tell),
-      Stream.mapError(crossing)
-    )
-
-  const scored = Effect.fn("Environment.score")(function* (item: Item, { scores: given, trajectories }: RolloutGroup) {
-    if (given === undefined && score === undefined) return yield* crossing(new Error(noScores))
-    const scores =
-      given ?? (score === undefined ? [] : yield* Guarded.called("score", () => score(item, trajectories), "scores"))
-    return yield* Given.scores(given === undefined ? "score" : "collectTrajectories", scores, trajectories.length)
-  })
-  const judged = Effect.fnUntraced(
-    function* (item: Item, group: RolloutGroup) {
-      const scores = yield* scored(item, group)
-      const { leaveOut, requeue = [] } =
-        (afterScore &&
-          (yield* Guarded.called(
-            "afterScore",
-            () => afterScore(item, { ...group, values: scores.map(scoreValue) }),
-            "undefined"
-          ))) ??
-        {}
-      const outcome = leaveOut === undefined ? toScoredGroup(group, scores) : new Unscorable({ message: leaveOut })
-      return { outcome, requeue }
-    },
-    Effect.catchIf(isUnscorable, (error) => Effect.succeed({ outcome: error, requeue: [] }))
-  )
-  const encode = requeued && Schema.encodeUnknownOption(requeued)
-  const toWork = (item: Item): Work => ({
-    label: label(item),
-    ...(encode !== undefined && { save: () => Option.getOrUndefined(encode(item)) }),
-    rollOut: inside(
-      "the definition",
-      Effect.gen(function* () {
-        const parts = yield* Guarded.called(
-          "collectTrajectories",
-          () => collectTrajectories(item),
-          "trajectories"
-        ).pipe(Effect.flatMap(Given.rollouts))
-        const all = yield* Effect.forEach(
-          parts.groups.filter(({ trajectories }) => trajectories.length > 0),
-          (group) => judged(item, group)
-        )
-        const outcomes = all.map(({ outcome }) => outcome)
-        const groups = outcomes.filter((outcome): outcome is ScoredGroup => !isUnscorable(outcome))
-        const unscorable = outcomes.filter(isUnscorable)
-        const requeued = [...(parts.requeue ?? []), ...all.flatMap(({ requeue }) => requeue)].map(toWork)
-        if (unscorable[0] !== undefined && groups.length === 0 && requeued.length === 0) return yield* unscorable[0]
-        return { groups, unscorable, requeued }
-      }).pipe(Effect.withSpan("Environment.rollOut", { attributes: { "environment.name": name } }))
-    )
-  })
-  const solved = solvedBy(definition)
-  const work = (cursor: number) => failing("items", () => items(cursor), toWork)
-
+  const boundary = boundaryOf<E, R>(name, context)
+  const closed: Closed<Item, E, R> = {
+    definition,
+    label: definition.label ?? Formatter.formatJson,
+    solved: solvedBy(definition),
+    boundary,
+    scored: scoring(definition, boundary)
+  }
+  const toWork = working(name, closed)
+  const work = (cursor: number) => boundary.stream("items", () => definition.items(cursor), toWork)
   return {
     name,
     settings,
@@ -137,68 +67,188 @@ export const make = <Item, E, R>({
       ),
       Stream.flattenIterable
     ),
-    solved,
-    evaluation: Option.map(Option.fromUndefinedOr(evaluation), ({ collectTrajectories, items }) =>
-      failing(
-        "evaluation.items",
-        () => items,
-        (item) => ({
-          label: label(item),
-          evaluate: inside(
-            "evaluation",
-            Effect.gen(function* () {
-              const group = yield* Guarded.called(
-                "evaluation.collectTrajectories",
-                () => collectTrajectories(item),
-                "trajectories"
-              ).pipe(Effect.flatMap(Given.evaluated))
-              const scores = yield* scored(item, group)
-              return group.trajectories.map((trajectory, index) => {
-                const value = scoreValue(scores[index]!)
-                return { trajectory, score: value, correct: solved.isCorrect(value) }
-              })
-            })
-          )
-        })
-      )
+    solved: closed.solved,
+    evaluation: Option.map(Option.fromUndefinedOr(definition.evaluation), (evaluation) =>
+      evaluationOf(evaluation, closed)
     ),
     state: Option.map(Option.fromUndefinedOr(definition.state), ({ restore, save }) => ({
       save,
       restore: (saved: unknown) =>
-        Guarded.called("state.restore", () => restore(saved), "undefined").pipe(
-          Effect.provideContext(context),
-          Effect.mapError(crossing)
+        DefinitionCalls.called("state.restore", () => restore(saved), "undefined").pipe(
+          Effect.provideContext(boundary.context),
+          Effect.mapError(boundary.crossing)
         )
     })),
-    requeued: Option.map(Option.fromUndefinedOr(requeued), (codec) => {
+    requeued: Option.map(Option.fromUndefinedOr(definition.requeued), (codec) => {
       const decode = Schema.decodeUnknownEffect(codec)
-      return (saved: unknown) => Effect.mapBoth(decode(saved), { onSuccess: toWork, onFailure: crossing })
+      return (saved: unknown) => Effect.mapBoth(decode(saved), { onSuccess: toWork, onFailure: boundary.crossing })
     }),
-    claims: Option.map(Option.fromUndefinedOr(definition.claims), (claims) => {
-      const isTestable = "gold" in claims
-      return {
-        scoreRange: claims.scoreRange ?? anyScore,
-        ...(!isTestable && { untestable: claims.untestable }),
-        items: failing(
-          "claims",
-          // A claim may be an episode that has to be played: none is made that nobody asks for.
-          () => oneByOne(items(0)),
-          (item) => ({
-            label: label(item),
-            gold: isTestable ? claims.gold(item).map(asTrajectory) : [],
-            wrong: isTestable ? claims.wrong(item).map(asTrajectory) : [],
-            score: (trajectories: ReadonlyArray<Trajectory>) =>
-              inside(
-                "score",
-                score === undefined
-                  ? Effect.fail(new Unscorable({ message: noScores }))
-                  : Effect.map(scored(item, { trajectories }), (scores) => scores.map(scoreValue))
-              )
-          })
-        )
-      }
-    }),
-    metrics: Effect.provideContext(definition.metrics ?? Effect.succeed({}), context)
+    claims: Option.map(Option.fromUndefinedOr(definition.claims), (claims) => claimsOf(claims, closed)),
+    metrics: Effect.provideContext(definition.metrics ?? Effect.succeed({}), boundary.context)
+  }
+}
+
+/** Where the definition's own effects and streams are left: with its services, and with errors that name the environment. */
+interface Boundary<E, R> {
+  readonly context: Context.Context<R>
+  readonly crossing: (cause: unknown) => EnvironmentError
+  readonly effect: <B>(
+    part: string,
+    effect: Effect.Effect<B, Unscorable | EnvironmentError | DefinitionFault | E, R>
+  ) => Effect.Effect<B, EnvironmentError | Unscorable>
+  readonly stream: <A, B>(
+    part: string,
+    stream: () => Stream.Stream<A, E, R>,
+    each: (item: A) => B
+  ) => Stream.Stream<B, EnvironmentError>
+}
+
+const boundaryOf = <E, R>(name: string, built: Context.Context<R>): Boundary<E, R> => {
+  // Without the span it was built in: rollouts have spans of their own. (No environment needs that one, so R is what it
+  // was.)
+  const context = Context.omit(Tracer.ParentSpan)(built) as Context.Context<R>
+  const crossing = (cause: unknown): EnvironmentError =>
+    cause instanceof EnvironmentError
+      ? cause
+      : new EnvironmentError({ environment: name, message: Reason.of(cause), cause })
+  const logFault = DefinitionCalls.faultLogger(name)
+  return {
+    context,
+    crossing,
+    effect: (part, effect) =>
+      DefinitionCalls.guarded(part, effect).pipe(
+        Effect.provideContext(context),
+        Effect.tapError(logFault),
+        Effect.mapError((error) => (error instanceof Unscorable ? error : crossing(error)))
+      ),
+    stream: (part, stream, each) =>
+      DefinitionCalls.streamed(part, stream, each).pipe(
+        Stream.provideContext(context),
+        Stream.tapError(logFault),
+        Stream.mapError(crossing)
+      )
+  }
+}
+
+/** The scores of a group: those it brings, else those the definition gives it. */
+const scoring = <Item, E, R>(
+  { score }: Definition<Item, E, R>,
+  { crossing }: Boundary<E, R>
+): Closed<Item, E, R>["scored"] =>
+  Effect.fn("Environment.score")(function* (item: Item, { scores: own, trajectories }: RolloutGroup) {
+    if (own === undefined && score === undefined) return yield* crossing(new Error(noScores))
+    const scores =
+      own ??
+      (score === undefined ? [] : yield* DefinitionCalls.called("score", () => score(item, trajectories), "scores"))
+    return yield* DefinitionResults.scores(
+      own === undefined ? "score" : "collectTrajectories",
+      scores,
+      trajectories.length
+    )
+  })
+
+/** Items as work: rolled out, judged group by group, with what follows from them. */
+const working = <Item, E, R>(
+  name: string,
+  { boundary, definition, label, scored }: Closed<Item, E, R>
+): ((item: Item) => Work) => {
+  const { afterScore, collectTrajectories, requeued } = definition
+  const judged = Effect.fnUntraced(
+    function* (item: Item, group: RolloutGroup) {
+      const scores = yield* scored(item, group)
+      const { leaveOut, requeue = [] } =
+        (afterScore &&
+          (yield* DefinitionCalls.called(
+            "afterScore",
+            () => afterScore(item, { ...group, values: scores.map(scoreValue) }),
+            "undefined"
+          ))) ??
+        {}
+      const outcome = leaveOut === undefined ? toScoredGroup(group, scores) : new Unscorable({ message: leaveOut })
+      return { outcome, requeue }
+    },
+    Effect.catchIf(isUnscorable, (error) => Effect.succeed({ outcome: error, requeue: [] }))
+  )
+  const rollOut = Effect.fnUntraced(
+    function* (item: Item) {
+      const parts = yield* DefinitionCalls.called(
+        "collectTrajectories",
+        () => collectTrajectories(item),
+        "trajectories"
+      ).pipe(Effect.flatMap(DefinitionResults.rollouts))
+      const all = yield* Effect.forEach(
+        parts.groups.filter(({ trajectories }) => trajectories.length > 0),
+        (group) => judged(item, group)
+      )
+      const outcomes = all.map(({ outcome }) => outcome)
+      const groups = outcomes.filter((outcome): outcome is ScoredGroup => !isUnscorable(outcome))
+      const unscorable = outcomes.filter(isUnscorable)
+      const requeued = [...(parts.requeue ?? []), ...all.flatMap(({ requeue }) => requeue)].map(toWork)
+      if (unscorable[0] !== undefined && groups.length === 0 && requeued.length === 0) return yield* unscorable[0]
+      return { groups, unscorable, requeued }
+    },
+    Effect.withSpan("Environment.rollOut", { attributes: { "environment.name": name } })
+  )
+  const encode = requeued && Schema.encodeUnknownOption(requeued)
+  const toWork = (item: Item): Work => ({
+    label: label(item),
+    ...(encode !== undefined && { save: () => Option.getOrUndefined(encode(item)) }),
+    rollOut: boundary.effect("the definition", rollOut(item))
+  })
+  return toWork
+}
+
+/** Held-out items, each with the scores of its completions. */
+const evaluationOf = <Item, E, R>(
+  { collectTrajectories, items }: NonNullable<Definition<Item, E, R>["evaluation"]>,
+  { boundary, label, scored, solved }: Closed<Item, E, R>
+) => {
+  const evaluate = Effect.fnUntraced(function* (item: Item) {
+    const group = yield* DefinitionCalls.called(
+      "evaluation.collectTrajectories",
+      () => collectTrajectories(item),
+      "trajectories"
+    ).pipe(Effect.flatMap(DefinitionResults.evaluated))
+    const scores = yield* scored(item, group)
+    return group.trajectories.map((trajectory, index) => {
+      const value = scoreValue(scores[index]!)
+      return { trajectory, score: value, correct: solved.isCorrect(value) }
+    })
+  })
+  return boundary.stream(
+    "evaluation.items",
+    () => items,
+    (item) => ({ label: label(item), evaluate: boundary.effect("evaluation", evaluate(item)) })
+  )
+}
+
+/** What the definition claims of its scores, so that whoever runs it can test that. */
+const claimsOf = <Item, E, R>(
+  claims: NonNullable<Definition<Item, E, R>["claims"]>,
+  { boundary, definition, label, scored }: Closed<Item, E, R>
+) => {
+  const isTestable = "gold" in claims
+  const score = (item: Item, trajectories: ReadonlyArray<Trajectory>) =>
+    boundary.effect(
+      "score",
+      definition.score === undefined
+        ? Effect.fail(new Unscorable({ message: noScores }))
+        : Effect.map(scored(item, { trajectories }), (scores) => scores.map(scoreValue))
+    )
+  return {
+    scoreRange: claims.scoreRange ?? anyScore,
+    ...(!isTestable && { untestable: claims.untestable }),
+    items: boundary.stream(
+      "claims",
+      // A claim may be an episode that has to be played: none is made that nobody asks for.
+      () => oneByOne(definition.items(0)),
+      (item) => ({
+        label: label(item),
+        gold: isTestable ? claims.gold(item).map(asTrajectory) : [],
+        wrong: isTestable ? claims.wrong(item).map(asTrajectory) : [],
+        score: (trajectories: ReadonlyArray<Trajectory>) => score(item, trajectories)
+      })
+    )
   }
 }
 
@@ -237,52 +287,4 @@ const solvedBy = ({
   const [bottom, top] = claims.scoreRange
   const least = top - rounding * (top - bottom)
   return { isCorrect: (score) => score >= least, meaning: `a score of ${top}, the top of the range` }
-}
-
-const scoreValue = (score: Score): number => (typeof score === "number" ? score : score.score)
-
-/** What a trainer has to know of a rollout that its token limit cut off. */
-const cutOff: Overrides = { finish_reason: "length" }
-
-/** The wire's view of a group: lists that no trajectory has are absent, logprobs only where all have them. */
-const toScoredGroup = (group: RolloutGroup, scores: ReadonlyArray<Score>): ScoredGroup => {
-  const { scores: _, trajectories, ...beside } = group
-  const details = scores.map((score) => (typeof score === "number" ? { score } : score))
-  const own = { ...beside.groupOverrides, ...beside.generationParams }
-  // The environment has the last word.
-  const told = (sampling: Sampling.Sampling) =>
-    Object.fromEntries(Object.entries(Sampling.toSwitches(sampling)).map(([name, value]) => [name, own[name] ?? value]))
-  const sampling = trajectories[0]?.sampling
-  const isAlike = trajectories.every((one) => Sampling.areEqual(one.sampling, sampling))
-  const overrides = trajectories.map(({ finishReason, sampling }, index) => {
-    const all = {
-      ...(!isAlike && sampling !== undefined && told(sampling)),
-      ...(finishReason === "length" && cutOff),
-      ...details[index]!.overrides
-    }
-    return Object.keys(all).length === 0 ? undefined : all
-  })
-  const logprobs = trajectories.flatMap(({ logprobs }) => (logprobs === undefined ? [] : [logprobs]))
-  return {
-    ...beside,
-    ...(isAlike &&
-      sampling !== undefined && {
-        generationParams: { ...beside.generationParams, ...told(sampling) }
-      }),
-    tokens: trajectories.map(({ tokens }) => tokens),
-    masks: trajectories.map(({ mask }) => mask),
-    scores: Float64Array.from(details, ({ score }) => score),
-    messages: trajectories.map(({ messages }) => messages),
-    ...(logprobs.length === trajectories.length && { inferenceLogprobs: logprobs }),
-    ...(details.some(({ advantages }) => advantages !== undefined) && {
-      advantages: trajectories.map(({ tokens }, index) => {
-        const { advantages, score } = details[index]!
-        return advantages === undefined ? new Float32Array(tokens.length).fill(score) : Float32Array.from(advantages)
-      })
-    }),
-    ...(overrides.some((one) => one !== undefined) && { overrides: overrides.map((one) => one ?? {}) }),
-    ...(trajectories.some(({ policyVersion }) => policyVersion !== undefined) && {
-      policyVersions: trajectories.map(({ policyVersion }) => policyVersion ?? null)
-    })
-  }
 }

@@ -2,7 +2,7 @@
 import { Effect, Predicate } from "effect"
 import type { Definition, EvaluationDefinition, TestableClaims, Untestable } from "./Environment.ts"
 import type { DefinitionFault } from "./EnvironmentError.ts"
-import { kindOf, wrong } from "./Guarded.ts"
+import { kindOf, wrong } from "./DefinitionCalls.ts"
 import { hint } from "./base/Nearest.ts"
 
 type Keys<T> = { readonly [K in keyof Required<T>]: "function" | "other" }

@@ -11,7 +11,7 @@ import { DefinitionFault, EnvironmentError, type Unscorable } from "./Environmen
 import * as EnvironmentSettings from "./EnvironmentSettings.ts"
 import * as ClosedEnvironment from "./ClosedEnvironment.ts"
 import * as DefinitionKeys from "./DefinitionKeys.ts"
-import * as Guarded from "./Guarded.ts"
+import * as DefinitionCalls from "./DefinitionCalls.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
@@ -241,9 +241,13 @@ export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1, D>(
     Layer.effect(
       Environment,
       Effect.gen(function* () {
-        const definition = yield* Guarded.called("Environment.layer's function", () => make(chosen), "definition").pipe(
+        const definition = yield* DefinitionCalls.called(
+          "Environment.layer's function",
+          () => make(chosen),
+          "definition"
+        ).pipe(
           Effect.tap(DefinitionKeys.check),
-          Effect.tapError(Guarded.teller(name)),
+          Effect.tapError(DefinitionCalls.faultLogger(name)),
           Effect.catchIf(
             (error) => error instanceof DefinitionFault,
             (fault) =>

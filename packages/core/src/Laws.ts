@@ -6,7 +6,7 @@
  * that shows the case. Use them in a test file with `it.effect.prop`, or all at once through `atropos validate`.
  */
 import { Arbitrary, Effect, Schema } from "effect"
-import type { Trajectory } from "./Trajectory.ts"
+import { maskFrom, type Trajectory } from "./Trajectory.ts"
 
 export const Law = Schema.Literals(["permutation", "determinism", "finiteness", "range", "gold", "wrong"])
 
@@ -25,7 +25,8 @@ export type Range = readonly [minimum: number, maximum: number]
  */
 export const trajectoryOf = (completion: string, finishReason = "stop"): Trajectory => {
   const tokens = Int32Array.from({ length: completion.length }, (_, index) => completion.charCodeAt(index))
-  return { messages: [{ role: "assistant", content: completion }], completion, finishReason, tokens, mask: tokens }
+  const messages = [{ role: "assistant", content: completion }]
+  return { messages, completion, finishReason, tokens, mask: maskFrom(0, tokens.length) }
 }
 
 const show = (group: ReadonlyArray<Trajectory>): string =>

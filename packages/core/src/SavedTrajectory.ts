@@ -3,6 +3,7 @@
  * arrays as base64 of their bytes, a third of what lists of numbers take.
  */
 import { Schema, SchemaTransformation } from "effect"
+import * as Labels from "./Labels.ts"
 import { Message } from "./Message.ts"
 import { LogprobsMode } from "./Sampling.ts"
 import type { Trajectory } from "./Trajectory.ts"
@@ -25,7 +26,10 @@ const Ids = Schema.String.pipe(
 const Logprobs = Schema.String.pipe(
   Schema.decodeTo(
     Schema.instanceOf(Float32Array),
-    SchemaTransformation.transform({ decode: (text) => new Float32Array(fromBase64(text)), encode: toBase64 })
+    SchemaTransformation.transform({
+      decode: (text) => Labels.toLogprobs(new Float32Array(fromBase64(text))),
+      encode: (logprobs) => toBase64(Labels.ofLogprobs(logprobs))
+    })
   )
 )
 
@@ -37,19 +41,30 @@ const SavedSampling = Schema.Struct({
   logprobs: LogprobsMode
 })
 
-export const SavedTrajectory: Schema.Codec<Trajectory, unknown> = Schema.Struct({
+const fields = {
   messages: Schema.Array(Message),
   completion: Schema.String,
   finishReason: Schema.String,
   tokens: Ids,
-  mask: Ids,
   logprobs: Schema.optionalKey(Logprobs),
   policyVersion: Schema.optionalKey(Schema.Int),
   sampling: Schema.optionalKey(SavedSampling)
-}).check(
-  Schema.makeFilter(
-    ({ logprobs, mask, tokens }) =>
-      (mask.length === tokens.length && (logprobs === undefined || logprobs.length === tokens.length)) ||
-      "tokens, mask and logprobs must be of one length"
+}
+
+export const SavedTrajectory: Schema.Codec<Trajectory, unknown> = Schema.Struct({ ...fields, mask: Ids })
+  .check(
+    Schema.makeFilter(
+      ({ logprobs, mask, tokens }) =>
+        (mask.length === tokens.length && (logprobs === undefined || logprobs.length === tokens.length)) ||
+        "tokens, mask and logprobs must be of one length"
+    )
   )
-)
+  .pipe(
+    Schema.decodeTo(
+      Schema.toType(Schema.Struct({ ...fields, mask: Schema.instanceOf(Uint8Array) })),
+      SchemaTransformation.transform({
+        decode: (saved) => ({ ...saved, mask: Labels.toMask(saved.tokens, saved.mask) }),
+        encode: (trajectory) => ({ ...trajectory, mask: Labels.ofMask(trajectory.tokens, trajectory.mask) })
+      })
+    )
+  )

@@ -3,8 +3,9 @@
  * gets it.
  *
  * G sequences, T_i tokens each (ragged), K teacher candidates per position (ragged). Number arrays are typed arrays
- * here, JSON arrays on the original's wire (`WireGroup`), and packed binary on ours (`PackedGroup`). Field meanings
- * follow the original's `ScoredData` (atroposlib/api/server.py).
+ * here, in the one form that they have from the engine to the micro-batch (`Trajectory`); JSON arrays on the original's
+ * wire (`WireGroup`), and packed binary on ours (`PackedGroup`), where masks are labels and 1 says that nothing was
+ * sampled (`Labels`). Field meanings follow the original's `ScoredData` (atroposlib/api/server.py).
  */
 import type { Message } from "./Message.ts"
 
@@ -17,15 +18,15 @@ export type Overrides = { readonly [key: string]: unknown }
 export interface ScoredGroup {
   /** (G, T_i) whole sequences, unpadded, unshifted. */
   readonly tokens: ReadonlyArray<Int32Array>
-  /** (G, T_i) the token id where trained, -100 elsewhere. */
-  readonly masks: ReadonlyArray<Int32Array>
+  /** (G, T_i) 1 where trained, 0 elsewhere. */
+  readonly masks: ReadonlyArray<Uint8Array>
   /** (G) the environment's raw scores. */
   readonly scores: Float64Array
   /** (G, T_i) token-level advantages that replace score-derived ones. */
   readonly advantages?: ReadonlyArray<Float32Array>
   /** (G, T_i) nats under the reference policy. */
   readonly refLogprobs?: ReadonlyArray<Float32Array>
-  /** (G, T_i) nats under the sampling policy, 1 where not sampled. */
+  /** (G, T_i) nats under the sampling policy, NaN where not sampled. */
   readonly inferenceLogprobs?: ReadonlyArray<Float32Array>
   /** (G, messages) the chats. */
   readonly messages?: ReadonlyArray<ReadonlyArray<Message>>
@@ -47,8 +48,8 @@ export interface ScoredGroup {
 }
 
 /** Number of sequences, G. */
-export const size = (group: ScoredGroup): number => group.tokens.length
+export const size = ({ tokens }: Pick<ScoredGroup, "tokens">): number => tokens.length
 
 /** Number of tokens over all sequences. */
-export const tokenCount = (group: ScoredGroup): number =>
-  group.tokens.reduce((sum, sequence) => sum + sequence.length, 0)
+export const tokenCount = ({ tokens }: Pick<ScoredGroup, "tokens">): number =>
+  tokens.reduce((sum, sequence) => sum + sequence.length, 0)

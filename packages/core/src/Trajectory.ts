@@ -1,9 +1,10 @@
 /**
  * A trajectory: one rollout of an item, as sampled.
  *
- * `tokens`, `mask` and `logprobs` are aligned by position, unpadded and unshifted (T entries each): `mask[t]` is
- * `tokens[t]` where the trainer learns and -100 elsewhere; `logprobs[t]` is log p(tokens[t] | tokens[<t]) in nats under
- * the policy that sampled it, and 1 (an impossible value, kept as the wire's marker) where nothing was sampled.
+ * `tokens`, `mask` and `logprobs` are aligned by position, unpadded and unshifted (T entries each): `mask[t]` is 1 where
+ * the trainer learns token t and 0 elsewhere; `logprobs[t]` is log p(tokens[t] | tokens[<t]) in nats under the policy
+ * that sampled it, and NaN where nothing was sampled. From the engine to the micro-batch these are the only forms; wires
+ * and files write them otherwise (`Labels`), and are read and written at the edge alone.
  */
 import type { Message } from "./Message.ts"
 import type { Sampling } from "./Sampling.ts"
@@ -28,9 +29,9 @@ export interface Trajectory {
    * server is known.
    */
   readonly tokens: Int32Array
-  /** (T) the token id where trained, -100 elsewhere. */
-  readonly mask: Int32Array
-  /** (T) nats, 1 where not sampled; absent where the server reports none. */
+  /** (T) 1 where trained, 0 elsewhere. */
+  readonly mask: Uint8Array
+  /** (T) nats, NaN where not sampled; absent where the server reports none. */
   readonly logprobs?: Float32Array
   /** The trainer step whose weights sampled this, where the server says so. */
   readonly policyVersion?: number
@@ -38,15 +39,18 @@ export interface Trajectory {
   readonly sampling?: Sampling
 }
 
-/** The mask value of a position the trainer does not learn from. */
-export const masked = -100
+/** The logprob of a position that was not sampled. */
+export const notSampled = Number.NaN
 
-/** The logprob value of a position that was not sampled. */
-export const notSampled = 1
+/** Whether a logprob is that of a sampled token. */
+export const isSampled = (logprob: number): boolean => !Number.isNaN(logprob)
 
 /** Number of tokens the trainer learns from. */
 export const trainedTokens = ({ mask }: Pick<Trajectory, "mask">): number => {
   let count = 0
-  for (const label of mask) if (label !== masked) count++
+  for (const trained of mask) count += trained
   return count
 }
+
+/** The mask of T tokens of which those from `start` on are trained. */
+export const maskFrom = (start: number, length: number): Uint8Array => new Uint8Array(length).fill(1, start)

@@ -92,9 +92,9 @@ describe("Advantage", () => {
   )
 
   it("gives each answer's tokens the advantage of its turn, and everything else none", () => {
-    const mask = [-100, 5, 6, -100, -100, 7, -100]
+    const mask = Uint8Array.of(0, 1, 1, 0, 0, 1, 0)
     assert.deepStrictEqual(Result.getOrThrow(Advantage.overTurns(mask, [1, -2])), Float32Array.of(0, 1, 1, 0, 0, -2, 0))
-    assert.deepStrictEqual(Result.getOrThrow(Advantage.overTurns([3, -100], [4])), Float32Array.of(4, 0))
+    assert.deepStrictEqual(Result.getOrThrow(Advantage.overTurns(Uint8Array.of(1, 0), [4])), Float32Array.of(4, 0))
     const { message } = Result.getOrThrow(Result.flip(Advantage.overTurns(mask, [1])))
     assert.match(message, /2 trained spans and 1 advantages/)
   })

@@ -14,15 +14,15 @@ const trajectory = {
   finishReason: "stop",
   // Views into a larger buffer, as decoders make them.
   tokens: Int32Array.of(9, 1, 2, 151_643).subarray(1),
-  mask: Int32Array.of(-100, -100, 2, 151_643).subarray(1),
-  logprobs: Float32Array.of(7, 1, -0.5, -0.25).subarray(1),
+  mask: Uint8Array.of(0, 0, 1, 1).subarray(1),
+  logprobs: Float32Array.of(7, NaN, -0.5, -0.25).subarray(1),
   policyVersion: 3
 }
 
 describe("SavedTrajectory", () => {
   it("comes back from JSON as it was", () => {
     const { logprobs: _, policyVersion: __, ...plain } = trajectory
-    for (const one of [trajectory, plain, { ...plain, tokens: new Int32Array(), mask: new Int32Array() }]) {
+    for (const one of [trajectory, plain, { ...plain, tokens: new Int32Array(), mask: new Uint8Array() }]) {
       assert.deepStrictEqual<unknown>(decode(JSON.parse(JSON.stringify(encode(one)))), one)
     }
   })

@@ -57,7 +57,7 @@ export const teacherLogprob = (
   let count = 0
   for (let t = 0; t < tokens.length; t++) {
     const logprobs = topLogprobs[t]
-    if (mask[t] === Trajectory.masked || logprobs === undefined || logprobs.length === 0) continue
+    if (mask[t] === 0 || logprobs === undefined || logprobs.length === 0) continue
     const at = topTokenIds[t]!.indexOf(tokens[t]!)
     sum += at === -1 ? logprobs.reduce((least, logprob) => Math.min(least, logprob)) : logprobs[at]!
     count++

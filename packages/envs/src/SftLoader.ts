@@ -85,7 +85,7 @@ export const textTrajectory = (
   const after = tokenizer.encode(text, { addSpecialTokens: prefix === "" })
   const tokens = Int32Array.from([...before, ...after, ...(end === undefined || after.at(-1) === end ? [] : [end])])
   const messages = [...(prefix === "" ? [] : [Message.user(prefix)]), Message.assistant(text)]
-  const mask = tokens.slice().fill(Trajectory.masked, 0, before.length)
+  const mask = Trajectory.maskFrom(before.length, tokens.length)
   return { messages, completion: text, finishReason: "stop", tokens, mask }
 }
 

@@ -65,7 +65,7 @@ describe("Addition", () => {
       const claims = Option.getOrThrow((yield* Environment.Environment).claims)
       const [item] = yield* claims.items.pipe(Stream.take(1), Stream.runCollect)
       const [{ completion } = { completion: "" }] = item!.gold
-      const empty = { messages: [], tokens: new Int32Array(0), mask: new Int32Array(0), completion }
+      const empty = { messages: [], tokens: new Int32Array(0), mask: new Uint8Array(0), completion }
       const scores = yield* item!.score([
         { ...empty, finishReason: "stop" },
         { ...empty, finishReason: "length" }

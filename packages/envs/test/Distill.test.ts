@@ -68,12 +68,9 @@ describe("Distill", () => {
   it("counts a token that the teacher does not list as its last one, and no prompt", () => {
     const ids = [[], [7], [8, 9], [8, 9]].map((list) => Int32Array.from(list))
     const logprobs = [[], [-9], [-0.5, -1], [-0.5, -2]].map((list) => Float32Array.from(list))
-    const sequence = { tokens: Int32Array.of(1, 7, 9, 5), mask: Int32Array.of(-100, -100, 9, 5) }
+    const sequence = { tokens: Int32Array.of(1, 7, 9, 5), mask: Uint8Array.of(0, 0, 1, 1) }
     assert.strictEqual(Distill.teacherLogprob(sequence, ids, logprobs), -1.5)
-    assert.strictEqual(
-      Distill.teacherLogprob({ ...sequence, mask: Int32Array.of(-100, -100, -100, -100) }, ids, logprobs),
-      0
-    )
+    assert.strictEqual(Distill.teacherLogprob({ ...sequence, mask: Uint8Array.of(0, 0, 0, 0) }, ids, logprobs), 0)
   })
 
   it.effect("refuses to start without a teacher, or with one of another vocabulary", () =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Dataset, Environment, Tokenizer } from "@atropos/core"
+import { Dataset, Environment, type ScoredGroup, Tokenizer } from "@atropos/core"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import { SftLoader } from "@atropos/envs"
 import { Effect, Layer, Option, References, Result, Stream } from "effect"
@@ -42,7 +42,8 @@ const groups = (count: number) =>
 const firstGroup = Effect.map(groups(1), ([group]) => group!)
 
 /** The text that is trained. */
-const trained = (mask: Int32Array) => bytes.decode(mask.filter((label) => label !== -100))
+const trained = ({ masks: [mask], tokens: [tokens] }: ScoredGroup.ScoredGroup) =>
+  bytes.decode(tokens!.filter((_, at) => mask![at] === 1))
 
 describe("SftLoader", () => {
   it.effect("makes a row a group of one: score 1, told to be supervised, accepted as it is", () =>
@@ -59,21 +60,22 @@ describe("SftLoader", () => {
 
   it.effect("trains all of a text and its end", () =>
     Effect.gen(function* () {
-      const { masks, tokens } = yield* loaded(firstGroup, {
+      const group = yield* loaded(firstGroup, {
         source: "texts",
         format: "completion",
         column: "text",
         seed: 3
       })
-      assert.deepStrictEqual(masks, tokens)
-      assert.match(trained(masks[0]!), /^(<\|endoftext\|>)?(one|two|three)<\|im_end\|>$/)
+      assert.deepStrictEqual(trained(group), bytes.decode(group.tokens[0]!))
+      assert.match(trained(group), /^(<\|endoftext\|>)?(one|two|three)<\|im_end\|>$/)
     })
   )
 
   it.effect("trains what follows a prompt, tokenised as it would be sampled, and its end", () =>
     Effect.gen(function* () {
-      const { masks, messages, tokens } = yield* loaded(firstGroup, { source: "pairs" })
-      assert.strictEqual(trained(masks[0]!), "4<|im_end|>")
+      const group = yield* loaded(firstGroup, { source: "pairs" })
+      const { messages, tokens } = group
+      assert.strictEqual(trained(group), "4<|im_end|>")
       assert.deepStrictEqual(Array.from(tokens[0]!), [
         ...bytes.encode("2+2="),
         ...bytes.encode("4", { addSpecialTokens: false }),
@@ -105,7 +107,7 @@ describe("SftLoader", () => {
     Effect.gen(function* () {
       const of = (train: "assistants" | "last") =>
         Effect.map(loaded(groups(2), { source: "chats", format: "oai_format", column: "messages", train }), (all) =>
-          all.map(({ masks }) => trained(masks[0]!).replaceAll("\n", "")).sort()
+          all.map((group) => trained(group).replaceAll("\n", "")).sort()
         )
       assert.deepStrictEqual(yield* of("assistants"), ["4<|im_end|>", "4<|im_end|>6<|im_end|>"])
       assert.deepStrictEqual(yield* of("last"), ["4<|im_end|>", "6<|im_end|>"])
@@ -123,7 +125,7 @@ describe("SftLoader", () => {
         group.messages![0]!.map(({ role }) => role),
         ["user", "assistant"]
       )
-      assert.strictEqual(trained(group.masks[0]!).trim(), "4<|im_end|>")
+      assert.strictEqual(trained(group).trim(), "4<|im_end|>")
     })
   )
 

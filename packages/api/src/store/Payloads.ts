@@ -7,29 +7,30 @@ import { Effect, Result } from "effect"
 import { PackedGroup, type ScoredGroup, WireGroup } from "@atropos/core"
 import type { Payload } from "./TrajectoryStore.ts"
 
-const read = ({ bytes, format }: Payload): Result.Result<ScoredGroup.ScoredGroup, unknown> =>
-  format === "packed"
-    ? PackedGroup.decode(bytes)
-    : Result.flatMap(WireGroup.parse(bytes), ({ value }) => WireGroup.decode(value))
-
 /** The group itself. */
-export const toScoredGroup = (payload: Payload): Effect.Effect<ScoredGroup.ScoredGroup> =>
-  Effect.orDie(Effect.fromResult(read(payload)))
+export const toScoredGroup = ({ bytes, format }: Payload): Effect.Effect<ScoredGroup.ScoredGroup> => {
+  const group: Result.Result<ScoredGroup.ScoredGroup, unknown> =
+    format === "packed"
+      ? PackedGroup.decode(bytes)
+      : Result.flatMap(WireGroup.parse(bytes), ({ value }) => WireGroup.decode(value))
+  return Effect.orDie(Effect.fromResult(group))
+}
 
 /** The original's JSON object of 14 keys, in pieces. */
 export const toJson = (payload: Payload): Effect.Effect<ReadonlyArray<Uint8Array>> =>
   payload.format === "json"
     ? Effect.succeed([payload.bytes])
-    : Effect.flatMap(toScoredGroup(payload), (group) =>
+    : Effect.flatMap(Effect.orDie(Effect.fromResult(PackedGroup.decodeLabelled(payload.bytes))), (group) =>
         // Writing a large group takes many milliseconds: other requests get in between.
-        Effect.forEach(WireGroup.encodePieces(group), (piece) => Effect.as(Effect.yieldNow, piece))
+        Effect.forEach(WireGroup.encodeLabelledPieces(group), (piece) => Effect.as(Effect.yieldNow, piece))
       )
 
 /** The packed form. */
-export const toPacked = (payload: Payload): Effect.Effect<Uint8Array> =>
-  payload.format === "packed"
-    ? Effect.succeed(payload.bytes)
-    : Effect.andThen(Effect.yieldNow, Effect.map(toScoredGroup(payload), PackedGroup.encode))
+export const toPacked = ({ bytes, format }: Payload): Effect.Effect<Uint8Array> => {
+  if (format === "packed") return Effect.succeed(bytes)
+  const group = Result.flatMap(WireGroup.parse(bytes), ({ value }) => WireGroup.decodeLabelled(value))
+  return Effect.andThen(Effect.yieldNow, Effect.orDie(Effect.map(Effect.fromResult(group), PackedGroup.encodeLabelled)))
+}
 
 /** The oldest policy of a group's sequences, null where none is known. */
 export const policyStep = (versions: ReadonlyArray<number | null> | null | undefined): number | null => {

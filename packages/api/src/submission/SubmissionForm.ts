@@ -30,7 +30,7 @@ const checkCount = (count: number, limits: Limits): Result.Result<void, ApiError
 const toSubmission = (
   place: string,
   key: string,
-  group: ScoredGroup.ScoredGroup,
+  group: PackedGroup.LabelledGroup,
   bytes: Uint8Array,
   limits: Limits
 ): Result.Result<Submission, ApiError.TooLarge> =>
@@ -59,7 +59,7 @@ const readPackedGroup = (
 ): Result.Result<Submission, ApiError.Invalid | ApiError.TooLarge> =>
   Result.gen(function* () {
     const group = yield* Result.mapError(
-      PackedGroup.decode(bytes),
+      PackedGroup.decodeLabelled(bytes),
       ({ field, message }) =>
         new ApiError.Invalid({ field: `${place}.${field}`, message: `${place}.${field}: ${message}` })
     )
@@ -125,11 +125,11 @@ const readJsonItem = (
     if (versions !== undefined && !(isPolicyVersions(versions) && versions.length === checked.sequences)) {
       return yield* invalid(at("policy_versions"), `should have one step, or null, per sequence (${checked.sequences})`)
     }
-    const group: ScoredGroup.ScoredGroup = {
-      ...WireGroup.toScoredGroup(checked),
+    const group: PackedGroup.LabelledGroup = {
+      ...WireGroup.toLabelled(checked),
       ...(isPolicyVersions(versions) && { policyVersions: versions })
     }
-    return yield* toSubmission(at("group"), key, group, PackedGroup.encode(group), limits)
+    return yield* toSubmission(at("group"), key, group, PackedGroup.encodeLabelled(group), limits)
   })
 
 /** More is better sent packed. */

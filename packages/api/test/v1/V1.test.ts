@@ -309,7 +309,7 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("versioned
             packedList(good, {
               ...good,
               tokens: [Int32Array.of(-1), Int32Array.of(2)],
-              masks: [Int32Array.of(-100), Int32Array.of(2)]
+              masks: [Uint8Array.of(0), Uint8Array.of(1)]
             })
           ),
           422,

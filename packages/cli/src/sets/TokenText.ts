@@ -6,8 +6,6 @@
  * completions that begin alike change nothing (the original cuts at the longest common beginning of the strings, and
  * again at each of its repetitions).
  */
-import { Trajectory } from "@atropos/core"
-
 type Tokens = ArrayLike<number> & { readonly subarray: (start: number, end: number) => Tokens }
 export type Decode = (tokens: ArrayLike<number>) => string
 
@@ -20,12 +18,12 @@ export interface Span {
 }
 
 /** A sequence in parts, given and written in turns. */
-export const spans = (mask: ArrayLike<number>): ReadonlyArray<Span> => {
+export const spans = (mask: Uint8Array): ReadonlyArray<Span> => {
   const found: Array<Span> = []
   let start = 0
   for (let at = 1; at <= mask.length; at++) {
-    const isTrained = mask[start] !== Trajectory.masked
-    if (at < mask.length && (mask[at] !== Trajectory.masked) === isTrained) continue
+    const isTrained = mask[start] === 1
+    if (at < mask.length && (mask[at] === 1) === isTrained) continue
     found.push({ start, end: at, isTrained })
     start = at
   }
@@ -48,7 +46,7 @@ export const commonLength = (sequences: ReadonlyArray<ArrayLike<number>>): numbe
  */
 export const promptLengths = (
   tokens: ReadonlyArray<ArrayLike<number>>,
-  masks: ReadonlyArray<ArrayLike<number>>
+  masks: ReadonlyArray<Uint8Array>
 ): ReadonlyArray<number | undefined> => {
   const first = masks.map((mask) => spans(mask).find(({ isTrained }) => isTrained)?.start)
   const common = commonLength(tokens.filter((_, index) => first[index] === 0))

@@ -12,7 +12,7 @@ import {
   TelemetryClient,
   TrainerClient
 } from "@atropos/core"
-import * as Evaluate from "@atropos/core/rollout/Evaluate"
+import * as EvaluationRun from "@atropos/core/rollout/EvaluationRun"
 import { Effect, Option } from "effect"
 import { CommandFailed } from "../base/Failure.ts"
 import type { Solved } from "./Curve.ts"
@@ -22,24 +22,24 @@ export const ask = Effect.fn("HeldOut.ask")(function* (
   environment: Environment.EnvironmentShape,
   { seqLen, step }: { readonly seqLen: number; readonly step: number }
 ) {
-  const evaluated = yield* SequenceLimit.within(seqLen)(Evaluate.evaluate(environment))
+  const evaluated = yield* SequenceLimit.within(seqLen)(EvaluationRun.evaluate(environment))
   if (Option.isNone(evaluated)) return evaluated
   const { failures, items } = evaluated.value
   const [failed] = failures
   if (items.length === 0 && failed !== undefined) {
     return yield* new CommandFailed({
-      message: `none of the ${failures.length} held-out items could be evaluated; the first one, ${failed.item}: ${failed.reason}`
+      message: `none of the ${failures.length} held-out items could be evaluated; the first, ${failed.item}: ${failed.reason}`
     })
   }
   const { dataDirToSaveEvals: directory, maxTokenLength } = environment.settings
   if (directory !== null) {
     const { modelName } = yield* ServerManager.ServerManager
-    yield* Evaluate.save(evaluated.value, { directory, name: environment.name, step, modelName, maxTokenLength })
+    yield* EvaluationRun.save(evaluated.value, { directory, name: environment.name, step, modelName, maxTokenLength })
   }
   return evaluated
 })
 
-export const solvedOf = ({ items }: Evaluate.Evaluated): Solved => ({
+export const solvedOf = ({ items }: EvaluationRun.Evaluated): Solved => ({
   correct: items.reduce(
     (sum, { trajectories }) =>
       sum + trajectories.filter(({ correct }) => correct).length / Math.max(1, trajectories.length),
@@ -65,5 +65,5 @@ export const recorder = Effect.fn("HeldOut.recorder")(function* (
     config: encodedSettings,
     announced: Effect.orElseSucceed(client.wandbInfo, () => ({ group: null, project: null }))
   })
-  return (step: number, evaluated: Evaluate.Evaluated) => figures(step, Evaluate.metrics(evaluated))
+  return (step: number, evaluated: EvaluationRun.Evaluated) => figures(step, EvaluationRun.metrics(evaluated))
 })

@@ -1,5 +1,5 @@
 /** Numbered groups: the first token of each tells which one it is. */
-import type { EnvironmentClient, ScoredGroup } from "@atropos/core"
+import { type EnvironmentClient, type ScoredGroup, Trajectory } from "@atropos/core"
 import { randomUUID } from "node:crypto"
 
 /** Sequences of every group. */
@@ -10,7 +10,7 @@ export const numbered = (id: number): ScoredGroup.ScoredGroup => {
   const tokens = Array.from({ length: size }, (_, row) => Int32Array.of(id, 1, 2, row, 4, 5, 6, 7))
   return {
     tokens,
-    masks: tokens.map((row) => row.map((token, t) => (t < 2 ? -100 : token))),
+    masks: tokens.map(({ length }) => Trajectory.maskFrom(2, length)),
     scores: Float64Array.from({ length: size }, (_, row) => row)
   }
 }

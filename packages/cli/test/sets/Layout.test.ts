@@ -50,7 +50,7 @@ const kept = (answer: string) => [
 
 const bare = (...chats: ReadonlyArray<ReadonlyArray<Message.Message>>): ScoredGroup.ScoredGroup => ({
   tokens: chats.map(() => new Int32Array()),
-  masks: chats.map(() => new Int32Array()),
+  masks: chats.map(() => new Uint8Array()),
   scores: Float64Array.from(chats, (_, index) => 1 - index),
   messages: chats
 })
@@ -164,7 +164,7 @@ describe("text of tokens", () => {
     const withBos: ScoredGroup.ScoredGroup = {
       ...plain,
       tokens: plain.tokens.map((row) => Int32Array.from([bos, ...row])),
-      masks: plain.masks.map((row) => Int32Array.from([-100, ...row]))
+      masks: plain.masks.map((row) => Uint8Array.from([0, ...row]))
     }
     const adding: Tokenizer.TokenizerShape = {
       ...Tokenizer.bytes,

@@ -2,7 +2,7 @@
  * Groups of the byte tokenizer for the tests of data sets: sums, answered well and badly, as an environment would save
  * them.
  */
-import { type Message, type ScoredGroup, Tokenizer, Trajectory, WireGroup } from "@atropos/core"
+import { type Message, type ScoredGroup, Tokenizer, WireGroup } from "@atropos/core"
 
 const { applyChatTemplate, encode } = Tokenizer.bytes
 
@@ -20,9 +20,9 @@ const tokensOf = (chat: ReadonlyArray<Message.Message>, given: number) => {
     const opening = encode(`<|im_start|>${message.role}\n`)
     const text = encode(applyChatTemplate([message], { addGenerationPrompt: false })).slice(opening.length)
     tokens.push(...opening, ...text)
-    masks.push(...opening.map(() => Trajectory.masked), ...text.map((token) => (isSampled ? token : Trajectory.masked)))
+    masks.push(...opening.map(() => 0), ...text.map(() => (isSampled ? 1 : 0)))
   })
-  return { tokens: Int32Array.from(tokens), masks: Int32Array.from(masks) }
+  return { tokens: Int32Array.from(tokens), masks: Uint8Array.from(masks) }
 }
 
 /** A group of chats that share their first `given` messages. */

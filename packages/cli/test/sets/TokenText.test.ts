@@ -4,7 +4,8 @@ import { Tokenizer, Trajectory } from "@atropos/core"
 import * as TokenText from "../../src/sets/TokenText.ts"
 
 const { decode, encode } = Tokenizer.bytes
-const masked = Trajectory.masked
+
+const all = (length: number) => Trajectory.maskFrom(0, length)
 
 const Span = Schema.Struct({ text: Schema.String, isTrained: Schema.Boolean })
 
@@ -14,19 +15,20 @@ describe("TokenText", () => {
     [Schema.Array(Span), Schema.Natural],
     ([parts, shift]) => {
       const tokens: Array<number> = []
-      const mask: Array<number> = []
+      const labels: Array<number> = []
       for (const { isTrained, text } of parts) {
         const ids = encode(text)
         tokens.push(...ids)
-        mask.push(...ids.map((id) => (isTrained ? id : masked)))
+        labels.push(...ids.map(() => (isTrained ? 1 : 0)))
       }
       // Cuts that fall inside a character, too.
-      if (shift % 3 === 0 && mask.length > 1) mask.unshift(mask.pop()!)
+      if (shift % 3 === 0 && labels.length > 1) labels.unshift(labels.pop()!)
+      const mask = Uint8Array.from(labels)
       const spans = TokenText.spans(mask)
       assert.strictEqual(spans.at(-1)?.end ?? 0, mask.length)
       spans.forEach(({ end, isTrained, start }, index) => {
         assert.strictEqual(start, spans[index - 1]?.end ?? 0)
-        for (let at = start; at < end; at++) assert.strictEqual(mask[at] !== masked, isTrained)
+        for (let at = start; at < end; at++) assert.strictEqual(mask[at] === 1, isTrained)
       })
       const texts = TokenText.cut(
         decode,
@@ -44,7 +46,7 @@ describe("TokenText", () => {
     ([sequences]) => {
       const tokens = sequences.map((sequence) => sequence.tokens)
       const masks = sequences.map((sequence) =>
-        sequence.tokens.map((token, at) => (at < sequence.given % (sequence.tokens.length + 1) ? masked : token))
+        Trajectory.maskFrom(sequence.given % (sequence.tokens.length + 1), sequence.tokens.length)
       )
       TokenText.promptLengths(tokens, masks).forEach((length, index) => {
         const { given, tokens } = sequences[index]!
@@ -61,8 +63,8 @@ describe("TokenText", () => {
       [1, 2, 3, 4],
       [1, 2, 5]
     ]
-    assert.deepStrictEqual(TokenText.promptLengths(tokens, tokens), [2, 2])
-    assert.deepStrictEqual(TokenText.promptLengths([[1, 2]], [[1, 2]]), [1])
+    assert.deepStrictEqual(TokenText.promptLengths(tokens, [all(4), all(3)]), [2, 2])
+    assert.deepStrictEqual(TokenText.promptLengths([[1, 2]], [all(2)]), [1])
     // Identical sequences keep a completion.
     assert.deepStrictEqual(
       TokenText.promptLengths(
@@ -70,10 +72,7 @@ describe("TokenText", () => {
           [1, 2],
           [1, 2]
         ],
-        [
-          [1, 2],
-          [1, 2]
-        ]
+        [all(2), all(2)]
       ),
       [1, 1]
     )

@@ -2,7 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import * as PackedPage from "@atropos/api/rollout/PackedPage"
 import * as ViewerPage from "@atropos/api/ViewerPage"
-import { Tokenizer, WireGroup } from "@atropos/core"
+import { Tokenizer, Trajectory, WireGroup } from "@atropos/core"
 import { Effect, FileSystem, Option, type Scope } from "effect"
 import { gunzipSync } from "node:zlib"
 import * as StaticPage from "../../src/view/StaticPage.ts"
@@ -127,9 +127,11 @@ describe("a page of saved groups", () => {
         const tokens = Array.from({ length: 8 }, () => Int32Array.from({ length: 1000 }, id))
         return WireGroup.encode({
           tokens,
-          masks: tokens.map((row) => row.map((token, place) => (place < 200 ? -100 : token))),
+          masks: tokens.map(({ length }) => Trajectory.maskFrom(200, length)),
           scores: Float64Array.from({ length: 8 }, () => 1),
-          inferenceLogprobs: tokens.map((row) => Float32Array.from(row, (_, at) => (at < 200 ? 1 : logprob())))
+          inferenceLogprobs: tokens.map((row) =>
+            Float32Array.from(row, (_, at) => (at < 200 ? Trajectory.notSampled : logprob()))
+          )
         })
       })
       const { written } = yield* write(yield* Bin.folder, { "a.jsonl": `${groups.join("\n")}\n` })
@@ -148,7 +150,7 @@ describe("a page of saved groups", () => {
       assert.strictEqual(written.groups, 2)
       yield* fs.writeFileString(`${folder}/out.html`, "<p>theirs</p>")
       const refused = yield* Effect.flip(write(folder, { "a.jsonl": SampleGroups.lines(1) }))
-      assert.include(refused.message, "out.html exists and is no page of saved groups")
+      assert.include(refused.message, "out.html exists and is not a page of saved groups")
       assert.strictEqual(yield* fs.readFileString(`${folder}/out.html`), "<p>theirs</p>")
     })
   )

@@ -14,7 +14,7 @@ import type { RolloutGroup } from "../Environment.ts"
 import { InferenceError, type SamplingOptions, type TrackedSession } from "../inference/backend/Inference.ts"
 import { assistant, type Message, text, user } from "../Message.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
-import type { Trajectory } from "../Trajectory.ts"
+import { maskFrom, type Trajectory } from "../Trajectory.ts"
 
 /** What an answer led to. */
 export interface Step<State> {
@@ -88,7 +88,13 @@ export const episodeOf = <State>(game: Game<State>, start: State, answers: Reado
   if (messages.at(-1)?.role === "user") messages.pop()
   const units = answersOf({ messages }).join("")
   const tokens = Int32Array.from({ length: units.length }, (_, index) => units.charCodeAt(index))
-  return { messages, completion: answersOf({ messages }).at(-1) ?? "", finishReason: "stop", tokens, mask: tokens }
+  return {
+    messages,
+    completion: answersOf({ messages }).at(-1) ?? "",
+    finishReason: "stop",
+    tokens,
+    mask: maskFrom(0, tokens.length)
+  }
 }
 
 /** One whole episode from a state on; `tokens` limits its length (prompt included), none by default. */

@@ -14,7 +14,7 @@ import { Result, Schema } from "effect"
 import type { Answer, AnswerChoice } from "./backend/Backend.ts"
 import type { Message } from "../Message.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
-import { type FinishReason, masked, notSampled, type Trajectory } from "../Trajectory.ts"
+import { type FinishReason, maskFrom, notSampled, type Trajectory } from "../Trajectory.ts"
 
 /** The template renders the beginning of a chat differently once more follows, so no mask can be made. */
 export class ChatMaskError extends Schema.TaggedError<ChatMaskError>()("ChatMaskError", {
@@ -24,8 +24,8 @@ export class ChatMaskError extends Schema.TaggedError<ChatMaskError>()("ChatMask
 
 export interface ChatTokens {
   readonly tokens: Int32Array
-  /** (T) the token id where trained, -100 elsewhere. */
-  readonly mask: Int32Array
+  /** (T) 1 where trained, 0 elsewhere. */
+  readonly mask: Uint8Array
 }
 
 /**
@@ -62,7 +62,7 @@ export const tokenize = (
 
   const whole = render(messages.length, false)
   const tokens = Int32Array.from(encode(whole))
-  const mask = new Int32Array(tokens.length).fill(masked)
+  const mask = new Uint8Array(tokens.length)
   for (const [index, message] of messages.entries()) {
     if (!isTrained(message, index)) continue
     const before = render(index, true)
@@ -78,7 +78,7 @@ export const tokenize = (
     // Where a token straddles the two texts, the part that both tokenise alike is the prompt.
     const start = commonLength(encode(before), tokens)
     const end = after === whole ? tokens.length : commonLength(encode(after), tokens)
-    mask.set(tokens.subarray(start, end), start)
+    mask.fill(1, start, end)
   }
   const length = finishReason === "length" ? withoutEndOfTurn(tokenizer, tokens) : tokens.length
   return Result.succeed({ tokens: tokens.slice(0, length), mask: mask.slice(0, length) })
@@ -119,11 +119,10 @@ export const textTrajectory = (
   if (tokenizer === undefined) return fromTokens(messages, choice, untokenized)
   const before = tokenizer.encode(prompt)
   const tokens = Int32Array.from([...before, ...tokenizer.encode(choice.text, { addSpecialTokens: false })])
-  const mask = tokens.slice().fill(masked, 0, before.length)
-  return fromTokens(messages, choice, { tokens, mask })
+  return fromTokens(messages, choice, { tokens, mask: maskFrom(before.length, tokens.length) })
 }
 
-const untokenized: ChatTokens = { tokens: new Int32Array(0), mask: new Int32Array(0) }
+const untokenized: ChatTokens = { tokens: new Int32Array(0), mask: new Uint8Array(0) }
 
 const fromTokens = (
   messages: ReadonlyArray<Message>,
@@ -145,11 +144,13 @@ const fromSampled = (
   promptTokens: ReadonlyArray<number>,
   sampled: NonNullable<AnswerChoice["sampled"]>
 ): Trajectory => {
-  const tokens = Int32Array.from([...promptTokens, ...sampled.tokens])
+  const tokens = new Int32Array(promptTokens.length + sampled.tokens.length)
+  tokens.set(promptTokens)
+  tokens.set(sampled.tokens, promptTokens.length)
   const logprobs = new Float32Array(tokens.length).fill(notSampled)
   logprobs.set(sampled.logprobs, promptTokens.length)
   return {
-    ...fromTokens(messages, choice, { tokens, mask: tokens.slice().fill(masked, 0, promptTokens.length) }),
+    ...fromTokens(messages, choice, { tokens, mask: maskFrom(promptTokens.length, tokens.length) }),
     logprobs
   }
 }

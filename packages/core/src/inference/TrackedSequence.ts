@@ -12,7 +12,7 @@ import { text as textOf } from "../Message.ts"
 import type { PromptEncoder } from "./tokenizer/PromptEncoder.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
 import * as Sampling from "../Sampling.ts"
-import { type FinishReason, masked, notSampled, type Trajectory } from "../Trajectory.ts"
+import { type FinishReason, isSampled, maskFrom, notSampled, type Trajectory } from "../Trajectory.ts"
 
 export interface TrackedSequence {
   readonly promptText: string
@@ -28,7 +28,7 @@ export interface TrackedSequence {
   readonly completion: string
   readonly finishReason: FinishReason
   readonly tokens: Int32Array
-  readonly mask: Int32Array
+  readonly mask: Uint8Array
   readonly logprobs: Float32Array
   /** The oldest weights that sampled a part of it. */
   readonly policyVersion: number | undefined
@@ -134,13 +134,12 @@ export const extend = (options: {
   const tokens = new Int32Array(start + sampled.tokens.length)
   tokens.set(inputIds)
   tokens.set(sampled.tokens, start)
-  const mask = new Int32Array(tokens.length).fill(masked, 0, start)
+  const mask = maskFrom(start, tokens.length)
   const logprobs = new Float32Array(tokens.length).fill(notSampled)
   if (from !== undefined) {
     mask.set(from.base.mask.subarray(0, from.kept))
     logprobs.set(from.base.logprobs.subarray(0, from.kept))
   }
-  mask.set(sampled.tokens, start)
   logprobs.set(sampled.logprobs.slice(0, sampled.tokens.length), start)
   return {
     promptText: prompt.text,
@@ -183,21 +182,22 @@ export const violation = ({
   return undefined
 }
 
-const problemAt = (token: number, label: number, logprob: number | undefined): string | undefined => {
+const problemAt = (token: number, trained: number, logprob: number | undefined): string | undefined => {
   if (token < 0) return `${token} is not a token id`
-  if (label !== masked && label !== token) return `the mask is neither the token nor ${masked}`
+  if (trained !== 0 && trained !== 1) return "the mask is neither 0 nor 1"
   if (logprob === undefined) return undefined
-  if (label === masked)
-    return logprob === notSampled ? undefined : `masked, but with a logprob other than ${notSampled}`
+  if (trained === 0) return isSampled(logprob) ? "masked, but with a logprob" : undefined
   return logprob <= 0
     ? undefined
     : "trained, but without a logprob of 0 or below (the server sent fewer logprobs than tokens?)"
 }
 
-const excerpt = (at: number, tokens: Int32Array, mask: Int32Array, logprobs: Float32Array | undefined): string => {
+const written = (logprob = notSampled): string => (isSampled(logprob) ? logprob.toFixed(4) : "-")
+
+const excerpt = (at: number, tokens: Int32Array, mask: Uint8Array, logprobs: Float32Array | undefined): string => {
   const rows = ["  position      token       mask    logprob"]
   for (let index = Math.max(0, at - 2); index < Math.min(tokens.length, at + 3); index++) {
-    const cells = [index, tokens[index]!, mask[index]!, logprobs?.[index]?.toFixed(4) ?? "-"]
+    const cells = [index, tokens[index]!, mask[index]!, written(logprobs?.[index])]
     rows.push(`${index === at ? ">" : " "} ${cells.map((cell) => String(cell).padStart(10)).join(" ")}`)
   }
   return rows.join("\n")

@@ -70,7 +70,7 @@ export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options
   ) {
     const from = TrackedSequence.continuation(tokenizer, encoder, sequences, prompt)
     const inputIds = from?.inputIds ?? encoder.whole(prompt.text)
-    yield* reportRewrittenHistory(prompt, from)
+    if (from === undefined) yield* reportRewrittenHistory(tokenizer, sequences, prompt)
     const maxTokens = yield* SequenceLimit.maxTokens(backend.server, inputIds.length, request.maxTokens)
     const sampled = yield* backend.tokens({
       ...samplingOf(request),
@@ -98,28 +98,6 @@ export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options
     const at = replaced === -1 ? sequences.length : replaced
     sequences[at] = sequence
     return at
-  }
-
-  /**
-   * A template that re-writes earlier turns makes a new sequence of every turn: it works, but trains on overlapping
-   * text.
-   */
-  const reportRewrittenHistory = ({ rendered, text }: TrackedSequence.Prompt, from: unknown): Effect.Effect<void> => {
-    if (from !== undefined || rendered === undefined) return Effect.void
-    const index = sequences.findLastIndex(
-      (one) => one.rendered !== undefined && TrackedSequence.repeats(rendered, one.rendered)
-    )
-    const recorded = sequences[index]?.text
-    if (recorded === undefined) return Effect.void
-    let at = 0
-    while (at < recorded.length && recorded[at] === text[at]) at++
-    return Effect.logWarning("chat template rewrites earlier turns, so the chat became a new sequence", {
-      tokenizer: tokenizer.name,
-      sequence: index,
-      character: at,
-      recorded: recorded.slice(Math.max(0, at - 20), at + 20),
-      rendered: text.slice(Math.max(0, at - 20), at + 20)
-    })
   }
 
   const chat = Effect.fn("TrackedSequences.chat")(function* (request: ChatRequest) {
@@ -180,6 +158,31 @@ export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options
   })
 
   return { chat, complete, trajectories, sequences: Effect.sync(() => sequences.slice()) }
+}
+
+/**
+ * A template that rewrites earlier turns makes a new sequence of every turn: it works, but trains on overlapping text.
+ */
+const reportRewrittenHistory = (
+  tokenizer: TokenizerShape,
+  sequences: ReadonlyArray<TrackedSequence.TrackedSequence>,
+  { rendered, text }: TrackedSequence.Prompt
+): Effect.Effect<void> => {
+  if (rendered === undefined) return Effect.void
+  const index = sequences.findLastIndex(
+    (one) => one.rendered !== undefined && TrackedSequence.repeats(rendered, one.rendered)
+  )
+  const recorded = sequences[index]?.text
+  if (recorded === undefined) return Effect.void
+  let at = 0
+  while (at < recorded.length && recorded[at] === text[at]) at++
+  return Effect.logWarning("chat template rewrites earlier turns, so the chat became a new sequence", {
+    tokenizer: tokenizer.name,
+    sequence: index,
+    character: at,
+    recorded: recorded.slice(Math.max(0, at - 20), at + 20),
+    rendered: text.slice(Math.max(0, at - 20), at + 20)
+  })
 }
 
 interface Answered {

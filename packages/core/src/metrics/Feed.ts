@@ -1,8 +1,8 @@
 /**
- * What lies between one source and one sink: entries that wait, attempts that are made again, and what is told of it.
+ * What lies between one source and one sink: entries that wait, attempts that are made again, and what is logged of it.
  *
  * A failing sink costs its source nothing but memory, and of that a bounded amount: 10,000 entries or 32 MiB, the
- * oldest go first. An outage is told when it begins and when it is over, and what was lost at the end.
+ * oldest go first. An outage is logged when it begins and when it is over, and what was lost at the end.
  */
 import { Deferred, type Duration, Effect, Exit, Latch, Metric, Result, Scope } from "effect"
 import * as Retry from "../base/Retry.ts"
@@ -55,7 +55,6 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
   /** Entries that are being written. */
   let inHand = 0
   let isOver = false
-  let isOut = false
 
   const about = { sink: sink.name, source: source.name }
   const drop = (number: number): void => {
@@ -68,24 +67,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
     return number === 0 ? Effect.void : counted("dropped", number)
   })
 
-  /** Until it works, or never will. */
-  const persistently = <A>(effect: Effect.Effect<A, SinkError>): Effect.Effect<Result.Result<A, SinkError>> =>
-    Effect.gen(function* () {
-      for (let attempt = 1; ; attempt++) {
-        const result = yield* Effect.result(effect)
-        if (Result.isSuccess(result)) {
-          if (isOut) yield* Effect.logInfo("metrics sink is back", about)
-          isOut = false
-          return result
-        }
-        const { message, reason, retryAfterMillis = 0 } = result.failure
-        yield* Metric.update(Metric.withAttributes(failuresCounter, { sink: sink.name }), 1)
-        if (reason !== "passing") return result
-        if (!isOut) yield* Effect.logWarning("metrics sink fails; trying again", { ...about, reason: message })
-        isOut = true
-        yield* Effect.sleep(yield* Retry.backoffMillis(attempt, { atLeast: retryAfterMillis }))
-      }
-    })
+  const persistently = retrying(about)
 
   const stop = (error: SinkError) =>
     Effect.gen(function* () {
@@ -169,3 +151,25 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
   yield* Effect.addFinalizer(feed.finish)
   return feed
 })
+
+/** Tries until it works or never will. An outage is logged when it begins and when it is over. */
+const retrying = (about: { readonly sink: string; readonly source: string }) => {
+  let isOut = false
+  return <A>(effect: Effect.Effect<A, SinkError>): Effect.Effect<Result.Result<A, SinkError>> =>
+    Effect.gen(function* () {
+      for (let attempt = 1; ; attempt++) {
+        const result = yield* Effect.result(effect)
+        if (Result.isSuccess(result)) {
+          if (isOut) yield* Effect.logInfo("metrics sink is back", about)
+          isOut = false
+          return result
+        }
+        const { message, reason, retryAfterMillis = 0 } = result.failure
+        yield* Metric.update(Metric.withAttributes(failuresCounter, { sink: about.sink }), 1)
+        if (reason !== "passing") return result
+        if (!isOut) yield* Effect.logWarning("metrics sink fails; trying again", { ...about, reason: message })
+        isOut = true
+        yield* Effect.sleep(yield* Retry.backoffMillis(attempt, { atLeast: retryAfterMillis }))
+      }
+    })
+}

@@ -9,7 +9,7 @@ import type { EnvironmentShape } from "../Environment.ts"
 import * as SequenceLimit from "../inference/SequenceLimit.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
 import * as Trace from "../base/Trace.ts"
-import * as Evaluate from "./Evaluate.ts"
+import * as EvaluationRun from "./EvaluationRun.ts"
 import * as Reason from "../base/Reason.ts"
 
 export interface Evaluations {
@@ -47,16 +47,16 @@ export const make = Effect.fn("Evaluations.make")(function* (options: Evaluation
   const evaluateAt = Effect.fnUntraced(
     function* (step: number) {
       yield* Effect.logInfo("evaluation started", { step })
-      const evaluated = yield* SequenceLimit.within(sequenceLimit())(Evaluate.evaluate(environment))
+      const evaluated = yield* SequenceLimit.within(sequenceLimit())(EvaluationRun.evaluate(environment))
       if (Option.isNone(evaluated)) return
-      const figures = Evaluate.metrics(evaluated.value)
+      const figures = EvaluationRun.metrics(evaluated.value)
       yield* Effect.logInfo("evaluation finished", { step, ...figures })
       yield* record(step, figures)
       const { dataDirToSaveEvals: directory, maxTokenLength } = environment.settings
       if (directory !== null) {
         const { name } = environment
         const { modelName } = servers
-        yield* Evaluate.save(evaluated.value, { directory, name, step, modelName, maxTokenLength })
+        yield* EvaluationRun.save(evaluated.value, { directory, name, step, modelName, maxTokenLength })
       }
       finished++
     },

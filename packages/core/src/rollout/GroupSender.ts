@@ -13,7 +13,7 @@ import * as GroupFilter from "./submit/GroupFilter.ts"
 import type { Progress } from "./state/Progress.ts"
 import type { RolloutMetrics } from "./RolloutMetrics.ts"
 import type { RolloutTable } from "./RolloutTable.ts"
-import type { SavedGroups } from "./submit/SavedGroups.ts"
+import type { GroupFile } from "./submit/GroupFile.ts"
 import type { Submitter } from "./submit/Submitter.ts"
 import type { SubmitSpans } from "./submit/SubmitSpans.ts"
 import type { Viewers } from "./submit/Viewers.ts"
@@ -36,7 +36,7 @@ export interface Options {
   readonly spans: Pick<SubmitSpans, "begin">
   readonly metrics: RolloutMetrics
   readonly table: Pick<RolloutTable, "add">
-  readonly savedGroups: SavedGroups | undefined
+  readonly groupFile: GroupFile | undefined
   /** The trainer's step now. */
   readonly step: () => number
 }
@@ -45,7 +45,7 @@ export interface Options {
 const isPowerOfTen = (count: number): boolean => /^100+$/.test(String(count))
 
 export const make = (options: Options): GroupSender => {
-  const { metrics, progress, savedGroups, settings, spans, submitter, table, tokenizer } = options
+  const { metrics, progress, groupFile, settings, spans, submitter, table, tokenizer } = options
 
   const filterOptions = (): GroupFilter.FilterOptions => ({
     groupSize: settings.groupSize,
@@ -99,8 +99,8 @@ export const make = (options: Options): GroupSender => {
       submitter.offer({ index, key, group: yield* spans.begin(key, verdict.success) })
     }
     progress.end(task)
-    if (savedGroups === undefined) return
-    yield* savedGroups
+    if (groupFile === undefined) return
+    yield* groupFile
       .write(kept)
       .pipe(
         Effect.catch((error) => Effect.logError("groups not saved", { reason: error.message, groups: kept.length }))

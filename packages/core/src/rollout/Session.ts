@@ -19,7 +19,7 @@ import * as Progress from "./state/Progress.ts"
 import * as StateFolder from "./state/StateFolder.ts"
 import * as Connection from "./submit/Connection.ts"
 import * as DeadLetters from "./submit/DeadLetters.ts"
-import * as SavedGroups from "./submit/SavedGroups.ts"
+import * as GroupFile from "./submit/GroupFile.ts"
 
 export interface Session {
   readonly environment: EnvironmentShape
@@ -40,7 +40,7 @@ export interface Session {
   readonly progress: Progress.Progress
   readonly deadLetters: DeadLetters.DeadLetters
   /** Where they are to be written to a file as well. */
-  readonly savedGroups: SavedGroups.SavedGroups | undefined
+  readonly groupFile: GroupFile.GroupFile | undefined
   readonly metrics: RolloutMetrics.RolloutMetrics
   readonly recorder: MetricsSink.Recorder
   readonly table: RolloutTable.RolloutTable
@@ -87,10 +87,10 @@ export const open = Effect.fn("Session.open")(function* (
     currentStep: registration.startingStep
   }).pipe(Effect.mapError(failing(name, "state")))
   const deadLetters = yield* DeadLetters.make(path.join(folder, "dead-letters.jsonl"))
-  const savedGroups =
+  const groupFile =
     settings.dataPathToSaveGroups === null
       ? undefined
-      : yield* SavedGroups.open(settings.dataPathToSaveGroups).pipe(Effect.mapError(failing(name, "state")))
+      : yield* GroupFile.open(settings.dataPathToSaveGroups).pipe(Effect.mapError(failing(name, "state")))
   const recorder = yield* Effect.flatMap(MetricsSink.orService(telemetry), ({ open }) =>
     open({
       kind: "environment",
@@ -117,7 +117,7 @@ export const open = Effect.fn("Session.open")(function* (
     firstStep: Option.getOrElse(progress.resumedFrom, () => registration.startingStep),
     progress,
     deadLetters,
-    savedGroups,
+    groupFile,
     metrics: RolloutMetrics.make(name),
     recorder,
     table: RolloutTable.of(settings, recorder, tokenizer)

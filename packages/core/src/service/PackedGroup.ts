@@ -14,11 +14,13 @@
  * `decode` believes nothing: every length is checked against the bytes that are there, and the numbers against the
  * rules of `WireGroup` (finite, token ids from 0 to 2^31 - 1, one entry per sequence and per token). Where alignment
  * allows, its arrays are views of the given bytes, which must then stay unchanged. Number arrays survive a round trip
- * bit for bit.
+ * bit for bit, masks and sampling logprobs as `Labels` says.
  */
 import { Result, Schema } from "effect"
 import { failed, groupMagic, PackedGroupError, preludeBytes, writePrelude } from "./wire/PackedFrame.ts"
-import { check } from "./wire/PackedRules.ts"
+import * as Labels from "../Labels.ts"
+import { type LabelledGroup, toScoredGroup } from "./wire/LabelledGroup.ts"
+import { checkLabelled } from "./wire/PackedRules.ts"
 import { floats, ints, numbersOf, open, readCube, readMatrix } from "./wire/PackedSections.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as Sections from "./wire/Sections.ts"
@@ -26,6 +28,7 @@ import type { Message } from "../Message.ts"
 import type { Overrides, ScoredGroup } from "../ScoredGroup.ts"
 
 export { PackedGroupError } from "./wire/PackedFrame.ts"
+export type { LabelledGroup } from "./wire/LabelledGroup.ts"
 export { decodeList, encodeList, listParts, type KeyedBytes } from "./wire/PackedList.ts"
 export { check } from "./wire/PackedRules.ts"
 
@@ -76,11 +79,17 @@ const matrix = (
   type: "i32" | "f32",
   rows: ReadonlyArray<Int32Array | Float32Array> | undefined,
   tokens?: ReadonlyArray<Int32Array>
+): ReadonlyArray<NamedSection> =>
+  rows === undefined ? [] : withLengths(name, [name, type, joined(rows, type)], rows, tokens)
+
+const withLengths = (
+  name: string,
+  numbers: NamedSection,
+  rows: ReadonlyArray<ArrayLike<unknown>>,
+  tokens?: ReadonlyArray<Int32Array>
 ): ReadonlyArray<NamedSection> => {
-  if (rows === undefined) return []
   const asTokens =
     tokens !== undefined && rows.length === tokens.length && rows.every((row, i) => row.length === tokens[i]!.length)
-  const numbers: NamedSection = [name, type, joined(rows, type)]
   return asTokens ? [numbers] : [[`${name}.lengths`, "i32", lengthsOf(rows)], numbers]
 }
 
@@ -93,23 +102,59 @@ const cube = (
     ? []
     : [[`${name}.positions`, "i32", lengthsOf(matrices)], ...matrix(name, type, matrices.flat())]
 
+/** The masks' labels, written as the rows are joined. */
+const labels = ({ masks, tokens }: ScoredGroup): ReadonlyArray<NamedSection> => {
+  const whole = new Int32Array(masks.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const [i, mask] of masks.entries()) {
+    Labels.write(whole, at, tokens[i]!, mask)
+    at += mask.length
+  }
+  return withLengths("masks", ["masks", "i32", whole], masks, tokens)
+}
+
+const sampledLogprobs = ({ inferenceLogprobs: rows, tokens }: ScoredGroup): ReadonlyArray<NamedSection> => {
+  if (rows === undefined) return []
+  const whole = new Float32Array(rows.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const row of rows) {
+    Labels.writeLogprobs(whole, at, row)
+    at += row.length
+  }
+  return withLengths("inference_logprobs", ["inference_logprobs", "f32", whole], rows, tokens)
+}
+
 /** The bytes of a group. */
-export const encode = (group: ScoredGroup): Uint8Array => {
+export const encode = (group: ScoredGroup): Uint8Array => pack(group, labels(group), sampledLogprobs(group))
+
+/** The bytes of a group that comes from another wire. */
+export const encodeLabelled = (group: LabelledGroup): Uint8Array =>
+  pack(
+    group,
+    matrix("masks", "i32", group.masks, group.tokens),
+    matrix("inference_logprobs", "f32", group.inferenceLogprobs, group.tokens)
+  )
+
+const pack = (
+  group: Omit<ScoredGroup, "masks" | "inferenceLogprobs">,
+  masks: ReadonlyArray<NamedSection>,
+  inferenceLogprobs: ReadonlyArray<NamedSection>
+): Uint8Array => {
   const { tokens } = group
   const sections: ReadonlyArray<NamedSection> = [
     ["scores", "f64", group.scores],
     ...matrix("tokens", "i32", tokens),
-    ...matrix("masks", "i32", group.masks, tokens),
+    ...masks,
     ...matrix("advantages", "f32", group.advantages, tokens),
     ...matrix("ref_logprobs", "f32", group.refLogprobs, tokens),
-    ...matrix("inference_logprobs", "f32", group.inferenceLogprobs, tokens),
+    ...inferenceLogprobs,
     ...cube("distill_token_ids", "i32", group.distillTokenIds),
     ...cube("distill_logprobs", "f32", group.distillLogprobs)
   ]
   const shape = encoder.encode(
     JSON.stringify({
       sequences: tokens.length,
-      tokens: tokens.reduce((sum, row) => sum + row.length, 0),
+      tokens: tokens.reduce((sum, { length }) => sum + length, 0),
       env_id: group.envId ?? null,
       policy_versions: group.policyVersions ?? null,
       traceparent: group.traceparent,
@@ -142,6 +187,10 @@ export const encode = (group: ScoredGroup): Uint8Array => {
 
 /** The group of packed bytes. */
 export const decode = (bytes: Uint8Array): Result.Result<ScoredGroup, PackedGroupError> =>
+  Result.map(decodeLabelled(bytes), toScoredGroup)
+
+/** The group of packed bytes, as it stands there. */
+export const decodeLabelled = (bytes: Uint8Array): Result.Result<LabelledGroup, PackedGroupError> =>
   Result.gen(function* () {
     const opened = yield* open(bytes)
     const { shape } = opened
@@ -176,7 +225,7 @@ export const decode = (bytes: Uint8Array): Result.Result<ScoredGroup, PackedGrou
       "distill_logprobs",
       floats(bytes, opened, "distill_logprobs")
     )
-    return yield* check({
+    return yield* checkLabelled({
       tokens,
       masks,
       scores,
@@ -207,7 +256,7 @@ export const envelope = (bytes: Uint8Array): Result.Result<Envelope, PackedGroup
     return { sequences, tokens, scores, envId: env_id, policyVersions: policy_versions }
   })
 
-/** The masks alone. */
+/** The masks' labels alone. */
 export const masks = (bytes: Uint8Array): Result.Result<ReadonlyArray<Int32Array>, PackedGroupError> =>
   Result.gen(function* () {
     const opened = yield* open(bytes)

@@ -3,6 +3,7 @@ import { Effect, Result } from "effect"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as ChatMask from "../../src/inference/ChatMask.ts"
+import * as Labels from "../../src/Labels.ts"
 import type { Message } from "../../src/Message.ts"
 import * as Thinking from "../../src/environment/Thinking.ts"
 import * as Tokenizer from "../../src/inference/tokenizer/Tokenizer.ts"
@@ -43,7 +44,7 @@ layer(Tokenizer.layerHuggingFace(fixture("tiny-tokenizer")))("as the original", 
       for (const { all, masks, messages, tokens } of recorded.masks) {
         const ours = Result.getOrThrow(ChatMask.tokenize(tokenizer, messages, { train: all ? "assistants" : "last" }))
         assert.deepStrictEqual(Array.from(ours.tokens), tokens)
-        assert.deepStrictEqual(Array.from(ours.mask), masks)
+        assert.deepStrictEqual(Array.from(Labels.ofMask(ours.tokens, ours.mask)), masks)
       }
     })
   )
@@ -186,13 +187,14 @@ describe("ChatMask", () => {
     { role: "assistant", content: "a long ans" }
   ]
   const { bytes } = Tokenizer
-  const words = (mask: Int32Array): string => bytes.decode(mask.filter((id) => id >= 0))
+  const words = ({ mask, tokens }: ChatMask.ChatTokens): string =>
+    bytes.decode(tokens.filter((_, at) => mask[at] === 1))
 
   it("does not train the end of turn of an answer that was cut off", () => {
     const whole = Result.getOrThrow(ChatMask.tokenize(bytes, messages, { finishReason: "stop" }))
     const cut = Result.getOrThrow(ChatMask.tokenize(bytes, messages, { finishReason: "length" }))
-    assert.strictEqual(words(whole.mask), "a long ans<|im_end|>\n")
-    assert.strictEqual(words(cut.mask), "a long ans")
+    assert.strictEqual(words(whole), "a long ans<|im_end|>\n")
+    assert.strictEqual(words(cut), "a long ans")
     assert.strictEqual(cut.tokens.length, cut.mask.length)
   })
 
@@ -200,7 +202,7 @@ describe("ChatMask", () => {
     const choice = { message: messages[1]!, text: "a long ans", toolCalls: [], finishReason: "stop" }
     const request = { messages: messages.slice(0, 1) }
     const made = Result.getOrThrow(ChatMask.chatTrajectory(bytes, request, choice))
-    assert.strictEqual(words(made.mask), "a long ans<|im_end|>\n")
+    assert.strictEqual(words(made), "a long ans<|im_end|>\n")
     assert.isUndefined(made.logprobs)
     const sampled = { tokens: [7, 8], logprobs: [-1, -2], finishReason: "stop" }
     const exact = Result.getOrThrow(
@@ -210,13 +212,13 @@ describe("ChatMask", () => {
       [exact.tokens, exact.mask, exact.logprobs].map((list) => Array.from(list ?? [])),
       [
         [5, 6, 7, 8],
-        [-100, -100, 7, 8],
-        [1, 1, -1, -2]
+        [0, 0, 1, 1],
+        [NaN, NaN, -1, -2]
       ]
     )
     assert.isEmpty(Result.getOrThrow(ChatMask.chatTrajectory(undefined, request, choice)).tokens)
     const text = ChatMask.textTrajectory(bytes, "hi", choice)
     assert.deepStrictEqual(text.messages, [{ role: "user", content: "hi" }, choice.message])
-    assert.strictEqual(words(text.mask), "a long ans")
+    assert.strictEqual(words(text), "a long ans")
   })
 })

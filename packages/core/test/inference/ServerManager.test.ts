@@ -181,7 +181,7 @@ describe("ServerManager over HTTP", () => {
         [8, 2]
       )
       for (const { completion, mask, tokens } of trajectories) {
-        const trained = Array.from(mask).filter((label) => label !== -100)
+        const trained = Array.from(tokens).filter((_, at) => mask[at] === 1)
         assert.include(Tokenizer.bytes.decode(trained), completion)
         assert.strictEqual(mask.length, tokens.length)
       }
@@ -270,10 +270,10 @@ describe("ServerManager.layerScripted", () => {
       const [first, second, third] = yield* manager.chat({ ...hello, n: 3 })
       assert.deepStrictEqual([first!.completion, second!.completion, third!.completion], ["one", "two", "one"])
       assert.strictEqual(Message.text(first!.messages.at(-1)!), "one")
-      const trained = Array.from(first!.tokens).filter((_, at) => first!.mask[at] !== -100)
+      const trained = Array.from(first!.tokens).filter((_, at) => first!.mask[at] === 1)
       assert.strictEqual(Tokenizer.bytes.decode(trained, { skipSpecialTokens: true }), "one")
       assert.strictEqual(trained.at(-1), Tokenizer.bytes.eosTokenId)
-      first!.mask.forEach((label, at) => assert.strictEqual(first!.logprobs![at]! <= 0, label !== -100))
+      first!.mask.forEach((trained, at) => assert.strictEqual(first!.logprobs![at]! <= 0, trained === 1))
       assert.strictEqual((yield* manager.complete({ prompt: "go on" }))[0]!.completion, "two")
     }).pipe(Effect.provide(ServerManager.layerScripted(["one", "two"])))
   )

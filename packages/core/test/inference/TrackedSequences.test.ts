@@ -5,8 +5,10 @@ import { fileURLToPath } from "node:url"
 import type { IdsRequest } from "../../src/inference/backend/Backend.ts"
 import type { TokenChoice } from "../../src/inference/backend/Inference.ts"
 import type { Message } from "../../src/Message.ts"
+import * as Labels from "../../src/Labels.ts"
 import { text as textOf } from "../../src/Message.ts"
 import * as Tokenizer from "../../src/inference/tokenizer/Tokenizer.ts"
+import type * as Trajectory from "../../src/Trajectory.ts"
 import * as TrackedSequence from "../../src/inference/TrackedSequence.ts"
 import * as TrackedSequences from "../../src/inference/TrackedSequences.ts"
 
@@ -99,9 +101,9 @@ const replay = Effect.fnUntraced(function* ({ steps }: Scenario) {
 const toNode = ({ finishReason, logprobs, mask, text, tokens }: TrackedSequence.TrackedSequence): Node => ({
   full_text: text,
   tokens: Array.from(tokens),
-  masked_tokens: Array.from(mask),
+  masked_tokens: Array.from(Labels.ofMask(tokens, mask)),
   // 32-bit floats inside: the recording has few decimals.
-  logprobs: Array.from(logprobs, (logprob) => Math.round(logprob * 1e6) / 1e6),
+  logprobs: Array.from(Labels.ofLogprobs(logprobs), (logprob) => Math.round(logprob * 1e6) / 1e6),
   metadata: { finish_reason: finishReason }
 })
 
@@ -175,8 +177,8 @@ const user = (content: string): Message => ({ role: "user", content })
 const assistant = (content: string): Message => ({ role: "assistant", content })
 
 /** The words a sequence trains on. */
-const trained = ({ mask }: { readonly mask: Int32Array }): string =>
-  Tokenizer.bytes.decode(mask.filter((id) => id >= 0))
+const trained = ({ mask, tokens }: Pick<Trajectory.Trajectory, "mask" | "tokens">): string =>
+  Tokenizer.bytes.decode(tokens.filter((_, at) => mask[at] === 1))
 const whole = ({ tokens }: { readonly tokens: Int32Array }): string => Tokenizer.bytes.decode(tokens)
 
 const bytesSession = (...answers: ReadonlyArray<ReadonlyArray<TokenChoice>>) => {
@@ -374,10 +376,10 @@ describe("TrackedSequences", () => {
         error.message,
         "sequence 0, position 2 of 4: trained, but without a logprob of 0 or below (the server sent fewer logprobs than tokens?)\n" +
           "  position      token       mask    logprob\n" +
-          "           0        112       -100     1.0000\n" +
-          "           1         97         97    -0.5000\n" +
-          ">          2         98         98     1.0000\n" +
-          "           3        258        258     1.0000"
+          "           0        112          0          -\n" +
+          "           1         97          1    -0.5000\n" +
+          ">          2         98          1          -\n" +
+          "           3        258          1          -"
       )
     })
   )

@@ -5,7 +5,7 @@ import * as Curriculum from "../../src/environment/Curriculum.ts"
 import * as Environment from "../../src/Environment.ts"
 import { InferenceError } from "../../src/inference/backend/Inference.ts"
 import * as MemoryTrajectoryClient from "../../src/service/MemoryTrajectoryClient.ts"
-import * as Evaluate from "../../src/rollout/Evaluate.ts"
+import * as EvaluationRun from "../../src/rollout/EvaluationRun.ts"
 import * as Rollout from "../../src/rollout/Rollout.ts"
 import { bytes, Tokenizer, type TokenizerShape } from "../../src/inference/tokenizer/Tokenizer.ts"
 import type { Telemetry } from "../../src/service/TelemetryClient.ts"
@@ -819,7 +819,7 @@ describe("Rollout", () => {
           collectTrajectories: (item) => (item === 1 ? Effect.never : Effect.succeed([trajectory(item)]))
         }
       })
-      const running = yield* Effect.forkChild(Evaluate.evaluate(environment))
+      const running = yield* Effect.forkChild(EvaluationRun.evaluate(environment))
       yield* TestClock.adjust("5 seconds")
       const { failures, items } = Option.getOrThrow(yield* Fiber.join(running))
       assert.strictEqual(items.length, 1)
@@ -831,7 +831,7 @@ describe("Rollout", () => {
     Effect.gen(function* () {
       const directory = yield* folder
       const options = { directory, name: "numbers", step: 3, modelName: "tiny", maxTokenLength: 8 }
-      const save = Evaluate.save({ items: [], failures: [], seconds: 1 }, options)
+      const save = EvaluationRun.save({ items: [], failures: [], seconds: 1 }, options)
       const folders = yield* Effect.all([save, save, save], { concurrency: "unbounded" })
       assert.deepStrictEqual(folders.map((one) => one.slice(directory.length)).sort(), [
         "/numbers/step-3",

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
-import * as Evaluate from "../../src/rollout/Evaluate.ts"
+import * as EvaluationRun from "../../src/rollout/EvaluationRun.ts"
 import * as RolloutMetrics from "../../src/rollout/RolloutMetrics.ts"
 import * as RolloutTable from "../../src/rollout/RolloutTable.ts"
 import type { ScoredGroup } from "../../src/ScoredGroup.ts"
@@ -89,14 +89,14 @@ describe("RolloutTable", () => {
   )
 })
 
-describe("Evaluate.metrics", () => {
+describe("EvaluationRun.metrics", () => {
   const outcome = Schema.Struct({ correct: Schema.Boolean, score: Schema.Finite })
 
   it.prop(
     "gives every estimate an interval that holds it, rates within 0 and 1",
     [Schema.NonEmptyArray(Schema.NonEmptyArray(outcome))],
     ([items]) => {
-      const figures = Evaluate.metrics({
+      const figures = EvaluationRun.metrics({
         items: items.map((samples, index) => ({
           item: String(index),
           trajectories: samples.map(({ correct, score }) => ({
@@ -124,7 +124,7 @@ describe("Evaluate.metrics", () => {
       item: String(index),
       trajectories: [{ trajectory: trajectory(index), correct: index < 8, score: index < 8 ? 1 : 0 }]
     }))
-    const figures = Evaluate.metrics({ items, failures: [], seconds: 1 })
+    const figures = EvaluationRun.metrics({ items, failures: [], seconds: 1 })
     assert.closeTo(figures["eval/percent_correct_ci_low"]!, 0.4902, 1e-4)
     assert.closeTo(figures["eval/percent_correct_ci_high"]!, 0.9433, 1e-4)
   })

@@ -21,14 +21,14 @@ export const trajectory = (item: number, completion = "right"): Trajectory => ({
   completion,
   finishReason: "stop",
   tokens: Int32Array.of(item, 1, 2, 3),
-  mask: Int32Array.of(-100, -100, 2, 3),
+  mask: Uint8Array.of(0, 0, 1, 1),
   logprobs: Float32Array.of(1, 1, -0.5, -0.25)
 })
 
 /** A group of one item, scores 0, 1, 2, … */
 export const group = (item: number, size = 2): ScoredGroup => ({
   tokens: Array.from({ length: size }, () => Int32Array.of(item, 1, 2, 3)),
-  masks: Array.from({ length: size }, () => Int32Array.of(-100, -100, 2, 3)),
+  masks: Array.from({ length: size }, () => Uint8Array.of(0, 0, 1, 1)),
   scores: Float64Array.from({ length: size }, (_, index) => index)
 })
 

@@ -5,11 +5,11 @@ import type * as ScoredGroup from "../../src/ScoredGroup.ts"
 
 const full: ScoredGroup.ScoredGroup = {
   tokens: [Int32Array.of(1, 2, 0x7fff_ffff), new Int32Array()],
-  masks: [Int32Array.of(-100, 2, 3), new Int32Array()],
+  masks: [Uint8Array.of(0, 1, 1), new Uint8Array()],
   scores: Float64Array.of(0.1, -1e300),
   advantages: [Float32Array.of(0.5), Float32Array.of(1, 2)],
   refLogprobs: [Float32Array.of(-1, -2, -3), new Float32Array()],
-  inferenceLogprobs: [Float32Array.of(1, -0.25, -3), new Float32Array()],
+  inferenceLogprobs: [Float32Array.of(NaN, -0.25, -3), new Float32Array()],
   messages: [[{ role: "user", content: "é" }], []],
   generationParams: { temperature: 0.7 },
   overrides: [{ set_advantage_to_zero: true }, {}],
@@ -72,7 +72,7 @@ describe("PackedGroup", () => {
     assert.strictEqual(decode({ tokens: [Int32Array.of(1, -2, 3), new Int32Array()] }).field, "tokens.0.1")
     assert.strictEqual(decode({ scores: Float64Array.of(NaN, 1) }).field, "scores.0.0")
     assert.strictEqual(decode({ scores: Float64Array.of(1) }).field, "scores")
-    assert.strictEqual(decode({ masks: [Int32Array.of(1), new Int32Array()] }).field, "masks.0")
+    assert.strictEqual(decode({ masks: [Uint8Array.of(1), new Uint8Array()] }).field, "masks.0")
     assert.strictEqual(
       decode({ inferenceLogprobs: [Float32Array.of(1, 2, Infinity), new Float32Array()] }).field,
       "inferenceLogprobs.0.2"

@@ -112,6 +112,12 @@ const isFinite = (numbers: Float32Array = new Float32Array()): boolean => {
   return true
 }
 
+/** Where nothing was sampled there is NaN. */
+const hasInfinite = (logprobs: Float32Array = new Float32Array()): boolean => {
+  for (const logprob of logprobs) if (Math.abs(logprob) === Infinity) return true
+  return false
+}
+
 const problem = (sequence: TrainingSequence, { vocabSize }: PackSettings): DropReason | undefined => {
   const { advantages, distillLogprobs, distillTokenIds, engineLogprobs, refLogprobs, tokens } = sequence
   if (advantages.length !== tokens.length) return "advantages of another length"
@@ -119,7 +125,7 @@ const problem = (sequence: TrainingSequence, { vocabSize }: PackSettings): DropR
   if (distillTokenIds?.some((ids) => isOutside(ids, vocabSize)) === true) return "token outside the vocabulary"
   const isSound =
     isFinite(advantages) &&
-    isFinite(engineLogprobs) &&
+    !hasInfinite(engineLogprobs) &&
     isFinite(refLogprobs) &&
     (distillLogprobs?.every(isFinite) ?? true)
   return isSound ? undefined : "not finite"

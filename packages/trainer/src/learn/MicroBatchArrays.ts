@@ -1,6 +1,10 @@
 /** The arrays of a micro-batch, filled from its sequences. All are (B, T), row after row, unless said otherwise. */
+import { Trajectory } from "@atropos/core"
 import type { Placement } from "./MicroBatch.ts"
 import type { TrainingSequence } from "./TrainingSequence.ts"
+
+/** What the graph is fed for a logprob that is none: NaN times 0 would be NaN. No logprob is above 0. */
+const unknown = 1
 
 /** The teacher's candidates of a micro-batch, padded to K = `width`. */
 export interface DistillArrays {
@@ -23,7 +27,7 @@ export interface MicroBatchArrays {
   /** The batch's weight of this token: what its loss is multiplied with. 0 where masked. */
   readonly tokenWeights: Float64Array
   readonly advantages: Float32Array
-  /** Nats, 1 where unknown: there the present policy is taken to have sampled. */
+  /** Nats, `unknown` where not sampled: there the present policy is taken to have sampled. */
   readonly oldLogprobs: Float32Array
   readonly engineLogprobs: Float32Array
   /** Nats; absent where any sequence has none. */
@@ -78,8 +82,8 @@ export const fill = (
     lossMask: new Float32Array(size),
     tokenWeights: new Float64Array(size),
     advantages: new Float32Array(size),
-    oldLogprobs: new Float32Array(size).fill(1),
-    engineLogprobs: new Float32Array(size).fill(1),
+    oldLogprobs: new Float32Array(size).fill(unknown),
+    engineLogprobs: new Float32Array(size).fill(unknown),
     refLogprobs: hasReference ? new Float32Array(size) : undefined,
     temperatures: new Float32Array(size).fill(1),
     distill: distillOf(sequences, placements, size, length)
@@ -103,8 +107,12 @@ export const fill = (
     }
     arrays.advantages.set(advantages.subarray(1, end), at)
     if (engineLogprobs !== undefined) {
-      arrays.oldLogprobs.set(engineLogprobs.subarray(1, end), at)
-      arrays.engineLogprobs.set(engineLogprobs.subarray(1, end), at)
+      for (let t = 0; t < placement.length; t++) {
+        const logprob = engineLogprobs[t + 1]!
+        if (!Trajectory.isSampled(logprob)) continue
+        arrays.oldLogprobs[at + t] = logprob
+        arrays.engineLogprobs[at + t] = logprob
+      }
     }
     if (refLogprobs !== undefined) arrays.refLogprobs?.set(refLogprobs.subarray(1, end), at)
     arrays.temperatures.fill(temperature, at, at + placement.length)

@@ -8,7 +8,7 @@
  * - drop: the sequence leaves its group before advantages are computed, as if it had not been sampled; a group leaves
  *   the batch when it is empty then, or when its only sequence has nothing left to be compared with: a raw score is no
  *   advantage.
- * - mask: it stays in the group's baseline and is not trained on (its mask is -100 throughout).
+ * - mask: it stays in the group's baseline and is not trained on (its mask is 0 throughout).
  */
 import { ScoredGroup } from "@atropos/core"
 
@@ -33,8 +33,6 @@ export interface Figures {
   readonly dropped: number
   readonly masked: number
 }
-
-const ignored = -100
 
 const only = <A>(values: ReadonlyArray<A>, kept: ReadonlyArray<number>): ReadonlyArray<A> =>
   kept.map((index) => values[index]!)
@@ -97,7 +95,7 @@ export const apply = (
     const left = action === "drop" && isLone ? [] : fresh
     stale += size - left.length
     if (action === "drop") return left.length === 0 ? [] : [select(group, left)]
-    const masks = group.masks.map((mask, index) => (isFresh[index] ? mask : new Int32Array(mask.length).fill(ignored)))
+    const masks = group.masks.map((mask, index) => (isFresh[index] ? mask : new Uint8Array(mask.length)))
     return [{ ...group, masks }]
   })
   const [dropped, masked] = action === "drop" ? [stale, 0] : [0, stale]

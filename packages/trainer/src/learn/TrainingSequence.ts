@@ -17,7 +17,7 @@ export interface TrainingSequence {
   /** (T) */
   readonly advantages: Float32Array
   /**
-   * (T) under the policy that sampled it, at `temperature`; 1 where not sampled. Absent where they are of another
+   * (T) under the policy that sampled it, at `temperature`; NaN where not sampled. Absent where they are of another
    * temperature.
    */
   readonly engineLogprobs?: Float32Array
@@ -60,20 +60,14 @@ export const switchesOf = ({ generationParams, groupOverrides, overrides }: Scor
 export const isTruncated = ({ overrides }: ScoredGroup.ScoredGroup, i: number): boolean =>
   overrides?.[i]?.["truncated"] === true || overrides?.[i]?.["finish_reason"] === "length"
 
-/** Whether a logprob is the marker of a token that was not sampled. Rounding may put true ones a little above 0. */
-export const isUnknown = (logprob: number): boolean => logprob > 0.5
-
-/**
- * 1 where trained. A mask holds the token where trained and -100 elsewhere; one of zeros and ones that is not the
- * tokens themselves is taken as what it says, as some environments send it.
- */
-const trainedOf = (tokens: Int32Array, mask: Int32Array): Uint8Array => {
-  const isBinary = mask.every((label) => label === 0 || label === 1) && mask.some((label, t) => label !== tokens[t])
-  return Uint8Array.from(mask, (label) => (label === (isBinary ? 0 : Trajectory.masked) ? 0 : 1))
-}
+/** Whether a logprob is none: of a token that was not sampled. Rounding may put true ones a little above 0. */
+export const isUnknown = (logprob: number): boolean => !(logprob <= 0.5)
 
 const countUnknown = ({ engineLogprobs, mask }: TrainingSequence): number =>
-  mask.reduce((sum, trained, t) => sum + (trained === 1 && isUnknown(engineLogprobs?.[t] ?? 1) ? 1 : 0), 0)
+  mask.reduce(
+    (sum, trained, t) => sum + (trained === 1 && isUnknown(engineLogprobs?.[t] ?? Trajectory.notSampled) ? 1 : 0),
+    0
+  )
 
 const ofGroup = (
   group: ScoredGroup.ScoredGroup,
@@ -97,7 +91,7 @@ const ofGroup = (
     const distillLogprobs = group.distillLogprobs?.[i]
     return {
       tokens,
-      mask: isMasked ? new Uint8Array(tokens.length) : trainedOf(tokens, group.masks[i]!),
+      mask: isMasked ? new Uint8Array(tokens.length) : group.masks[i]!,
       advantages: advantages_G_T[i]!,
       ...(engineLogprobs && { engineLogprobs }),
       ...(refLogprobs && { refLogprobs }),

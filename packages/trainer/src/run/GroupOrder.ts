@@ -4,7 +4,7 @@
  * Queues hand groups on in the order in which rollouts ended. Packing, and the sums of floating-point numbers after it,
  * would make other bits of every order. Groups that compare as equal are the same to the trainer.
  */
-import type { ScoredGroup } from "@atropos/core"
+import { type ScoredGroup, Trajectory } from "@atropos/core"
 
 type Numbers = ArrayLike<number>
 
@@ -39,6 +39,10 @@ const byRows =
 const matrices = byRows(byNumbers)
 const candidates = byRows(matrices)
 
+/** Tokens that were not sampled come after those that were. */
+const place = (logprob: number): number => (Trajectory.isSampled(logprob) ? logprob : 1)
+const logprobs = byRows((a: Float32Array, b: Float32Array) => byNumbers(a.map(place), b.map(place)))
+
 /** Unknown versions first. */
 const versionsOf = ({ policyVersions = [] }: ScoredGroup.ScoredGroup): ReadonlyArray<number> =>
   policyVersions.map((version) => version ?? -1)
@@ -53,7 +57,7 @@ const byContent = (a: ScoredGroup.ScoredGroup, b: ScoredGroup.ScoredGroup): numb
   matrices(a.tokens, b.tokens) ||
   matrices(a.masks, b.masks) ||
   byNumbers(a.scores, b.scores) ||
-  matrices(a.inferenceLogprobs, b.inferenceLogprobs) ||
+  logprobs(a.inferenceLogprobs, b.inferenceLogprobs) ||
   matrices(a.advantages, b.advantages) ||
   matrices(a.refLogprobs, b.refLogprobs) ||
   candidates(a.distillTokenIds, b.distillTokenIds) ||

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ScoreAdvantage, type ScoredGroup } from "@atropos/core"
+import { Labels, ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 import { Schema } from "effect"
 import * as Advantages from "../../src/learn/Advantages.ts"
 import type { SequenceSettings } from "../../src/loss/SequenceSettings.ts"
@@ -13,7 +13,7 @@ const groupOf = (
   more: Partial<ScoredGroup.ScoredGroup> = {}
 ): ScoredGroup.ScoredGroup => ({
   tokens: scores.map(() => Int32Array.of(5, 6, 7)),
-  masks: scores.map(() => Int32Array.of(-100, 6, 7)),
+  masks: scores.map(() => Uint8Array.of(0, 1, 1)),
   scores: Float64Array.from(scores),
   ...more
 })
@@ -157,7 +157,12 @@ describe("TrainingSequence", () => {
   })
 
   it("reads masks of labels and masks of zeros and ones", () => {
-    const masks = [Int32Array.of(-100, 6, -100), Int32Array.of(0, 1, 1), Int32Array.of(5, 6, 7)]
+    const labels = [
+      [-100, 6, -100],
+      [0, 1, 1],
+      [5, 6, 7]
+    ]
+    const masks = labels.map((row) => Labels.toMask([5, 6, 7], row))
     const { sequences } = TrainingSequence.ofGroups([groupOf([1, 0, 2], { masks })], settings)
     assert.deepStrictEqual(
       sequences.map(({ mask }) => [...mask]),
@@ -170,7 +175,7 @@ describe("TrainingSequence", () => {
   })
 
   it("counts trained tokens without a sampling logprob", () => {
-    const inferenceLogprobs = [Float32Array.of(1, -0.5, 1), Float32Array.of(1, -0.5, -0.2)]
+    const inferenceLogprobs = [Float32Array.of(NaN, -0.5, NaN), Float32Array.of(NaN, -0.5, -0.2)]
     const { counts } = TrainingSequence.ofGroups([groupOf([1, 0], { inferenceLogprobs }), groupOf([1, 0])], settings)
     assert.strictEqual(counts.unknownLogprobs, 1 + 4)
   })

@@ -167,7 +167,7 @@ describe("MicroBatch", () => {
       sequenceOf(9, 0, { tokens: Int32Array.of(1, 2, 3, 50, 5, 6, 7, 8, 9) }),
       sequenceOf(9, 0, { tokens: Int32Array.of(1, 2, 3, -1, 5, 6, 7, 8, 9) }),
       sequenceOf(9, 0, { advantages: nan }),
-      sequenceOf(9, 0, { engineLogprobs: nan }),
+      sequenceOf(9, 0, { engineLogprobs: nan.map(() => -Infinity) }),
       sequenceOf(9, 0, { mask: new Uint8Array(9) }),
       sequenceOf(9)
     ]
@@ -180,6 +180,12 @@ describe("MicroBatch", () => {
       { sequence: 4, reason: "nothing to train" }
     ])
     assert.strictEqual(report.sequences, 2)
+  })
+
+  it("feeds the graph 1 for the logprob of a token that was not sampled", () => {
+    const { microBatches } = pack([sequenceOf(4, 0, { engineLogprobs: Float32Array.of(NaN, NaN, -0.5, -2) })])
+    assert.deepStrictEqual([...microBatches[0]!.oldLogprobs.subarray(0, 3)], [1, -0.5, -2])
+    assert.deepStrictEqual([...microBatches[0]!.engineLogprobs.subarray(0, 3)], [1, -0.5, -2])
   })
 
   it("skips sequences without advantage but keeps them in the denominators", () => {

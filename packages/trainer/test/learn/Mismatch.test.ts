@@ -188,7 +188,7 @@ const step = (difference: number, tokens = 10): Mismatch.Compared => ({ tokens, 
 /** A group of an environment that was sampled at a temperature. */
 const groupOf = (envId: number, temperature: number): ScoredGroup.ScoredGroup => ({
   tokens: [Int32Array.of(1)],
-  masks: [Int32Array.of(1)],
+  masks: [Uint8Array.of(1)],
   scores: Float64Array.of(1),
   envId,
   generationParams: { temperature }

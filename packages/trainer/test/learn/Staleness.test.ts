@@ -6,9 +6,9 @@ import * as Staleness from "../../src/learn/Staleness.ts"
 /** A sequence i of its own tokens, scores and versions. */
 const groupOf = (versions: ReadonlyArray<number | null>): ScoredGroup.ScoredGroup => ({
   tokens: versions.map((_, i) => Int32Array.of(1, i, i + 1)),
-  masks: versions.map((_, i) => Int32Array.of(-100, i, i + 1)),
+  masks: versions.map(() => Uint8Array.of(0, 1, 1)),
   scores: Float64Array.from(versions, (_, i) => i),
-  inferenceLogprobs: versions.map((_, i) => Float32Array.of(1, -i, -i)),
+  inferenceLogprobs: versions.map((_, i) => Float32Array.of(NaN, -i, -i)),
   overrides: versions.map((_, i) => ({ number: i })),
   policyVersions: versions
 })
@@ -39,7 +39,7 @@ describe("Staleness", () => {
     assert.deepStrictEqual([...scores], [0, 2])
     assert.deepStrictEqual(overrides, [{ number: 0 }, { number: 2 }])
     assert.deepStrictEqual(tokens, [Int32Array.of(1, 0, 1), Int32Array.of(1, 2, 3)])
-    assert.deepStrictEqual(masks, [Int32Array.of(-100, 0, 1), Int32Array.of(-100, 2, 3)])
+    assert.deepStrictEqual(masks, [Uint8Array.of(0, 1, 1), Uint8Array.of(0, 1, 1)])
     assert.strictEqual(inferenceLogprobs?.length, 2)
     assert.deepInclude(figures, { dropped: 3, masked: 0, max: 19 })
   })
@@ -60,7 +60,7 @@ describe("Staleness", () => {
 
   it("masks old sequences and keeps their scores for the baseline", () => {
     const { figures, groups } = Staleness.apply([groupOf([19, 10])], version, { maxStaleness: 2, action: "mask" })
-    assert.deepStrictEqual(groups[0]!.masks, [Int32Array.of(-100, 0, 1), Int32Array.of(-100, -100, -100)])
+    assert.deepStrictEqual(groups[0]!.masks, [Uint8Array.of(0, 1, 1), Uint8Array.of(0, 0, 0)])
     assert.deepStrictEqual([...groups[0]!.scores], [0, 1])
     assert.deepInclude(figures, { dropped: 0, masked: 1 })
   })

@@ -22,7 +22,7 @@ const serviceWith = Effect.fnUntraced(function* (batches: number) {
   const { envId } = Option.getOrThrow(environment)
   const groups = Array.from({ length: batches }, (_, i) => ({
     key: `key-${i}`,
-    group: { tokens: [Int32Array.of(1, 2)], masks: [Int32Array.of(-100, 2)], scores: Float64Array.of(i) }
+    group: { tokens: [Int32Array.of(1, 2)], masks: [Uint8Array.of(0, 1)], scores: Float64Array.of(i) }
   }))
   yield* client.submit(envId, groups)
   return client

@@ -28,7 +28,7 @@ const first = Toy.group(1)
 const alike: ReadonlyArray<ScoredGroup.ScoredGroup> = [
   first,
   { ...first, scores: first.scores.toReversed() },
-  { ...first, masks: first.masks.map((mask) => mask.map((label, t) => (t < 3 ? -100 : label))) },
+  { ...first, masks: first.masks.map((mask) => mask.map((trained, t) => (t < 3 ? 0 : trained))) },
   { ...first, inferenceLogprobs: first.inferenceLogprobs!.map((row) => row.map((value) => value - 0.25)) },
   { ...first, advantages: first.tokens.map((row) => Float32Array.from(row, (token) => token / 10)) },
   { ...first, overrides: first.tokens.map((_, i) => ({ set_advantage_to_zero: i === 0 })) },

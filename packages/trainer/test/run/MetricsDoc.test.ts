@@ -1,5 +1,5 @@
 /** docs/metrics.md has every name that is recorded, and no other. */
-import * as Evaluate from "@atropos/core/rollout/Evaluate"
+import * as EvaluationRun from "@atropos/core/rollout/EvaluationRun"
 import * as GroupFilter from "@atropos/core/rollout/submit/GroupFilter"
 import * as RolloutMetrics from "@atropos/core/rollout/RolloutMetrics"
 import * as RolloutTable from "@atropos/core/rollout/RolloutTable"
@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL("../../../../", import.meta.url))
 
 const group: ScoredGroup.ScoredGroup = {
   tokens: [Int32Array.of(1, 2), Int32Array.of(1, 3)],
-  masks: [Int32Array.of(-100, 2), Int32Array.of(-100, 3)],
+  masks: [Uint8Array.of(0, 1), Uint8Array.of(0, 1)],
   scores: Float64Array.of(0, 1),
   policyVersions: [0, 0]
 }
@@ -24,7 +24,7 @@ const trajectory: Trajectory.Trajectory = {
   completion: "",
   finishReason: "stop",
   tokens: Int32Array.of(1),
-  mask: Int32Array.of(1)
+  mask: Uint8Array.of(1)
 }
 
 /** All that an environment's rollouts and evaluations can record. */
@@ -46,7 +46,7 @@ const ofEnvironments = Effect.gen(function* () {
   return [
     ...Object.keys(metrics.take()),
     ...Object.keys(RolloutMetrics.serverFigures(servers)),
-    ...Object.keys(Evaluate.metrics(evaluated)),
+    ...Object.keys(EvaluationRun.metrics(evaluated)),
     Option.getOrThrow(yield* table.take).name
   ]
 })

@@ -1,5 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
+import { Trajectory } from "@atropos/core"
 import { Effect, FileSystem, Layer, Stream } from "effect"
 import * as OrtWorker from "../../src/exec/OrtWorker.ts"
 import * as Model from "../../src/model/Model.ts"
@@ -18,7 +19,7 @@ const adapted = TinyModel.withAdapter(whole, base, adapter, 5)
 const answers = [Int32Array.of(1, 2, 3, 4, 5, 6), Int32Array.of(1, 2, 3, 6, 5, 4), Int32Array.of(1, 2, 3, 7, 7, 7)]
 const group = {
   tokens: answers,
-  masks: answers.map((sequence) => sequence.map((token, t) => (t < 3 ? -100 : token))),
+  masks: answers.map(({ length }) => Trajectory.maskFrom(3, length)),
   scores: Float64Array.of(1, 0, 0)
 }
 const steps = 60

@@ -1,7 +1,7 @@
 /**
  * A small policy to train in tests, and batches for it: all a function of their numbers, so that a run can be repeated.
  */
-import { type Batch, type ScoredGroup } from "@atropos/core"
+import { type Batch, type ScoredGroup, Trajectory } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"
 import type { TrainableModel } from "../../src/model/TrainableModel.ts"
 import * as Trainer from "../../src/run/Trainer.ts"
@@ -23,8 +23,6 @@ export const model: TrainableModel = {
     })
 }
 
-const ignored = -100
-
 /** Four sequences of up to ten tokens, the first two a prompt. */
 export const group = (seed: number, more: Partial<ScoredGroup.ScoredGroup> = {}): ScoredGroup.ScoredGroup => {
   const uniform = uniforms(seed * 7919 + 1)
@@ -34,9 +32,11 @@ export const group = (seed: number, more: Partial<ScoredGroup.ScoredGroup> = {})
   )
   return {
     tokens,
-    masks: tokens.map((sequence) => sequence.map((token, t) => (t < 2 ? ignored : token))),
+    masks: tokens.map(({ length }) => Trajectory.maskFrom(2, length)),
     scores: Float64Array.from(tokens, () => uniform()),
-    inferenceLogprobs: tokens.map((sequence) => Float32Array.from(sequence, (_, t) => (t < 2 ? 1 : -2.5 - uniform()))),
+    inferenceLogprobs: tokens.map((sequence) =>
+      Float32Array.from(sequence, (_, t) => (t < 2 ? Trajectory.notSampled : -2.5 - uniform()))
+    ),
     policyVersions: tokens.map(() => seed % 5),
     ...more
   }

@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { type Batch, WireGroup } from "@atropos/core"
+import { type Batch, Trajectory, WireGroup } from "@atropos/core"
 import { Deferred, Effect, Fiber, FileSystem, Layer, References, Result, Stream } from "effect"
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -57,7 +57,7 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
       const tokens = [right, ...wrong]
       const group = {
         tokens,
-        masks: tokens.map((sequence) => sequence.map((token, t) => (t < 2 ? -100 : token))),
+        masks: tokens.map(({ length }) => Trajectory.maskFrom(2, length)),
         scores: Float64Array.of(1, 0, 0, 0)
       }
       const trainer = yield* Toy.trainer(
@@ -247,7 +247,7 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
   it.effect("skips a batch that has nothing to train on, without calling it an error", () =>
     Effect.gen(function* () {
       const trainer = yield* Toy.trainer(Toy.settings(yield* folder, { maxNonFinite: 1 }))
-      const masks = Toy.group(1).tokens.map((sequence) => new Int32Array(sequence.length).fill(-100))
+      const masks = Toy.group(1).tokens.map((sequence) => new Uint8Array(sequence.length))
       const [metrics] = yield* collect(trainer, Stream.make(Toy.batch(0, [Toy.group(1, { masks })])))
       assert.deepInclude(metrics, { skipped: "nothingToTrain", loss: 0, gradNorm: 0, policyVersion: 0, step: 1 })
     })

@@ -14,7 +14,7 @@ import type { Score } from "../../Environment.ts"
 import type { InferenceError, SamplingOptions } from "../../inference/backend/Inference.ts"
 import { type Message, text } from "../../Message.ts"
 import { ServerManager } from "../../inference/ServerManager.ts"
-import { masked, type Trajectory } from "../../Trajectory.ts"
+import type { Trajectory } from "../../Trajectory.ts"
 import type { Toolbox } from "./Toolbox.ts"
 
 export interface Options extends Pick<SamplingOptions, "maxTokens" | "temperature" | "seed" | "split"> {
@@ -112,7 +112,7 @@ export const scored = (
       // On the scale of the others: a plain score would be an advantage of its own, 0 for a wrong answer.
       onFailure: (): Score => ({
         score,
-        advantages: Float32Array.from(mask, (label) => (label === masked ? 0 : alone[index]![0]!))
+        advantages: Float32Array.from(mask, (trained) => (trained === 1 ? alone[index]![0]! : 0))
       }),
       onSuccess: (spread) => ({ score, advantages: spread })
     })

@@ -8,6 +8,7 @@
  */
 import { Config, Duration, Effect, Option, Schema, type Scope } from "effect"
 import { type ChatRequest, InferenceError, type TrackedSession } from "./Inference.ts"
+import * as Labels from "../../Labels.ts"
 import type { Message } from "../../Message.ts"
 import * as Sampling from "../../Sampling.ts"
 import type { Trajectory } from "../../Trajectory.ts"
@@ -131,13 +132,13 @@ const toTrajectory = (
   chats: ReadonlyArray<Chat>,
   sampling: Sampling.Sampling | undefined
 ): Effect.Effect<Trajectory, InferenceError> => {
-  const { full_text: text, logprobs, masked_tokens: mask, tokens } = node
-  if (tokens.length !== mask.length || tokens.length !== logprobs.length) {
+  const { full_text: text, logprobs, masked_tokens: labels, tokens } = node
+  if (tokens.length !== labels.length || tokens.length !== logprobs.length) {
     return Effect.fail(
       new InferenceError({
         reason: "malformed",
         server,
-        message: `node of ${server}: ${tokens.length} tokens, ${mask.length} mask values, ${logprobs.length} logprobs`
+        message: `node of ${server}: ${tokens.length} tokens, ${labels.length} mask values, ${logprobs.length} logprobs`
       })
     )
   }
@@ -146,14 +147,14 @@ const toTrajectory = (
     .toSorted((a, b) => b.messages.length - a.messages.length)[0]
   // Where nothing was sampled the proxy writes 1.
   return Effect.as(
-    Positions.check(server, { tokens, logprobs }, (at) => mask[at] !== -100),
+    Positions.check(server, { tokens, logprobs }, (at) => labels[at] !== Labels.untrained),
     {
       messages: chat?.messages ?? [{ role: "user", content: text }],
       completion: chat?.completion ?? "",
       finishReason: node.metadata?.finish_reason ?? "unknown",
       tokens: Int32Array.from(tokens),
-      mask: Int32Array.from(mask),
-      logprobs: Float32Array.from(logprobs),
+      mask: Labels.toMask(tokens, labels),
+      logprobs: Labels.toLogprobs(logprobs),
       ...(sampling !== undefined && { sampling })
     }
   )

@@ -13,7 +13,7 @@
 import { Result } from "effect"
 import type { ContentPart, Message } from "../../Message.ts"
 import type { Overrides, ScoredGroup } from "../../ScoredGroup.ts"
-import { masked, notSampled, trainedTokens } from "../../Trajectory.ts"
+import { notSampled, trainedTokens } from "../../Trajectory.ts"
 
 /** Why a group was not sent, and what that means. */
 export const reasons = {
@@ -74,7 +74,7 @@ const cut = (group: ScoredGroup, limit: number): ScoredGroup => {
   return {
     ...group,
     tokens: rowsWithin(tokens, limit),
-    masks: group.masks.map((mask, index) => (isLong[index] ? new Int32Array(limit).fill(masked) : mask)),
+    masks: group.masks.map((mask, index) => (isLong[index] ? new Uint8Array(limit) : mask)),
     ...(advantages && { advantages: rowsWithin(advantages, limit) }),
     ...(refLogprobs && { refLogprobs: rowsWithin(refLogprobs, limit) }),
     ...(inferenceLogprobs && {

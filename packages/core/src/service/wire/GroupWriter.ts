@@ -4,7 +4,7 @@
  * A piece is at most a quarter of a mebibyte of numbers (a few milliseconds of work), so that whoever writes a large
  * group can let others in between. The group's numbers must be finite.
  */
-import type { ScoredGroup } from "../../ScoredGroup.ts"
+import type { LabelledGroup } from "./LabelledGroup.ts"
 import { mostBytes, writeFloat32, writeInteger, writeNumber } from "./NumberWriter.ts"
 
 const pieceBytes = 256 * 1024
@@ -23,13 +23,13 @@ const count = (matrix: ReadonlyArray<Numbers> | undefined): number =>
   matrix?.reduce((sum, { length }) => sum + length, 0) ?? 0
 
 /** About how many bytes the numbers take. */
-const guess = (group: ScoredGroup): number => {
+const guess = (group: LabelledGroup): number => {
   const floats = [group.advantages, group.refLogprobs, group.inferenceLogprobs, [group.scores]]
   return 7 * (count(group.tokens) + count(group.masks)) + 11 * floats.reduce((sum, one) => sum + count(one), 0)
 }
 
 /** The pieces of a group's JSON. */
-export function* pieces(group: ScoredGroup): Generator<Uint8Array<ArrayBuffer>, void> {
+export function* pieces(group: LabelledGroup): Generator<Uint8Array<ArrayBuffer>, void> {
   let bytes = new Uint8Array(Math.min(pieceBytes, guess(group)) + slack)
   let at = 0
 

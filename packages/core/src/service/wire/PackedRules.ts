@@ -1,6 +1,7 @@
 /** The rules of `WireGroup`, for groups that never were JSON. */
 import { Result } from "effect"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
+import type { LabelledGroup } from "./LabelledGroup.ts"
 import { PackedGroupError } from "./PackedFrame.ts"
 
 /** Whether any number is below zero; without a branch per number. */
@@ -60,8 +61,30 @@ const checkCount = (name: string, count: number, sequences: number): PackedGroup
         message: `should have one entry per sequence of tokens, ${sequences}, not ${count}`
       })
 
+const isInfinite = (one: number): boolean => Math.abs(one) === Infinity
+
+/** Beside `checkFinite`, NaN is right: nothing was sampled there. */
+const checkSampled = (name: string, rows: ReadonlyArray<Float32Array>): PackedGroupError | undefined => {
+  const i = rows.findIndex((row) => row.some(isInfinite))
+  return i < 0
+    ? undefined
+    : new PackedGroupError({
+        field: `${name}.${i}.${rows[i]!.findIndex(isInfinite)}`,
+        message: `should be a finite number, not ${rows[i]!.find(isInfinite)}`
+      })
+}
+
 /** The group, or the first rule it breaks. */
-export const check = (group: ScoredGroup): Result.Result<ScoredGroup, PackedGroupError> => {
+export const check = (group: ScoredGroup): Result.Result<ScoredGroup, PackedGroupError> => checked(group, checkSampled)
+
+/** The group as it came over a wire, or the first rule it breaks. */
+export const checkLabelled = (group: LabelledGroup): Result.Result<LabelledGroup, PackedGroupError> =>
+  checked(group, checkFinite)
+
+const checked = <Group extends ScoredGroup | LabelledGroup>(
+  group: Group,
+  checkLogprobs: (name: string, rows: ReadonlyArray<Float32Array>) => PackedGroupError | undefined
+): Result.Result<Group, PackedGroupError> => {
   const { advantages, distillLogprobs, distillTokenIds, inferenceLogprobs, masks, refLogprobs, scores, tokens } = group
   const sequences = tokens.length
   const counted = { masks, scores, advantages, refLogprobs, inferenceLogprobs, distillTokenIds, distillLogprobs }
@@ -78,7 +101,7 @@ export const check = (group: ScoredGroup): Result.Result<ScoredGroup, PackedGrou
     (refLogprobs && (checkLengths("refLogprobs", refLogprobs, tokens) ?? checkFinite("refLogprobs", refLogprobs))) ??
     (inferenceLogprobs &&
       (checkLengths("inferenceLogprobs", inferenceLogprobs, tokens) ??
-        checkFinite("inferenceLogprobs", inferenceLogprobs))) ??
+        checkLogprobs("inferenceLogprobs", inferenceLogprobs))) ??
     (distillTokenIds && checkTokens("distillTokenIds", distillTokenIds.flat())) ??
     (distillLogprobs && checkFinite("distillLogprobs", distillLogprobs.flat()))
   return error === undefined ? Result.succeed(group) : Result.fail(error)

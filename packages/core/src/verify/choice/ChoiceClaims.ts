@@ -7,11 +7,13 @@
  * only if it says that it concludes or corrects.
  */
 import { clausesOf, sentenceEnd } from "./ChoiceClause.ts"
-import { type Claim, type Said, type Statement, statementsOf, type Strength } from "./ChoiceStatement.ts"
+import type { Assertion, Claim, Statement, Strength } from "./ChoiceAssertion.ts"
+import { namesOf } from "./ChoiceNames.ts"
+import { statementsOf } from "./ChoiceStatement.ts"
 import { type Choices, type Token, tokensOf } from "./ChoiceTokens.ts"
 import * as Words from "./ChoiceWords.ts"
 
-export type { Claim, Strength } from "./ChoiceStatement.ts"
+export type { Claim, Strength } from "./ChoiceAssertion.ts"
 
 const weights: { readonly [strength in Strength]: number } = { alone: 0, stated: 1, announced: 2 }
 /** The state of the weighing: what is claimed so far; no place where claims contradict each other. */
@@ -21,7 +23,7 @@ interface State {
   readonly isFinal: boolean
 }
 
-const weighed = (state: State | undefined, claim: Said, isTurn: boolean): State => {
+const weighed = (state: State | undefined, claim: Assertion, isTurn: boolean): State => {
   const { isFinal, place } = claim
   const strength = claim.strength === "alone" && isTurn ? "stated" : claim.strength
   if (state === undefined) return { place, strength: claim.strength, isFinal }
@@ -35,9 +37,11 @@ const weighed = (state: State | undefined, claim: Said, isTurn: boolean): State 
 /** The choice that a text claims; undefined where it claims none, or cannot be told which. */
 export const claimOf = (text: string, choices: Choices): Claim | undefined => {
   const tokens = tokensOf(text)
-  const clauses = clausesOf(tokens, choices)
-  const { endOfClause, isBoundary, isName, word } = clauses
-  const statement = statementsOf(tokens, choices, clauses)
+  const names = namesOf(tokens, choices)
+  const clauses = clausesOf(tokens, choices, names)
+  const { word } = names
+  const { endOfClause, isBoundary, isName } = clauses
+  const statement = statementsOf(tokens, choices, names, clauses)
   let state: State | undefined
   let isStart = true
   let isTurn = false

@@ -28,12 +28,12 @@ export interface Choices {
 /** A choice that is named from some token on: its place, or several that cannot be told apart. */
 export interface Named {
   readonly places: ReadonlyArray<number>
-  /** The token behind it. */
+  /** The token after it. */
   readonly next: number
   /** Named as a choice and not by a bare letter: by a label in brackets or before a colon, or by its text. */
   readonly isPlain: boolean
   /** By its label and its text. */
-  readonly isTold?: boolean
+  readonly hasText?: boolean
 }
 
 const wrapper = /\\(?:text(?:bf|it|rm|sf|tt)?|math(?:rm|bf|sf|it)|mbox|emph|bf|rm|displaystyle|left|right)(?![a-zA-Z])/g
@@ -240,7 +240,7 @@ const withText = (
   while (start < next + mostMarks && tokens.slice(start, start + 1).some(isMark)) start += 1
   const said = byText(tokens, start, choices)
   if (said?.places.includes(place) === true) {
-    return { places: [place], next: closed(tokens, said.next), isPlain: true, isTold: true }
+    return { places: [place], next: closed(tokens, said.next), isPlain: true, hasText: true }
   }
   if (said !== undefined && isEnd(tokens[closed(tokens, said.next)]) && tokens[start - 1]?.word !== ",") {
     return { places: [place, ...said.places], next: said.next, isPlain: isMarked }

@@ -6,7 +6,7 @@
  * or with the steps that led to it, and a named value may be answered without its name.
  */
 import { type Answer, type Leaf, type Relation, worth } from "./Answer.ts"
-import * as Evaluate from "./Evaluate.ts"
+import * as ExpressionValue from "./ExpressionValue.ts"
 import * as Exact from "./Exact.ts"
 import { apply, number, type Expression } from "./Expression.ts"
 import { type Assignment, assignment, isConstant } from "./Naming.ts"
@@ -41,7 +41,7 @@ const isRounding = (decimal: Leaf, exact: Expression, rules: Rules): boolean => 
   if (half === undefined || digits === undefined || digits.numerator.toString().length < rules.decimalPlaces)
     return false
   const error = apply("Abs", apply("Subtract", exact, apply("Multiply", number(value), number(decimal.scale))))
-  const order = Evaluate.order(error, apply("Multiply", number(half), number(decimal.scale)))
+  const order = ExpressionValue.order(error, apply("Multiply", number(half), number(decimal.scale)))
   return order !== undefined && order <= 0
 }
 
@@ -49,7 +49,7 @@ const compareLeaves = (gold: Leaf, prediction: Leaf, rules: Rules): boolean => {
   if (!Units.areCompatible(gold.unit, prediction.unit)) return false
   const [a, b] = [worth(gold), worth(prediction)]
   if (a === undefined || b === undefined) return false
-  if (Evaluate.equivalent(a, b)) return true
+  if (ExpressionValue.equivalent(a, b)) return true
   return isRounding(gold, b, rules) || isRounding(prediction, a, rules)
 }
 
@@ -110,7 +110,7 @@ const difference = ({ left, right }: Atom): Expression | undefined => {
 const sameAtom = (gold: Atom, prediction: Atom): boolean => {
   const [a, b] = [difference(gold), difference(prediction)]
   if (gold.kind !== prediction.kind || a === undefined || b === undefined) return false
-  return Evaluate.proportional(a, b, gold.kind === "<" || gold.kind === "\\leq")
+  return ExpressionValue.proportional(a, b, gold.kind === "<" || gold.kind === "\\leq")
 }
 
 /** `W(n) = 1` and `W(x) = 1` say the same of W: where the value is a number, the argument's name is anybody's. */
@@ -185,8 +185,8 @@ const compareRatios = (gold: ReadonlyArray<Answer>, prediction: ReadonlyArray<An
   if (x0 === undefined || y0 === undefined || x?.length !== gold.length || y?.length !== prediction.length) return false
   return (
     x.length === y.length &&
-    [...x, ...y].every((term) => !Evaluate.isZero(term)) &&
-    x.every((term, i) => Evaluate.equivalent(apply("Divide", term, x0), apply("Divide", y[i]!, y0)))
+    [...x, ...y].every((term) => !ExpressionValue.isZero(term)) &&
+    x.every((term, i) => ExpressionValue.equivalent(apply("Divide", term, x0), apply("Divide", y[i]!, y0)))
   )
 }
 

@@ -5,7 +5,7 @@
  * nor compute. `\ln x` is none, as `\ln x = 5` is an equation left unsolved; `x = 6 = 5` gives x no value.
  */
 import { type Answer, type Relation, worth } from "./Answer.ts"
-import * as Evaluate from "./Evaluate.ts"
+import * as ExpressionValue from "./ExpressionValue.ts"
 import { symbols } from "./Expression.ts"
 import * as Units from "./Units.ts"
 import * as Wording from "../text/Wording.ts"
@@ -51,12 +51,12 @@ const isQuantity = (answer: Answer, value: Answer): boolean =>
   answer.expression !== undefined &&
   symbols(answer.expression).size > 1 &&
   !/\d/.test(answer.text.replaceAll(/[\^_](?:\{\d+\}|\d)/g, "")) &&
-  !(value._tag === "Leaf" && value.expression !== undefined && Evaluate.isZero(value.expression))
+  !(value._tag === "Leaf" && value.expression !== undefined && ExpressionValue.isZero(value.expression))
 
 /** The number that an answer is; undefined for anything with an unknown in it. */
 const constantOf = (answer: Answer) => {
   const expression = answer._tag === "Leaf" ? worth(answer) : undefined
-  return expression !== undefined && Evaluate.isConstant(expression) ? expression : undefined
+  return expression !== undefined && ExpressionValue.isConstant(expression) ? expression : undefined
 }
 
 /** Whether an answer is a number, or nothing that has an unknown in it. */
@@ -64,7 +64,7 @@ export const isConstant = (answer: Answer): boolean => answer._tag !== "Leaf" ||
 
 const isSameConstant = (a: Answer, b: Answer): boolean => {
   const [x, y] = [constantOf(a), constantOf(b)]
-  return x !== undefined && y !== undefined && Evaluate.equivalent(x, y)
+  return x !== undefined && y !== undefined && ExpressionValue.equivalent(x, y)
 }
 
 const isPlain = (side: Answer): boolean => side._tag === "Leaf" && side.expression?._tag === "Number"

@@ -7,7 +7,7 @@
  * ("undecided").
  */
 import type { Answer } from "./Answer.ts"
-import * as Evaluate from "./Evaluate.ts"
+import * as ExpressionValue from "./ExpressionValue.ts"
 import * as Exact from "./Exact.ts"
 import * as Value from "./Value.ts"
 
@@ -40,7 +40,7 @@ const compare = (a: End, b: End): number | undefined => {
 const endOf = (answer: Answer): End | undefined => {
   if (answer._tag !== "Leaf" || answer.expression === undefined) return undefined
   if (answer.expression._tag === "Infinity") return answer.expression.isNegative ? "-infinity" : "+infinity"
-  const value = Evaluate.constant(answer.expression)
+  const value = ExpressionValue.constant(answer.expression)
   return value === undefined ? undefined : Value.multiply(value, Value.exact(answer.scale))
 }
 

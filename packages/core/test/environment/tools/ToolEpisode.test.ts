@@ -5,7 +5,7 @@ import type { Trajectory } from "../../../src/Trajectory.ts"
 
 const call = { id: "1", type: "function" as const, function: { name: "half", arguments: "{}" } }
 
-/** One call, answered with `result`, and an answer; tokens are trained where the mask is not -100. */
+/** One call, answered with `result`, and an answer; tokens are trained where the mask is 1. */
 const episode = (result: string, mask: ReadonlyArray<number>): Trajectory => ({
   messages: [
     { role: "user", content: "?" },
@@ -15,8 +15,8 @@ const episode = (result: string, mask: ReadonlyArray<number>): Trajectory => ({
   ],
   completion: "!",
   finishReason: "stop",
-  tokens: Int32Array.from(mask, (label, index) => (label === -100 ? index : label)),
-  mask: Int32Array.from(mask)
+  tokens: Int32Array.from(mask, (_, index) => index),
+  mask: Uint8Array.from(mask)
 })
 
 const advantagesOf = (score: Environment.Score): ReadonlyArray<number> | undefined =>
@@ -24,7 +24,7 @@ const advantagesOf = (score: Environment.Score): ReadonlyArray<number> | undefin
 
 describe("ToolEpisode.scored", () => {
   it("gives every answer the advantage of its turn and of the outcome", () => {
-    const mask = [-100, 1, 2, -100, 3]
+    const mask = [0, 1, 1, 0, 1]
     const scores = ToolEpisode.scored([episode("2", mask), episode("error: odd", mask)], [1, 0], { outcomeWeight: 0.5 })
     assert.deepStrictEqual(scores.map(advantagesOf), [
       [0, 1.5, 1.5, 0, 0.5],
@@ -33,11 +33,9 @@ describe("ToolEpisode.scored", () => {
   })
 
   it("gives an episode whose mask has other spans than answers that of the outcome, on the scale of the others", () => {
-    const scores = ToolEpisode.scored(
-      [episode("2", [-100, 1, 2, -100, 3]), episode("2", [-100, 1, 2, 3, -100])],
-      [1, 0],
-      { outcomeWeight: 0.5 }
-    )
+    const scores = ToolEpisode.scored([episode("2", [0, 1, 1, 0, 1]), episode("2", [0, 1, 1, 1, 0])], [1, 0], {
+      outcomeWeight: 0.5
+    })
     // Both calls succeeded: what is left is the outcome, half of 1 and half of -1.
     assert.deepStrictEqual(scores.map(advantagesOf), [
       [0, 0.5, 0.5, 0, 0.5],

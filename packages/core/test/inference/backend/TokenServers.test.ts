@@ -326,7 +326,7 @@ describe("managed-server proxy", () => {
           const [choice] = yield* session.chat({ messages: [{ role: "user", content: "hi" }] })
           assert.deepStrictEqual(choice!.toolCalls, [call])
           const [trajectory] = yield* session.trajectories
-          assert.deepStrictEqual(Array.from(trajectory!.mask), [-100, 2])
+          assert.deepStrictEqual(Array.from(trajectory!.mask), [0, 1])
           assert.deepStrictEqual(trajectory!.messages.at(-1), choice!.message)
           assert.isTrue(Exit.isFailure(yield* Effect.exit(session.complete({ prompt: "x" }))))
         })

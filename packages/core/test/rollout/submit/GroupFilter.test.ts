@@ -42,8 +42,8 @@ describe("GroupFilter", () => {
         {
           ...one,
           tokens: [one.tokens[0]!, long],
-          masks: [one.masks[0]!, Int32Array.of(-100, -100, 2, 3, 4, 5)],
-          inferenceLogprobs: [Float32Array.of(1, 1, -0.5, -0.25), Float32Array.of(1, 1, -1, -1, -1, -1)],
+          masks: [one.masks[0]!, Uint8Array.of(0, 0, 1, 1, 1, 1)],
+          inferenceLogprobs: [Float32Array.of(NaN, NaN, -0.5, -0.25), Float32Array.of(NaN, NaN, -1, -1, -1, -1)],
           distillTokenIds: [one.tokens[0]!, long].map((row) => Array.from(row, (id) => Int32Array.of(id))),
           overrides: [{}, { note: 1 }]
         },
@@ -51,9 +51,9 @@ describe("GroupFilter", () => {
       )
     )
     assert.deepStrictEqual(filtered.tokens, [one.tokens[0]!, long.subarray(0, 5)])
-    assert.deepStrictEqual(filtered.masks, [one.masks[0]!, new Int32Array(5).fill(-100)])
+    assert.deepStrictEqual(filtered.masks, [one.masks[0]!, new Uint8Array(5)])
     assert.deepStrictEqual([...filtered.scores], [0, 1])
-    assert.deepStrictEqual(filtered.inferenceLogprobs?.[1], new Float32Array(5).fill(1))
+    assert.deepStrictEqual(filtered.inferenceLogprobs?.[1], new Float32Array(5).fill(NaN))
     assert.deepStrictEqual(
       filtered.distillTokenIds?.map((rows) => rows.length),
       [4, 5]

@@ -92,7 +92,7 @@ describe("TokenPieces.tell", () => {
       const sizes: Array<number> = []
       const { tell } = telling((pieces) => Effect.sync(() => void sizes.push(pieces.size)))
       const tokens = [Int32Array.from({ length: 10_000 }, (_, id) => id)]
-      yield* tell([{ tokens, masks: tokens, scores: Float64Array.of(1) }])
+      yield* tell([{ tokens, masks: [Uint8Array.of(1)], scores: Float64Array.of(1) }])
       assert.deepStrictEqual(sizes, [4096, 4096, 1808])
     })
   )

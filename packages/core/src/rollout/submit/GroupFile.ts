@@ -10,16 +10,16 @@ import type { ScoredGroup } from "../../ScoredGroup.ts"
 import * as WireGroup from "../../service/WireGroup.ts"
 
 /** The file for saved groups cannot be made or written. */
-export class SavedGroupsError extends Schema.TaggedError<SavedGroupsError>()("SavedGroupsError", {
+export class GroupFileError extends Schema.TaggedError<GroupFileError>()("GroupFileError", {
   path: Schema.String,
   message: Schema.String,
   cause: Schema.Defect()
 }) {}
 
-export interface SavedGroups {
+export interface GroupFile {
   /** The file chosen. */
   readonly path: string
-  readonly write: (groups: ReadonlyArray<ScoredGroup>) => Effect.Effect<void, SavedGroupsError>
+  readonly write: (groups: ReadonlyArray<ScoredGroup>) => Effect.Effect<void, GroupFileError>
 }
 
 const isTaken = Predicate.isTagged("AlreadyExists")
@@ -27,11 +27,11 @@ const isTaken = Predicate.isTagged("AlreadyExists")
 const encoder = new TextEncoder()
 
 /** Opens the first free name of `wanted`; closed with the scope. */
-export const open = Effect.fn("SavedGroups.open")(function* (wanted: string) {
+export const open = Effect.fn("GroupFile.open")(function* (wanted: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const failing = (file: string) => (cause: unknown) =>
-    new SavedGroupsError({
+    new GroupFileError({
       path: file,
       message: `cannot write groups to ${file}: ${Reason.of(cause)}`,
       cause
@@ -40,7 +40,7 @@ export const open = Effect.fn("SavedGroups.open")(function* (wanted: string) {
   const { dir, ext, name } = path.parse(wanted)
   const candidate = (number: number): string => (number === 0 ? wanted : path.join(dir, `${name}_${number}${ext}`))
   // "ax" fails where the file exists: two programs that start together get different files.
-  const claim = (number: number): Effect.Effect<readonly [string, FileSystem.File], SavedGroupsError, Scope.Scope> => {
+  const claim = (number: number): Effect.Effect<readonly [string, FileSystem.File], GroupFileError, Scope.Scope> => {
     const file = candidate(number)
     return fs.open(file, { flag: "ax" }).pipe(
       Effect.map((opened) => [file, opened] as const),
@@ -48,7 +48,7 @@ export const open = Effect.fn("SavedGroups.open")(function* (wanted: string) {
     )
   }
   const [file, opened] = yield* claim(0)
-  const saved: SavedGroups = {
+  const saved: GroupFile = {
     path: file,
     write: (groups) =>
       groups.length === 0

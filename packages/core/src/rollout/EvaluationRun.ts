@@ -35,7 +35,7 @@ export class EvaluationFileError extends Schema.TaggedError<EvaluationFileError>
 }) {}
 
 /** Evaluates all held-out items, `max_eval_workers` at once; none where the environment has no evaluation. */
-export const evaluate = Effect.fn("Evaluate.evaluate")(function* (
+export const evaluate = Effect.fn("EvaluationRun.evaluate")(function* (
   environment: Pick<EnvironmentShape, "name" | "evaluation" | "settings">,
   options: { readonly onItem?: (item: EvaluatedItem | FailedItem) => Effect.Effect<void> } = {}
 ) {
@@ -134,7 +134,7 @@ export interface EvaluationFiles {
  * Writes the results of a step to `<directory>/<name>/step-<step>`, or `…_1`, `…_2` when that exists; returns the
  * folder.
  */
-export const save = Effect.fn("Evaluate.save")(
+export const save = Effect.fn("EvaluationRun.save")(
   function* (evaluated: Evaluated, options: EvaluationFiles) {
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path

@@ -45,7 +45,7 @@ export const thrown = (part: string, defect: unknown): DefinitionFault => {
 }
 
 /** Logs what was thrown with its stack, each mistake once: it is worth reading once, and not for every rollout. */
-export const teller = (environment: string): ((error: unknown) => Effect.Effect<void>) => {
+export const faultLogger = (environment: string): ((error: unknown) => Effect.Effect<void>) => {
   const told = new Set<string>()
   return (error) =>
     Effect.suspend(() => {

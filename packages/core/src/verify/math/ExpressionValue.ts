@@ -10,7 +10,7 @@ import * as Exact from "./Exact.ts"
 import { symbols, type Expression, type Operator } from "./Expression.ts"
 import * as Fixed from "./Fixed.ts"
 import * as Operators from "./Operators.ts"
-import { label, type Point, sample } from "./Sampling.ts"
+import { label, type Point, sample } from "./SymbolValues.ts"
 import * as Value from "./Value.ts"
 import type { Maybe } from "./Value.ts"
 

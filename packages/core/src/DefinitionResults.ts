@@ -5,8 +5,9 @@
 import { Effect, Predicate } from "effect"
 import type { RolloutGroup, Rollouts, Score } from "./Environment.ts"
 import type { DefinitionFault } from "./EnvironmentError.ts"
+import * as Labels from "./Labels.ts"
 import type { Trajectory } from "./Trajectory.ts"
-import { kindOf, wrong } from "./Guarded.ts"
+import { kindOf, wrong } from "./DefinitionCalls.ts"
 
 const isTrajectory = (value: unknown): value is Trajectory =>
   Predicate.isObject(value) && "tokens" in value && "mask" in value && "messages" in value
@@ -26,6 +27,25 @@ const badTrajectory = (part: string, given: ReadonlyArray<unknown>): DefinitionF
         `gave ${kindOf(given[index])} as number ${index + 1} of ${given.length} trajectories; a trajectory is what ServerManager's chat and complete give, or a session's trajectories`
       )
 }
+
+/** A trajectory whose author has plain lists of numbers, or labels and ones as the wire has them. */
+const withArrays = (trajectory: Trajectory): Trajectory => {
+  const { logprobs, mask, tokens } = trajectory
+  const isTyped = tokens instanceof Int32Array && (logprobs === undefined || logprobs instanceof Float32Array)
+  if (isTyped && mask instanceof Uint8Array) return trajectory
+  const ids = Int32Array.from(tokens)
+  return {
+    ...trajectory,
+    tokens: ids,
+    mask: mask instanceof Uint8Array ? mask : Labels.toMask(ids, mask),
+    ...(logprobs !== undefined && { logprobs: Labels.toLogprobs(logprobs) })
+  }
+}
+
+const inArrays = (group: RolloutGroup): RolloutGroup => ({
+  ...group,
+  trajectories: group.trajectories.map(withArrays)
+})
 
 /** One score for each trajectory. */
 export const scores = (
@@ -76,7 +96,7 @@ export const rollouts = <Item>(
     const fault = made.groups
       .map(({ trajectories }) => badTrajectory(part, trajectories))
       .find((one) => one !== undefined)
-    return fault === undefined ? Effect.succeed(made) : Effect.fail(fault)
+    return fault === undefined ? Effect.succeed({ ...made, groups: made.groups.map(inArrays) }) : Effect.fail(fault)
   })
 
 /** What an item of an evaluation gave, as a group. */
@@ -91,5 +111,5 @@ export const evaluated = (
     }
     const fault = badTrajectory(name, trajectories)
     if (fault !== undefined) return Effect.fail(fault)
-    return Effect.succeed("trajectories" in given ? given : { trajectories: given })
+    return Effect.succeed(inArrays("trajectories" in given ? given : { trajectories: given }))
   })
