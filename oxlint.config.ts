@@ -233,6 +233,10 @@ export default defineConfig({
     ...layered("envs"),
     ...layered("trainer"),
     ...layered("cli"),
+    {
+      files: ["packages/cli/src/**"],
+      rules: { "max-lines": ["error", { max: 300 }], "max-lines-per-function": ["error", { max: 120 }] }
+    },
     restricted("packages/core/src/index.ts", [...packages.core])
   ],
   ignorePatterns: ["**/dist/**", "**/fixtures/**", "**/gen/**"]

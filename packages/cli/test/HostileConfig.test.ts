@@ -20,30 +20,26 @@ const bomb = Array.from(letters, (name, at) =>
 ).join("\n")
 
 const cases: ReadonlyArray<readonly [what: string, content: string | Uint8Array, told: RegExp]> = [
-  [
-    "aliases that unfold to a billion words",
-    `env:\n${bomb}\n`,
-    /its aliases \(\*name\) unfold to more than can be meant/
-  ],
+  ["aliases that unfold to a billion words", `env:\n${bomb}\n`, /its aliases \(\*name\) expand to too much/],
   [
     "an alias that names what it stands in",
     "env:\n  tags: &a [*a]\n",
-    /an alias \(\*name\) stands within what it names/
+    /an alias \(\*name\) refers to a value that contains it/
   ],
   [
     "a server that is its own address",
     "openai: &a {base_url: *a}\n",
-    /an alias \(\*name\) stands within what it names/
+    /an alias \(\*name\) refers to a value that contains it/
   ],
   ["an alias of nothing", "env: *nope\n", /Unresolved alias .*nope/],
-  ["lists in lists", `env: ${"[".repeat(20_000)}${"]".repeat(20_000)}`, /nested deeper than the 50 levels/],
-  ["maps in maps", `env: ${"{a: ".repeat(60)}1${"}".repeat(60)}`, /nested deeper than the 50 levels/],
-  ["two documents", "env: {}\n---\nenv: {}\n", /:2:1: another document begins here \(---\)/],
-  ["more keys than settings have", `env:\n${"  key: 1\n".repeat(200_000)}`, /more than the 128 KiB that are read/],
+  ["lists in lists", `env: ${"[".repeat(20_000)}${"]".repeat(20_000)}`, /nested more than 50 levels deep/],
+  ["maps in maps", `env: ${"{a: ".repeat(60)}1${"}".repeat(60)}`, /nested more than 50 levels deep/],
+  ["two documents", "env: {}\n---\nenv: {}\n", /:2:1: a second document begins here \(---\)/],
+  ["more keys than settings have", `env:\n${"  key: 1\n".repeat(200_000)}`, /is larger than 128 KiB/],
   ["a key given twice", "env:\n  largest: 1\n  largest: 2\n", /:3:3: Map keys must be unique/],
   ["tabs", "env:\n\tlargest: 2\n", /:2:1: Tabs are not allowed as indentation/],
-  ["bytes that are no text", Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe), /is not text in UTF-8/],
-  ["text in UTF-16", Buffer.from("\ufeffenv:\n  largest: 2\n", "utf16le"), /is not text in UTF-8/],
+  ["bytes that are no text", Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe), /is not UTF-8 text/],
+  ["text in UTF-16", Buffer.from("\ufeffenv:\n  largest: 2\n", "utf16le"), /is not UTF-8 text/],
   ["NUL", "env:\n  largest: 2\0\n", /holds a NUL character/],
   ["a number beyond all", "env:\n  group_size: 1e400\n", /env\.group_size .*expected an integer, got Infinity/],
   ["no number", "env:\n  group_size: .nan\n", /env\.group_size .*expected an integer, got NaN/],
@@ -76,7 +72,7 @@ describe("a settings file", () => {
         const { code, said } = yield* process(file)
         assert.strictEqual(code, 2, `${what}: ${said}`)
         assert.match(said, told, what)
-        assert.notInclude(said, "should not have happened", what)
+        assert.notInclude(said, "internal error", what)
         assert.isBelow(said.length, 600, what)
       }
       assert.match((yield* process(folder)).said, /cannot be read: it is a folder/)
@@ -125,8 +121,8 @@ describe("a setting that is gone", () => {
         yield* Effect.exit(Root.run(["train", "--model", "none", ...words]))
         return (yield* TestConsole.errorLines).slice(before).map(String).join("\n")
       })
-      const scale = /advantage_scale replaces it: population-std is what true was, none what false was/
-      const policy = /got "trainer"; "current" replaces it/
+      const scale = /use advantage_scale instead: population-std for true, none for false/
+      const policy = /got "trainer"; use "current" instead/
       yield* fs.writeFileString(file, "loss:\n  normalize: true\n")
       assert.match(yield* train("--config", file), scale)
       assert.match(yield* train("--loss.normalize", "true"), scale)

@@ -45,7 +45,7 @@ describe("an output", () => {
       const words = ["process", ...env, "--testing", "--env.total_steps", "5"]
       const { code, err } = yield* Atropos.run(words, { cwd, env: { TMPDIR: temporary } })
       assert.strictEqual(code, 1)
-      assert.include(err, "is not this user's alone, so no lock can lie there")
+      assert.include(err, "is accessible to other users, so it cannot hold a lock")
       assert.deepStrictEqual(yield* fs.readDirectory(victim), [])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )

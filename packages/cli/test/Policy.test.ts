@@ -48,7 +48,7 @@ describe("atropos policy", () => {
       const words = ["train", "--model", model, "--trains", "all", "--weight_sync", JSON.stringify([target])]
       const { code, stderr } = yield* Bin.run(words, { cwd })
       assert.strictEqual(code, 2)
-      assert.include(stderr, `--weight_sync ${target}: servers take adapters, and all weights are trained`)
+      assert.include(stderr, `--weight_sync ${target}: servers take adapters only, but all weights are trained`)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -134,7 +134,7 @@ describe("atropos validate", () => {
           "http://127.0.0.1:1/v1"
         )
         assert.isFalse(succeeded)
-        assert.include(printed, `there is no --${other}.base_url: the environment of --env asks no ${other}`)
+        assert.include(printed, `there is no --${other}.base_url: this environment uses no ${other}`)
         assert.notInclude(printed, "did you mean")
       }
     }).pipe(Effect.provide(layer))
@@ -149,7 +149,7 @@ describe("atropos validate", () => {
       const remember = Logger.make(({ message }) => void logged.push(String(message)))
       const words = ["validate", "--env", "taxi", "--items", "1", "--texts", "2", "--config", file]
       assert.isTrue((yield* Effect.provide(run(...words), Logger.layer([remember]))).succeeded)
-      assert.include(logged.join("\n"), "the environment asks no judge: what the file says of one is not used")
+      assert.include(logged.join("\n"), "the environment uses no judge: that section of the file is ignored")
     }).pipe(Effect.provide(layer))
   )
 

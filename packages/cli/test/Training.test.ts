@@ -114,12 +114,12 @@ describe("atropos up", () => {
         assert.deepStrictEqual((yield* fs.readDirectory(`${stopped}/.atropos`)).sort(), ["lock.sqlite", "pgdata", "up"])
         const resumed = yield* Bin.run(words, { cwd: stopped })
         assert.strictEqual(resumed.code, 0)
-        assert.match(resumed.stdout, /going on with sort-letters-1 after \d+ of 30 steps/)
+        assert.match(resumed.stdout, /resuming sort-letters-1 after \d+ of 30 steps/)
         // Nor does it learn again what it was shown before its first step.
         assert.notInclude(resumed.stderr, "warm-up steps")
         assert.deepStrictEqual(yield* figures(stopped), expected)
         // The whole run is summed up, not what this process did of it.
-        assert.match(resumed.stdout, /30 steps, \d+ of them now, in /)
+        assert.match(resumed.stdout, /30 steps, \d+ of them in this session, in /)
         assert.strictEqual(summed(stdout).length, 4)
         assert.deepStrictEqual(summed(resumed.stdout), summed(stdout))
       }).pipe(Effect.provide(NodeServices.layer)),
@@ -160,7 +160,7 @@ describe("atropos train", () => {
         })
         yield* until("service: ")
         yield* child.kill({ killSignal: "SIGINT" })
-        assert.include(yield* until("stopped"), "before the first step was saved: the same command begins again")
+        assert.include(yield* until("stopped"), "before the first checkpoint: the same command starts over")
         assert.strictEqual(Number(yield* child.exitCode), 130)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     limit

@@ -42,7 +42,7 @@ describe("atropos up --model", () => {
       const words = ["up", "--port", "0", "--policy_port", "0", "--env", Bin.myEnvironment]
       const { code, stdout } = yield* Bin.run(words, { cwd, env: { HF_ENDPOINT: "http://127.0.0.1:9", HF_HOME: cwd } })
       assert.strictEqual(code, 1)
-      assert.match(stdout, /^no --model given: \S+ from the hub; --model scratch makes a small one here instead\n/)
+      assert.match(stdout, /^no --model given: using \S+ from the hub; --model scratch makes a small model instead\n/)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -114,9 +114,12 @@ describe("atropos up, from scratch", () => {
             return stderr
           })
         for (const weight of ["0", "-1", "two", ""]) {
-          assert.include(yield* told("--env", `addition:${weight}`), "is a weight, a number above 0, as in addition:2")
+          assert.include(
+            yield* told("--env", `addition:${weight}`),
+            "must be followed by a weight, a number above 0, as in addition:2"
+          )
         }
-        assert.include(yield* told("--env", "addition", "--env", "addition:3"), "addition is there already")
+        assert.include(yield* told("--env", "addition", "--env", "addition:3"), "addition is given twice")
         const text = yield* fs.readFileString(withRecipe)
         const broken = (from: string, to: string) =>
           Effect.gen(function* () {
@@ -130,7 +133,7 @@ describe("atropos up, from scratch", () => {
           })
         assert.match(
           yield* broken("`${alphabet}>`", "alphabet"),
-          /its recipe: demonstration 0 has ">", which is none of its characters/
+          /its recipe: demonstration 0 has ">", which is not one of its characters/
         )
         assert.match(yield* broken("warmStart:", "warmstart:"), /its recipe: warmstart: .*/)
         assert.match(yield* broken("{ steps: 100 }", "{ steps: -1 }"), /its recipe: warmStart\.steps: /)

@@ -10,7 +10,7 @@ import * as PgliteTemplate from "../../src/database/PgliteTemplate.ts"
 import * as PgTrajectoryStore from "../../src/postgres/PgTrajectoryStore.ts"
 import { TrajectoryStore } from "../../src/store/TrajectoryStore.ts"
 import * as Database from "../../src/database/Database.ts"
-import { spec, submission } from "../store/TrajectoryStoreTest.ts"
+import { spec, submission } from "../store/StoreValues.ts"
 import * as Pglite from "../../src/database/Pglite.ts"
 
 const isBuilt = PgliteTemplate.read() !== undefined

@@ -9,7 +9,7 @@ import { RolloutReader } from "../../src/store/RolloutReader.ts"
 import * as RolloutText from "../../src/rollout/RolloutText.ts"
 import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 import * as TestPostgres from "../TestPostgres.ts"
-import { environment, spec, submission } from "../store/TrajectoryStoreTest.ts"
+import { environment, spec, submission } from "../store/StoreValues.ts"
 
 const settings: typeof PgTrajectoryStore.defaultSettings = {
   ...PgTrajectoryStore.defaultSettings,

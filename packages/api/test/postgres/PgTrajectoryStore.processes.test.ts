@@ -10,7 +10,7 @@ import * as PgTrajectoryStore from "../../src/postgres/PgTrajectoryStore.ts"
 import { RolloutReader } from "../../src/store/RolloutReader.ts"
 import * as TrajectoryStore from "../../src/store/TrajectoryStore.ts"
 import * as TestPostgres from "../TestPostgres.ts"
-import { submission, textOf } from "../store/TrajectoryStoreTest.ts"
+import { submission, textOf } from "../store/StoreValues.ts"
 
 interface Running {
   readonly lines: Array<string>

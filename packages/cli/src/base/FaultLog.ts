@@ -21,10 +21,10 @@ export const make = (): FaultLog => {
         count++
         if (first.length < kept) first.push(fault)
         if (count > told) return Effect.void
-        return Console.error(`skipped: ${fault}${count === told ? "; further ones are counted" : ""}`)
+        return Console.error(`skipped: ${fault}${count === told ? "; further ones are only counted" : ""}`)
       }),
     end: Effect.suspend(() =>
-      count === 0 ? Effect.void : Console.error(`${count} lines were no groups, and skipped`)
+      count === 0 ? Effect.void : Console.error(`${count} lines are not valid groups and were skipped`)
     ),
     first: () => first
   }

@@ -25,7 +25,7 @@ export const print = (logLevel: string | undefined) =>
     if (Cause.hasInterruptsOnly(cause) || error._tag === "ShowHelp") return
     const isVerbose = logLevel === "debug" || logLevel === "trace" || logLevel === "all"
     const isExpected = Cause.hasFails(cause)
-    const heading = isExpected ? "atropos: " : "atropos: this should not have happened; please report it:\n"
+    const heading = isExpected ? "atropos: " : "atropos: internal error; please report it:\n"
     const text = isExpected && !isVerbose ? error.message || error._tag : Cause.pretty(cause)
     yield* Console.error(`${heading}${text}`)
   })

@@ -19,7 +19,7 @@ const announce = Layer.effectDiscard(
     const where = kind === "pglite" ? `embedded Postgres in ${location}` : `Postgres at ${location}`
     yield* Console.log(`trajectory service at ${url} (${where})`)
     yield* Console.log(
-      `watch it at ${url}/ui; documentation at ${url}/v1/docs, metrics at ${url}/metrics; Ctrl-C stops it, nothing is lost`
+      `viewer at ${url}/ui, API documentation at ${url}/v1/docs, metrics at ${url}/metrics; Ctrl-C stops the service, its data is kept`
     )
   })
 )
@@ -43,7 +43,7 @@ export const make: MakeVerb = () =>
           Flag.withDefault(false)
         ),
         reload: Flag.Boolean("reload").pipe(
-          Flag.withDescription("accepted as by run-api; there is nothing to reload"),
+          Flag.withDescription("accepted for compatibility with run-api; has no effect"),
           Flag.withDefault(false),
           Flag.withHidden
         ),

@@ -58,7 +58,7 @@ export const make: MakeVerb = () =>
           const broken = findings.filter(({ status }) => status === "broken")
           if (broken.length > 0) {
             return yield* new CommandFailed({
-              message: `${broken.length} of ${findings.length} checks found something broken`
+              message: `${broken.length} of ${findings.length} checks failed`
             })
           }
         }).pipe(Effect.provide(NodeHttpClient.layerUndici), Effect.mapError(Services.toFailure))

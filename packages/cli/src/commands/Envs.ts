@@ -67,7 +67,7 @@ export const make: MakeVerb = () =>
           yield* Console.log(`${chosen.environment.environmentName}: ${chosen.description}`)
           if (chosen.about !== undefined) {
             const { dataLicence, family } = chosen.about
-            yield* Console.log(`family: ${family}; needs: ${needsOf(chosen)}; licence of its data: ${dataLicence}`)
+            yield* Console.log(`family: ${family}; needs: ${needsOf(chosen)}; data licence: ${dataLicence}`)
           }
           yield* Console.log("")
           const rows = settingsOf(chosen.environment).map((setting) => [
@@ -88,12 +88,12 @@ export const make: MakeVerb = () =>
             chosen.about?.dataLicence ?? "",
             chosen.description
           ])
-        yield* Console.log(Table.columns(["name", "family", "needs", "data licence", "what it is"], rows))
+        yield* Console.log(Table.columns(["name", "family", "needs", "data licence", "description"], rows))
         yield* Console.log(
           [
             "",
             `${CommandLine.of("envs NAME")} lists all settings`,
-            `${CommandLine.of("init my-env")} writes a starter of your own, run by its path: --env ./my-env.ts`
+            `${CommandLine.of("init my-env")} creates your own, which you run by its path: --env ./my-env.ts`
           ].join("\n")
         )
       })

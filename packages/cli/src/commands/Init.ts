@@ -46,7 +46,7 @@ const write = Effect.fn("init.write")(function* (given: string) {
   const chosen = path.basename(folder)
   if (!Starter.isName(chosen)) {
     return yield* new UsageError({
-      message: `${given}: a name has lower case letters, digits and dashes, and begins with a letter, as my-env has`
+      message: `${given}: a name consists of lower-case letters, digits and dashes and begins with a letter, like my-env`
     })
   }
   const files = Starter.files({
@@ -57,7 +57,7 @@ const write = Effect.fn("init.write")(function* (given: string) {
   const taken = yield* Effect.filter(files.keys(), (file) => fs.exists(path.join(folder, file)))
   if (taken.length > 0) {
     return yield* new UsageError({
-      message: `${folder} has ${taken.join(", ")} already, and nothing is overwritten: choose another name, or move ${taken.length === 1 ? "it" : "them"} away`
+      message: `${folder} has ${taken.join(", ")} already; nothing was overwritten. Choose another name, or move ${taken.length === 1 ? "it" : "them"} away`
     })
   }
   yield* fs.makeDirectory(folder, { recursive: true })
@@ -68,9 +68,9 @@ const write = Effect.fn("init.write")(function* (given: string) {
   const steps = [
     `cd ${path.relative(path.resolve("."), folder) || "."}`,
     ...(yield* installation(folder)),
-    "npm test   # the score against cases, no model needed",
-    `${CommandLine.anywhere} validate --env ./${chosen}.ts   # its claims, and a thousand random texts`,
-    `${CommandLine.anywhere} process --env ./${chosen}.ts --testing   # groups from a policy that says back what it was told`
+    "npm test   # tests the scoring, needs no model",
+    `${CommandLine.anywhere} validate --env ./${chosen}.ts   # checks its claims, and scoring of a thousand random texts`,
+    `${CommandLine.anywhere} process --env ./${chosen}.ts --testing   # makes groups with scripted answers, needs no model`
   ]
   yield* Console.log(
     [
@@ -80,9 +80,9 @@ const write = Effect.fn("init.write")(function* (given: string) {
       ...steps.map((step) => `  ${step}`),
       "",
       "then:",
-      `  ${CommandLine.anywhere} serve --env ./${chosen}.ts   # against a service`,
-      `  ${CommandLine.anywhere} up --env ./${chosen}.ts --model FOLDER   # trained`,
-      `  ${path.resolve(Docs.path("writing-an-environment.md"))} tells the rest`
+      `  ${CommandLine.anywhere} serve --env ./${chosen}.ts   # sends rollouts to a service`,
+      `  ${CommandLine.anywhere} up --env ./${chosen}.ts --model FOLDER   # trains a model`,
+      `  ${path.resolve(Docs.path("writing-an-environment.md"))} explains the rest`
     ].join("\n")
   )
 })

@@ -30,7 +30,7 @@ const announce = (model: string, device: DeviceKind, swaps: boolean) =>
         [
           `policy ${model} at ${url} (${Device.describe(device)}); Ctrl-C stops it`,
           "",
-          `  openai clients      base_url ${url}/v1, any api key unless ATROPOS_POLICY_TOKENS is set`,
+          `  OpenAI clients      base_url ${url}/v1, any API key unless ATROPOS_POLICY_TOKENS is set`,
           `  environments        --openai.base_url ${url}/v1`,
           ...(swaps ? [`  trainer             --weight_sync '["policy+${url}"]'`] : []),
           `  health, metrics     ${url}/health, ${url}/metrics`

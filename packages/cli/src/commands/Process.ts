@@ -67,14 +67,14 @@ export const make = EnvironmentVerb.make({
       for (const note of destination.notes) yield* Console.error(note)
       if (repairedBytes > 0) {
         yield* Console.error(
-          `${destination.path}: ${repairedBytes} bytes behind the checkpoint were cut off, their items rolled out again`
+          `${destination.path}: ${repairedBytes} bytes after the checkpoint were cut off; their items are rolled out again`
         )
       }
       const { environmentName } = settings.chosen.environment
       const page = html && tally.kept > 0 ? yield* Page.write(destination.path, environmentName) : undefined
       yield* Console.log(
         Summary.print([
-          ["file", nothing === undefined ? destination.path : "none: there is nothing to write"],
+          ["file", nothing === undefined ? destination.path : "none: nothing to write"],
           ...(page === undefined ? [] : [["page", page] as const]),
           ["groups", `${tally.kept} kept${before > 0 ? `, ${before} items from before` : ""}`],
           ["dropped", Summary.dropped(tally)],
@@ -85,7 +85,7 @@ export const make = EnvironmentVerb.make({
       if (nothing !== undefined) return yield* new CommandFailed({ message: nothing })
       if (before > 0 && before === tally.items) {
         yield* Console.error(
-          "the file was complete already: raise --env.total_steps to go on, or give --no-resume for a new file"
+          "the file is already complete: raise --env.total_steps to continue, or use --no-resume to start a new file"
         )
       }
     }).pipe(Services.provide(settings), Metrics.traced(metrics, "atropos-process"))

@@ -50,7 +50,7 @@ export const make = EnvironmentVerb.make({
         Effect.catchIf(isUnauthorized, ({ message }) =>
           Effect.fail(
             new CommandFailed({
-              message: `${message}. Put a token of role environment into the variable ATROPOS_TOKEN`
+              message: `${message}. Set ATROPOS_TOKEN to a token with the role environment`
             })
           )
         ),

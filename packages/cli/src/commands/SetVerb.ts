@@ -26,15 +26,15 @@ const checked = ({ name, kind }: SetFlags.SetVerb, given: SetFlags.Given) => {
   const container = Option.getOrElse(output, () => ending ?? "jsonl")
   const wrong =
     ending !== undefined && ending !== container
-      ? `${out} ends like a file of ${ending}, and --output says ${container}`
+      ? `${out} has the extension of a ${ending} file, but --output is ${container}`
       : out === "-" && container === "parquet"
-        ? "parquet cannot be written to standard output, since its end describes the whole: give a file"
+        ? "parquet cannot be written to standard output: give a file"
         : out === "-" && validationFraction > 0
-          ? "standard output has no place for two splits: give a file"
+          ? "two splits cannot be written to standard output: give a file"
           : out === "-" && given.append
-            ? "--append-to-previous needs a file to add to, and OUT is standard output"
+            ? "--append-to-previous needs a file, but OUT is standard output"
             : kind === "dpo" && format === "trl-messages"
-              ? "--format trl-messages is for sft-gen; pairs are --format trl"
+              ? "--format trl-messages is for sft-gen; for pairs, use --format trl"
               : undefined
   return wrong === undefined ? Effect.succeed(container) : Effect.fail(new UsageError({ message: `${name}: ${wrong}` }))
 }
@@ -58,7 +58,7 @@ const load = (name: string): Effect.Effect<Tokenizer.TokenizerShape, Failure> =>
     Effect.mapError(
       (error) =>
         new CommandFailed({
-          message: `the tokenizer ${name} (--tokenizer): ${error.message}. Name the policy's, a folder or an id of the hub; --save-messages needs none`,
+          message: `the tokenizer ${name} (--tokenizer): ${error.message}. Give the policy's tokenizer, a folder or a hub id; --save-messages needs none`,
           cause: error
         })
     )
@@ -111,7 +111,8 @@ const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, given
   const form = yield* formOf(given, load(SetFlags.defaultTokenizer))
   const { apiUrl, environment, follow, from, run, stepFrom, stepTo, takeBatches } = given
   if (from.length > 0) {
-    if (takeBatches) return yield* new UsageError({ message: "--from and --take-batches are two sources: give one" })
+    if (takeBatches)
+      return yield* new UsageError({ message: "--from and --take-batches cannot be combined: give one source" })
     return yield* generate(verb, given, form, Files.make(from))
   }
   const url = apiUrl.replace(/(?<!\/)\/+$/, "")
@@ -180,7 +181,7 @@ export const make =
                 yield* checked(verb, given)
                 if (given.from.length > 0 || given.takeBatches) {
                   return yield* new UsageError({
-                    message: `--env and ${given.takeBatches ? "--take-batches" : "--from"} are two sources: give one`
+                    message: `--env and ${given.takeBatches ? "--take-batches" : "--from"} cannot be combined: give one source`
                   })
                 }
                 const form = yield* formOf(given, Tokenizer.Tokenizer)

@@ -37,7 +37,7 @@ export const make: MakeVerb = () =>
           const settings = yield* TrainerRun.make({ mode: {}, file: file.sections, given })
           if (settings.trainer.model === Recipe.scratch) {
             return yield* new UsageError({
-              message: `--model ${Recipe.scratch} is for up, which knows the environment: train takes a folder or a hub id`
+              message: `--model ${Recipe.scratch} works with up only, which knows the environment: train needs a folder or a hub id`
             })
           }
           const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
@@ -46,7 +46,7 @@ export const make: MakeVerb = () =>
           yield* Console.log("")
           yield* Console.log(
             Summary.print([
-              ["steps", steps === 0 ? "none: the checkpoint has them all" : String(steps)],
+              ["steps", steps === 0 ? "none: the checkpoint already has all steps" : String(steps)],
               ["mean reward", `${rewardOf(first)} at the start, ${rewardOf(last)} at the end`],
               ["checkpoints", folder]
             ])

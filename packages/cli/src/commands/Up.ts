@@ -33,74 +33,79 @@ const ignored = [
 const name: string = "up"
 const usual = "sort-letters"
 
-/** The kitchen of an environment: a built-in one's, or that of the recipe its file exports. */
-const kitchenOf = Effect.fnUntraced(function* ({ chosen, word }: Environments.Named) {
-  const builtIn = Recipe.kitchens[chosen.environment.environmentName]
-  if (chosen.recipe !== undefined) return Option.some<Recipe.Kitchen>(yield* OwnRecipe.kitchen(word, chosen))
-  return chosen.about === undefined || builtIn === undefined ? Option.none<Recipe.Kitchen>() : Option.some(builtIn)
+/** The recipe of an environment: a built-in one, or the one its file exports. */
+const definitionOf = Effect.fnUntraced(function* ({ chosen, word }: Environments.Named) {
+  const builtIn = Recipe.definitions[chosen.environment.environmentName]
+  if (chosen.recipe !== undefined) return Option.some<Recipe.Definition>(yield* OwnRecipe.definition(word, chosen))
+  return chosen.about === undefined || builtIn === undefined ? Option.none<Recipe.Definition>() : Option.some(builtIn)
 })
 
 /**
- * The kitchens of a model from scratch, one for each environment; none for a model that was trained before. A recipe is
+ * The recipes of a model from scratch, one for each environment; none for a model that was trained before. A recipe is
  * one model's: what suits it does not suit another.
  */
-const kitchensFor = (
+const definitionsFor = (
   model: unknown,
-  known: Arr.NonEmptyReadonlyArray<Option.Option<Recipe.Kitchen>>
-): Arr.NonEmptyReadonlyArray<Recipe.Kitchen> | undefined =>
+  known: Arr.NonEmptyReadonlyArray<Option.Option<Recipe.Definition>>
+): Arr.NonEmptyReadonlyArray<Recipe.Definition> | undefined =>
   model === Recipe.scratch || (model === undefined && known.every(Option.isSome))
     ? Arr.map(
         known,
-        Option.getOrElse(() => Scratch.kitchen)
+        Option.getOrElse(() => Scratch.definition)
       )
     : undefined
+
+/** Flags that no setting gives. */
+const ownFlags = {
+  env: Flag.String("env").pipe(
+    Flag.withDescription(
+      `environment: a name or a file; repeat for several, with weights: --env a --env ./b.ts:2 [default: ${usual}]`
+    ),
+    Flag.withMetavar("name|file[:weight]"),
+    Flag.atLeast(0)
+  ),
+  config: ConfigFile.flag,
+  host: Flag.String("host").pipe(
+    Flag.withDescription("address for the service to listen on [default: 127.0.0.1]"),
+    Flag.withDefault("127.0.0.1")
+  ),
+  port: Flags.port("port for the service; if taken, another one is used"),
+  policyPort: Flags.port(
+    "port for the policy server; if taken, another one is used; 0 picks a free port",
+    9004,
+    "policy_port"
+  ),
+  stepsAhead: Flag.Int("steps_ahead").pipe(
+    Flag.withDescription(
+      "steps that sampling may run ahead of training; 0 is on-policy and reproducible with the same seed [default: 0]"
+    ),
+    Flag.filter(
+      (steps) => steps >= 0,
+      () => "0 or more"
+    ),
+    Flag.withDefault(0)
+  ),
+  fresh: Flag.Boolean("fresh").pipe(
+    Flag.withDescription("start a new run instead of resuming an unfinished one"),
+    Flag.withDefault(false)
+  )
+}
 
 export const make: MakeVerb = (words) =>
   Effect.gen(function* () {
     const given = Words.peekAll(words, "env")
     const named = yield* Environments.chooseAll(Arr.isReadonlyArrayNonEmpty(given) ? given : [usual])
     const all = named.map(({ chosen }) => chosen)
-    const known = yield* Effect.forEach(named, kitchenOf)
+    const known = yield* Effect.forEach(named, definitionOf)
     // For `--help`: what stands in a file is not known there.
-    const shown = kitchensFor(Words.peek(words, "model"), known)
+    const shown = definitionsFor(Words.peek(words, "model"), known)
     const mixed = Option.map(Option.fromUndefinedOr(shown), Mixture.settingsOf)
     const env = Flags.fromFields("env.", Environments.fieldsOf(all), shown?.[0]?.env ?? Recipe.ownModel.env)
     const others = OtherServers.flags(all)
     const command = Command.make(
       name,
       {
-        env: Flag.String("env").pipe(
-          Flag.withDescription(
-            `environment: a name or a file; repeat for several, with weights: --env a --env ./b.ts:2 [default: ${usual}]`
-          ),
-          Flag.withMetavar("name|file[:weight]"),
-          Flag.atLeast(0)
-        ),
-        config: ConfigFile.flag,
-        host: Flag.String("host").pipe(
-          Flag.withDescription("address for the service to listen on [default: 127.0.0.1]"),
-          Flag.withDefault("127.0.0.1")
-        ),
-        port: Flags.port("port for the service; if taken, another one is used"),
-        policyPort: Flags.port(
-          "port for the policy server; if taken, another one is used; 0 picks a free port",
-          9004,
-          "policy_port"
-        ),
-        stepsAhead: Flag.Int("steps_ahead").pipe(
-          Flag.withDescription(
-            "steps that sampling may run ahead of training; 0 is on-policy and reproducible with the same seed [default: 0]"
-          ),
-          Flag.filter(
-            (steps) => steps >= 0,
-            () => "0 or more"
-          ),
-          Flag.withDefault(0)
-        ),
-        fresh: Flag.Boolean("fresh").pipe(
-          Flag.withDescription("start a new run instead of resuming an unfinished one"),
-          Flag.withDefault(false)
-        ),
+        ...ownFlags,
         settings: env.flags,
         others: others.flags,
         ...TrainerRun.flags(Option.getOrUndefined(mixed)),
@@ -110,8 +115,8 @@ export const make: MakeVerb = (words) =>
         Effect.gen(function* () {
           const { config, fresh, host, policyPort, port, stepsAhead } = input
           const flagged = Flags.given(input.trainer)
-          const kitchensOf = (sections: ConfigFile.ConfigFile["sections"]) =>
-            kitchensFor(TrainerRun.valueOf({ file: sections, given: input }, "model"), known)
+          const definitionsOf = (sections: ConfigFile.ConfigFile["sections"]) =>
+            definitionsFor(TrainerRun.valueOf({ file: sections, given: input }, "model"), known)
           const settings = yield* Effect.forEach(named, ({ chosen, weight, word }, index) => {
             // One seed for all that is drawn, unless the environment is told another.
             const hasSeed = "seed" in chosen.environment.settings.fields
@@ -128,28 +133,28 @@ export const make: MakeVerb = (words) =>
                 manager: {}
               },
               (sections) => ({
-                ...(kitchensOf(sections)?.[index]?.env ?? Recipe.ownModel.env),
+                ...(definitionsOf(sections)?.[index]?.env ?? Recipe.ownModel.env),
                 ...("seed" in flagged && hasSeed && { seed: flagged["seed"] })
               }),
               all
             )
           })
           const { sections } = settings[0]
-          const kitchens = kitchensOf(sections)
+          const definitions = definitionsOf(sections)
           const trainer = yield* TrainerRun.make({
-            mode: kitchens === undefined ? {} : Mixture.settingsOf(kitchens),
+            mode: definitions === undefined ? {} : Mixture.settingsOf(definitions),
             file: sections,
             given: input
           })
           const recipe =
-            kitchens === undefined
+            definitions === undefined
               ? Option.none()
               : Option.some(
                   Mixture.recipeOf(
-                    yield* Effect.forEach(Arr.zip(settings, kitchens), ([one, kitchen]) => kitchen.make(one))
+                    yield* Effect.forEach(Arr.zip(settings, definitions), ([one, definition]) => definition.make(one))
                   )
                 )
-          if (kitchens === undefined) {
+          if (definitions === undefined) {
             // Looked at before there is a service and a run.
             const { model } = trainer.trainer
             yield* Effect.mapError(
@@ -158,7 +163,7 @@ export const make: MakeVerb = (words) =>
             )
             if (!TrainerRun.isGiven({ file: sections, given: input }, "model")) {
               yield* Console.log(
-                `no --model given: ${model} from the hub; --model ${Recipe.scratch} makes a small one here instead`
+                `no --model given: using ${model} from the hub; --model ${Recipe.scratch} makes a small model instead`
               )
             }
           }

@@ -49,11 +49,11 @@ export const make = EnvironmentVerb.make({
       for (const { first, law } of verdicts) {
         if (first !== undefined) yield* Console.log(`\n${law}:\n  ${first}`)
       }
-      if (untestable !== undefined) yield* Console.log(`\nno gold and no wrong answers: ${untestable}`)
+      if (untestable !== undefined) yield* Console.log(`\nno correct and wrong answers to check: ${untestable}`)
       yield* Console.log(`\n${items} items${unscorable > 0 ? `, ${unscorable} checks unscorable` : ""}`)
       const broken = verdicts.filter(({ violations }) => violations > 0)
       if (broken.length > 0) {
-        return yield* new CommandFailed({ message: `${broken.length} of ${verdicts.length} laws are broken` })
+        return yield* new CommandFailed({ message: `${broken.length} of ${verdicts.length} laws do not hold` })
       }
     }).pipe(Services.provide(settings, "none"))
 })

@@ -71,7 +71,7 @@ const serve = Effect.fnUntraced(function* (given: Given) {
       const { address } = yield* HttpServer.HttpServer
       const url = `${HttpServer.formatAddress(address)}/ui#/groups`
       yield* Console.log(`${files.length === 1 ? files[0] : `${files.length} files`}: ${url}`)
-      yield* Console.log("new groups show as the files grow; Ctrl-C stops")
+      yield* Console.log("new groups appear as the files grow; Ctrl-C stops")
       if (given.open) yield* Browser.open(url)
     })
   )
@@ -92,16 +92,16 @@ const point = Effect.fnUntraced(function* ({ apiUrl, open }: Given) {
     Effect.mapError(
       ({ message }) =>
         new UsageError({
-          message: `${message}. Give files of saved groups to look at, or --api-url of a running service`
+          message: `${message}. Give files of saved groups, or the --api-url of a running service`
         })
     )
   )
   if (!isOurs) {
     return yield* new UsageError({
-      message: `the service at ${url} is the original's, and has no viewer: look at files of saved groups instead (${CommandLine.of("view groups.jsonl")})`
+      message: `the service at ${url} is the Python original, which has no viewer: view files of saved groups instead (${CommandLine.of("view groups.jsonl")})`
     })
   }
-  yield* Console.log(`the viewer of the service: ${url}/ui`)
+  yield* Console.log(`viewer of the service: ${url}/ui`)
   if (open) yield* Browser.open(`${url}/ui`)
 })
 
@@ -124,7 +124,7 @@ const view = Effect.fnUntraced(function* (given: Given) {
     const { type } = yield* fs.stat(file)
     if (type !== "File") {
       return yield* new UsageError({
-        message: `${file} is a pipe or a device, in which the viewer cannot go back: save it as a file, or give --out`
+        message: `${file} is a pipe or a device, which the viewer cannot seek in: save it as a file, or use --out`
       })
     }
   }

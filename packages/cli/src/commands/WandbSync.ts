@@ -32,7 +32,7 @@ export const make: MakeVerb = () =>
         Effect.gen(function* () {
           const server = yield* Metrics.wandbServer
           if (Option.isNone(server)) {
-            return yield* new UsageError({ message: "wandb-sync needs a key in the variable WANDB_API_KEY" })
+            return yield* new UsageError({ message: "wandb-sync needs an API key in WANDB_API_KEY" })
           }
           const { run } = yield* Effect.promise(() => import("@atropos/core/metrics/wandb/WandbSync"))
           const synced = (yield* Effect.forEach(folders, (folder) => run(folder, server.value, tell))).flat()
@@ -41,7 +41,7 @@ export const make: MakeVerb = () =>
             return yield* new CommandFailed({ message: `${failures} of ${synced.length} runs were not uploaded` })
           }
           if (synced.length === 0) {
-            return yield* new UsageError({ message: `no run of Weights & Biases in ${folders.join(", ")}` })
+            return yield* new UsageError({ message: `no Weights & Biases runs in ${folders.join(", ")}` })
           }
         }).pipe(Effect.provide(NodeHttpClient.layerUndici), Effect.mapError(Services.toFailure))
     ).pipe(

@@ -93,7 +93,7 @@ const loadingFault = (cause: unknown, name: string): string => {
   if (!(cause instanceof Error)) return Reason.of(cause)
   const stack = cause.stack ?? ""
   if (cause instanceof SyntaxError && /outside a module|^Unexpected token 'export'/.test(cause.message)) {
-    return `${cause.message}: the package.json above it has "type": "commonjs", as npm init writes it, where this needs "type": "module"; or call the file ${name}.mts`
+    return `${cause.message}: the package.json above it has "type": "commonjs" (the default of npm init), but "type": "module" is needed; or name the file ${name}.mts`
   }
   const place = StackFrames.place(stack)
   if (place === undefined) return cause.message
@@ -140,7 +140,7 @@ export const choose = Effect.fn("Environments.choose")(function* (word: string) 
   if (known !== undefined) return ofEntry(known)
   if (isFile(word)) return yield* fromFile(word)
   return yield* new UsageError({
-    message: `--env ${word}: there is no environment of that name${hint(word, names) || "."} There are: ${names.join(", ")}; a file is given by its path, ./${word}.ts`
+    message: `--env ${word}: there is no environment of that name${hint(word, names) || "."} Available: ${names.join(", ")}. For a file, give its path, such as ./${word}.ts`
   })
 })
 
@@ -154,7 +154,7 @@ export const chooseAll = Effect.fn("Environments.chooseAll")(function* (words: A
       const weight = suffix === undefined ? undefined : suffix.trim() === "" ? Number.NaN : Number(suffix)
       if (weight !== undefined && !(weight > 0 && Number.isFinite(weight))) {
         return yield* new UsageError({
-          message: `--env ${given}: what follows the colon is a weight, a number above 0, as in ${word}:2`
+          message: `--env ${given}: the colon must be followed by a weight, a number above 0, as in ${word}:2`
         })
       }
       return { word, weight: Option.fromUndefinedOr(weight), chosen: yield* choose(word) } satisfies Named
@@ -165,7 +165,7 @@ export const chooseAll = Effect.fn("Environments.chooseAll")(function* (words: A
     const { environmentName } = chosen.environment
     if (seen.has(environmentName)) {
       return yield* new UsageError({
-        message: `--env ${word}: ${environmentName} is there already; it has more of the batches by a weight: --env ${word}:2`
+        message: `--env ${word}: ${environmentName} is given twice; to give it a larger share of the batches, use a weight: --env ${word}:2`
       })
     }
     seen.add(environmentName)

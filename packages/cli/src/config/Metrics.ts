@@ -96,8 +96,7 @@ const wandbOf = Effect.fn("Metrics.wandbOf")(function* (
   if (!isWanted || mode === "disabled") return Option.none()
   if (mode === "online" && !hasKey) {
     return yield* new UsageError({
-      message:
-        "--metrics.wandb_mode online needs a key in the variable WANDB_API_KEY; offline keeps the run in a folder"
+      message: "--metrics.wandb_mode online needs an API key in WANDB_API_KEY; offline writes the run to a folder"
     })
   }
   return Option.some({

@@ -2,11 +2,11 @@
 import * as Nearest from "@atropos/core/base/Nearest"
 
 const settings: { readonly [name: string]: string } = {
-  normalize: "advantage_scale replaces it: population-std is what true was, none what false was"
+  normalize: "use advantage_scale instead: population-std for true, none for false"
 }
 
 const values: { readonly [name: string]: { readonly [value: string]: string } } = {
-  old_policy: { trainer: '"current" replaces it: the trainer computes those logprobs in the step itself' }
+  old_policy: { trainer: 'use "current" instead: the trainer computes these logprobs itself in the step' }
 }
 
 /** `env.x`, `--loss.x` or `x`, as its last part. */

@@ -36,7 +36,7 @@ export const resolve = ({
   const refuse = (where: string, count: number) =>
     Result.fail(
       new UsageError({
-        message: `--${section}.${flagged[0]}: ${where} lists ${count} servers, and flags can only change a single one; edit the list, or list one server`
+        message: `--${section}.${flagged[0]}: ${where} lists ${count} servers, but flags can only change a single one; edit the list, or list one server`
       })
     )
   if (inFile.length >= 2)

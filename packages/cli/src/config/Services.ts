@@ -49,7 +49,7 @@ const tokenizerOf = (name: string) =>
       Layer.effect(
         Tokenizer.Tokenizer,
         new CommandFailed({
-          message: `the tokenizer ${name} (--env.tokenizer_name): ${error.message}. Name your policy's, a folder or an id of the hub; "bytes" needs no download`,
+          message: `the tokenizer ${name} (--env.tokenizer_name): ${error.message}. Give your policy's tokenizer, a folder or a hub id; "bytes" needs no download`,
           cause: error
         })
       )

@@ -24,16 +24,16 @@ const utf8 = new TextDecoder("utf-8", { fatal: true })
 
 /** The parser's words where they speak to a programmer. */
 const inPlainWords = (message: string): string => {
-  if (message.includes("call stack")) return `it is nested deeper than the ${mostLevels} levels that are read`
-  if (message.includes("multiple documents")) return "another document begins here (---); one file holds one"
-  if (message.includes("Excessive alias count")) return "its aliases (*name) unfold to more than can be meant"
+  if (message.includes("call stack")) return `it is nested more than ${mostLevels} levels deep`
+  if (message.includes("multiple documents")) return "a second document begins here (---); only one is allowed"
+  if (message.includes("Excessive alias count")) return "its aliases (*name) expand to too much"
   return message
 }
 
 /** Why a value is no settings, whatever they are: it goes too deep, or comes back to itself. */
 const flawOf = (value: unknown, above: ReadonlyArray<unknown> = []): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
-  if (above.includes(value)) return "an alias (*name) stands within what it names"
+  if (above.includes(value)) return "an alias (*name) refers to a value that contains it"
   if (above.length >= mostLevels) return inPlainWords("call stack")
   for (const inner of Object.values(value)) {
     const flaw = flawOf(inner, [...above, value])
@@ -49,13 +49,13 @@ const textOf = Effect.fnUntraced(function* (file: string, fail: (problem: string
     unreadable(reason._tag === "NotFound" ? "there is no such file" : reason._tag)
   )
   if (type === "Directory") return yield* unreadable("it is a folder")
-  const tooLarge = fail(`has more than the ${mostBytes / 1024} KiB that are read of settings`)
+  const tooLarge = fail(`is larger than ${mostBytes / 1024} KiB, the limit for settings`)
   if (size > mostBytes) return yield* tooLarge
   const bytes = yield* Effect.mapError(fs.readFile(file), ({ reason }) => unreadable(reason._tag))
   // A pipe has no size beforehand.
   if (bytes.length > mostBytes) return yield* tooLarge
   const text = Result.try(() => utf8.decode(bytes))
-  if (Result.isFailure(text)) return yield* fail("is not text in UTF-8: expected YAML with settings")
+  if (Result.isFailure(text)) return yield* fail("is not UTF-8 text: expected YAML with settings")
   if (text.success.includes("\0")) return yield* fail("holds a NUL character: expected YAML with settings")
   return text.success
 })

@@ -17,5 +17,5 @@ const finding = (trial: Device.Trial): Finding => {
 export const devices: Effect.Effect<ReadonlyArray<Finding>> = Effect.gen(function* () {
   // One after another: they would slow each other down.
   const trials = yield* Effect.forEach(["cpu", "webgpu", "cuda"] as const, (kind) => Device.trial(kind))
-  return [...trials.map(finding), ok("--device auto", `takes ${Device.best(trials).kind}, the fastest that works`)]
+  return [...trials.map(finding), ok("--device auto", `uses ${Device.best(trials).kind}, the fastest that works`)]
 })

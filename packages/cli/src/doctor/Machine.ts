@@ -54,7 +54,7 @@ export const git = Effect.gen(function* () {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   return yield* spawner.string(ChildProcess.make("git", ["--version"])).pipe(
     Effect.map((text) => ok("git", text.trim())),
-    Effect.orElseSucceed(() => note("git", "not found", "install git if you want runs to record their revision"))
+    Effect.orElseSucceed(() => note("git", "not found", "install git if you want runs to record their commit"))
   )
 })
 
@@ -65,9 +65,10 @@ export const disk: Effect.Effect<Finding> = Effect.gen(function* () {
   const { bavail, bsize } = yield* Effect.promise(() => fsPromises.statfs("."))
   const free = (bavail * bsize) / gibibyte
   const found = `${free.toFixed(1)} GiB free here`
-  if (free < 0.2) return broken("disk", found, "the database and the spool need room: free some, or run elsewhere")
+  if (free < 0.2)
+    return broken("disk", found, "the database and the spool need disk space: free some, or run elsewhere")
   return free < 5
-    ? note("disk", found, "rollouts are kept for browsing; set a smaller retention or free some")
+    ? note("disk", found, "rollouts are kept for browsing: free disk space, or keep fewer")
     : ok("disk", found)
 })
 
@@ -100,7 +101,7 @@ export const huggingFace = Effect.gen(function* () {
     (yield* variable("HF_TOKEN")) !== undefined ? "token in HF_TOKEN" : hasFile ? "token in the cache" : "no token"
   const found = `cache ${cache}, ${token}`
   if (!(yield* writable(cache))) {
-    return broken("Hugging Face", `${cache} cannot be written`, "set HF_HOME to a folder that can be")
+    return broken("Hugging Face", `${cache} is not writable`, "set HF_HOME to a writable folder")
   }
   return token === "no token"
     ? note("Hugging Face", found, "only needed for gated models and data sets: set HF_TOKEN")

@@ -39,11 +39,11 @@ export const port = Effect.fn("Network.port")(function* (number: number) {
   if (!(yield* listens("127.0.0.1", number))) return ok(check, "free")
   const answer = yield* get(`http://127.0.0.1:${number}/`)
   return Option.isSome(answer) && answer.value.includes("AtroposLib API")
-    ? ok(check, "a trajectory service answers there")
+    ? ok(check, "a trajectory service is running there")
     : note(
         check,
-        "something else listens there",
-        `give the service another port (${CommandLine.of("api --port N")}), and environments --env.rollout_server_url`
+        "another program is using it",
+        `use another port for the service (${CommandLine.of("api --port N")}), and set --env.rollout_server_url for environments`
       )
 })
 
@@ -59,15 +59,15 @@ export const database = Effect.gen(function* () {
       ? ok("database", `embedded Postgres in ${folder}`)
       : broken(
           "database",
-          `${folder} cannot be written`,
-          "set ATROPOS_DATA_DIR to a folder that can be, or DATABASE_URL to a server"
+          `${folder} is not writable`,
+          "set ATROPOS_DATA_DIR to a writable folder, or DATABASE_URL to a Postgres server"
         )
   }
   const address = Redacted.value(url.value)
   if (!URL.canParse(address)) {
     return broken(
       "database",
-      "DATABASE_URL is not an address",
+      "DATABASE_URL is not a valid URL",
       "it should read postgres://user:password@host:5432/database"
     )
   }
@@ -78,7 +78,7 @@ export const database = Effect.gen(function* () {
     : broken(
         "database",
         `nothing answers at ${where} (DATABASE_URL)`,
-        "start the server, mend DATABASE_URL, or unset it for the embedded database"
+        "start the server, correct DATABASE_URL, or unset it to use the embedded database"
       )
 })
 
@@ -100,7 +100,13 @@ const inferenceServer = Effect.fnUntraced(function* (server: ServerSettings.Serv
       return [broken(check, failure.message, "give --openai.api_key or OPENAI_API_KEY")]
     }
     return isConfigured
-      ? [broken(check, `${baseUrl} does not answer: ${failure.message}`, "start the server, or mend --openai.base_url")]
+      ? [
+          broken(
+            check,
+            `${baseUrl} does not answer: ${failure.message}`,
+            "start the server, or correct --openai.base_url"
+          )
+        ]
       : [note(check, `${baseUrl} does not answer`, "none is configured; give --openai.base_url, or start one there")]
   }
   const { identity } = found.success
@@ -125,7 +131,7 @@ const inferenceServer = Effect.fnUntraced(function* (server: ServerSettings.Serv
 export const inference = Effect.fn("Network.inference")(function* (given: Partial<ServerSettings.Server>) {
   const resolved = yield* Effect.result(ServerSettings.resolve(given, false))
   if (resolved._tag === "Failure") {
-    return [broken("inference", resolved.failure.message, "mend the Slurm variables, or give --openai.base_url")]
+    return [broken("inference", resolved.failure.message, "correct the Slurm variables, or give --openai.base_url")]
   }
   const { origin, servers } = resolved.success
   if (origin !== "defaults")

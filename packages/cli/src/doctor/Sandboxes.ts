@@ -13,14 +13,14 @@ export const sandboxes: Effect.Effect<ReadonlyArray<Finding>> = Effect.gen(funct
   const bubblewrap = yield* tried(Sandbox.layerBubblewrap())
   return [
     wasi._tag === "Success"
-      ? ok(check("wasi"), `runs and judges a program in ${wasi.success.toFixed(0)} ms`)
+      ? ok(check("wasi"), `works; running and checking a program takes ${wasi.success.toFixed(0)} ms`)
       : broken(check("wasi"), wasi.failure.message, 'run "npm ci" in the project\'s folder'),
     bubblewrap._tag === "Success"
-      ? ok(check("bubblewrap"), `runs and judges a program in ${bubblewrap.success.toFixed(0)} ms`)
+      ? ok(check("bubblewrap"), `works; running and checking a program takes ${bubblewrap.success.toFixed(0)} ms`)
       : note(
           check("bubblewrap"),
           bubblewrap.failure.message,
-          `only for programs that need native packages: install bubblewrap, see ${Docs.path("sandbox.md")}`
+          `needed only for programs that use native packages: install bubblewrap, see ${Docs.path("sandbox.md")}`
         )
   ]
 })

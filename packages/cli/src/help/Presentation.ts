@@ -22,7 +22,7 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
       const known = [...flags, ...globalFlags].map(({ name }) => `--${name}`)
       const absent = otherServers.find((one) => error.option.startsWith(`--${one}.`))
       if (absent !== undefined && known.includes("--env") && !known.some((name) => name.startsWith(`--${absent}.`))) {
-        return `there is no ${error.option.replace(/=.*/, "")}: the environment of --env asks no ${absent}; ${CommandLine.of("envs")} lists what each of them needs`
+        return `there is no ${error.option.replace(/=.*/, "")}: this environment uses no ${absent}; ${CommandLine.of("envs")} lists what each one needs`
       }
       return `unknown flag ${error.option}${RemovedSettings.hint(error.option.replace(/=.*/, ""), known)}`
     }
@@ -37,7 +37,7 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
         ? `--${error.option} needs a value: ${error.expected}`
         : `--${error.option}: ${error.expected.startsWith("Expected") ? "" : "expected "}${error.expected}, got "${error.value}"${RemovedSettings.value(error.option, error.value)}`
     case "UnexpectedArgument":
-      return `unexpected: ${error.arguments.join(" ")}`
+      return `unexpected argument: ${error.arguments.join(" ")}`
     default:
       return error.message
   }

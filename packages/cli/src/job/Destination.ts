@@ -51,12 +51,12 @@ const look = Effect.fnUntraced(function* (wanted: string, made: MadeBy, { resume
     if (!exists) return { path: candidate, checkpoint: Option.none(), notes } satisfies Destination
     if (!resume) continue
     if (Option.isNone(checkpoint)) {
-      notes.push(`${candidate} exists and has no checkpoint, so it is left alone`)
+      notes.push(`${candidate} exists and has no checkpoint, so it is kept`)
       continue
     }
     const changed = differences(checkpoint.value.madeBy, made)
     if (changed === "" && checkpoint.value.isFinished === true) continue
     if (changed === "") return { path: candidate, checkpoint, notes } satisfies Destination
-    notes.push(`${candidate} was made with other settings (${changed}), so it is left alone`)
+    notes.push(`${candidate} was made with other settings (${changed}), so it is kept`)
   }
 })

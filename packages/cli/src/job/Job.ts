@@ -10,8 +10,9 @@
  */
 import * as Reason from "@atropos/core/base/Reason"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
-import { Cause, Clock, Effect, Exit, Option, Pull, Semaphore, Stream } from "effect"
+import { Cause, Clock, Effect, Exit, Option, Semaphore, type Stream } from "effect"
 import { CommandFailed, type Failure } from "../base/Failure.ts"
+import * as ItemFeed from "./ItemFeed.ts"
 import type * as ResumableFile from "./ResumableFile.ts"
 import * as Tally from "./Tally.ts"
 
@@ -80,10 +81,10 @@ const whyNothing = (
   const failed = reasons.length === 0 ? "" : ` Items failed: ${reasons.join("; ")}.`
   if (first === undefined) {
     return items === 0 && failed === ""
-      ? "nothing came of this run: the environment gave no items"
-      : `nothing came of ${items} items.${failed}`
+      ? "this run produced nothing: the environment has no items"
+      : `${items} items produced nothing.${failed}`
   }
-  return `nothing came of this run: all that its items gave was dropped (${shownCounts(dropped)}). The first was item ${first.item}: ${first.reason}${failed === "" ? "" : `.${failed}`}`
+  return `this run produced nothing: all groups were dropped (${shownCounts(dropped)}). The first was item ${first.item}: ${first.reason}${failed === "" ? "" : `.${failed}`}`
 }
 
 interface FirstDrop {
@@ -132,25 +133,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
     return file.append(lines, { cursor: cursor.save(), tally })
   }).pipe(writing.withPermits(1), Effect.uninterruptible)
 
-  const pulling = yield* Semaphore.make(1)
-  const pull = yield* Stream.toPull(items(cursor.frontier()))
-  let chunk: ReadonlyArray<Item> = []
-  let at = 0
-  let nextIndex = cursor.frontier()
-  const next = Effect.gen(function* () {
-    for (;;) {
-      while (at < chunk.length) {
-        const item = chunk[at++]!
-        const index = nextIndex++
-        if (!cursor.isFinished(index)) return Option.some({ item, index })
-      }
-      const more = yield* Pull.catchDone(pull, () => Effect.succeed([]))
-      if (more.length === 0) return Option.none()
-      chunk = more
-      at = 0
-    }
-  }).pipe(pulling.withPermits(1))
-
+  const next = yield* ItemFeed.make(items(cursor.frontier()), cursor)
   const wanted = Math.max(0, target - tally.items)
   // A ticket per result still wanted: a worker without one waits until a failure gives its ticket back, or until the
   // end.
@@ -161,10 +144,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
     return tickets.release(1)
   })
 
-  const settle = Effect.fnUntraced(function* (
-    { index, item }: { readonly index: number; readonly item: Item },
-    result: ItemResult<Line>
-  ) {
+  const settle = Effect.fnUntraced(function* ({ index, item }: ItemFeed.NumberedItem<Item>, result: ItemResult<Line>) {
     const now = yield* Clock.currentTimeMillis
     failuresInARow = 0
     tally = { ...Tally.add(tally, result.tally), millis: millisBefore + now - started }
@@ -193,7 +173,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
         if (withoutResult >= mostWithoutResult) {
           return yield* new CommandFailed({
             message: isFruitful(tally)
-              ? `${withoutResult} items in a row gave no group: the environment left them out, put others back or could not judge them (${shownCounts(tally.dropped)}). What was finished is in ${file.path}`
+              ? `${withoutResult} items in a row gave no group: the environment skipped them, put them back or could not score them (${shownCounts(tally.dropped)}). Finished groups are in ${file.path}`
               : whyNothing(tally, { first, reasons })
           })
         }
@@ -209,7 +189,7 @@ export const run = Effect.fn("Job.run")(function* <Item, Line, E, R>(options: Jo
       yield* Effect.logDebug("item failed", { item: label(item), reason })
       if (failuresInARow >= workers + patience) {
         return yield* new CommandFailed({
-          message: `${failuresInARow} items in a row failed, the last with: ${reason}. ${isFruitful(tally) ? `What was finished is in ${file.path}; the same command goes on from there` : "Nothing was finished"}`,
+          message: `${failuresInARow} items in a row failed; the last error: ${reason}. ${isFruitful(tally) ? `Finished groups are in ${file.path}; run the same command again to continue` : "Nothing was finished"}`,
           cause: exit.cause
         })
       }

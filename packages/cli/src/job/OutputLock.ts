@@ -32,7 +32,7 @@ const locks = Effect.gen(function* () {
   if (real === path.join(above, path.basename(folder)) && Option.contains(uid, user) && (mode & 0o077) === 0)
     return folder
   return yield* new CommandFailed({
-    message: `${folder} is not this user's alone, so no lock can lie there: remove it, or set TMPDIR to a folder of your own`
+    message: `${folder} is accessible to other users, so it cannot hold a lock: remove it, or set TMPDIR to a folder of your own`
   })
 })
 
@@ -57,7 +57,7 @@ export const hold = Effect.fn("OutputLock.hold")(function* (file: string) {
       ({ holder, isHeld, message }) =>
         new CommandFailed({
           message: isHeld
-            ? `${file} is being written by another process${holder === null ? "" : ` (id ${holder})`}: wait for it, stop it, or give another path`
+            ? `${file} is being written by another process${holder === null ? "" : ` (id ${holder})`}: wait for it, stop it, or use another path`
             : message
         })
     )

@@ -8,10 +8,9 @@
  * to goes with the scope.
  */
 import { Effect, FileSystem, Option, Schema } from "effect"
-import type { PlatformError } from "effect/PlatformError"
-import * as Reason from "@atropos/core/base/Reason"
 import * as Cursor from "@atropos/core/rollout/state/Cursor"
-import { CommandFailed, UsageError } from "../base/Failure.ts"
+import { type CommandFailed, UsageError } from "../base/Failure.ts"
+import { cannot } from "../base/FileFailure.ts"
 import * as Tally from "./Tally.ts"
 
 export const Checkpoint = Schema.Struct({
@@ -33,25 +32,21 @@ const encode = Schema.encodeEffect(CheckpointJson)
 /** Where the checkpoint of a file lies. */
 export const checkpointPath = (file: string): string => `${file.replace(/\.[^./\\]*$/, "")}.checkpoint.json`
 
-const failed = (what: string, file: string) => (cause: PlatformError) =>
-  new CommandFailed({ message: `${what} ${file}: ${Reason.ofFile(cause)}`, cause })
-
 /** The checkpoint of a file, if both are there; an empty file without one is none. */
 export const inspect = Effect.fn("ResumableFile.inspect")(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const beside = checkpointPath(file)
-  const exists = (path: string) => fs.exists(path).pipe(Effect.mapError(failed("cannot look at", path)))
+  const exists = (path: string) => fs.exists(path).pipe(Effect.mapError(cannot("look at", path)))
   if (!(yield* exists(file))) return { exists: false, checkpoint: Option.none<Checkpoint>() }
   if (!(yield* exists(beside))) {
     // A run that was killed before its first line: nothing is in it that could be overwritten.
-    const { size, type } = yield* fs.stat(file).pipe(Effect.mapError(failed("cannot look at", file)))
+    const { size, type } = yield* fs.stat(file).pipe(Effect.mapError(cannot("look at", file)))
     return { exists: type !== "File" || size > 0n, checkpoint: Option.none<Checkpoint>() }
   }
-  const text = yield* fs.readFileString(beside).pipe(Effect.mapError(failed("cannot read", beside)))
+  const text = yield* fs.readFileString(beside).pipe(Effect.mapError(cannot("read", beside)))
   const checkpoint = yield* decode(text).pipe(
     Effect.mapError(
-      () =>
-        new UsageError({ message: `${beside} is not a checkpoint of this version; remove it, or give another path` })
+      () => new UsageError({ message: `${beside} is not a checkpoint of this version; remove it, or use another path` })
     )
   )
   return { exists: true, checkpoint: Option.some(checkpoint) }
@@ -83,17 +78,17 @@ export const open = Effect.fn("ResumableFile.open")(function* (
   const beside = checkpointPath(path)
   const file = yield* fs
     .open(path, { flag: Option.isSome(checkpoint) ? "r+" : "w" })
-    .pipe(Effect.mapError(failed("cannot open", path)))
+    .pipe(Effect.mapError(cannot("open", path)))
   let bytes = Option.match(checkpoint, { onNone: () => 0, onSome: ({ bytes }) => bytes })
-  const { size } = yield* file.stat.pipe(Effect.mapError(failed("cannot look at", path)))
+  const { size } = yield* file.stat.pipe(Effect.mapError(cannot("look at", path)))
   if (Number(size) < bytes) {
     return yield* new UsageError({
-      message: `${path} has ${size} bytes and ${beside} says ${bytes}: somebody has shortened it. Remove both, or give another path`
+      message: `${path} has ${size} bytes, but ${beside} says ${bytes}: it was shortened. Remove both, or use another path`
     })
   }
   const repairedBytes = Number(size) - bytes
-  if (repairedBytes > 0) yield* file.truncate(bytes).pipe(Effect.mapError(failed("cannot mend", path)))
-  yield* file.seek(BigInt(bytes), "start").pipe(Effect.mapError(failed("cannot write", path)))
+  if (repairedBytes > 0) yield* file.truncate(bytes).pipe(Effect.mapError(cannot("shorten", path)))
+  yield* file.seek(BigInt(bytes), "start").pipe(Effect.mapError(cannot("write", path)))
 
   // Else the next run would leave it alone, as the work of somebody else.
   yield* Effect.addFinalizer(() =>
@@ -110,12 +105,12 @@ export const open = Effect.fn("ResumableFile.open")(function* (
       yield* fs.writeFileString(`${beside}.new`, text)
       yield* fs.rename(`${beside}.new`, beside)
     },
-    Effect.mapError(failed("cannot write", beside))
+    Effect.mapError(cannot("write", beside))
   )
   const append: ResumableFile["append"] = Effect.fnUntraced(function* (lines, state) {
     if (lines.length > 0) {
       const content = encoder.encode(lines.map((line) => `${line}\n`).join(""))
-      yield* file.writeAll(content).pipe(Effect.andThen(file.sync), Effect.mapError(failed("cannot write", path)))
+      yield* file.writeAll(content).pipe(Effect.andThen(file.sync), Effect.mapError(cannot("write", path)))
       bytes += content.length
     }
     last = state

@@ -50,7 +50,7 @@ export const make = Effect.gen(function* () {
   const tell = (item: string, error: Environment.Unscorable | undefined): Effect.Effect<void> => {
     if (isTold || error === undefined) return Effect.void
     isTold = true
-    return Effect.logWarning("group skipped; more are counted and not told", { item, reason: error.message })
+    return Effect.logWarning("group skipped; further ones are only counted", { item, reason: error.message })
   }
   return ({ label, rollOut }: Environment.Work): Effect.Effect<Rolled, Environment.EnvironmentError> =>
     rollOut.pipe(

@@ -43,21 +43,21 @@ export const rows = ({ train, validation }: Counts): number => train + validatio
 
 /** What each reason means. */
 export const reasons: { readonly [reason: string]: string } = {
-  score_not_positive: "the score is 0 or less (--allow-negative-scores takes it)",
+  score_not_positive: "the score is 0 or less (--allow-negative-scores keeps it)",
   spread_too_small: "not above the group's lowest score by more than --minimum-score-diff-max-min",
-  beyond_top_n: "the group has better ones (--save-top-n-per-group)",
-  beyond_n_pairs: "the group has better ones (--save-n-pairs-per-group)",
-  no_worse_sequence: "none of the group's worst is lower by more than --minimum-score-diff-max-min and still free",
+  beyond_top_n: "the group has better sequences (--save-top-n-per-group)",
+  beyond_n_pairs: "the group has better pairs (--save-n-pairs-per-group)",
+  no_worse_sequence: "no unused sequence of the group is worse by more than --minimum-score-diff-max-min",
   beyond_the_number: "--num-seqs-to-save was reached",
   duplicate: "the same row was written before (--dedupe)",
   too_long: "more tokens than --max-token-len",
   no_messages: "the group came without messages",
   no_tokens: "the group came without tokens (--text-from messages, or --save-messages)",
-  nothing_written: "the mask, or the chat, has nothing that the model wrote",
-  template_misfit: "the chat template does not render the prompt as the beginning of the whole",
+  nothing_written: "the mask or the chat contains nothing that the model wrote",
+  template_misfit: "the chat template does not render the prompt as a prefix of the whole",
   prompts_differ: "the two sequences answer different prompts",
   same_completion: "the two completions are the same",
-  several_messages: "the answer is not one message of words, and Axolotl's pairs have no place for more",
+  several_messages: "the answer is not a single text message, and Axolotl's pairs allow nothing else",
   unknown_role: "a message has a role that Axolotl does not know",
-  gone: "the service had it no longer"
+  gone: "the service no longer had it"
 }

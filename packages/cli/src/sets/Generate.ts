@@ -12,6 +12,7 @@ import * as Layout from "./Layout.ts"
 import * as Report from "./Report.ts"
 import type * as RowFile from "./RowFile.ts"
 import * as SetFiles from "./SetFiles.ts"
+import type { WrittenFile } from "./SetPart.ts"
 import type { Sink, Source } from "./source/Source.ts"
 import * as Stdout from "./Stdout.ts"
 
@@ -65,7 +66,7 @@ const toStdout = Effect.fnUntraced(function* <R>(options: GenerateOptions, sourc
   const builder = Builder.make(options.builder)
   const { faults, sink } = sinkOf(builder, options.number, (rows) => Stdout.write(rows.map(({ row }) => row)))
   yield* source.run(sink, Option.none())
-  return { builder, faults: faults.first(), files: [] as ReadonlyArray<SetFiles.WrittenFile> }
+  return { builder, faults: faults.first(), files: [] as ReadonlyArray<WrittenFile> }
 })
 
 const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source: Source<R>) {
@@ -85,7 +86,7 @@ const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source
   const before = Option.getOrUndefined(files.before)
   const builder = Builder.make(told, { counts: before?.counts ?? Counts.empty, seen })
   const done = Counts.rows(builder.counts())
-  if (done > 0) yield* Console.error(`going on with ${done} rows of an earlier run`)
+  if (done > 0) yield* Console.error(`resuming with ${done} rows of an earlier run`)
   const progress = yield* Progress.make({ unit: "rows", total: number, done })
   let cursor: unknown = before?.cursor ?? null
   const { faults, sink } = sinkOf(builder, number, (rows, next) => {
@@ -100,7 +101,7 @@ const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source
       Effect.ensuring(Effect.ignore(files.flush)),
       Effect.onInterrupt(() =>
         Console.error(
-          `stopped with ${Counts.rows(builder.counts())} rows: the same command goes on, and with --num-seqs-to-save ${Math.max(1, Counts.rows(builder.counts()))} it finishes with these`
+          `stopped with ${Counts.rows(builder.counts())} rows: run the same command again to continue; with --num-seqs-to-save ${Math.max(1, Counts.rows(builder.counts()))} it finishes with these rows`
         )
       )
     )
@@ -139,9 +140,9 @@ export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOpti
   const rows = Counts.rows(counts)
   if (Option.isSome(reportFile) && !isStdout) yield* print(`\nreport: ${reportFile.value}`)
   if (rows === 0) {
-    return yield* new CommandFailed({ message: `no row came of ${source.name}: nothing was written` })
+    return yield* new CommandFailed({ message: `${source.name} gave no rows: nothing was written` })
   }
   if (rows < number && !isStdout) {
-    yield* Console.error(`${rows} of the ${number} rows wanted: there were no more groups`)
+    yield* Console.error(`${rows} of the ${number} requested rows: there were no more groups`)
   }
 }, Effect.scoped)

@@ -1,7 +1,7 @@
 /** What a data set came to: a JSON file beside it, and a table for people. */
 import * as Table from "../base/Table.ts"
 import * as Counts from "./Counts.ts"
-import type { WrittenFile } from "./SetFiles.ts"
+import type { WrittenFile } from "./SetPart.ts"
 
 export interface Report {
   readonly command: string
@@ -59,7 +59,7 @@ export const table = ({ counts, files, source }: Omit<Report, "command" | "optio
   const mean = meanOf(counts)
   const pairs: Array<readonly [string, string]> = [
     ["source", source],
-    ["read", `${count(groups)} groups, ${count(sequences)} sequences; ${count(groupsUsed)} groups gave rows`],
+    ["read", `${count(groups)} groups, ${count(sequences)} sequences; ${count(groupsUsed)} groups used`],
     ["rows", count(Counts.rows(counts))],
     ...files.map(
       ({ bytes, path, rows, split }) => [split, `${path} (${count(rows)} rows, ${count(bytes)} bytes)`] as const
@@ -71,12 +71,12 @@ export const table = ({ counts, files, source }: Omit<Report, "command" | "optio
   if (severalTurns > 0) {
     pairs.push([
       "several turns",
-      `${count(severalTurns)} rows: what stands between the model's turns is part of the completion`
+      `${count(severalTurns)} rows: text between the model's turns is part of the completion`
     ])
   }
   if (counts.faults > 0) pairs.push(["unreadable", `${count(counts.faults)} lines, skipped`])
   const dropped = byCount(counts.dropped)
   if (dropped.length === 0) return Table.pairs(pairs)
   const rows = dropped.map(([reason, sequences]) => [reason, count(sequences), Counts.reasons[reason] ?? ""])
-  return `${Table.pairs(pairs)}\n\n${Table.columns(["not kept", "sequences", "because"], rows)}`
+  return `${Table.pairs(pairs)}\n\n${Table.columns(["not kept", "sequences", "reason"], rows)}`
 }

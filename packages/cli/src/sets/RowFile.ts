@@ -28,10 +28,10 @@ interface FoundRow {
 export const read = (file: string, container: Container, columns: ReadonlyArray<string>) => {
   const refuse = (place: string, found: string) =>
     new UsageError({
-      message: `${file}, ${place}: ${found}; rows to be added have ${columns.join(", ")}. Give another path, or the options it was made with`
+      message: `${file}, ${place}: ${found}; new rows have ${columns.join(", ")}. Use another path, or the options it was made with`
     })
   const check = (row: unknown, place: string, text?: string): Effect.Effect<FoundRow, UsageError> => {
-    if (!Predicate.isReadonlyObject(row)) return Effect.fail(refuse(place, "is no row"))
+    if (!Predicate.isReadonlyObject(row)) return Effect.fail(refuse(place, "is not a row"))
     const isComplete = columns.every((column) => row[column] !== undefined && row[column] !== null)
     return isComplete
       ? Effect.succeed({ row, text: text ?? lineOf(row) })

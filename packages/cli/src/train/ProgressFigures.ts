@@ -87,7 +87,7 @@ const skippedOf = (steps: ReadonlyArray<StepMetrics>): ReadonlyArray<string> => 
   const ofAll = (count: number) => (count === steps.length ? "" : ` in ${count} of ${steps.length} steps`)
   return [
     ...(first === undefined ? [] : [`nothing to learn from${ofAll(idle.length)}: ${whyNothing(first)}`]),
-    ...(broken.length === 0 ? [] : [`loss or gradient not a number${ofAll(broken.length)}, skipped`])
+    ...(broken.length === 0 ? [] : [`NaN or infinite loss or gradient${ofAll(broken.length)}, skipped`])
   ]
 }
 

@@ -12,7 +12,7 @@ export const make = Effect.fn("Publisher.make")(function* (model: Model, { train
   if (targets.length === 0) return undefined
   if (model.adapter === undefined) {
     return yield* new UsageError({
-      message: `--weight_sync ${trainer.weightSync.join(", ")}: servers take adapters, and all weights are trained: leave it out, or train an adapter (--trains adapter)`
+      message: `--weight_sync ${trainer.weightSync.join(", ")}: servers take adapters only, but all weights are trained: leave it out, or train an adapter (--trains adapter)`
     })
   }
   const { join } = yield* Path.Path

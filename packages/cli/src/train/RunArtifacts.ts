@@ -69,9 +69,9 @@ export const tellStopped = Effect.fn("RunArtifacts.tellStopped")(function* (fold
   const at = yield* typed(join(folder, `step_${step}`))
   yield* Console.log(
     step === 0
-      ? "stopped before the first step was saved: the same command begins again"
+      ? "stopped before the first checkpoint: the same command starts over"
       : step < steps
-        ? `stopped after step ${step} of ${steps}, saved in ${at}: the same command goes on from there`
-        : `stopped with all ${steps} steps done, saved in ${at}`
+        ? `stopped after step ${step} of ${steps}, saved in ${at}: the same command continues from there`
+        : `stopped after the last of ${steps} steps, saved in ${at}`
   )
 })

@@ -60,7 +60,7 @@ export const choose = Effect.fn("RunFolder.choose")(function* (options: {
     const differences = Differences.between(Option.getOrUndefined(decode(written)), JSON.parse(identity))
     if (differences.length === 0 && done < options.steps) return { name, folder, done } satisfies RunFolder
     if (done > 0 && done < options.steps) {
-      yield* Effect.logWarning("a new run begins: an unfinished one has other settings", {
+      yield* Effect.logWarning("starting a new run: the unfinished one has other settings", {
         unfinished: name,
         differences
       })

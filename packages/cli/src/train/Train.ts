@@ -37,7 +37,7 @@ export const fitted = Effect.fnUntraced(function* (
   isSeqLenGiven: boolean
 ) {
   if (isSeqLenGiven || settings.trainer.seqLen <= maxPositions) return settings
-  yield* Console.log(`seq_len ${maxPositions}, as ${name} has no more positions`)
+  yield* Console.log(`seq_len reduced to ${maxPositions}, the maximum of ${name}`)
   return { ...settings, trainer: { ...settings.trainer, seqLen: maxPositions } }
 })
 
@@ -81,7 +81,7 @@ export const run = Effect.fn("Train.run")(
     const publish = yield* Publisher.make(model, settings)
     const made = yield* Trainer.make({ settings, model: Model.trainable(model), ...(publish && { publish }) })
     const done = yield* made.step
-    if (done > 0) yield* Console.log(`going on after step ${done} of ${trainer.trainingSteps}`)
+    if (done > 0) yield* Console.log(`resuming after step ${done} of ${trainer.trainingSteps}`)
     const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })
     const shown = ProgressFigures.make()
     const token = yield* Config.option(Config.Redacted("ATROPOS_TOKEN"))

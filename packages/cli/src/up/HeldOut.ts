@@ -28,7 +28,7 @@ export const ask = Effect.fn("HeldOut.ask")(function* (
   const [failed] = failures
   if (items.length === 0 && failed !== undefined) {
     return yield* new CommandFailed({
-      message: `none of the ${failures.length} held-out items could be evaluated; the first one, ${failed.item}: ${failed.reason}`
+      message: `none of the ${failures.length} held-out items could be evaluated; the first, ${failed.item}: ${failed.reason}`
     })
   }
   const { dataDirToSaveEvals: directory, maxTokenLength } = environment.settings

@@ -1,14 +1,14 @@
 /** Several environments trained together: their recipes as one. */
 import type { Recipe as Shared } from "@atropos/core"
 import { Array } from "effect"
-import { type Kitchen, type Recipe, scratch } from "./Recipe.ts"
+import { type Definition, type Recipe, scratch } from "./Recipe.ts"
 
 /** Settings of the first, with the steps of all: each environment gets its part of the batches. */
 export const settingsOf = (
-  kitchens: Array.NonEmptyReadonlyArray<Kitchen>
+  definitions: Array.NonEmptyReadonlyArray<Definition>
 ): { readonly trainer: Shared.Section; readonly loss: Shared.Section } => {
-  const [{ loss, trainer }] = kitchens
-  const steps = kitchens.map((kitchen) => Number(kitchen.trainer["training_steps"]))
+  const [{ loss, trainer }] = definitions
+  const steps = definitions.map((definition) => Number(definition.trainer["training_steps"]))
   return { loss, trainer: { ...trainer, model: scratch, training_steps: steps.reduce((sum, one) => sum + one, 0) } }
 }
 

@@ -44,8 +44,8 @@ const lookedAt = 256
 export const promptText = (prompt: Shared.Demonstration["prompt"]): string =>
   typeof prompt === "string" ? prompt : Characters.chat(prompt)
 
-/** The kitchen of a file's recipe. */
-export const kitchen = Effect.fn("OwnRecipe.kitchen")(function* (word: string, { environment, recipe }: Chosen) {
+/** The definition of a file's recipe. */
+export const definition = Effect.fn("OwnRecipe.definition")(function* (word: string, { environment, recipe }: Chosen) {
   const wrong = (message: string) => new UsageError({ message: `--env ${word}: its recipe: ${message}` })
   yield* decode(recipe).pipe(
     Effect.mapError(({ issue, message }) => {
@@ -56,7 +56,7 @@ export const kitchen = Effect.fn("OwnRecipe.kitchen")(function* (word: string, {
   )
   // Checked above but for what its functions take: the settings of the very environment beside it.
   const own = recipe as Shared.Recipe<unknown>
-  const make: Recipe.Kitchen["make"] = Effect.fnUntraced(function* ({ given }) {
+  const make: Recipe.Definition["make"] = Effect.fnUntraced(function* ({ given }) {
     const settings = yield* environment.settings.decode(given)
     const called = <A>(what: string, call: () => A) =>
       Effect.try({ try: call, catch: (cause) => wrong(`${what} fails: ${Reason.of(cause)}`) })
@@ -73,7 +73,7 @@ export const kitchen = Effect.fn("OwnRecipe.kitchen")(function* (word: string, {
       const absent = Array.from(text).find((character) => !known.has(character))
       if (absent !== undefined) {
         return yield* wrong(
-          `demonstration ${index} has ${JSON.stringify(absent)}, which is none of its characters${typeof prompt !== "string" && absent === "\n" ? " (a line feed follows each message of a chat)" : ""}`
+          `demonstration ${index} has ${JSON.stringify(absent)}, which is not one of its characters${typeof prompt !== "string" && absent === "\n" ? " (a line feed follows each message of a chat)" : ""}`
         )
       }
       longest = own.longest ?? Math.max(longest, Math.ceil(1.5 * text.length) + 1)
@@ -91,5 +91,5 @@ export const kitchen = Effect.fn("OwnRecipe.kitchen")(function* (word: string, {
     env: { ...Recipe.env, ...own.env },
     trainer: { ...Recipe.trainer, training_steps: 400, ...own.trainer },
     loss: { ...Recipe.loss, ...own.loss }
-  } satisfies Recipe.Kitchen
+  } satisfies Recipe.Definition
 })

@@ -86,13 +86,11 @@ const advice = (workload: Workload, speed: Speed): ReadonlyArray<readonly [strin
   const shorter = Math.min(128, longest)
   const fewer = { ...workload, batchSize: Math.max(8, Math.round(workload.batchSize / 4)) }
   return [
-    ...(shorter < longest
-      ? [[`--env.max_token_length ${shorter}`, `${at(workload, shorter)} at the most`] as const]
-      : []),
+    ...(shorter < longest ? [[`--env.max_token_length ${shorter}`, `${at(workload, shorter)} at most`] as const] : []),
     ...(fewer.batchSize < workload.batchSize
       ? [[`--batch_size ${fewer.batchSize}`, at(fewer, Math.min(usual.answer, longest))] as const]
       : []),
-    ["a smaller model", "time falls with its parameters"],
+    ["a smaller model", "time is proportional to the number of parameters"],
     ["a GPU", `${Docs.path("gpu.md")}; or sample on one: ${Docs.path("training.md")}, in separate processes`]
   ]
 }
@@ -136,7 +134,7 @@ export const describe = (options: {
           ] as const
         ]
       : []),
-    ["memory", `${gigabytes(memoryBytes)} of ${gigabytes(totalmem())} taken; keys and values may add to it`],
+    ["memory", `${gigabytes(memoryBytes)} of ${gigabytes(totalmem())} used; the key-value cache may need more`],
     ["measured", `sampling ${rate(speed.sampling)}, training ${rate(speed.training)} tokens/s`],
     [
       "a step",

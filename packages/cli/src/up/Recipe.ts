@@ -28,8 +28,8 @@ export interface Recipe {
   readonly warmStart: Shared.WarmStart
 }
 
-/** What a recipe sets. */
-export interface Kitchen<Needs = RunSettings> {
+/** A recipe as it is declared: how to make it for an environment as set, and the settings that go with it. */
+export interface Definition<Needs = RunSettings> {
   /** For an environment as it is set. */
   readonly make: (settings: Needs) => Effect.Effect<Recipe, unknown, Command.Environment>
   readonly env: Values
@@ -74,8 +74,8 @@ export const toldApart = 0.25
 /** Answers at random, shown until they have the form: all that is right is left to the reward. */
 const formAlone: Recipe["warmStart"] = { steps: 50, batchSize: 64, learningRate: 2e-3 }
 
-/** Those of the built-in environments. */
-export const kitchens: { readonly [environment: string]: Kitchen<Pick<RunSettings, "given">> } = {
+/** The recipes of the built-in environments. */
+export const definitions: { readonly [environment: string]: Definition<Pick<RunSettings, "given">> } = {
   "sort-letters": {
     make: ({ given }) =>
       Effect.map(SortLetters.settings.decode(given), ({ alphabetSize, letters, seed }) => ({
@@ -99,7 +99,7 @@ export const kitchens: { readonly [environment: string]: Kitchen<Pick<RunSetting
       })),
     env: { ...env, prompt_style: "compact" },
     trainer: { ...trainer, batch_size: 512, training_steps: 300 },
-    // Without a bond to the start it settles for never taking a card before it has told the hands apart.
+    // Without a KL penalty it settles for never taking a card before it has told the hands apart.
     loss: { ...loss, kl: "k3", kl_coef: 0.02 }
   },
   "letter-counting": {
@@ -116,7 +116,7 @@ export const kitchens: { readonly [environment: string]: Kitchen<Pick<RunSetting
     // answers to one.
     env: { ...env, group_size: 4, prompt_style: "compact", start_tier: 1, max_tier: 1, skip_easy_and_hard: false },
     trainer: { ...trainer, batch_size: 512, lr: 3e-3, training_steps: 800 },
-    // Half of the answers are 1: without a strong bond to the even start it settles there before it has found out how
+    // Half of the answers are 1: without a strong KL penalty towards the even start it settles there before it has found out how
     // to look.
     loss: { ...loss, kl: "k2", kl_coef: 0.3 }
   },

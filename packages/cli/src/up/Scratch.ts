@@ -87,12 +87,12 @@ const wrong = (message: string) => new UsageError({ message: `--model scratch: $
 const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
   const { prompts, seen } = yield* look(settings)
   if (seen.length === 0)
-    return yield* wrong(`${settings.word} asked its policy nothing, so there is no prompt to learn from`)
+    return yield* wrong(`${settings.word} sent no prompt to its policy, so there is nothing to learn from`)
   const shown = seen.flatMap(({ gold, prompt }) => (gold === undefined ? [] : [{ prompt, gold }]))
   const foreign = shown.flatMap(({ gold }) => Array.from(gold)).find((character) => !isAscii(character))
   if (foreign !== undefined) {
     return yield* wrong(
-      `answers of ${settings.word} have ${JSON.stringify(foreign)}, and a model from scratch writes ASCII alone: give a pretrained one`
+      `answers of ${settings.word} contain ${JSON.stringify(foreign)}, but a model from scratch only writes ASCII: use a pretrained model`
     )
   }
   const texts = [...prompts, ...shown.map(({ gold }) => gold)].join("")
@@ -119,7 +119,7 @@ const make = Effect.fn("Scratch.make")(function* (settings: RunSettings) {
 })
 
 /** For any environment. */
-export const kitchen: Recipe.Kitchen = {
+export const definition: Recipe.Definition = {
   make,
   env: Recipe.env,
   trainer: { ...Recipe.trainer, training_steps: 400 },

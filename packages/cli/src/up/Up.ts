@@ -154,10 +154,10 @@ export const run = Effect.fn("Up.run")(
     yield* Console.log(
       `trajectory service at ${url} (${kind === "pglite" ? "embedded Postgres in" : "Postgres at"} ${location})`
     )
-    yield* Console.log(`watch it at ${url}/ui; documentation at ${url}/v1/docs, metrics at ${url}/metrics`)
+    yield* Console.log(`viewer at ${url}/ui, API documentation at ${url}/v1/docs, metrics at ${url}/metrics`)
     yield* Console.log(
       chosen.done > 0
-        ? `going on with ${chosen.name} after ${chosen.done} of ${trainingSteps} steps (--fresh starts over)`
+        ? `resuming ${chosen.name} after ${chosen.done} of ${trainingSteps} steps (--fresh starts a new run)`
         : `run ${chosen.name}, checkpoints in ${chosen.folder}`
     )
     // Said last of all: what holds the checkpoint is closed before.
@@ -241,7 +241,7 @@ export const run = Effect.fn("Up.run")(
   Effect.scoped,
   (effect, options) =>
     Effect.andThen(
-      Console.log("starting the service (its database takes some seconds the first time)"),
+      Console.log("starting the service (the first time, its database takes some seconds)"),
       Effect.provide(effect, [service(options), executor(options)])
     ).pipe(Metrics.traced(options.metrics, "atropos-up"), Effect.mapError(Services.toFailure))
 )

@@ -30,13 +30,13 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
   const steps =
     run.done === 0
       ? `${trained.step} steps in ${took}`
-      : `${trained.step} steps, ${trained.step - run.done} of them now, in ${took}`
+      : `${trained.step} steps, ${trained.step - run.done} of them in this session, in ${took}`
   yield* Console.log("")
   yield* Console.log(
     Summary.print([
       ["run", `${run.name}, ${steps}`],
       ...(rewards.length < trained.step
-        ? [["", `what follows is of the last ${rewards.length} steps: there are no figures of those before`] as const]
+        ? [["", `the figures below cover the last ${rewards.length} steps; there are none for earlier ones`] as const]
         : []),
       [
         "mean reward",
@@ -45,7 +45,7 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
       ["", Curve.sparkline(rewards)],
       ...solvedOf(result),
       ["trained on", `${sequences.toLocaleString("en-US")} sequences, ${tokens.toLocaleString("en-US")} tokens`],
-      ["checkpoints and figures", run.folder]
+      ["checkpoints and metrics", run.folder]
     ])
   )
   yield* Console.log(
@@ -53,19 +53,19 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
       "",
       "next:",
       Table.pairs([
-        [CommandLine.of(`policy ${trained.policy}`), "what was trained, behind the OpenAI API"],
+        [CommandLine.of(`policy ${trained.policy}`), "serve the trained model over the OpenAI API"],
         ...evaluated.map(
           ({ config, word }) =>
             [
               CommandLine.of(`evaluate --env ${word} --config ${config}`),
-              "its held-out items, answered by that policy (in another shell)"
+              "evaluate that policy on held-out items (in another shell)"
             ] as const
         ),
-        [CommandLine.of("api"), "its curves and rollouts in the browser, at /ui"],
-        [CommandLine.of("up --env addition"), "a harder task"],
-        [CommandLine.of("envs"), "environments there are"],
-        [Docs.path("training.md"), "your own model, and a GPU"],
-        [Docs.path("writing-an-environment.md"), "an environment of your own"]
+        [CommandLine.of("api"), "browse its curves and rollouts, at /ui"],
+        [CommandLine.of("up --env addition"), "train on a harder task"],
+        [CommandLine.of("envs"), "list the environments"],
+        [Docs.path("training.md"), "use your own model and a GPU"],
+        [Docs.path("writing-an-environment.md"), "write your own environment"]
       ]).replace(/^/gm, "  ")
     ].join("\n")
   )

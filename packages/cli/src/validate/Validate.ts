@@ -40,15 +40,15 @@ export interface Validated {
 }
 
 const laws = {
-  gold: "a gold answer gets the top of the range",
-  wrong: "a wrong answer gets less",
+  gold: "a correct answer gets the top score",
+  wrong: "a wrong answer scores lower",
   permutation: "permuting a group permutes its scores",
   determinism: "the same group gets the same scores",
   finiteness: "scores are finite",
   range: "scores are in the range",
   items: "the same settings give the same items",
-  robustness: "no text fails to be scored",
-  speed: "no text takes over a second"
+  robustness: "scoring never fails, whatever the text",
+  speed: "scoring a text takes at most a second"
 } as const
 type LawName = keyof typeof laws
 
@@ -76,7 +76,7 @@ export const run = Effect.fn("Validate.run")(
     const environment = yield* Environment.Environment
     if (Option.isNone(environment.claims)) {
       return yield* new UsageError({
-        message: `the environment ${environment.name} makes no claims to be held to: give its definition a "claims" with gold and wrong answers and the range of its scores, or { untestable: "why" } where nobody can know them`
+        message: `the environment ${environment.name} makes no claims to check: add "claims" to its definition, with gold and wrong answers and the range of its scores, or { untestable: "why" } if they cannot be known`
       })
     }
     const { items, scoreRange, untestable } = environment.claims.value
@@ -182,7 +182,7 @@ export const run = Effect.fn("Validate.run")(
     const scored = [...verdicts].filter(([law]) => law !== "items")
     if (scored.length === 0 && untestable === undefined) {
       return yield* new CommandFailed({
-        message: `nothing was checked: none of ${unscorable} groups over ${taken.length} items could be scored. The first was of item ${firstUnscorable}`
+        message: `nothing was checked: none of ${unscorable} groups from ${taken.length} items could be scored. The first was from item ${firstUnscorable}`
       })
     }
     return {

@@ -14,6 +14,6 @@ export const open = Effect.fn("Browser.open")(function* (target: string) {
   yield* spawner.exitCode(ChildProcess.make(command, [...words, target])).pipe(
     Effect.filterOrFail((code) => Number(code) === 0),
     Effect.asVoid,
-    Effect.catch(() => Console.error(`no browser could be opened here (${command}): open ${target} yourself`))
+    Effect.catch(() => Console.error(`could not open a browser (${command}): open ${target} yourself`))
   )
 })

@@ -5,11 +5,12 @@ import { Worker } from "node:worker_threads"
 import { CommandFailed } from "../base/Failure.ts"
 import type { Question, Said, Setup } from "./IndexThread.ts"
 import type * as LineIndex from "./LineIndex.ts"
+import type * as LineSearch from "./LineSearch.ts"
 
 type Asked = Question extends infer Q ? (Q extends { readonly id: number } ? Omit<Q, "id"> : never) : never
 
 export interface FileIndex {
-  readonly page: (file: number, filter: LineIndex.IndexFilter) => Effect.Effect<LineIndex.IndexedPage, CommandFailed>
+  readonly page: (file: number, filter: LineSearch.IndexFilter) => Effect.Effect<LineSearch.IndexedPage, CommandFailed>
   readonly group: (
     file: number,
     number: number

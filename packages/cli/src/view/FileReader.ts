@@ -11,7 +11,7 @@ import { Effect, Layer, Option, Stream } from "effect"
 import { basename, extname } from "node:path"
 import type { CommandFailed } from "../base/Failure.ts"
 import type * as FileIndex from "./FileIndex.ts"
-import type { IndexedRow } from "./LineIndex.ts"
+import type { IndexedRow } from "./LineSearch.ts"
 
 /** Names of runs for some files: their own, as far as a name may have such characters, and different ones. */
 export const runNames = (files: ReadonlyArray<string>): ReadonlyArray<string> => {

@@ -4,6 +4,7 @@
  */
 import { parentPort, workerData } from "node:worker_threads"
 import * as LineIndex from "./LineIndex.ts"
+import type * as LineSearch from "./LineSearch.ts"
 
 /** What the thread is started with. */
 export interface Setup {
@@ -11,7 +12,7 @@ export interface Setup {
 }
 
 export type Question =
-  | { readonly id: number; readonly ask: "page"; readonly file: number; readonly filter: LineIndex.IndexFilter }
+  | { readonly id: number; readonly ask: "page"; readonly file: number; readonly filter: LineSearch.IndexFilter }
   | { readonly id: number; readonly ask: "group"; readonly file: number; readonly number: number }
   | { readonly id: number; readonly ask: "sizes" }
 

@@ -13,9 +13,9 @@ import * as RolloutText from "@atropos/api/rollout/RolloutText"
 import * as ViewerPage from "@atropos/api/ViewerPage"
 import { Labels, SavedGroup, ScoredGroup, type Tokenizer } from "@atropos/core"
 import { Effect, FileSystem, Option, Path, type Scope, Stream } from "effect"
-import type { PlatformError } from "effect/PlatformError"
 import { createGzip } from "node:zlib"
 import { CommandFailed, type Failure, UsageError } from "../base/Failure.ts"
+import { cannot } from "../base/FileFailure.ts"
 import * as FileReader from "./FileReader.ts"
 
 export interface PageOptions {
@@ -42,7 +42,7 @@ export interface WrittenPage {
 export const summary = ({ bytes, groups, leftOut, path }: WrittenPage): string => {
   const size = `${(bytes / 1024 ** 2).toFixed(1)} MB`
   const rest =
-    leftOut === 0 ? "" : `; ${leftOut.toLocaleString("en-US")} more had no room: npx @atropos/cli view shows them all`
+    leftOut === 0 ? "" : `; ${leftOut.toLocaleString("en-US")} more did not fit: npx @atropos/cli view shows them all`
   return `${path} (${groups.toLocaleString("en-US")} groups, ${size})${rest}`
 }
 
@@ -50,9 +50,6 @@ export const summary = ({ bytes, groups, leftOut, path }: WrittenPage): string =
 const room = 24 * 1024 * 1024
 
 const emptyData = /<script\b[^>]*\bid="atropos-data"[^>]*>(?=<\/script>)/
-
-const cannot = (what: string, file: string) => (cause: PlatformError) =>
-  new CommandFailed({ message: `cannot ${what} ${file}: ${cause.message}`, cause })
 
 /** Three digits are more than a colour shows. */
 const rounded = (rows: ReadonlyArray<Float32Array> | undefined) =>
@@ -140,14 +137,14 @@ const template = Effect.gen(function* () {
     Effect.mapError(
       () =>
         new CommandFailed({
-          message: `the viewer has not been built, so there is no page to put groups into: npm run build:viewer (it belongs at ${file})`
+          message: `the viewer has not been built: run npm run build:viewer (expected at ${file})`
         })
     )
   )
   const place = emptyData.exec(html)
   if (place === null) {
     return yield* new CommandFailed({
-      message: `${file} has no place for groups (an empty script with the id atropos-data)`
+      message: `${file} cannot hold groups: it has no empty script with the id atropos-data`
     })
   }
   const middle = place.index + place[0].length
@@ -160,7 +157,7 @@ const mayWrite = Effect.fnUntraced(function* (out: string) {
   if (!(yield* fs.exists(out).pipe(Effect.mapError(cannot("look at", out))))) return
   const html = yield* fs.readFileString(out).pipe(Effect.mapError(cannot("read", out)))
   if (!html.includes('id="atropos-data"')) {
-    return yield* new UsageError({ message: `${out} exists and is no page of saved groups: give another path` })
+    return yield* new UsageError({ message: `${out} exists and is not a page of saved groups: use another path` })
   }
 })
 
@@ -247,7 +244,7 @@ export const write = Effect.fn("StaticPage.write")(function* (
 
   if (groups === 0) {
     return yield* new CommandFailed({
-      message: `there is no group in ${files.join(", ")}, so no page was written: each of its lines should be ${SavedGroup.expected}`
+      message: `${files.join(", ")} contains no groups, so no page was written: each line should be ${SavedGroup.expected}`
     })
   }
   const unfinished = `${out}.new`

@@ -75,7 +75,7 @@ describe("metrics of a command", () => {
       const sync = ["wandb-sync", folder]
       const withoutKey = yield* atropos(sync)
       assert.strictEqual(withoutKey.code, 2)
-      assert.match(withoutKey.stderr, /needs a key in the variable WANDB_API_KEY/)
+      assert.match(withoutKey.stderr, /needs an API key in WANDB_API_KEY/)
       const variables = { WANDB_API_KEY: WandbServer.apiKey, WANDB_BASE_URL: server.url }
       const { code, stderr, stdout } = yield* atropos(sync, variables)
       assert.strictEqual(code, 0, stderr)
@@ -88,7 +88,7 @@ describe("metrics of a command", () => {
       assert.deepStrictEqual(server.mistakes, [])
       const none = yield* atropos(["wandb-sync", yield* Bin.folder], variables)
       assert.strictEqual(none.code, 2)
-      assert.match(none.stderr, /no run of Weights & Biases in /)
+      assert.match(none.stderr, /no Weights & Biases runs in /)
     }).pipe(Effect.provide(layer))
   )
 
@@ -130,7 +130,7 @@ describe("metrics of a command", () => {
       assert.match(range.stderr, /--metrics\.trace_sample: expected .*, got 2/)
       const online = yield* atropos(processIn(folder, "--metrics.wandb", "true", "--metrics.wandb_mode", "online"))
       assert.strictEqual(online.code, 2)
-      assert.match(online.stderr, /wandb_mode online needs a key in the variable WANDB_API_KEY/)
+      assert.match(online.stderr, /wandb_mode online needs an API key in WANDB_API_KEY/)
     }).pipe(Effect.provide(layer))
   )
 

@@ -25,7 +25,7 @@ const fails = Effect.fnUntraced(function* (url: string, more = "") {
   assert.strictEqual(signal, null)
   assert.strictEqual(code, 1)
   const [last = ""] = err.trim().split("\n").slice(-1)
-  assert.match(last, /^atropos: \d+ items in a row failed, the last with: /)
+  assert.match(last, /^atropos: \d+ items in a row failed; the last error: /)
   assert.include(last, `${url}/v1`)
   return last
 })
@@ -108,7 +108,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         )
         const first = yield* Atropos.run(words(url, ""), { cwd })
         assert.strictEqual(first.code, 1)
-        assert.include(first.err, "the same command goes on from there")
+        assert.include(first.err, "run the same command again to continue")
         const before = yield* lines
         assert.isAtLeast(before.length, 1)
 

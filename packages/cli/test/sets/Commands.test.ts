@@ -219,7 +219,7 @@ describe("sft-gen", () => {
       const before = yield* fs.readFileString(out)
       const refused = yield* atropos(...words)
       assert.strictEqual(refused.code, 2)
-      assert.include(refused.stderr, "out.jsonl exists: --append-to-previous adds to it")
+      assert.include(refused.stderr, "out.jsonl exists: use --append-to-previous to add to it")
       assert.strictEqual(yield* fs.readFileString(out), before)
       assert.strictEqual((yield* atropos(...words, "--append-to-previous")).code, 0)
       assert.strictEqual(yield* fs.readFileString(out), before + before)
@@ -228,10 +228,7 @@ describe("sft-gen", () => {
       assert.strictEqual((yield* rowsOf(out)).length, 6)
       const other = yield* atropos(...words, "--append-to-previous", "--format", "trl")
       assert.strictEqual(other.code, 2)
-      assert.include(
-        other.stderr,
-        "line 1: has prefix, completion, score; rows to be added have prompt, completion, score"
-      )
+      assert.include(other.stderr, "line 1: has prefix, completion, score; new rows have prompt, completion, score")
       assert.strictEqual((yield* rowsOf(out)).length, 6)
     })
   )
@@ -304,7 +301,7 @@ describe("sft-gen", () => {
       }
       const both = yield* atropos("sft-gen", `${folder}/b.jsonl`, "--env", Bin.myEnvironment, "--from", "x.jsonl")
       assert.strictEqual(both.code, 2)
-      assert.include(both.stderr, "--env and --from are two sources")
+      assert.include(both.stderr, "--env and --from cannot be combined")
     })
   )
 
@@ -314,8 +311,8 @@ describe("sft-gen", () => {
       const { file } = yield* written("groups.jsonl", SampleGroups.lines(1))
       for (const [words, says] of [
         [["-", "--output", "parquet"], "parquet cannot be written to standard output"],
-        [["-", "--validation-fraction", "0.5"], "no place for two splits"],
-        [["a.parquet", "--output", "jsonl"], "a.parquet ends like a file of parquet, and --output says jsonl"],
+        [["-", "--validation-fraction", "0.5"], "two splits cannot be written"],
+        [["a.parquet", "--output", "jsonl"], "a.parquet has the extension of a parquet file, but --output is jsonl"],
         [["a.jsonl", "--save-top-n-per-group", "0"], "--save-top-n-per-group: expected 1 or more"],
         [["a.jsonl", "--validation-fraction", "1"], "a number from 0 to below 1"]
       ] as const) {
@@ -372,7 +369,7 @@ describe("dpo-gen", () => {
       ] as const) {
         const { code, stderr } = yield* atropos("dpo-gen", `${folder}/${name}.jsonl`, "--from", file, ...words)
         assert.strictEqual(code, 1)
-        assert.include(stderr, "no row came of")
+        assert.include(stderr, "gave no rows")
         const { dropped } = JSON.parse(yield* fs.readFileString(`${folder}/${name}.jsonl.report.json`))
         assert.strictEqual(dropped.prompts_differ.sequences, 1)
         assert.strictEqual(dropped.same_completion.sequences, 1)

@@ -156,7 +156,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         yield* submit(client, envId, 42, 8)
         const { code, err, out } = yield* second.ended
         assert.strictEqual(code, 0, err)
-        assert.match(err, /going on with \d+ rows of an earlier run/)
+        assert.match(err, /resuming with \d+ rows of an earlier run/)
         assert.match(out, /rows +50/)
         const rows = rowsIn(yield* fs.readFileString(`${cwd}/set.jsonl`))
         assert.deepStrictEqual(questions(rows), upTo(50))
@@ -176,7 +176,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         const words = ["sft-gen", "set.jsonl", ...fromService(service.url)]
         const unknown = yield* Atropos.run([...words, "--run", "other"], { cwd })
         assert.strictEqual(unknown.code, 2)
-        assert.include(unknown.err, "has no run other; it has default (--run NAME)")
+        assert.include(unknown.err, "has no run other (--run); runs: default")
         const away = yield* Atropos.run(
           ["sft-gen", "set.jsonl", ...fromService(`http://127.0.0.1:${yield* Atropos.freePort}`)],
           { cwd }
@@ -205,15 +205,15 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         ]
         const refused = yield* Atropos.run(words, { cwd })
         assert.strictEqual(refused.code, 2)
-        assert.include(refused.err, "is the original's: it has nothing to read stored groups with")
-        assert.include(refused.err, "--take-batches does that")
+        assert.include(refused.err, "is the Python original, which cannot serve stored groups")
+        assert.include(refused.err, "use --take-batches")
 
         const client = yield* clientOf(url)
         yield* register(client)
         const taking = [...words, "--take-batches", "--group-size", "4", "--tasks-per-step", "2"]
         const disturbing = yield* Atropos.run(taking, { cwd })
         assert.strictEqual(disturbing.code, 2)
-        assert.include(disturbing.err, "a trainer is registered")
+        assert.include(disturbing.err, "a trainer is already registered")
         assert.include(disturbing.err, "W&B project theirs")
         yield* V0Server.get("/reset_data")
 

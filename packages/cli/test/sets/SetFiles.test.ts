@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Option, type Scope } from "effect"
 import type { MadeRow, Split } from "../../src/sets/Builder.ts"
 import * as Counts from "../../src/sets/Counts.ts"
+import type { State } from "../../src/sets/SetCheckpoint.ts"
 import * as SetFiles from "../../src/sets/SetFiles.ts"
 import * as Bin from "../Bin.ts"
 
@@ -19,7 +20,7 @@ const options = (out: string, changed: Partial<SetFiles.Options> = {}): SetFiles
 })
 
 const row = (text: string, split: Split = "train"): MadeRow => ({ split, row: { text, score: 1 } })
-const state = (groups: number): SetFiles.State => ({ cursor: { at: groups }, counts: { ...Counts.empty, groups } })
+const state = (groups: number): State => ({ cursor: { at: groups }, counts: { ...Counts.empty, groups } })
 const line = (text: string) => `{"text":"${text}","score":1.0}\n`
 
 /** Opens, writes these rows, and ends without finishing. */
@@ -145,7 +146,7 @@ describe("the files of a data set", () => {
       yield* files.append([row("a")], state(1))
       yield* fs.writeFileString(out, "theirs")
       const refused = yield* Effect.flip(files.finish(state(1)))
-      assert.include(refused.message, "was made by somebody else meanwhile")
+      assert.include(refused.message, "was created by another program meanwhile")
       assert.strictEqual(yield* fs.readFileString(out), "theirs")
       assert.strictEqual(yield* fs.readFileString(`${out}.partial`), line("a"))
     })
@@ -162,7 +163,7 @@ describe("the files of a data set", () => {
       assert.strictEqual(yield* fs.readFileString(out), theirs + line("b"))
       yield* fs.writeFileString(out, `${theirs}{"te`)
       const refused = yield* Effect.flip(finished(options(out, { appends: true }), row("c")))
-      assert.include(refused.message, "set.jsonl, line 2: is not JSON; rows to be added have text, score")
+      assert.include(refused.message, "set.jsonl, line 2: is not JSON; new rows have text, score")
       assert.strictEqual(yield* fs.readFileString(out), `${theirs}{"te`)
     })
   )

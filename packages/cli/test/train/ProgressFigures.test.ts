@@ -86,7 +86,7 @@ describe("Training", () => {
     const broken = step(3, { skipped: "nonFinite", loss: Number.NaN })
     assert.include(
       ProgressFigures.detailOf([step(1), broken]),
-      "loss or gradient not a number in 1 of 2 steps, skipped"
+      "NaN or infinite loss or gradient in 1 of 2 steps, skipped"
     )
   })
 })

@@ -9,8 +9,8 @@ const demonstrated = 2_000
 
 /** What a recipe shows, as its environment is set unless told otherwise. */
 const demonstrations = Effect.fnUntraced(function* (name: string) {
-  const kitchen = Recipe.kitchens[name]!
-  const recipe = yield* kitchen.make({ given: { ...kitchen.env, seed: 3 } })
+  const definition = Recipe.definitions[name]!
+  const recipe = yield* definition.make({ given: { ...definition.env, seed: 3 } })
   const shown = Array.from({ length: demonstrated }, (_, index) => {
     const { completion, prompt } = recipe.demonstration(index)
     assert(typeof prompt === "string")
@@ -47,7 +47,7 @@ const mean = (rewards: ReadonlyArray<number>): number =>
   rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
 
 describe("recipes", () => {
-  it.effect.each(Object.keys(Recipe.kitchens))(
+  it.effect.each(Object.keys(Recipe.definitions))(
     "%s: demonstrations fit the vocabulary and the length, batches are whole groups",
     (name) =>
       Effect.gen(function* () {
@@ -61,7 +61,7 @@ describe("recipes", () => {
           // The end is a token more.
           assert.isBelow(text.length, recipe.longest, text)
         }
-        const { env, trainer } = Recipe.kitchens[name]!
+        const { env, trainer } = Recipe.definitions[name]!
         assert.strictEqual(Number(trainer["batch_size"]) % Number(env["group_size"]), 0)
       })
   )
@@ -92,18 +92,18 @@ describe("recipes", () => {
   )
 
   it.live(
-    "letter-counting starts near chance and earns more within 40 small steps",
+    "letter-counting starts near chance and earns more within 80 small steps",
     () =>
       Effect.gen(function* () {
         const cwd = yield* Bin.folder
-        const words = ["up", "--env", "letter-counting", "--seed", "1", "--steps", "40", "--batch-size", "256"]
+        const words = ["up", "--env", "letter-counting", "--seed", "1", "--steps", "80", "--batch-size", "256"]
         const { code, stderr } = yield* Bin.run([...words, "--port", "0", "--policy_port", "0"], { cwd })
         assert.strictEqual(code, 0, stderr)
         const fs = yield* FileSystem.FileSystem
         const text = yield* fs.readFileString(`${cwd}/.atropos/up/letter-counting-1/metrics.jsonl`)
         const lines = yield* Effect.forEach(text.trim().split("\n"), (line) => decodeLine(line))
         const rewards = lines.map((line) => line["reward/mean"])
-        assert.strictEqual(rewards.length, 40)
+        assert.strictEqual(rewards.length, 80)
         // Right by chance: 0.25.
         assert.isBelow(mean(rewards.slice(0, 4)), 0.33)
         assert.isAbove(mean(rewards.slice(-10)), mean(rewards.slice(0, 4)) + 0.06)

@@ -32,8 +32,8 @@ describe("validate", () => {
   const broken: ReadonlyArray<
     readonly [law: string, score: (group: ReadonlyArray<Trajectory.Trajectory>, times: number) => ReadonlyArray<number>]
   > = [
-    ["a gold answer gets the top of the range", (group) => group.map((one) => right(one) / 2)],
-    ["a wrong answer gets less", (group) => group.map(({ completion }) => (completion === "" ? 0 : 1))],
+    ["a correct answer gets the top score", (group) => group.map((one) => right(one) / 2)],
+    ["a wrong answer scores lower", (group) => group.map(({ completion }) => (completion === "" ? 0 : 1))],
     [
       "permuting a group permutes its scores",
       (group) => group.map((one, index) => (right(one) === 1 ? 1 : index / 10))

@@ -6,6 +6,7 @@ import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as LineIndex from "../../src/view/LineIndex.ts"
+import type * as LineSearch from "../../src/view/LineSearch.ts"
 import * as SampleGroups from "../sets/SampleGroups.ts"
 
 /** Runs a test over an index of a file in a folder of its own. */
@@ -37,7 +38,7 @@ const readAll = (index: LineIndex.LineIndex): void => {
   while (index.read(1000));
 }
 
-const numbers = ({ rows }: LineIndex.IndexedPage) => rows.map(({ number }) => number)
+const numbers = ({ rows }: LineSearch.IndexedPage) => rows.map(({ number }) => number)
 const query = (text: string) => ({ text: RolloutText.parse(text)!, limit: 1000 })
 
 /** As `evaluate`, evaluations during training, and the original's write them. */
@@ -169,7 +170,10 @@ describe("LineIndex", () => {
       assert.deepStrictEqual(numbers(index.page(0, { limit: 10 })), [1])
       assert.deepStrictEqual(look(index), [])
       // Told once, where nobody went on with it.
-      assert.match(index.news().notes.join(), /groups\.jsonl, line 2: has no end; it was cut off, or is being written/)
+      assert.match(
+        index.news().notes.join(),
+        /groups\.jsonl, line 2: has no end: it was cut off, or is still being written/
+      )
       look(index)
       assert.deepStrictEqual(index.news().notes, [])
       appendFileSync(file, one.slice(40))

@@ -150,7 +150,7 @@ describe("a page of saved groups", () => {
       assert.strictEqual(written.groups, 2)
       yield* fs.writeFileString(`${folder}/out.html`, "<p>theirs</p>")
       const refused = yield* Effect.flip(write(folder, { "a.jsonl": SampleGroups.lines(1) }))
-      assert.include(refused.message, "out.html exists and is no page of saved groups")
+      assert.include(refused.message, "out.html exists and is not a page of saved groups")
       assert.strictEqual(yield* fs.readFileString(`${folder}/out.html`), "<p>theirs</p>")
     })
   )

@@ -123,7 +123,7 @@ describe("atropos view, in words", () => {
       const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
       const { code, said } = yield* atropos("--api-url", `${url}/`)
       assert.strictEqual(code, 0)
-      assert.include(said, `the viewer of the service: ${url}/ui`)
+      assert.include(said, `viewer of the service: ${url}/ui`)
     }).pipe(Effect.provide([service, inProcess]))
   )
 
@@ -133,7 +133,7 @@ describe("atropos view, in words", () => {
       const folder = yield* Bin.folder
       yield* fs.writeFileString(`${folder}/rows.parquet`, "PAR1")
       for (const [words, says] of [
-        [["--api-url", "http://127.0.0.1:9"], "Give files of saved groups to look at"],
+        [["--api-url", "http://127.0.0.1:9"], "Give files of saved groups"],
         [[`${folder}/absent.jsonl`], "absent.jsonl cannot be read: there is no such file"],
         [[`${folder}/rows.parquet`], "rows.parquet is a parquet file; expected a JSON Lines file: a scored group"],
         [["--out", "x.html"], "--out needs files of saved groups"]

@@ -7,7 +7,7 @@ import * as InsertMixed from "../../../src/postgres/queue/InsertMixed.ts"
 import * as PayloadCache from "../../../src/postgres/base/PayloadCache.ts"
 import * as PgTrajectoryStore from "../../../src/postgres/PgTrajectoryStore.ts"
 import { TrajectoryStore } from "../../../src/store/TrajectoryStore.ts"
-import { environment, spec, submission } from "../../store/TrajectoryStoreTest.ts"
+import { environment, spec, submission } from "../../store/StoreValues.ts"
 
 it.live("the cache of payloads holds none that was not committed", () =>
   Effect.gen(function* () {

@@ -8,7 +8,7 @@ import { RolloutReader } from "../../../src/store/RolloutReader.ts"
 import * as RolloutText from "../../../src/rollout/RolloutText.ts"
 import { TrajectoryStore } from "../../../src/store/TrajectoryStore.ts"
 import * as TestPostgres from "../../TestPostgres.ts"
-import { submission } from "../../store/TrajectoryStoreTest.ts"
+import { submission } from "../../store/StoreValues.ts"
 
 const chat = (text: string) => ({
   ...submission(1, null, text),

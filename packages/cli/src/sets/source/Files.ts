@@ -34,7 +34,7 @@ export const make = (files: ReadonlyArray<string>): Source<FileSystem.FileSystem
             }
             if (entry.isEvaluation) {
               yield* sink.fault(
-                `${file}, line ${entry.line}: is a sample of an evaluation; held-out items are not trained on`
+                `${file}, line ${entry.line}: is an evaluation sample; held-out items must not be trained on`
               )
               return true
             }

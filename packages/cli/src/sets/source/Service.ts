@@ -65,7 +65,7 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
         const rollouts = yield* StoredRollouts.StoredRollouts
         if (!(yield* rollouts.isThere)) {
           return yield* new UsageError({
-            message: `the service at ${url} is the original's: it has nothing to read stored groups with. Its batches can be had only by taking them, as a trainer does; --take-batches does that where no trainer is registered`
+            message: `the service at ${url} is the Python original, which cannot serve stored groups. The only way is to take its batches, as a trainer does: use --take-batches while no trainer is registered`
           })
         }
         yield* rollouts.page({ ...query, limit: 1 }).pipe(
@@ -75,7 +75,7 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
               Effect.flatMap(rollouts.runs, (runs) =>
                 Effect.fail(
                   new UsageError({
-                    message: `the service at ${url} has no run ${run}; it has ${runs.length === 0 ? "none yet" : runs.join(", ")} (--run NAME)`
+                    message: `the service at ${url} has no run ${run} (--run); runs: ${runs.length === 0 ? "none yet" : runs.join(", ")}`
                   })
                 )
               )
@@ -85,7 +85,7 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
         const persistent = <A>(effect: Effect.Effect<A, TrajectoryError.TrajectoryError>) =>
           effect.pipe(
             Effect.tapError((error) =>
-              error.isPassing ? sink.note(`${error.message}; trying again for ten minutes`) : Effect.void
+              error.isPassing ? sink.note(`${error.message}; retrying for ten minutes`) : Effect.void
             ),
             Effect.retry(patiently)
           )
@@ -132,7 +132,7 @@ export const make = (options: Options): Source<StoredRollouts.StoredRollouts> =>
           new CommandFailed({
             message:
               error.reason === "unauthorized"
-                ? `${error.message}. Put a token of role reader into the variable ATROPOS_TOKEN`
+                ? `${error.message}. Set ATROPOS_TOKEN to a token with the role reader`
                 : error.message,
             cause: error
           })

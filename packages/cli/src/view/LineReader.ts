@@ -1,0 +1,134 @@
+/**
+ * Fills the table of an index from its files: first where their lines are, then, line by line, what lists show of a
+ * group and its words. Lines that are no groups are marked so, and reported.
+ */
+import * as RolloutText from "@atropos/api/rollout/RolloutText"
+// Module by module: the thread that this runs in should not load all of core before it answers.
+import * as SavedGroup from "@atropos/core/service/SavedGroup"
+import * as ScoredGroup from "@atropos/core/ScoredGroup"
+import * as LineFile from "./LineFile.ts"
+import * as LineTable from "./LineTable.ts"
+
+/** What there is to report of lines, each with its file and number. */
+export interface News {
+  /** Lines that are not groups. */
+  readonly faults: ReadonlyArray<string>
+  readonly notes: ReadonlyArray<string>
+}
+
+export interface LineReader {
+  /** Writes down the lines of the next part of a file; whether there were any, and whether there may be more. */
+  readonly scan: (file: number) => { readonly hasMore: boolean; readonly hasNews: boolean }
+  /** Reads a line and writes down what lists and searches want of it. */
+  readonly read: (line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">) => void
+  /** The group of a line, undefined where it is none. */
+  readonly group: (line: Pick<LineTable.LineRecord, "id" | "start" | "bytes">) => ScoredGroup.ScoredGroup | undefined
+  /** Since the last call. */
+  readonly news: () => News
+  readonly close: () => void
+}
+
+/** Between the messages of a group, so that no phrase goes across. */
+const separator = " \uE000 "
+
+const decoder = new TextDecoder()
+
+const isWholeGroup = (bytes: Uint8Array): boolean => "success" in SavedGroup.parse(decoder.decode(bytes))
+
+/** The oldest policy of a group's sequences, null where none is known. */
+const oldest = (versions: ScoredGroup.ScoredGroup["policyVersions"]): number | null =>
+  (versions ?? []).reduce(
+    (least, version) => (least === null || (version !== null && version < least) ? version : least),
+    null
+  )
+
+/** Removes a file's lines and their words. */
+const forget = ({ prepared }: LineTable.LineTable, file: number): void => {
+  const range = LineTable.rangeOf(file)
+  prepared("delete from words where rowid in (select id from line where id > ? and id < ? and state = 1)").run(...range)
+  prepared("delete from line where id > ? and id < ?").run(...range)
+}
+
+/** Writes down a group. */
+const insert = (
+  { prepared }: LineTable.LineTable,
+  id: number,
+  group: ScoredGroup.ScoredGroup,
+  writtenAt: number
+): void => {
+  const scores = Array.from(group.scores)
+  const { body, preview } = RolloutText.ofMessages(group.messages, group.masks)
+  prepared(
+    `update line set state = 1, sequences = ?, tokens = ?, scores = ?, mean = ?, env_id = ?, policy_step = ?, preview = ?, at = ?
+       where id = ?`
+  ).run(
+    ScoredGroup.size(group),
+    ScoredGroup.tokenCount(group),
+    JSON.stringify(scores),
+    scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length,
+    group.envId ?? null,
+    oldest(group.policyVersions),
+    preview,
+    writtenAt,
+    id
+  )
+  if (body !== "") prepared("insert into words (rowid, body) values (?, ?)").run(id, body.replaceAll("\n", separator))
+}
+
+export const make = (table: LineTable.LineTable, paths: ReadonlyArray<string>): LineReader => {
+  const files = paths.map((path) => LineFile.open(path, isWholeGroup))
+  const unknownFields = SavedGroup.unknownFields()
+  let faults: Array<string> = []
+  let notes: Array<string> = []
+
+  const textOf = ({ bytes, id, start }: Pick<LineTable.LineRecord, "id" | "start" | "bytes">): string =>
+    decoder.decode(files[LineTable.fileOf(id)]!.bytes(start, bytes))
+
+  return {
+    scan: (index) => {
+      const file = files[index]!
+      const { hasMore, isAnew, lines } = file.next()
+      if (isAnew) forget(table, index)
+      const statement = table.prepared("insert into line (id, start, bytes, state) values (?, ?, ?, ?)")
+      const [first] = LineTable.rangeOf(index)
+      for (const { bytes, number, start } of lines)
+        statement.run(first + number, start, bytes, bytes === 0 ? LineTable.isNotGroup : LineTable.unread)
+      const abandoned = file.abandoned()
+      if (abandoned !== undefined) {
+        notes.push(`${file.path}, line ${abandoned}: has no end: it was cut off, or is still being written`)
+      }
+      return { hasMore, hasNews: isAnew || lines.length > 0 }
+    },
+    read: (line) => {
+      const { bytes, id } = line
+      const file = files[LineTable.fileOf(id)]!
+      const number = LineTable.numberOf(id)
+      const reject = (problem: string | undefined): void => {
+        if (problem !== undefined) faults.push(`${file.path}, line ${number}: ${problem}`)
+        table.prepared("update line set state = 2 where id = ?").run(id)
+      }
+      if (bytes > LineFile.maxLineBytes) return reject(`has ${bytes} bytes; the limit is ${LineFile.maxLineBytes}`)
+      const text = textOf(line)
+      if (text.trim() === "") return reject(undefined)
+      const parsed = SavedGroup.parse(text)
+      if (!("success" in parsed)) return reject(parsed.failure)
+      const { group, unknown } = parsed.success
+      const note = unknownFields(file.path, { line: number, unknown })
+      if (note !== undefined) notes.push(note)
+      insert(table, id, group, file.writtenAt())
+    },
+    group: (line) => {
+      const parsed = SavedGroup.parse(textOf(line))
+      return "success" in parsed ? parsed.success.group : undefined
+    },
+    news: () => {
+      const all = { faults, notes }
+      faults = []
+      notes = []
+      return all
+    },
+    close: () => {
+      for (const file of files) file.close()
+    }
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * The table of an index's lines and the words of their groups: a temporary database on disk (SQLite, with its full-text
+ * search), which the system removes with the process.
+ *
+ * Lines of all files are in one table: an id is the file's index and the line's number.
+ */
+import { DatabaseSync, type StatementSync } from "node:sqlite"
+
+/** Files and lines in one number: room for 8000 files of 10^12 lines. */
+const linesPerFile = 2 ** 40
+
+const schema = `
+  create table line (
+    id integer primary key, start integer not null, bytes integer not null, state integer not null,
+    sequences integer, tokens integer, scores text, mean real, env_id integer, policy_step integer, preview text, at integer
+  );
+  create index unread on line (id) where state = 0;
+  create virtual table words using fts5(body, content='', contentless_delete=1, prefix='1 2 3', tokenize='ascii');
+`
+
+/** A line's `state`; the statements of these modules name them by number. */
+export const unread = 0
+export const isGroup = 1
+export const isNotGroup = 2
+
+export interface LineRecord {
+  readonly id: number
+  readonly start: number
+  readonly bytes: number
+  readonly state: number
+  readonly sequences: number
+  readonly tokens: number
+  readonly scores: string
+  readonly env_id: number | null
+  readonly policy_step: number | null
+  readonly preview: string | null
+  readonly at: number
+}
+
+export interface LineTable {
+  /** A statement, prepared once. */
+  readonly prepared: (sql: string) => StatementSync
+  readonly records: (sql: string, ...values: ReadonlyArray<string | number>) => ReadonlyArray<LineRecord>
+  /** The column `n` of the only row. */
+  readonly count: (sql: string, ...values: ReadonlyArray<string | number>) => number
+  readonly transaction: <A>(work: () => A) => A
+  readonly close: () => void
+}
+
+/** Ids of a file's lines: above the first, below the second. */
+export const rangeOf = (file: number): readonly [number, number] => [file * linesPerFile, (file + 1) * linesPerFile]
+
+export const fileOf = (id: number): number => Math.floor(id / linesPerFile)
+
+export const numberOf = (id: number): number => id % linesPerFile
+
+export const open = (): LineTable => {
+  // No name: a file of its own, gone with the connection.
+  const database = new DatabaseSync("")
+  database.exec(
+    "pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -16384; pragma temp_store = file"
+  )
+  database.exec(schema)
+  const statements = new Map<string, StatementSync>()
+  const prepared = (sql: string): StatementSync => {
+    const statement = statements.get(sql) ?? database.prepare(sql)
+    statements.set(sql, statement)
+    return statement
+  }
+  return {
+    prepared,
+    // The columns are those of the table.
+    records: (sql, ...values) => prepared(sql).all(...values) as unknown as ReadonlyArray<LineRecord>,
+    count: (sql, ...values) => Number(prepared(sql).get(...values)?.["n"] ?? 0),
+    transaction: (work) => {
+      database.exec("begin")
+      const result = work()
+      database.exec("commit")
+      return result
+    },
+    close: () => database.close()
+  }
+}
