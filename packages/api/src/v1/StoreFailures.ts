@@ -20,13 +20,10 @@ const UnknownRun = ({ run }: Store.UnknownRun) =>
 const UnknownEnvironment = ({ envId, run }: Store.UnknownEnvironment) =>
   Effect.fail(new ApiError.NotFound({ message: `run ${run} has no environment ${envId}` }))
 
-const QueueFull = ({ message, retryAfterSeconds }: Store.QueueFull) =>
-  Effect.fail(new ApiError.QueueFull({ message, retryAfterSeconds }))
-
-const LeaseLost = ({ batch }: Store.LeaseLost) =>
-  Effect.fail(new ApiError.LeaseLost({ message: `batch ${batch} was acked, or its lease went to somebody else` }))
-
-/** Handlers of `Effect.catchTags`, by what a method of the store may fail with. */
+/**
+ * Handlers of `Effect.catchTags`, by what a method of the store may fail with beside the errors that go out as they
+ * are.
+ */
 export const plain = { StoreError }
 export const ofRun = { StoreError, UnknownRun }
 export const ofReading = {
@@ -35,8 +32,6 @@ export const ofReading = {
     Effect.fail(new ApiError.NotFound({ message: `there is no run named ${run}` }))
 }
 export const ofEnvironment = { StoreError, UnknownEnvironment }
-export const ofSubmission = { StoreError, QueueFull }
-export const ofLease = { StoreError, LeaseLost }
 
 const unknownRun = (name: string) => UnknownRun(new Store.UnknownRun({ run: name }))
 

@@ -1,8 +1,9 @@
 /** Stored groups for browsing, those of ended runs too, where they were consumed. */
+import type { TrajectoryApi } from "@atropos/core"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Fragment } from "effect/sql/Statement"
-import type { RolloutFilter, RolloutReaderShape, RolloutRow } from "../../store/RolloutReader.ts"
+import type { RolloutFilter, RolloutReaderShape } from "../../store/RolloutReader.ts"
 import * as RolloutText from "../../rollout/RolloutText.ts"
 import * as Codec from "../base/Codec.ts"
 import * as Failure from "../base/Failure.ts"
@@ -15,13 +16,13 @@ export type Browse = Pick<RolloutReaderShape, "rollouts" | "rollout">
 interface BrowseRow extends Rows.EnvelopeRow {
   readonly environment: string | null
   readonly step: bigint | null
-  readonly state: RolloutRow["state"]
+  readonly state: TrajectoryApi.RolloutRow["state"]
   readonly preview: string | null
   /** It may have a preview that was not found yet. */
   readonly is_unread: boolean
 }
 
-const toRow = (row: BrowseRow): RolloutRow => ({
+const toRow = (row: BrowseRow): TrajectoryApi.RolloutRow => ({
   ...Rows.toEnvelope(row),
   environment: row.environment,
   step: row.step === null ? null : Rows.toInt(row.step),
@@ -111,7 +112,7 @@ export const make = Effect.fnUntraced(function* (
     const phrases = phrasesOf(text)
     const matching = sql`select id from grp where ${conditions(run, filter)} order by id desc`
     // The first page also counts: all that match are looked for once, and the page is taken from them.
-    const found = phrases.length > 0 || isFirst ? matching : sql`${matching} limit ${limit + 1}`
+    const candidates = phrases.length > 0 || isFirst ? matching : sql`${matching} limit ${limit + 1}`
     const withPhrases =
       phrases.length === 0
         ? sql`select id from matching`
@@ -123,10 +124,10 @@ export const make = Effect.fnUntraced(function* (
             )
             limit case when ${isFirst} and (select count(*) <= ${mostRead} from matching) then null else ${limit + 1}::bigint end`
     const rows = yield* sql<BrowseRow & { readonly total: number; readonly is_counted: boolean }>`
-      with matching as materialized (${found}),
-        found as materialized (${withPhrases}),
-        page as materialized (select id from found order by id desc limit ${limit + 1})
-      select ${columns}, (select count(*)::int from found) as total,
+      with matching as materialized (${candidates}),
+        candidates as materialized (${withPhrases}),
+        page as materialized (select id from candidates order by id desc limit ${limit + 1})
+      select ${columns}, (select count(*)::int from candidates) as total,
         ${phrases.length === 0} or (select count(*) <= ${mostRead} from matching) as is_counted
       from page join grp using (id) ${joined} order by grp.id desc`
     const previews = yield* index.previews(rows.slice(0, limit).flatMap((row) => (row.is_unread ? [row.id] : [])))

@@ -7,13 +7,9 @@
  * per name beside the steps of its source (`NaN` where a step lacks it, or has what is not finite: that lies apart):
  * 10,000 steps of 40 names are 3 MB.
  */
-export interface MetricsRow {
-  readonly source: string
-  readonly step: number
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  readonly values: { readonly [name: string]: number | string | null }
-}
+import type * as Wire from "../source/Wire.ts"
+
+export type MetricsRow = Pick<Wire.MetricsRow, "source" | "step" | "at" | "values">
 
 /** The points of one metric of one source, by ascending step. */
 export interface Points {
@@ -67,8 +63,8 @@ export const make = (rows: Iterable<MetricsRow> = []): MetricTable => {
   let version = 0
 
   const tableOf = (source: string): SourceTable => {
-    const known = sources.get(source)
-    if (known !== undefined) return known
+    const existing = sources.get(source)
+    if (existing !== undefined) return existing
     const made: SourceTable = { steps: [], times: [], columns: new Map() }
     sources.set(source, made)
     return made
@@ -93,10 +89,10 @@ export const make = (rows: Iterable<MetricsRow> = []): MetricTable => {
     names: () => [...new Set([...sources.values()].flatMap(({ columns }) => [...columns.keys()]))].sort(),
     sourcesOf: (name) => [...sources].filter(([, { columns }]) => columns.has(name)).map(([source]) => source),
     points: (source, name) => {
-      const found = sources.get(source)
-      const column = found?.columns.get(name)
-      if (found === undefined || column === undefined) return none
-      return (column.points ??= pointsOf(found, column))
+      const recorded = sources.get(source)
+      const column = recorded?.columns.get(name)
+      if (recorded === undefined || column === undefined) return none
+      return (column.points ??= pointsOf(recorded, column))
     },
     steps: () => {
       const own = [...sources.values()].map(({ steps }) => steps)
@@ -150,8 +146,8 @@ const placed = ({ odd }: Column, step: number, value: number): number => {
 }
 
 const columnOf = (source: SourceTable, name: string): Column => {
-  const known = source.columns.get(name)
-  if (known !== undefined) return known
+  const existing = source.columns.get(name)
+  if (existing !== undefined) return existing
   const made: Column = { values: [], odd: new Map(), points: null }
   source.columns.set(name, made)
   return made
