@@ -27,7 +27,7 @@ export const start = <In, Out>(
 ): Effect.Effect<Thread<In, Out>, SandboxError, Scope.Scope> =>
   Effect.gen(function* () {
     const url = fileBeside(import.meta.url, name)
-    const said = yield* Queue.unbounded<Out, ThreadGone>()
+    const messages = yield* Queue.unbounded<Out, ThreadGone>()
     const worker = yield* Effect.acquireRelease(
       Effect.try({
         try: () => spawn(url, options),
@@ -36,9 +36,9 @@ export const start = <In, Out>(
       (started) => Effect.promise(() => started.terminate())
     )
     const gone = (why: string, outOfMemory = false) =>
-      Queue.failCauseUnsafe(said, Cause.fail({ _tag: "ThreadGone", why, outOfMemory }))
+      Queue.failCauseUnsafe(messages, Cause.fail({ _tag: "ThreadGone", why, outOfMemory }))
     worker
-      .on("message", (message: Out) => Queue.offerUnsafe(said, message))
+      .on("message", (message: Out) => Queue.offerUnsafe(messages, message))
       .on("error", (error: Error & { readonly code?: string }) =>
         gone(error.message, error.code === "ERR_WORKER_OUT_OF_MEMORY")
       )
@@ -47,6 +47,6 @@ export const start = <In, Out>(
       // A worker thread, not a window: there is no origin.
       // oxlint-disable-next-line unicorn/require-post-message-target-origin
       post: (message, transfer) => worker.postMessage(message, transfer),
-      next: Queue.take(said)
+      next: Queue.take(messages)
     }
   })
