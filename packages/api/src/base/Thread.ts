@@ -6,7 +6,7 @@
  * with `ThreadOutOfMemory`, one that kills the thread otherwise is a defect; the next one gets a new thread.
  */
 import * as Thread from "@atropos/core/base/Thread"
-import { Effect, Schema, Scope, Semaphore } from "effect"
+import { Effect, Exit, Schema, Scope, Semaphore } from "effect"
 
 /** The task took more memory than there is for it. */
 export class ThreadOutOfMemory extends Schema.TaggedError<ThreadOutOfMemory>()("ThreadOutOfMemory", {
@@ -31,21 +31,18 @@ export const make = Effect.fnUntraced(function* <Reply>(
   const scope = yield* Effect.scope
   const turn = yield* Semaphore.make(1)
   const file = Thread.fileBeside(caller, module)
-  let running: Thread.Thread<unknown, Reply> | undefined
-  const start = Thread.start<unknown, Reply>(file, {
-    resourceLimits: { maxOldGenerationSizeMb: heapMebibytes }
-  }).pipe(
-    Scope.provide(scope),
-    Effect.tap((thread) =>
-      Effect.sync(() => {
-        thread.keepsProcess(false)
-        running = thread
-      })
-    )
-  )
+  let running: { readonly thread: Thread.Thread<unknown, Reply>; readonly end: Effect.Effect<void> } | undefined
+  const start = Effect.gen(function* () {
+    const own = yield* Scope.fork(scope)
+    const thread = yield* Thread.start<unknown, Reply>(file, {
+      resourceLimits: { maxOldGenerationSizeMb: heapMebibytes }
+    }).pipe(Scope.provide(own))
+    thread.keepsProcess(false)
+    return (running = { thread, end: Scope.close(own, Exit.void) })
+  })
   return (task, transfer) =>
     Effect.suspend(() => (running === undefined ? start : Effect.succeed(running))).pipe(
-      Effect.flatMap((thread) => thread.ask(task, transfer)),
+      Effect.flatMap(({ end, thread }) => Effect.tapError(thread.ask(task, transfer), () => end)),
       Effect.catch((error) => {
         running = undefined
         return error.reason === "outOfMemory"

@@ -34,12 +34,13 @@ export const fileBeside = (moduleUrl: string, name: string): URL =>
 
 /**
  * A thread of such a file, which its caller ends. One that runs sources must also resolve the other packages to
- * sources; what else the process was started with concerns the process: a thread refuses V8's flags.
+ * sources. Of the process's other flags, V8's hold for its threads anyway (and are refused here), and `NODE_OPTIONS`
+ * is read by each of them.
  */
 export const spawn = (file: URL, options: WorkerOptions = {}): Worker =>
   new Worker(file, {
-    ...options,
-    ...(file.pathname.endsWith(".ts") && { execArgv: ["--conditions=atropos-src"] })
+    ...(file.pathname.endsWith(".ts") && { execArgv: ["--conditions=atropos-src"] }),
+    ...options
   })
 
 /** A thread that is terminated when the scope closes, whatever it is doing. */
@@ -69,41 +70,41 @@ const failed = (cause: Error): ThreadError =>
   })
 
 const toThread = <Question, Answer>(worker: Worker): Thread<Question, Answer> => {
+  const unread: Array<Answer> = []
   let failure: ThreadError | undefined
-  const waiting = new Set<(failure: ThreadError) => void>()
-  const end = (error: ThreadError) => {
-    failure ??= error
-    for (const fail of waiting) fail(failure)
+  let waiting: ((result: Effect.Effect<Answer, ThreadError>) => void) | undefined
+  const settle = (result: Effect.Effect<Answer, ThreadError>) => {
+    const resume = waiting
+    waiting = undefined
+    resume?.(result)
   }
-  // Also after the last question: an error that nobody hears would end the process.
+  const end = (error: ThreadError) => settle(Effect.fail((failure ??= error)))
+  // Also while nobody waits: a message must not be lost, and an error that nobody hears would end the process.
+  worker.on("message", (message: Answer) =>
+    waiting === undefined ? void unread.push(message) : settle(Effect.succeed(message))
+  )
+  worker.on("messageerror", (cause) => end(failed(cause)))
   worker.on("error", (cause: Error) => end(failed(cause)))
   worker.on("exit", (code) =>
     end(new ThreadError({ reason: "exited", message: `the thread exited with code ${code}` }))
   )
-  const answer = (post: () => void) =>
-    Effect.callback<Answer, ThreadError>((resume) => {
-      if (failure !== undefined) return resume(Effect.fail(failure))
-      const stop = () => {
-        worker.off("message", onMessage)
-        waiting.delete(onEnd)
-      }
-      // The file posts nothing else.
-      const onMessage = (message: Answer) => {
-        stop()
-        resume(Effect.succeed(message))
-      }
-      const onEnd = (error: ThreadError) => {
-        stop()
-        resume(Effect.fail(error))
-      }
-      worker.on("message", onMessage)
-      waiting.add(onEnd)
-      post()
-      return Effect.sync(stop)
+  const next = Effect.callback<Answer, ThreadError>((resume) => {
+    if (unread.length > 0) return resume(Effect.succeed(unread.shift()!))
+    if (failure !== undefined) return resume(Effect.fail(failure))
+    waiting = resume
+    return Effect.sync(() => {
+      waiting = undefined
     })
+  })
   return {
-    ask: (question, transfer = []) => answer(() => worker.postMessage(question, [...transfer])),
-    next: answer(() => undefined),
+    ask: (question, transfer = []) =>
+      Effect.suspend(() => {
+        // What came unasked is no answer to this question.
+        unread.length = 0
+        if (failure === undefined) worker.postMessage(question, [...transfer])
+        return next
+      }),
+    next,
     keepsProcess: (keeps) => (keeps ? worker.ref() : worker.unref())
   }
 }
