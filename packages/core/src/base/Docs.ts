@@ -10,10 +10,10 @@ const folder = new URL(
 
 /** The path of a page, as it can be opened from the working folder: `path("training.md")`. */
 export const path = (page: string): string => {
-  const whole = fileURLToPath(new URL(page, folder))
+  const file = fileURLToPath(new URL(page, folder))
   // pnpm keeps packages elsewhere, under long names, with a link here.
-  const linked = `node_modules/@atropos/core/docs/${page}`
-  if (existsSync(linked) && realpathSync(linked) === whole) return linked
-  const near = relative(process.cwd(), whole)
-  return near.startsWith("..") || isAbsolute(near) ? whole : near
+  const link = `node_modules/@atropos/core/docs/${page}`
+  if (existsSync(link) && realpathSync(link) === file) return link
+  const fromHere = relative(process.cwd(), file)
+  return fromHere.startsWith("..") || isAbsolute(fromHere) ? file : fromHere
 }

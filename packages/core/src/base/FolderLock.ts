@@ -40,11 +40,11 @@ class NotTaken extends Schema.TaggedError<NotTaken>()("NotTaken", {
 const notTaken = (cause: unknown): NotTaken => {
   // What node:sqlite throws is an Error, with SQLite's number.
   const { errcode = null, message } = cause as Error & { readonly errcode?: number }
-  const said =
+  const reason =
     errcode === readOnly
       ? "this user may not write lock.sqlite there, which another one has made: let it, or remove the file once nobody is at work there"
       : message
-  return new NotTaken({ message: said, number: errcode })
+  return new NotTaken({ message: reason, number: errcode })
 }
 
 /** A connection that has the file's one write lock until it is closed; none where another has it. */
@@ -100,9 +100,9 @@ const keepsLocks = Effect.fnUntraced(function* (root: string) {
 const holderOf = (sign: string, host: string) =>
   Effect.flatMap(FileSystem.FileSystem, (fs) => fs.readFileString(sign)).pipe(
     Effect.flatMap(decodeHolder),
-    Effect.flatMap((found) =>
-      Effect.map(found.host === host ? isAlive(found.pid) : Effect.succeed(true), (isLiving) =>
-        isLiving ? Option.some(found) : Option.none()
+    Effect.flatMap((holder) =>
+      Effect.map(holder.host === host ? isAlive(holder.pid) : Effect.succeed(true), (isLiving) =>
+        isLiving ? Option.some(holder) : Option.none()
       )
     ),
     Effect.flatMap(Effect.fromOption),
@@ -136,7 +136,7 @@ export const hold = Effect.fn("FolderLock.hold")(function* (
   }
   const who = Option.match(holder, {
     onNone: () => "",
-    onSome: (found) => ` (id ${found.pid}${found.host === host ? "" : ` on ${found.host}`})`
+    onSome: (other) => ` (id ${other.pid}${other.host === host ? "" : ` on ${other.host}`})`
   })
   return yield* new FolderLockError({
     message: `the folder ${folder} is in use by a running process${who}`,

@@ -16,7 +16,7 @@ import { Config, Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { hostname } from "node:os"
 
-/** The names in `ATROPOS_ALLOWED_HOSTS` are none. */
+/** `ATROPOS_ALLOWED_HOSTS` holds something that is no host name. */
 export class BrowserGuardError extends Schema.TaggedError<BrowserGuardError>()("BrowserGuardError", {
   message: Schema.String
 }) {}
@@ -34,8 +34,8 @@ export interface Options {
   readonly refuse?: (message: string) => HttpServerResponse.HttpServerResponse
 }
 
-/** What is looked at of a request. */
-export interface Asked {
+/** The part of a request that the guard reads. */
+export interface RequestHead {
   readonly method: string
   readonly url: string
   readonly headers: { readonly [name: string]: string | undefined }
@@ -97,12 +97,14 @@ const foreignPage = ({ tokens }: Options): string =>
   `send it with a program (curl, say)${tokens === undefined ? "" : `, or set tokens in ${tokens}`}`
 
 /** Why a request is refused, in words for who sent it; undefined where it is taken. */
-export const make = (options: Options): Effect.Effect<(request: Asked) => string | undefined, BrowserGuardError> =>
+export const make = (
+  options: Options
+): Effect.Effect<(request: RequestHead) => string | undefined, BrowserGuardError> =>
   Effect.map(allowedHosts, (named) => {
     const isForOthers = !isLoopback(options.host)
     const own = new Set([nameOf(bracketed(options.host)), nameOf(hostname())])
     const isAllowedOrigin = options.isAllowedOrigin ?? isLoopbackOrigin
-    const changes = ({ method, url }: Asked): boolean =>
+    const changes = ({ method, url }: RequestHead): boolean =>
       !isRead(method) || (method !== "OPTIONS" && (options.changingReads?.test(pathOf(url)) ?? false))
 
     const isAllowedHost = (host: string): boolean => {
@@ -113,7 +115,7 @@ export const make = (options: Options): Effect.Effect<(request: Asked) => string
       )
     }
 
-    const isForeign = ({ headers }: Asked): boolean => {
+    const isForeign = ({ headers }: RequestHead): boolean => {
       const { host, origin, "sec-fetch-site": site, "user-agent": agent } = headers
       if (site === "same-origin") return false
       if (origin !== undefined)

@@ -4,12 +4,11 @@
  *
  * An address that cannot be listened on is told once and tried again every half minute: the run goes on.
  */
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Deferred, Effect, Layer, Result, Schedule, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
-import { createServer } from "node:http"
 import * as BrowserGuard from "../http/BrowserGuard.ts"
+import * as Listening from "../http/Listening.ts"
 
 export interface Options {
   readonly host: string
@@ -32,7 +31,12 @@ export const start = Effect.fnUntraced(function* (options: Options) {
         disableListenLog: true
       })
     ),
-    Layer.provide(NodeHttpServer.layer(createServer, options))
+    // Each attempt has a server of its own.
+    Layer.provide(
+      Layer.suspend(() =>
+        Listening.layer(Listening.makeServer(), { ...options, gracefulShutdownTimeout: "20 seconds" })
+      )
+    )
   )
   let isTold = false
   const listen = Effect.gen(function* () {
@@ -40,12 +44,7 @@ export const start = Effect.fnUntraced(function* (options: Options) {
     const result = yield* Effect.result(Layer.buildWithScope(server, attempt))
     if (Result.isSuccess(result)) return true
     if (!isTold) {
-      const { failure } = result
-      const cause = failure._tag === "ServeError" ? failure.cause : failure
-      yield* Effect.logWarning("metrics are not served; trying again", {
-        ...options,
-        reason: cause instanceof Error ? cause.message : String(cause)
-      })
+      yield* Effect.logWarning("metrics are not served; trying again", { ...options, reason: result.failure.message })
     }
     isTold = true
     return false

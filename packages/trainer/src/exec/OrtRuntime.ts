@@ -5,6 +5,7 @@
  * Residents lie in the GPU's memory with WebGPU and in the host's otherwise (the CUDA provider takes and gives host
  * memory alone). Graph inputs and outputs are never half floats: the binding cannot read them.
  */
+import * as Reason from "@atropos/core/base/Reason"
 import type * as Ort from "onnxruntime-common"
 import type { OnnxModel } from "../graph/Onnx.ts"
 import {
@@ -46,8 +47,6 @@ interface Session {
   readonly demandsAll: boolean
 }
 
-const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause)).trim()
-
 const fail = (reason: ExecutorError["reason"], message: string, cause?: unknown) =>
   new ExecutorError({ reason, message, ...(cause !== undefined && { cause }) })
 
@@ -70,7 +69,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
       ? await GpuMemory.make((onnx, more) =>
           ort.InferenceSession.create(onnx, { ...OrtSession.options(options, {}, undefined), ...more })
         ).catch((cause: unknown) => {
-          throw fail("device", `${device} cannot be used: ${messageOf(cause)}`, cause)
+          throw fail("device", `${device} cannot be used: ${Reason.of(cause).trim()}`, cause)
         })
       : undefined
 
@@ -82,7 +81,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
       onnx,
       OrtSession.options(options, loadOptions, external.folder)
     ).catch((cause: unknown) => {
-      throw fail("model", `the model cannot be loaded on ${device}: ${messageOf(cause)}`, cause)
+      throw fail("model", `the model cannot be loaded on ${device}: ${Reason.of(cause).trim()}`, cause)
     })
     const id = ++lastId
     sessions.set(id, {
@@ -112,7 +111,7 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
       fetches[name] = target === undefined || memory !== undefined ? null : target
     }
     const results = await session.run(tensors, fetches).catch((cause: unknown) => {
-      throw fail("run", `the run failed: ${messageOf(cause)}`, cause)
+      throw fail("run", `the run failed: ${Reason.of(cause).trim()}`, cause)
     })
     const misfit = Object.entries(into).find(([name, { dtype, shape }]) => {
       const { dims, type } = results[name]!
