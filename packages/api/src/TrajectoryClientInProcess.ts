@@ -44,7 +44,7 @@ const failure = Match.type<StoreFailure>().pipe(
     UnknownRun: (cause) => failed("notFound", `no run named ${cause.run} is registered`, cause),
     UnknownEnvironment: (cause) => failed("notFound", `run ${cause.run} has no environment ${cause.envId}`, cause),
     LeaseLost: (cause) =>
-      failed("leaseLost", `batch ${cause.batch} was acked, or its lease went to somebody else`, cause)
+      failed("leaseLost", `batch ${cause.batch} was acknowledged, or its lease passed to another trainer`, cause)
   })
 )
 

@@ -65,7 +65,7 @@ const toListenError =
 const logDefects = Effect.tapCause((cause: Cause.Cause<unknown>) =>
   Cause.hasDies(cause)
     ? Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
-        Effect.logError("request failed for a reason that should not be", { method, url }, cause)
+        Effect.logError("request failed with an internal error", { method, url }, cause)
       )
     : Effect.void
 )

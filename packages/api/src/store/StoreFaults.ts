@@ -18,7 +18,7 @@ export const tell = (error: StoreError): Effect.Effect<void> =>
     const now = yield* Clock.currentTimeMillis
     untold.requests++
     if (now - untold.at < pauseMillis) return
-    yield* Effect.logWarning("requests are told to come again", { reason: error.message, requests: untold.requests })
+    yield* Effect.logWarning("requests are asked to retry", { reason: error.message, requests: untold.requests })
     untold.at = now
     untold.requests = 0
   })

@@ -30,7 +30,7 @@ export class UnknownEnvironment extends Schema.TaggedError<UnknownEnvironment>()
   run: Schema.String,
   envId: Schema.Int
 }) {}
-/** The batch was acked, or its lease went to somebody else. */
+/** The batch was acknowledged, or its lease passed to another trainer. */
 export class LeaseLost extends Schema.TaggedError<LeaseLost>()("LeaseLost", { batch: Schema.String }) {}
 
 /** How the bytes of a payload are to be read: the original's JSON object of a group, or `PackedGroup`. */

@@ -15,7 +15,7 @@ const StoreError = (error: Store.StoreError): Effect.Effect<never, ApiError.Unav
   )
 
 const UnknownRun = ({ run }: Store.UnknownRun) =>
-  Effect.fail(new ApiError.NotFound({ message: `no run named ${run} is registered: POST /v1/runs` }))
+  Effect.fail(new ApiError.NotFound({ message: `no run named ${run} is registered: register it with POST /v1/runs` }))
 
 const UnknownEnvironment = ({ envId, run }: Store.UnknownEnvironment) =>
   Effect.fail(new ApiError.NotFound({ message: `run ${run} has no environment ${envId}` }))
@@ -24,7 +24,9 @@ const QueueFull = ({ message, retryAfterSeconds }: Store.QueueFull) =>
   Effect.fail(new ApiError.QueueFull({ message, retryAfterSeconds }))
 
 const LeaseLost = ({ batch }: Store.LeaseLost) =>
-  Effect.fail(new ApiError.LeaseLost({ message: `batch ${batch} was acked, or its lease went to somebody else` }))
+  Effect.fail(
+    new ApiError.LeaseLost({ message: `batch ${batch} was acknowledged, or its lease passed to another trainer` })
+  )
 
 /** Handlers of `Effect.catchTags`, by what a method of the store may fail with. */
 export const plain = { StoreError }

@@ -115,7 +115,7 @@ const sound = <R>(handler: Effect.Effect<Answer, never, R>): Effect.Effect<Answe
   Effect.catchCauseIf(
     handler,
     (cause) => !Cause.hasInterrupts(cause),
-    (cause) => Effect.as(Effect.logError("a request failed in a way nobody expected", cause), internalError)
+    (cause) => Effect.as(Effect.logError("request failed with an internal error", cause), internalError)
   )
 
 const internalError = ApiError.toResponse(

@@ -81,7 +81,7 @@ export const make = Effect.fn("ServedPolicy.make")(function* (options: Options) 
       if (isTold) return Effect.succeed(left)
       isTold = true
       return Effect.as(
-        Effect.logInfo("completions end where the room for a sequence does", {
+        Effect.logInfo("completions are limited by the maximum sequence length", {
           asked: wanted,
           left,
           because: `the prompt has ${promptTokens} tokens, and a sequence at most ${maxSequenceTokens}`
