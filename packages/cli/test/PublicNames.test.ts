@@ -12,6 +12,33 @@ const users = globSync(
   { cwd: root }
 ).map((file) => ({ file, text: read(file) }))
 
+/**
+ * In the inferred types of what other packages, and users, export: the compiler writes a type into a declaration by the
+ * module that has it, and stops (TS2883) where none of its names is public. `npm run build` tells what is missing.
+ */
+const declared: { readonly [name: string]: ReadonlyArray<string> } = {
+  core: [
+    "Environment",
+    "EnvironmentError",
+    "Trajectory",
+    "base/NotConfigured",
+    "data/Dataset",
+    "data/DatasetError",
+    "environment/Judge",
+    "environment/Teacher",
+    "inference/ServerManager",
+    "inference/backend/Slurm",
+    "inference/tokenizer/Tokenizer",
+    "rewards/CosineScaled",
+    "rewards/Registry",
+    "sandbox/Sandbox",
+    "service/TrajectoryClient",
+    "service/WireGroup",
+    "verify/MathVerifier"
+  ],
+  trainer: ["learn/TrainerError", "model/ModelError"]
+}
+
 interface Target {
   readonly [condition: string]: string
 }
@@ -38,8 +65,9 @@ describe.each(["core", "api", "envs", "trainer"])("the exports of %s", (name) =>
     for (const subpath of Object.keys(targets)) assert.notMatch(subpath, /internal|\*/)
   })
 
-  it("name nothing that only its own sources, tests and measurements use", () => {
+  it("name nothing that only its own sources, tests and measurements use, but what types of others are made of", () => {
     const unused = Object.keys(targets).filter((subpath) => {
+      if (declared[name]?.includes(subpath.slice(2))) return false
       const word = `"@atropos/${name}${subpath.slice(1)}"`
       return !users.some(({ file, text }) => !file.startsWith(`packages/${name}/src/`) && text.includes(word))
     })

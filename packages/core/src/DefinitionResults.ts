@@ -37,7 +37,7 @@ const withArrays = (trajectory: Trajectory): Trajectory => {
   return {
     ...trajectory,
     tokens: ids,
-    mask: Labels.toMask(ids, mask),
+    mask: mask instanceof Uint8Array ? mask : Labels.toMask(ids, mask),
     ...(logprobs !== undefined && { logprobs: Labels.toLogprobs(logprobs) })
   }
 }

@@ -300,6 +300,26 @@ describe("Environment", () => {
     })
   )
 
+  it.effect("takes an author's plain lists, labels and ones for what they say", () =>
+    Effect.gen(function* () {
+      const plain = { messages: [], completion: "b", finishReason: "stop", tokens: [5, 6, 7] }
+      const given: ReadonlyArray<unknown> = [
+        { ...plain, mask: [-100, 6, 7], logprobs: [1, -0.5, -0.25] },
+        { ...plain, mask: Int32Array.of(0, 1, 1), logprobs: Float32Array.of(1, -0.5, -0.25) },
+        { ...plain, mask: Uint8Array.of(0, 1, 1), logprobs: [Number.NaN, -0.5, -0.25] }
+      ]
+      const environment = yield* letters({
+        // As a file that is run without its types being checked may give them.
+        collectTrajectories: () => Effect.succeed(given as ReadonlyArray<Trajectory>),
+        score: () => Effect.succeed([0, 1, 2])
+      })
+      const [group] = yield* groupsOf(environment)
+      assert.deepStrictEqual(group!.tokens, Array(3).fill(Int32Array.of(5, 6, 7)))
+      assert.deepStrictEqual(group!.masks, Array(3).fill(Uint8Array.of(0, 1, 1)))
+      assert.deepStrictEqual(group!.inferenceLogprobs, Array(3).fill(Float32Array.of(Number.NaN, -0.5, -0.25)))
+    })
+  )
+
   it.effect("carries what the trainer gets beside the scores", () =>
     Effect.gen(function* () {
       const beside = {
