@@ -7,7 +7,7 @@
  * PGlite in a temporary folder; Postgres where `DATABASE_URL` is set, in a database of its own.
  */
 import { Database, PgTrajectoryStore, TrajectoryStore } from "@atropos/api"
-import { PackedGroup } from "@atropos/core"
+import { PackedGroup, type TrajectoryApiError } from "@atropos/core"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -28,7 +28,7 @@ const delay = monitorEventLoopDelay({ resolution: 1 })
 
 const measure = Effect.fnUntraced(function* (
   label: string,
-  work: Effect.Effect<number, TrajectoryStore.StoreError | TrajectoryStore.QueueFull | TrajectoryStore.UnknownRun>,
+  work: Effect.Effect<number, TrajectoryStore.StoreError | TrajectoryApiError.QueueFull | TrajectoryStore.UnknownRun>,
   concurrency: number,
   most = Infinity
 ) {

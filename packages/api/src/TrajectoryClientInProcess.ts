@@ -9,6 +9,7 @@ import {
   PackedGroup,
   RunReader,
   ScoredGroup,
+  type TrajectoryApiError,
   TrajectoryClient,
   TrajectoryError
 } from "@atropos/core"
@@ -23,7 +24,12 @@ export interface Options {
   readonly run?: string
 }
 
-type StoreFailure = Store.StoreError | Store.QueueFull | Store.UnknownRun | Store.UnknownEnvironment | Store.LeaseLost
+type StoreFailure =
+  | Store.StoreError
+  | TrajectoryApiError.QueueFull
+  | Store.UnknownRun
+  | Store.UnknownEnvironment
+  | TrajectoryApiError.LeaseLost
 
 const rejected = (message: string, cause?: unknown) =>
   new TrajectoryError.TrajectoryError({ reason: "rejected", message, cause })
@@ -43,8 +49,7 @@ const failure = Match.type<StoreFailure>().pipe(
       }),
     UnknownRun: (cause) => failed("notFound", `no run named ${cause.run} is registered`, cause),
     UnknownEnvironment: (cause) => failed("notFound", `run ${cause.run} has no environment ${cause.envId}`, cause),
-    LeaseLost: (cause) =>
-      failed("leaseLost", `batch ${cause.batch} was acknowledged, or its lease passed to another trainer`, cause)
+    LeaseLost: (cause) => failed("leaseLost", cause.message, cause)
   })
 )
 

@@ -7,6 +7,8 @@
  * without tokens mounts `guard` too, which `serve` has: a browser on the machine would send what any page wants.
  */
 import type { BrowserGuard } from "@atropos/core"
+import type * as BearerTokens from "@atropos/core/http/BearerTokens"
+import type * as Listening from "@atropos/core/http/Listening"
 import { type Duration, Effect, Layer } from "effect"
 import { HttpRouter, type HttpServer } from "effect/http"
 import * as Auth from "./http/Auth.ts"
@@ -70,7 +72,7 @@ export const serve = (
   options: ServeOptions
 ): Layer.Layer<
   HttpServer.HttpServer,
-  Auth.AuthConfigError | Server.ListenError | BrowserGuard.BrowserGuardError,
+  BearerTokens.AuthConfigError | Listening.ListenError | BrowserGuard.BrowserGuardError,
   TrajectoryStore | RolloutReader | Auth.Auth
 > =>
   Layer.unwrap(

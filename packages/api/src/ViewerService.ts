@@ -7,6 +7,8 @@
  * nothing changes what is read.
  */
 import type { BrowserGuard } from "@atropos/core"
+import type * as BearerTokens from "@atropos/core/http/BearerTokens"
+import type * as Listening from "@atropos/core/http/Listening"
 import { Effect, Layer } from "effect"
 import { HttpRouter, type HttpServer } from "effect/http"
 import * as Auth from "./http/Auth.ts"
@@ -27,7 +29,7 @@ export const serve = (
   options: Server.Options & { readonly allowInsecure?: boolean }
 ): Layer.Layer<
   HttpServer.HttpServer,
-  Auth.AuthConfigError | Server.ListenError | BrowserGuard.BrowserGuardError,
+  BearerTokens.AuthConfigError | Listening.ListenError | BrowserGuard.BrowserGuardError,
   RolloutReader | Auth.Auth
 > =>
   Layer.unwrap(

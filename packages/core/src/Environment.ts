@@ -9,6 +9,7 @@
 import { Context, Effect, Layer, type Option, type Schema, type Scope, type Stream } from "effect"
 import { DefinitionFault, EnvironmentError, type Unscorable } from "./EnvironmentError.ts"
 import * as EnvironmentSettings from "./EnvironmentSettings.ts"
+import * as Settings from "./base/Settings.ts"
 import * as ClosedEnvironment from "./ClosedEnvironment.ts"
 import * as DefinitionKeys from "./DefinitionKeys.ts"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
@@ -219,12 +220,12 @@ export class Environments extends Context.Service<Environments, ReadonlyArray<En
 export interface EnvironmentLayer<A, E, R> {
   (settings?: Partial<A>): Layer.Layer<Environment, E, R>
   readonly environmentName: string
-  readonly settings: EnvironmentSettings.Settings<A>
+  readonly settings: Settings.Settings<A>
   /** From snake_case settings (YAML, flags). */
   readonly fromEncoded: (settings: unknown) => Layer.Layer<Environment, E | Schema.SchemaError, R>
 }
 
-export { field } from "./EnvironmentSettings.ts"
+export { field } from "./base/Settings.ts"
 export const settings = EnvironmentSettings.make
 
 /**
@@ -233,7 +234,7 @@ export const settings = EnvironmentSettings.make
  */
 export const layer = <A extends EnvironmentSettings.Common, Item, R, E1, R1, D>(
   name: string,
-  settings: EnvironmentSettings.Settings<A>,
+  settings: Settings.Settings<A>,
   // Errors of any kind, different ones in each place: they all become the cause of an `EnvironmentError`.
   make: (settings: A) => Effect.Effect<Definition<Item, unknown, R> & D & OnlyKnown<D>, E1, R1>
 ): EnvironmentLayer<A, E1 | EnvironmentError, R | Exclude<R1, Scope.Scope>> => {

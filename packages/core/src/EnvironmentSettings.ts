@@ -2,17 +2,10 @@
  * What every environment can be told, with the original's names, defaults and meaning (atroposlib/envs/base.py,
  * BaseEnvConfig).
  *
- * One declaration gives the defaults, the `--env.<field>` flags, the YAML keys, `--help` and the validation errors.
- * Inside, names are camelCase; on the command line and in files they are the original's snake_case.
+ * On the command line they are `--env.<name>`, in the original's snake_case.
  */
-import { Effect, Schema, String } from "effect"
-
-/** A field with a default and a description; the default is shown by `--help`. */
-export const field = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(
-  schema: S,
-  fallback: S["Type"] & S["Encoded"],
-  description: string
-) => schema.annotate({ description, default: fallback }).pipe(Schema.withDecodingDefaultKey(Effect.succeed(fallback)))
+import { Schema } from "effect"
+import { field, fromFields, type Settings } from "./base/Settings.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
 
@@ -132,48 +125,9 @@ export const Common = Schema.Struct(commonFields)
 /** The settings every environment has. */
 export type Common = typeof Common.Type
 
-/** camelCase name -> the original's snake_case name. */
-export const wireName = (name: string): string => String.camelToSnake(name)
-
-/** A set of fields as settings: of one kind of environment, or of whatever else is configured the same way. */
-export interface Settings<A> {
-  /** By camelCase name; each with `description` and `default` annotations. */
-  readonly fields: Schema.Struct.Fields
-  /** Decodes the snake_case form (YAML, flags), defaults filled in. */
-  readonly decode: (encoded: unknown) => Effect.Effect<A, Schema.SchemaError>
-  /** Completes settings given in code. Throws `SchemaError` for a value out of range. */
-  readonly complete: (given: Partial<A>) => A
-  /** The snake_case form, to be written beside results. */
-  readonly encode: (settings: A) => { readonly [name: string]: unknown }
-}
-
 /** The common settings and an environment's own. */
 export const make = <const Own extends Schema.Struct.Fields>(
   own: Own
 ): Settings<Schema.Struct.Type<typeof commonFields & Own>> =>
   // A spread of a type parameter is an intersection to the reader, not to the compiler.
   fromFields<typeof commonFields & Own>({ ...commonFields, ...own })
-
-/** Settings of these fields alone. */
-export const fromFields = <const Fields extends Schema.Struct.Fields>(
-  fields: Fields
-): Settings<Schema.Struct.Type<Fields>> => {
-  type A = Schema.Struct.Type<Fields>
-  const names: Record<string, string> = Object.fromEntries(Object.keys(fields).map((name) => [name, wireName(name)]))
-  // The keys are computed, so the compiler cannot relate them to the fields: one cast, here.
-  const codec = Schema.Struct(fields).pipe(Schema.encodeKeys(names)) as unknown as Schema.Codec<
-    A,
-    Record<string, unknown>
-  >
-  const decodeEffect = Schema.decodeUnknownEffect(codec)
-  const decodeSync = Schema.decodeUnknownSync(codec)
-  const encode = Schema.encodeSync(codec)
-  const strict = { onExcessProperty: "error" } as const
-  return {
-    fields,
-    decode: (encoded) => decodeEffect(encoded, strict),
-    complete: (given) =>
-      decodeSync(Object.fromEntries(Object.entries(given).map(([name, value]) => [wireName(name), value])), strict),
-    encode
-  }
-}

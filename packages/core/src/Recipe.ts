@@ -6,7 +6,7 @@
  * `atropos up` with nothing to download. Prompts are texts, or chats: of those a model from scratch sees the contents,
  * each followed by a line feed.
  */
-import type { Settings } from "./EnvironmentSettings.ts"
+import type { Settings } from "./base/Settings.ts"
 import type { Message } from "./Message.ts"
 
 /**

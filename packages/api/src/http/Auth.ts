@@ -3,23 +3,15 @@
  *
  * Tokens come from one setting, `ATROPOS_TOKENS`: `role:token` pairs, comma separated, roles `environment`, `trainer`,
  * `reader` and `admin`; a role may have several tokens (to change one without an outage). Without the setting nobody is
- * asked; the server then binds to loopback alone, unless told otherwise (`requireSafeBinding`). Tokens are compared by
- * their SHA-256 digests in constant time, and every known token is looked at whatever the outcome.
+ * asked; the server then binds to loopback alone, unless told otherwise (`requireSafeBinding`). `BearerTokens` says how
+ * tokens are kept and compared.
  */
 import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { BrowserGuard, TrajectoryApi, TrajectoryApiError } from "@atropos/core"
-import { createHash, timingSafeEqual } from "node:crypto"
+import { TrajectoryApi, TrajectoryApiError } from "@atropos/core"
+import * as BearerTokens from "@atropos/core/http/BearerTokens"
 
-/** The tokens, or the binding they should protect, are not right; says what to do. */
-export class AuthConfigError extends Schema.TaggedError<AuthConfigError>()("AuthConfigError", {
-  message: Schema.String
-}) {}
-
-interface KnownToken {
-  readonly role: TrajectoryApi.Role
-  readonly digest: Uint8Array
-}
+type KnownToken = BearerTokens.KnownToken<TrajectoryApi.Role>
 
 /** Decides whether a request may go on. */
 export class Auth extends Context.Service<
@@ -35,43 +27,27 @@ export class Auth extends Context.Service<
   }
 >()("@atropos/api/Auth") {}
 
-const digestOf = (token: string): Uint8Array => createHash("sha256").update(token).digest()
-
 const isRole = Schema.is(TrajectoryApi.Role)
 
-const parseEntry = (entry: string, index: number): Effect.Effect<KnownToken, AuthConfigError> => {
+const parseEntry = (entry: string, index: number): Effect.Effect<KnownToken, BearerTokens.AuthConfigError> => {
   const colon = entry.indexOf(":")
   const role = entry.slice(0, colon).trim()
   const token = entry.slice(colon + 1).trim()
+  const place = `ATROPOS_TOKENS, entry ${index + 1}`
   // The entry itself is never repeated in a message: it holds a secret.
   if (colon < 0 || !isRole(role)) {
-    return new AuthConfigError({
-      message: `ATROPOS_TOKENS, entry ${index + 1}: expected role:token with role environment, trainer, reader or admin`
+    return new BearerTokens.AuthConfigError({
+      message: `${place}: expected role:token with role environment, trainer, reader or admin`
     })
   }
-  if (token.length < 8 || /\s/.test(token)) {
-    return new AuthConfigError({
-      message: `ATROPOS_TOKENS, entry ${index + 1} (${role}): a token has at least 8 characters and no spaces`
-    })
-  }
-  return Effect.succeed({ role, digest: digestOf(token) })
+  return Effect.map(BearerTokens.parse(token, `${place} (${role})`), (parsed) => BearerTokens.known(role, parsed))
 }
 
 /** Reads `role:token,role:token`. */
-export const parse = (setting: Redacted.Redacted): Effect.Effect<ReadonlyArray<KnownToken>, AuthConfigError> =>
-  Effect.forEach(
-    Redacted.value(setting)
-      .split(",")
-      .filter((entry) => entry.trim() !== ""),
-    parseEntry
-  )
-
-const roleOf = (known: ReadonlyArray<KnownToken>, token: string): TrajectoryApi.Role | undefined => {
-  const digest = digestOf(token)
-  let role: TrajectoryApi.Role | undefined
-  for (const one of known) if (timingSafeEqual(one.digest, digest)) role = one.role
-  return role
-}
+export const parse = (
+  setting: Redacted.Redacted
+): Effect.Effect<ReadonlyArray<KnownToken>, BearerTokens.AuthConfigError> =>
+  Effect.forEach(BearerTokens.entries(setting), parseEntry)
 
 const unauthorized = (message: string) => Effect.fail(new TrajectoryApiError.Unauthorized({ message }))
 
@@ -82,7 +58,7 @@ const make = (known: ReadonlyArray<KnownToken>): Auth["Service"] => ({
     if (token === undefined || token === "") {
       return unauthorized("this service asks for a token: send the header `Authorization: Bearer <token>`")
     }
-    const role = roleOf(known, token)
+    const role = BearerTokens.roleOf(known, token)
     if (role === undefined) return unauthorized("the token is not known here")
     if (role === "admin" || roles.includes(role)) return Effect.void
     return Effect.fail(
@@ -94,14 +70,14 @@ const make = (known: ReadonlyArray<KnownToken>): Auth["Service"] => ({
 })
 
 /** From `role:token` pairs. */
-export const layer = (setting: Redacted.Redacted): Layer.Layer<Auth, AuthConfigError> =>
+export const layer = (setting: Redacted.Redacted): Layer.Layer<Auth, BearerTokens.AuthConfigError> =>
   Layer.effect(Auth, Effect.map(parse(setting), make))
 
 /** Nobody is asked for a token. */
 export const layerOpen: Layer.Layer<Auth> = Layer.succeed(Auth, make([]))
 
 /** From `ATROPOS_TOKENS`. */
-export const layerConfig: Layer.Layer<Auth, AuthConfigError | Config.ConfigError> = Layer.effect(
+export const layerConfig: Layer.Layer<Auth, BearerTokens.AuthConfigError | Config.ConfigError> = Layer.effect(
   Auth,
   Effect.gen(function* () {
     const setting = yield* Config.option(Config.Redacted("ATROPOS_TOKENS"))
@@ -109,30 +85,22 @@ export const layerConfig: Layer.Layer<Auth, AuthConfigError | Config.ConfigError
   })
 )
 
-const bearer = /^Bearer +(\S+) *$/i
-
 /** The token of a request, if it carries one. */
 export const tokenOf = (request: HttpServerRequest.HttpServerRequest): string | undefined =>
-  bearer.exec(request.headers["authorization"] ?? "")?.[1]
+  BearerTokens.ofHeader(request.headers["authorization"])
 
 /** Who is let in; refuses to serve other machines without tokens, unless `allowInsecure` says that this is meant. */
 export const requireSafeBinding = (options: {
   readonly host: string
   readonly allowInsecure: boolean
-}): Effect.Effect<Auth["Service"], AuthConfigError, Auth> =>
-  Effect.flatMap(Auth, (auth) => {
-    if (BrowserGuard.isLoopback(options.host) || auth.isRequired) return Effect.succeed(auth)
-    if (options.allowInsecure) {
-      return Effect.as(Effect.logWarning("serving other machines without tokens", { host: options.host }), auth)
-    }
-    return Effect.fail(
-      new AuthConfigError({
-        message:
-          `binding to ${options.host} lets other machines in, and no token is set. Set ATROPOS_TOKENS ` +
-          `(for example "environment:<token>,trainer:<token>"), bind to 127.0.0.1, or pass --allow-insecure if the network is trusted`
-      })
-    )
-  })
+}): Effect.Effect<Auth["Service"], BearerTokens.AuthConfigError, Auth> =>
+  Effect.tap(Auth, ({ isRequired }) =>
+    BearerTokens.requireSafeBinding({
+      ...options,
+      hasTokens: isRequired,
+      setting: 'ATROPOS_TOKENS (for example "environment:<token>,trainer:<token>")'
+    })
+  )
 
 /** Which roles the original's endpoints take, by path. Reads that are not listed take any role. */
 const originalRoles: { readonly [path: string]: ReadonlyArray<TrajectoryApi.Role> } = {

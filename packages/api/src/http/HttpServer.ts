@@ -7,19 +7,12 @@
  */
 import { BrowserGuard } from "@atropos/core"
 import * as Connections from "@atropos/core/http/Connections"
-import { NodeHttpServer } from "@effect/platform-node"
-import { Cause, Deferred, Effect, Layer, Schema } from "effect"
-import { HttpRouter, HttpServer, type HttpServerError, HttpServerRequest } from "effect/http"
-import { createServer } from "node:http"
+import * as Listening from "@atropos/core/http/Listening"
+import { Cause, Deferred, Effect, Layer } from "effect"
+import { HttpRouter, HttpServer, HttpServerRequest } from "effect/http"
 import { Closing } from "./Closing.ts"
 import * as Cors from "./Cors.ts"
 import * as Reply from "./Reply.ts"
-
-/** The address cannot be listened on; says why, and what would be right. */
-export class ListenError extends Schema.TaggedError<ListenError>()("ListenError", {
-  message: Schema.String,
-  cause: Schema.Defect()
-}) {}
 
 export interface Options {
   readonly host: string
@@ -37,30 +30,6 @@ const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] as
 const notFound = HttpRouter.addAll(
   methods.map((method) => HttpRouter.route(method, "/*", Reply.detail(404, "Not Found")))
 )
-
-const createNodeServer = () =>
-  createServer({
-    // Bodies come as few large chunks.
-    highWaterMark: 256 * 1024,
-    // Longer than the pauses of clients that poll once in a while: a connection closed under their next request is an
-    // error to them.
-    keepAliveTimeout: 75_000
-  })
-
-const advice: { readonly [code: string]: string } = {
-  EADDRINUSE: "another process listens there: stop it, or choose another port (0 is any free one)",
-  EACCES: "this user may not: choose a port above 1023",
-  EADDRNOTAVAIL: "this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all that reach it",
-  ENOTFOUND: "no such host: 127.0.0.1 is for this machine alone, 0.0.0.0 for all that reach it"
-}
-
-const toListenError =
-  ({ host, port }: Options) =>
-  ({ cause }: HttpServerError.ServeError): ListenError => {
-    const said = cause instanceof Error ? cause.message : String(cause)
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
-    return new ListenError({ message: `cannot listen on ${host}:${port}: ${advice[code] ?? said}`, cause })
-  }
 
 const logDefects = Effect.tapCause((cause: Cause.Cause<unknown>) =>
   Cause.hasDies(cause)
@@ -102,11 +71,10 @@ export const layer = <A, E, R>(routes: Layer.Layer<A, E, R>, options: Options) =
       ),
       (app) => {
         const closing = Deferred.makeUnsafe<void>()
-        const server = createNodeServer()
+        // Bodies come as few large chunks.
+        const server = Listening.makeServer({ highWaterMark: 256 * 1024 })
         return Connections.closed(server, {
-          listening: NodeHttpServer.layer(() => server, { ...options, gracefulShutdownTimeout }).pipe(
-            Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(toListenError(options)(error))))
-          ),
+          listening: Listening.layer(server, { ...options, gracefulShutdownTimeout }),
           // For bodies too, which are written when the request has been handled.
           serving: Layer.provide(HttpServer.serve(logDefects(app)), Layer.succeed(Closing, Deferred.await(closing))),
           onClosing: Effect.asVoid(Deferred.succeed(closing, undefined))

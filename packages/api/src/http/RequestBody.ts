@@ -9,8 +9,8 @@
  * answered: what many bring at once is bounded too, and who comes then is asked to come again.
  */
 import { BodyLimit } from "@atropos/core"
-import { ByteSize, Context, Effect, Schema, type Scope } from "effect"
-import { HttpIncomingMessage, type HttpServerRequest } from "effect/http"
+import { Context, Effect, Schema, type Scope } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { IncomingMessage } from "node:http"
 import * as zlib from "node:zlib"
 
@@ -143,10 +143,7 @@ const tooMany = ({ limitBytes }: Share) => new BodiesTooMany({ limitBytes })
 
 /** Of another kind of server (a web handler in a test, say). */
 const readAtOnce = (request: HttpServerRequest.HttpServerRequest, limit: number, taken: Share) =>
-  request.arrayBuffer.pipe(
-    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.fromInputUnsafe(limit)),
-    Effect.mapError((error) => (BodyLimit.isExceeded(error) ? bodyTooLarge(limit) : interrupted(error))),
-    Effect.map((buffer) => new Uint8Array(buffer)),
+  BodyLimit.read(request, limit, { tooLarge: () => bodyTooLarge(limit), broken: interrupted }).pipe(
     Effect.filterOrFail(
       (body) => taken.take(body.length),
       () => tooMany(taken)

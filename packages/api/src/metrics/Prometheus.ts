@@ -3,12 +3,13 @@
  * queue as it is now, and the last metrics that environments and trainers reported. It is bounded, whatever clients
  * name: the newest runs, and so many reported values; what is left out is counted.
  */
+import type { TrajectoryApi } from "@atropos/core"
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
-import { type MetricsRow, RolloutReader } from "../store/RolloutReader.ts"
+import { RolloutReader } from "../store/RolloutReader.ts"
 import { EventLoopDelay } from "./ServiceMetrics.ts"
-import { type QueueSummary, type Run, type StoreError, TrajectoryStore } from "../store/TrajectoryStore.ts"
+import { type Run, type StoreError, TrajectoryStore } from "../store/TrajectoryStore.ts"
 
 interface Family {
   readonly name: string
@@ -33,8 +34,8 @@ const render = ({ help, name, samples }: Family): string => {
 
 interface RunState {
   readonly run: Run
-  readonly summary: QueueSummary
-  readonly reported: ReadonlyArray<MetricsRow>
+  readonly summary: TrajectoryApi.QueueSummary
+  readonly reported: ReadonlyArray<TrajectoryApi.MetricsRow>
 }
 
 const gauges: ReadonlyArray<readonly [name: string, help: string, value: (state: RunState) => number]> = [
@@ -57,8 +58,8 @@ const gauges: ReadonlyArray<readonly [name: string, help: string, value: (state:
 ]
 
 /** The newest row of each source. */
-const newest = (rows: ReadonlyArray<MetricsRow>): ReadonlyArray<MetricsRow> => {
-  const bySource = new Map<string, MetricsRow>()
+const newest = (rows: ReadonlyArray<TrajectoryApi.MetricsRow>): ReadonlyArray<TrajectoryApi.MetricsRow> => {
+  const bySource = new Map<string, TrajectoryApi.MetricsRow>()
   for (const row of rows) {
     const known = bySource.get(row.source)
     if (known === undefined || row.at > known.at || (row.at === known.at && row.step > known.step)) {
@@ -135,7 +136,7 @@ export const layer = HttpRouter.use(
     const store = yield* TrajectoryStore
     const reader = yield* RolloutReader
     const delay = yield* EventLoopDelay
-    const reported = (run: Run): Effect.Effect<ReadonlyArray<MetricsRow>, StoreError> =>
+    const reported = (run: Run): Effect.Effect<ReadonlyArray<TrajectoryApi.MetricsRow>, StoreError> =>
       reader.metrics(run.name, { fromStep: run.currentStep - recentSteps, limit: reportedRows }).pipe(
         Effect.map(({ metrics }) => metrics),
         // Reset between the two looks.

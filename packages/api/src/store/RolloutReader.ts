@@ -18,32 +18,10 @@
 import { Context, type Effect, type Option, type Stream } from "effect"
 import type { TrajectoryApi } from "@atropos/core"
 import type * as RolloutText from "../rollout/RolloutText.ts"
-import type { EnvironmentRow, Envelope, Payload, Run, StoreError, UnknownRun } from "./TrajectoryStore.ts"
-
-/** A run in a list. */
-export interface RunRow extends Omit<Run, "id"> {
-  /** It was reset, and nobody has taken its name since. */
-  readonly ended: boolean
-}
-
-/** One stored group without its numbers. */
-export interface RolloutRow extends Envelope {
-  readonly id: string
-  readonly environment: string | null
-  /** Of its batch. */
-  readonly step: number | null
-  readonly state: "buffered" | "queued" | "formed" | "leased" | "consumed"
-  /** Milliseconds since the epoch. */
-  readonly createdAt: number
-  /**
-   * The beginning of the item's question, the prompt's last user message; null without messages, and where the group's
-   * text was not looked at yet.
-   */
-  readonly preview: string | null
-}
+import type { Payload, StoreError, UnknownRun } from "./TrajectoryStore.ts"
 
 /** One stored group whole. */
-export interface Rollout extends RolloutRow {
+export interface Rollout extends TrajectoryApi.RolloutRow {
   readonly payload: Payload
 }
 
@@ -60,24 +38,6 @@ export interface RolloutFilter {
   readonly limit: number
 }
 
-export interface RolloutPage {
-  readonly rows: ReadonlyArray<RolloutRow>
-  readonly next: string | null
-  /** Groups that match; null on all pages but the first. */
-  readonly total: number | null
-  /** Groups of the run whose text is not searched yet; null on all pages but the first. */
-  readonly unindexed: number | null
-}
-
-export interface MetricsRow {
-  readonly id: string
-  readonly source: string
-  readonly step: number
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  readonly values: { readonly [name: string]: number }
-}
-
 export interface MetricsFilter {
   /** Rows after the one with this id. */
   readonly after?: string
@@ -86,46 +46,16 @@ export interface MetricsFilter {
   readonly limit: number
 }
 
-/** Oldest first; `next` is the `after` of the page after, null where there is none yet. */
-export interface MetricsPage {
-  readonly metrics: ReadonlyArray<MetricsRow>
-  readonly next: string | null
-}
-
-export interface ReadEnvironment extends EnvironmentRow {
-  /** What it last said of itself, and when that came (milliseconds since the epoch). */
-  readonly report: (TrajectoryApi.EnvironmentReport & { readonly at: number }) | null
-  /** Its part of the sequences of the last 20 batches; null without any. */
-  readonly share: number | null
-  /** Sequences that came in the last minute. */
-  readonly rolloutsPerMinute: number
-}
-
-/** A batch without its groups; `free` waits for a claimer. */
-export interface BatchRow {
-  readonly id: string
-  readonly step: number
-  readonly sequences: number
-  readonly groups: number
-  readonly state: "leased" | "free" | "acked"
-  /** Who claimed it last. */
-  readonly leaseOwner: string | null
-  readonly leaseUntil: number | null
-  readonly deliveries: number
-  readonly createdAt: number
-  readonly ackedAt: number | null
-}
-
 type Reading<A> = Effect.Effect<A, StoreError | UnknownRun>
 
 export interface RolloutReaderShape {
   /** Those under way, then those that have ended; of each, where something happened last first. */
-  readonly runs: Effect.Effect<ReadonlyArray<RunRow>, StoreError>
-  readonly rollouts: (run: string, filter: RolloutFilter) => Reading<RolloutPage>
+  readonly runs: Effect.Effect<ReadonlyArray<TrajectoryApi.RunRow>, StoreError>
+  readonly rollouts: (run: string, filter: RolloutFilter) => Reading<TrajectoryApi.RolloutPage>
   readonly rollout: (run: string, id: string) => Reading<Option.Option<Rollout>>
   /** Text of token ids, all that are known where no ids are named. */
   readonly pieces: (run: string, ids?: ReadonlyArray<number>) => Reading<ReadonlyMap<number, string>>
-  readonly metrics: (run: string, filter: MetricsFilter) => Reading<MetricsPage>
+  readonly metrics: (run: string, filter: MetricsFilter) => Reading<TrajectoryApi.MetricsPage>
   /**
    * Rows as they come, after the one with the id `after`, or those that come from now on; never empty, never ends by
    * itself.
@@ -133,10 +63,10 @@ export interface RolloutReaderShape {
   readonly metricsToCome: (
     run: string,
     after: string | undefined
-  ) => Reading<Stream.Stream<ReadonlyArray<MetricsRow>, StoreError>>
-  readonly environments: (run: string) => Reading<ReadonlyArray<ReadEnvironment>>
+  ) => Reading<Stream.Stream<ReadonlyArray<TrajectoryApi.MetricsRow>, StoreError>>
+  readonly environments: (run: string) => Reading<ReadonlyArray<TrajectoryApi.EnvironmentRow>>
   /** The newest 100, newest first. */
-  readonly batches: (run: string) => Reading<ReadonlyArray<BatchRow>>
+  readonly batches: (run: string) => Reading<ReadonlyArray<TrajectoryApi.BatchRow>>
 }
 
 export class RolloutReader extends Context.Service<RolloutReader, RolloutReaderShape>()("@atropos/api/RolloutReader") {}

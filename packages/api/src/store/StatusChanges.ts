@@ -6,7 +6,7 @@
  */
 import { Effect, Stream } from "effect"
 import type { TrajectoryApi } from "@atropos/core"
-import type { QueueSummary, StoreError, TrajectoryStoreShape, UnknownEnvironment } from "./TrajectoryStore.ts"
+import type { StoreError, TrajectoryStoreShape, UnknownEnvironment } from "./TrajectoryStore.ts"
 
 /** Milliseconds between two values. */
 const pauseFor = (listeners: number): number => Math.max(100, listeners)
@@ -46,4 +46,4 @@ export const ofRun = (
   store: TrajectoryStoreShape,
   run: string,
   listeners: () => number
-): Stream.Stream<QueueSummary, StoreError> => following(store, run, store.summary(run), listeners)
+): Stream.Stream<TrajectoryApi.QueueSummary, StoreError> => following(store, run, store.summary(run), listeners)

@@ -10,7 +10,7 @@
  * Payloads are opaque bytes. The store looks at the envelope only: counts, scores, environment.
  */
 import { Context, type Duration, type Effect, type Option, Schema, type Stream } from "effect"
-import type { ScoreAdvantage, TrajectoryApi } from "@atropos/core"
+import type { TrajectoryApi, TrajectoryApiError } from "@atropos/core"
 
 /** The database is away, or said something it should not. */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
@@ -19,20 +19,11 @@ export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   cause: Schema.Defect()
 }) {}
 
-/** The queue holds as much as it may (sequences or bytes): come back later. */
-export class QueueFull extends Schema.TaggedError<QueueFull>()("QueueFull", {
-  message: Schema.String,
-  retryAfterSeconds: Schema.Int
-}) {}
-
 export class UnknownRun extends Schema.TaggedError<UnknownRun>()("UnknownRun", { run: Schema.String }) {}
 export class UnknownEnvironment extends Schema.TaggedError<UnknownEnvironment>()("UnknownEnvironment", {
   run: Schema.String,
   envId: Schema.Int
 }) {}
-/** The batch was acknowledged, or its lease passed to another trainer. */
-export class LeaseLost extends Schema.TaggedError<LeaseLost>()("LeaseLost", { batch: Schema.String }) {}
-
 /** How the bytes of a payload are to be read: the original's JSON object of a group, or `PackedGroup`. */
 export type PayloadFormat = "json" | "packed"
 
@@ -64,26 +55,12 @@ export interface Submission extends Envelope {
 }
 
 /** A run as stored. `registered` is false for a run that only has early data (parked until a trainer registers). */
-export interface Run extends TrajectoryApi.RunSpec {
+export interface Run extends TrajectoryApi.Run {
   readonly id: number
-  /** Null where nobody told. */
-  readonly advantages: ScoreAdvantage.Recipe | null
-  readonly registered: boolean
-  /** A trainer has asked for a batch. */
-  readonly started: boolean
-  /** Starting step + batches handed out: the step of the newest batch. */
-  readonly currentStep: number
 }
 
-export interface EnvironmentRow extends TrajectoryApi.EnvironmentSpec {
-  /** 0, 1, … within the run, in order of registration. */
-  readonly envId: number
-  /** Desired name, underscore, number of earlier ones of that name. */
-  readonly name: string
-  readonly connected: boolean
-  /** Milliseconds since the epoch. */
-  readonly lastSeen: number
-}
+/** An environment, without what it and the service say of it now. */
+export type RegisteredEnvironment = Omit<TrajectoryApi.EnvironmentRow, "report" | "share" | "rolloutsPerMinute">
 
 export interface StoredGroup extends Envelope {
   readonly id: string
@@ -92,43 +69,12 @@ export interface StoredGroup extends Envelope {
   readonly createdAt: number
 }
 
-export interface ClaimedBatch {
-  readonly id: string
-  readonly step: number
-  readonly leaseToken: string
-  readonly leaseUntil: number
-  readonly deliveries: number
+export interface ClaimedBatch extends TrajectoryApi.BatchHead {
   readonly groups: ReadonlyArray<StoredGroup>
 }
 
-/**
- * Groups that wait without being able to leave: odd sizes in an environment's buffer, or sizes no batch can be made of.
- */
-export interface StuckGroups {
-  readonly envId: number | null
-  /** Name of the environment; null where nobody registered under this id. */
-  readonly environment: string | null
-  readonly sequences: number
-  readonly count: number
-  readonly reason: string
-  /** Age of the oldest, seconds. */
-  readonly ageSeconds: number
-}
-
-export interface QueueSummary {
-  readonly currentStep: number
-  /** Groups in the queue (buffered ones and formed batches not counted). */
-  readonly queuedGroups: number
-  readonly queuedSequences: number
-  readonly queuedBytes: number
-  readonly bufferedGroups: number
-  readonly formedBatches: number
-  readonly leasedBatches: number
-  readonly stuck: ReadonlyArray<StuckGroups>
-}
-
 /** The summary of a run in which nothing waits. */
-export const noQueue: QueueSummary = {
+export const noQueue: TrajectoryApi.QueueSummary = {
   currentStep: 0,
   queuedGroups: 0,
   queuedSequences: 0,
@@ -162,7 +108,7 @@ export interface TrajectoryStoreShape {
     spec: TrajectoryApi.EnvironmentSpec
   ) => Effect.Effect<Option.Option<TrajectoryApi.Registration>, StoreError>
   readonly disconnectEnvironment: (run: string, envId: number) => Effect.Effect<void, StoreError | UnknownEnvironment>
-  readonly environments: (run: string) => Effect.Effect<ReadonlyArray<EnvironmentRow>, StoreError>
+  readonly environments: (run: string) => Effect.Effect<ReadonlyArray<RegisteredEnvironment>, StoreError>
 
   /**
    * All or nothing; an unknown run is made and parked. Odd-sized groups of a known environment are buffered until they
@@ -171,7 +117,7 @@ export interface TrajectoryStoreShape {
   readonly submit: (
     run: string,
     submissions: ReadonlyArray<Submission>
-  ) => Effect.Effect<ReadonlyArray<TrajectoryApi.SubmitOutcome>, StoreError | QueueFull>
+  ) => Effect.Effect<ReadonlyArray<TrajectoryApi.SubmitOutcome>, StoreError | TrajectoryApiError.QueueFull>
   readonly latest: (run: string) => Effect.Effect<Option.Option<StoredGroup>, StoreError>
 
   /** The oldest batch that is free (forming what can be formed), or none. */
@@ -183,22 +129,22 @@ export interface TrajectoryStoreShape {
   readonly ack: (batch: {
     readonly id: string
     readonly leaseToken: string
-  }) => Effect.Effect<void, StoreError | LeaseLost>
+  }) => Effect.Effect<void, StoreError | TrajectoryApiError.LeaseLost>
   readonly nack: (batch: {
     readonly id: string
     readonly leaseToken: string
-  }) => Effect.Effect<void, StoreError | LeaseLost>
+  }) => Effect.Effect<void, StoreError | TrajectoryApiError.LeaseLost>
   readonly extendLease: (
     batch: { readonly id: string; readonly leaseToken: string },
     lease: Duration.Input
-  ) => Effect.Effect<void, StoreError | LeaseLost>
+  ) => Effect.Effect<void, StoreError | TrajectoryApiError.LeaseLost>
 
   /** Formulas of the original's `/status-env`, division by zero mended. */
   readonly status: (
     run: string,
     envId: number
   ) => Effect.Effect<TrajectoryApi.EnvironmentStatus, StoreError | UnknownEnvironment>
-  readonly summary: (run: string) => Effect.Effect<QueueSummary, StoreError>
+  readonly summary: (run: string) => Effect.Effect<TrajectoryApi.QueueSummary, StoreError>
   /**
    * Emits (the run's name) after every change of its queue, step or environments, from this process or another;
    * conflated.

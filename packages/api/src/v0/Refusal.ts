@@ -1,17 +1,23 @@
 /** What a request of the original's can be refused for, and the answers, as the original words them. */
-import type { WireGroup } from "@atropos/core"
+import type { TrajectoryApiError, WireGroup } from "@atropos/core"
 import { Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import * as Nul from "../http/Nul.ts"
 import * as Reply from "../http/Reply.ts"
 import type * as RequestBody from "../http/RequestBody.ts"
 import * as StoreFaults from "../store/StoreFaults.ts"
-import type { QueueFull, StoreError } from "../store/TrajectoryStore.ts"
+import type { StoreError } from "../store/TrajectoryStore.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
 /** Refusals a request can meet before its handler has an answer. */
-export type Refusal = RequestBody.BodyError | WireGroup.WireError | MissingBody | HasNul | StoreError | QueueFull
+export type Refusal =
+  | RequestBody.BodyError
+  | WireGroup.WireError
+  | MissingBody
+  | HasNul
+  | StoreError
+  | TrajectoryApiError.QueueFull
 
 /** There is no body where one is asked for. */
 export class MissingBody {

@@ -37,15 +37,15 @@ export const layer = HttpApiBuilder.group(
       ack: ({ params, payload }) =>
         store
           .ack({ id: params.id, leaseToken: payload.leaseToken })
-          .pipe(Effect.catchTags(StoreFailures.ofLease), Effect.andThen(ServiceMetrics.batch(params.run, "acked"))),
+          .pipe(Effect.catchTags(StoreFailures.plain), Effect.andThen(ServiceMetrics.batch(params.run, "acked"))),
       nack: ({ params, payload }) =>
         store
           .nack({ id: params.id, leaseToken: payload.leaseToken })
-          .pipe(Effect.catchTags(StoreFailures.ofLease), Effect.andThen(ServiceMetrics.batch(params.run, "nacked"))),
+          .pipe(Effect.catchTags(StoreFailures.plain), Effect.andThen(ServiceMetrics.batch(params.run, "nacked"))),
       extend: ({ params, payload }) =>
         store
           .extendLease({ id: params.id, leaseToken: payload.leaseToken }, Duration.seconds(payload.leaseSeconds))
-          .pipe(Effect.catchTags(StoreFailures.ofLease))
+          .pipe(Effect.catchTags(StoreFailures.plain))
     })
   })
 )

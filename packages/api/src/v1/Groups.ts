@@ -29,7 +29,7 @@ export const layer = HttpApiBuilder.group(
           const outcomes =
             submissions.length === 0
               ? []
-              : yield* Effect.catchTags(store.submit(params.run, submissions), StoreFailures.ofSubmission)
+              : yield* Effect.catchTags(store.submit(params.run, submissions), StoreFailures.plain)
           const tokens = submissions.reduce((sum, submission) => sum + submission.tokens, 0)
           yield* ServiceMetrics.submitted(params.run, outcomes, tokens)
           return { outcomes }

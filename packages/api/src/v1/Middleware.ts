@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, Redacted, Result, SchemaIssue } from "effect"
 import { HttpMethod, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
-import { EnvironmentSettings, TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
+import { Settings, TrajectoryApi, TrajectoryApiError as ApiError } from "@atropos/core"
 import * as Nesting from "@atropos/core/base/Nesting"
 import { anyRole, Auth, tokenOf } from "../http/Auth.ts"
 import * as Nul from "../http/Nul.ts"
@@ -41,7 +41,7 @@ export const requestErrors: Layer.Layer<TrajectoryApi.RequestErrors> = HttpApiMi
     }
     if (message.includes(notJson)) return Effect.fail(new ApiError.BadRequest({ message: "the body is not JSON" }))
     const field = (issue?.path ?? [])
-      .map((segment) => EnvironmentSettings.wireName(String(typeof segment === "object" ? segment.key : segment)))
+      .map((segment) => Settings.wireName(String(typeof segment === "object" ? segment.key : segment)))
       .join(".")
     const where = error.kind === "Payload" ? "body" : error.kind.toLowerCase()
     return Effect.fail(

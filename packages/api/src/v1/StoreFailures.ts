@@ -15,20 +15,12 @@ const StoreError = (error: Store.StoreError): Effect.Effect<never, ApiError.Unav
   )
 
 const UnknownRun = ({ run }: Store.UnknownRun) =>
-  Effect.fail(new ApiError.NotFound({ message: `no run named ${run} is registered: register it with POST /v1/runs` }))
+  Effect.fail(new ApiError.NotFound({ message: `no run named ${run} is registered: POST /v1/runs` }))
 
 const UnknownEnvironment = ({ envId, run }: Store.UnknownEnvironment) =>
   Effect.fail(new ApiError.NotFound({ message: `run ${run} has no environment ${envId}` }))
 
-const QueueFull = ({ message, retryAfterSeconds }: Store.QueueFull) =>
-  Effect.fail(new ApiError.QueueFull({ message, retryAfterSeconds }))
-
-const LeaseLost = ({ batch }: Store.LeaseLost) =>
-  Effect.fail(
-    new ApiError.LeaseLost({ message: `batch ${batch} was acknowledged, or its lease passed to another trainer` })
-  )
-
-/** Handlers of `Effect.catchTags`, by what a method of the store may fail with. */
+/** Handlers of `Effect.catchTags`, by what a method of the store may fail with beside the errors that go out as they are. */
 export const plain = { StoreError }
 export const ofRun = { StoreError, UnknownRun }
 export const ofReading = {
@@ -37,8 +29,6 @@ export const ofReading = {
     Effect.fail(new ApiError.NotFound({ message: `there is no run named ${run}` }))
 }
 export const ofEnvironment = { StoreError, UnknownEnvironment }
-export const ofSubmission = { StoreError, QueueFull }
-export const ofLease = { StoreError, LeaseLost }
 
 const unknownRun = (name: string) => UnknownRun(new Store.UnknownRun({ run: name }))
 

@@ -3,6 +3,7 @@
  * anything.
  */
 import { assert, describe, layer } from "@effect/vitest"
+import type * as BearerTokens from "@atropos/core/http/BearerTokens"
 import { NodeHttpServer } from "@effect/platform-node"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
 import { HttpRouter } from "effect/http"
@@ -12,7 +13,7 @@ import * as TrajectoryService from "../../src/TrajectoryService.ts"
 import * as TestStore from "../TestStore.ts"
 import { get, group, json, post, registration, send } from "../v0/V0Server.ts"
 
-const serve = (auth: Layer.Layer<Auth.Auth, Auth.AuthConfigError>, allowedHosts?: string) =>
+const serve = (auth: Layer.Layer<Auth.Auth, BearerTokens.AuthConfigError>, allowedHosts?: string) =>
   TrajectoryService.serve({ host: "127.0.0.1", port: 0 }).pipe(
     Layer.provide([TestStore.layer, auth]),
     Layer.provide(

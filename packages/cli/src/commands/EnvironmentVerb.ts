@@ -2,7 +2,7 @@
  * What the verbs that run an environment have in common: `--env`, `--config`, and the flags of its settings and
  * servers.
  */
-import { EnvironmentSettings, type MetricsSettings, ServerSettings } from "@atropos/core"
+import { EnvironmentSettings, type MetricsSettings, ServerSettings, Settings } from "@atropos/core"
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as ConfigFile from "../config/ConfigFile.ts"
@@ -37,7 +37,7 @@ export interface EnvironmentVerb<Own extends Command.Command.Config> {
 
 /** The settings that all environments have, by the names of their flags. */
 export const everyEnvironments: ReadonlySet<string> = new Set(
-  Object.keys(EnvironmentSettings.commonFields).map((field) => `env.${EnvironmentSettings.wireName(field)}`)
+  Object.keys(EnvironmentSettings.commonFields).map((field) => `env.${Settings.wireName(field)}`)
 )
 
 /** Settings that mean something beside a service alone. */

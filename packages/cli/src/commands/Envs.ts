@@ -2,7 +2,7 @@
  * `atropos envs [NAME|FILE]`: the environments there are, by family, with what they need; with a name, all settings of
  * one.
  */
-import { EnvironmentSettings } from "@atropos/core"
+import { EnvironmentSettings, Settings } from "@atropos/core"
 import { Console, Effect, Option, SchemaAST } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as CommandLine from "../base/CommandLine.ts"
@@ -24,7 +24,7 @@ const settingsOf = ({ settings }: Environments.RunnableEnvironment): ReadonlyArr
     .map(([field, schema]) => {
       const annotations = SchemaAST.resolve(schema.ast)
       return {
-        name: EnvironmentSettings.wireName(field),
+        name: Settings.wireName(field),
         default: annotations?.["default"],
         description: typeof annotations?.["description"] === "string" ? annotations["description"] : "",
         isCommon: common[field] === schema

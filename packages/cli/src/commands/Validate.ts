@@ -1,5 +1,5 @@
 /** `atropos validate --env …`: an environment's own laws, on some of its items; exit code 1 when one is broken. */
-import { EnvironmentSettings, ServerSettings } from "@atropos/core"
+import { ServerSettings, Settings } from "@atropos/core"
 import { Console, Effect } from "effect"
 import { Flag } from "effect/cli"
 import * as Services from "../config/Services.ts"
@@ -32,7 +32,7 @@ export const make = EnvironmentVerb.make({
   ignored: [
     "openai.",
     "metrics.",
-    ...Object.keys(ServerSettings.managerFields).map(EnvironmentSettings.wireName),
+    ...Object.keys(ServerSettings.managerFields).map(Settings.wireName),
     ...Array.from(EnvironmentVerb.everyEnvironments).filter(
       (flag) => !["env.group_size", "env.max_token_length"].includes(flag)
     )

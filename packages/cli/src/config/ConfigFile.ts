@@ -6,7 +6,7 @@
  * A key that does not exist is an error that names file, line, key and the nearest key there is, in a section that the
  * verb does not use too. Values are checked where all sources have come together.
  */
-import { EnvironmentSettings, Judge, MetricsSettings, ServerSettings, Teacher } from "@atropos/core"
+import { Judge, MetricsSettings, ServerSettings, Settings, Teacher } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, Option, Predicate, type Schema } from "effect"
 import { Flag } from "effect/cli"
@@ -52,8 +52,7 @@ export const flag = Flag.String("config").pipe(
   Flag.optional
 )
 
-const wireNames = (fields: Schema.Struct.Fields): ReadonlyArray<string> =>
-  Object.keys(fields).map(EnvironmentSettings.wireName)
+const wireNames = (fields: Schema.Struct.Fields): ReadonlyArray<string> => Object.keys(fields).map(Settings.wireName)
 
 const managerKeys = wireNames(ServerSettings.managerFields)
 const topKeys = ["env", ...Object.keys(serverFields), ...managerKeys, ...Object.keys(sectionFields)]

@@ -5,7 +5,7 @@
  * that files and defaults can lie beneath. `None` (or `null`) is null where the field admits it; lists and maps are
  * JSON.
  */
-import { EnvironmentSettings } from "@atropos/core"
+import { Settings } from "@atropos/core"
 import { Option, Schema, SchemaAST } from "effect"
 import { Flag } from "effect/cli"
 
@@ -137,7 +137,7 @@ export const fromFields = (
   const flags: SettingsFlags = {}
   const booleans: Array<string> = []
   for (const [field, schema] of Object.entries(fields)) {
-    const wire = EnvironmentSettings.wireName(field)
+    const wire = Settings.wireName(field)
     const name = `${prefix}${wire}`
     const shape = read(schema)
     if (shape.kind.of === "boolean") booleans.push(name)

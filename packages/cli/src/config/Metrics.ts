@@ -5,7 +5,7 @@
  * `--metrics_port` is `--metrics.port`, and all may be written with dashes. What a sink needs is loaded when it is
  * chosen.
  */
-import { EnvironmentSettings, MetricsSettings, MetricsSink, type TelemetryClient } from "@atropos/core"
+import { MetricsSettings, MetricsSink, Settings, type TelemetryClient } from "@atropos/core"
 import * as FileSink from "@atropos/core/metrics/FileSink"
 import * as ServiceSink from "@atropos/core/metrics/ServiceSink"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -28,7 +28,7 @@ export const { booleans, flags } = derived
 export const telemetryFlags: Flags.SettingsFlags = Struct.pick(flags, ["otlp_endpoint", "trace_sample"])
 
 const names = new Set(
-  Object.keys(MetricsSettings.settings.fields).map((field) => `--${prefix}${EnvironmentSettings.wireName(field)}`)
+  Object.keys(MetricsSettings.settings.fields).map((field) => `--${prefix}${Settings.wireName(field)}`)
 )
 
 /** The words with these flags spelled as they are declared. */

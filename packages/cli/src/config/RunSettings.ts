@@ -4,7 +4,7 @@
  *
  * A value out of range is an error that names the flag or the key it came from.
  */
-import { EnvironmentSettings, Judge, ServerSettings, Teacher } from "@atropos/core"
+import { EnvironmentSettings, Judge, ServerSettings, Settings, Teacher } from "@atropos/core"
 import { Effect, Option, Schema, SchemaIssue } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import { Secrets } from "../base/Secrets.ts"
@@ -64,7 +64,7 @@ const commonOf = (settings: unknown): Effect.Effect<EnvironmentSettings.Common, 
 
 /** The settings of some values that an environment has. */
 const ownOf = (values: Values, { environment }: Chosen): Values => {
-  const names = new Set(Object.keys(environment.settings.fields).map(EnvironmentSettings.wireName))
+  const names = new Set(Object.keys(environment.settings.fields).map(Settings.wireName))
   return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name)))
 }
 
@@ -102,7 +102,7 @@ export const make = Effect.fn("RunSettings.make")(function* (
 
   const decode = Effect.fnUntraced(function* <A extends { readonly apiKey: string | null }>(
     section: ConfigFile.ServerSection,
-    kind: EnvironmentSettings.Settings<A>,
+    kind: Settings.Settings<A>,
     environment?: unknown
   ) {
     const flagged = flags.servers[section] ?? {}

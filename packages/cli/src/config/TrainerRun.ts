@@ -5,7 +5,7 @@
  * Flags may be written with dashes (`--batch-size`); `--steps` is `--training_steps`, and `--loss NAME` is
  * `--loss.preset NAME`.
  */
-import { EnvironmentSettings } from "@atropos/core"
+import { Settings } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, type Option } from "effect"
 import * as Flags from "./Flags.ts"
@@ -38,7 +38,7 @@ export const booleans: ReadonlyArray<string> = Object.values(groups).flatMap(
 
 const names = new Set(
   Object.values(groups).flatMap(({ prefix, settings }) =>
-    Object.keys(settings.fields).map((field) => `--${prefix}${EnvironmentSettings.wireName(field)}`)
+    Object.keys(settings.fields).map((field) => `--${prefix}${Settings.wireName(field)}`)
   )
 )
 
@@ -69,7 +69,7 @@ export const isGiven = (sources: Given, name: string): boolean => valueOf(source
 
 /** All sources merged and checked; what is out of range is named with where it came from. */
 export const make = Effect.fn("TrainerRun.make")(function* ({ file, given, mode }: Sources) {
-  const decode = <A>(group: Group, settings: EnvironmentSettings.Settings<A>) => {
+  const decode = <A>(group: Group, settings: Settings.Settings<A>) => {
     const flagged = Flags.given(given[group])
     const values = Precedence.merge(mode[group] ?? {}, file[group] ?? {}, flagged)
     return settings

@@ -12,7 +12,7 @@ export const layer = (model: Model, { host, port }: { readonly host: string; rea
     Effect.gen(function* () {
       const options = { ...PolicyLayers.served(model), host, tokens: yield* PolicyAuth.configured }
       const server = PolicyServer.layer({ ...options, port }).pipe(
-        Layer.catchTag("PolicyListenError", () => PolicyServer.layer({ ...options, port: 0 }))
+        Layer.catchTag("ListenError", () => PolicyServer.layer({ ...options, port: 0 }))
       )
       return Layer.effectDiscard(
         Effect.flatMap(HttpServer.HttpServer, ({ address }) =>

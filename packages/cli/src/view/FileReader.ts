@@ -6,7 +6,7 @@
  */
 import * as RolloutReader from "@atropos/api/store/RolloutReader"
 import * as TrajectoryStore from "@atropos/api/store/TrajectoryStore"
-import type { Tokenizer } from "@atropos/core"
+import type { Tokenizer, TrajectoryApi } from "@atropos/core"
 import { Effect, Layer, Option, Stream } from "effect"
 import { basename, extname } from "node:path"
 import type { CommandFailed } from "../base/Failure.ts"
@@ -28,7 +28,7 @@ export const runNames = (files: ReadonlyArray<string>): ReadonlyArray<string> =>
   })
 }
 
-const toRow = ({ at, number, ...row }: IndexedRow): RolloutReader.RolloutRow => ({
+const toRow = ({ at, number, ...row }: IndexedRow): TrajectoryApi.RolloutRow => ({
   ...row,
   id: String(number),
   environment: null,

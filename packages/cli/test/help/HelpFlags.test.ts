@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { EnvironmentSettings, ServerSettings } from "@atropos/core"
+import { EnvironmentSettings, ServerSettings, Settings } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, Exit, Layer } from "effect"
 import { TestConsole } from "effect/testing"
@@ -20,7 +20,7 @@ const help = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
   return { common, advanced }
 })
 
-const wire = (fields: object) => Object.keys(fields).map(EnvironmentSettings.wireName)
+const wire = (fields: object) => Object.keys(fields).map(Settings.wireName)
 
 describe("help", () => {
   it.effect("of up shows what the recipe sets, and the short words of flags", () =>

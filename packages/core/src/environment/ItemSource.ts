@@ -9,14 +9,14 @@
 import { Effect, Result, Schema, Stream } from "effect"
 import * as Columns from "../data/Columns.ts"
 import * as Dataset from "../data/Dataset.ts"
-import * as EnvironmentSettings from "../EnvironmentSettings.ts"
+import * as Settings from "../base/Settings.ts"
 import { hashOf, seeded, type SeededRandom } from "../base/SeededRandom.ts"
 
 /** What `source` is where items are generated. */
 export const generated = "generated"
 
 /** Setting of environments that read rows. */
-export const testSource = EnvironmentSettings.field(
+export const testSource = Settings.field(
   Schema.NullOr(Schema.NonEmptyString),
   null,
   "evaluation rows; null: a tenth of the source"
@@ -25,13 +25,13 @@ export const testSource = EnvironmentSettings.field(
 /** Settings of environments whose items are generated, or rows such as those of an example on the hub. */
 export const fields = (example: string) =>
   ({
-    source: EnvironmentSettings.field(
+    source: Settings.field(
       Schema.NonEmptyString,
       generated,
       `${generated}, or rows: a file, or a data set of the hub, ${example} say`
     ),
     testSource,
-    evaluationItems: EnvironmentSettings.field(
+    evaluationItems: Settings.field(
       Schema.Int.check(Schema.isGreaterThan(0)),
       200,
       "held-out generated items per evaluation"

@@ -6,7 +6,7 @@
  * server reports them. An environment that cannot do without one asks for `required`.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
-import { field, fromFields } from "../EnvironmentSettings.ts"
+import { field, fromFields } from "../base/Settings.ts"
 import type { ChatRequest, Choice } from "../inference/backend/Inference.ts"
 import { InferenceError } from "../inference/backend/Inference.ts"
 import type { Answer } from "../inference/backend/Backend.ts"

@@ -8,7 +8,7 @@
  */
 import { Effect, Schema } from "effect"
 import { Unscorable } from "../EnvironmentError.ts"
-import { field } from "../EnvironmentSettings.ts"
+import { field } from "../base/Settings.ts"
 import type { InferenceError } from "../inference/backend/Inference.ts"
 import type { JudgeShape } from "./Judge.ts"
 import { type Message, system, user } from "../Message.ts"

@@ -7,7 +7,7 @@
  */
 import { Effect, Schema } from "effect"
 import type { Score } from "../Environment.ts"
-import * as EnvironmentSettings from "../EnvironmentSettings.ts"
+import * as Settings from "../base/Settings.ts"
 import type { InferenceError } from "../inference/backend/Inference.ts"
 import type { Message } from "../Message.ts"
 import type { ServerManagerShape } from "../inference/ServerManager.ts"
@@ -15,11 +15,11 @@ import * as Trajectory from "../Trajectory.ts"
 
 /** Settings of items and sampling, to be spread into those of an environment. */
 export const fields = {
-  seed: EnvironmentSettings.field(Schema.Int, 0, "random seed for the items and their order"),
-  temperature: EnvironmentSettings.field(Schema.Finite, 1, "sampling temperature for training rollouts"),
-  evalTemperature: EnvironmentSettings.field(Schema.Finite, 0, "sampling temperature for evaluation rollouts"),
+  seed: Settings.field(Schema.Int, 0, "random seed for the items and their order"),
+  temperature: Settings.field(Schema.Finite, 1, "sampling temperature for training rollouts"),
+  evalTemperature: Settings.field(Schema.Finite, 0, "sampling temperature for evaluation rollouts"),
   // Items that are generated need no download; neither does this.
-  tokenizerName: EnvironmentSettings.field(
+  tokenizerName: Settings.field(
     Schema.String,
     "bytes",
     "the policy's tokenizer: hub id or folder, or bytes for a byte-level one that needs no download"
@@ -27,14 +27,14 @@ export const fields = {
 } as const
 
 /** Setting of environments that look at the answer behind the reasoning. */
-export const thinking = EnvironmentSettings.field(
+export const thinking = Settings.field(
   Schema.Boolean,
   true,
   "whether an answer to a chat needs exactly one think block first"
 )
 
 /** Setting of environments that have both forms of a prompt. */
-export const promptStyle = EnvironmentSettings.field(
+export const promptStyle = Settings.field(
   Schema.Literals(["chat", "compact"]),
   "chat",
   "chat, or compact: a few characters to be continued, for models trained from scratch"

@@ -9,7 +9,7 @@
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { RolloutGroup } from "../Environment.ts"
-import { field, fromFields } from "../EnvironmentSettings.ts"
+import { field, fromFields } from "../base/Settings.ts"
 import { InferenceError, type PromptRequest, type PromptLogprobs } from "../inference/backend/Inference.ts"
 import * as NotConfigured from "../base/NotConfigured.ts"
 import * as ServerManager from "../inference/ServerManager.ts"

@@ -3,7 +3,7 @@
  * `--metrics.<field>`, `metrics:` in files.
  */
 import { Schema } from "effect"
-import { field, fromFields } from "../EnvironmentSettings.ts"
+import { field, fromFields } from "../base/Settings.ts"
 
 const text = Schema.NullOr(Schema.NonEmptyString)
 const share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))

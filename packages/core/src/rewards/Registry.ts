@@ -6,7 +6,7 @@
  * Parameters are checked: one that a reward does not have is refused, where the original would ignore it.
  */
 import { Effect, Schema } from "effect"
-import { fromFields } from "../EnvironmentSettings.ts"
+import { fromFields } from "../base/Settings.ts"
 import * as Reason from "../base/Reason.ts"
 import type { MathVerifier, MathVerifierError } from "../verify/MathVerifier.ts"
 import { accuracy, accuracyX, cascadingR1Math, r1 } from "./Accuracy.ts"

@@ -10,7 +10,7 @@
  */
 import { Cause, Effect, Exit, Redacted, Request, RequestResolver, Schedule, Schema, Semaphore } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import { field } from "../EnvironmentSettings.ts"
+import { field } from "../base/Settings.ts"
 import * as AnswerBody from "../inference/backend/AnswerBody.ts"
 import * as Reason from "../base/Reason.ts"
 import type { Message } from "../Message.ts"

@@ -11,41 +11,26 @@
  * A submission is stored as the bytes it came in: `canonicalJson` joins the spans of its values, and writes anew only
  * those that were coerced.
  */
-import { Predicate, Result, Schema } from "effect"
+import { Predicate, Result } from "effect"
 import * as GroupFields from "./wire/GroupFields.ts"
+import * as GroupText from "./wire/GroupText.ts"
 import * as GroupWriter from "./wire/GroupWriter.ts"
 import { type Detail, type Loc, Report } from "./wire/Detail.ts"
 import * as Labelled from "./wire/LabelledGroup.ts"
+import { parse, tooDeep } from "./wire/JsonBody.ts"
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as PythonJson from "./wire/PythonJson.ts"
 import * as Scalars from "./wire/Scalars.ts"
 import * as ScanGroup from "./wire/ScanGroup.ts"
 import { skipSpace } from "./wire/ScanNumbers.ts"
+import { WireError } from "./wire/WireError.ts"
 import type { Message } from "../Message.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 
-export type { Detail, Loc }
+export { type Detail, type Loc, parse, WireError }
 
 /** The wire's keys, in the original's order. */
 export const keys = GroupFields.keys
-
-/** A body is not what it should be: no JSON text in UTF-8 (`unreadable`), or JSON with the mistakes of `details`. */
-export class WireError extends Schema.TaggedError<WireError>()("WireError", {
-  reason: Schema.Literals(["unreadable", "invalid"]),
-  details: Schema.Array(Schema.Unknown)
-}) {
-  /** The mistakes, in the original's shape. */
-  get mistakes(): ReadonlyArray<Detail> {
-    // `details` is only ever made of Detail, by the functions of this module and of the service's request forms.
-    return this.details as ReadonlyArray<Detail>
-  }
-  override get message(): string {
-    const [first] = this.mistakes
-    if (first === undefined) return "the body is not JSON text in UTF-8"
-    const more = this.details.length > 1 ? ` (and ${this.details.length - 1} more)` : ""
-    return `${first.loc.join(".")}: ${first.msg}${more}`
-  }
-}
 
 /** How large a group may be. */
 export interface Limits {
@@ -166,77 +151,14 @@ export const encodeLabelledPieces: (group: Labelled.LabelledGroup) => Iterable<U
 /** The same as one text. */
 export const encode = (group: ScoredGroup): string => Buffer.concat([...encodePieces(group)]).toString()
 
-const encoder = new TextEncoder()
-const nullBytes = encoder.encode("null")
-const keyBytes = keys.map((key, index) => encoder.encode(`${index === 0 ? "{" : ","}"${key}":`))
-const integerKeys: ReadonlySet<string> = new Set(["tokens", "masks", "distill_token_ids"])
-
-/** Closing brackets of a matrix of numbers; undefined for what may hold strings. */
-const closingBrackets =
-  (values: GroupFields.GroupValues) =>
-  (key: string): number | undefined => {
-    switch (key) {
-      case "scores":
-        return 1
-      case "tokens":
-      case "masks":
-      case "advantages":
-      case "ref_logprobs":
-      case "inference_logprobs":
-        return values[key] === null ? undefined : values[key].length + 1
-      case "distill_token_ids":
-      case "distill_logprobs":
-        return values[key]?.reduce((sum, matrix) => sum + matrix.length + 1, 1)
-      default:
-        return undefined
-    }
-  }
-
-/** Whether a number in these bytes is written with a fraction or an exponent: an integer must not be stored so. */
-const hasFraction = (bytes: Uint8Array): boolean => bytes.includes(0x2e) || bytes.includes(0x65) || bytes.includes(0x45)
-
-const closing = encoder.encode("}")
-
-/** All keys in order, the spans' bytes as their values. `instead` says what to write in place of a span. */
-const join = (
-  bytes: Uint8Array,
-  spans: ReadonlyMap<string, JsonSpans.Span>,
-  instead: (key: GroupFields.Key, value: Uint8Array) => Uint8Array
-): Uint8Array => {
-  const parts: Array<Uint8Array> = []
-  keys.forEach((key, index) => {
-    const span = spans.get(key)
-    parts.push(keyBytes[index]!)
-    parts.push(span === undefined ? nullBytes : instead(key, bytes.subarray(span.start, span.end)))
-  })
-  parts.push(closing)
-  return Buffer.concat(parts)
-}
-
-const asItCame = (_: GroupFields.Key, value: Uint8Array): Uint8Array => value
-
 /**
  * The bytes to store for the JSON object in `bytes`, of which `checked` was made: all keys in order, values as they
  * came.
  */
 export const canonicalJson = (bytes: Uint8Array, checked: Checked): Result.Result<Uint8Array, WireError> => {
-  const spans = JsonSpans.members(bytes, closingBrackets(checked.values))
-  if (spans === undefined) return Result.fail(tooDeep)
-  return Result.succeed(
-    join(bytes, spans, (key, value) =>
-      checked.coerced.has(key) || (integerKeys.has(key) && hasFraction(value))
-        ? encoder.encode(JSON.stringify(checked.values[key]))
-        : value
-    )
-  )
+  const json = GroupText.canonical(bytes, checked.values, checked.coerced)
+  return json === undefined ? Result.fail(tooDeep) : Result.succeed(json)
 }
-
-const tooDeep = new WireError({
-  reason: "invalid",
-  details: [
-    { type: "recursion_loop", loc: ["body"], msg: `Nested deeper than ${JsonSpans.maxDepth} levels`, input: null }
-  ]
-})
 
 /** A group as it came in, ready to be stored. */
 export interface Received {
@@ -250,35 +172,6 @@ export interface Received {
   readonly envId: number | null
   /** There are chats. */
   readonly hasMessages: boolean
-}
-
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-const hasMark = (bytes: Uint8Array): boolean => bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
-
-/**
- * Body bytes as JSON, with the original's answers to what is none: 400 for text that is no UTF-8, `json_invalid` for
- * the rest. What nests too deep is refused before it is parsed.
- */
-export const parse = (
-  body: Uint8Array
-): Result.Result<{ readonly bytes: Uint8Array; readonly value: unknown; readonly notFinite: boolean }, WireError> => {
-  const bytes = hasMark(body) ? body.subarray(3) : body
-  if (JsonSpans.isTooDeep(bytes)) return Result.fail(tooDeep)
-  const text = Result.try(() => decoder.decode(bytes))
-  if (Result.isFailure(text)) return Result.fail(new WireError({ reason: "unreadable", details: [] }))
-  const parsed = PythonJson.parse(text.success)
-  if (Result.isFailure(parsed)) {
-    const { message, position } = parsed.failure
-    const detail: Detail = {
-      type: "json_invalid",
-      loc: ["body", position],
-      msg: "JSON decode error",
-      input: {},
-      ctx: { error: message }
-    }
-    return Result.fail(new WireError({ reason: "invalid", details: [detail] }))
-  }
-  return Result.succeed({ bytes, ...parsed.success })
 }
 
 /**
@@ -321,7 +214,7 @@ const isWithin = ({ lengths }: ScanGroup.Scanned, limits: Limits | undefined): b
   (lengths.length <= limits.maxSequences && lengths.every((length) => length <= limits.maxTokensPerSequence))
 
 const fromScan = (bytes: Uint8Array, { envId, hasMessages, lengths, scores, spans }: ScanGroup.Scanned): Received => ({
-  json: join(bytes, spans, asItCame),
+  json: GroupText.join(bytes, spans),
   sequences: lengths.length,
   tokens: lengths.reduce((sum, length) => sum + length, 0),
   scores,

@@ -5,7 +5,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import * as Message from "../../src/Message.ts"
 import { endpoint, endpointFields, type Scored } from "../../src/rewards/index.ts"
-import { fromFields } from "../../src/EnvironmentSettings.ts"
+import { fromFields } from "../../src/base/Settings.ts"
 import * as TestServer from "../inference/TestServer.ts"
 
 const settings = fromFields(endpointFields)

@@ -1,5 +1,5 @@
 /** Limits of the generation engine. */
-import { field } from "@atropos/core/EnvironmentSettings"
+import { field } from "@atropos/core/base/Settings"
 import { Schema } from "effect"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))

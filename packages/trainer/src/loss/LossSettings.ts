@@ -1,6 +1,6 @@
 /** What a user may set of the loss: a preset by name, and changes to it. A null means the preset's own value. */
 import { Advantage, ScoreAdvantage } from "@atropos/core"
-import { field } from "@atropos/core/EnvironmentSettings"
+import { field } from "@atropos/core/base/Settings"
 import { Schema } from "effect"
 
 export const presetNames = ["grpo", "atropos", "dr-grpo", "dapo", "cispo", "gspo", "dppo", "sft", "distill"] as const

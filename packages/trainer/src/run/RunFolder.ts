@@ -5,7 +5,7 @@
  * batch is settled only after the checkpoint that contains it is durable.
  */
 import { type Batch, FolderLock } from "@atropos/core"
-import { wireName } from "@atropos/core/EnvironmentSettings"
+import { wireName } from "@atropos/core/base/Settings"
 import { Effect, FileSystem, Option, type Path, type Scope, Struct } from "effect"
 import * as CheckpointError from "../checkpoint/CheckpointError.ts"
 import * as Checkpoints from "../checkpoint/Checkpoints.ts"

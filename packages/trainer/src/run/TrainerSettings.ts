@@ -6,7 +6,7 @@
  * (`--lora.r`), `loss` a preset and changes to it (`--loss.preset`). Defaults, flags, YAML keys, help and errors derive
  * from these declarations.
  */
-import { field, fromFields } from "@atropos/core/EnvironmentSettings"
+import { field, fromFields } from "@atropos/core/base/Settings"
 import { Effect, Schema } from "effect"
 import { LossSettings } from "../loss/LossSettings.ts"
 import * as Schedule from "../learn/Schedule.ts"

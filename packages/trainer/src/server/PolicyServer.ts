@@ -10,13 +10,13 @@
  * without room answers 429 with Retry-After. A client that goes away frees its rows. Only `/health` asks nobody for a
  * token.
  */
+import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import * as Connections from "@atropos/core/http/Connections"
-import { NodeHttpServer } from "@effect/platform-node"
+import * as Listening from "@atropos/core/http/Listening"
 import type { Tokenizer } from "@atropos/core"
 import * as BrowserGuard from "@atropos/core/http/BrowserGuard"
-import { Cause, type Duration, Effect, Layer, type Redacted, Schema, type Scope } from "effect"
-import { HttpRouter, HttpServer, type HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { createServer } from "node:http"
+import { Cause, type Duration, Effect, Layer, type Redacted, type Scope } from "effect"
+import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as AdapterApi from "./AdapterApi.ts"
 import * as ChatCompletions from "./ChatCompletions.ts"
 import type { Engine } from "../engine/Engine.ts"
@@ -27,12 +27,6 @@ import * as RequestBody from "./RequestBody.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 import * as TextCompletions from "./TextCompletions.ts"
 import * as TokenApi from "./TokenApi.ts"
-
-/** The address cannot be listened on; says why, and what would be right. */
-export class PolicyListenError extends Schema.TaggedError<PolicyListenError>()("PolicyListenError", {
-  message: Schema.String,
-  cause: Schema.Defect()
-}) {}
 
 export interface RoutesOptions extends ServedPolicy.Options {
   /** Reads adapters for `/v1/load_lora_adapter`; without it adapters cannot be loaded over HTTP. */
@@ -140,35 +134,13 @@ export interface Options extends RoutesOptions {
   readonly allowInsecure?: boolean
 }
 
-const createNodeServer = () =>
-  createServer({
-    // Longer than the pauses of clients between requests: a connection closed under their next request is an error to
-    // them.
-    keepAliveTimeout: 75_000
-  })
-
-const advice: { readonly [code: string]: string } = {
-  EADDRINUSE: "another process listens there: stop it, or choose another port (0 is any free one)",
-  EACCES: "this user may not: choose a port above 1023",
-  EADDRNOTAVAIL: "this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all that reach it",
-  ENOTFOUND: "no such host: 127.0.0.1 is for this machine alone, 0.0.0.0 for all that reach it"
-}
-
-const toListenError =
-  ({ host, port }: Options) =>
-  ({ cause }: HttpServerError.ServeError): PolicyListenError => {
-    const said = cause instanceof Error ? cause.message : String(cause)
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
-    return new PolicyListenError({ message: `cannot listen on ${host}:${port}: ${advice[code] ?? said}`, cause })
-  }
-
 /** No page of the web gets past tokens; without them this stands at the door. */
 const guard = ({ host, tokens = [] }: Options) =>
   tokens.length > 0
     ? Layer.empty
     : BrowserGuard.layer({
         host,
-        tokens: "ATROPOS_POLICY_TOKENS",
+        tokens: PolicyAuth.setting,
         refuse: (message) => ApiError.toResponse(ApiError.forbidden(message))
       })
 
@@ -177,26 +149,25 @@ export const layer = (
   options: Options
 ): Layer.Layer<
   HttpServer.HttpServer,
-  PolicyListenError | PolicyAuth.PolicyAuthError | BrowserGuard.BrowserGuardError,
+  Listening.ListenError | BearerTokens.AuthConfigError | BrowserGuard.BrowserGuardError,
   Engine | Tokenizer.Tokenizer
 > =>
   Layer.unwrap(
     Effect.gen(function* () {
-      yield* PolicyAuth.requireSafeBinding({
+      yield* BearerTokens.requireSafeBinding({
         host: options.host,
-        tokens: options.tokens ?? [],
-        allowInsecure: options.allowInsecure ?? false
+        hasTokens: (options.tokens ?? []).length > 0,
+        allowInsecure: options.allowInsecure ?? false,
+        setting: PolicyAuth.setting
       })
       const app = yield* HttpRouter.toHttpEffect(Layer.merge(layerRoutes(options), guard(options)))
-      const server = createNodeServer()
+      const server = Listening.makeServer()
       return Connections.closed(server, {
-        listening: NodeHttpServer.layer(() => server, {
+        listening: Listening.layer(server, {
           host: options.host,
           port: options.port,
           gracefulShutdownTimeout: "2 seconds"
-        }).pipe(
-          Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(toListenError(options)(error))))
-        ),
+        }),
         serving: HttpServer.serve(app)
       })
     })

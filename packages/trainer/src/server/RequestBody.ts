@@ -4,8 +4,8 @@
  */
 import { BodyLimit } from "@atropos/core"
 import * as Nesting from "@atropos/core/base/Nesting"
-import { ByteSize, Context, Effect } from "effect"
-import { HttpIncomingMessage, HttpServerRequest } from "effect/http"
+import { Context, Effect } from "effect"
+import { HttpServerRequest } from "effect/http"
 import { invalid, OpenAiApiError } from "./OpenAiApiError.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
 
@@ -32,11 +32,7 @@ export const parameters: Effect.Effect<Parameters.Body, OpenAiApiError, HttpServ
     const tooLarge = refused(413, "request_too_large", `the request body is larger than the ${limit} bytes allowed`)
     if (Number(length ?? 0) > limit) return yield* tooLarge
     const notJson = invalid(null, "the body is not JSON, or did not arrive whole", "invalid_json")
-    const bytes = yield* request.arrayBuffer.pipe(
-      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.fromInputUnsafe(limit)),
-      Effect.mapError((error) => (BodyLimit.isExceeded(error) ? tooLarge : notJson)),
-      Effect.map((buffer) => new Uint8Array(buffer))
-    )
+    const bytes = yield* BodyLimit.read(request, limit, { tooLarge: () => tooLarge, broken: () => notJson })
     if (Nesting.isDeep(bytes)) return yield* invalid(null, "the body nests too deep", "invalid_json")
     const given = yield* Effect.try({
       try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),

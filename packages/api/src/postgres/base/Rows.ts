@@ -1,7 +1,7 @@
 /** Rows as the database gives them, and as the store hands them on. */
 import { Effect, Result } from "effect"
 import { PgTypes } from "@effect/sql-pg"
-import type { EnvironmentRow, Run, StoredGroup } from "../../store/TrajectoryStore.ts"
+import type { RegisteredEnvironment, Run, StoredGroup } from "../../store/TrajectoryStore.ts"
 import * as Codec from "./Codec.ts"
 
 /** In place of an environment id where the sender gave none: keeps the column in plain indexes. */
@@ -68,7 +68,7 @@ export interface EnvironmentJson {
   readonly last_seen: string
 }
 
-export const toEnvironment = (row: EnvironmentJson): EnvironmentRow => ({
+export const toEnvironment = (row: EnvironmentJson): RegisteredEnvironment => ({
   envId: row.env_id,
   desiredName: row.desired_name,
   name: row.name,

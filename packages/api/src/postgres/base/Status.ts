@@ -3,7 +3,7 @@
  * pure.
  */
 import type { TrajectoryApi } from "@atropos/core"
-import type { EnvironmentRow, Run } from "../../store/TrajectoryStore.ts"
+import type { RegisteredEnvironment, Run } from "../../store/TrajectoryStore.ts"
 
 /** Queued groups of one environment and size. */
 export interface QueuedCount {
@@ -15,14 +15,14 @@ export interface QueuedCount {
 
 export interface QueueView {
   readonly run: Run
-  readonly environments: ReadonlyArray<EnvironmentRow>
+  readonly environments: ReadonlyArray<RegisteredEnvironment>
   readonly queued: ReadonlyArray<QueuedCount>
 }
 
 /** The status, and the group size the environment now counts as having. */
 export const status = (
   { environments, queued, run }: QueueView,
-  environment: EnvironmentRow
+  environment: RegisteredEnvironment
 ): TrajectoryApi.EnvironmentStatus & { readonly groupSize: number } => {
   let totalWeight = 0
   let allocated = 0

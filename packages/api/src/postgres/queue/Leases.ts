@@ -2,14 +2,18 @@
  * Leases on batches, for whoever holds one: ack, give back, extend. A holder is known by the token of its claim; with
  * another token, or after the lease has gone to somebody else, all of these fail with `LeaseLost` and change nothing.
  */
+import { TrajectoryApiError } from "@atropos/core"
 import { Clock, Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
-import { LeaseLost, type TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
+import type { TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
 import type { Changes } from "../base/Changes.ts"
 import * as Failure from "../base/Failure.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
 import type { Views } from "../base/Views.ts"
+
+const lost = (id: string) =>
+  new TrajectoryApiError.LeaseLost({ message: `batch ${id} was acknowledged, or its lease passed to another trainer` })
 
 export type Leases = Pick<TrajectoryStoreShape, "ack" | "nack" | "extendLease">
 
@@ -28,9 +32,9 @@ export const make = Effect.fnUntraced(function* (
     batch: { readonly id: string; readonly leaseToken: string },
     statement: Effect.Effect<ReadonlyArray<{ readonly name: string }>, SqlError>
   ) {
-    if (!isId(batch.id) || !isToken(batch.leaseToken)) return yield* new LeaseLost({ batch: batch.id })
+    if (!isId(batch.id) || !isToken(batch.leaseToken)) return yield* lost(batch.id)
     const [row] = yield* statement
-    if (row === undefined) return yield* new LeaseLost({ batch: batch.id })
+    if (row === undefined) return yield* lost(batch.id)
     return row.name
   })
 

@@ -2,9 +2,9 @@
  * How much may wait in the queue of a run: sequences and bytes. What waits is what the database had when it was last
  * read, what was written since, and what is about to be written.
  */
+import { TrajectoryApiError } from "@atropos/core"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
-import { QueueFull } from "../../store/TrajectoryStore.ts"
 import type { Settings } from "../base/Settings.ts"
 import type { RunView, Views } from "../base/Views.ts"
 import type { Item } from "./InsertColumns.ts"
@@ -20,7 +20,7 @@ export interface QueueBound {
   readonly settled: (amount: Amount) => void
   /** Something was written that this view does not have. */
   readonly written: (view: RunView, amount: Amount) => void
-  readonly refuseWhenFull: (run: string) => Effect.Effect<void, SqlError | QueueFull>
+  readonly refuseWhenFull: (run: string) => Effect.Effect<void, SqlError | TrajectoryApiError.QueueFull>
 }
 
 export const amountOf = (items: ReadonlyArray<Item>): Amount => ({
@@ -65,7 +65,7 @@ export const make = (settings: Settings, views: Views): QueueBound => {
       // What was claimed since that view is not in it.
       const amount = inQueue(isCurrent ? view : yield* views.get(name))
       if (!isFull(amount)) return
-      return yield* new QueueFull({
+      return yield* new TrajectoryApiError.QueueFull({
         message:
           `the queue of run ${name} is full: ${amount.sequences} sequences of at most ${settings.maxQueuedSequences}, ` +
           `${amount.bytes} bytes of at most ${settings.maxQueuedBytes}`,

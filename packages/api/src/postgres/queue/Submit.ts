@@ -2,10 +2,10 @@
  * Submissions, written together: what arrives while a write is under way goes into the next one, one statement for all,
  * so that durability costs one flush per write and not per group.
  */
-import { type TrajectoryApi, Uuid } from "@atropos/core"
+import { type TrajectoryApi, type TrajectoryApiError, Uuid } from "@atropos/core"
 import { Cause, Deferred, Effect, Exit, Queue, Schedule, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
-import { type QueueFull, StoreError, type Submission } from "../../store/TrajectoryStore.ts"
+import { StoreError, type Submission } from "../../store/TrajectoryStore.ts"
 import type { Changes } from "../base/Changes.ts"
 import * as Codec from "../base/Codec.ts"
 import * as Failure from "../base/Failure.ts"
@@ -31,7 +31,7 @@ export interface Submit {
   readonly submit: (
     run: string,
     submissions: ReadonlyArray<Submission>
-  ) => Effect.Effect<ReadonlyArray<Outcome>, StoreError | QueueFull>
+  ) => Effect.Effect<ReadonlyArray<Outcome>, StoreError | TrajectoryApiError.QueueFull>
 }
 
 // One write: more would hold up those behind it, and memory.

@@ -1,7 +1,8 @@
 /** The state of a run's queue for people: counts, and what waits in vain. */
+import type { TrajectoryApi } from "@atropos/core"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { noQueue, type StuckGroups, type TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
+import { noQueue, type TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
 import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
@@ -80,7 +81,7 @@ export const make = Effect.fnUntraced(function* (
       leasedBatches: view.leases.filter((until) => until !== null && until > leaseTime).length,
       stuck: [
         ...stuck,
-        ...buffered.map(({ count, env_id, oldest, sequences }): StuckGroups => ({
+        ...buffered.map(({ count, env_id, oldest, sequences }): TrajectoryApi.QueueSummary["stuck"][number] => ({
           envId: Rows.fromEnvColumn(env_id),
           environment: nameOf(Rows.fromEnvColumn(env_id)),
           sequences,

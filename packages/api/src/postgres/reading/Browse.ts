@@ -1,8 +1,9 @@
 /** Stored groups for browsing, those of ended runs too, where they were consumed. */
+import type { TrajectoryApi } from "@atropos/core"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Fragment } from "effect/sql/Statement"
-import type { RolloutFilter, RolloutReaderShape, RolloutRow } from "../../store/RolloutReader.ts"
+import type { RolloutFilter, RolloutReaderShape } from "../../store/RolloutReader.ts"
 import * as RolloutText from "../../rollout/RolloutText.ts"
 import * as Codec from "../base/Codec.ts"
 import * as Failure from "../base/Failure.ts"
@@ -15,13 +16,13 @@ export type Browse = Pick<RolloutReaderShape, "rollouts" | "rollout">
 interface BrowseRow extends Rows.EnvelopeRow {
   readonly environment: string | null
   readonly step: bigint | null
-  readonly state: RolloutRow["state"]
+  readonly state: TrajectoryApi.RolloutRow["state"]
   readonly preview: string | null
   /** It may have a preview that was not found yet. */
   readonly is_unread: boolean
 }
 
-const toRow = (row: BrowseRow): RolloutRow => ({
+const toRow = (row: BrowseRow): TrajectoryApi.RolloutRow => ({
   ...Rows.toEnvelope(row),
   environment: row.environment,
   step: row.step === null ? null : Rows.toInt(row.step),

@@ -1,8 +1,9 @@
 /** The environments of a run as people read them: with their last reports, shares of the batches and rates. */
+import type { TrajectoryApi } from "@atropos/core"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
-import type { ReadEnvironment, RolloutReaderShape } from "../../store/RolloutReader.ts"
+import type { RolloutReaderShape } from "../../store/RolloutReader.ts"
 import type { TrajectoryStoreShape } from "../../store/TrajectoryStore.ts"
 import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
@@ -17,7 +18,7 @@ const rateMillis = 60_000
 const rateGroups = 5000
 interface EnvironmentRead {
   readonly env: Rows.EnvironmentJson
-  readonly report: Omit<NonNullable<ReadEnvironment["report"]>, "at"> | null
+  readonly report: Omit<NonNullable<TrajectoryApi.EnvironmentRow["report"]>, "at"> | null
   readonly reported_at: Date | null
 }
 
@@ -66,7 +67,7 @@ export const make = Effect.fnUntraced(function* (
     const rates = yield* ratesOf(latest, now)
     // This process knows better when it heard of an environment last.
     const heard = current === undefined ? [] : yield* store.environments(name)
-    return rows.map(({ env, report, reported_at }): ReadEnvironment => {
+    return rows.map(({ env, report, reported_at }): TrajectoryApi.EnvironmentRow => {
       const row = Rows.toEnvironment(env)
       return {
         ...row,

@@ -1,8 +1,9 @@
 /** Metrics of a run, those that are there and those to come. */
+import type { TrajectoryApi } from "@atropos/core"
 import * as Readings from "@atropos/core/service/Readings"
 import { Effect, Option, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import type { MetricsRow, RolloutReaderShape } from "../../store/RolloutReader.ts"
+import type { RolloutReaderShape } from "../../store/RolloutReader.ts"
 import { type Changes, metricsOf } from "../base/Changes.ts"
 import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
@@ -21,7 +22,7 @@ interface MetricRow {
   readonly readings: { readonly [name: string]: number | string }
 }
 
-const toMetrics = ({ id, readings, recorded_at, source, step }: MetricRow): MetricsRow => ({
+const toMetrics = ({ id, readings, recorded_at, source, step }: MetricRow): TrajectoryApi.MetricsRow => ({
   id: String(id),
   source,
   step: Rows.toInt(step),

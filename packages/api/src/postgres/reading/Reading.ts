@@ -1,7 +1,8 @@
 /** What people read beside the groups: runs, batches, the text of tokens. */
+import type { TrajectoryApi } from "@atropos/core"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import type { BatchRow, RolloutReaderShape } from "../../store/RolloutReader.ts"
+import type { RolloutReaderShape } from "../../store/RolloutReader.ts"
 import * as Failure from "../base/Failure.ts"
 import * as Rows from "../base/Rows.ts"
 import type { StoreClock } from "../base/StoreClock.ts"
@@ -59,7 +60,7 @@ export const make = Effect.fnUntraced(function* (
       select id, step, sequences, lease_owner, lease_until, deliveries, created_at, acked_at,
         coalesce(groups, (select count(*)::int from grp where batch_id = batch.id)) as groups
       from batch where run_id = ${latest} order by step desc limit ${mostBatches}`
-    return rows.map((row): BatchRow => {
+    return rows.map((row): TrajectoryApi.BatchRow => {
       const leaseUntil = row.lease_until?.getTime() ?? null
       const isLeased = leaseUntil !== null && leaseUntil > now
       return {

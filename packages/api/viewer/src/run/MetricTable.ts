@@ -7,13 +7,9 @@
  * per name beside the steps of its source (`NaN` where a step lacks it, or has what is not finite: that lies apart):
  * 10,000 steps of 40 names are 3 MB.
  */
-export interface MetricsRow {
-  readonly source: string
-  readonly step: number
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  readonly values: { readonly [name: string]: number | string | null }
-}
+import type * as Wire from "../source/Wire.ts"
+
+export type MetricsRow = Pick<Wire.MetricsRow, "source" | "step" | "at" | "values">
 
 /** The points of one metric of one source, by ascending step. */
 export interface Points {

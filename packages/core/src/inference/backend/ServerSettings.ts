@@ -6,7 +6,7 @@
  * prefix (`--slurm`, `--max_n_completions`). Unlike the original, a `base_url` that is given is always used.
  */
 import { Config, Effect, Schema } from "effect"
-import { field, fromFields } from "../../EnvironmentSettings.ts"
+import { field, fromFields } from "../../base/Settings.ts"
 import * as Slurm from "./Slurm.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))

@@ -1,0 +1,74 @@
+/**
+ * Bearer tokens of our servers: how they are configured, recognised, and what may not be done without them.
+ *
+ * Tokens are kept as SHA-256 digests and compared in constant time; every known one is looked at whatever the outcome.
+ * No message ever repeats a token. A server without tokens listens on loopback alone, unless told otherwise.
+ */
+import { Effect, Redacted, Schema } from "effect"
+import { createHash, timingSafeEqual } from "node:crypto"
+import * as BrowserGuard from "./BrowserGuard.ts"
+
+/** The tokens, or the address they should protect, are not right; says what to do. */
+export class AuthConfigError extends Schema.TaggedError<AuthConfigError>()("AuthConfigError", {
+  message: Schema.String
+}) {}
+
+/** A token that is let in, and what its bearer may do. */
+export interface KnownToken<Role> {
+  readonly role: Role
+  readonly digest: Uint8Array
+}
+
+const digestOf = (token: string): Uint8Array => createHash("sha256").update(token).digest()
+
+/** The entries of a setting with several tokens, which are separated by commas. */
+export const entries = (setting: Redacted.Redacted): ReadonlyArray<string> =>
+  Redacted.value(setting)
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "")
+
+/** A token that is long enough to be one; `entry` names its place in the settings. */
+export const parse = (token: string, entry: string): Effect.Effect<Redacted.Redacted, AuthConfigError> =>
+  token.length < 8 || /\s/.test(token)
+    ? Effect.fail(new AuthConfigError({ message: `${entry}: a token has at least 8 characters and no spaces` }))
+    : Effect.succeed(Redacted.make(token))
+
+export const known = <Role>(role: Role, token: Redacted.Redacted): KnownToken<Role> => ({
+  role,
+  digest: digestOf(Redacted.value(token))
+})
+
+/** The role of a token; undefined where nobody knows it. */
+export const roleOf = <Role>(tokens: ReadonlyArray<KnownToken<Role>>, token: string): Role | undefined => {
+  const digest = digestOf(token)
+  let role: Role | undefined
+  for (const one of tokens) if (timingSafeEqual(one.digest, digest)) role = one.role
+  return role
+}
+
+const bearer = /^Bearer +(\S+) *$/i
+
+/** The token in an `authorization` header, if it holds one. */
+export const ofHeader = (header: string | undefined): string | undefined => bearer.exec(header ?? "")?.[1]
+
+/** Refuses to serve other machines without tokens, unless `allowInsecure` says that this is meant. */
+export const requireSafeBinding = (options: {
+  readonly host: string
+  readonly hasTokens: boolean
+  readonly allowInsecure: boolean
+  /** What to set for tokens: the variable, perhaps with an example. */
+  readonly setting: string
+}): Effect.Effect<void, AuthConfigError> => {
+  if (BrowserGuard.isLoopback(options.host) || options.hasTokens) return Effect.void
+  if (options.allowInsecure) {
+    return Effect.logWarning("serving other machines without tokens", { host: options.host })
+  }
+  return Effect.fail(
+    new AuthConfigError({
+      message:
+        `binding to ${options.host} lets other machines in, and no token is set. Set ${options.setting}, ` +
+        `bind to 127.0.0.1, or pass --allow-insecure if the network is trusted`
+    })
+  )
+}

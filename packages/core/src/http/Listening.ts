@@ -1,0 +1,47 @@
+/** A Node server that listens at an address, or fails with the reason and what would be right. */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { type Duration, Effect, Layer, Schema } from "effect"
+import type { HttpServerError } from "effect/http"
+import { createServer, type Server, type ServerOptions } from "node:http"
+import * as Reason from "../base/Reason.ts"
+
+/** The address cannot be listened on; says why, and what would be right. */
+export class ListenError extends Schema.TaggedError<ListenError>()("ListenError", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+export interface Options {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** How long requests may take that are under way when the server closes. */
+  readonly gracefulShutdownTimeout: Duration.Input
+}
+
+/** A server that does not listen yet. */
+export const makeServer = (options: ServerOptions = {}): Server =>
+  createServer({
+    // Longer than the pauses of clients that call once in a while: a connection closed under their next request is an
+    // error to them.
+    keepAliveTimeout: 75_000,
+    ...options
+  })
+
+const advice: { readonly [code: string]: string } = {
+  EADDRINUSE: "another process listens there: stop it, or choose another port (0 is any free one)",
+  EACCES: "this user may not: choose a port above 1023",
+  EADDRNOTAVAIL: "this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all that reach it",
+  ENOTFOUND: "no such host: 127.0.0.1 is for this machine alone, 0.0.0.0 for all that reach it"
+}
+
+const listenError = ({ host, port }: Options, { cause }: HttpServerError.ServeError): ListenError => {
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
+  return new ListenError({ message: `cannot listen on ${host}:${port}: ${advice[code] ?? Reason.of(cause)}`, cause })
+}
+
+/** Listens until the scope closes. */
+export const layer = (server: Server, options: Options) =>
+  NodeHttpServer.layer(() => server, options).pipe(
+    Layer.catchTag("ServeError", (error) => Layer.effectContext(Effect.fail(listenError(options, error))))
+  )

@@ -1,0 +1,21 @@
+/** What is wrong with a body on the original's wire, in the original's shape. */
+import { Schema } from "effect"
+import type { Detail } from "./Detail.ts"
+
+/** A body is not what it should be: no JSON text in UTF-8 (`unreadable`), or JSON with the mistakes of `details`. */
+export class WireError extends Schema.TaggedError<WireError>()("WireError", {
+  reason: Schema.Literals(["unreadable", "invalid"]),
+  details: Schema.Array(Schema.Unknown)
+}) {
+  /** The mistakes, in the original's shape. */
+  get mistakes(): ReadonlyArray<Detail> {
+    // `details` is only ever made of Detail, by the functions that read groups and the service's request forms.
+    return this.details as ReadonlyArray<Detail>
+  }
+  override get message(): string {
+    const [first] = this.mistakes
+    if (first === undefined) return "the body is not JSON text in UTF-8"
+    const more = this.details.length > 1 ? ` (and ${this.details.length - 1} more)` : ""
+    return `${first.loc.join(".")}: ${first.msg}${more}`
+  }
+}
