@@ -190,24 +190,24 @@ export const layer = HttpRouter.use(
     const file = yield* PageFile
     const groupsOf = yield* GroupsOf
     const turn = yield* Semaphore.make(1)
-    let known: Page | undefined
+    let cached: Page | undefined
     const current = Effect.gen(function* () {
       const version = yield* versionOf(file)
       if (Option.isNone(version)) return undefined
-      if (known?.version === version.value) return known
+      if (cached?.version === version.value) return cached
       const html = yield* Effect.tryPromise({
         try: () => readFile(file, "utf8"),
         catch: () => new PageError({ message: `cannot read ${file}` })
       })
       const bytes = new TextEncoder().encode(html.replace("<html", `<html data-groups="${groupsOf}"`))
       const started = yield* Clock.currentTimeMillis
-      known = yield* prepare(version.value, bytes)
+      cached = yield* prepare(version.value, bytes)
       yield* Effect.logDebug("viewer prepared", {
         bytes: bytes.length,
-        compressed: known.br.length,
+        compressed: cached.br.length,
         millis: (yield* Clock.currentTimeMillis) - started
       })
-      return known
+      return cached
     })
     const serve = (request: HttpServerRequest.HttpServerRequest) =>
       turn

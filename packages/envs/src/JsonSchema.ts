@@ -51,11 +51,11 @@ const closes = "```"
 
 /** The JSON value of an answer, as a text: without the fence around it. */
 const valueOf = (answer: string): string => {
-  const given = answer.trim()
-  const opened = opens.exec(given)?.[0].length
-  return opened === undefined || given.length < opened + closes.length || !given.endsWith(closes)
-    ? given
-    : given.slice(opened, -closes.length).trim()
+  const trimmed = answer.trim()
+  const opened = opens.exec(trimmed)?.[0].length
+  return opened === undefined || trimmed.length < opened + closes.length || !trimmed.endsWith(closes)
+    ? trimmed
+    : trimmed.slice(opened, -closes.length).trim()
 }
 
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))

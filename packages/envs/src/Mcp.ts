@@ -75,8 +75,8 @@ export const isRight = (
   { answer }: Pick<Item, "answer">,
   trajectory: Pick<Trajectory.Trajectory, "messages">
 ): boolean => {
-  const given = Thinking.taggedAnswer(Episode.answersOf(trajectory).at(-1) ?? "")
-  return given !== undefined && TextAnswer.equivalent(answer, given)
+  const reply = Thinking.taggedAnswer(Episode.answersOf(trajectory).at(-1) ?? "")
+  return reply !== undefined && TextAnswer.equivalent(answer, reply)
 }
 
 const tagged = (answer: string): string => `<answer>${answer}</answer>`

@@ -104,10 +104,10 @@ export const layer = Environment.layer("python-tests", settings, (chosen) =>
 
 const block = (code: string): string => `\`\`\`python\n${code}\n\`\`\``
 
-const question = ({ entry, question: asked, tests }: Problem.Problem, showTests: number): string => {
+const question = ({ entry, question: task, tests }: Problem.Problem, showTests: number): string => {
   const shown = tests.slice(0, entry === undefined ? Math.max(1, showTests) : showTests)
   return [
-    entry === undefined ? asked : `Complete this function.\n\n${block(asked.trimEnd())}`,
+    entry === undefined ? task : `Complete this function.\n\n${block(task.trimEnd())}`,
     ...(shown.length === 0 ? [] : [`It is tested like this:\n\n${block(shown.join("\n"))}`])
   ].join("\n\n")
 }

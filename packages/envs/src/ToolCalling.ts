@@ -77,9 +77,9 @@ export const itemOf = (conversations: unknown, thinking: boolean): Result.Result
   if (human === undefined) return Result.fail("there is no message from human")
   if (expected.length === 0) return Result.fail("the message from gpt has no tool call")
   const think = thinking ? ["Think first, between <think> and </think>."] : []
-  const told = [...think, ...(system === undefined ? [] : [system])].join("\n\n")
+  const systemPrompt = [...think, ...(system === undefined ? [] : [system])].join("\n\n")
   return Result.succeed({
-    prompt: [...(told === "" ? [] : [Message.system(told)]), Message.user(human)],
+    prompt: [...(systemPrompt === "" ? [] : [Message.system(systemPrompt)]), Message.user(human)],
     expected
   })
 }
@@ -98,8 +98,8 @@ export const layer = Environment.layer("tool-calling", settings, (chosen) =>
             ...chosen,
             draw: (random) => {
               const { expected, request, tools } = Requests.draw(random, mostCalls)
-              const told = instructions(Requests.toPrompt(tools), thinking)
-              return { prompt: [Message.system(told), Message.user(request)], expected }
+              const systemPrompt = instructions(Requests.toPrompt(tools), thinking)
+              return { prompt: [Message.system(systemPrompt), Message.user(request)], expected }
             },
             key: ({ prompt }) => prompt.map(Message.text).join()
           })

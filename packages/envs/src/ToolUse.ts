@@ -130,8 +130,8 @@ export const layer = Environment.layer("tool-use", settings, (chosen) =>
       collectTrajectories: (item: Item) => episodes(item, groupSize, "train"),
       score: ({ answer }: Item, group: ReadonlyArray<Trajectory.Trajectory>) => {
         const outcomes = group.map((episode) => {
-          const given = Thinking.taggedAnswer(Episode.answersOf(episode).at(-1) ?? "")
-          return given !== undefined && TextAnswer.equivalent(answer, given) ? 1 : 0
+          const reply = Thinking.taggedAnswer(Episode.answersOf(episode).at(-1) ?? "")
+          return reply !== undefined && TextAnswer.equivalent(answer, reply) ? 1 : 0
         })
         return Effect.succeed(ToolEpisode.scored(group, outcomes, { outcomeWeight }))
       },

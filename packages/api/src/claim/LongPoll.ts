@@ -20,8 +20,8 @@ export const claim = (
 ): Effect.Effect<Option.Option<ClaimedBatch>, StoreError | UnknownRun> => {
   const waitMillis = Duration.toMillis(options.wait)
   const once = Effect.uninterruptibleMask((restore) =>
-    Effect.tap(store.claim(run, options), (found) =>
-      Option.match(found, {
+    Effect.tap(store.claim(run, options), (claimed) =>
+      Option.match(claimed, {
         onNone: () => Effect.void,
         // An interruption that came meanwhile takes effect here, where somebody can still give the batch back.
         onSome: (batch) =>
@@ -42,9 +42,9 @@ export const claim = (
       { startImmediately: true }
     )
     while (true) {
-      const found = yield* once
+      const claimed = yield* once
       const left = deadline - (yield* Clock.currentTimeMillis)
-      if (Option.isSome(found) || left <= 0 || isClosing) return found
+      if (Option.isSome(claimed) || left <= 0 || isClosing) return claimed
       yield* Effect.timeoutOption(Effect.raceFirst(Queue.take(changes), closing), Math.min(left, lookAgainMillis))
     }
   })

@@ -194,8 +194,10 @@ export const make = Effect.fnUntraced(function* (
     }
     yield* start
     isFull = false
-    yield* Effect.logInfo("the embedded database is started again")
-  }).pipe(Effect.catch((error) => Effect.logWarning("the embedded database is not started", { reason: error.message })))
+    yield* Effect.logInfo("the embedded database was restarted")
+  }).pipe(
+    Effect.catch((error) => Effect.logWarning("the embedded database cannot be restarted", { reason: error.message }))
+  )
 
   yield* Effect.addFinalizer(() => stop)
   yield* start

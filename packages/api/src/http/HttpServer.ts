@@ -34,7 +34,7 @@ const notFound = HttpRouter.addAll(
 const logDefects = Effect.tapCause((cause: Cause.Cause<unknown>) =>
   Cause.hasDies(cause)
     ? Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
-        Effect.logError("request failed with an internal error", { method, url }, cause)
+        Effect.logError("request failed: internal error", { method, url }, cause)
       )
     : Effect.void
 )

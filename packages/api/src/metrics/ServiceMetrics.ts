@@ -39,8 +39,8 @@ const labelled = <Input, State>(metric: Metric.Metric<Input, State>) => {
   const made = new Map<string, Metric.Metric<Input, State>>()
   const of = (labels: { readonly [label: string]: string }): Metric.Metric<Input, State> => {
     const key = Object.values(labels).join("\n")
-    const known = made.get(key)
-    if (known !== undefined) return known
+    const existing = made.get(key)
+    if (existing !== undefined) return existing
     if (made.size >= mostLabels && labels["run"] !== undefined && labels["run"] !== other) {
       return of({ ...labels, run: other })
     }

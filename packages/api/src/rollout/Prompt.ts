@@ -21,7 +21,7 @@ const spansOf = (mask: ArrayLike<number>): number => {
 }
 
 /** Messages of a chat before the first answer of the policy, by its own mask; all of them where it has no answer. */
-const givenIn = (chat: ReadonlyArray<unknown>, spans: number): number => {
+const promptLengthIn = (chat: ReadonlyArray<unknown>, spans: number): number => {
   const answers = chat.flatMap((message, place) =>
     isFields(message) && message["role"] === "assistant" ? [place] : []
   )
@@ -41,10 +41,10 @@ export const lengthOf = (chats: ReadonlyArray<ReadonlyArray<unknown>>, masks: un
   // A sequence that is masked whole says nothing of its chat, as long as another one does.
   const telling = spans.some((count) => count > 0) ? chats.filter((_, place) => spans[place]! > 0) : chats
   const counts = spans.some((count) => count > 0) ? spans.filter((count) => count > 0) : spans
-  const given = Math.min(...telling.map((chat, place) => givenIn(chat, counts[place]!)))
-  for (let place = 0; place < given; place++) {
+  const promptLength = Math.min(...telling.map((chat, place) => promptLengthIn(chat, counts[place]!)))
+  for (let place = 0; place < promptLength; place++) {
     const text = JSON.stringify(first[place])
     if (chats.some((chat) => JSON.stringify(chat[place]) !== text)) return place
   }
-  return given
+  return promptLength
 }

@@ -48,10 +48,10 @@ const isPlain = /^[\0-\x7f]*$/
 
 /** The words of a text, in order. */
 export const wordsOf = (text: string): ReadonlyArray<string> => {
-  const found = isPlain.test(text)
+  const runsOfLetters = isPlain.test(text)
     ? text.toLowerCase().match(plainWord)
     : text.normalize("NFKC").toLowerCase().match(word)
-  return (found ?? []).map((one) => (one.length > longestWord ? one.slice(0, longestWord).toWellFormed() : one))
+  return (runsOfLetters ?? []).map((one) => (one.length > longestWord ? one.slice(0, longestWord).toWellFormed() : one))
 }
 
 const encoder = new TextEncoder()
@@ -136,15 +136,15 @@ export const ofMessages = (chats: unknown, masks?: unknown): GroupText => {
   const rollouts = chats.filter(isChat)
   const [first] = rollouts
   if (first === undefined) return nothing
-  const known = new Set<string>()
+  const distinctParts = new Set<string>()
   const vocabulary = new Set<string>()
   const lines: Array<string> = []
   let characters = 0
   let bytes = 0
   for (const part of rollouts.flat().flatMap(partsOf)) {
     if (characters >= maxCharacters || bytes >= maxVocabularyBytes) break
-    if (known.has(part)) continue
-    known.add(part)
+    if (distinctParts.has(part)) continue
+    distinctParts.add(part)
     const words: Array<string> = []
     for (const one of wordsOf(part.slice(0, maxCharacters))) {
       characters += one.length + 1

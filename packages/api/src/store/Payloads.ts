@@ -34,8 +34,8 @@ export const toPacked = ({ bytes, format }: Payload): Effect.Effect<Uint8Array> 
 
 /** The oldest policy of a group's sequences, null where none is known. */
 export const policyStep = (versions: ReadonlyArray<number | null> | null | undefined): number | null => {
-  const known = (versions ?? []).filter((version) => version !== null)
-  return known.length === 0 ? null : known.reduce((oldest, version) => Math.min(oldest, version))
+  const steps = (versions ?? []).filter((version) => version !== null)
+  return steps.length === 0 ? null : steps.reduce((oldest, version) => Math.min(oldest, version))
 }
 
 /** The object of 14 keys with `policy_versions` at its end: what people look at. */

@@ -18,7 +18,10 @@ export const tell = (error: StoreError): Effect.Effect<void> =>
     const now = yield* Clock.currentTimeMillis
     untold.requests++
     if (now - untold.at < pauseMillis) return
-    yield* Effect.logWarning("requests are asked to retry", { reason: error.message, requests: untold.requests })
+    yield* Effect.logWarning("requests were refused: the store is unavailable", {
+      reason: error.message,
+      requests: untold.requests
+    })
     untold.at = now
     untold.requests = 0
   })

@@ -23,7 +23,7 @@ export const bytes = (
     return Effect.fail(
       new ApiError.BadRequest({
         field: "Content-Encoding",
-        message: `Content-Encoding: ${named} is not supported; use gzip or zstd`
+        message: `Content-Encoding: ${named} is not supported: use gzip or zstd`
       })
     )
   }

@@ -20,7 +20,10 @@ const UnknownRun = ({ run }: Store.UnknownRun) =>
 const UnknownEnvironment = ({ envId, run }: Store.UnknownEnvironment) =>
   Effect.fail(new ApiError.NotFound({ message: `run ${run} has no environment ${envId}` }))
 
-/** Handlers of `Effect.catchTags`, by what a method of the store may fail with beside the errors that go out as they are. */
+/**
+ * Handlers of `Effect.catchTags`, by what a method of the store may fail with beside the errors that go out as they
+ * are.
+ */
 export const plain = { StoreError }
 export const ofRun = { StoreError, UnknownRun }
 export const ofReading = {

@@ -1,5 +1,6 @@
 /**
- * The trajectory service as an environment sees it: it registers, follows the queue, submits groups and saves its state.
+ * The trajectory service as an environment sees it: it registers, follows the queue, submits groups and saves its
+ * state.
  *
  * Submissions carry a key: sending twice stores once, except at the original's service, which knows no keys.
  */
@@ -57,8 +58,9 @@ const packSubmission = (envId: number, groups: ReadonlyArray<KeyedGroup>): HttpB
   )
 
 /**
- * Over the versioned endpoints. Two of them the platform's client cannot serve: packed groups go by no schema, and the silence of
- * a dead connection shows in the bytes alone, because the service's signs of life are comments, which are no events.
+ * Over the versioned endpoints. Two of them the platform's client cannot serve: packed groups go by no schema, and the
+ * silence of a dead connection shows in the bytes alone, because the service's signs of life are comments, which are no
+ * events.
  */
 export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): EnvironmentClientShape => {
   const path = `/v1/runs/${encodeURIComponent(run)}`

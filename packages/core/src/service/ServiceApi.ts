@@ -1,6 +1,6 @@
 /**
- * The versioned endpoints of a service, as the platform's client derives them from their definition, with every failure as a
- * `TrajectoryError`. It sends nothing twice: trying again is the caller's.
+ * The versioned endpoints of a service, as the platform's client derives them from their definition, with every failure
+ * as a `TrajectoryError`. It sends nothing twice: trying again is the caller's.
  */
 import { Context, Effect, Option, Ref, type Schema } from "effect"
 import { HttpClient, type HttpClientError } from "effect/http"
@@ -30,7 +30,9 @@ const SentTo = Context.Reference<Ref.Ref<Option.Option<string>>>("@atropos/core/
   defaultValue: () => Ref.makeUnsafe(Option.none())
 })
 
-/** A failure of the platform's client: before the request is sent, it cannot be; after that, its answer cannot be read. */
+/**
+ * A failure of the platform's client: before the request is sent, it cannot be; after that, its answer cannot be read.
+ */
 const failure = (error: Failure, sentTo: Option.Option<string>): TrajectoryError => {
   if (error instanceof TrajectoryError) return error
   const cause = error instanceof Error ? error : new Error(error._tag)

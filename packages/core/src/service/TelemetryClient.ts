@@ -1,6 +1,7 @@
 /**
- * What environments and trainers tell the trajectory service for people who look: metrics, reports, the text of tokens. Training
- * works without it, and a service that shows nothing to anybody (the original's, the one in memory) takes none of it.
+ * What environments and trainers tell the trajectory service for people who look: metrics, reports, the text of tokens.
+ * Training works without it, and a service that shows nothing to anybody (the original's, the one in memory) takes none
+ * of it.
  */
 import { Context, Effect, Option } from "effect"
 import * as Readings from "./Readings.ts"

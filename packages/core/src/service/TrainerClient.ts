@@ -1,9 +1,9 @@
 /**
- * The trajectory service as a trainer sees it: it registers its run and learns from batches, which come under a lease. What is not
- * acknowledged in time goes to the next claimer.
+ * The trajectory service as a trainer sees it: it registers its run and learns from batches, which come under a lease.
+ * What is not acknowledged in time goes to the next claimer.
  *
- * The original's service has no leases: a batch is gone once it is handed out. Its batches have an empty `leaseToken`, and `ack`,
- * `nack` and `extend` have nothing to do for them.
+ * The original's service has no leases: a batch is gone once it is handed out. Its batches have an empty `leaseToken`,
+ * and `ack`, `nack` and `extend` have nothing to do for them.
  */
 import { Context, Duration, Effect, Option, Result, Schema } from "effect"
 import { HttpClientRequest } from "effect/http"
@@ -27,7 +27,10 @@ export interface TrainerClientShape extends RunReader.RunReader {
     readonly wait: Duration.Input
     readonly lease: Duration.Input
   }) => Effect.Effect<Option.Option<Batch>, TrajectoryError>
-  /** The batch was learned from. Again with the same token it succeeds too, so that it can be sent again when its answer is lost. */
+  /**
+   * The batch was learned from. Again with the same token it succeeds too, so that it can be sent again when its answer
+   * is lost.
+   */
   readonly ack: (batch: Leased) => Effect.Effect<void, TrajectoryError>
   /** The batch was not learned from: it goes to the next claimer at once. */
   readonly nack: (batch: Leased) => Effect.Effect<void, TrajectoryError>
@@ -67,8 +70,8 @@ const readBatch = (answer: ServiceHttp.Answer): Effect.Effect<Batch, TrajectoryE
   })
 
 /**
- * Over the versioned endpoints. The platform's client cannot serve a claim: its answer is packed, with the head of the batch in
- * the headers, and may take as long as the claim waits.
+ * Over the versioned endpoints. The platform's client cannot serve a claim: its answer is packed, with the head of the
+ * batch in the headers, and may take as long as the claim waits.
  */
 export const overHttp = ({ api, call, http, run }: ServiceApi.ServiceApi): TrainerClientShape => {
   const encodeClaim = http.bodyFor(Api.Claim)

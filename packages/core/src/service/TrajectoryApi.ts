@@ -1,10 +1,10 @@
 /**
- * The versioned endpoints of the trajectory service, as a definition: paths, bodies, answers, errors, and the role each one needs.
- * `api/` holds a file for each noun, its values and its endpoints.
+ * The versioned endpoints of the trajectory service, as a definition: paths, bodies, answers, errors, and the role each
+ * one needs. `api/` holds a file for each noun, its values and its endpoints.
  *
- * The definition lives apart from its handlers (`@atropos/api`), so that environments and trainers talk to a service without
- * importing one. Groups travel as raw bytes: `application/vnd.atropos.group` (`PackedGroup`) or the original's JSON (`WireGroup`);
- * handlers and clients read them outside of any schema. Documented in docs/protocol.md.
+ * The definition lives apart from its handlers (`@atropos/api`), so that environments and trainers talk to a service
+ * without importing one. Groups travel as raw bytes: `application/vnd.atropos.group` (`PackedGroup`) or the original's
+ * JSON (`WireGroup`); handlers and clients read them outside of any schema. Documented in docs/protocol.md.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { BatchesGroup } from "./api/Batches.ts"

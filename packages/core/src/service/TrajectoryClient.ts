@@ -1,10 +1,10 @@
 /**
- * All that a trajectory service offers its callers, as one value: what each layer of a client implements. Callers ask the context
- * for the client they need: `EnvironmentClient`, `TrainerClient`, `TelemetryClient`.
+ * All that a trajectory service offers its callers, as one value: what each layer of a client implements. Callers ask
+ * the context for the client they need: `EnvironmentClient`, `TrainerClient`, `TelemetryClient`.
  *
- * Layers: HTTP against our versioned endpoints (`TrajectoryClientHttp`), HTTP against the original's endpoints, so that our
- * environments and trainers work with a Python server (`TrajectoryClientV0`), whichever of both there is (`TrajectoryClientAuto`), in memory
- * (`MemoryTrajectoryClient`), and in process without HTTP (in `@atropos/api`).
+ * Layers: HTTP against our versioned endpoints (`TrajectoryClientHttp`), HTTP against the original's endpoints, so that
+ * our environments and trainers work with a Python server (`TrajectoryClientV0`), whichever of both there is
+ * (`TrajectoryClientAuto`), in memory (`MemoryTrajectoryClient`), and in process without HTTP (in `@atropos/api`).
  */
 import { Context, Effect, Layer } from "effect"
 import { EnvironmentClient, type EnvironmentClientShape } from "./EnvironmentClient.ts"

@@ -1,8 +1,8 @@
 /**
  * The trajectory service, whichever it is: over the versioned endpoints where it has them, else over the original's.
  *
- * The service is asked once, by the first call that reaches it. While it is away every call fails as `unreachable`, so that a
- * program may start before its service; the choice, once made, stays.
+ * The service is asked once, by the first call that reaches it. While it is away every call fails as `unreachable`, so
+ * that a program may start before its service; the choice, once made, stays.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer, Option, Ref, Semaphore, Stream } from "effect"

@@ -2,8 +2,9 @@
  * The trajectory service over its versioned endpoints: packed bodies, long poll, pushed status.
  *
  * It never sends a request twice: trying again is the caller's (the rollout runner's, the trainer's), and safe, because
- * submissions carry their keys and batches their lease tokens. Only `statusChanges` reconnects by itself, for ever, with a growing
- * pause of at most five seconds; it ends with an error where the service refuses (unknown run or environment, wrong token).
+ * submissions carry their keys and batches their lease tokens. Only `statusChanges` reconnects by itself, for ever,
+ * with a growing pause of at most five seconds; it ends with an error where the service refuses (unknown run or
+ * environment, wrong token).
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"

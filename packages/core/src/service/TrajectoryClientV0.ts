@@ -1,9 +1,10 @@
 /**
- * The trajectory service over the original's endpoints, so that our environments and trainers work with a Python server.
+ * The trajectory service over the original's endpoints, so that our environments and trainers work with a Python
+ * server.
  *
- * That server can do less. It has one run, keeps no states and takes no telemetry: both are none. It ignores keys: a submission
- * whose answer was lost is stored twice when sent again. A batch is gone once it is handed out, and has no lease: `ack`, `nack` and
- * `extend` have nothing to do. It never sends a request twice: trying again is the caller's.
+ * That server can do less. It has one run, keeps no states and takes no telemetry: both are none. It ignores keys: a
+ * submission whose answer was lost is stored twice when sent again. A batch is gone once it is handed out, and has no
+ * lease: `ack`, `nack` and `extend` have nothing to do. It never sends a request twice: trying again is the caller's.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Duration, Effect, Layer, Option, Schedule, Stream } from "effect"

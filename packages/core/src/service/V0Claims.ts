@@ -1,6 +1,7 @@
 /**
- * Batches of the original's `/batch`, which knows neither waiting nor leases: it is asked again and again, and what it hands out is
- * gone from its queue. It counts the batches it has formed; the step of each is counted here, from the run's starting step.
+ * Batches of the original's `/batch`, which knows neither waiting nor leases: it is asked again and again, and what it
+ * hands out is gone from its queue. It counts the batches it has formed; the step of each is counted here, from the
+ * run's starting step.
  */
 import { Clock, Duration, Effect, Option, Ref } from "effect"
 import { HttpClientRequest } from "effect/http"

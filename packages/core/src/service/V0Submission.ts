@@ -1,6 +1,6 @@
 /**
- * Groups to the original's `/scored_data` and `/scored_data_list`. They carry no keys: a submission whose answer was lost is stored
- * twice when sent again.
+ * Groups to the original's `/scored_data` and `/scored_data_list`. They carry no keys: a submission whose answer was
+ * lost is stored twice when sent again.
  */
 import { Effect } from "effect"
 import { HttpBody, HttpClientRequest } from "effect/http"

@@ -90,10 +90,10 @@ const decodeRow = Schema.decodeUnknownOption(Row)
 
 /** The problem of a row, or why there is none. */
 export const fromColumns = (picked: { readonly [name: string]: unknown }): Result.Result<Problem, string> => {
-  const given = Object.fromEntries(Object.entries(picked).filter(([, value]) => value !== null))
-  const problem = Option.map(decodeRow(given), fromRow)
+  const present = Object.fromEntries(Object.entries(picked).filter(([, value]) => value !== null))
+  const problem = Option.map(decodeRow(present), fromRow)
   if (Option.isNone(problem)) {
-    const there = Object.keys(given).join(", ")
+    const there = Object.keys(present).join(", ")
     return Result.fail(
       "it must have prompt, canonical_solution, test and entry_point as HumanEval has them, or text (or prompt), code and " +
         `test_list as MBPP has them; of these it has ${there === "" ? "none" : there}`
@@ -124,10 +124,10 @@ const endOfStatement = (program: string, from: number): number => {
   const parts = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[([{]|[)\]}]|\n/g
   parts.lastIndex = from
   let depth = 0
-  for (let found = parts.exec(program); found !== null; found = parts.exec(program)) {
-    if ("([{".includes(found[0])) depth++
-    else if (")]}".includes(found[0])) depth--
-    else if (found[0] === "\n" && depth <= 0) return found.index
+  for (let match = parts.exec(program); match !== null; match = parts.exec(program)) {
+    if ("([{".includes(match[0])) depth++
+    else if (")]}".includes(match[0])) depth--
+    else if (match[0] === "\n" && depth <= 0) return match.index
   }
   return program.length
 }
@@ -171,9 +171,9 @@ const blocksOf = (text: string): ReadonlyArray<Block> => {
 export const programOf = (reply: string): string | undefined => {
   const answer = Thinking.spoken(reply)
   const blocks = blocksOf(answer)
-  const found =
+  const match =
     blocks.findLast(({ language }) => /^(?:python|py)3?$/i.test(language)) ??
     blocks.findLast(({ language }) => language === "")
-  if (found !== undefined) return found.code
+  if (match !== undefined) return match.code
   return blocks.length === 0 && /^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+/m.test(answer) ? answer : undefined
 }

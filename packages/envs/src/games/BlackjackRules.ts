@@ -82,11 +82,11 @@ interface Ending {
 }
 
 const dealerEndings = (hand: Hand): ReadonlyArray<Ending> => {
-  const known = endings.get(hand.join())
-  if (known !== undefined) return known
-  const found = hand.length >= 2 && total(hand) >= 17 ? [stood(hand)] : merged(hand)
-  endings.set(hand.join(), found)
-  return found
+  const cached = endings.get(hand.join())
+  if (cached !== undefined) return cached
+  const outcome = hand.length >= 2 && total(hand) >= 17 ? [stood(hand)] : merged(hand)
+  endings.set(hand.join(), outcome)
+  return outcome
 }
 const endings = new Map<string, ReadonlyArray<Ending>>()
 
@@ -127,8 +127,8 @@ export const actionValues = (
 const handValue = (player: Hand, open: number, rules: Rules): number => {
   if (isBust(player)) return -1
   const key = [total(player), hasUsableAce(player), isNatural(player), open, rules.sab, rules.natural].join()
-  const known = values.get(key)
-  if (known !== undefined) return known
+  const cached = values.get(key)
+  if (cached !== undefined) return cached
   const { hit, stick } = actionValues({ player, dealer: [open] }, rules)
   const best = Math.max(hit, stick)
   values.set(key, best)

@@ -23,11 +23,14 @@ export const postscript = checker(
         .map((part) => RegExp.escape(part))
         .join(String.raw`\.\s?`)
       if (wanted === "") return false
-      const found = Array.from(text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}.])${wanted}`, "giu"))).findLast(
+      const occurrence = Array.from(text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}.])${wanted}`, "giu"))).findLast(
         ({ 0: whole, index }) =>
           isFresh(text.slice(Math.max(0, index - 100), index)) && saysSomething(text.slice(index + whole.length))
       )
-      return found !== undefined && saysSomething(text.slice(0, found.index).replaceAll(new RegExp(wanted, "giu"), ""))
+      return (
+        occurrence !== undefined &&
+        saysSomething(text.slice(0, occurrence.index).replaceAll(new RegExp(wanted, "giu"), ""))
+      )
     }
   }
 )

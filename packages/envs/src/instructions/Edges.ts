@@ -15,10 +15,10 @@ export const endPhrase = checker(
     instruction: ({ end_phrase: phrase }) =>
       `End your answer with exactly these words, and nothing after them: ${JSON.stringify(phrase.trim())}`,
     isMet: (text, { end_phrase: phrase }) => {
-      const [given, wanted] = [text.trim().replace(/"$/, ""), phrase.trim().replace(/"$/, "")]
-      const before = given.slice(0, given.length - wanted.length)
+      const [trimmed, wanted] = [text.trim().replace(/"$/, ""), phrase.trim().replace(/"$/, "")]
+      const before = trimmed.slice(0, trimmed.length - wanted.length)
       return (
-        given.endsWith(wanted) && saysSomething(before) && !(isWord(before.slice(-1)) && isWord(wanted.slice(0, 1)))
+        trimmed.endsWith(wanted) && saysSomething(before) && !(isWord(before.slice(-1)) && isWord(wanted.slice(0, 1)))
       )
     }
   }
@@ -30,8 +30,8 @@ export const quotation = checker(
   {
     instruction: () => "Put your whole answer between double quotation marks.",
     isMet: (text) => {
-      const given = text.trim()
-      return given.length > 2 && /^["“]/.test(given) && /["”]$/.test(given)
+      const trimmed = text.trim()
+      return trimmed.length > 2 && /^["“]/.test(trimmed) && /["”]$/.test(trimmed)
     }
   }
 )

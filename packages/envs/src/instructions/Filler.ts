@@ -38,6 +38,6 @@ export const isCopy = (
   { constraints, prompt }: { readonly prompt: string; readonly constraints: ReadonlyArray<Constraint> }
 ): boolean => {
   if (constraints.some(({ name }) => name === "validate_repeat_prompt")) return false
-  const given = plain(answer)
-  return [prompt, ...constraints.map(({ instruction }) => instruction)].some((text) => given.includes(plain(text)))
+  const plainText = plain(answer)
+  return [prompt, ...constraints.map(({ instruction }) => instruction)].some((text) => plainText.includes(plain(text)))
 }

@@ -93,10 +93,10 @@ const sectionMark = (splitter: string): RegExp =>
 
 /** Without a code fence around it. */
 const unfenced = (text: string): string => {
-  const given = text.trim()
-  return given.startsWith("```") && given.endsWith("```") && given.length >= 6
-    ? given.slice(3, -3).replace(/^json/i, "")
-    : given
+  const trimmed = text.trim()
+  return trimmed.startsWith("```") && trimmed.endsWith("```") && trimmed.length >= 6
+    ? trimmed.slice(3, -3).replace(/^json/i, "")
+    : trimmed
 }
 
 /** An object or a list with something in it, in a code fence or without; a bare number or word is hardly JSON. */

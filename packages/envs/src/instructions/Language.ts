@@ -20,7 +20,7 @@ const codes: ReadonlyMap<string, string> = new Map(
     .map((pair) => pair.split(":") as [string, string])
 )
 
-const known = Array.from(new Set(codes.values()))
+const languages = Array.from(new Set(codes.values()))
 const names = new Intl.DisplayNames("en", { type: "language" })
 
 const Language = Schema.String.check(
@@ -43,7 +43,7 @@ const letter = /\p{L}/gu
 /** `rank`: franc's `francAll`, which is loaded only where it is needed. */
 export const language = (rank: Ranking) => {
   const isIn = (text: string, code: string): boolean => {
-    const likely = rank(text, { only: known, minLength: 3 })
+    const likely = rank(text, { only: languages, minLength: 3 })
     const [best] = likely
     if (best?.[0] === code) return true
     const score = likely.find(([one]) => one === code)?.[1] ?? 0

@@ -8,8 +8,8 @@ import type { Constraint } from "./Constraint.ts"
 export const prompt: Columns.Kind<string> = {
   expected: "a text, or a list of messages with a user's",
   read: (value) => {
-    const asked = Columns.chat.read(value)?.find(({ role }) => role === "user")
-    return asked === undefined ? undefined : Columns.text.read(Message.text(asked))
+    const userMessage = Columns.chat.read(value)?.find(({ role }) => role === "user")
+    return userMessage === undefined ? undefined : Columns.text.read(Message.text(userMessage))
   }
 }
 

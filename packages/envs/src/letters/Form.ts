@@ -41,15 +41,15 @@ const decodeCounts = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Rec
  */
 export const isRight = (question: Question, completion: string, thinking: boolean): boolean => {
   const text = Thinking.answer(completion, thinking) ?? ""
-  const given = (text.match(opening)?.length ?? 0) === 1 ? tagged.exec(text)?.[1]?.trim() : undefined
-  if (given === undefined) return false
+  const reply = (text.match(opening)?.length ?? 0) === 1 ? tagged.exec(text)?.[1]?.trim() : undefined
+  if (reply === undefined) return false
   const { letters } = question
   const counts = count(question)
-  if (letters.length === 1) return digits.test(given) && Number(given) === counts[0]
-  const parsed = Option.getOrUndefined(decodeCounts(given))
+  if (letters.length === 1) return digits.test(reply) && Number(reply) === counts[0]
+  const parsed = Option.getOrUndefined(decodeCounts(reply))
   return (
     parsed !== undefined &&
-    RepeatedKeys.find(given) === undefined &&
+    RepeatedKeys.find(reply) === undefined &&
     Object.keys(parsed).length === letters.length &&
     letters.every((letter, index) => Object.hasOwn(parsed, letter) && parsed[letter] === counts[index])
   )

@@ -34,6 +34,6 @@ export const characters = "abcdefghijklmnopqrstuvwxyz0123456789:=,"
 export const demonstration = (place: Place & { readonly accuracy: number }): ExactAnswer.Demonstration => {
   const item = itemAt(place, false)
   const random = SeededRandom.seeded(place.seed + 1, place.index)
-  const told = Tiers.count(item).map((count) => (random.chance(place.accuracy) ? count : random.between(0, 3)))
-  return { prompt: compactPrompt(item), completion: told.join(",") }
+  const counts = Tiers.count(item).map((count) => (random.chance(place.accuracy) ? count : random.between(0, 3)))
+  return { prompt: compactPrompt(item), completion: counts.join(",") }
 }

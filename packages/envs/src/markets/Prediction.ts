@@ -23,11 +23,11 @@ export const predictionOf = (metric: string, completion: string): Prediction | u
     "gi"
   )
   const text = Thinking.spoken(completion).trim()
-  const [found, ...more] = text.matchAll(sentence)
-  if (found === undefined || more.length > 0) return undefined
-  const [whole, direction, magnitude] = found
-  const isOwn = new RegExp(`(?:^|[\\n.!?:])${edge}$`).test(text.slice(0, found.index).slice(-30))
-  const isLast = new RegExp(`^${edge}$`).test(text.slice(found.index + whole.length))
+  const [match, ...more] = text.matchAll(sentence)
+  if (match === undefined || more.length > 0) return undefined
+  const [whole, direction, magnitude] = match
+  const isOwn = new RegExp(`(?:^|[\\n.!?:])${edge}$`).test(text.slice(0, match.index).slice(-30))
+  const isLast = new RegExp(`^${edge}$`).test(text.slice(match.index + whole.length))
   const isContradiction = direction?.toLowerCase() === "raised" && magnitude?.startsWith("-") === true
   return direction === undefined || magnitude === undefined || !isOwn || !isLast || isContradiction
     ? undefined

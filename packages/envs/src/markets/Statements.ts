@@ -70,9 +70,9 @@ export const draw = (random: SeededRandom.SeededRandom): Report => {
   const effects = Array.from({ length: random.between(1, 4) }, () => random.between(-12, 12))
   // A third of all figures stay: the last driver undoes the others.
   const balanced = random.chance(1 / 3) ? [...effects, -effects.reduce((sum, effect) => sum + effect, 0)] : effects
-  const told = random.sample(drivers, balanced.length)
-  const sentences = told.map((tell, index) => tell(metric, signed(balanced[index]!)))
-  const change = balanced.slice(0, told.length).reduce((sum, effect) => sum + effect, 0)
+  const reported = random.sample(drivers, balanced.length)
+  const sentences = reported.map((tell, index) => tell(metric, signed(balanced[index]!)))
+  const change = balanced.slice(0, reported.length).reduce((sum, effect) => sum + effect, 0)
   const noise = random.sample(remarks, random.between(0, 3))
   const context = `${random.pick(companies)} ${random.pick(trades)}. ${random.shuffle([...sentences, ...noise]).join(" ")}`
   return { metric, context, direction: directionOf(change), magnitude: Math.abs(change) }

@@ -27,8 +27,8 @@ const parsed = (value: unknown): unknown => {
 /** Choices in one column. */
 export const choices: Columns.Kind<Choices> = {
   expected: "a list of texts, or texts and labels ({ text: […], label: […] }, or a list of { text, label })",
-  read: (given) => {
-    const value = parsed(given)
+  read: (input) => {
+    const value = parsed(input)
     const texts = Columns.texts.read(value)
     if (texts !== undefined) return { texts }
     const pairs = Array.isArray(value)

@@ -42,10 +42,10 @@ export const amountOf = (answer: string): string | undefined => {
 }
 
 export const scoreOf = ({ answer, kind }: Pick<TextItems.Written, "answer" | "kind">, completion: string): number => {
-  const given = Thinking.taggedAnswer(completion)
-  if (given === undefined) return 0
-  if (kind !== "sign") return amountOf(given) === answer ? 1 : 0
-  return Math.max(0, 2 * TextAnswer.similarity(answer, given) - 1)
+  const reply = Thinking.taggedAnswer(completion)
+  if (reply === undefined) return 0
+  if (kind !== "sign") return amountOf(reply) === answer ? 1 : 0
+  return Math.max(0, 2 * TextAnswer.similarity(answer, reply) - 1)
 }
 
 const tagged = (answer: string): string => `<answer>${answer}</answer>`

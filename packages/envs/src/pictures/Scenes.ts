@@ -36,8 +36,8 @@ export const settings = Environment.settings({
 })
 
 const isRight = ({ answer }: SceneItems.Scene, completion: string): boolean => {
-  const given = Thinking.taggedAnswer(completion)
-  return given !== undefined && TextAnswer.equivalent(answer, given)
+  const reply = Thinking.taggedAnswer(completion)
+  return reply !== undefined && TextAnswer.equivalent(answer, reply)
 }
 
 const tagged = (answer: string): string => `<answer>${answer}</answer>`

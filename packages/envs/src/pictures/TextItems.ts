@@ -80,13 +80,16 @@ const receipt = (random: SeededRandom.SeededRandom, kind: "receipt-total" | "rec
   const texts = lines.map(
     (text, index) => `<text x="20" y="${36 + index * 22}" xml:space="preserve">${escape(text)}</text>`
   )
-  const asked = random.pick(bought)
+  const article = random.pick(bought)
   return {
     kind,
     svg: `<svg xmlns="http://www.w3.org/2000/svg" width="312" height="${height}"><rect width="100%" height="100%" fill="#fdfdf8"/><g font-family="DejaVu Sans Mono" font-size="16" fill="#222">${texts.join("")}</g></svg>`,
     ...(kind === "receipt-total"
       ? { question: "What is the total of this receipt? Answer with the amount, like 12.30.", answer: cents(total) }
-      : { question: `What do the ${asked.name} cost? Answer with the amount, like 12.30.`, answer: cents(asked.price) })
+      : {
+          question: `What do the ${article.name} cost? Answer with the amount, like 12.30.`,
+          answer: cents(article.price)
+        })
   }
 }
 

@@ -57,8 +57,8 @@ const answers: Columns.Kind<ReadonlyArray<string>> = {
 }
 
 const isRight = (item: Item, completion: string): boolean => {
-  const given = Thinking.taggedAnswer(completion)
-  return given !== undefined && item.answers.some((answer) => TextAnswer.equivalent(answer, given))
+  const reply = Thinking.taggedAnswer(completion)
+  return reply !== undefined && item.answers.some((answer) => TextAnswer.equivalent(answer, reply))
 }
 
 const tagged = (answer: string): string => `<answer>${answer}</answer>`

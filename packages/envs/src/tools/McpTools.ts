@@ -115,8 +115,8 @@ export const make = Effect.fn("McpTools.make")(function* (server: Server, only: 
               ? failing(server, `${name} could not be called at`)(cause)
               : new Tool.ToolError({ message: cause.message })
         })
-        const told = textOf(Array.isArray(result.content) ? result.content : [])
-        return result.isError === true ? yield* new Tool.ToolError({ message: told }) : told
+        const answerText = textOf(Array.isArray(result.content) ? result.content : [])
+        return result.isError === true ? yield* new Tool.ToolError({ message: answerText }) : answerText
       }, Effect.scoped)
     }))
 })

@@ -35,13 +35,13 @@ const answerOf = (name: string, given: { readonly [parameter: string]: unknown }
   return (name === "count" ? Warehouse.count(stock, article, shelf) : stock.prices.get(article))?.toString()
 }
 
-const known = `articles are ${stock.articles.join(", ")}, shelves ${stock.shelves.join(", ")}`
+const stockText = `articles are ${stock.articles.join(", ")}, shelves ${stock.shelves.join(", ")}`
 
 server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }))
 server.setRequestHandler(CallToolRequestSchema, ({ params: { arguments: given = {}, name } }) => {
   const text = tools.some((tool) => tool.name === name) ? answerOf(name, given) : undefined
   return {
-    content: [{ type: "text", text: text ?? `${name} does not know ${JSON.stringify(given)}: ${known}` }],
+    content: [{ type: "text", text: text ?? `${name} does not know ${JSON.stringify(given)}: ${stockText}` }],
     isError: text === undefined
   }
 })

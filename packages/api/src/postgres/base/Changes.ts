@@ -66,8 +66,8 @@ export const make = Effect.fnUntraced(function* (
   const stream = (run: string): Stream.Stream<void> =>
     Stream.unwrap(
       Effect.gen(function* () {
-        const known = topics.get(run)
-        if (known !== undefined) return Stream.fromPubSub(known)
+        const existing = topics.get(run)
+        if (existing !== undefined) return Stream.fromPubSub(existing)
         const topic = yield* PubSub.sliding<void>(1)
         topics.set(run, topic)
         return Stream.fromPubSub(topic)
@@ -84,7 +84,7 @@ export const make = Effect.fnUntraced(function* (
       yield* Effect.sleep("100 millis")
     })
     yield* tell.pipe(
-      Effect.catchTag("SqlError", Failure.warn("other processes not told of a change")),
+      Effect.catchTag("SqlError", Failure.warn("other processes were not notified of a change")),
       Effect.forever,
       Effect.forkScoped
     )
@@ -106,7 +106,7 @@ export const make = Effect.fnUntraced(function* (
       })
     )
     yield* hear.pipe(
-      Effect.tapError(Failure.warn("changes of other processes not heard for a moment")),
+      Effect.tapError(Failure.warn("changes by other processes were missed for a moment")),
       Effect.retry(Schedule.spaced("1 second")),
       Effect.repeat(Schedule.spaced("1 second")),
       Effect.forkScoped

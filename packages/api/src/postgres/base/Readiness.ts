@@ -60,9 +60,9 @@ export const make = Effect.gen(function* (): Effect.gen.Return<
 
   /** One look at a time, whoever asks: where the database hangs, they must not gather. */
   const ready = Effect.gen(function* () {
-    const known = looking
-    const pending = known ?? (yield* Deferred.make<void, StoreError>())
-    if (known === undefined) {
+    const current = looking
+    const pending = current ?? (yield* Deferred.make<void, StoreError>())
+    if (current === undefined) {
       looking = pending
       yield* look.pipe(
         Effect.onExit((exit) =>

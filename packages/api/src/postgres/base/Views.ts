@@ -113,8 +113,8 @@ export const make = Effect.fnUntraced(function* (
   })
 
   const entryOf = (name: string): Entry => {
-    const known = entries.get(name)
-    if (known !== undefined) return known
+    const existing = entries.get(name)
+    if (existing !== undefined) return existing
     const entry: Entry = { version: 0, structure: 0, loaded: undefined, loading: undefined }
     entries.set(name, entry)
     return entry

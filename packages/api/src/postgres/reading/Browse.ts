@@ -112,7 +112,7 @@ export const make = Effect.fnUntraced(function* (
     const phrases = phrasesOf(text)
     const matching = sql`select id from grp where ${conditions(run, filter)} order by id desc`
     // The first page also counts: all that match are looked for once, and the page is taken from them.
-    const found = phrases.length > 0 || isFirst ? matching : sql`${matching} limit ${limit + 1}`
+    const candidates = phrases.length > 0 || isFirst ? matching : sql`${matching} limit ${limit + 1}`
     const withPhrases =
       phrases.length === 0
         ? sql`select id from matching`
@@ -124,10 +124,10 @@ export const make = Effect.fnUntraced(function* (
             )
             limit case when ${isFirst} and (select count(*) <= ${mostRead} from matching) then null else ${limit + 1}::bigint end`
     const rows = yield* sql<BrowseRow & { readonly total: number; readonly is_counted: boolean }>`
-      with matching as materialized (${found}),
-        found as materialized (${withPhrases}),
-        page as materialized (select id from found order by id desc limit ${limit + 1})
-      select ${columns}, (select count(*)::int from found) as total,
+      with matching as materialized (${candidates}),
+        candidates as materialized (${withPhrases}),
+        page as materialized (select id from candidates order by id desc limit ${limit + 1})
+      select ${columns}, (select count(*)::int from candidates) as total,
         ${phrases.length === 0} or (select count(*) <= ${mostRead} from matching) as is_counted
       from page join grp using (id) ${joined} order by grp.id desc`
     const previews = yield* index.previews(rows.slice(0, limit).flatMap((row) => (row.is_unread ? [row.id] : [])))

@@ -39,7 +39,7 @@ export const make: Effect.Effect<GroupTexts, never, SqlClient.SqlClient | Scope.
           : textsOf([]).pipe(
               // The thread works: it is this group.
               Effect.andThen(
-                Effect.logWarning("the text of a group cannot be found; it is not searched", {
+                Effect.logWarning("the text of a group cannot be extracted; searches skip it", {
                   group: rows[0]?.id,
                   cause
                 })

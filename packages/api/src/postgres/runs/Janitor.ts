@@ -25,7 +25,7 @@ const every = (duration: Duration.Input, work: (now: number) => Effect.Effect<vo
       Effect.matchEffect({
         onSuccess: () => Effect.sync(() => void (hasFailed = false)),
         onFailure: (error) => {
-          const tell = hasFailed ? Effect.void : Failure.warn("upkeep of the database failed")(error)
+          const tell = hasFailed ? Effect.void : Failure.warn("database maintenance failed")(error)
           hasFailed = true
           return tell
         }

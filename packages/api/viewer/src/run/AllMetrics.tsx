@@ -11,7 +11,7 @@ interface AllMetricsProps extends Omit<ChartFigureProps, "chart"> {
 export const AllMetrics = ({ names, ...props }: AllMetricsProps) => {
   const [search, setSearch] = useState("")
   const groups = useMemo(() => Catalog.byPrefix(names, search.trim()), [names, search])
-  const found = groups.reduce((sum, { charts }) => sum + charts.length, 0)
+  const matchCount = groups.reduce((sum, { charts }) => sum + charts.length, 0)
   return (
     <section className="chart-section">
       <div className="section-head">
@@ -24,7 +24,7 @@ export const AllMetrics = ({ names, ...props }: AllMetricsProps) => {
           onChange={(event) => setSearch(event.target.value)}
         />
         <span className="muted" role="status">
-          {Format.plural(found, "metric")}
+          {Format.plural(matchCount, "metric")}
         </span>
       </div>
       {groups.map(({ charts, prefix }) => (

@@ -238,8 +238,8 @@ export const sections = (runs: ReadonlyArray<Tables>): ReadonlyArray<Section> =>
     .map(({ charts, title }) => ({
       title,
       charts: charts.filter(({ isWatched, traces }) => {
-        const known = isWatched === true ? watched : recorded
-        return traces.some(({ metric, per }) => known.has(metric) && (per === undefined || known.has(per)))
+        const available = isWatched === true ? watched : recorded
+        return traces.some(({ metric, per }) => available.has(metric) && (per === undefined || available.has(per)))
       })
     }))
     .filter(({ charts }) => charts.length > 0)
@@ -257,8 +257,8 @@ export const byPrefix = (
   search: string
 ): ReadonlyArray<{ readonly prefix: string; readonly charts: ReadonlyArray<Chart> }> => {
   const words = search.toLowerCase().split(/\s+/)
-  const found = names.filter((name) => words.every((word) => name.toLowerCase().includes(word)))
-  return Object.entries(Object.groupBy(found, (name) => name.slice(0, Math.max(0, name.lastIndexOf("/")))))
+  const matches = names.filter((name) => words.every((word) => name.toLowerCase().includes(word)))
+  return Object.entries(Object.groupBy(matches, (name) => name.slice(0, Math.max(0, name.lastIndexOf("/")))))
     .map(([prefix, names = []]) => ({ prefix, charts: names.map(single) }))
     .sort((left, right) => left.prefix.localeCompare(right.prefix))
 }

@@ -63,8 +63,8 @@ export const make = (rows: Iterable<MetricsRow> = []): MetricTable => {
   let version = 0
 
   const tableOf = (source: string): SourceTable => {
-    const known = sources.get(source)
-    if (known !== undefined) return known
+    const existing = sources.get(source)
+    if (existing !== undefined) return existing
     const made: SourceTable = { steps: [], times: [], columns: new Map() }
     sources.set(source, made)
     return made
@@ -89,10 +89,10 @@ export const make = (rows: Iterable<MetricsRow> = []): MetricTable => {
     names: () => [...new Set([...sources.values()].flatMap(({ columns }) => [...columns.keys()]))].sort(),
     sourcesOf: (name) => [...sources].filter(([, { columns }]) => columns.has(name)).map(([source]) => source),
     points: (source, name) => {
-      const found = sources.get(source)
-      const column = found?.columns.get(name)
-      if (found === undefined || column === undefined) return none
-      return (column.points ??= pointsOf(found, column))
+      const recorded = sources.get(source)
+      const column = recorded?.columns.get(name)
+      if (recorded === undefined || column === undefined) return none
+      return (column.points ??= pointsOf(recorded, column))
     },
     steps: () => {
       const own = [...sources.values()].map(({ steps }) => steps)
@@ -146,8 +146,8 @@ const placed = ({ odd }: Column, step: number, value: number): number => {
 }
 
 const columnOf = (source: SourceTable, name: string): Column => {
-  const known = source.columns.get(name)
-  if (known !== undefined) return known
+  const existing = source.columns.get(name)
+  if (existing !== undefined) return existing
   const made: Column = { values: [], odd: new Map(), points: null }
   source.columns.set(name, made)
   return made

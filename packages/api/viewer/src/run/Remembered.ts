@@ -7,8 +7,8 @@ export const remembered = <Of extends object, Rest extends ReadonlyArray<unknown
 ): ((of: Of, ...rest: Rest) => Result) => {
   const results = new WeakMap<Of, { readonly rest: Rest; readonly result: Result }>()
   return (of, ...rest) => {
-    const known = results.get(of)
-    if (known !== undefined && known.rest.every((value, index) => value === rest[index])) return known.result
+    const cached = results.get(of)
+    if (cached !== undefined && cached.rest.every((value, index) => value === rest[index])) return cached.result
     const result = make(of, ...rest)
     results.set(of, { rest, result })
     return result

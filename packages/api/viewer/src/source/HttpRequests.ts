@@ -53,7 +53,7 @@ export const make = (base: string, reach: Pick<Reach, "tell">): HttpRequests => 
     // read.
     return (await response.json().catch((cause: unknown) => {
       if (signal?.aborted === true) throw cause
-      throw cause instanceof SyntaxError ? new SourceError("failed", "The service’s answer is no JSON.") : unanswered()
+      throw cause instanceof SyntaxError ? new SourceError("failed", "The service’s answer is not JSON.") : unanswered()
     })) as A
   }
 

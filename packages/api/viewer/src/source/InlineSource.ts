@@ -42,8 +42,8 @@ export const make = (data: Wire.StaticData, unpack: (group: unknown) => unknown 
 
   const textOf = (run: StaticRun, id: string): RolloutText.GroupText => {
     const key = `${run.name}/${id}`
-    const known = texts.get(key)
-    if (known !== undefined) return known
+    const cached = texts.get(key)
+    if (cached !== undefined) return cached
     const group = run.groups[id]
     // Without the numbers, which nobody searches.
     const text = RolloutText.ofMessages(messagesOf(unpack({ messages: messagesOf(group) })))

@@ -1,6 +1,6 @@
 /**
- * The JSON the viewer reads, as it stands on the wire: snake_case, times in milliseconds since the epoch. Its types are those of the
- * service's definitions; a saved page (`StaticData`) carries the same rows.
+ * The JSON the viewer reads, as it stands on the wire: snake_case, times in milliseconds since the epoch. Its types are
+ * those of the service's definitions; a saved page (`StaticData`) carries the same rows.
  */
 import type * as PackedPage from "@atropos/api/rollout/PackedPage"
 import type { TrajectoryApi } from "@atropos/core"
@@ -19,7 +19,10 @@ export type RolloutRow = (typeof TrajectoryApi.RolloutRow)["Encoded"]
 
 export type RolloutState = RolloutRow["state"]
 
-/** A stored group; `group` is the original's object of 14 keys and `policy_versions`, not checked here (see `groups/Group.ts`). */
+/**
+ * A stored group; `group` is the original's object of 14 keys and `policy_versions`, not checked here (see
+ * `groups/Group.ts`).
+ */
 export type Rollout = (typeof TrajectoryApi.Rollout)["Encoded"]
 
 export type RolloutQuery = (typeof TrajectoryApi.RolloutQuery)["Encoded"]

@@ -39,11 +39,11 @@ export const SourceProvider = ({ children, source }: { readonly children: ReactN
   )
 }
 
-export const useSource = (): Source => given(useContext(SourceContext))
+export const useSource = (): Source => provided(useContext(SourceContext))
 
-export const useSession = (): Session => given(useContext(SessionContext))
+export const useSession = (): Session => provided(useContext(SessionContext))
 
-const given = <A,>(value: A | null): A => {
+const provided = <A,>(value: A | null): A => {
   if (value === null) throw new Error("a page of the viewer stands outside of its SourceProvider")
   return value
 }

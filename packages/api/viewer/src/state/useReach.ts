@@ -11,11 +11,11 @@ export const useIsAway = (): boolean => {
 export const useReturn = (onReturn: () => void): void => {
   const { reach } = useSource()
   const returns = useSyncExternalStore(reach.subscribe, reach.returns)
-  const known = useRef(returns)
+  const lastReturns = useRef(returns)
   const tell = useEffectEvent(onReturn)
   useEffect(() => {
-    if (known.current === returns) return
-    known.current = returns
+    if (lastReturns.current === returns) return
+    lastReturns.current = returns
     tell()
   }, [returns])
 }

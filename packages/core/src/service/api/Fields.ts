@@ -29,7 +29,10 @@ export const Name = Schema.String.check(
   })
 )
 
-/** How large the values of one client may be, here and at the original's endpoints: they enter what is reckoned for all clients. */
+/**
+ * How large the values of one client may be, here and at the original's endpoints: they enter what is reckoned for all
+ * clients.
+ */
 export const bounds = {
   batchSize: 1_000_000,
   /** No group has more sequences. */

@@ -5,7 +5,9 @@ import { Authorization, describe, RequestErrors, Roles } from "./Access.ts"
 import { Name, positive, rowId, runParams, wire } from "./Fields.ts"
 import { common } from "./TrajectoryApiError.ts"
 
-/** Metrics of a step, from an environment or the trainer: `metrics/Readings` says what values may be, each for itself. */
+/**
+ * Metrics of a step, from an environment or the trainer: `metrics/Readings` says what values may be, each for itself.
+ */
 export const Metrics = wire({
   source: Name,
   step: Schema.Int,

@@ -12,8 +12,8 @@ import { RunRow } from "./Runs.ts"
 import { common } from "./TrajectoryApiError.ts"
 
 /**
- * What people look at: runs, rollouts, metrics, environments, batches, those of ended runs too. The viewer needs nothing else but a
- * run's summary, so that whatever can answer these can be viewed.
+ * What people look at: runs, rollouts, metrics, environments, batches, those of ended runs too. The viewer needs
+ * nothing else but a run's summary, so that whatever can answer these can be viewed.
  */
 export class ReadingGroup extends HttpApiGroup.make("reading")
   .add(

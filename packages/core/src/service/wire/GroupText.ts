@@ -52,7 +52,10 @@ export const join = (
   return Buffer.concat(parts)
 }
 
-/** The spans of the object in `bytes`, with the values of `coerced` keys written anew; undefined where it nests too deep. */
+/**
+ * The spans of the object in `bytes`, with the values of `coerced` keys written anew; undefined where it nests too
+ * deep.
+ */
 export const canonical = (
   bytes: Uint8Array,
   values: GroupFields.GroupValues,
