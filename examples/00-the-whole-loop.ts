@@ -1,6 +1,6 @@
 /**
- * The whole loop of reinforcement learning on one page: GRPO (DeepSeekMath, arXiv 2402.03300) on a small model of random
- * weights, in seconds on a CPU, from the parts that the trainer is made of.
+ * The whole loop of reinforcement learning on one page: GRPO (DeepSeekMath, arXiv 2402.03300) on a small model of
+ * random weights, in seconds on a CPU, from the parts that the trainer is made of.
  *
  *     prompts → groups of completions → rewards → advantages → training sequences → loss → gradient → new weights → …
  *
@@ -50,8 +50,8 @@ const advantagesOf = (rewards_G: ReadonlyArray<number>): ReadonlyArray<number> =
 
 /**
  * The loss of each token. The ratio is how much likelier the present weights find the token than those that sampled it:
- * 1 in the first update with a sample, where the gradient is that of -A log π, so that tokens of good completions become
- * likelier and those of bad ones less likely. The clip ends that where the weights have moved by a fifth.
+ * 1 in the first update with a sample, where the gradient is that of -A log π, so that tokens of good completions
+ * become likelier and those of bad ones less likely. The clip ends that where the weights have moved by a fifth.
  */
 const grpo = PolicyObjective.custom("grpo", (graph, { advantages, logprobs, oldLogprobs }) => {
   const ratio = graph.exp(graph.sub(logprobs, oldLogprobs))

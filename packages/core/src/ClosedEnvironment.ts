@@ -1,9 +1,10 @@
 /**
- * An environment as whoever runs it sees it: its definition with the item type, its services and its errors closed over.
+ * An environment as whoever runs it sees it: its definition with the item type, its services and its errors closed
+ * over.
  *
  * Every error becomes an `EnvironmentError` that names the environment, but for `Unscorable`, and so does all that the
- * definition's own functions throw; where in its file that was is logged once. Of an item's groups the ones that cannot be
- * judged are left out and the others kept.
+ * definition's own functions throw; where in its file that was is logged once. Of an item's groups the ones that cannot
+ * be judged are left out and the others kept.
  */
 import { Context, Effect, Formatter, Option, Schema, Stream, Tracer } from "effect"
 import type { Definition, EnvironmentShape, RolloutGroup, Score, Work } from "./Environment.ts"
@@ -88,7 +89,10 @@ export const make = <Item, E, R>({
   }
 }
 
-/** Where the definition's own effects and streams are left: with its services, and with errors that name the environment. */
+/**
+ * Where the definition's own effects and streams are left: with its services, and with errors that name the
+ * environment.
+ */
 interface Boundary<E, R> {
   readonly context: Context.Context<R>
   readonly crossing: (cause: unknown) => EnvironmentError

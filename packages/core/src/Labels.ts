@@ -1,12 +1,13 @@
 /**
  * Masks and sampling logprobs as wires and files write them, and as they are inside.
  *
- *     outside   labels: the token id where trained, -100 elsewhere; some write 1 and 0       logprobs: 1 where not sampled
- *     inside    mask: 1 where trained, 0 elsewhere                                           logprobs: NaN where not sampled
+ *     outside   labels: the token id where trained, -100 elsewhere; some write 1 and 0    logprobs: 1 where not sampled
+ *     inside    mask: 1 where trained, 0 elsewhere                                      logprobs: NaN where not sampled
  *
- * Outside forms are read and written at the edges alone: JSON and packed groups, saved trajectories, servers that answer
- * with labels, and what an environment's author gives. Writing what was read gives the same numbers, but for a label that
- * is neither the token nor -100: it comes back as the token, or as -100 where it is the 0 of a mask of zeros and ones.
+ * Outside forms are read and written at the edges alone: JSON and packed groups, saved trajectories, servers that
+ * answer with labels, and what an environment's author gives. Writing what was read gives the same numbers, but for a
+ * label that is neither the token nor -100: it comes back as the token, or as -100 where it is the 0 of a mask of zeros
+ * and ones.
  */
 /** The label of a token that is not trained on. */
 export const untrained = -100

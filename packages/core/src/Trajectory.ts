@@ -1,10 +1,10 @@
 /**
  * A trajectory: one rollout of an item, as sampled.
  *
- * `tokens`, `mask` and `logprobs` are aligned by position, unpadded and unshifted (T entries each): `mask[t]` is 1 where
- * the trainer learns token t and 0 elsewhere; `logprobs[t]` is log p(tokens[t] | tokens[<t]) in nats under the policy
- * that sampled it, and NaN where nothing was sampled. From the engine to the micro-batch these are the only forms; wires
- * and files write them otherwise (`Labels`), and are read and written at the edge alone.
+ * `tokens`, `mask` and `logprobs` are aligned by position, unpadded and unshifted (T entries each): `mask[t]` is 1
+ * where the trainer learns token t and 0 elsewhere; `logprobs[t]` is log p(tokens[t] | tokens[<t]) in nats under the
+ * policy that sampled it, and NaN where nothing was sampled. From the engine to the micro-batch these are the only
+ * forms; wires and files write them otherwise (`Labels`), and are read and written at the edge alone.
  */
 import type { Message } from "./Message.ts"
 import type { Sampling } from "./Sampling.ts"

@@ -1,4 +1,7 @@
-/** Hands a job's items to its workers one at a time, each with its index; those that an earlier run finished are left out. */
+/**
+ * Hands a job's items to its workers one at a time, each with its index; those that an earlier run finished are left
+ * out.
+ */
 import type * as Cursor from "@atropos/core/rollout/state/Cursor"
 import { Effect, Option, Pull, Semaphore, Stream } from "effect"
 

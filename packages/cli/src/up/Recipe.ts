@@ -116,8 +116,8 @@ export const definitions: { readonly [environment: string]: Definition<Pick<RunS
     // answers to one.
     env: { ...env, group_size: 4, prompt_style: "compact", start_tier: 1, max_tier: 1, skip_easy_and_hard: false },
     trainer: { ...trainer, batch_size: 512, lr: 3e-3, training_steps: 800 },
-    // Half of the answers are 1: without a strong KL penalty towards the even start it settles there before it has found out how
-    // to look.
+    // Half of the answers are 1: without a strong KL penalty towards the even start it settles there before it has
+    // found out how to look.
     loss: { ...loss, kl: "k2", kl_coef: 0.3 }
   },
   mcqa: {

@@ -1,10 +1,10 @@
 /**
  * One request over a fleet: sent to the roomiest healthy server, timed, tried again, elsewhere where possible.
  *
- * This is the one place that retries. Tried again: connections that fail, timeouts, 5xx, 408, 429, and (twice) answers that
- * make no sense. Never tried again: any other 4xx and what a server cannot do. The next attempt goes to another healthy
- * server at once; where there is none it waits, exponentially longer with jitter, at most 10 s, or as long as the server's
- * Retry-After says.
+ * This is the one place that retries. Tried again: connections that fail, timeouts, 5xx, 408, 429, and (twice) answers
+ * that make no sense. Never tried again: any other 4xx and what a server cannot do. The next attempt goes to another
+ * healthy server at once; where there is none it waits, exponentially longer with jitter, at most 10 s, or as long as
+ * the server's Retry-After says.
  */
 import { Cause, Clock, Duration, Effect, Exit, Option, Random, Schedule } from "effect"
 import { unsupported } from "./backend/Backend.ts"

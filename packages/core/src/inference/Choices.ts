@@ -1,8 +1,8 @@
 /**
  * n choices of one request, in requests of at most so many side by side; one by one of servers that ignore `n`.
  *
- * A request with a seed that is split keeps its rollouts apart: the part that gives choice i and those after it has the seed
- * plus i. That is how vLLM seeds the choices of one request, so that there a group is the same, split or not.
+ * A request with a seed that is split keeps its rollouts apart: the part that gives choice i and those after it has the
+ * seed plus i. That is how vLLM seeds the choices of one request, so that there a group is the same, split or not.
  */
 import { Effect } from "effect"
 import type { Answer, Usage } from "./backend/Backend.ts"

@@ -1,6 +1,6 @@
 /**
- * A fleet as one back end: requests are split by `n` (`Choices`) and sent to the servers that can answer them, again where
- * one fails (`Attempts`).
+ * A fleet as one back end: requests are split by `n` (`Choices`) and sent to the servers that can answer them, again
+ * where one fails (`Attempts`).
  */
 import { Effect } from "effect"
 import { InferenceError, type SamplingOptions, type Split } from "./backend/Inference.ts"

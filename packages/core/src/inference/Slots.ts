@@ -1,6 +1,6 @@
 /**
- * The slots of a fleet's servers, and who waits for one: first come, first served, by whoever releases a slot or brings a
- * server back. A wait ends in `noServer` once no server has been healthy for `serverWait`.
+ * The slots of a fleet's servers, and who waits for one: first come, first served, by whoever releases a slot or brings
+ * a server back. A wait ends in `noServer` once no server has been healthy for `serverWait`.
  */
 import { Clock, Deferred, Duration, Effect, Option } from "effect"
 import { InferenceError, type Split } from "./backend/Inference.ts"

@@ -1,10 +1,11 @@
 /**
  * Groups on disk while the service is away: first in, first out, surviving a restart of the process.
  *
- * Segments of framed records (`SpoolRecord`), each append synced before it is answered. A torn tail, as a crash leaves it,
- * ends its segment; a failed append is cut off again, so a full disk costs nothing that was written before. A segment is
- * deleted when all of it is delivered: after a crash some of it may be sent again, which the groups' keys make harmless.
- * The total is bounded. One process at a time appends to a segment; segments of a lineage other than ours are left aside.
+ * Segments of framed records (`SpoolRecord`), each append synced before it is answered. A torn tail, as a crash leaves
+ * it, ends its segment; a failed append is cut off again, so a full disk costs nothing that was written before. A
+ * segment is deleted when all of it is delivered: after a crash some of it may be sent again, which the groups' keys
+ * make harmless. The total is bounded. One process at a time appends to a segment; segments of a lineage other than
+ * ours are left aside.
  */
 import { Effect, FileSystem, Path, Result, Semaphore } from "effect"
 import * as Uuid from "../../base/Uuid.ts"

@@ -1,6 +1,6 @@
 /**
- * The bytes of a spool's file: frames (length, CRC-32, payload), the first of which names the lineage, all others a group
- * each: the length of its head, the head as JSON, the packed group.
+ * The bytes of a spool's file: frames (length, CRC-32, payload), the first of which names the lineage, all others a
+ * group each: the length of its head, the head as JSON, the packed group.
  */
 import { crc32 } from "node:zlib"
 import { Effect, Schema } from "effect"
@@ -50,8 +50,8 @@ export const headOf = (record: Uint8Array, error: (cause: unknown) => SpoolError
 
 export const decode = Effect.fnUntraced(function* (record: Uint8Array, file: string) {
   const { index, key } = yield* headOf(record, damaged(file, `damaged record in ${file}`))
-  // A copy (a Buffer's `slice` is none), so that the group's arrays, which are views, are aligned and do not keep the whole
-  // file in memory.
+  // A copy (a Buffer's `slice` is none), so that the group's arrays, which are views, are aligned and do not keep the
+  // whole file in memory.
   const bytes = new Uint8Array(record.subarray(4 + headLength(record)))
   const group = yield* Effect.fromResult(PackedGroup.decode(bytes)).pipe(
     Effect.mapError(damaged(file, `damaged group ${key} in ${file}`))

@@ -1,6 +1,6 @@
 /**
- * What an earlier process left in a spool's folder: its segments are taken over, those of another lineage and those whose
- * beginning is torn are left aside under another name, with a warning.
+ * What an earlier process left in a spool's folder: its segments are taken over, those of another lineage and those
+ * whose beginning is torn are left aside under another name, with a warning.
  */
 import { Effect, FileSystem, Path } from "effect"
 import { damaged, failing } from "./SpoolError.ts"

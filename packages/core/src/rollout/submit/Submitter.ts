@@ -1,10 +1,10 @@
 /**
  * Brings groups to the service: keyed, in order, several per request, as often as it takes.
  *
- * A group leaves only when the service has answered for it. While the service is away, groups go to the spool (synced, in
- * order) and are drained first when it is back; when the spool cannot take them they stay in memory, and `isBlocked` asks
- * for no more of them. A group the service refuses is singled out and becomes a dead letter; the others of its request are
- * sent.
+ * A group leaves only when the service has answered for it. While the service is away, groups go to the spool (synced,
+ * in order) and are drained first when it is back; when the spool cannot take them they stay in memory, and `isBlocked`
+ * asks for no more of them. A group the service refuses is singled out and becomes a dead letter; the others of its
+ * request are sent.
  */
 import { Clock, Effect, Latch, Result } from "effect"
 import type { SubmitOutcome } from "../../service/TrajectoryApi.ts"

@@ -1,6 +1,6 @@
 /**
- * What a clause says of choices, in a small grammar of closed lists (`ChoiceWords`): "the answer is B", "I choose B", "it
- * must be B", "B is correct", "B". A clause that is none of these says nothing.
+ * What a clause says of choices, in a small grammar of closed lists (`ChoiceWords`): "the answer is B", "I choose B",
+ * "it must be B", "B is correct", "B". A clause that is none of these says nothing.
  */
 import { assertion, type Statement, type Strength } from "./ChoiceAssertion.ts"
 import type { Clauses } from "./ChoiceClause.ts"

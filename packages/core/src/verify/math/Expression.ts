@@ -1,9 +1,12 @@
 /**
- * Arithmetic expressions as read from one leaf of an answer: what `Plain` and `Latex` produce and `ExpressionValue` takes.
+ * Arithmetic expressions as read from one leaf of an answer: what `Plain` and `Latex` produce and `ExpressionValue`
+ * takes.
  */
 import type { Rational } from "./Exact.ts"
 
-/** Operators that `ExpressionValue` knows, under compute-engine's names; the number is how many arguments are allowed. */
+/**
+ * Operators that `ExpressionValue` knows, under compute-engine's names; the number is how many arguments are allowed.
+ */
 export const operators = {
   Add: [1, 500],
   Subtract: [2, 2],

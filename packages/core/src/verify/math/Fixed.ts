@@ -2,8 +2,8 @@
  * Real functions in fixed point on BigInt: a number x is the integer nearest to x · 2^384.
  *
  * Doubles are not enough to tell `\sqrt{10^{40}+1}` from `10^{20}`. Results are within 2^-340 of the truth for
- * arguments of ordinary size; magnitudes are bounded by the caller (`ExpressionValue`). Method: argument reduction, then
- * Taylor series (Brent and Zimmermann, Modern Computer Arithmetic, chapter 4).
+ * arguments of ordinary size; magnitudes are bounded by the caller (`ExpressionValue`). Method: argument reduction,
+ * then Taylor series (Brent and Zimmermann, Modern Computer Arithmetic, chapter 4).
  */
 import { integerRoot, type Rational } from "./Exact.ts"
 
