@@ -124,7 +124,10 @@ export const make = (run?: Partial<RunSpec> & Pick<RunSpec, "batchSize">): Traje
       const found = batches.find((one) => one.batch.id === batch.id && one.batch.leaseToken === batch.leaseToken)
       return found === undefined || found.isFree
         ? Effect.fail(
-            new TrajectoryError({ reason: "leaseLost", message: `${batch.id} is acked or with somebody else` })
+            new TrajectoryError({
+              reason: "leaseLost",
+              message: `${batch.id} is acknowledged or leased to another trainer`
+            })
           )
         : Effect.succeed(found)
     })

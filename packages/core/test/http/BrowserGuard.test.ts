@@ -16,7 +16,7 @@ const guard = ({ named, ...options }: Given = {}) =>
     )
   )
 
-const ask = (headers: BrowserGuard.Asked["headers"], method = "GET", url = "/status"): BrowserGuard.Asked => ({
+const ask = (headers: BrowserGuard.RequestHead["headers"], method = "GET", url = "/status"): BrowserGuard.Asked => ({
   method,
   url,
   headers
