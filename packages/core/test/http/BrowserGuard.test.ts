@@ -16,7 +16,11 @@ const guard = ({ named, ...options }: Given = {}) =>
     )
   )
 
-const ask = (headers: BrowserGuard.RequestHead["headers"], method = "GET", url = "/status"): BrowserGuard.Asked => ({
+const ask = (
+  headers: BrowserGuard.RequestHead["headers"],
+  method = "GET",
+  url = "/status"
+): BrowserGuard.RequestHead => ({
   method,
   url,
   headers
