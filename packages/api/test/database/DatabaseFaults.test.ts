@@ -100,7 +100,7 @@ describe.skipIf(TestPostgres.serverUrl === undefined)("a Postgres server", () =>
         assert.strictEqual((yield* get("/v1/health/ready")).status, 503)
         assert.isBelow(lines.length, 12)
         for (const line of lines) assert.isBelow(line.length, 400, line)
-        assert.isTrue(lines.some((line) => line.includes("come again")))
+        assert.isTrue(lines.some((line) => line.includes("the store is unavailable")))
 
         proxy.resume()
         yield* get("/v1/health/ready").pipe(
