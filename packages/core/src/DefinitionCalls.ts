@@ -46,12 +46,12 @@ export const thrown = (part: string, defect: unknown): DefinitionFault => {
 
 /** Logs what was thrown with its stack, each mistake once: it is worth reading once, and not for every rollout. */
 export const faultLogger = (environment: string): ((error: unknown) => Effect.Effect<void>) => {
-  const told = new Set<string>()
+  const logged = new Set<string>()
   return (error) =>
     Effect.suspend(() => {
-      if (!(error instanceof DefinitionFault) || error.cause === undefined || told.has(error.message))
+      if (!(error instanceof DefinitionFault) || error.cause === undefined || logged.has(error.message))
         return Effect.void
-      told.add(error.message)
+      logged.add(error.message)
       return Effect.logError(
         `${error.part} of the environment ${environment} threw; its stack is shown once`,
         error.cause
@@ -74,16 +74,16 @@ export const called = <A, E, R>(
   guarded(
     part,
     Effect.suspend((): Effect.Effect<A, E | DefinitionFault, R> => {
-      const given: unknown = call()
-      if (Effect.isEffect(given)) return given as Effect.Effect<A, E, R>
+      const returned: unknown = call()
+      if (Effect.isEffect(returned)) return returned as Effect.Effect<A, E, R>
       // Nobody else waits for it, and its failure would end the process.
-      if (Predicate.isPromiseLike(given)) void given.then(undefined, () => undefined)
+      if (Predicate.isPromiseLike(returned)) void returned.then(undefined, () => undefined)
       return Effect.fail(
         wrong(
           part,
-          Predicate.isPromiseLike(given)
+          Predicate.isPromiseLike(returned)
             ? "returned a Promise; return an Effect, e.g. Effect.promise(() => …)"
-            : `returned ${kindOf(given)}; return an Effect, e.g. Effect.succeed(${instead})`
+            : `returned ${kindOf(returned)}; return an Effect, e.g. Effect.succeed(${instead})`
         )
       )
     })
@@ -96,8 +96,8 @@ export const streamed = <A, B, E, R>(
   each: (item: A) => B
 ): Stream.Stream<B, E | DefinitionFault, R> =>
   Stream.suspend((): Stream.Stream<B, E | DefinitionFault, R> => {
-    const given: unknown = call()
-    return Stream.isStream(given)
-      ? Stream.map(given as Stream.Stream<A, E, R>, each)
-      : Stream.fail(wrong(part, `is ${kindOf(given)} where a Stream is wanted, e.g. Stream.fromIterable(…)`))
+    const returned: unknown = call()
+    return Stream.isStream(returned)
+      ? Stream.map(returned as Stream.Stream<A, E, R>, each)
+      : Stream.fail(wrong(part, `is ${kindOf(returned)} where a Stream is wanted, e.g. Stream.fromIterable(…)`))
   }).pipe(Stream.catchDefect((defect) => Stream.fail(thrown(part, defect))))

@@ -54,9 +54,9 @@ export const scores = (
   trajectories: number
 ): Effect.Effect<ReadonlyArray<Score>, DefinitionFault> =>
   Effect.suspend(() => {
-    const wanted = "one score for each trajectory is wanted, in their order"
+    const expected = "one score for each trajectory is wanted, in their order"
     if (!Array.isArray(given))
-      return Effect.fail(wrong(part, `gave ${kindOf(given)} as scores; an array with ${wanted}`))
+      return Effect.fail(wrong(part, `gave ${kindOf(given)} as scores; an array with ${expected}`))
     const bad = given.findIndex((one) => !isScore(one))
     if (bad >= 0) {
       return Effect.fail(
@@ -71,7 +71,7 @@ export const scores = (
       : Effect.fail(
           wrong(
             part,
-            `gave ${given.length} ${given.length === 1 ? "score" : "scores"} for ${trajectories} trajectories; ${wanted}`
+            `gave ${given.length} ${given.length === 1 ? "score" : "scores"} for ${trajectories} trajectories; ${expected}`
           )
         )
   })

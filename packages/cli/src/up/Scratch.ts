@@ -123,6 +123,6 @@ export const definition: Recipe.Definition = {
   make,
   env: Recipe.env,
   trainer: { ...Recipe.trainer, training_steps: 400 },
-  // Without a bond to the start it settles for the answers that are often right.
+  // Without a KL penalty it settles for the answers that are often right.
   loss: { ...Recipe.loss, kl: "k2", kl_coef: 0.1 }
 }

@@ -1,7 +1,7 @@
 /**
  * The weights after the warm start, beside the checkpoints of a run: float32, as the machine has them.
  *
- * A run that is gone on with needs them where its loss has a bond to the start, and takes them from here: the same bits
+ * A run that is gone on with needs them where its loss has a KL penalty, and takes them from here: the same bits
  * as the steps that made them. It makes them again where they are not there whole.
  */
 import { Effect, FileSystem, Option, Path } from "effect"

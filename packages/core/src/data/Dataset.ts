@@ -142,14 +142,14 @@ const misfit = (source: string, { place, row, unit, value }: PlacedRow, error: S
   const field = path.join(".")
   const columns = typeof value === "object" && value !== null ? Object.keys(value) : []
   const isAbsent = path.length === 1 && !columns.includes(field)
-  const told = issue?.message ?? error.message
+  const message = issue?.message ?? error.message
   return new DatasetError({
     source,
     row,
     ...(field !== "" && { field }),
     message: isAbsent
       ? `${place}, ${unit} ${row}: there is no column ${JSON.stringify(field)}; there are ${columns.join(", ")}`
-      : `${place}, ${unit} ${row}${field === "" ? "" : `, field ${field}`}: ${told}`,
+      : `${place}, ${unit} ${row}${field === "" ? "" : `, field ${field}`}: ${message}`,
     cause: error
   })
 }

@@ -77,14 +77,14 @@ const onlyConfiguration = Effect.fnUntraced(function* <R>(
   source: string,
   overview: Effect.Effect<Overview, DatasetError, R>
 ) {
-  const known = yield* overview
-  const names = Object.keys(known)
+  const info = yield* overview
+  const names = Object.keys(info)
   if (names.includes("default")) return "default"
   const [only] = names
   if (only !== undefined && names.length === 1) return only
   return yield* new DatasetError({
     source,
-    message: `${source}: the data set has several configurations, write one of ${spell(known)}`
+    message: `${source}: the data set has several configurations, write one of ${spell(info)}`
   })
 })
 

@@ -68,15 +68,15 @@ export const cutter = (from: Position = start, maxLineBytes: number = defaultMax
   const decoder = new TextDecoder("utf-8", { fatal: true })
   let { lines, offset } = from
   let parts: Array<Uint8Array> = []
-  let held = 0
+  let pendingBytes = 0
 
   const take = (last: Uint8Array, isTerminated: boolean): ReadonlyArray<Line> => {
-    const length = held + last.length
+    const length = pendingBytes + last.length
     const place = { number: ++lines, start: offset, end: offset + length + (isTerminated ? 1 : 0) }
     offset = place.end
     const bytes = parts.length === 0 ? last : Buffer.concat([...parts, last])
     parts = []
-    held = 0
+    pendingBytes = 0
     if (length > maxLineBytes) {
       const problem = `has ${length.toLocaleString("en-US")} bytes; at most ${maxLineBytes.toLocaleString("en-US")} are read`
       return [{ _tag: "Faulty", problem, ...place }]
@@ -90,23 +90,23 @@ export const cutter = (from: Position = start, maxLineBytes: number = defaultMax
 
   return {
     push: (chunk: Uint8Array): ReadonlyArray<Line> => {
-      const found: Array<Line> = []
+      const complete: Array<Line> = []
       let at = 0
       for (;;) {
         const end = chunk.indexOf(newline, at)
         if (end < 0) break
-        found.push(...take(chunk.subarray(at, end), true))
+        complete.push(...take(chunk.subarray(at, end), true))
         at = end + 1
       }
       const rest = chunk.subarray(at)
       // What is beyond the bound is counted, not kept.
-      if (held + rest.length <= maxLineBytes) parts.push(rest)
+      if (pendingBytes + rest.length <= maxLineBytes) parts.push(rest)
       else parts = []
-      held += rest.length
-      return found
+      pendingBytes += rest.length
+      return complete
     },
     /** The last line, where the file does not end in a line break. */
-    end: (): ReadonlyArray<Line> => (held === 0 ? [] : take(new Uint8Array(), false))
+    end: (): ReadonlyArray<Line> => (pendingBytes === 0 ? [] : take(new Uint8Array(), false))
   }
 }
 
@@ -140,9 +140,9 @@ export const inspect = Effect.fn("JsonLines.inspect")(function* (path: string, w
   const file = yield* Effect.mapError(fs.open(path, { flag: "r" }), unreadable(path))
   const head = new Uint8Array(4)
   yield* Effect.mapError(file.read(head), unreadable(path))
-  const found = signatures.find(([bytes]) => bytes.every((byte, index) => head[index] === byte))
-  if (found !== undefined) {
-    return yield* new JsonLinesError({ path, message: `${path} is ${found[1]}; ${expected}${found[2]}` })
+  const signature = signatures.find(([bytes]) => bytes.every((byte, index) => head[index] === byte))
+  if (signature !== undefined) {
+    return yield* new JsonLinesError({ path, message: `${path} is ${signature[1]}; ${expected}${signature[2]}` })
   }
 }, Effect.scoped)
 

@@ -108,17 +108,17 @@ const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
           `${path}: ${faults.length} of ${rows + faults.length} lines are no JSON and were skipped`
         )
       })
-      let told = 0
+      let warnings = 0
       const tell = Effect.suspend(() => {
-        const news = faults.slice(told, toldFaults)
-        told += news.length
+        const news = faults.slice(warnings, toldFaults)
+        warnings += news.length
         return Effect.forEach(news, (fault) => Effect.logWarning(`skipped: ${fault}`), { discard: true })
       })
       return JsonLines.read(path).pipe(
         Stream.mapError(failed),
         Stream.mapArrayEffect((lines) => {
-          const found = Arr.map(lines, rowOf)
-          return Effect.as(tell, found)
+          const rows = Arr.map(lines, rowOf)
+          return Effect.as(tell, rows)
         }),
         Stream.filter(Predicate.isNotUndefined),
         Stream.concat(Stream.fromEffectDrain(report))

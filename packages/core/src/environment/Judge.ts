@@ -5,7 +5,7 @@
  * (`AnswerCache`), so that scores can be repeated and cost is paid once; calls, tokens and cost are counted as the
  * server reports them. An environment that cannot do without one asks for `required`.
  */
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema, Struct } from "effect"
 import { field, fromFields } from "../base/Settings.ts"
 import type { ChatRequest, Choice } from "../inference/backend/Inference.ts"
 import { InferenceError } from "../inference/backend/Inference.ts"
@@ -109,10 +109,7 @@ export const layer = (
   if (first === undefined) return layerNone
   const own = ServerManager.layer({
     ...manager,
-    servers: all.map((given) => {
-      const { cacheFile: _, cacheSize: __, completionPrice: ___, promptPrice: ____, ...server } = given
-      return server
-    })
+    servers: all.map(Struct.omit(["cacheFile", "cacheSize", "completionPrice", "promptPrice"]))
   })
   return layerNoDeps(first).pipe(
     // Not the policy's: a manager of its own.
@@ -136,7 +133,7 @@ const layerNoDeps = (given: Settings) =>
     Judge,
     Effect.gen(function* () {
       const servers = yield* ServerManager.ServerManager
-      let asked = 0
+      let questions = 0
       let calls = 0
       let promptTokens = 0
       let completionTokens = 0
@@ -157,7 +154,7 @@ const layerNoDeps = (given: Settings) =>
               model: servers.modelName
             })
       const usage = Effect.sync(() => ({
-        asked,
+        asked: questions,
         calls,
         promptTokens,
         completionTokens,
@@ -167,7 +164,7 @@ const layerNoDeps = (given: Settings) =>
         isConfigured: true,
         modelName: servers.modelName,
         ask: Effect.fn("Judge.ask")((request: ChatRequest) => {
-          asked++
+          questions++
           return cached(request)
         }),
         usage,

@@ -72,13 +72,13 @@ const plain = (words: string): string => words.replaceAll(/[\s*_`"(]+/g, " ")
  * several. One that is denied is none: what the judge would have said instead is not known.
  */
 export const readVerdict = (text: string): Verdict | undefined => {
-  const said = spoken(text)
-  const last = Array.from(said.matchAll(/\[\[(a|b|tie)\]\]/gi)).at(-1)
+  const answer = spoken(text)
+  const last = Array.from(answer.matchAll(/\[\[(a|b|tie)\]\]/gi)).at(-1)
   if (last === undefined) return undefined
   const end = last.index + last[0].length
   const isDenied =
-    deniesNext.test(plain(said.slice(Math.max(0, last.index - 80), last.index))) ||
-    deniesLast.test(plain(said.slice(end, end + 40)))
+    deniesNext.test(plain(answer.slice(Math.max(0, last.index - 80), last.index))) ||
+    deniesLast.test(plain(answer.slice(end, end + 40)))
   return isDenied ? undefined : verdicts[last[1]?.toLowerCase() ?? ""]
 }
 

@@ -65,10 +65,10 @@ export const check = Effect.fn("Picture.check")(function* (
   const { default: sharp } = yield* Optional.load(["sharp"], "a picture", () => import("sharp"))
   const allowed = `it must be ${formats.join(", ")}`
   const broken = (cause: unknown) => {
-    const told = cause instanceof Error ? cause.message : String(cause)
-    return told.includes("unsupported image format")
+    const message = cause instanceof Error ? cause.message : String(cause)
+    return message.includes("unsupported image format")
       ? refused("format", `this is no picture of a known format; ${allowed}`)
-      : refused("broken", `the picture cannot be read: ${told}`)
+      : refused("broken", `the picture cannot be read: ${message}`)
   }
   // The limit is checked below, where it can be told; sharp's own would only say that there is one.
   const image = sharp(bytes, { failOn: "error", limitInputPixels: false, sequentialRead: true })

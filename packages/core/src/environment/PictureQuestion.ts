@@ -38,9 +38,9 @@ export const make = <Item, E>(
     item: Item,
     sampling: { readonly n: number; readonly temperature: number; readonly split: "train" | "eval" }
   ): Effect.fn.Return<RolloutGroup, E | InferenceError> {
-    const asked = yield* askedOf(item)
-    const trajectories = yield* servers.chat({ messages: messages(asked), maxTokens: maxTokenLength, ...sampling })
-    const image = Picture.dataUrl(asked.picture)
+    const question = yield* askedOf(item)
+    const trajectories = yield* servers.chat({ messages: messages(question), maxTokens: maxTokenLength, ...sampling })
+    const image = Picture.dataUrl(question.picture)
     return { trajectories, images: trajectories.map(() => image) }
   })
   return {

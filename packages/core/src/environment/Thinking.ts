@@ -49,8 +49,8 @@ const shorten = (content: string, tokenizer: TokenizerShape, maxTokens: number):
       .findLast((paragraph) => paragraph.trim() !== "")
       ?.trim() ?? content
   const paragraphIds = lastParagraph.length < content.length ? encode(lastParagraph) : ids
-  const kept = paragraphIds.length <= maxTokens ? paragraphIds : ids.slice(Math.max(0, ids.length - maxTokens))
-  const shortened = decode(kept).trim()
+  const lastIds = paragraphIds.length <= maxTokens ? paragraphIds : ids.slice(Math.max(0, ids.length - maxTokens))
+  const shortened = decode(lastIds).trim()
   return shortened === "" ? "" : `... ${shortened}`
 }
 
@@ -91,8 +91,8 @@ interface Place {
 const first = (pattern: RegExp, text: string, at: number): Place | undefined => {
   const own = new RegExp(pattern)
   own.lastIndex = at
-  const found = own.exec(text)
-  return found === null ? undefined : { from: found.index, to: found.index + found[0].length }
+  const match = own.exec(text)
+  return match === null ? undefined : { from: match.index, to: match.index + match[0].length }
 }
 
 /**
@@ -140,9 +140,9 @@ const closesAnswer = /<\/answer>/gi
  * more than one.
  */
 export const taggedAnswer = (text: string): string | undefined => {
-  const said = spoken(text)
-  const opened = first(opensAnswer, said, 0)
-  const closed = opened && first(closesAnswer, said, opened.to)
-  if (!opened || !closed || first(opensAnswer, said, opened.to)) return undefined
-  return said.slice(opened.to, closed.from).trim()
+  const answer = spoken(text)
+  const opened = first(opensAnswer, answer, 0)
+  const closed = opened && first(closesAnswer, answer, opened.to)
+  if (!opened || !closed || first(opensAnswer, answer, opened.to)) return undefined
+  return answer.slice(opened.to, closed.from).trim()
 }

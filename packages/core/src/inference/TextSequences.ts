@@ -42,8 +42,8 @@ export const make = ({
   const sequences: Array<TextSequence> = []
 
   const record = (sequence: TextSequence, replaced: TextSequence | undefined): number => {
-    const found = replaced === undefined ? -1 : sequences.indexOf(replaced)
-    const at = found === -1 ? sequences.length : found
+    const index = replaced === undefined ? -1 : sequences.indexOf(replaced)
+    const at = index === -1 ? sequences.length : index
     sequences[at] = sequence
     return at
   }
@@ -80,8 +80,8 @@ export const make = ({
 
   const chat = Effect.fn("TextSequences.chat")(function* (request: ChatRequest) {
     const base = continuedBy(request.messages)
-    const asked = yield* within(request, lengthOfChat(request))
-    const { choices, promptTokens } = yield* backend.chat({ ...asked, exact: true })
+    const limited = yield* within(request, lengthOfChat(request))
+    const { choices, promptTokens } = yield* backend.chat({ ...limited, exact: true })
     return choices.map((choice, index): Choice => {
       const messages = [...request.messages, choice.message]
       const sampled = new Set([...(base?.sampled ?? []), request.messages.length])
@@ -105,8 +105,8 @@ export const make = ({
   })
 
   const complete = Effect.fn("TextSequences.complete")(function* (request: TextRequest) {
-    const asked = yield* within(request, tokenizer?.encode(request.prompt).length)
-    const { choices, promptTokens } = yield* backend.complete({ ...asked, exact: true })
+    const limited = yield* within(request, tokenizer?.encode(request.prompt).length)
+    const { choices, promptTokens } = yield* backend.complete({ ...limited, exact: true })
     return choices.map((choice): Choice => {
       const trajectory = () => Result.succeed(ChatMask.textTrajectory(tokenizer, request.prompt, choice, promptTokens))
       return {

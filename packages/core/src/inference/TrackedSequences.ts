@@ -258,11 +258,11 @@ const renderPrompt = (
   if (words.trim() === "") return Option.some(unprotected(render(turns.slice(0, -1), true)) + words)
   const closed = render(turns, false)
   // Templates that trim a message leave its trailing blanks out; the model has to see them.
-  const found = [words, words.trimEnd(), words.trim()].find((part) => closed.includes(part))
-  return found === undefined
+  const verbatim = [words, words.trimEnd(), words.trim()].find((part) => closed.includes(part))
+  return verbatim === undefined
     ? Option.none()
     : Option.some(
-        unprotected(closed.slice(0, closed.lastIndexOf(found) + found.length)) +
-          (found === words ? "" : words.slice(words.trimEnd().length))
+        unprotected(closed.slice(0, closed.lastIndexOf(verbatim) + verbatim.length)) +
+          (verbatim === words ? "" : words.slice(words.trimEnd().length))
       )
 }

@@ -12,8 +12,8 @@ const gaugesByName = new Map<string, Metric.Gauge<number>>()
 
 const gauge = (name: string): Metric.Gauge<number> => {
   const key = name.replaceAll(/[^a-zA-Z0-9]+/g, "_")
-  const known = gaugesByName.get(key)
-  if (known !== undefined) return known
+  const existing = gaugesByName.get(key)
+  if (existing !== undefined) return existing
   // What OpenTelemetry may call a metric: letters, digits, dot, dash, slash, underscore.
   const fresh = Metric.gauge(`atropos.${name.replaceAll(/[^\w./-]/g, "_")}`, { description: `Newest value of ${name}` })
   gaugesByName.set(key, fresh)
@@ -32,8 +32,8 @@ export const sink: Sink = {
       // Making a gauge costs more than updating it.
       const gauges = new Map<string, ReturnType<typeof gauge>>()
       const gaugeOf = (name: string) => {
-        const known = gauges.get(name)
-        if (known !== undefined) return known
+        const existing = gauges.get(name)
+        if (existing !== undefined) return existing
         const fresh = Metric.withAttributes(gauge(name), { source })
         gauges.set(name, fresh)
         return fresh

@@ -43,7 +43,7 @@ export const chandasMeter = (metre: Metre = "tristubh"): Reward.Reward => {
   const patterns = metres[metre].map((pattern) => new RegExp(`^${pattern.replaceAll("x", "[LG]")}$`))
   return Reward.make("chandas_meter", (completion) => {
     const quarters = completion.split(/[\n,|।॥/]+/u).filter((quarter) => vowel.test(quarter))
-    const kept = quarters.filter((quarter) => patterns.some((pattern) => pattern.test(scan(quarter)))).length
-    return quarters.length === 0 ? 0 : kept / quarters.length
+    const matching = quarters.filter((quarter) => patterns.some((pattern) => pattern.test(scan(quarter)))).length
+    return quarters.length === 0 ? 0 : matching / quarters.length
   })
 }

@@ -82,7 +82,7 @@ export const make = (options: Options): GroupSender => {
     const { index, path, work } = task
     for (const error of unscorable) yield* skip(work.label, error)
     const limits = filterOptions()
-    const kept: Array<ScoredGroup> = []
+    const accepted: Array<ScoredGroup> = []
     for (const [position, group] of groups.entries()) {
       metrics.rolledOut(group, limits.maxTokenLength)
       const verdict = GroupFilter.filter(group, limits)
@@ -93,7 +93,7 @@ export const make = (options: Options): GroupSender => {
       inARow = 0
       metrics.kept(verdict.success, options.step())
       table.add(group)
-      kept.push(verdict.success)
+      accepted.push(verdict.success)
       const key = groupKey(progress.lineage, path, position)
       progress.send(task, key)
       submitter.offer({ index, key, group: yield* spans.begin(key, verdict.success) })
@@ -101,9 +101,9 @@ export const make = (options: Options): GroupSender => {
     progress.end(task)
     if (groupFile === undefined) return
     yield* groupFile
-      .write(kept)
+      .write(accepted)
       .pipe(
-        Effect.catch((error) => Effect.logError("groups not saved", { reason: error.message, groups: kept.length }))
+        Effect.catch((error) => Effect.logError("groups not saved", { reason: error.message, groups: accepted.length }))
       )
   })
   return { send, skip }

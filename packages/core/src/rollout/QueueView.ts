@@ -28,7 +28,7 @@ export const make = (options: {
   /** The service was asked: there may be room now. */
   readonly onAsked: () => void
 }): QueueView => {
-  const wanted = Latch.makeUnsafe(false)
+  const doubts = Latch.makeUnsafe(false)
   let status: EnvironmentStatus | undefined
   let uncounted = 0
   let answeredInAll = 0
@@ -36,10 +36,10 @@ export const make = (options: {
 
   const run = Effect.gen(function* () {
     for (;;) {
-      yield* wanted.await
+      yield* doubts.await
       const before = answeredInAll
       const fresh = yield* Effect.result(options.ask)
-      wanted.closeUnsafe()
+      doubts.closeUnsafe()
       if (Result.isSuccess(fresh)) {
         status = fresh.success
         uncounted = answeredInAll - before
@@ -64,7 +64,7 @@ export const make = (options: {
       else status = next
     },
     doubt: () => {
-      if (uncounted > 0 || isStale) wanted.openUnsafe()
+      if (uncounted > 0 || isStale) doubts.openUnsafe()
     },
     run
   }

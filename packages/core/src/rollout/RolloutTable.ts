@@ -31,7 +31,7 @@ export interface Options {
 }
 
 export const make = ({ decode, groups, perGroup }: Options): RolloutTable => {
-  let kept: Array<ScoredGroup> = []
+  let newest: Array<ScoredGroup> = []
 
   const textOf = ({ messages, tokens }: ScoredGroup, index: number): string => {
     if (decode !== undefined) return decode(tokens[index]!)
@@ -41,12 +41,12 @@ export const make = ({ decode, groups, perGroup }: Options): RolloutTable => {
   return {
     add: (group) => {
       if (groups <= 0 || perGroup === 0) return
-      kept.push(group)
-      if (kept.length > groups) kept.shift()
+      newest.push(group)
+      if (newest.length > groups) newest.shift()
     },
     take: Effect.suspend(() => {
-      const taken = kept
-      kept = []
+      const taken = newest
+      newest = []
       if (taken.length === 0) return Effect.succeedNone
       const cells = taken.flatMap((group) => {
         const most = perGroup < 0 ? group.tokens.length : Math.min(perGroup, group.tokens.length)

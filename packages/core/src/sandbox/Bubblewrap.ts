@@ -47,7 +47,7 @@ interface Inmate {
   readonly control: Writable
   readonly peer: Writable
   /** Lines it says to us. */
-  readonly said: Queue.Queue<string>
+  readonly lines: Queue.Queue<string>
   readonly ended: Effect.Effect<Ended>
   /** Ends it, for this reason. */
   readonly end: (ended: Ended) => void
@@ -109,8 +109,11 @@ const begin: Interpreters<BubblewrapRunner, BubblewrapJudge>["begin"] = (
 }
 
 const toRunner = (inmate: Inmate): BubblewrapRunner => {
-  const kept = { 1: { chunks: [] as Array<Uint8Array>, length: 0 }, 2: { chunks: [] as Array<Uint8Array>, length: 0 } }
-  const textOf = (descriptor: 1 | 2) => new TextDecoder().decode(Buffer.concat(kept[descriptor].chunks))
+  const output = {
+    1: { chunks: [] as Array<Uint8Array>, length: 0 },
+    2: { chunks: [] as Array<Uint8Array>, length: 0 }
+  }
+  const textOf = (descriptor: 1 | 2) => new TextDecoder().decode(Buffer.concat(output[descriptor].chunks))
   return {
     inmate,
     ready: Effect.void,
@@ -118,7 +121,7 @@ const toRunner = (inmate: Inmate): BubblewrapRunner => {
     output: () => ({ stdout: textOf(1), stderr: textOf(2) }),
     stop: () => inmate.end({ ending: "stopped" }),
     keepOutput: (limit) => (descriptor, bytes) => {
-      const one = kept[descriptor]
+      const one = output[descriptor]
       const fitting = bytes.subarray(0, limit - one.length)
       one.chunks.push(fitting)
       one.length += fitting.length
@@ -134,7 +137,7 @@ const toJudge = (inmate: Inmate): BubblewrapJudge => ({
     Effect.flatMap(inmate.ended, (ended) => Effect.fail(new SandboxError({ message: whyEnded(ended) }))),
     Effect.void
   ),
-  answer: Effect.raceFirst(Queue.take(inmate.said), Effect.as(inmate.ended, undefined)),
+  answer: Effect.raceFirst(Queue.take(inmate.lines), Effect.as(inmate.ended, undefined)),
   abandon: (number, why) => inmate.peer.write(`${number} !${why}\n`)
 })
 
@@ -143,7 +146,7 @@ const start = Effect.fnUntraced(function* (
   { memoryBytes, python, visible }: Options,
   role: "judge" | "runner"
 ): Effect.fn.Return<Inmate, SandboxError, Scope.Scope> {
-  const said = yield* Queue.unbounded<string>()
+  const lines = yield* Queue.unbounded<string>()
   const ended = yield* Deferred.make<Ended>()
   let listeners: Listeners = {}
   let complaint = ""
@@ -168,7 +171,7 @@ const start = Effect.fnUntraced(function* (
   stderr?.on("data", hear(2))
   controlOut?.on(
     "data",
-    inLines((line) => Queue.offerUnsafe(said, line))
+    inLines((line) => Queue.offerUnsafe(lines, line))
   )
   peerOut?.on("data", (bytes: Uint8Array) => listeners.peer?.(bytes))
   child
@@ -180,7 +183,7 @@ const start = Effect.fnUntraced(function* (
   const failed = (why: string) =>
     new SandboxError({ message: `${python} did not start in bubblewrap: ${complaint.trim() || why}` })
   yield* Effect.raceFirst(
-    Queue.take(said),
+    Queue.take(lines),
     Effect.flatMap(Deferred.await(ended), (how) => Effect.fail(failed(whyEnded(how))))
   ).pipe(
     Effect.timeoutOrElse({
@@ -195,7 +198,7 @@ const start = Effect.fnUntraced(function* (
     stdin,
     control,
     peer,
-    said,
+    lines,
     ended: Deferred.await(ended),
     end: (how) => {
       finish(how)

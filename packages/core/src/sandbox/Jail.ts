@@ -117,9 +117,9 @@ const isExecutable = (path: string): boolean => {
 /** Its path: without an environment it is not looked for. */
 const bubblewrap = (): string => {
   const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "")
-  const found = folders.map((folder) => join(folder, "bwrap")).find(isExecutable)
-  if (found === undefined) throw new Error("there is no bwrap in the folders of PATH; install bubblewrap")
-  return found
+  const path = folders.map((folder) => join(folder, "bwrap")).find(isExecutable)
+  if (path === undefined) throw new Error("there is no bwrap in the folders of PATH; install bubblewrap")
+  return path
 }
 
 const isRoot = process.getuid?.() === 0

@@ -43,10 +43,10 @@ def serve(source, link):
     try:
         exec(compile(source, "program.py", "exec"), scope)
     except BaseException as error:
-        link.say([2, 0, *told(error)])
+        link.send_value([2, 0, *error_text(error)])
         return
     known = [[name, value.__name__ if type(value) is type(sys) else None] for name, value in scope.items()]
-    link.say([1, 0, known])
+    link.send_value([1, 0, known])
     try:
         while True:
             kind, number, question = link.hear()

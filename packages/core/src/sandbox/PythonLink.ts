@@ -183,7 +183,7 @@ class Link:
         module, _, attribute = name.rpartition(".")
         return getattr(__import__(module), attribute)(*args)
 
-    def say(self, value):
+    def send_value(self, value):
         self.send(write_json(value))
 
     def hear(self):
@@ -208,7 +208,7 @@ class Link:
         number = self.asked + 1
         question = [0, number, what, target, *map(self.pack, rest)]
         self.asked = number
-        self.say(question)
+        self.send_value(question)
         while True:
             kind, about, heard = self.hear()
             if kind == 0:
@@ -223,12 +223,12 @@ class Link:
 
     def answer(self, number, what, target, *rest):
         try:
-            said = [1, number, self.pack(self.do(what, target, *rest))]
+            answer = [1, number, self.pack(self.do(what, target, *rest))]
         except Gone:
             raise
         except BaseException as error:
-            said = [2, number, *told(error)]
-        self.say(said)
+            answer = [2, number, *error_text(error)]
+        self.send_value(answer)
 
     def do(self, what, target, *rest):
         if what != "call":
@@ -242,7 +242,7 @@ _plain = {
     "i": lambda v: int(v, 16), "c": lambda v: complex(*v), "g": lambda v: range(*v),
 }
 
-def told(error):
+def error_text(error):
     "The names of an exception's classes, and its text."
     try:
         text = str(error)

@@ -55,7 +55,7 @@ export const make = Effect.fn("QuickJs.make")(function* ({ memoryBytes, outputBy
     SharedOutput.clear(engine.output)
     engine.post(job)
     const limit = Duration.sum(Duration.millis(job.timeMillis), patience)
-    const [elapsed, said] = yield* engine.next.pipe(
+    const [elapsed, message] = yield* engine.next.pipe(
       Effect.catch(({ outOfMemory, why }) =>
         Effect.succeed<FromThread>({ type: "done", ended: { ending: "lost", outOfMemory, why }, isLate: false })
       ),
@@ -63,7 +63,7 @@ export const make = Effect.fn("QuickJs.make")(function* ({ memoryBytes, outputBy
       Effect.onInterrupt(() => Pool.invalidate(pool, engine)),
       Effect.timed
     )
-    const done = Option.filter(said, (one) => one.type === "done")
+    const done = Option.filter(message, (one) => one.type === "done")
     if (Option.isNone(done) || done.value.ended.ending === "lost" || done.value.ended.ending === "crashed") {
       yield* Pool.invalidate(pool, engine)
     }

@@ -103,8 +103,8 @@ const run = async (job: Job): Promise<Done> => {
       const invoke = part("invoke")
       answer = await judge({ ...job.tests, names }, isLate, (name, given) => {
         if (isFull || isLate()) return ""
-        const said = call(invoke, context.newString(name), context.newString(given))
-        return isFull || isLate() ? "" : said
+        const result = call(invoke, context.newString(name), context.newString(given))
+        return isFull || isLate() ? "" : result
       })
     }
   } catch (error) {
@@ -144,16 +144,16 @@ const judge = async (
       return context.newString("")
     }
   })
-  const say = (part: string, ...given: ReadonlyArray<QuickJSHandle>) => call(context.getProp(link, part), ...given)
-  const unset = say("begin", asking, context.newString(JSON.stringify(job)))
+  const callLink = (part: string, ...given: ReadonlyArray<QuickJSHandle>) => call(context.getProp(link, part), ...given)
+  const unset = callLink("begin", asking, context.newString(JSON.stringify(job)))
   if (unset !== "") return broken(unset)
   for (const index of job.tests.keys()) {
-    const unread = say("test", context.newNumber(index))
+    const unread = callLink("test", context.newNumber(index))
     if (unread !== "") return broken(unread)
     settle()
-    say("end")
+    callLink("end")
   }
-  return say("results")
+  return callLink("results")
 }
 
 /** To the thread that started this one, which has no origin. */

@@ -29,7 +29,7 @@ export const start = <In, Out>(
 ): Effect.Effect<Thread<In, Out>, SandboxError, Scope.Scope> =>
   Effect.gen(function* () {
     const url = new URL(`./${name}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url)
-    const said = yield* Queue.unbounded<Out, ThreadGone>()
+    const messages = yield* Queue.unbounded<Out, ThreadGone>()
     const worker = yield* Effect.acquireRelease(
       Effect.try({
         try: () => new Worker(url, options),
@@ -38,9 +38,9 @@ export const start = <In, Out>(
       (started) => Effect.promise(() => started.terminate())
     )
     const gone = (why: string, outOfMemory = false) =>
-      Queue.failCauseUnsafe(said, Cause.fail({ _tag: "ThreadGone", why, outOfMemory }))
+      Queue.failCauseUnsafe(messages, Cause.fail({ _tag: "ThreadGone", why, outOfMemory }))
     worker
-      .on("message", (message: Out) => Queue.offerUnsafe(said, message))
+      .on("message", (message: Out) => Queue.offerUnsafe(messages, message))
       .on("error", (error: Error & { readonly code?: string }) =>
         gone(error.message, error.code === "ERR_WORKER_OUT_OF_MEMORY")
       )
@@ -49,6 +49,6 @@ export const start = <In, Out>(
       // A worker thread, not a window: there is no origin.
       // oxlint-disable-next-line unicorn/require-post-message-target-origin
       post: (message, transfer) => worker.postMessage(message, transfer),
-      next: Queue.take(said)
+      next: Queue.take(messages)
     }
   })

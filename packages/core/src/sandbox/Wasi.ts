@@ -91,8 +91,8 @@ export const make = Effect.fn("Wasi.make")(function* ({ memoryBytes, outputBytes
     Effect.gen(function* () {
       const source = new TextEncoder().encode(WasiPython.unpacker(scripts, openControl))
       const { output, thread } = yield* startThread("unpacker", "/unpack.py", new Map([["/unpack.py", source]]))
-      const said = yield* first(thread)
-      if (said.type === "answer") return (unpackedLibrary = yield* WasiPython.unpacked(said.text))
+      const message = yield* first(thread)
+      if (message.type === "answer") return (unpackedLibrary = yield* WasiPython.unpacked(message.text))
       return yield* notStarted(SharedOutput.read(output, 2))
     })
   )
@@ -114,7 +114,9 @@ export const make = Effect.fn("Wasi.make")(function* ({ memoryBytes, outputBytes
       },
       ready: ready(thread),
       ended: thread.next.pipe(
-        Effect.map((said): Ended => (said.type === "ended" ? said.ended : { ending: "crashed", why: said.type })),
+        Effect.map((message): Ended =>
+          message.type === "ended" ? message.ended : { ending: "crashed", why: message.type }
+        ),
         Effect.catch(({ outOfMemory, why }) => Effect.succeed<Ended>({ ending: "lost", why, outOfMemory }))
       ),
       output: () => ({ stdout: SharedOutput.read(output, 1), stderr: SharedOutput.read(output, 2) }),
@@ -129,7 +131,7 @@ export const make = Effect.fn("Wasi.make")(function* ({ memoryBytes, outputBytes
       post,
       ready: ready(thread),
       answer: thread.next.pipe(
-        Effect.map((said) => (said.type === "answer" ? said.text : undefined)),
+        Effect.map((message) => (message.type === "answer" ? message.text : undefined)),
         Effect.orElseSucceed(() => undefined)
       ),
       abandon: (number, why) => post({ type: "abandon", number, why })
@@ -164,8 +166,8 @@ const first = ({ next }: Thread.Thread<ToThread, FromThread>): Effect.Effect<Fro
   )
 
 const ready = (thread: Thread.Thread<ToThread, FromThread>): Effect.Effect<void, SandboxError> =>
-  Effect.flatMap(first(thread), (said) =>
-    said.type === "ready" ? Effect.void : Effect.fail(notStarted(JSON.stringify(said)))
+  Effect.flatMap(first(thread), (message) =>
+    message.type === "ready" ? Effect.void : Effect.fail(notStarted(JSON.stringify(message)))
   )
 
 /** Done once; what failed is tried again when it is next asked for. */

@@ -161,8 +161,8 @@ const judge = (): Role => {
     while (heard.length === 0) {
       const { message, port } = Bell.next(bell, [control, peer.port])
       if (port === 0) {
-        const told = message as ToThread
-        if (told.type === "abandon" && told.number === job.number) heard.push(`${job.number} !${told.why}\n`)
+        const request = message as ToThread
+        if (request.type === "abandon" && request.number === job.number) heard.push(`${job.number} !${request.why}\n`)
       } else if (message instanceof Uint8Array) splitLines(message)
       else heard.push(`${job.number} !${whyEnded(message as Ended)}\n`)
     }

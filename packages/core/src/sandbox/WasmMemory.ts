@@ -26,21 +26,21 @@ const memorySection = 5
 /** The module with at most so much memory. */
 export const bounded = (module: Uint8Array, maxBytes: number): Uint8Array<ArrayBuffer> => {
   const maxPages = Math.floor(maxBytes / pageBytes)
-  const kept: Array<Uint8Array> = [module.subarray(0, headerBytes)]
+  const sections: Array<Uint8Array> = [module.subarray(0, headerBytes)]
   let isBounded = false
   for (let at = headerBytes; at < module.length;) {
     const [length, start] = unsigned(module, at + 1)
     const end = start + length
     if (module[at] === memorySection) {
-      kept.push(section(memorySection, withMaximum(module, start, maxPages)))
+      sections.push(section(memorySection, withMaximum(module, start, maxPages)))
       isBounded = true
     } else if (module[at] !== customSection) {
-      kept.push(module.subarray(at, end))
+      sections.push(module.subarray(at, end))
     }
     at = end
   }
   if (!isBounded) throw new Error("the WebAssembly module has no memory section")
-  return joined(kept)
+  return joined(sections)
 }
 
 /** The content of a section with one memory: its minimum as it is, and this maximum. */

@@ -43,8 +43,8 @@ const bareNumber = (text: string): string => {
 export const equivalent = (gold: string, prediction: string): boolean => {
   const number = bareNumber(gold)
   if (NumberAnswer.parse(number) !== undefined) return NumberAnswer.equivalent(number, bareNumber(prediction))
-  const wanted = normalise(gold)
-  return wanted !== "" && wanted === normalise(prediction)
+  const expected = normalise(gold)
+  return expected !== "" && expected === normalise(prediction)
 }
 
 /**

@@ -55,7 +55,7 @@ def double(x):
     while type(frame.f_locals.get("self")).__name__ != "RunnerLink":
         frame = frame.f_back
     link = frame.f_locals["self"]
-    link.say = lambda value: link.send(${JSON.stringify(frame)})
+    link.send_value = lambda value: link.send(${JSON.stringify(frame)})
     return x + 3
 `
 

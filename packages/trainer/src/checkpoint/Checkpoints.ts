@@ -1,5 +1,5 @@
 /**
- * The checkpoints of a run: folders `step_<n>` in one folder, n being the number of batches behind them.
+ * The checkpoints of a run: folders `step_<n>` in one folder, n being the number of batches trained on.
  *
  * Each has the weights in the form others load (a PEFT adapter, or a model folder), `trainer_state.safetensors` (exact
  * parameters and optimizer) and `trainer.json` (step, consumed batches, settings). They appear whole (`AtomicFolder`);
@@ -76,9 +76,9 @@ export const newest = Effect.fn("Checkpoints.newest")(function* (folder: string,
     reason: "it was being written or removed when its process ended"
   }))
   for (const name of stepFolders(names)) {
-    const found = yield* Effect.result(read(join(folder, name), layout))
-    if (found._tag === "Success") return { newest: Option.some(found.success), ignored } satisfies Found
-    ignored.push({ folder: join(folder, name), reason: found.failure.message })
+    const result = yield* Effect.result(read(join(folder, name), layout))
+    if (result._tag === "Success") return { newest: Option.some(result.success), ignored } satisfies Found
+    ignored.push({ folder: join(folder, name), reason: result.failure.message })
   }
   if (ignored.some((one) => stepOf(one.folder.split(/[/\\]/).at(-1)!) !== undefined)) {
     return yield* new CheckpointError.CheckpointError({

@@ -34,12 +34,12 @@ export const write = Effect.fn("StateFile.write")((path: string, { slots }: Layo
 })
 
 /** What the file says of a tensor that is not what the layout wants. */
-const mismatch = (found: Safetensors.Entry | undefined, shape: ReadonlyArray<number>): string | undefined => {
-  if (found === undefined) return "is missing"
-  if (found.dtype !== "F32") return `is ${found.dtype}, not F32`
-  return found.shape.join() === shape.join()
+const mismatch = (entry: Safetensors.Entry | undefined, shape: ReadonlyArray<number>): string | undefined => {
+  if (entry === undefined) return "is missing"
+  if (entry.dtype !== "F32") return `is ${entry.dtype}, not F32`
+  return entry.shape.join() === shape.join()
     ? undefined
-    : `has shape [${found.shape.join()}], the model's is [${shape.join()}]`
+    : `has shape [${entry.shape.join()}], the model's is [${shape.join()}]`
 }
 
 export const read = Effect.fn("StateFile.read")(

@@ -1,5 +1,5 @@
 /**
- * What is asked of the generation engine and what comes back. `Engine` re-exports everything here.
+ * What the generation engine takes and gives. `Engine` re-exports everything here.
  *
  * Units: tokens are ids of the model's vocabulary, logprobs are in nats, `policyVersion` is the number of updates the
  * weights have seen. A logprob is log softmax(logits / temperature)[token] over the whole vocabulary, before top-k,
@@ -49,7 +49,7 @@ export interface TokenCompletion {
   readonly finishReason: FinishReason
   readonly policy: string
   readonly policyVersion: number
-  /** One for each token, where `topLogprobs` was asked for. */
+  /** One for each token, where the request has `topLogprobs`. */
   readonly alternatives?: ReadonlyArray<Alternatives>
 }
 

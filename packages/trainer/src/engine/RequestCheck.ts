@@ -22,7 +22,7 @@ const promptRules = (prompt: ReadonlyArray<number>, { vocabulary }: RequestLimit
   const foreign = prompt.find((token) => !Number.isInteger(token) || token < 0 || token >= vocabulary)
   return [
     ["promptTokens", prompt.length > 0, "at least one token"],
-    ["promptTokens", foreign === undefined, `token ids below ${vocabulary}; ${foreign} is none`]
+    ["promptTokens", foreign === undefined, `token ids below ${vocabulary}, not ${foreign}`]
   ]
 }
 

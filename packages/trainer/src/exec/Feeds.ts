@@ -54,13 +54,13 @@ export const updateProblem = (tensor: HostTensor, offset: number, values: HostTe
 /** What is wrong with the outputs that are asked for. */
 export const outputProblem = (
   outputs: ReadonlyArray<string>,
-  asked: {
+  request: {
     readonly fetch: ReadonlyArray<string> | undefined
     readonly kept: ReadonlyArray<string>
     readonly into: { readonly [output: string]: Resident }
   }
 ): string | undefined => {
-  const places = [...new Set(asked.fetch), ...new Set(asked.kept), ...Object.keys(asked.into)]
+  const places = [...new Set(request.fetch), ...new Set(request.kept), ...Object.keys(request.into)]
   const unknown = places.find((name) => !outputs.includes(name))
   if (unknown !== undefined) return `the model has no output ${unknown}; it has ${outputs.join(", ")}`
   const twice = places.find((name, index) => places.indexOf(name) !== index)

@@ -77,10 +77,10 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
   const residents = OrtResidents.make(memory)
   const toTensor = ({ data, dtype, shape }: HostTensor): Ort.Tensor => new ort.Tensor(dtype, data, shape)
 
-  const load = async ({ external, onnx }: OnnxModel, given: LoadOptions = {}): Promise<number> => {
+  const load = async ({ external, onnx }: OnnxModel, loadOptions: LoadOptions = {}): Promise<number> => {
     const session: Ort.InferenceSession = await ort.InferenceSession.create(
       onnx,
-      OrtSession.options(options, given, external.folder)
+      OrtSession.options(options, loadOptions, external.folder)
     ).catch((cause: unknown) => {
       throw fail("model", `the model cannot be loaded on ${device}: ${messageOf(cause)}`, cause)
     })
@@ -89,15 +89,15 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
       session,
       inputs: Feeds.declared(session.inputMetadata),
       outputs: session.outputNames,
-      demandsAll: memory !== undefined && (given.stay ?? []).length > 0
+      demandsAll: memory !== undefined && (loadOptions.stay ?? []).length > 0
     })
     return id
   }
 
   const run: Runtime["run"] = async (program, feeds, { fetch, into = {}, keep: kept = [] } = {}) => {
-    const found = sessions.get(program)
-    if (found === undefined) throw fail("run", "the program has been released")
-    const { demandsAll, inputs, outputs, session } = found
+    const loaded = sessions.get(program)
+    if (loaded === undefined) throw fail("run", "the program has been released")
+    const { demandsAll, inputs, outputs, session } = loaded
     const problem = Feeds.problem(inputs, feeds) ?? Feeds.outputProblem(outputs, { fetch, kept, into })
     if (problem !== undefined) throw fail("input", problem)
     const wanted = new Set([...(fetch ?? outputs), ...kept, ...Object.keys(into)])
@@ -141,9 +141,9 @@ export const make = async (options: OrtSession.RuntimeOptions): Promise<Runtime>
     load,
     run,
     release: async (program) => {
-      const found = sessions.get(program)
+      const loaded = sessions.get(program)
       sessions.delete(program)
-      await found?.session.release()
+      await loaded?.session.release()
     },
     put: async (tensor) => {
       const problem = Feeds.lengthProblem(tensor)

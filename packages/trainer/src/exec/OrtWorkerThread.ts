@@ -84,8 +84,8 @@ const transferable = ({ results, tensor }: Answer): Array<ArrayBuffer> => {
 
 const answer = async ({ command, id }: Request): Promise<void> => {
   try {
-    const given = await perform(command)
-    port.postMessage({ id, answer: given } satisfies Reply, transferable(given))
+    const answer = await perform(command)
+    port.postMessage({ id, answer } satisfies Reply, transferable(answer))
   } catch (cause) {
     const error =
       cause instanceof ExecutorError ? cause : new ExecutorError({ reason: "run", message: String(cause), cause })

@@ -4,10 +4,10 @@ import { intOf, intsOf, type Operands, refuse, type Rule, sizesOf, zeros } from 
 import { axisOf, type Shape, withDim } from "./Shape.ts"
 import type { Value } from "./Value.ts"
 
-/** dy with zeros before and behind, along an axis. */
-const pad = (g: Operands["g"], dy: Value, axis: number, before: Dim, behind: Dim): Value => {
+/** dy with zeros before and after it, along an axis. */
+const pad = (g: Operands["g"], dy: Value, axis: number, before: Dim, after: Dim): Value => {
   const block = (size: Dim) => (size === 0 ? [] : [zeros(g, dy, withDim(dy.shape, axis, size))])
-  const parts = [...block(before), dy, ...block(behind)]
+  const parts = [...block(before), dy, ...block(after)]
   return parts.length === 1 ? dy : g.concat(parts, axis)
 }
 
@@ -37,8 +37,8 @@ export const layout: Readonly<Record<string, Rule>> = {
       Shape
     ]
     if (others.length > 0 || node.inputs.length > 4) refuse(node, "it cuts several axes or takes steps")
-    const behind = dimSub(shape(0)[Number(axis)]!, end!)
-    return [() => pad(g, dy, Number(axis), start!, behind), undefined, undefined, undefined]
+    const after = dimSub(shape(0)[Number(axis)]!, end!)
+    return [() => pad(g, dy, Number(axis), start!, after), undefined, undefined, undefined]
   },
   // y = a, b, … side by side: each gets its stretch of y'
   Concat: ({ dy, g, node, shape }) => {

@@ -54,11 +54,11 @@ const distillOf = (
     const { distillLogprobs, distillTokenIds } = sequences[sequence]!
     for (let t = 0; t < positions; t++) {
       const ids = distillTokenIds?.[t + 1]
-      const given = distillLogprobs?.[t + 1]
-      if (ids === undefined || given === undefined) continue
+      const teacherLogprobs = distillLogprobs?.[t + 1]
+      if (ids === undefined || teacherLogprobs === undefined) continue
       const at = (row * length + start + t) * width
       tokenIds.set(ids, at)
-      logprobs.set(given.subarray(0, ids.length), at)
+      logprobs.set(teacherLogprobs.subarray(0, ids.length), at)
     }
   }
   return { width, tokenIds, logprobs }

@@ -116,7 +116,7 @@ export const guard = (bound: number) => {
 
 /** How the sequences of these groups say they were sampled. */
 const records = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): string => {
-  const told = new Set(
+  const explanations = new Set(
     groups.flatMap((group) =>
       group.tokens.map((_, i) => {
         const switches = switchesOf(group, i)
@@ -129,7 +129,7 @@ const records = (groups: ReadonlyArray<ScoredGroup.ScoredGroup>): string => {
       })
     )
   )
-  return [...told].join("; ")
+  return [...explanations].join("; ")
 }
 
 /** What to tell whoever trains. `usual` is the temperature of sequences without a record. */

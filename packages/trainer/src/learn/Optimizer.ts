@@ -49,15 +49,15 @@ export const init = (size: number): State => ({
  * span.
  */
 export const spans = ({ slots }: Layout): ReadonlyArray<Span> => {
-  const found: Array<Span> = []
+  const merged: Array<Span> = []
   for (const { offset, shape, size } of slots) {
     const decays = shape.length >= 2
-    const last = found.at(-1)
+    const last = merged.at(-1)
     if (last !== undefined && last.decays === decays && last.offset + last.size === offset) {
-      found[found.length - 1] = { ...last, size: last.size + size }
-    } else found.push({ offset, size, decays })
+      merged[merged.length - 1] = { ...last, size: last.size + size }
+    } else merged.push({ offset, size, decays })
   }
-  return found
+  return merged
 }
 
 /** Euclidean norm over all elements; not finite where one of them is not. */

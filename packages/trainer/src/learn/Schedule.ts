@@ -2,7 +2,7 @@
  * The learning rate of a step: linear warm-up, then constant, or down to a floor along a cosine or a line.
  *
  * `step` is 0 for the first. Warm-up of w steps: peak * (step + 1) / w for step < w (the original's trainer). After it,
- * with p the share of the remaining steps that lies behind, from 0 at step w to 1 at the last step and beyond:
+ * with p the share of the remaining steps that is done, from 0 at step w to 1 at the last step and beyond:
  *
  *     constant  peak
  *     linear    peak * (floor + (1 - floor) (1 - p))
@@ -21,16 +21,16 @@ export interface Schedule {
   readonly floor: number
 }
 
-const shares: { readonly [K in Schedule["kind"]]: (behind: number) => number } = {
+const shares: { readonly [K in Schedule["kind"]]: (progress: number) => number } = {
   constant: () => 1,
-  cosine: (behind) => (1 + Math.cos(Math.PI * behind)) / 2,
-  linear: (behind) => 1 - behind
+  cosine: (progress) => (1 + Math.cos(Math.PI * progress)) / 2,
+  linear: (progress) => 1 - progress
 }
 
 /** Learning rate of `step`, which may lie beyond the last one. */
 export const learningRate = ({ floor, kind, peak, steps, warmupSteps }: Schedule, step: number): number => {
   if (step < warmupSteps) return (peak * (step + 1)) / warmupSteps
   const last = steps - 1 - warmupSteps
-  const behind = last <= 0 ? 1 : Math.min(1, (step - warmupSteps) / last)
-  return peak * (floor + (1 - floor) * shares[kind](behind))
+  const progress = last <= 0 ? 1 : Math.min(1, (step - warmupSteps) / last)
+  return peak * (floor + (1 - floor) * shares[kind](progress))
 }

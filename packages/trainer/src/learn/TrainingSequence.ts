@@ -30,7 +30,7 @@ export interface TrainingSequence {
   /** How it was sampled, where it says so. */
   readonly sampling?: Sampling.Sampling
   readonly score: number
-  /** Updates behind the weights that sampled it; null where unknown. */
+  /** Policy version of the weights that sampled it; null where unknown. */
   readonly policyVersion: number | null
   /** Index of its group in the batch. */
   readonly group: number

@@ -25,7 +25,7 @@ export interface Options {
   /** Steps that sampling may be ahead of training. Default 0. */
   readonly stepsAhead?: number
   readonly graph?: Trainer.Options["graph"]
-  /** Who gets new weights beside the engine, e.g. the `publish` of a `WeightSync`. */
+  /** Who gets new weights besides the engine, e.g. the `publish` of a `WeightSync`. */
   readonly publish?: Trainer.Options["publish"]
   /** Names this trainer to the service. Default `closed loop`. */
   readonly owner?: string
@@ -99,7 +99,7 @@ export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
             yield* Effect.logWarning("the items ran out", {
               environments: environments.map(({ name }) => name).join(", "),
               steps: `${done} of ${trainingSteps}`,
-              because: `what is left is no whole batch of ${batchSize}: lower training_steps, or give the environment more items`
+              because: `fewer than the ${batchSize} sequences of a batch are left: lower training_steps, or give the environment more items`
             })
           })
         )

@@ -56,7 +56,7 @@ export const make = Effect.fn("Leases.make")(function* (
       leases: [...held.values(), ...unacknowledged.values()].filter(({ leaseToken }) => leaseToken !== "")
     })
   ).pipe(
-    Effect.catch(({ message }) => Effect.logWarning("journal of leases not written", { message })),
+    Effect.catch(({ message }) => Effect.logWarning("lease journal not written", { message })),
     Effect.provide(files)
   )
 

@@ -57,26 +57,26 @@ type Measured = Pick<
   | "mismatchOnPolicy"
 >
 
-const given = (figures: { readonly [K in keyof Measured]: number | undefined }): Measured =>
+const withoutUnknown = (figures: { readonly [K in keyof Measured]: number | undefined }): Measured =>
   Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== undefined))
 
 /** The graph's sums over tokens as means. */
 const measured = ({ figures }: Computed, compared: Mismatch.Compared): Measured => {
   const figure = (name: string) => figures.get(name)
   const tokens = figure("tokens") ?? 0
-  const known = figure("mismatch_tokens") ?? 0
+  const comparedTokens = figure("mismatch_tokens") ?? 0
   const low = figure("clipped_low")
-  return given({
+  return withoutUnknown({
     kl: share(figure("kl"), tokens),
     entropy: share(figure("entropy"), tokens),
     logprobMean: share(figure("logprob"), tokens),
     ratioMean: share(figure("ratio"), tokens),
     ratioMax: tokens === 0 ? undefined : figure("ratio_max"),
     clippedFraction: share(low === undefined ? undefined : low + (figure("clipped_high") ?? 0), tokens),
-    mismatchMean: share(figure("mismatch"), known),
-    mismatchAbsMean: share(figure("mismatch_abs"), known),
-    mismatchMax: known === 0 ? undefined : figure("mismatch_abs_max"),
-    mismatchKl: share(figure("mismatch_kl"), known),
+    mismatchMean: share(figure("mismatch"), comparedTokens),
+    mismatchAbsMean: share(figure("mismatch_abs"), comparedTokens),
+    mismatchMax: comparedTokens === 0 ? undefined : figure("mismatch_abs_max"),
+    mismatchKl: share(figure("mismatch_kl"), comparedTokens),
     mismatchOnPolicy: Mismatch.mean(compared)
   })
 }

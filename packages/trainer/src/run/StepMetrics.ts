@@ -121,15 +121,15 @@ export const skippedNames = { any: "train/skipped", nonFinite: "train/skipped_no
 
 /** The figures by their recorded names, NaN and the infinities too; those that were not measured are left out. */
 export const values = (metrics: StepMetrics): { readonly [name: string]: number } => {
-  const found: Record<string, number> = {}
+  const figures: Record<string, number> = {}
   for (const [key, name] of Object.entries(wireNames)) {
     // The table's keys are those of numbers.
     const value = metrics[key as keyof typeof wireNames]
-    if (value !== undefined) found[name] = value
+    if (value !== undefined) figures[name] = value
   }
-  found[skippedNames.any] = metrics.skipped === null ? 0 : 1
-  found[skippedNames.nonFinite] = metrics.skipped === "nonFinite" ? 1 : 0
-  return found
+  figures[skippedNames.any] = metrics.skipped === null ? 0 : 1
+  figures[skippedNames.nonFinite] = metrics.skipped === "nonFinite" ? 1 : 0
+  return figures
 }
 
 /** What stands beside the step in files. */

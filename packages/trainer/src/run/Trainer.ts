@@ -7,7 +7,7 @@
  * Guarantees
  * - A batch is trained on once. Those in a durable checkpoint, or trained on since, are recognised by id and step and
  *   passed to `settle` instead.
- * - `record` is told of every step that a checkpoint will contain, also of one that an interruption cuts off behind its
+ * - `record` is called with every step that a checkpoint will contain, also with one that an interruption cuts off after its
  *   update.
  * - A batch is settled only when a checkpoint that contains it is durable: with an interval of k steps, up to k batches
  *   stay unsettled. What a killed process had trained on since its last checkpoint comes again, in the same order, and
@@ -72,7 +72,7 @@ export interface Trainer {
   readonly policyVersion: Effect.Effect<number>
   /** A copy of the present weights. */
   readonly parameters: Effect.Effect<Float32Array, TrainerError>
-  /** Seconds that the gradient of one made-up sequence of so many tokens takes; changes nothing. */
+  /** Seconds that the gradient of one made-up sequence of that many tokens takes; changes nothing. */
   readonly measure: (tokens: number) => Effect.Effect<number, TrainerError>
   /** Metrics of a step per batch, until `training_steps` are done or the batches end. Run one such stream at a time. */
   readonly steps: <E, R>(
@@ -130,7 +130,7 @@ export const make = Effect.fn("Trainer.make")(function* (
     const weights = { version: progress.policyVersion, parameters: yield* learner.parameters }
     yield* Effect.mapError(
       options.publish(weights),
-      (cause) => new TrainerError({ reason: "publish", message: `weights not handed on: ${cause.message}`, cause })
+      (cause) => new TrainerError({ reason: "publish", message: `weights not published: ${cause.message}`, cause })
     )
   })
   const isPublished = yield* Ref.make(false)

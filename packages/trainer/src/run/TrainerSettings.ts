@@ -1,5 +1,5 @@
 /**
- * What the trainer can be told. Names and defaults are those of the original's example trainer
+ * The settings of the trainer. Names and defaults are those of the original's example trainer
  * (example_trainer/config.py) where it has the setting; what differs is said in the description.
  *
  * Three groups: `trainer` gives the flags without a prefix (`--lr`, `--batch_size`), `lora` those of the adapter
@@ -153,14 +153,14 @@ export interface TrainerSettings {
 }
 
 /** Completes settings given in code. Throws `SchemaError` for a value out of range. */
-export const complete = (given: {
+export const complete = (settings: {
   readonly trainer?: Partial<TrainerFields>
   readonly lora?: Partial<LoraFields>
   readonly loss?: Partial<LossSettings>
 }): TrainerSettings => ({
-  trainer: trainer.complete(given.trainer ?? {}),
-  lora: lora.complete(given.lora ?? {}),
-  loss: loss.complete(given.loss ?? {})
+  trainer: trainer.complete(settings.trainer ?? {}),
+  lora: lora.complete(settings.lora ?? {}),
+  loss: loss.complete(settings.loss ?? {})
 })
 
 /** What says how far, where and for whom to run, and nothing of what is learned. */

@@ -30,8 +30,8 @@ const readUnload = Parameters.reader(Schema.Struct({ lora_name: Schema.NonEmptyS
 
 export const load = ({ engine, modelName }: ServedPolicy, readAdapter: ReadAdapter) =>
   Effect.gen(function* () {
-    const asked = yield* readLoad(yield* RequestBody.parameters)
-    const { lora_name: name, lora_path: folder } = asked
+    const body = yield* readLoad(yield* RequestBody.parameters)
+    const { lora_name: name, lora_path: folder } = body
     if (name === modelName || name === SamplingRequest.anyModel) {
       return yield* ApiError.invalid(
         "lora_name",
@@ -39,7 +39,7 @@ export const load = ({ engine, modelName }: ServedPolicy, readAdapter: ReadAdapt
       )
     }
     const { policies } = yield* engine.status
-    if (asked.load_inplace !== true && policies.some(({ policy }) => policy === name)) {
+    if (body.load_inplace !== true && policies.some(({ policy }) => policy === name)) {
       return yield* ApiError.invalid(
         "lora_name",
         `The lora adapter '${name}' has already been loaded. To replace it, set 'load_inplace' to true.`,
@@ -49,7 +49,7 @@ export const load = ({ engine, modelName }: ServedPolicy, readAdapter: ReadAdapt
     const parameters = yield* Effect.mapError(readAdapter(folder), ({ message }) =>
       ApiError.invalid("lora_path", `the adapter in ${folder} cannot be read: ${message}`)
     )
-    const version = asked.policy_version ?? versionIn(name) ?? newestOf(policies) + 1
+    const version = body.policy_version ?? versionIn(name) ?? newestOf(policies) + 1
     yield* Effect.mapError(engine.load(name, version, parameters), ApiError.fromEngine("lora_path"))
     yield* Effect.logInfo("adapter loaded", { name, folder, policyVersion: version })
     return HttpServerResponse.text(`Success: LoRA adapter '${name}' added successfully.`, {
@@ -103,14 +103,14 @@ const models = Effect.fnUntraced(function* (served: ServedPolicy) {
   ]
 })
 
-/** `GET /v1/models` and, with an id behind it (its slashes as `%2F`), that one. */
+/** `GET /v1/models` and, with an id after it (its slashes as `%2F`), that one. */
 export const getModels = (served: ServedPolicy) =>
   Effect.gen(function* () {
     const { "*": rest = "" } = yield* HttpRouter.params
     const data = yield* models(served)
     if (rest === "") return HttpServerResponse.jsonUnsafe({ object: "list", data })
-    const found = data.find(({ id }) => id === rest || encodeURIComponent(id) === rest)
-    return found === undefined
+    const model = data.find(({ id }) => id === rest || encodeURIComponent(id) === rest)
+    return model === undefined
       ? yield* ApiError.notFound(`the model \`${rest}\` does not exist`, "model", "model_not_found")
-      : HttpServerResponse.jsonUnsafe(found)
+      : HttpServerResponse.jsonUnsafe(model)
   })

@@ -24,9 +24,9 @@ const decodeMessages = Schema.decodeUnknownEffect(Schema.Array(Message.Message).
 const toError = ApiError.fromEngine("messages")
 
 /** The messages; one without content (tool calls alone) has none. */
-export const messagesOf = Effect.fnUntraced(function* (given: unknown) {
-  if (!Array.isArray(given)) return yield* ApiError.invalid("messages", "messages: a list of messages is needed")
-  const filled = given.map((one: unknown) => (typeof one === "object" ? { content: null, ...one } : one))
+export const messagesOf = Effect.fnUntraced(function* (value: unknown) {
+  if (!Array.isArray(value)) return yield* ApiError.invalid("messages", "messages: a list of messages is needed")
+  const filled = value.map((one: unknown) => (typeof one === "object" ? { content: null, ...one } : one))
   const messages = yield* Effect.mapError(decodeMessages(filled), (error) => {
     const [issue] = format(error.issue).issues
     const where = ["messages", ...(issue?.path ?? []).map((step) => String(typeof step === "object" ? step.key : step))]
@@ -59,38 +59,38 @@ export const handle = (
 > =>
   Effect.gen(function* () {
     const body = yield* RequestBody.parameters
-    const asked = yield* read(body)
-    yield* checkOptions(asked)
+    const parameters = yield* read(body)
+    yield* checkOptions(parameters)
     const messages = yield* messagesOf(body["messages"])
     const { areCalled, tools } = yield* toolsOf(body)
     const translator = ToolCalls.makeTranslator()
     const promptTokens = yield* served
       .render(tools.length > 0 ? translator.toText(messages) : messages, {
-        addGenerationPrompt: asked.add_generation_prompt ?? true,
+        addGenerationPrompt: parameters.add_generation_prompt ?? true,
         ...(tools.length > 0 && { tools })
       })
       .pipe(
         Effect.flatMap((text) => served.encode(text)),
         Effect.mapError(ApiError.fromPrompt("messages"))
       )
-    const isLogprobsAsked = asked.logprobs ?? false
+    const isLogprobsAsked = parameters.logprobs ?? false
     const request: Completions.Request = {
-      ...SamplingRequest.toCompletions(Parameters.sampling(asked), served),
+      ...SamplingRequest.toCompletions(Parameters.sampling(parameters), served),
       promptTokens,
-      maxTokens: yield* served.room(promptTokens.length, asked.max_completion_tokens ?? asked.max_tokens),
-      ...(isLogprobsAsked && { topLogprobs: asked.top_logprobs ?? 0 }),
+      maxTokens: yield* served.room(promptTokens.length, parameters.max_completion_tokens ?? parameters.max_tokens),
+      ...(isLogprobsAsked && { topLogprobs: parameters.top_logprobs ?? 0 }),
       // The marks of a call may be special tokens.
       ...(areCalled && { skipSpecialTokens: false })
     }
     const telling: Answers.Telling = {
       tokenizer: served.tokenizer,
-      returnTokenIds: asked.return_token_ids ?? false,
-      tokensAsIds: asked.return_tokens_as_token_ids ?? false
+      returnTokenIds: parameters.return_token_ids ?? false,
+      tokensAsIds: parameters.return_tokens_as_token_ids ?? false
     }
     const envelope: Answers.Envelope = {
       id: `chatcmpl-${randomUUID()}`,
       created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
-      model: asked.model ?? served.modelName
+      model: parameters.model ?? served.modelName
     }
     const promptIds = telling.returnTokenIds ? { prompt_token_ids: promptTokens } : {}
     const answerOf = ({ finishReason = "stop", text }: Pick<Completions.Piece, "finishReason" | "text">) =>
@@ -98,7 +98,7 @@ export const handle = (
         ? translator.parse(text, finishReason)
         : Effect.succeed<ToolCalls.ParsedAnswer>({ content: text, toolCalls: [], finishReason })
 
-    if (asked.stream !== true) {
+    if (parameters.stream !== true) {
       const all = yield* Effect.mapError(served.completions.collect(request), toError)
       const choices = yield* Effect.forEach(all, (completion, index) =>
         Effect.map(answerOf(completion), (answer) =>
@@ -119,7 +119,7 @@ export const handle = (
       )
     }
 
-    const isUsageAsked = asked.stream_options?.include_usage ?? false
+    const isUsageAsked = parameters.stream_options?.include_usage ?? false
     const chunk = (choices: ReadonlyArray<unknown>, more: object = {}): string =>
       Answers.event({
         ...envelope,
@@ -154,19 +154,19 @@ export const handle = (
     })
   })
 
-const checkOptions = (asked: typeof Parameters.Chat.Type): Effect.Effect<void, ApiError.OpenAiApiError> => {
-  if (asked.top_logprobs !== undefined && asked.logprobs !== true) {
+const checkOptions = (parameters: typeof Parameters.Chat.Type): Effect.Effect<void, ApiError.OpenAiApiError> => {
+  if (parameters.top_logprobs !== undefined && parameters.logprobs !== true) {
     return Effect.fail(ApiError.invalid("top_logprobs", "top_logprobs: set logprobs to true to get them"))
   }
-  return checkStreamOptions(asked)
+  return checkStreamOptions(parameters)
 }
 
 /** As OpenAI: options of a stream that is none are a mistake. */
-export const checkStreamOptions = (asked: {
+export const checkStreamOptions = (parameters: {
   readonly stream?: boolean
   readonly stream_options?: unknown
 }): Effect.Effect<void, ApiError.OpenAiApiError> =>
-  asked.stream_options !== undefined && asked.stream !== true
+  parameters.stream_options !== undefined && parameters.stream !== true
     ? Effect.fail(ApiError.invalid("stream_options", "stream_options: only allowed where stream is true"))
     : Effect.void
 

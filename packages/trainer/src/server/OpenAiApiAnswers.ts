@@ -9,7 +9,7 @@ import type { Sampling, ToolCalls, Tokenizer } from "@atropos/core"
 import type * as Completions from "./Completions.ts"
 import type { Alternatives, PromptLogprobs } from "../engine/Engine.ts"
 
-/** How tokens are told. */
+/** How tokens are written. */
 export interface Telling {
   readonly tokenizer: Tokenizer.TokenizerShape
   readonly returnTokenIds: boolean
@@ -118,11 +118,11 @@ export const echoLogprobs = (
   count: number,
   telling: Telling
 ): TextLogprobs => {
-  const told = textLogprobs({ tokens, logprobs, alternatives }, count, 0, telling)
+  const echoed = textLogprobs({ tokens, logprobs, alternatives }, count, 0, telling)
   return {
-    ...told,
-    token_logprobs: [null, ...told.token_logprobs.slice(1)],
-    top_logprobs: told.top_logprobs === null ? null : [null, ...told.top_logprobs.slice(1)]
+    ...echoed,
+    token_logprobs: [null, ...echoed.token_logprobs.slice(1)],
+    top_logprobs: echoed.top_logprobs === null ? null : [null, ...echoed.top_logprobs.slice(1)]
   }
 }
 

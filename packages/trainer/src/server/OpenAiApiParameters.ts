@@ -163,9 +163,9 @@ const said = (value: unknown): string => {
 }
 
 /** The body without its nulls; fails where it is no object. */
-export const withoutNulls = (given: unknown): Effect.Effect<Body, OpenAiApiError> =>
-  Predicate.isObject(given)
-    ? Effect.succeed(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)))
+export const withoutNulls = (body: unknown): Effect.Effect<Body, OpenAiApiError> =>
+  Predicate.isObject(body)
+    ? Effect.succeed(Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)))
     : Effect.fail(invalid(null, "the body must be a JSON object"))
 
 /** What the parameters say of sampling. */

@@ -18,7 +18,7 @@ export const make = (tokens: ReadonlyArray<Redacted.Redacted>): Authorize => {
     if (known.length === 0) return Effect.void
     const token = BearerTokens.ofHeader(header)
     if (token === undefined) {
-      return Effect.fail(unauthorized("this server asks for a token: send the header `Authorization: Bearer <token>`"))
+      return Effect.fail(unauthorized("this server requires a token: send the header `Authorization: Bearer <token>`"))
     }
     return BearerTokens.roleOf(known, token) === undefined
       ? Effect.fail(unauthorized("the token is not known here"))

@@ -31,7 +31,7 @@ import * as TokenApi from "./TokenApi.ts"
 export interface RoutesOptions extends ServedPolicy.Options {
   /** Reads adapters for `/v1/load_lora_adapter`; without it adapters cannot be loaded over HTTP. */
   readonly readAdapter?: AdapterApi.ReadAdapter
-  /** Any of these may ask; none: everybody may. */
+  /** Any of these may ask; empty: everybody may. */
   readonly tokens?: ReadonlyArray<Redacted.Redacted>
   /** Largest request body. Default 16 MiB. */
   readonly maxBodyBytes?: number
@@ -78,8 +78,8 @@ export const layerRoutes = (
           Effect.gen(function* () {
             const startedAt = performance.now()
             const { headers } = yield* HttpServerRequest.HttpServerRequest
-            const asked = path === "/health" ? Effect.void : authorize(headers["authorization"])
-            const answer = yield* sound(ApiError.answered(Effect.andThen(asked, handler)))
+            const authorized = path === "/health" ? Effect.void : authorize(headers["authorization"])
+            const answer = yield* sound(ApiError.answered(Effect.andThen(authorized, handler)))
             const elapsed = (performance.now() - startedAt) / 1000
             yield* PolicyMetrics.answered(path, answer.status, elapsed)
             return answer
@@ -109,14 +109,14 @@ const sound = <R>(handler: Effect.Effect<Answer, never, R>): Effect.Effect<Answe
   Effect.catchCauseIf(
     handler,
     (cause) => !Cause.hasInterrupts(cause),
-    (cause) => Effect.as(Effect.logError("a request failed in a way nobody expected", cause), internalError)
+    (cause) => Effect.as(Effect.logError("internal error while answering a request", cause), internalError)
   )
 
 const internalError = ApiError.toResponse(
   new ApiError.OpenAiApiError({
     status: 500,
     type: "server_error",
-    message: "internal error; the server's log says more",
+    message: "internal error; see the server's log",
     param: null,
     code: "internal_error"
   })

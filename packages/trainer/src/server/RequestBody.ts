@@ -34,9 +34,9 @@ export const parameters: Effect.Effect<Parameters.Body, OpenAiApiError, HttpServ
     const notJson = invalid(null, "the body is not JSON, or did not arrive whole", "invalid_json")
     const bytes = yield* BodyLimit.read(request, limit, { tooLarge: () => tooLarge, broken: () => notJson })
     if (Nesting.isDeep(bytes)) return yield* invalid(null, "the body nests too deep", "invalid_json")
-    const given = yield* Effect.try({
+    const json = yield* Effect.try({
       try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),
       catch: () => notJson
     })
-    return yield* Parameters.withoutNulls(given)
+    return yield* Parameters.withoutNulls(json)
   })

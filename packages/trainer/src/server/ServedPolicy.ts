@@ -33,7 +33,7 @@ export interface ServedPolicy extends Required<Options> {
   readonly encode: (text: string, isFramed?: boolean) => Effect.Effect<ReadonlyArray<number>, PromptError>
   /**
    * Tokens a completion may have: those asked for, as far as the prompt leaves room, or all the room; at least one, so
-   * that the engine can say what is too long. That less was given than asked for is logged once.
+   * that the engine can say what is too long. That a request was cut is logged once.
    */
   readonly room: (promptTokens: number, wanted: number | undefined) => Effect.Effect<number>
   /** The prompt text of a chat. */
@@ -62,7 +62,7 @@ export const make = Effect.fn("ServedPolicy.make")(function* (options: Options) 
   const { eosTokenId } = tokenizer
   const frame = frameOf(tokenizer)
   const { maxSequenceTokens } = options
-  let isTold = false
+  let hasLogged = false
   return {
     modelName: options.modelName,
     maxSequenceTokens,
@@ -78,13 +78,13 @@ export const make = Effect.fn("ServedPolicy.make")(function* (options: Options) 
     room: (promptTokens, wanted) => {
       const left = Math.max(1, maxSequenceTokens - promptTokens)
       if (wanted === undefined || wanted <= left) return Effect.succeed(wanted ?? left)
-      if (isTold) return Effect.succeed(left)
-      isTold = true
+      if (hasLogged) return Effect.succeed(left)
+      hasLogged = true
       return Effect.as(
-        Effect.logInfo("completions end where the room for a sequence does", {
-          asked: wanted,
+        Effect.logInfo("completions are cut to the longest sequence", {
+          requested: wanted,
           left,
-          because: `the prompt has ${promptTokens} tokens, and a sequence at most ${maxSequenceTokens}`
+          because: `the prompt has ${promptTokens} tokens; a sequence has at most ${maxSequenceTokens}`
         }),
         left
       )

@@ -30,10 +30,10 @@ export const make = (stops: ReadonlyArray<string>, { included = false }: Options
   let held = ""
   const feed = (piece: string): Fed => {
     const text = held + piece
-    const found = firstComplete(text, watched)
-    if (found !== undefined) {
+    const match = firstComplete(text, watched)
+    if (match !== undefined) {
       held = ""
-      return { text: text.slice(0, found.at + (included ? found.stop.length : 0)), stop: found.stop }
+      return { text: text.slice(0, match.at + (included ? match.stop.length : 0)), stop: match.stop }
     }
     const kept = possibleBeginning(text, watched)
     held = text.slice(text.length - kept)

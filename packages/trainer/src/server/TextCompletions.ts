@@ -33,7 +33,7 @@ const wanted = "prompt: a text, a list of texts, a list of token ids, or a list 
 
 const promptsOf = Effect.fnUntraced(function* (
   { encode, tokenizer }: ServedPolicy.ServedPolicy,
-  given: unknown,
+  prompt: unknown,
   addSpecialTokens: boolean
 ) {
   const ofText = (text: string): Effect.Effect<Prompt, ApiError.OpenAiApiError> =>
@@ -42,10 +42,10 @@ const promptsOf = Effect.fnUntraced(function* (
       onSuccess: (tokens) => ({ text: () => text, tokens })
     })
   const ofTokens = (tokens: ReadonlyArray<number>): Prompt => ({ text: () => tokenizer.decode(tokens), tokens })
-  if (typeof given === "string") return [yield* ofText(given)]
-  if (!Array.isArray(given) || given.length === 0) return yield* ApiError.invalid("prompt", wanted)
-  if (Parameters.isTokenIds(given)) return [ofTokens(given)]
-  const several: ReadonlyArray<unknown> = given
+  if (typeof prompt === "string") return [yield* ofText(prompt)]
+  if (!Array.isArray(prompt) || prompt.length === 0) return yield* ApiError.invalid("prompt", wanted)
+  if (Parameters.isTokenIds(prompt)) return [ofTokens(prompt)]
+  const several: ReadonlyArray<unknown> = prompt
   if (several.length > maxPrompts) {
     const got = several.length
     return yield* ApiError.invalid("prompt", `prompt: at most ${maxPrompts} prompts in one request, got ${got}`)
@@ -256,7 +256,7 @@ export const handle = (
 
 const silence: Opening = { text: "", logprobs: undefined }
 
-/** The completion that nobody asked for. */
+/** The empty completion of `max_tokens: 0`. */
 const nothing = (policyVersion: number): Completions.Completion => ({
   text: "",
   tokens: [],

@@ -41,24 +41,24 @@ export const make = (tokenizer: Tokenizer.TokenizerShape, { skipSpecialTokens = 
   let window: Array<number> = []
   /** Tokens of the window that were there when the text was last whole. */
   let settled = 0
-  /** Characters of the window's text that were given out. */
-  let given = 0
+  /** Characters of the window's text that `feed` has returned. */
+  let shown = 0
   const feed = (token: number): string => {
     window.push(token)
     const text = decode(window)
     const isWhole = !text.endsWith(incomplete)
-    const piece = text.slice(given, text.length - pending(text, window.length - settled))
-    given += piece.length
+    const piece = text.slice(shown, text.length - pending(text, window.length - settled))
+    shown += piece.length
     if (isWhole) {
       window = window.slice(settled)
       settled = window.length
-      given = decode(window).length
+      shown = decode(window).length
     }
     return piece
   }
   const rest = (): string => {
-    const piece = decode(window).slice(given)
-    given += piece.length
+    const piece = decode(window).slice(shown)
+    shown += piece.length
     return piece
   }
   return { feed, rest }

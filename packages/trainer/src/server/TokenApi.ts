@@ -32,16 +32,16 @@ interface Prompt {
 
 const promptOf = (
   { encode, tokenizer }: ServedPolicy.ServedPolicy,
-  given: unknown
+  prompt: unknown
 ): Effect.Effect<Prompt, ApiError.OpenAiApiError> => {
-  if (typeof given === "string") {
-    return Effect.mapBoth(encode(given), {
+  if (typeof prompt === "string") {
+    return Effect.mapBoth(encode(prompt), {
       onFailure: ApiError.fromPrompt("prompt"),
-      onSuccess: (tokens) => ({ text: given, tokens })
+      onSuccess: (tokens) => ({ text: prompt, tokens })
     })
   }
   const ids =
-    typeof given === "object" && given !== null && "prompt_token_ids" in given ? given.prompt_token_ids : given
+    typeof prompt === "object" && prompt !== null && "prompt_token_ids" in prompt ? prompt.prompt_token_ids : prompt
   return Parameters.isTokenIds(ids)
     ? Effect.succeed({ text: tokenizer.decode(ids), tokens: ids })
     : Effect.fail(ApiError.invalid("prompt", wanted))
@@ -68,22 +68,22 @@ const promptPositions = (tokens: ReadonlyArray<number>, { alternatives, logprobs
 export const generate = (served: ServedPolicy.ServedPolicy) =>
   Effect.gen(function* () {
     const body = yield* RequestBody.parameters
-    const asked = yield* read(body)
+    const parameters = yield* read(body)
     const { text, tokens } = yield* promptOf(served, body["prompt"])
     const request: Completions.Request = {
-      ...SamplingRequest.toCompletions(Parameters.sampling(asked), served),
+      ...SamplingRequest.toCompletions(Parameters.sampling(parameters), served),
       promptTokens: tokens,
-      maxTokens: yield* served.room(tokens.length, asked.max_tokens ?? defaultMaxTokens),
-      ...(asked.logprobs !== undefined && { topLogprobs: asked.logprobs })
+      maxTokens: yield* served.room(tokens.length, parameters.max_tokens ?? defaultMaxTokens),
+      ...(parameters.logprobs !== undefined && { topLogprobs: parameters.logprobs })
     }
     const [all, scored] = yield* Effect.all(
       [
         served.completions.collect(request),
-        asked.prompt_logprobs === undefined
+        parameters.prompt_logprobs === undefined
           ? Effect.void
           : served.engine.score({
               promptTokens: tokens,
-              topLogprobs: asked.prompt_logprobs,
+              topLogprobs: parameters.prompt_logprobs,
               ...(request.temperature > 0 && { temperature: request.temperature }),
               ...(request.policy !== undefined && { policy: request.policy })
             })
@@ -98,7 +98,7 @@ export const generate = (served: ServedPolicy.ServedPolicy) =>
         prompt_token_ids: tokens,
         finish_reasons: all.map(({ finishReason }) => finishReason),
         token_ids: all.map((completion) => completion.tokens),
-        logprobs: asked.logprobs === undefined ? null : all.map(positions),
+        logprobs: parameters.logprobs === undefined ? null : all.map(positions),
         ...(scored && { prompt_logprobs: promptPositions(tokens, scored) }),
         ...Answers.origin(version)
       },
@@ -119,7 +119,7 @@ export const tokenize = (served: ServedPolicy.ServedPolicy) =>
   Effect.gen(function* () {
     const { tokenizer } = served
     const body = yield* RequestBody.parameters
-    const asked = yield* readTokenize(body)
+    const parameters = yield* readTokenize(body)
     const { messages, prompt } = body
     if ((prompt === undefined) === (messages === undefined) || (prompt !== undefined && typeof prompt !== "string")) {
       return yield* ApiError.invalid("prompt", "prompt: either a prompt (text) or messages are needed")
@@ -129,18 +129,18 @@ export const tokenize = (served: ServedPolicy.ServedPolicy) =>
         ? prompt
         : yield* served
             .render(yield* ChatCompletions.messagesOf(messages), {
-              addGenerationPrompt: asked.add_generation_prompt ?? true
+              addGenerationPrompt: parameters.add_generation_prompt ?? true
             })
             .pipe(Effect.mapError(ApiError.fromPrompt("messages")))
     const tokens = yield* Effect.mapError(
-      served.encode(text, asked.add_special_tokens ?? true),
+      served.encode(text, parameters.add_special_tokens ?? true),
       ApiError.fromPrompt(typeof prompt === "string" ? "prompt" : "messages")
     )
     return HttpServerResponse.jsonUnsafe({
       count: tokens.length,
       max_model_len: served.maxSequenceTokens,
       tokens,
-      token_strs: asked.return_token_strs === true ? tokens.map((token) => tokenizer.decode([token])) : null
+      token_strs: parameters.return_token_strs === true ? tokens.map((token) => tokenizer.decode([token])) : null
     })
   })
 

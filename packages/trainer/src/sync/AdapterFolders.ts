@@ -40,7 +40,7 @@ export const write = Effect.fn("AdapterFolders.write")(function* (
       yield* fs.makeDirectory(partial, { recursive: true })
       yield* writeAdapter(partial, parameters)
     } else {
-      return yield* Effect.fail({ message: "no adapter folder was given, and nothing that writes one" })
+      return yield* Effect.fail({ message: "neither an adapter folder nor writeAdapter was provided" })
     }
     yield* fs.rename(partial, folder)
   }).pipe(Effect.mapError(failed(`cannot write ${folder}`)))

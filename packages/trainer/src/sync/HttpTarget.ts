@@ -17,7 +17,7 @@ export interface Answer {
   readonly status: number
   readonly text: string
   /** The message in the body, or the beginning of the body. */
-  readonly said: string
+  readonly reason: string
 }
 
 const Said = Schema.fromJsonString(
@@ -29,7 +29,7 @@ const Said = Schema.fromJsonString(
 )
 const decodeSaid = Schema.decodeUnknownOption(Said)
 
-const saidBy = (text: string): string =>
+const reasonIn = (text: string): string =>
   Option.match(decodeSaid(text), {
     onNone: () => text.slice(0, 300).trim(),
     onSome: ({ error, error_message: other, message }) =>
@@ -52,7 +52,7 @@ export const poster = Effect.fnUntraced(function* (target: string, { apiKey, url
       Effect.flatMap((response) =>
         Effect.map(AnswerBody.read(response.status, response.stream, mostBytes), (bytes) => {
           const text = utf8.decode(bytes)
-          return { status: response.status, text, said: saidBy(text) }
+          return { status: response.status, text, reason: reasonIn(text) }
         })
       ),
       Effect.mapError(
@@ -71,9 +71,9 @@ export const poster = Effect.fnUntraced(function* (target: string, { apiKey, url
 export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300
 
 /** The failure an answer stands for; `advice` follows it. */
-export const refused = (target: string, path: string, { said, status }: Answer, advice = ""): TargetError =>
+export const refused = (target: string, path: string, { reason, status }: Answer, advice = ""): TargetError =>
   new TargetError({
     target,
-    message: `POST ${path} answered ${status}: ${said || "(no text)"}${advice}`,
+    message: `POST ${path} answered ${status}: ${reason || "(no text)"}${advice}`,
     isPermanent: status >= 400 && status < 500 && status !== 408 && status !== 429
   })

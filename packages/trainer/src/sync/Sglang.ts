@@ -26,12 +26,12 @@ export const sglang = Effect.fnUntraced(function* (options: HttpTarget.Options) 
     name,
     load: Effect.fn("Sglang.load")(function* ({ folder, name: adapter }, isRepeated) {
       const answer = yield* post(loadPath, { lora_name: adapter, lora_path: yield* folder })
-      const isThere = isRepeated && /already/i.test(answer.said)
+      const isThere = isRepeated && /already/i.test(answer.reason)
       if (!hasSucceeded(answer) && !isThere) return yield* HttpTarget.refused(name, loadPath, answer)
     }),
     unload: Effect.fn("Sglang.unload")(function* (adapter) {
       const answer = yield* post(unloadPath, { lora_name: adapter })
-      const isGone = /not (been )?(loaded|found|exist)|does not exist/i.test(answer.said)
+      const isGone = /not (been )?(loaded|found|exist)|does not exist/i.test(answer.reason)
       if (!hasSucceeded(answer) && !isGone) return yield* HttpTarget.refused(name, unloadPath, answer)
     })
   } satisfies Target

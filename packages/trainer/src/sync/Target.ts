@@ -17,7 +17,7 @@ export class TargetError extends Schema.TaggedError<TargetError>()("TargetError"
 export interface Adapter {
   /** A name no other version has had. */
   readonly name: string
-  /** Updates behind the weights. */
+  /** Policy version: how many updates made the weights. */
   readonly version: number
   /** The PEFT folder, as the target's machine sees it; written when first asked for. */
   readonly folder: Effect.Effect<string, TargetError>

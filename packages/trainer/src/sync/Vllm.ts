@@ -30,14 +30,14 @@ const make = Effect.fnUntraced(function* (kind: "vllm" | "policy", options: Http
         ...(kind === "policy" && { policy_version: version })
       })
       // The attempt before this one was heard, though its answer was not.
-      const isThere = isRepeated && /already been loaded/i.test(answer.said)
+      const isThere = isRepeated && /already been loaded/i.test(answer.reason)
       if (!HttpTarget.isSuccess(answer) && !isThere) {
         return yield* HttpTarget.refused(name, loadPath, answer, kind === "vllm" ? advice[answer.status] : "")
       }
     }),
     unload: Effect.fn("Vllm.unload")(function* (adapter) {
       const answer = yield* post(unloadPath, { lora_name: adapter })
-      const isGone = answer.status === 404 || /cannot be found|not found/i.test(answer.said)
+      const isGone = answer.status === 404 || /cannot be found|not found/i.test(answer.reason)
       if (!HttpTarget.isSuccess(answer) && !isGone) return yield* HttpTarget.refused(name, unloadPath, answer)
     })
   } satisfies Target

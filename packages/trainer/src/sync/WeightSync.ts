@@ -155,7 +155,7 @@ export const make = Effect.fn("WeightSync.make")(function* (
         ? Effect.succeed(parameters)
         : adapterFolder !== undefined && readAdapter !== undefined
           ? Effect.mapError(readAdapter(adapterFolder), unreadable(adapterFolder))
-          : Effect.fail(unreadable(name)({ message: "no parameters were given, and nothing that reads a folder" }))
+          : Effect.fail(unreadable(name)({ message: "neither parameters nor readAdapter were provided" }))
     return { name, version, folder, parameters: yield* Effect.cached(read) } satisfies Adapter
   })
 

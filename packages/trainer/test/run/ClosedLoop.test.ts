@@ -111,7 +111,7 @@ describe("ClosedLoop", () => {
       )
       assert.strictEqual(yield* trainer.step, 3)
       assert.strictEqual(warnings.length, 1)
-      assert.match(JSON.stringify(warnings), /the items ran out.*3 of 6.*no whole batch of 16/)
+      assert.match(JSON.stringify(warnings), /the items ran out.*3 of 6.*fewer than the 16 sequences of a batch/)
     }).pipe(
       Effect.scoped,
       Effect.provide(

@@ -49,11 +49,11 @@ export const make = <E, R>(tools: ReadonlyArray<Tool<E, R>>, options: Options = 
       return refuse(`there is no tool ${call.function.name}; there are: ${Array.from(byName.keys()).join(", ")}`)
     }
     // Some servers write no arguments as an empty text.
-    const given = call.function.arguments || "{}"
-    if (Nesting.isDeep(given)) return refuse(`the arguments of ${tool.name} are nested too deep`)
-    const twice = RepeatedKeys.find(given)
+    const json = call.function.arguments || "{}"
+    if (Nesting.isDeep(json)) return refuse(`the arguments of ${tool.name} are nested too deep`)
+    const twice = RepeatedKeys.find(json)
     if (twice !== undefined) return refuse(`the arguments of ${tool.name} give ${JSON.stringify(twice)} twice`)
-    return decodeArguments(given).pipe(
+    return decodeArguments(json).pipe(
       Effect.mapError(() => new ToolError({ message: `the arguments of ${tool.name} are not JSON` })),
       Effect.flatMap(tool.run),
       Effect.timeoutOrElse({

@@ -183,13 +183,13 @@ export const identify = Effect.fn("Identify.identify")(function* (settings: Serv
     const inference = paths.has("/inference/v1/generate")
     // Behind a dev mode's door (as `trl vllm-serve` opens it): the flag itself.
     const config = paths.has("/server_info") ? yield* get(`${root}/server_info?config_format=json`) : undefined
-    const said = config && read(ModeInConfig, config)?.vllm_config.model_config.logprobs_mode
+    const mode = config && read(ModeInConfig, config)?.vllm_config.model_config.logprobs_mode
     return {
       ...base,
       tokens: inference ? "/inference/v1/generate" : "/v1/completions",
       idsBy: isAtLeast(version, [0, 10, 2]) ? ("return_token_ids" as const) : ("return_tokens_as_token_ids" as const),
-      ...(said === "raw_logprobs" ? { logprobs: "raw" as const } : {}),
-      ...(said === "processed_logprobs" ? { logprobs: "processed" as const } : {}),
+      ...(mode === "raw_logprobs" ? { logprobs: "raw" as const } : {}),
+      ...(mode === "processed_logprobs" ? { logprobs: "processed" as const } : {}),
       adapters: paths.size === 0 ? undefined : paths.has("/v1/load_lora_adapter")
     }
   }

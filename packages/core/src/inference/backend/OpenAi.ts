@@ -129,8 +129,8 @@ export const make = Effect.fn("OpenAi.make")(function* (
       ...exactly(request, true),
       ...(yield* SamplingBody.text(server, identity, request))
     }
-    const asked = request.skipReasoning ? body : Reasoning.inject(body, reasoning, server)
-    return yield* answer("/chat/completions", request, asked, (reply) => Reply.chat(server, request.n ?? 1, reply))
+    const sent = request.skipReasoning ? body : Reasoning.inject(body, reasoning, server)
+    return yield* answer("/chat/completions", request, sent, (reply) => Reply.chat(server, request.n ?? 1, reply))
   })
 
   const complete = Effect.fn("OpenAi.complete")(function* (request: TextRequest & Exact) {

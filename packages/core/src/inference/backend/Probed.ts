@@ -40,14 +40,14 @@ const make = (options: OpenAi.Options, tokenizer: TokenizerShape | undefined): E
 /** What a server is, with what its logprobs are of measured, and the back end for it. */
 export const find = Effect.fn("Probed.find")(function* (options: Options, tokenizer: TokenizerShape | undefined) {
   const { settings, transport } = options
-  const found: Identity.Identity = yield* Identify.identify(settings, transport)
-  const backend = yield* make({ ...options, identity: found }, tokenizer)
+  const identified: Identity.Identity = yield* Identify.identify(settings, transport)
+  const backend = yield* make({ ...options, identity: identified }, tokenizer)
   if (settings.logprobsMode !== "auto") {
-    const identity = { ...found, logprobs: settings.logprobsMode }
+    const identity = { ...identified, logprobs: settings.logprobsMode }
     return { identity, backend: yield* make({ ...options, identity }, tokenizer) }
   }
   // Our policy server says it with every answer.
-  if (!backend.capabilities.tokens || found.kind === "policy") return { identity: found, backend }
+  if (!backend.capabilities.tokens || identified.kind === "policy") return { identity: identified, backend }
   const mode = yield* Identify.measured(backend).pipe(
     // It has no such endpoint after all, or answers it without what was asked for: as good as any other server with
     // OpenAI's routes.
@@ -62,8 +62,8 @@ export const find = Effect.fn("Probed.find")(function* (options: Options, tokeni
   )
   const identity: Identity.Identity =
     mode === "none"
-      ? { ...found, tokens: undefined, idsBy: undefined, logprobs: undefined, promptLogprobs: false }
-      : { ...found, logprobs: mode ?? found.logprobs }
+      ? { ...identified, tokens: undefined, idsBy: undefined, logprobs: undefined, promptLogprobs: false }
+      : { ...identified, logprobs: mode ?? identified.logprobs }
   return { identity, backend: yield* make({ ...options, identity }, tokenizer) }
 })
 
@@ -113,11 +113,11 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
             })
           )
     )
-    const found = Effect.suspend(() => (known !== undefined ? Effect.succeed(known) : one.withPermits(1)(ask)))
+    const probe = Effect.suspend(() => (known !== undefined ? Effect.succeed(known) : one.withPermits(1)(ask)))
     const using =
       <R, A>(use: (backend: Backend) => (request: R) => Effect.Effect<A, InferenceError>) =>
       (request: R) =>
-        Effect.flatMap(found, (one) => use(one.backend)(request))
+        Effect.flatMap(probe, (one) => use(one.backend)(request))
 
     return {
       server,
@@ -125,7 +125,7 @@ export const backend = (options: Options, tokenizer: TokenizerShape | undefined)
       get capabilities() {
         return known?.backend.capabilities ?? nothing
       },
-      identify: found,
+      identify: probe,
       get identity() {
         return known?.identity
       },

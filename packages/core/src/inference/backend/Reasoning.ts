@@ -73,8 +73,8 @@ export const read = (message: Message): string | undefined => {
   for (const [open, close] of blocks) {
     const start = content.indexOf(open)
     const end = start === -1 ? -1 : content.indexOf(close, start + open.length)
-    const found = end === -1 ? "" : content.slice(start + open.length, end).trim()
-    if (found !== "") return found
+    const reasoning = end === -1 ? "" : content.slice(start + open.length, end).trim()
+    if (reasoning !== "") return reasoning
   }
   return undefined
 }

@@ -58,27 +58,27 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
   const server = "scripted policy"
   const { policyVersion, tokenLevel = true } = options
   const latency = options.latency === undefined ? undefined : Duration.fromInputUnsafe(options.latency)
-  let said = 0
+  let count = 0
 
-  const say = (request: ScriptedRequest): Effect.Effect<ReadonlyArray<AnswerChoice>, InferenceError> => {
+  const reply = (request: ScriptedRequest): Effect.Effect<ReadonlyArray<AnswerChoice>, InferenceError> => {
     const n = request.n ?? 1
     if (typeof script !== "function") {
-      const from = said
-      said += n
+      const from = count
+      count += n
       return Effect.succeed(
         Array.from({ length: n }, (_, i) => toChoice(script[(from + i) % script.length] ?? "", request))
       )
     }
-    const given = script(request)
-    return Effect.map(Effect.isEffect(given) ? given : Effect.succeed(given), (completions) => {
+    const answer = script(request)
+    return Effect.map(Effect.isEffect(answer) ? answer : Effect.succeed(answer), (completions) => {
       const list: ReadonlyArray<Completion> = isCompletion(completions) ? [completions] : completions
       return Array.from({ length: n }, (_, i) => toChoice(list[i % list.length] ?? "", request))
     })
   }
   const answer = (request: ScriptedRequest) =>
     latency === undefined
-      ? Effect.suspend(() => say(request))
-      : Effect.suspend(() => Effect.delay(say(request), latency))
+      ? Effect.suspend(() => reply(request))
+      : Effect.suspend(() => Effect.delay(reply(request), latency))
 
   const toChoice = (completion: Completion, request: ScriptedRequest): AnswerChoice => {
     const { maxTokens } = request

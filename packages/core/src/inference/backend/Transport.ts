@@ -155,7 +155,7 @@ export const statusError = (answer: {
 }): InferenceError => {
   const { body, location, now, retryAfter, server, status, url } = answer
   const wait = RetryAfter.millis(retryAfter, now)
-  const said =
+  const detail =
     status >= 300 && status < 400
       ? `${location ? `a redirect to ${shortened(location)}` : "a redirect"}, which is not followed: give the address of the server itself as base_url`
       : shortened(body) || "(no text)"
@@ -163,7 +163,7 @@ export const statusError = (answer: {
     reason: reasonOf(status),
     server,
     status,
-    message: `${url} answered ${status}: ${said}`,
+    message: `${url} answered ${status}: ${detail}`,
     ...(wait === undefined ? {} : { retryAfterMillis: wait })
   })
 }

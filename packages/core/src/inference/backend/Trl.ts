@@ -7,7 +7,7 @@
  * template here and ids are turned into text here, so a `Tokenizer` is needed. Special tokens stay in the text (tool
  * tags may be some), the end-of-sequence token at its end does not.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Schema, Struct } from "effect"
 import {
   type ChatRequest,
   InferenceError,
@@ -43,7 +43,7 @@ export const make = ({ identity, settings, transport }: Options, tokenizer: Toke
 
   const bodyOf = (prompt: string | ReadonlyArray<number>, options: SamplingOptions) => {
     const { max_tokens: limit, n, seed, stop, ...rest } = SamplingBody.vllm({ ...options, extra: {} })
-    const { frequency_penalty: _, presence_penalty: __, ...sampling } = rest
+    const sampling = Struct.omit(rest, ["frequency_penalty", "presence_penalty"])
     const more = { ...(stop === undefined ? {} : { stop }), ...(seed === undefined ? {} : { seed }) }
     const [refused] = identity.fields.has("generation_kwargs") ? [] : Object.keys(more)
     if (refused !== undefined) return SamplingBody.refuse(server, identity, refused)

@@ -32,12 +32,12 @@ const specialTokens = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_
 
 /** A token of the configuration: a text, or an object that was a token with its properties. */
 const tokenOf = (config: Config, key: string): string | undefined => {
-  const found = config[key]
-  if (typeof found === "string") return found === "" ? undefined : found
-  if (typeof found !== "object" || found === null) return undefined
-  const { __type: type, content } = found as Config
+  const value = config[key]
+  if (typeof value === "string") return value === "" ? undefined : value
+  if (typeof value !== "object" || value === null) return undefined
+  const { __type: type, content } = value as Config
   if (type === "AddedToken") return String(content)
-  throw new Error(`${key} in tokenizer_config.json is neither a text nor an added token: ${JSON.stringify(found)}`)
+  throw new Error(`${key} in tokenizer_config.json is neither a text nor an added token: ${JSON.stringify(value)}`)
 }
 
 /** The template of the configuration: one, or several with names, of which one is for prompts with tools. */
@@ -52,8 +52,8 @@ const templateOf = (given: unknown): ((hasTools: boolean) => string) | undefined
     named.set(name, template)
   }
   return (hasTools) => {
-    const found = (hasTools ? named.get("tool_use") : undefined) ?? named.get("default")
-    if (found !== undefined) return found
+    const template = (hasTools ? named.get("tool_use") : undefined) ?? named.get("default")
+    if (template !== undefined) return template
     throw new Error(
       `tokenizer_config.json has several chat templates, none of them the default: ${[...named.keys()].join(", ")}`
     )

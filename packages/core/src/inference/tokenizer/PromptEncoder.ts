@@ -20,8 +20,8 @@ const encoders = new WeakMap<TokenizerShape, PromptEncoder>()
 
 /** Looks at a tokenizer once, with texts that it knows, so that every prompt is encoded once. */
 export const make = (tokenizer: TokenizerShape): PromptEncoder => {
-  const known = encoders.get(tokenizer)
-  if (known !== undefined) return known
+  const encoder = encoders.get(tokenizer)
+  if (encoder !== undefined) return encoder
   const made = lookedAt(tokenizer)
   encoders.set(tokenizer, made)
   return made
@@ -64,19 +64,19 @@ const enough = 3
 
 /** A few short texts that come back from the tokenizer as they went in; a vocabulary may be any set of characters. */
 const knownTexts = (tokenizer: TokenizerShape): ReadonlyArray<string> => {
-  const found = new Set<string>()
+  const tokens = new Set<string>()
   const consider = (text: string): void => {
-    if (text === "" || found.size >= enough) return
+    if (text === "" || tokens.size >= enough) return
     const ids = tokenizer.encode(text, { addSpecialTokens: false })
     const back = ids.length === 0 ? "" : tokenizer.decode(ids)
     const isPlain = tokenizer.decode(ids, { skipSpecialTokens: true }) === back
     // Some tokenizers put a blank before every text.
-    if (isPlain && (back === text || back === ` ${text}`)) found.add(text)
+    if (isPlain && (back === text || back === ` ${text}`)) tokens.add(text)
   }
   usualTexts.forEach(consider)
   const size = Math.min(tokenizer.vocabularySize, mostLookedAt)
-  for (let id = 0; id < size && found.size < enough; id++) consider(tokenizer.decode([id]))
-  return [...found]
+  for (let id = 0; id < size && tokens.size < enough; id++) consider(tokenizer.decode([id]))
+  return [...tokens]
 }
 
 /** What the tokenizer puts before a text; a text shows it better than none, as some tokenizers close it too. */

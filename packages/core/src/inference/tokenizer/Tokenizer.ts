@@ -164,12 +164,12 @@ const download = Effect.fn("Tokenizer.download")(function* (name: string) {
   yield* Effect.forEach(
     optional,
     (file) => {
-      const known = `${folder}/${file}.absent`
+      const marker = `${folder}/${file}.absent`
       // That a repository has no such file is remembered, so that the next start needs no network.
-      return Effect.flatMap(files.exists(known), (absent) => (absent ? Effect.void : fetchFile(file))).pipe(
+      return Effect.flatMap(files.exists(marker), (absent) => (absent ? Effect.void : fetchFile(file))).pipe(
         Effect.catchIf(
           (error) => error instanceof HubFiles.HubError && error.reason === "notFound",
-          () => files.writeFileString(known, "")
+          () => files.writeFileString(marker, "")
         ),
         Effect.mapError((error) => failure(error.message, error))
       )

@@ -31,7 +31,7 @@ export const start = Effect.fnUntraced(function* (
   let isOut = false
   let isTold = false
   let sentAt = yield* Clock.currentTimeMillis
-  const kept = { folder: journal.folder }
+  const pending = { folder: journal.folder }
 
   const round = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
@@ -65,7 +65,7 @@ export const start = Effect.fnUntraced(function* (
           "nothing more is sent to Weights & Biases; `npx @atropos/cli wandb-sync` sends what is kept",
           {
             reason: error.message,
-            ...kept
+            ...pending
           }
         )
         break
@@ -90,7 +90,7 @@ export const start = Effect.fnUntraced(function* (
       Effect.onInterrupt(() =>
         Effect.logWarning(
           "not all was sent to Weights & Biases in time; `npx @atropos/cli wandb-sync` sends the rest",
-          kept
+          pending
         )
       )
     )

@@ -215,13 +215,13 @@ export const find = Effect.fn("Journal.find")(function* (
 ) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const found: Array<{ readonly folder: string; readonly run: Run }> = []
+  const journals: Array<{ readonly folder: string; readonly run: Run }> = []
   const visit = (at: string, depth: number): Effect.Effect<void, PlatformError.PlatformError, Files> =>
     Effect.gen(function* () {
       const read = yield* Effect.result(readRun(at))
       if (Result.isFailure(read)) return yield* onStrange(read.failure)
       if (Option.isSome(read.success)) {
-        found.push({ folder: at, run: read.success.value })
+        journals.push({ folder: at, run: read.success.value })
         return
       }
       if (depth === 0) return
@@ -232,5 +232,5 @@ export const find = Effect.fn("Journal.find")(function* (
       }
     })
   if (yield* fs.exists(folder)) yield* visit(folder, searchDepth)
-  return found.toSorted((a, b) => a.run.startedAt - b.run.startedAt)
+  return journals.toSorted((a, b) => a.run.startedAt - b.run.startedAt)
 })

@@ -55,12 +55,12 @@ export const make = (journal: Journal, api: WandbApi): Uploader => {
   }
 
   const connect = Effect.gen(function* () {
-    const known = journal.uploaded()
-    if (known.place !== null) return known.place
+    const position = journal.uploaded()
+    if (position.place !== null) return position.place
     const { isNew, lines, ...place } = yield* Effect.mapError(api.upsertRun({ ...run, jobType: run.kind }), asFinal)
     const isContinued = run.isAttached && !isNew && lines > 0
     const after = isContinued ? ((yield* api.lastStep(place)) ?? null) : null
-    yield* journal.saveUploaded({ ...known, place, base: isContinued ? lines : 0, after })
+    yield* journal.saveUploaded({ ...position, place, base: isContinued ? lines : 0, after })
     return place
   })
 
@@ -90,18 +90,18 @@ export const make = (journal: Journal, api: WandbApi): Uploader => {
         { concurrency: 4, discard: true }
       )
       const uploaded = files.filter((name) => sent.has(name))
-      const known = journal.uploaded()
+      const position = journal.uploaded()
       yield* Effect.mapError(
         api.stream(place, {
           files: {
-            "wandb-history.jsonl": { offset: known.base + known.rows, content: batch.map(({ line }) => line) },
+            "wandb-history.jsonl": { offset: position.base + position.rows, content: batch.map(({ line }) => line) },
             "wandb-summary.json": { offset: 0, content: [batch.at(-1)!.summary] }
           },
           ...(uploaded.length > 0 && { uploaded })
         }),
         asFinal
       )
-      yield* journal.saveUploaded({ ...known, rows: known.rows + count })
+      yield* journal.saveUploaded({ ...position, rows: position.rows + count })
       waiting = waiting.slice(count)
       for (const name of files) sent.delete(name)
     }
@@ -126,10 +126,10 @@ export const make = (journal: Journal, api: WandbApi): Uploader => {
     complete: Effect.gen(function* () {
       const place = yield* push
       const exit = rows.exit()
-      const known = journal.uploaded()
-      if (exit === undefined || known.isComplete) return place
+      const position = journal.uploaded()
+      if (exit === undefined || position.isComplete) return place
       yield* Effect.mapError(api.stream(place, { complete: true, exitcode: exit }), asFinal)
-      yield* journal.saveUploaded({ ...known, isComplete: true })
+      yield* journal.saveUploaded({ ...position, isComplete: true })
       return place
     }),
     heartbeat: Effect.suspend(() => {

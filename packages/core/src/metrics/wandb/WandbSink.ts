@@ -132,8 +132,8 @@ export const make = Effect.fnUntraced(function* (options: Options) {
   const api = options.server && (yield* WandbApi.make(options.server))
 
   const open = Effect.fnUntraced(function* (source: Source) {
-    const found = yield* earlier(parent, source, options)
-    if (Option.isSome(found)) return found.value
+    const journal = yield* earlier(parent, source, options)
+    if (Option.isSome(journal)) return journal.value
     const run = yield* newRun(source, options)
     return yield* Journal.create(path.join(parent, `${fileName(source.key)}-${run.id}`), run)
   })

@@ -62,8 +62,10 @@ export const run = Effect.fn("WandbSync.run")(function* (
     outcomes.push(synced)
     return onSynced(synced)
   }
-  const found = yield* Journal.find(folder, ({ message }) => tell({ folder, name: "?", outcome: { failure: message } }))
-  for (const { folder, run } of found) {
+  const journals = yield* Journal.find(folder, ({ message }) =>
+    tell({ folder, name: "?", outcome: { failure: message } })
+  )
+  for (const { folder, run } of journals) {
     const outcome = yield* upload(folder, options).pipe(
       Effect.catch(({ message }) => Effect.succeed({ failure: message }))
     )

@@ -36,7 +36,7 @@ export const make = (saved: Saved = start): Cursor => {
   let frontier = saved.frontier
   let version = 0
   const finished = new Set<number>()
-  const held = new Map<number, number>()
+  const holds = new Map<number, number>()
   const finish = (index: number): void => {
     if (index < frontier) return
     finished.add(index)
@@ -46,20 +46,20 @@ export const make = (saved: Saved = start): Cursor => {
     for (let index = first; index <= last; index++) finish(index)
   }
   return {
-    hold: (index) => void held.set(index, (held.get(index) ?? 0) + 1),
+    hold: (index) => void holds.set(index, (holds.get(index) ?? 0) + 1),
     release: (index) => {
-      const left = (held.get(index) ?? 1) - 1
+      const left = (holds.get(index) ?? 1) - 1
       if (left > 0) {
-        held.set(index, left)
+        holds.set(index, left)
         return
       }
-      held.delete(index)
+      holds.delete(index)
       finish(index)
       version++
     },
     isFinished: (index) => index < frontier || finished.has(index),
     frontier: () => frontier,
-    holds: (index) => held.get(index) ?? 0,
+    holds: (index) => holds.get(index) ?? 0,
     version: () => version,
     save: () => ({ frontier, finished: runs(finished) })
   }
@@ -67,11 +67,11 @@ export const make = (saved: Saved = start): Cursor => {
 
 const runs = (finished: ReadonlySet<number>): ReadonlyArray<readonly [number, number]> => {
   const ascending = [...finished].sort((a, b) => a - b)
-  const found: Array<[number, number]> = []
+  const ranges: Array<[number, number]> = []
   for (const index of ascending) {
-    const last = found.at(-1)
+    const last = ranges.at(-1)
     if (last !== undefined && last[1] === index - 1) last[1] = index
-    else found.push([index, index])
+    else ranges.push([index, index])
   }
-  return found
+  return ranges
 }

@@ -45,7 +45,7 @@ export const make = (options: {
   readonly registration: () => Registration
 }): TokenPieces => {
   const { registration, telemetry, tokenizer } = options
-  let told = new Set<number>()
+  let sent = new Set<number>()
   let toldTo: Registration | undefined
   let failures = 0
 
@@ -57,17 +57,17 @@ export const make = (options: {
     )
   }
 
-  const untold = (groups: ReadonlyArray<ScoredGroup>): ReadonlyArray<number> => {
-    const found = new Set<number>()
+  const unsent = (groups: ReadonlyArray<ScoredGroup>): ReadonlyArray<number> => {
+    const ids = new Set<number>()
     for (const { tokens } of groups) {
       for (const sequence of tokens) {
         for (let t = 0; t < sequence.length; t++) {
           const id = sequence[t]!
-          if (!told.has(id) && id <= largestId) found.add(id)
+          if (!sent.has(id) && id <= largestId) ids.add(id)
         }
       }
     }
-    return [...found]
+    return [...ids]
   }
 
   const decoded = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
@@ -87,14 +87,14 @@ export const make = (options: {
       function* (groups: ReadonlyArray<ScoredGroup>) {
         const current = registration()
         if (toldTo !== current) {
-          told = new Set()
+          sent = new Set()
           toldTo = current
         }
-        const ids = untold(groups)
+        const ids = unsent(groups)
         for (let from = 0; from < ids.length; from += idsPerRequest) {
           const portion = ids.slice(from, from + idsPerRequest)
           yield* telemetry.recordPieces(yield* decoded(portion))
-          for (const id of portion) told.add(id)
+          for (const id of portion) sent.add(id)
         }
       },
       Effect.timeout(timeout),

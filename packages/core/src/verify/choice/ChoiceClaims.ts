@@ -80,20 +80,19 @@ export const claimOf = (text: string, choices: Choices): Claim | undefined => {
     const isBut = word(at) === "but"
     const mayBeJudged: boolean = !isBut || isBehindStatement || isBoundary(at - 1)
     const mayStandAlone: boolean = !isDeniedHere && (isStart || (isTurn && (!isBut || isBehindDenial)))
-    const found: Statement | undefined =
-      isLead || isDenied ? undefined : statement(from, { mayBeJudged, mayStandAlone })
+    const said: Statement | undefined = isLead || isDenied ? undefined : statement(from, { mayBeJudged, mayStandAlone })
     const isForeign = quotes % 2 === 1 && !isQuoted
-    if (found !== undefined && !isForeign && (!isTainted || isTurn)) {
-      if (found._tag === "claim") state = weighed(state, found, isTurn)
-      else if (found._tag === "denial") state = found.places.includes(state?.place ?? -1) ? undefined : state
+    if (said !== undefined && !isForeign && (!isTainted || isTurn)) {
+      if (said._tag === "claim") state = weighed(state, said, isTurn)
+      else if (said._tag === "denial") state = said.places.includes(state?.place ?? -1) ? undefined : state
       else state = undefined
     }
-    const clause = found?.next ?? from
+    const clause = said?.next ?? from
     const end = endOfClause(from, clause, isDenied)
-    isBehindDenial = isDenied || found?._tag === "denial"
-    isBehindStatement = isDenied || isLead || found !== undefined
+    isBehindDenial = isDenied || said?._tag === "denial"
+    isBehindStatement = isDenied || isLead || said !== undefined
     if (
-      found === undefined &&
+      said === undefined &&
       !isLead &&
       !Words.subordinators.has(word(from)) &&
       !Words.relatives.has(word(from)) &&
@@ -106,10 +105,10 @@ export const claimOf = (text: string, choices: Choices): Claim | undefined => {
     if (isStart) isQuoted = inside[0]?.word === '"'
     quotes += inside.filter((token) => token.word === '"').length
     // "Which is not a capital? A.", "Wrong: A", "No answer. A"
-    const isFragment: boolean = found === undefined && !isLead && !isDenied && end - at <= 3
-    const isTaken: boolean = last === ":" && (hasRetracted || found?._tag === "retraction")
+    const isFragment: boolean = said === undefined && !isLead && !isDenied && end - at <= 3
+    const isTaken: boolean = last === ":" && (hasRetracted || said?._tag === "retraction")
     isDeniedHere = isTaken || ((last === "?" || (last === "." && isFragment)) && inside.some(Words.denies))
-    isTainted ||= isTaken && found !== undefined
+    isTainted ||= isTaken && said !== undefined
     isStart = sentenceEnd.test(last) || (isStart && isLead)
     isTurn = isTurn && isLead && last !== "\n"
     if (sentenceEnd.test(last)) {

@@ -51,10 +51,10 @@ export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { name
     for (let other = next; other < next + reach; other += 1) {
       const token = tokens[other]
       if (token === undefined || token.word === "\n" || Words.subordinators.has(token.word)) return false
-      const found = choices.labels.includes(token.text) ? nameAt(other) : undefined
-      const isLabelled = found?.hasText === true || /^[)\]:]$/.test(word(other + 1))
+      const choice = choices.labels.includes(token.text) ? nameAt(other) : undefined
+      const isLabelled = choice?.hasText === true || /^[)\]:]$/.test(word(other + 1))
       const isSetAgainst = /^(?:not|than|nor|of)$/.test(word(other - 1))
-      if (found !== undefined && isLabelled && !isSetAgainst && !found.places.some((place) => places.includes(place)))
+      if (choice !== undefined && isLabelled && !isSetAgainst && !choice.places.some((place) => places.includes(place)))
         return true
     }
     return false
@@ -74,8 +74,8 @@ export const clausesOf = (tokens: ReadonlyArray<Token>, choices: Choices, { name
 
   /** Whether a clause is nothing but the name of a choice, "No" where that is one. */
   const isName = (at: number): boolean => {
-    const found = nameAt(at)
-    return found !== undefined && isEnd(tokens[found.next])
+    const choice = nameAt(at)
+    return choice !== undefined && isEnd(tokens[choice.next])
   }
 
   /** Whether a clause ends here; a label's own bracket ends none. */

@@ -19,12 +19,12 @@ export const judgementsOf = (
   const judged = (at: number, mayStandAlone: boolean): Statement | undefined => {
     // "Or maybe C", "so is C".
     const isAdded = /^(?:or|nor|alternatively|is|are)$/.test(word(at))
-    const found = list(isAdded ? skip(at + 1, joins) : at)
-    if (found === undefined) return undefined
-    if (isAdded) return { _tag: "hedge", next: found.next }
-    const after = word(found.next)
-    if (after === "it" && word(found.next + 1) === "is") return claim({ ...found, next: found.next + 2 }, "stated")
-    const verb = Words.fitting.has(after) ? undefined : copula(found.next)
+    const choice = list(isAdded ? skip(at + 1, joins) : at)
+    if (choice === undefined) return undefined
+    if (isAdded) return { _tag: "hedge", next: choice.next }
+    const after = word(choice.next)
+    if (after === "it" && word(choice.next + 1) === "is") return claim({ ...choice, next: choice.next + 2 }, "stated")
+    const verb = Words.fitting.has(after) ? undefined : copula(choice.next)
     if (verb !== undefined) {
       let next = verb.next
       while (Words.adverbs.has(word(next)) || Words.determiners.has(word(next)) || Words.qualities.has(word(next)))
@@ -32,14 +32,14 @@ export const judgementsOf = (
       if (Words.judged.has(word(next))) next += 1
       const isJudged = tokens.slice(verb.next, next).some((token) => Words.judged.has(token.word))
       const isNegative = verb.isDenied || tokens.slice(next, next + 1).some(Words.denies)
-      if (isNegative) return { _tag: "denial", places: found.places, next }
-      if (isJudged) return claim({ ...found, next }, "stated", { isEither: word(at) === "neither" })
+      if (isNegative) return { _tag: "denial", places: choice.places, next }
+      if (isJudged) return claim({ ...choice, next }, "stated", { isEither: word(at) === "neither" })
     } else if (Words.fitting.has(after)) {
-      return claim({ ...found, next: found.next + (/^(?:best|only)$/.test(word(found.next + 1)) ? 2 : 1) }, "stated")
-    } else if (after !== "not" && tokens.slice(found.next, found.next + 1).some(Words.denies)) {
-      return { _tag: "denial", places: found.places, next: found.next }
+      return claim({ ...choice, next: choice.next + (/^(?:best|only)$/.test(word(choice.next + 1)) ? 2 : 1) }, "stated")
+    } else if (after !== "not" && tokens.slice(choice.next, choice.next + 1).some(Words.denies)) {
+      return { _tag: "denial", places: choice.places, next: choice.next }
     }
-    return mayStandAlone ? alone(at, found, verb !== undefined) : undefined
+    return mayStandAlone ? alone(at, choice, verb !== undefined) : undefined
   }
 
   const isNumber = (place: number): boolean => /^\d+$/.test(choices.labels[place] ?? "")

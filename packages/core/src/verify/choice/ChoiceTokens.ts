@@ -197,11 +197,11 @@ const placed = (
   if (ordinal >= 0 && ordinal < labels.length && (kind === "one" || nouns.has(kind))) {
     return { places: [ordinal], next: from + 2, isPlain: true }
   }
-  const said = isNoun ? (tokens[noun]?.word ?? "") : ""
-  if (labels.some((label) => label === said)) return undefined
-  const place = /^\d{1,2}$/.test(said) ? Number(said) - 1 : numberWords.indexOf(said)
+  const placeWord = isNoun ? (tokens[noun]?.word ?? "") : ""
+  if (labels.some((label) => label === placeWord)) return undefined
+  const place = /^\d{1,2}$/.test(placeWord) ? Number(placeWord) - 1 : numberWords.indexOf(placeWord)
   if (place < 0 || place >= labels.length) return undefined
-  const others = texts.flatMap((text, other) => (text.length === 1 && text[0]?.word === said ? [other] : []))
+  const others = texts.flatMap((text, other) => (text.length === 1 && text[0]?.word === placeWord ? [other] : []))
   return { places: [...new Set([place, ...others])], next: noun + 1, isPlain: true }
 }
 
@@ -238,12 +238,12 @@ const withText = (
   let start = next
   const isMark = ({ word }: Token) => pointed.has(word) || openers.has(word)
   while (start < next + mostMarks && tokens.slice(start, start + 1).some(isMark)) start += 1
-  const said = byText(tokens, start, choices)
-  if (said?.places.includes(place) === true) {
-    return { places: [place], next: closed(tokens, said.next), isPlain: true, hasText: true }
+  const text = byText(tokens, start, choices)
+  if (text?.places.includes(place) === true) {
+    return { places: [place], next: closed(tokens, text.next), isPlain: true, hasText: true }
   }
-  if (said !== undefined && isEnd(tokens[closed(tokens, said.next)]) && tokens[start - 1]?.word !== ",") {
-    return { places: [place, ...said.places], next: said.next, isPlain: isMarked }
+  if (text !== undefined && isEnd(tokens[closed(tokens, text.next)]) && tokens[start - 1]?.word !== ",") {
+    return { places: [place, ...text.places], next: text.next, isPlain: isMarked }
   }
   // "A. is wrong": the point is no end.
   const follower = tokens[start]

@@ -24,10 +24,10 @@ const phrases = (list: string): Phrases => {
 
 /** The token behind a phrase that stands here. */
 export const behind = (tokens: ReadonlyArray<Token>, at: number, known: Phrases): number | undefined => {
-  const found = known
+  const match = known
     .get(tokens[at]?.word ?? "")
     ?.find((phrase) => phrase.every((word, offset) => tokens[at + offset]?.word === word))
-  return found && at + found.length
+  return match && at + match.length
 }
 
 /** May stand before a statement and say nothing. */

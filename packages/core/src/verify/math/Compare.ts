@@ -90,15 +90,15 @@ interface Atom {
 }
 
 const atoms = (relation: Relation): ReadonlyArray<Atom> | undefined => {
-  const found: Array<Atom> = []
+  const atoms: Array<Atom> = []
   for (const [i, operator] of relation.operators.entries()) {
     const [left, right] = [relation.sides[i]!, relation.sides[i + 1]!]
     if (operator === "\\approx") return undefined
-    if (operator === ">") found.push({ kind: "<", left: right, right: left })
-    else if (operator === "\\geq") found.push({ kind: "\\leq", left: right, right: left })
-    else found.push({ kind: operator, left, right })
+    if (operator === ">") atoms.push({ kind: "<", left: right, right: left })
+    else if (operator === "\\geq") atoms.push({ kind: "\\leq", left: right, right: left })
+    else atoms.push({ kind: operator, left, right })
   }
-  return found
+  return atoms
 }
 
 const difference = ({ left, right }: Atom): Expression | undefined => {

@@ -70,11 +70,11 @@ export const apply = (operator: Operator, ...args: ReadonlyArray<Expression>): E
 
 /** Names of the symbols in `expression`, those bound by a series left out. */
 export const symbols = (expression: Expression): ReadonlySet<string> => {
-  const found = new Set<string>()
+  const names = new Set<string>()
   const visit = (node: Expression, bound: ReadonlySet<string>): void => {
     switch (node._tag) {
       case "Symbol":
-        if (!bound.has(node.name)) found.add(node.name)
+        if (!bound.has(node.name)) names.add(node.name)
         return
       case "Apply":
       case "Call":
@@ -88,5 +88,5 @@ export const symbols = (expression: Expression): ReadonlySet<string> => {
     }
   }
   visit(expression, new Set())
-  return found
+  return names
 }

@@ -244,16 +244,16 @@ export const equivalent = (a: Expression, b: Expression): boolean => {
  */
 export const proportional = (a: Expression, b: Expression, isPositive: boolean): boolean => {
   if (isConstant(a) || isConstant(b)) return false
-  const found = [...pairs(a, b)]
-  const reference = found.find(([x, y]) => !Value.isZero(x) && !Value.isZero(y))
-  if (found.length < enough(a, b) || reference === undefined) return false
+  const all = [...pairs(a, b)]
+  const reference = all.find(([x, y]) => !Value.isZero(x) && !Value.isZero(y))
+  if (all.length < enough(a, b) || reference === undefined) return false
   const ratio = Value.divide(reference[0], reference[1])
   if (ratio === undefined || (isPositive && Value.sign(ratio) !== 1)) return false
   const isScaled = (x: Value.Value, y: Value.Value) => {
     const scaled = Value.multiply(ratio, y)
     return scaled !== undefined && Value.equals(x, scaled)
   }
-  return found.every(([x, y]) => isScaled(x, y)) && agreeAtEdges(a, b, isScaled)
+  return all.every(([x, y]) => isScaled(x, y)) && agreeAtEdges(a, b, isScaled)
 }
 
 /** Whether a constant is zero; false where that cannot be decided. */

@@ -170,15 +170,15 @@ export const load = async (): Promise<Reader> => {
   const { LatexSyntax } = await import("#latex-syntax")
   // Decimals become fractions of integers, so that nothing passes through a double.
   const syntax = new LatexSyntax({ parseNumbers: "rational" })
-  const known = new Map<string, Expression | undefined>()
+  const cache = new Map<string, Expression | undefined>()
   return (latex) => {
     const plain = Plain.read(latex)
     if (plain !== undefined) return plain
-    if (known.has(latex)) return known.get(latex)
+    if (cache.has(latex)) return cache.get(latex)
     const parsed = isKnown(latex) ? syntax.parse(latex) : null
     const expression = parsed === null ? undefined : fromMathJson(parsed)
-    if (known.size >= remembered) known.clear()
-    known.set(latex, expression)
+    if (cache.size >= remembered) cache.clear()
+    cache.set(latex, expression)
     return expression
   }
 }

@@ -134,8 +134,8 @@ export const fromAnswer = (answer: Answer): RealSet | undefined => {
       const [left, right] = [fromAnswer(answer.left), fromAnswer(answer.right)]
       if (left === undefined || right === undefined) return undefined
       if (answer.operator === "union") return union(left, right)
-      const kept = answer.operator === "intersection" ? right : complement(right)
-      return kept === undefined ? undefined : intersection(left, kept)
+      const other = answer.operator === "intersection" ? right : complement(right)
+      return other === undefined ? undefined : intersection(left, other)
     }
     case "Membership":
       return answer.set._tag === "Leaf" && !isReals(answer.set) ? undefined : fromAnswer(answer.set)

@@ -33,7 +33,7 @@ const isPlaceholder = (answer: string): boolean => {
 /** The boxes that hold something, in order; nested ones as part of the outer. */
 export const all = (text: string): ReadonlyArray<Found> => {
   const ends = Scan.groupEnds(text)
-  const found: Array<Found> = []
+  const boxes: Array<Found> = []
   let last = 0
   for (const match of text.matchAll(box)) {
     if (match.index < last) continue
@@ -44,9 +44,9 @@ export const all = (text: string): ReadonlyArray<Found> => {
     if (end === undefined) continue
     const answer = isBraced ? text.slice(open + 1, end - 1) : text.slice(open + 1, end)
     last = end
-    if (!isPlaceholder(answer)) found.push({ start: match.index, end, answer })
+    if (!isPlaceholder(answer)) boxes.push({ start: match.index, end, answer })
   }
-  return found
+  return boxes
 }
 
 const maxGap = 60
@@ -69,10 +69,10 @@ const percent = /^\s*(?:\$\s*)?(?:percent(?:age)?|pct|%|\\%)(?![a-zA-Z])/i
 
 /** The box that counts, with the boxes it is listed with; undefined where there is none. */
 export const last = (text: string): Found | undefined => {
-  const found = all(text)
-  let first = found.length - 1
-  while (first > 0 && isConnector(text.slice(found[first - 1]!.end, found[first]!.start))) first -= 1
-  const group = found.slice(Math.max(0, first))
+  const boxes = all(text)
+  let first = boxes.length - 1
+  while (first > 0 && isConnector(text.slice(boxes[first - 1]!.end, boxes[first]!.start))) first -= 1
+  const group = boxes.slice(Math.max(0, first))
   const [start, end] = [group[0]?.start, group.at(-1)?.end]
   if (start === undefined || end === undefined || Wording.isDeniedBy(text.slice(0, start).slice(-300))) return undefined
   // The same box said twice is one answer.

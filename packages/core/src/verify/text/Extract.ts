@@ -105,9 +105,9 @@ const predicate = (stated: string): string => {
   const isOutside = outsideFormula(stated)
   const last = [...stated.matchAll(copula)].findLast(({ index }) => index < lastValue && isOutside(index))
   if (last === undefined && lastValue >= 0) return stated
-  const said = stated.slice(last?.index ?? 0)
-  const isOutsideThere = outsideFormula(said)
-  return said.replaceAll(copula, (word, at: number) => (isOutsideThere(at) ? "" : word))
+  const statement = stated.slice(last?.index ?? 0)
+  const isOutsideThere = outsideFormula(statement)
+  return statement.replaceAll(copula, (word, at: number) => (isOutsideThere(at) ? "" : word))
 }
 
 /** Whether a place is not in the formula that the text ends with: one dollar sign comes after what is. */
@@ -122,9 +122,9 @@ const maxRemarks = 20
 
 /** "$5$ or possibly $6$": formulas that are no list, with doubt between or around them. */
 const isOneOfSeveral = (value: string): boolean => {
-  const found = formulas(value)
-  const between = found.map(({ end }, i) => value.slice(end, found[i + 1]?.start ?? value.length))
-  const words = [value.slice(0, found[0]?.start ?? 0), ...between.filter((gap) => !isList(gap))]
+  const parts = formulas(value)
+  const between = parts.map(({ end }, i) => value.slice(end, parts[i + 1]?.start ?? value.length))
+  const words = [value.slice(0, parts[0]?.start ?? 0), ...between.filter((gap) => !isList(gap))]
   return (
     words.some((gap) => Wording.isDoubtful(gap)) || between.slice(0, -1).some((gap) => joins.test(gap) && !isList(gap))
   )
@@ -182,12 +182,12 @@ export const formulas = (text: string): ReadonlyArray<Found> =>
 
 /** The last formula with those that are listed with it, and a unit or percent sign that stands outside. */
 const joinFormulas = (text: string): string | undefined => {
-  const found = formulas(text)
-  const last = found.at(-1)
+  const parts = formulas(text)
+  const last = parts.at(-1)
   if (last === undefined) return undefined
-  let first = found.length - 1
-  while (first > 0 && isList(text.slice(found[first - 1]!.end, found[first]!.start))) first -= 1
-  const list = found.slice(first).map(({ answer }) => answer)
+  let first = parts.length - 1
+  while (first > 0 && isList(text.slice(parts[first - 1]!.end, parts[first]!.start))) first -= 1
+  const list = parts.slice(first).map(({ answer }) => answer)
   return list.join(" , ") + Boxes.percentAfter(text.slice(last.end, last.end + 20))
 }
 
@@ -273,8 +273,8 @@ export const marked = (
 /** The answer in a completion, as it is written there; undefined where there is none. */
 export const extract = (completion: string, options: Partial<Options> = {}): string | undefined => {
   const { needsBox, splitsOnThinkTag, unmarked } = { ...defaultOptions, ...options }
-  const found = marked(completion, options)
-  if (found !== undefined) return found.answer
+  const candidates = marked(completion, options)
+  if (candidates !== undefined) return candidates.answer
   if (needsBox || unmarked === "none") return undefined
   return unmarkedIn(splitsOnThinkTag ? afterThinking(completion) : completion, unmarked === "number")
 }
