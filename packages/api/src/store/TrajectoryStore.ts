@@ -10,7 +10,7 @@
  * Payloads are opaque bytes. The store looks at the envelope only: counts, scores, environment.
  */
 import { Context, type Duration, type Effect, type Option, Schema, type Stream } from "effect"
-import type { TrajectoryApi, TrajectoryApiError } from "@atropos/core"
+import type { TelemetryClient, TrajectoryApi, TrajectoryApiError } from "@atropos/core"
 
 /** The database is away, or said something it should not. */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
@@ -85,7 +85,21 @@ export const noQueue: TrajectoryApi.QueueSummary = {
   stuck: []
 }
 
-export interface TrajectoryStoreShape {
+/**
+ * What environments and trainers report for people who look, as their client declares it, of the run named first. What
+ * is of one environment names it next, and may name one that does not exist.
+ */
+export type Telemetry = {
+  readonly [Method in keyof TelemetryClient.Telemetry]: (
+    run: string,
+    ...args: Parameters<TelemetryClient.Telemetry[Method]>
+  ) => Effect.Effect<
+    void,
+    Parameters<TelemetryClient.Telemetry[Method]>[0] extends number ? StoreError | UnknownEnvironment : StoreError
+  >
+}
+
+export interface TrajectoryStoreShape extends Telemetry {
   /** Succeeds where the database answers within two seconds, and has room. */
   readonly ready: Effect.Effect<void, StoreError>
   /** Registers a run; where it is registered already, answers with it unchanged (the original's `/register`). */
@@ -160,19 +174,6 @@ export interface TrajectoryStoreShape {
     environmentName: string,
     state: TrajectoryApi.SavedState
   ) => Effect.Effect<void, StoreError>
-
-  readonly recordMetrics: (
-    run: string,
-    metrics: { readonly source: string; readonly step: number; readonly values: { readonly [name: string]: number } }
-  ) => Effect.Effect<void, StoreError>
-  /** Keeps the text of token ids; what is known already stays. */
-  readonly recordPieces: (run: string, pieces: ReadonlyMap<number, string>) => Effect.Effect<void, StoreError>
-  /** Keeps what an environment says of itself, in place of what it said before. */
-  readonly recordReport: (
-    run: string,
-    envId: number,
-    report: TrajectoryApi.EnvironmentReport
-  ) => Effect.Effect<void, StoreError | UnknownEnvironment>
 }
 
 export class TrajectoryStore extends Context.Service<TrajectoryStore, TrajectoryStoreShape>()(

@@ -48,7 +48,6 @@ export type ServerReport = (typeof TrajectoryApi.ServerReport)["Encoded"]
 export type EnvironmentRow = (typeof TrajectoryApi.EnvironmentRow)["Encoded"]
 
 /** What an environment said of itself, `at` this time. */
-export type EnvironmentReport = NonNullable<EnvironmentRow["report"]>
 
 export type BatchRow = (typeof TrajectoryApi.BatchRow)["Encoded"]
 
