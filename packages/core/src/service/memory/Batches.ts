@@ -53,7 +53,9 @@ export const make = (): Batches => {
     Effect.suspend(() => {
       const match = batches.find(({ batch }) => batch.id === id && batch.leaseToken === leaseToken)
       return match === undefined || match.isFree
-        ? Effect.fail(new TrajectoryError({ reason: "leaseLost", message: `${id} is acked or with somebody else` }))
+        ? Effect.fail(
+            new TrajectoryError({ reason: "leaseLost", message: `${id} is acknowledged or leased to another trainer` })
+          )
         : Effect.succeed(match)
     })
 
