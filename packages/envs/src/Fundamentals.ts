@@ -55,7 +55,7 @@ const reportOf = (row: {
   const direction = Statements.directions.find((one) => one === row.answer.trim().toLowerCase())
   const magnitude = percentOf(row.magnitude)
   if (direction === undefined) return Result.fail(`the answer is ${row.answer}, not maintained, raised or reduced`)
-  if (!Number.isFinite(magnitude)) return Result.fail(`the magnitude ${row.magnitude} is no number of percent`)
+  if (!Number.isFinite(magnitude)) return Result.fail(`the magnitude ${row.magnitude} is not a percentage`)
   return Result.succeed({ context: row.context, metric: row.metric, direction, magnitude })
 }
 

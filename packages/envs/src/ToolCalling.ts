@@ -70,7 +70,7 @@ const decodeTurns = Schema.decodeUnknownResult(Turns)
 /** A row's conversation up to its first answer, and the calls of that answer. */
 export const itemOf = (conversations: unknown, thinking: boolean): Result.Result<Item, string> => {
   const turns = decodeTurns(conversations)
-  if (Result.isFailure(turns)) return Result.fail("the messages are no list of { from, value }")
+  if (Result.isFailure(turns)) return Result.fail("the messages are not a list of { from, value }")
   const said = (who: string): string | undefined => turns.success.find(({ from }) => from === who)?.value
   const [system, human, gpt] = [said("system"), said("human"), said("gpt")]
   const expected = gpt === undefined ? [] : ToolCalls.callsOf(gpt)

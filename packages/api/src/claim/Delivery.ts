@@ -49,7 +49,7 @@ const acknowledge = (store: TrajectoryStoreShape, batch: ClaimedBatch): Effect.E
   store.ack(batch).pipe(
     Effect.retry({ ...retried, while: (error) => error._tag === "StoreError" && error.isTransient }),
     // A reset, or a lease that ran out while the trainer read slowly: nothing is left to settle.
-    Effect.catchTag("LeaseLost", () => Effect.logDebug("batch was settled by somebody else", { batch: batch.id })),
+    Effect.catchTag("LeaseLost", () => Effect.logDebug("batch was settled by another client", { batch: batch.id })),
     Effect.catch((error) =>
       Effect.logWarning("batch not acknowledged; it is served again when its lease runs out", error)
     )
@@ -60,7 +60,7 @@ export const giveBack = (store: TrajectoryStoreShape, batch: ClaimedBatch): Effe
   Effect.logWarning("batch was not delivered; it goes to the next claimer", { batch: batch.id, step: batch.step }).pipe(
     Effect.andThen(store.nack(batch)),
     Effect.retry({ ...retried, while: (error) => error._tag === "StoreError" && error.isTransient }),
-    Effect.catchTag("LeaseLost", () => Effect.logDebug("batch was settled by somebody else", { batch: batch.id })),
+    Effect.catchTag("LeaseLost", () => Effect.logDebug("batch was settled by another client", { batch: batch.id })),
     Effect.catch((error) =>
       Effect.logWarning("batch not given back; it is served again when its lease runs out", error)
     )

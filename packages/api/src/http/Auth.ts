@@ -63,7 +63,7 @@ const make = (known: ReadonlyArray<KnownToken>): Auth["Service"] => ({
     if (role === "admin" || roles.includes(role)) return Effect.void
     return Effect.fail(
       new TrajectoryApiError.Forbidden({
-        message: `a token of role ${role} may not do this; it takes ${[...roles, "admin"].join(" or ")}`
+        message: `a token with the role ${role} may not do this; it needs the role ${[...roles, "admin"].join(" or ")}`
       })
     )
   }

@@ -76,7 +76,7 @@ layer(services, { timeout: "60 seconds", excludeTestServices: true })("tokens", 
             assert.notInclude([401, 403], status, what)
           } else {
             assert.strictEqual(status, 403, what)
-            assert.include(text, `a token of role ${role} may not do this`)
+            assert.include(text, `a token with the role ${role} may not do this`)
           }
         }
       }),

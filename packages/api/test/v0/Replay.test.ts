@@ -1,6 +1,6 @@
 /**
  * The requests and answers recorded from the original, replayed. Each difference that is meant is listed here and in
- * docs/protocol.md.
+ * docs/protocol.md, where the Q numbers are.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -15,23 +15,23 @@ import { port } from "./V0Server.ts"
 const departures: { readonly [name: string]: { readonly step: number; readonly reason: string } } = {
   "unknown and missing env ids bypass the size check": {
     step: 7,
-    reason: "Q-8: a batch fits exactly, so it is formed"
+    reason: "Q 8: a batch fits exactly, so it is formed"
   },
   "reset keeps max_token_len and the latest example": {
     step: 5,
-    reason: "Q-15: nothing of a reset run is told as current"
+    reason: "Q 15: a reset run is not reported as current"
   },
   "quirk: scored data before register leaves the server unregistered until reset": {
     step: 2,
-    reason: "Q-1: early data waits, and the trainer registers"
+    reason: "Q 1: early data waits, and the trainer registers"
   },
-  "minimum allocations in status and batch": { step: 43, reason: "Q-10: a silent environment does not stop batches" },
-  "fuzz 5": { step: 16, reason: "Q-9: the oldest groups go first, whatever the largest size" },
-  "fuzz 8": { step: 30, reason: "Q-9: the oldest groups go first, whatever the largest size" },
-  "fuzz 26": { step: 39, reason: "Q-8: a batch fits exactly, so it is formed" },
-  "fuzz 50": { step: 31, reason: "Q-10: a silent environment does not stop batches" },
-  "fuzz 51": { step: 10, reason: "Q-10: a silent environment does not stop batches" },
-  "fuzz 56": { step: 25, reason: "Q-10: a silent environment does not stop batches" }
+  "minimum allocations in status and batch": { step: 43, reason: "Q 10: a silent environment does not stop batches" },
+  "fuzz 5": { step: 16, reason: "Q 9: the oldest groups go first, whatever the largest size" },
+  "fuzz 8": { step: 30, reason: "Q 9: the oldest groups go first, whatever the largest size" },
+  "fuzz 26": { step: 39, reason: "Q 8: a batch fits exactly, so it is formed" },
+  "fuzz 50": { step: 31, reason: "Q 10: a silent environment does not stop batches" },
+  "fuzz 51": { step: 10, reason: "Q 10: a silent environment does not stop batches" },
+  "fuzz 56": { step: 25, reason: "Q 10: a silent environment does not stop batches" }
 }
 
 const all: ReadonlyArray<Transcript> = transcripts

@@ -1,10 +1,10 @@
 /**
  * Replays recorded requests against our endpoints and tells where the answers differ from the original's.
  *
- * Three differences are meant, and compared for what they are: batches come oldest first (Q-2), so what was served is
- * compared as a set of groups whenever the original has nothing left (its `null` reply); a step counts a batch handed
- * out, not formed (Q-3), so steps are compared with the number of batches we handed out; and random numbers are any
- * numbers.
+ * Three differences are meant, and compared for what they are (Q: docs/protocol.md): batches come oldest first (Q 2),
+ * so what was served is compared as a set of groups whenever the original has nothing left (its `null` reply); a step
+ * counts a batch handed out, not formed (Q 3), so steps are compared with the number of batches we handed out; and
+ * random numbers are any numbers.
  */
 import * as Predicate from "effect/Predicate"
 import { request } from "node:http"
@@ -57,7 +57,7 @@ const canonical = (value: unknown): string =>
       : inner
   )
 
-/** What we answer where the original fails: numbers where it divides by zero (Q-13), 404 to an unknown environment. */
+/** What we answer where the original fails: numbers where it divides by zero (Q 13), 404 to an unknown environment. */
 const mended: ReadonlyArray<number> = [200, 404]
 
 const stepKeys: { readonly [path: string]: string } = {

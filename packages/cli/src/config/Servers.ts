@@ -4,7 +4,7 @@
  *
  * A list of two or more, from the file or the environment, cannot be changed by flags. One server, from wherever, is
  * merged field by field, flags over file over environment, and is used as given: the original forgets its address
- * unless it stands in a list, and ignores file and flags altogether in `process` and `evaluate` (Q-39).
+ * unless it stands in a list, and ignores file and flags altogether in `process` and `evaluate`.
  */
 import { Predicate, Result } from "effect"
 import { UsageError } from "../base/Failure.ts"

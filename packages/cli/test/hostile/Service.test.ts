@@ -61,7 +61,10 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "120 seconds" })
         assert.include(without, "ATROPOS_TOKEN")
         assert.include(yield* fails(serve(url), { ATROPOS_TOKEN: "no-such-token" }), "the token is not known here")
         const trainer = yield* fails(serve(url), { ATROPOS_TOKEN: "trainers-secret" })
-        assert.include(trainer, "answered 403: a token of role trainer may not do this; it takes environment")
+        assert.include(
+          trainer,
+          "answered 403: a token with the role trainer may not do this; it needs the role environment"
+        )
         assert.notInclude(process.said() + without + trainer, "secret")
       }),
     limit
@@ -74,7 +77,10 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "120 seconds" })
     () =>
       Effect.gen(function* () {
         const { url } = yield* TestServer.make(() => ({ text: "<html>welcome</html>" }))
-        assert.include(yield* fails(serve(url)), `${url}/v1/runs/default/environments answered something else`)
+        assert.include(
+          yield* fails(serve(url)),
+          `${url}/v1/runs/default/environments sent an answer that does not follow`
+        )
         assert.include(
           yield* fails(serve("localhost-8000")),
           "localhost-8000/v1/health/live cannot be reached: Invalid URL"

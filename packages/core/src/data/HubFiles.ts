@@ -184,7 +184,7 @@ export const make = Effect.gen(function* () {
   const inCache = (file: string): Effect.Effect<void, HubError> => {
     const way = path.relative(root, file)
     return way === ".." || way.startsWith(`..${path.sep}`) || path.isAbsolute(way)
-      ? Effect.fail(new HubError({ reason: "disk", url: file, message: `${file} does not lie in the cache, ${root}` }))
+      ? Effect.fail(new HubError({ reason: "disk", url: file, message: `${file} is outside the cache, ${root}` }))
       : Effect.void
   }
 

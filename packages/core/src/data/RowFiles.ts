@@ -33,7 +33,7 @@ export const read = (source: string, path: string): Rows<FileSystem.FileSystem> 
     ? Stream.fail(
         new DatasetError({
           source,
-          message: `${path} is no file of rows: one of ${Object.keys(readers).join(", ")} is needed`
+          message: `${path} is not a supported file of rows: expected ${Object.keys(readers).join(", ")}`
         })
       )
     : reader(source, path)
@@ -105,7 +105,7 @@ const jsonLines = (source: string, path: string): Rows<FileSystem.FileSystem> =>
         if (faults.length === 0) return Effect.void
         if (rows === 0) return Effect.fail(new DatasetError({ source, message: `no line can be read: ${faults[0]}` }))
         return Effect.logWarning(
-          `${path}: ${faults.length} of ${rows + faults.length} lines are no JSON and were skipped`
+          `${path}: ${faults.length} of ${rows + faults.length} lines are not JSON and were skipped`
         )
       })
       let warnings = 0

@@ -157,7 +157,7 @@ export const make = (judge: Pick<JudgeShape, "ask" | "metrics">, options: Option
       most[j]! += tally.most
     })
     if (most.includes(0)) {
-      return yield* new Unscorable({ message: "about one of the answers the judge gave no verdict that can be read" })
+      return yield* new Unscorable({ message: "the judge gave no readable verdict on one of the answers" })
     }
     return won.map((sum, index) => sum / most[index]!)
   })

@@ -58,7 +58,7 @@ export const noticeIgnoredN = <A>(
         member.ignoresN = true
         // Of some kinds that is known.
         if (member.backend.identity?.takesN === false) return Effect.void
-        return Effect.logWarning("the server ignores n: completions are asked for one by one from now on", {
+        return Effect.logWarning("the server ignores n: completions are now requested one by one", {
           server: member.backend.server
         })
       })

@@ -3,7 +3,7 @@
  * (`Slots`).
  *
  * Guarantees: never more requests in flight than a lane's limit; waiters are served in order of arrival as soon as a
- * slot is released, a server recovers or a weight changes (nobody polls: Q-60); a wait ends in `noServer` once no
+ * slot is released, a server recovers or a weight changes (nobody polls); a wait ends in `noServer` once no
  * server has been healthy for `serverWait`; a slot is given back whatever happens to its holder.
  */
 import { Clock, Effect, type Scope } from "effect"

@@ -1,7 +1,7 @@
 /**
  * The health of a fleet's servers, learnt from the requests themselves: a connection that fails takes a server out at
  * once, other failures after three in a row. A server that is out is asked for its health, ever less often, only while
- * requests keep coming (Q-52), and is back with one more failure to its credit. 429 and 503 with Retry-After are no ill
+ * requests keep coming, and is back with one more failure to its credit. 429 and 503 with Retry-After are no ill
  * health: nothing is sent to that server before the time it named.
  */
 import { Clock, Duration, Effect, Latch, Option, Random } from "effect"

@@ -2,8 +2,8 @@
  * The room of one server for requests of one split, and the figures over them.
  *
  * `limit` requests at once: the lane's capacity, times the program's share of it. Training lanes are shared between
- * environments by weight; evaluation lanes are not (in the original they are, and a light environment evaluates slowly:
- * Q-58).
+ * environments by weight; evaluation lanes are not (in the original they are, and a light environment evaluates
+ * slowly).
  */
 import { Effect, Metric } from "effect"
 import type { ServerMetrics, Split } from "./backend/Inference.ts"

@@ -74,7 +74,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
       isOver = true
       drop(waiting.length)
       waiting = []
-      yield* Effect.logError("metrics sink stopped; the run goes on without it", { ...about, reason: error.message })
+      yield* Effect.logError("metrics sink stopped; the run continues without it", { ...about, reason: error.message })
     })
 
   let refusals = 0
@@ -115,7 +115,7 @@ export const open = Effect.fnUntraced(function* (sink: Sink, source: Source, flu
     Effect.catchCause((cause) =>
       Effect.suspend(() => {
         isOver = true
-        return Effect.logError("metrics sink failed; the run goes on without it", {
+        return Effect.logError("metrics sink failed; the run continues without it", {
           ...about,
           reason: Reason.ofCause(cause)
         })

@@ -31,7 +31,7 @@ const telling = Layer.effect(
       Effect.suspend(() => {
         if (isOut) return Effect.void
         isOut = true
-        return Effect.logWarning("telemetry does not arrive; the run goes on without it", { reason })
+        return Effect.logWarning("cannot send telemetry; the run continues without it", { reason })
       })
     return HttpClient.transformResponse(
       client,

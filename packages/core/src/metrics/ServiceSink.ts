@@ -31,7 +31,7 @@ export const of = (client: TelemetryClientShape): Sink => ({
               : client.telemetry.pipe(
                   Effect.flatMap(
                     Option.match({
-                      onNone: () => Effect.logDebug("the service takes no metrics"),
+                      onNone: () => Effect.logDebug("the service does not accept metrics"),
                       onSome: ({ recordMetrics }) =>
                         recordMetrics({ source: name, step: entry.step, values: entry.values })
                     })

@@ -120,7 +120,7 @@ export const parse = (text: string): Result.Result<Pick<Saved, "group" | "isEval
   if (!Predicate.isReadonlyObject(value)) return Result.fail(`is ${kindOf(value)}; expected ${expected}`)
   const names = Object.keys(value)
   if (!("scores" in value) || !("tokens" in value || "messages" in value)) {
-    return Result.fail(`is no group: it has ${spell(names)}; expected ${expected}`)
+    return Result.fail(`is not a group: it has ${spell(names)}; expected ${expected}`)
   }
   const bad = notFinite ? [...keys].flatMap((key) => PythonJson.notFiniteIn(value[key], [key]))[0] : undefined
   if (bad !== undefined) return Result.fail(`${bad.loc.join(".")}: expected a finite number, got ${bad.word}`)

@@ -116,7 +116,7 @@ const causeText = (cause: unknown): string => {
 export const unreadable = (where: string, cause: { readonly message: string }): TrajectoryError =>
   new TrajectoryError({
     reason: "unsupported",
-    message: `${where} answered something else than the protocol says: ${Reason.oneLine(cause)}`,
+    message: `${where} sent an answer that does not follow the protocol: ${Reason.oneLine(cause)}`,
     cause
   })
 

@@ -152,7 +152,7 @@ describe("Dataset, files", () => {
         assert.deepStrictEqual(yield* rowsOf(path, Problem).pipe(Effect.provide(logger)), problems)
         assert.match(said[0] ?? "", /skipped: .*broken\.jsonl, line 2: not JSON/)
         assert.match(said[1] ?? "", /skipped: .*broken\.jsonl, line 4: not JSON/)
-        assert.match(said[2] ?? "", /broken\.jsonl: 2 of 4 lines are no JSON and were skipped/)
+        assert.match(said[2] ?? "", /broken\.jsonl: 2 of 4 lines are not JSON and were skipped/)
       })
     )
   )
@@ -212,7 +212,7 @@ describe("Dataset, files", () => {
         // These are paths; a hub is not asked for them, be they three words long.
         for (const path of ["rows.txt", "./nowhere/rows/train", "../rows/of/train"]) {
           const local = yield* Effect.flip(rowsOf(path, Problem))
-          assert.include(local.message, `${path} is no file of rows: one of .`)
+          assert.include(local.message, `${path} is not a supported file of rows: expected .`)
         }
       })
     )

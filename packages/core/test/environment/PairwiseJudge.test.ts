@@ -108,7 +108,7 @@ describe("PairwiseJudge", () => {
       )
       assert.deepInclude(half.shares, { success: [0, 1] })
       assert.strictEqual(half.metrics["judge/unreadable"], 1)
-      assert.match(String(yield* sharesOf(() => "hm", "x", "y")), /no verdict that can be read/)
+      assert.match(String(yield* sharesOf(() => "hm", "x", "y")), /no readable verdict/)
     })
   )
 

@@ -113,8 +113,9 @@ const recorded = ({ steps }: Scenario) =>
 const lay = (over: ReadonlyArray<number>, base: ReadonlyArray<number>) => [...over, ...base.slice(over.length)]
 
 /**
- * Q-53: in the original, a text completion that extends a node masks what was sampled before (its logprobs become 1).
- * Ours stays trained, so the recording is compared with the earlier node's mask and logprobs laid over the beginning.
+ * docs/protocol.md, Q 53: in the original, a text completion that extends a node masks what was sampled before (its
+ * logprobs become 1). Ours stays trained, so the recording is compared with the earlier node's mask and logprobs laid
+ * over the beginning.
  */
 const withEarlierTurns = (steps: ReturnType<typeof recorded>): ReturnType<typeof recorded> => {
   const known: Array<Node> = []
@@ -142,8 +143,8 @@ describe("TrackedSequences against recordings of the original", () => {
           assert.deepStrictEqual<unknown>(ours, withEarlierTurns(recorded(scenario)))
           return
         }
-        // the original goes on behind a sampled end token that the new prompt does not contain; ours starts
-        // afresh.
+        // docs/protocol.md, Q 54: the original goes on after a sampled end token that the new prompt does not contain;
+        // ours starts afresh.
         assert.deepStrictEqual(
           ours.map(({ input_ids: sent }) => sent),
           [

@@ -39,7 +39,7 @@ export const schemaText = (schema: unknown): Result.Result<string, string> => {
 }
 
 const undecided = Metric.counter("atropos.schema_verifier.undecided.total", {
-  description: "Answers whose validation passed its deadline or took its thread down, and were called not valid"
+  description: "Answers whose validation passed its deadline or took its thread down, and were counted as not valid"
 })
 
 export interface Options {

@@ -74,7 +74,7 @@ const goldOf = (row: Row, meaning: Meaning): Result.Result<number, Refusal> => {
   if (choices.labels !== undefined) {
     const place = found.label ?? found.text
     return place === undefined
-      ? Result.fail(`the answer ${quoted(answer)} is none of the labels ${choices.labels.join(", ")}, and no text`)
+      ? Result.fail(`the answer ${quoted(answer)} is neither one of the labels ${choices.labels.join(", ")} nor a text`)
       : Result.succeed(place)
   }
   if (typeof answer !== "string") {
@@ -86,11 +86,11 @@ const goldOf = (row: Row, meaning: Meaning): Result.Result<number, Refusal> => {
             `the answer ${quoted(answer)} of ${count} choices counts from 1, not from 0: set answer_is to number`
           )
         )
-      : Result.fail(`the answer ${quoted(answer)} is none of the ${count} choices`)
+      : Result.fail(`the answer ${quoted(answer)} is not one of the ${count} choices`)
   }
   const meant = new Set([found.label, found.text, found.index, found.number].filter((place) => place !== undefined))
   const [place, ...others] = meant
-  if (place === undefined) return Result.fail(`the answer ${quoted(answer)} is none of the ${count} choices`)
+  if (place === undefined) return Result.fail(`the answer ${quoted(answer)} is not one of the ${count} choices`)
   // A single digit that fits one way of counting alone fits it by chance: the next row's may fit both.
   const isCount = found.label === undefined && found.text === undefined
   return others.length > 0 || isCount
@@ -106,11 +106,11 @@ export const fromRow = (
   const { choices, question } = row
   const { labels, texts } = choices
   if (texts.length < 2 || texts.length > mostChoices) {
-    return Result.fail(`there must be 2 to ${mostChoices} choices, and there are ${texts.length}`)
+    return Result.fail(`there must be 2 to ${mostChoices} choices, but there are ${texts.length}`)
   }
   if (labels !== undefined && (labels.length !== texts.length || new Set(labels).size !== labels.length)) {
     return Result.fail(
-      `each of the ${texts.length} choices must have a label of its own, and the labels are ${labels.join(", ")}`
+      `each of the ${texts.length} choices must have its own label, but the labels are ${labels.join(", ")}`
     )
   }
   return Result.map(goldOf(row, meaning), (gold) => ({

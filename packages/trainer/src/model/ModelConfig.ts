@@ -136,7 +136,7 @@ const scalingOf = (rope: typeof Rope.Type, file: File): Result.Result<RopeScalin
       : Result.succeed({ kind: "linear", factor })
   }
   if (kind !== "llama3") {
-    return Result.fail(`RoPE scaling "${kind}" is not built; there are "default", "linear" and "llama3"`)
+    return Result.fail(`RoPE scaling "${kind}" is not supported; supported are "default", "linear" and "llama3"`)
   }
   if (factor == null || high == null || low == null) {
     return Result.fail("RoPE scaling llama3 needs factor, low_freq_factor and high_freq_factor")
@@ -168,7 +168,9 @@ export const parse = (json: unknown): Result.Result<ModelConfig, string> => {
   const name = Option.getOrUndefined(named(json))?.model_type
   if (name === undefined) return Result.fail('"model_type" is missing: this is no configuration of a model')
   if (!isSupported(name)) {
-    return Result.fail(`the architecture "${name}" is not built; there are ${supported.join(", ")} (SmolLM is a llama)`)
+    return Result.fail(
+      `the architecture "${name}" is not supported; supported are ${supported.join(", ")} (SmolLM is a llama)`
+    )
   }
   const decoded = decode(json)
   if (Result.isFailure(decoded)) return Result.fail(decoded.failure.message)

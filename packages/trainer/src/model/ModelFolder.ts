@@ -43,8 +43,8 @@ export const readText = Effect.fnUntraced(function* (path: string, most = longes
   const fail = (message: string) => new ModelError({ reason: "damaged", model: path, message: `${path} ${message}` })
   const unreadable = ({ message }: { readonly message: string }) => fail(`cannot be read: ${message}`)
   const { size, type } = yield* Effect.mapError(fs.stat(path), unreadable)
-  if (type !== "File") return yield* fail(`is no file but a ${type.toLowerCase()}`)
-  if (size > most) return yield* fail(`has ${size} bytes, where such a file has some thousand`)
+  if (type !== "File") return yield* fail(`is not a file but a ${type.toLowerCase()}`)
+  if (size > most) return yield* fail(`has ${size} bytes; such a file usually has a few thousand`)
   const text = yield* Effect.mapError(fs.readFileString(path), unreadable)
   if (Nesting.exceeds(text, { opened: most })) return yield* fail("is nested deeper than such a file can be")
   return text

@@ -87,7 +87,7 @@ export const head = Effect.fn("Safetensors.head")(
   function* (path: string) {
     const fs = yield* FileSystem.FileSystem
     const damaged = (message: string) =>
-      new ModelError({ reason: "damaged", model: path, message: `${path} is no safetensors file: ${message}` })
+      new ModelError({ reason: "damaged", model: path, message: `${path} is not a safetensors file: ${message}` })
     const fileSize = Number((yield* fs.stat(path)).size)
     if (fileSize < 8) return yield* damaged(`it has ${fileSize} bytes`)
     const headLength = Number(new DataView((yield* readBytes(path, 0, 8)).buffer).getBigUint64(0, true))

@@ -89,7 +89,7 @@ export const cached = Effect.fn("WidenedWeights.cached")(function* (entries: Ent
   }).pipe(
     Effect.catch((cause) =>
       Effect.as(
-        Effect.logWarning("widened weights are not cached: every graph holds a copy of its own", {
+        Effect.logWarning("widened weights are not cached: every graph holds its own copy", {
           megabytes: Math.round(bytes / 1e6),
           because: cause.message
         }),

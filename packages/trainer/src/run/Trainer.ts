@@ -7,8 +7,8 @@
  * Guarantees
  * - A batch is trained on once. Those in a durable checkpoint, or trained on since, are recognised by id and step and
  *   passed to `settle` instead.
- * - `record` is called with every step that a checkpoint will contain, also with one that an interruption cuts off after its
- *   update.
+ * - `record` is called with every step that a checkpoint will contain, also with one that an interruption cuts off
+ *   after its update.
  * - A batch is settled only when a checkpoint that contains it is durable: with an interval of k steps, up to k batches
  *   stay unsettled. What a killed process had trained on since its last checkpoint comes again, in the same order, and
  *   makes the same parameters.

@@ -141,7 +141,7 @@ export const make = Effect.fn("TargetWorker.make")(function* (
     // It may have been heard all the same.
     if (!error.isPermanent && !held.includes(adapter.name)) held = [...held, adapter.name]
     yield* count("failure")
-    yield* Effect.logWarning("weights not pushed; the target goes on with what it has", {
+    yield* Effect.logWarning("weights not pushed; the target keeps its current weights", {
       target: target.name,
       policyVersion: adapter.version,
       attempt,

@@ -75,14 +75,14 @@ describe("ModelConfig.parse", () => {
   })
 
   it.each([
-    [{ ...qwen25, model_type: "gpt_neox" }, /"gpt_neox" is not built; there are llama, qwen2, qwen3/],
+    [{ ...qwen25, model_type: "gpt_neox" }, /"gpt_neox" is not supported; supported are llama, qwen2, qwen3/],
     [{}, /"model_type" is missing/],
     [{ ...qwen25, hidden_size: "896" }, /hidden_size/],
     [{ ...qwen25, quantization_config: { quant_method: "gptq" } }, /quantization_config/],
     [{ ...qwen25, use_sliding_window: true }, /use_sliding_window/],
     [{ ...qwen25, layer_types: ["full_attention", "sliding_attention"] }, /sliding_attention/],
     [{ ...qwen25, hidden_act: "gelu" }, /activation gelu/],
-    [{ ...qwen25, rope_scaling: { type: "yarn", factor: 4.0 } }, /"yarn" is not built/],
+    [{ ...qwen25, rope_scaling: { type: "yarn", factor: 4.0 } }, /"yarn" is not supported/],
     [{ ...qwen25, rope_scaling: { rope_type: "llama3", factor: 8 } }, /needs factor, low_freq_factor/],
     [{ ...qwen25, rope_scaling: { rope_type: "linear" } }, /linear needs a factor/],
     [{ ...qwen25, partial_rotary_factor: 0.5 }, /partial_rotary_factor 0.5/],

@@ -63,7 +63,7 @@ const spoilt: ReadonlyArray<
         json((config) => (config["model_type"] = "mamba"))
       ),
     "unsupported",
-    /"mamba" is not built; there are llama, qwen2, qwen3/
+    /"mamba" is not supported; supported are llama, qwen2, qwen3/
   ],
   ["no weights", "llama", ({ remove }) => remove("model.safetensors"), "missing", /no model\.safetensors and no model/],
   [
@@ -84,7 +84,7 @@ const spoilt: ReadonlyArray<
       yield* fs.truncate(`${folder}/model-00002-of-00004.safetensors`, 9000)
     }),
     "damaged",
-    /model-00002-of-00004\.safetensors is no safetensors file: .* the file has 9000: it is not complete/
+    /model-00002-of-00004\.safetensors is not a safetensors file: .* the file has 9000: it is not complete/
   ],
   [
     "a shard that is not there",

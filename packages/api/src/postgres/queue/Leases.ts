@@ -13,7 +13,7 @@ import type { StoreClock } from "../base/StoreClock.ts"
 import type { Views } from "../base/Views.ts"
 
 const lost = (id: string) =>
-  new TrajectoryApiError.LeaseLost({ message: `batch ${id} was acked, or its lease went to somebody else` })
+  new TrajectoryApiError.LeaseLost({ message: `batch ${id} was acknowledged, or its lease passed to another trainer` })
 
 export type Leases = Pick<TrajectoryStoreShape, "ack" | "nack" | "extendLease">
 

@@ -47,8 +47,6 @@ export type ServerReport = (typeof TrajectoryApi.ServerReport)["Encoded"]
 
 export type EnvironmentRow = (typeof TrajectoryApi.EnvironmentRow)["Encoded"]
 
-/** What an environment said of itself, `at` this time. */
-
 export type BatchRow = (typeof TrajectoryApi.BatchRow)["Encoded"]
 
 export type QueueSummary = (typeof TrajectoryApi.QueueSummary)["Encoded"]

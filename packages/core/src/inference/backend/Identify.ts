@@ -59,7 +59,7 @@ const ModeInConfig = Schema.Struct({
 })
 type Models = (typeof Models.Type)["data"]
 
-/** Where a server's own routes are: its OpenAI address without the version at the end (and only there: Q-61). */
+/** Where a server's own routes are: its OpenAI address without the version at the end (and only there). */
 export const rootOf = (baseUrl: string): string => baseUrl.replace(/\/v1$/, "")
 
 /** A server that is not what it was thought to be is told by its path: nobody else has these. */

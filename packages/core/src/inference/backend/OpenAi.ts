@@ -3,7 +3,7 @@
  *
  * The package's own retries and time limit are off; `ServerManager` owns both. There is no token-level endpoint, but
  * where a server can add ids and logprobs to its answers (`Identity.idsBy`) it is asked to for those that are trained
- * on, and what comes is kept (see `Reply`). Health is a list of models, never a generation (Q-52); a 500 there is that
+ * on, and what comes is kept (see `Reply`). Health is a list of models, never a generation; a 500 there is that
  * list's own trouble (`transformers serve` needs the network for it), so only a gateway's answer says that nobody is
  * there.
  */

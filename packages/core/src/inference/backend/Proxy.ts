@@ -3,7 +3,7 @@
  * process.
  *
  * A session is made when it is asked for and deleted when its scope closes; the nodes the proxy holds are the
- * trajectories. Unlike the original's client, tool calls are kept (Q-55). Text completions are not offered by the
+ * trajectories. Unlike the original's client, tool calls are kept. Text completions are not offered by the
  * proxy. Nothing is tried again: the proxy may have recorded what it did not answer. Source: managed_server_proxy.py.
  */
 import { Config, Duration, Effect, Option, Schema, type Scope } from "effect"

@@ -3,7 +3,7 @@
  * (atroposlib/envs/server_handling: ServerBaseline, APIServerConfig, ServerManagerConfig).
  *
  * `server` gives the `--openai.<field>` flags and the entries of a YAML `openai` list, `manager` the flags without a
- * prefix (`--slurm`, `--max_n_completions`). Unlike the original, a `base_url` that is given is always used (Q-39).
+ * prefix (`--slurm`, `--max_n_completions`). Unlike the original, a `base_url` that is given is always used.
  */
 import { Config, Effect, Schema } from "effect"
 import { field, fromFields } from "../../base/Settings.ts"

@@ -4,7 +4,7 @@
  *
  * Read from SLURM_JOB_NODELIST (expanded by `scontrol show hostnames`), NUM_TRAINING_NODES (default 1: the node the
  * trainer is on) and INFER_TP (tensor parallelism, default 1). No job, or a job of one node, has no servers of its own.
- * The original fails as soon as INFER_TP is set or NUM_TRAINING_NODES is not (Q-51); here both may be either.
+ * The original fails as soon as INFER_TP is set or NUM_TRAINING_NODES is not; here both may be either.
  */
 import { Config, Effect, Option, Schema, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
@@ -73,7 +73,7 @@ export const serverUrls = Effect.gen(function* () {
   const inferenceNodes = nodes.slice(trainingNodes)
   if (inferenceNodes.length === 0) {
     return yield* new SlurmError({
-      message: `NUM_TRAINING_NODES is ${trainingNodes}, but the job has ${nodes.length} nodes: none is left for inference`
+      message: `NUM_TRAINING_NODES is ${trainingNodes}, but the job has ${nodes.length} nodes: no nodes are left for inference`
     })
   }
   const perNode = Math.floor(gpusPerNode / tensorParallelism)

@@ -187,7 +187,7 @@ export const reopen = Effect.fn("Journal.reopen")(function* (folder: string) {
   const run = yield* readRun(folder)
   if (Option.isNone(run)) {
     return yield* new JournalError({
-      message: `${folder} has no ${runFile}: no run of Weights & Biases`,
+      message: `${folder} has no ${runFile}: it is not a Weights & Biases run`,
       isHeld: false
     })
   }

@@ -227,7 +227,7 @@ export const make = Effect.fnUntraced(function* ({ apiKey, baseUrl, timeout = "3
       const { createRunFiles } = yield* ask("createFiles", { entity, project, run, files: [name] }, Created)
       const target = createRunFiles.files[0]
       if (target === undefined) {
-        return yield* new WandbError({ reason: "refused", message: `${base} gives no address for ${name}` })
+        return yield* new WandbError({ reason: "refused", message: `${base} has no upload address for ${name}` })
       }
       const headers = (createRunFiles.uploadHeaders ?? []).flatMap((header) => {
         const colon = header.indexOf(":")

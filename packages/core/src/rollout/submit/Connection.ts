@@ -2,8 +2,7 @@
  * The registration of one environment: waits for the service and for the trainer, and registers again when the service
  * has forgotten it.
  *
- * The original's environment crashes when it starts before the service (its quirk Q-47) and when the service restarts
- * (Q-41).
+ * The original's environment crashes when it starts before the service and when the service restarts.
  */
 import { Effect, Latch, Option, Result, Semaphore } from "effect"
 import type { EnvironmentClientShape } from "../../service/EnvironmentClient.ts"

@@ -117,7 +117,7 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
       error: common
     })
       .annotate(Roles, environments)
-      .annotateMerge(describe("Answers `waiting` until a trainer has asked for a batch: ask again.")),
+      .annotateMerge(describe("Answers `waiting` until a trainer has requested a batch: retry.")),
     HttpApiEndpoint.post("disconnect", "/runs/:run/environments/:envId/disconnect", {
       params: environmentParams,
       success: HttpApiSchema.NoContent,

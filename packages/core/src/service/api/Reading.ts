@@ -42,7 +42,7 @@ export class ReadingGroup extends HttpApiGroup.make("reading")
       query: PiecesQuery,
       success: Pieces,
       error: common
-    }).annotateMerge(describe("Text of token ids, as environments told it; unknown ids are left out.")),
+    }).annotateMerge(describe("Text of token ids, as reported by environments; unknown ids are left out.")),
     HttpApiEndpoint.get("metrics", "/runs/:run/metrics", {
       params: runParams,
       query: MetricsQuery,

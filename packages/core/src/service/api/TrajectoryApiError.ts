@@ -21,7 +21,7 @@ export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", { me
 /** No such run, environment, rollout, state or path. */
 export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", { message: Schema.String }) {}
 
-/** The batch was acked, or its lease went to somebody else. */
+/** The batch was acknowledged, or its lease passed to another trainer. */
 export class LeaseLost extends Schema.TaggedError<LeaseLost>()("LeaseLost", { message: Schema.String }) {}
 
 /** The body is larger than the service takes, before or after decompression. */

@@ -5,7 +5,7 @@
  * complete one counts, whatever prose follows; of several in a row, or of a tag and a box, all must say the same. Else
  * it is what the text claims (`ChoiceClaims`): statements that it can read, never a letter that occurs somewhere. Where
  * several choices could be meant, or one is only denied, asked about, supposed or quoted, there is no answer: a guess,
- * as the original makes (Q-73 of its quirks), is a reward for chance.
+ * as the original makes, is a reward for chance.
  */
 import * as Boxes from "../text/Boxes.ts"
 import { type Claim, claimOf, type Strength } from "./ChoiceClaims.ts"
