@@ -98,7 +98,7 @@ describe("atropos up --model", () => {
           "2"
         ).pipe(Effect.map((run) => run))
         assert.strictEqual(letters.code, 0, letters.stdout + letters.stderr)
-        assert.include(letters.stdout, "seq_len 1500, as")
+        assert.include(letters.stdout, "seq_len reduced to 1500")
         const told = yield* saved(cwd, "letter-counting-1")
         assert.deepInclude(told.trainer, { trains: "adapter", lr: null, schedule: "constant", seqLen: 2048 })
         assert.isUndefined(told.env["prompt_style"])

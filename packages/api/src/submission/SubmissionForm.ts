@@ -149,7 +149,7 @@ const readJson = (body: Uint8Array, limits: Limits): Result.Result<ReadonlyArray
       WireGroup.parse(body),
       (error) => new ApiError.BadRequest({ message: `the body is not JSON: ${error.message}` })
     )
-    if (notFinite) return yield* invalid("body", "NaN and Infinity are no JSON numbers: every number should be finite")
+    if (notFinite) return yield* invalid("body", "NaN and Infinity are not JSON numbers: every number must be finite")
     if (!Array.isArray(value)) return [yield* readJsonItem("", value, limits)]
     yield* checkCount(value.length, limits)
     const submissions: Array<Submission> = []

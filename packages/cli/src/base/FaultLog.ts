@@ -1,9 +1,9 @@
-/** Lines that are no groups: the first of them told one by one, the rest counted. */
+/** Lines that are not groups: the first of them printed one by one, the rest counted. */
 import { Console, Effect } from "effect"
 
-/** Told one by one, and kept for reports. */
-const told = 20
-const kept = 100
+/** How many are printed one by one, and how many go into reports. */
+const mostPrinted = 20
+const mostReported = 100
 
 export interface FaultLog {
   readonly tell: (fault: string) => Effect.Effect<void>
@@ -19,9 +19,9 @@ export const make = (): FaultLog => {
     tell: (fault) =>
       Effect.suspend(() => {
         count++
-        if (first.length < kept) first.push(fault)
-        if (count > told) return Effect.void
-        return Console.error(`skipped: ${fault}${count === told ? "; further ones are only counted" : ""}`)
+        if (first.length < mostReported) first.push(fault)
+        if (count > mostPrinted) return Effect.void
+        return Console.error(`skipped: ${fault}${count === mostPrinted ? "; further ones are only counted" : ""}`)
       }),
     end: Effect.suspend(() =>
       count === 0 ? Effect.void : Console.error(`${count} lines are not valid groups and were skipped`)

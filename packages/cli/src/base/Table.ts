@@ -7,19 +7,19 @@ const pad = (text: string, width: number): string => text + " ".repeat(Math.max(
 const shown = (cell: string): string => Terminal.escape(cell)
 
 /** Rows under headings; nothing is cut. */
-export const columns = (headings: ReadonlyArray<string>, given: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const rows = given.map((row) => row.map(shown))
+export const columns = (headings: ReadonlyArray<string>, cells: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const rows = cells.map((row) => row.map(shown))
   const widths = headings.map((heading, column) =>
     Math.max(heading.length, ...rows.map((row) => (row[column] ?? "").length))
   )
-  const line = (cells: ReadonlyArray<string>) =>
-    cells.map((cell, column) => (column === cells.length - 1 ? cell : pad(cell, widths[column] ?? 0))).join("  ")
+  const line = (row: ReadonlyArray<string>) =>
+    row.map((cell, column) => (column === row.length - 1 ? cell : pad(cell, widths[column] ?? 0))).join("  ")
   return [line(headings), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n")
 }
 
 /** `name: value` lines with the values aligned. */
-export const pairs = (given: ReadonlyArray<readonly [string, string]>): string => {
-  const entries = given.map(([name, value]) => [shown(name), value] as const)
+export const pairs = (lines: ReadonlyArray<readonly [string, string]>): string => {
+  const entries = lines.map(([name, value]) => [shown(name), value] as const)
   const width = Math.max(...entries.map(([name]) => name.length)) + 2
   return entries.map(([name, value]) => `${pad(name, width)}${value}`).join("\n")
 }

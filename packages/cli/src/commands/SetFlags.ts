@@ -132,7 +132,7 @@ export const flags = ({ minimumDifference, most, tasksPerStep }: SetVerb) => ({
   )
 })
 
-export type Given = Command.Command.Config.Infer<ReturnType<typeof flags>>
+export type Values = Command.Command.Config.Infer<ReturnType<typeof flags>>
 
 /** Names of the boolean ones, without dashes. */
 export const booleans = [

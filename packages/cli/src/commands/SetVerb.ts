@@ -20,8 +20,8 @@ import type { MakeVerb, Verb } from "./Verb.ts"
 const endingOf = (out: string): RowFile.Container | undefined =>
   /\.parquet$/i.test(out) ? "parquet" : /\.(jsonl|ndjson)$/i.test(out) ? "jsonl" : undefined
 
-const checked = ({ name, kind }: SetFlags.SetVerb, given: SetFlags.Given) => {
-  const { format, out, output, validationFraction } = given
+const checked = ({ name, kind }: SetFlags.SetVerb, flags: SetFlags.Values) => {
+  const { format, out, output, validationFraction } = flags
   const ending = endingOf(out)
   const container = Option.getOrElse(output, () => ending ?? "jsonl")
   const wrong =
@@ -31,7 +31,7 @@ const checked = ({ name, kind }: SetFlags.SetVerb, given: SetFlags.Given) => {
         ? "parquet cannot be written to standard output: give a file"
         : out === "-" && validationFraction > 0
           ? "two splits cannot be written to standard output: give a file"
-          : out === "-" && given.append
+          : out === "-" && flags.append
             ? "--append-to-previous needs a file, but OUT is standard output"
             : kind === "dpo" && format === "trl-messages"
               ? "--format trl-messages is for sft-gen; for pairs, use --format trl"
@@ -40,15 +40,15 @@ const checked = ({ name, kind }: SetFlags.SetVerb, given: SetFlags.Given) => {
 }
 
 /** Text or messages; a tokenizer is loaded only where text is wanted. */
-const formOf = <R>(given: SetFlags.Given, fallback: Effect.Effect<Tokenizer.TokenizerShape, Failure, R>) =>
+const formOf = <R>(flags: SetFlags.Values, fallback: Effect.Effect<Tokenizer.TokenizerShape, Failure, R>) =>
   Effect.gen(function* () {
-    if (given.saveMessages) return { _tag: "Messages" } satisfies Sample.Form
-    const tokenizer = yield* Option.match(given.tokenizer, { onNone: () => fallback, onSome: load })
+    if (flags.saveMessages) return { _tag: "Messages" } satisfies Sample.Form
+    const tokenizer = yield* Option.match(flags.tokenizer, { onNone: () => fallback, onSome: load })
     return {
       _tag: "Text",
       tokenizer,
-      from: given.textFrom,
-      dropBos: given.format === "trl" || given.format === "trl-messages"
+      from: flags.textFrom,
+      dropBos: flags.format === "trl" || flags.format === "trl-messages"
     } satisfies Sample.Form
   })
 
@@ -66,38 +66,38 @@ const load = (name: string): Effect.Effect<Tokenizer.TokenizerShape, Failure> =>
 
 const generate = Effect.fnUntraced(function* <R>(
   verb: SetFlags.SetVerb,
-  given: SetFlags.Given,
+  flags: SetFlags.Values,
   form: Sample.Form,
   source: Source<R>
 ) {
-  const container = yield* checked(verb, given)
-  const { allowNegativeScores, dedupe, format, minimumDifference, most, seed, validationFraction } = given
-  const maxTokens = Option.getOrElse(given.maxTokenLength, () => Number.POSITIVE_INFINITY)
+  const container = yield* checked(verb, flags)
+  const { allowNegativeScores, dedupe, format, minimumDifference, most, seed, validationFraction } = flags
+  const maxTokens = Option.getOrElse(flags.maxTokenLength, () => Number.POSITIVE_INFINITY)
   const rules = { format, most, allowNegativeScores, minimumDifference, dedupe, validationFraction, seed }
   yield* Generate.run(
     {
       command: verb.name,
-      out: given.out,
+      out: flags.out,
       container,
-      number: given.number,
-      appends: given.append,
-      resumes: given.resume,
+      number: flags.number,
+      appends: flags.append,
+      resumes: flags.resume,
       builder: { kind: verb.kind, form, maxTokens, ...rules },
-      told: {
+      flagValues: {
         command: verb.name,
         output: container,
         format,
-        save_messages: given.saveMessages,
+        save_messages: flags.saveMessages,
         ...(form._tag === "Text" && { text_from: form.from, tokenizer: form.tokenizer.name }),
         [verb.most.flag.replaceAll("-", "_")]: most,
         allow_negative_scores: allowNegativeScores,
         minimum_score_diff_max_min: minimumDifference,
-        max_token_len: Option.getOrNull(given.maxTokenLength),
+        max_token_len: Option.getOrNull(flags.maxTokenLength),
         dedupe,
         validation_fraction: validationFraction,
         seed
       },
-      report: given.report
+      report: flags.report
     },
     source
   )
@@ -106,14 +106,14 @@ const generate = Effect.fnUntraced(function* <R>(
 const token = Config.option(Config.Redacted("ATROPOS_TOKEN")).pipe(Effect.orDie)
 
 /** From files or a service. */
-const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, given: SetFlags.Given) {
-  yield* checked(verb, given)
-  const form = yield* formOf(given, load(SetFlags.defaultTokenizer))
-  const { apiUrl, environment, follow, from, run, stepFrom, stepTo, takeBatches } = given
+const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, flags: SetFlags.Values) {
+  yield* checked(verb, flags)
+  const form = yield* formOf(flags, load(SetFlags.defaultTokenizer))
+  const { apiUrl, environment, follow, from, run, stepFrom, stepTo, takeBatches } = flags
   if (from.length > 0) {
     if (takeBatches)
       return yield* new UsageError({ message: "--from and --take-batches cannot be combined: give one source" })
-    return yield* generate(verb, given, form, Files.make(from))
+    return yield* generate(verb, flags, form, Files.make(from))
   }
   const url = apiUrl.replace(/(?<!\/)\/+$/, "")
   const secret = yield* token
@@ -121,11 +121,11 @@ const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, given
   if (takeBatches) {
     const batches = Batches.make({
       url,
-      batchSize: given.groupSize * given.tasksPerStep,
-      maxTokenLength: Option.getOrElse(given.maxTokenLength, () => 2048),
-      steps: 2 * given.number
+      batchSize: flags.groupSize * flags.tasksPerStep,
+      maxTokenLength: Option.getOrElse(flags.maxTokenLength, () => 2048),
+      steps: 2 * flags.number
     })
-    return yield* generate(verb, given, form, batches).pipe(Effect.provide(TrajectoryClientV0.layer(service)))
+    return yield* generate(verb, flags, form, batches).pipe(Effect.provide(TrajectoryClientV0.layer(service)))
   }
   const rollouts = Service.make({
     url,
@@ -135,7 +135,7 @@ const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, given
     ...(Option.isSome(stepFrom) && { stepFrom: stepFrom.value }),
     ...(Option.isSome(stepTo) && { stepTo: stepTo.value })
   })
-  return yield* generate(verb, given, form, rollouts).pipe(Effect.provide(StoredRollouts.layer(service)))
+  return yield* generate(verb, flags, form, rollouts).pipe(Effect.provide(StoredRollouts.layer(service)))
 })
 
 /** The verb: with the flags of an environment where the words name one. */
@@ -176,16 +176,16 @@ export const make =
               "metrics."
             ],
             mode: () => ({ ensure_scores_are_not_same: false, include_messages: true, total_steps: -1 }),
-            handle: (settings, given) =>
+            handle: (settings, flags) =>
               Effect.gen(function* () {
-                yield* checked(verb, given)
-                if (given.from.length > 0 || given.takeBatches) {
+                yield* checked(verb, flags)
+                if (flags.from.length > 0 || flags.takeBatches) {
                   return yield* new UsageError({
-                    message: `--env and ${given.takeBatches ? "--take-batches" : "--from"} cannot be combined: give one source`
+                    message: `--env and ${flags.takeBatches ? "--take-batches" : "--from"} cannot be combined: give one source`
                   })
                 }
-                const form = yield* formOf(given, Tokenizer.Tokenizer)
-                yield* generate(verb, given, form, yield* Rollouts.make(given.out))
+                const form = yield* formOf(flags, Tokenizer.Tokenizer)
+                yield* generate(verb, flags, form, yield* Rollouts.make(flags.out))
               }).pipe(Services.provide(settings))
           })(words)
     return Effect.map(made, (one) => ({ ...one, spell: SetFlags.spell }))

@@ -23,7 +23,7 @@ import type { MakeVerb } from "./Verb.ts"
 
 const name: string = "view"
 
-interface Given {
+interface FlagValues {
   readonly files: ReadonlyArray<string>
   readonly out: Option.Option<string>
   readonly title: Option.Option<string>
@@ -34,31 +34,31 @@ interface Given {
   readonly apiUrl: string
 }
 
-const tokenizerOf = ({ tokenizer }: Given) =>
+const tokenizerOf = ({ tokenizer }: FlagValues) =>
   Option.match(tokenizer, {
     onNone: () => Effect.succeedNone,
     onSome: (named) => Effect.asSome(Tokenizer.Tokenizer.pipe(Effect.provide(Tokenizer.layerNamed(named))))
   })
 
 /** One HTML file. */
-const write = Effect.fnUntraced(function* (given: Given, out: string) {
+const write = Effect.fnUntraced(function* (flags: FlagValues, out: string) {
   const faults = FaultLog.make()
-  const title = Option.getOrElse(given.title, () => given.files.join(", "))
+  const title = Option.getOrElse(flags.title, () => flags.files.join(", "))
   const { bytes, groups, leftOut, path } = yield* StaticPage.write({
     title,
-    files: given.files,
+    files: flags.files,
     out,
-    tokenizer: yield* tokenizerOf(given),
+    tokenizer: yield* tokenizerOf(flags),
     onFault: faults.tell,
     onNote: Console.error
   }).pipe(Effect.ensuring(faults.end))
   yield* Console.log(StaticPage.summary({ bytes, groups, leftOut, path }))
-  if (given.open) yield* Browser.open(pathToFileURL(out).href)
+  if (flags.open) yield* Browser.open(pathToFileURL(out).href)
 })
 
 /** The viewer over the files, until it is stopped. */
-const serve = Effect.fnUntraced(function* (given: Given) {
-  const { files, host, port } = given
+const serve = Effect.fnUntraced(function* (flags: FlagValues) {
+  const { files, host, port } = flags
   const faults = FaultLog.make()
   const run = yield* Effect.context()
   const index = yield* FileIndex.make({
@@ -72,17 +72,17 @@ const serve = Effect.fnUntraced(function* (given: Given) {
       const url = `${HttpServer.formatAddress(address)}/ui#/groups`
       yield* Console.log(`${files.length === 1 ? files[0] : `${files.length} files`}: ${url}`)
       yield* Console.log("new groups appear as the files grow; Ctrl-C stops")
-      if (given.open) yield* Browser.open(url)
+      if (flags.open) yield* Browser.open(url)
     })
   )
   return yield* announce.pipe(
-    Layer.provide(Viewer.layer({ files, index, host, port, tokenizer: yield* tokenizerOf(given) })),
+    Layer.provide(Viewer.layer({ files, index, host, port, tokenizer: yield* tokenizerOf(flags) })),
     Layer.launch
   )
 }, Effect.scoped)
 
 /** Where the viewer of a running service is. */
-const point = Effect.fnUntraced(function* ({ apiUrl, open }: Given) {
+const point = Effect.fnUntraced(function* ({ apiUrl, open }: FlagValues) {
   const url = apiUrl.replace(/(?<!\/)\/+$/, "")
   const token = yield* Effect.orDie(Config.option(Config.Redacted("ATROPOS_TOKEN")))
   const isOurs = yield* TrajectoryClientAuto.hasVersioned({
@@ -105,20 +105,20 @@ const point = Effect.fnUntraced(function* ({ apiUrl, open }: Given) {
   if (open) yield* Browser.open(`${url}/ui`)
 })
 
-const view = Effect.fnUntraced(function* (given: Given) {
-  const { files, out } = given
+const view = Effect.fnUntraced(function* (flags: FlagValues) {
+  const { files, out } = flags
   if (files.length === 0) {
     if (Option.isSome(out)) {
       return yield* new UsageError({
         message: `--out needs files of saved groups: ${CommandLine.of("view groups.jsonl --out groups.html")}`
       })
     }
-    return yield* point(given)
+    return yield* point(flags)
   }
   yield* Effect.forEach(files, (file) => JsonLines.inspect(file, SavedGroup.expected)).pipe(
     Effect.mapError(({ message }) => new UsageError({ message }))
   )
-  if (Option.isSome(out)) return yield* write(given, out.value)
+  if (Option.isSome(out)) return yield* write(flags, out.value)
   const fs = yield* FileSystem.FileSystem
   for (const file of files) {
     const { type } = yield* fs.stat(file)
@@ -128,7 +128,7 @@ const view = Effect.fnUntraced(function* (given: Given) {
       })
     }
   }
-  return yield* serve(given)
+  return yield* serve(flags)
 })
 
 export const make: MakeVerb = () =>
@@ -161,12 +161,12 @@ export const make: MakeVerb = () =>
         open: Flag.Boolean("open").pipe(Flag.withDescription("open the viewer in a browser"), Flag.withDefault(false)),
         apiUrl: Flag.String("api-url").pipe(
           Flag.withDescription(
-            "service whose viewer URL to print, if no files are given [default: http://localhost:8000]"
+            "service whose viewer URL to print, if no files are flags [default: http://localhost:8000]"
           ),
           Flag.withDefault("http://localhost:8000")
         )
       },
-      (given) => view(given).pipe(Effect.provide(NodeHttpClient.layerUndici), Effect.mapError(Services.toFailure))
+      (flags) => view(flags).pipe(Effect.provide(NodeHttpClient.layerUndici), Effect.mapError(Services.toFailure))
     ).pipe(
       Command.withExamples([
         {

@@ -27,10 +27,10 @@ const inPlainWords = (message: string): string => {
   if (message.includes("call stack")) return `it is nested more than ${mostLevels} levels deep`
   if (message.includes("multiple documents")) return "a second document begins here (---); only one is allowed"
   if (message.includes("Excessive alias count")) return "its aliases (*name) expand to too much"
-  return message
+  return `this is not valid YAML: ${message}`
 }
 
-/** Why a value is no settings, whatever they are: it goes too deep, or comes back to itself. */
+/** Why a value cannot be settings, whatever they are: it goes too deep, or comes back to itself. */
 const flawOf = (value: unknown, above: ReadonlyArray<unknown> = []): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   if (above.includes(value)) return "an alias (*name) refers to a value that contains it"

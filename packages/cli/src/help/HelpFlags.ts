@@ -5,15 +5,15 @@
 import * as Context from "effect/Context"
 import type { HelpDoc } from "effect/cli/HelpDoc"
 
-export interface Told {
+export interface FlagNotes {
   /** Names without dashes; what ends in a dot stands for all flags that begin so. */
   readonly ignored?: ReadonlyArray<string>
   /** Settings that all environments have, by the names of their flags. */
   readonly everyEnvironments?: ReadonlySet<string>
 }
 
-/** What a verb tells of its flags, as an annotation of its command. */
-export class Flags extends Context.Service<Flags, Told>()("@atropos/cli/HelpFlags") {}
+/** What a verb notes about its flags, as an annotation of its command. */
+export class Flags extends Context.Service<Flags, FlagNotes>()("@atropos/cli/HelpFlags") {}
 
 /** Flags that many verbs have and few runs need, by what they begin with; `but` are those that many runs need. */
 const advanced: ReadonlyArray<{ readonly of: (flag: string) => boolean; readonly but: ReadonlySet<string> }> = [

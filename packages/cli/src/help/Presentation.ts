@@ -16,6 +16,10 @@ import * as Terminal from "../base/Terminal.ts"
 /** Servers whose flags there are only where the environment asks them. */
 const otherServers = ["judge", "teacher"] as const
 
+/** The schema's words for a number speak to a programmer. */
+const inPlainWords = (expected: string): string =>
+  expected.replace(/^Expected /, "").replace("a string representing a finite number", "a number")
+
 const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcommands = [] }: HelpDoc): string => {
   switch (error._tag) {
     case "UnrecognizedOption": {
@@ -35,7 +39,9 @@ const describe = (error: NonShowHelpErrors, { flags, globalFlags = [], subcomman
     case "InvalidValue":
       return error.value === ""
         ? `--${error.option} needs a value: ${error.expected}`
-        : `--${error.option}: ${error.expected.startsWith("Expected") ? "" : "expected "}${error.expected}, got "${error.value}"${RemovedSettings.value(error.option, error.value)}`
+        : `--${error.option}: expected ${inPlainWords(error.expected)}, got "${error.value}"${RemovedSettings.value(error.option, error.value)}`
+    case "MissingArgument":
+      return `the argument <${error.argument}> is missing`
     case "UnexpectedArgument":
       return `unexpected argument: ${error.arguments.join(" ")}`
     default:

@@ -25,8 +25,8 @@ export interface GenerateOptions {
   readonly appends: boolean
   readonly resumes: boolean
   readonly builder: Builder.BuilderOptions
-  /** What the builder was told, in words for checkpoints and reports. */
-  readonly told: { readonly [name: string]: unknown }
+  /** The builder's options by their flags, for checkpoints and reports. */
+  readonly flagValues: { readonly [name: string]: unknown }
   readonly report: Option.Option<string>
 }
 
@@ -70,21 +70,21 @@ const toStdout = Effect.fnUntraced(function* <R>(options: GenerateOptions, sourc
 })
 
 const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source: Source<R>) {
-  const { builder: told, number, out } = options
+  const { builder: rules, number, out } = options
   const seen = new Set<string>()
   const files = yield* SetFiles.open({
     out,
     container: options.container,
-    splits: told.validationFraction > 0 ? ["train", "validation"] : ["train"],
-    identity: { ...options.told, ...source.identity },
+    splits: rules.validationFraction > 0 ? ["train", "validation"] : ["train"],
+    identity: { ...options.flagValues, ...source.identity },
     appends: options.appends,
     resumes: options.resumes,
-    columns: Layout.columns(told.kind, told.format, told.form._tag),
-    ...(told.dedupe && { onRow: (row: Layout.Row) => void seen.add(Builder.digest(row)) }),
+    columns: Layout.columns(rules.kind, rules.format, rules.form._tag),
+    ...(rules.dedupe && { onRow: (row: Layout.Row) => void seen.add(Builder.digest(row)) }),
     checkpointEvery: source.checkpointEvery
   })
   const before = Option.getOrUndefined(files.before)
-  const builder = Builder.make(told, { counts: before?.counts ?? Counts.empty, seen })
+  const builder = Builder.make(rules, { counts: before?.counts ?? Counts.empty, seen })
   const done = Counts.rows(builder.counts())
   if (done > 0) yield* Console.error(`resuming with ${done} rows of an earlier run`)
   const progress = yield* Progress.make({ unit: "rows", total: number, done })
@@ -113,14 +113,14 @@ const toFiles = Effect.fnUntraced(function* <R>(options: GenerateOptions, source
 /** Runs to the end and tells what came of it. */
 export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOptions, source: Source<R>) {
   const fs = yield* FileSystem.FileSystem
-  const { command, number, out, told } = options
+  const { command, number, out, flagValues } = options
   const isStdout = out === "-"
   const { builder, faults, files } = yield* isStdout ? toStdout(options, source) : toFiles(options, source)
   const counts = builder.counts()
   const report: Report.Report = {
     command,
     source: source.name,
-    options: { ...told, ...source.identity },
+    options: { ...flagValues, ...source.identity },
     counts,
     files,
     faults,

@@ -1,12 +1,12 @@
-/** The index of some files, kept by a thread of its own: questions to it, and what it says unasked. */
+/** The index of some files, kept by a thread of its own: questions to it, and what it sends unasked. */
 import * as Thread from "@atropos/core/base/Thread"
 import { Effect, PubSub, type Scope, Stream } from "effect"
 import { CommandFailed } from "../base/Failure.ts"
-import type { Question, Said, Setup } from "./IndexThread.ts"
+import type { Question, Setup, ThreadMessage } from "./IndexThread.ts"
 import type * as LineIndex from "./LineIndex.ts"
 import type * as LineSearch from "./LineSearch.ts"
 
-type Asked = Question extends infer Q ? (Q extends { readonly id: number } ? Omit<Q, "id"> : never) : never
+type NewQuestion = Question extends infer Q ? (Q extends { readonly id: number } ? Omit<Q, "id"> : never) : never
 
 export interface FileIndex {
   readonly page: (file: number, filter: LineSearch.IndexFilter) => Effect.Effect<LineSearch.IndexedPage, CommandFailed>
@@ -22,7 +22,7 @@ export interface FileIndex {
 
 export interface Options {
   readonly files: ReadonlyArray<string>
-  /** Sees every line that is no group, and what else there is to tell. */
+  /** Sees every line that is not a group, and what else there is to report. */
   readonly onFault: (fault: string) => void
   readonly onNote: (note: string) => void
 }
@@ -50,18 +50,20 @@ export const make = Effect.fn("FileIndex.make")(function* ({
     for (const resume of waiting.values()) resume(Effect.fail(death))
     waiting.clear()
   })
-  thread.on("message", (said: Said) => {
-    if ("grown" in said) PubSub.publishUnsafe(grown, said.grown)
-    else if ("faults" in said) said.faults.forEach(onFault)
-    else if ("notes" in said) said.notes.forEach(onNote)
-    else if ("id" in said) {
-      waiting.get(said.id)?.("error" in said ? Effect.fail(failed(said.error)) : Effect.succeed(said.answer))
-      waiting.delete(said.id)
+  thread.on("message", (message: ThreadMessage) => {
+    if ("grown" in message) PubSub.publishUnsafe(grown, message.grown)
+    else if ("faults" in message) message.faults.forEach(onFault)
+    else if ("notes" in message) message.notes.forEach(onNote)
+    else if ("id" in message) {
+      waiting.get(message.id)?.(
+        "error" in message ? Effect.fail(failed(message.error)) : Effect.succeed(message.answer)
+      )
+      waiting.delete(message.id)
     }
   })
 
   let last = 0
-  const ask = <A>(question: Asked): Effect.Effect<A, CommandFailed> =>
+  const ask = <A>(question: NewQuestion): Effect.Effect<A, CommandFailed> =>
     Effect.callback((resume) => {
       if (death !== undefined) return resume(Effect.fail(death))
       const id = ++last

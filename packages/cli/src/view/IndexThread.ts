@@ -17,10 +17,10 @@ export type Question =
   | { readonly id: number; readonly ask: "sizes" }
 
 /**
- * What it says: answers, and unasked that files have grown, what is no group, and when all that there was has been
+ * What it sends: answers, and unasked that files have grown, what is not a group, and when all that there was has been
  * read.
  */
-export type Said =
+export type ThreadMessage =
   | { readonly id: number; readonly answer: unknown }
   | { readonly id: number; readonly error: string }
   | { readonly grown: ReadonlyArray<number> }
@@ -37,7 +37,7 @@ if (port !== null) {
   // Started by `FileIndex` with this.
   const { files } = workerData as Setup
   const index = LineIndex.open(files)
-  const say = (said: Said): void => port.postMessage(said)
+  const send = (message: ThreadMessage): void => port.postMessage(message)
 
   const answer = (question: Question): unknown => {
     switch (question.ask) {
@@ -53,9 +53,9 @@ if (port !== null) {
     const { id } = question
     // What fails is this question, not the thread.
     try {
-      say({ id, answer: answer(question) })
+      send({ id, answer: answer(question) })
     } catch (error) {
-      say({ id, error: error instanceof Error ? error.message : String(error) })
+      send({ id, error: error instanceof Error ? error.message : String(error) })
     }
   }
   /** Questions from before the files were looked through once: their newest lines are not known. */
@@ -73,13 +73,13 @@ if (port !== null) {
       early.forEach(handle)
       early = undefined
     }
-    if (grown.length > 0) say({ grown })
+    if (grown.length > 0) send({ grown })
     const hasMore = index.read(slice)
     const { faults, notes } = index.news()
-    if (faults.length > 0) say({ faults })
-    if (notes.length > 0) say({ notes })
+    if (faults.length > 0) send({ faults })
+    if (notes.length > 0) send({ notes })
     const isIdle = isDone && !hasMore
-    if (isIdle && !isAllRead) say({ readAll: true })
+    if (isIdle && !isAllRead) send({ readAll: true })
     isAllRead = isIdle
     if (isIdle) setTimeout(work, pause)
     else setImmediate(work)

@@ -4,39 +4,19 @@
  * (`isThere`).
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Context, Effect, Layer, Option, Result } from "effect"
 import { type HttpClient, HttpClientRequest } from "effect/http"
-import * as ServiceHttp from "./ServiceHttp.ts"
 import * as PackedGroup from "./PackedGroup.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
-import { packedContentType } from "./TrajectoryApi.ts"
+import * as ServiceApi from "./ServiceApi.ts"
+import { packedContentType, type RolloutPage, type RolloutQuery } from "./TrajectoryApi.ts"
 import { TrajectoryError } from "./TrajectoryError.ts"
 import * as TrajectoryClientAuto from "./TrajectoryClientAuto.ts"
 
 export type Options = TrajectoryClientAuto.Options
 
-/** What is used of a row; the service tells more. */
-const Row = Schema.Struct({ id: Schema.String, scores: Schema.Array(Schema.Finite) })
-export type Row = typeof Row.Type
-
-const Page = Schema.Struct({ rows: Schema.Array(Row), next: Schema.NullOr(Schema.String) })
-export type Page = typeof Page.Type
-
-const Runs = Schema.Struct({ runs: Schema.Array(Schema.Struct({ name: Schema.String })) })
-
-/** Which rollouts, newest first. */
-export interface Query {
-  readonly environment?: string
-  readonly stepFrom?: number
-  readonly stepTo?: number
-  /** Those older than this one; from the previous page's `next`. */
-  readonly before?: string
-  /** 1 to 1000. */
-  readonly limit: number
-}
-
 export interface StoredRolloutsShape {
-  readonly page: (query: Query) => Effect.Effect<Page, TrajectoryError>
+  readonly page: (query: RolloutQuery) => Effect.Effect<RolloutPage, TrajectoryError>
   /** None where the service has it no longer. */
   readonly group: (id: string) => Effect.Effect<Option.Option<ScoredGroup>, TrajectoryError>
   /** Names of the service's runs. */
@@ -50,25 +30,14 @@ export class StoredRollouts extends Context.Service<StoredRollouts, StoredRollou
 ) {}
 
 const make = Effect.fnUntraced(function* (options: Options) {
-  const http = yield* ServiceHttp.make(options)
+  const { api, call, http, run } = yield* ServiceApi.make(options)
   const context = yield* Effect.context<HttpClient.HttpClient>()
-  const path = `/v1/runs/${encodeURIComponent(options.run ?? "default")}/rollouts`
-  const sendPage = http.sendFor(Page)
+  const rollouts = `/v1/runs/${encodeURIComponent(run)}/rollouts`
   return {
-    page: ({ before, environment, limit, stepFrom, stepTo }) =>
-      sendPage(
-        HttpClientRequest.get(path, {
-          urlParams: {
-            limit,
-            ...(before !== undefined && { before }),
-            ...(environment !== undefined && { environment }),
-            ...(stepFrom !== undefined && { step_from: stepFrom }),
-            ...(stepTo !== undefined && { step_to: stepTo })
-          }
-        })
-      ),
+    page: (query) => call(api.reading.rollouts({ params: { run }, query })),
+    // By hand: the platform's client reads an answer by a schema, and packed groups go by none.
     group: (id) =>
-      http.send(HttpClientRequest.get(`${path}/${id}`, { headers: { accept: packedContentType } })).pipe(
+      http.send(HttpClientRequest.get(`${rollouts}/${id}`, { headers: { accept: packedContentType } })).pipe(
         Effect.flatMap(({ bytes }) =>
           Result.match(PackedGroup.decode(bytes), {
             onSuccess: Effect.succeedSome,
@@ -86,7 +55,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
           () => Effect.succeedNone
         )
       ),
-    runs: Effect.map(http.sendFor(Runs)(HttpClientRequest.get("/v1/runs")), ({ runs }) => runs.map(({ name }) => name)),
+    runs: Effect.map(call(api.reading.runs()), ({ runs }) => runs.map(({ name }) => name)),
     isThere: Effect.provideContext(TrajectoryClientAuto.hasVersioned(options), context)
   } satisfies StoredRolloutsShape
 })

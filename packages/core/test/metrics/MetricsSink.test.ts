@@ -4,7 +4,7 @@ import { Effect, Exit, FileSystem, Layer, Logger, Option, References, type Scope
 import * as FileSink from "../../src/metrics/FileSink.ts"
 import * as ServiceSink from "../../src/metrics/ServiceSink.ts"
 import * as MetricsSink from "../../src/metrics/MetricsSink.ts"
-import * as MemoryTrajectoryClient from "../../src/service/MemoryTrajectoryClient.ts"
+import * as MemoryTrajectoryClient from "../../src/service/memory/MemoryTrajectoryClient.ts"
 import * as RolloutTest from "../rollout/RolloutTest.ts"
 
 const quiet = Layer.merge(NodeServices.layer, Layer.succeed(References.MinimumLogLevel, "None"))

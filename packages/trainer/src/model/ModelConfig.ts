@@ -153,13 +153,13 @@ const scalingOf = (rope: typeof Rope.Type, file: File): Result.Result<RopeScalin
 /** What would change the numbers and is not built. */
 const unsupported = (file: File): string | undefined => {
   if (file.quantization_config != null) return "quantized weights (quantization_config) cannot be trained on"
-  if (file.use_sliding_window === true) return "sliding-window attention (use_sliding_window) is not built"
+  if (file.use_sliding_window === true) return "sliding-window attention (use_sliding_window) is not supported"
   const layerType = file.layer_types?.find((type) => type !== "full_attention")
   if (layerType !== undefined) return `layers of type ${layerType} (layer_types) are not built`
   const rotated = file.rope_parameters?.partial_rotary_factor ?? file.partial_rotary_factor ?? 1
-  if (rotated !== 1) return `rotating a part of each head alone (partial_rotary_factor ${rotated}) is not built`
+  if (rotated !== 1) return `rotating only part of each head (partial_rotary_factor ${rotated}) is not supported`
   if (file.hidden_act !== undefined && file.hidden_act !== "silu")
-    return `the activation ${file.hidden_act} is not built`
+    return `the activation ${file.hidden_act} is not supported`
   return undefined
 }
 

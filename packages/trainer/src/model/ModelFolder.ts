@@ -89,7 +89,7 @@ export const shardNames = Effect.fnUntraced(function* (folder: string) {
   if (outside !== undefined) {
     return yield* fail(
       "damaged",
-      `${join(folder, indexFile)} names "${outside}", which is no safetensors file beside it`
+      `${join(folder, indexFile)} names "${outside}", which is not a safetensors file beside it`
     )
   }
   return files

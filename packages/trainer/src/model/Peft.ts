@@ -102,7 +102,7 @@ const unsupported = (keys: { readonly [key: string]: unknown }): string | undefi
   if (keys["peft_type"] !== "LORA") return `it is ${JSON.stringify(keys["peft_type"])}, not LORA`
   for (const [key, value] of Object.entries(keys)) {
     if (harmless.has(key) || isOff(value) || (key === "init_lora_weights" && plainStarts.has(value))) continue
-    return `its option ${key} = ${JSON.stringify(value)} is not built; plain LoRA is, with one rank and alpha`
+    return `its option ${key} = ${JSON.stringify(value)} is not supported; only plain LoRA is, with one rank and alpha`
   }
   return undefined
 }

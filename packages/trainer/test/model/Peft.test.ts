@@ -77,15 +77,15 @@ layer(NodeServices.layer)("Peft", (it) => {
 
   it.effect.each([
     ["peft_type", "ADALORA", /it is "ADALORA", not LORA/],
-    ["use_dora", true, /option use_dora = true is not built/],
-    ["bias", "lora_only", /option bias = "lora_only" is not built/],
+    ["use_dora", true, /option use_dora = true is not supported/],
+    ["bias", "lora_only", /option bias = "lora_only" is not supported/],
     ["lora_bias", true, /option lora_bias/],
     ["fan_in_fan_out", true, /option fan_in_fan_out/],
     ["modules_to_save", ["embed_tokens"], /option modules_to_save = \["embed_tokens"\]/],
     ["rank_pattern", { q_proj: 8 }, /option rank_pattern/],
     ["layers_to_transform", [0], /option layers_to_transform/],
     ["init_lora_weights", "pissa", /option init_lora_weights = "pissa"/],
-    ["an_option_of_tomorrow", 1, /option an_option_of_tomorrow = 1 is not built/],
+    ["an_option_of_tomorrow", 1, /option an_option_of_tomorrow = 1 is not supported/],
     ["target_modules", ["embed_tokens"], /no linear layer "embed_tokens"/],
     ["r", 0, /its rank is 0/],
     ["r", "4", /has no r, lora_alpha and target_modules/]

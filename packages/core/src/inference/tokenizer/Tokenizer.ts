@@ -104,7 +104,7 @@ const load = Effect.fn("Tokenizer.load")(function* (name: string) {
     const at = path.join(folder, file)
     const unreadable = (cause: { readonly message: string }) => failure(`${at} cannot be read: ${cause.message}`, cause)
     const { size, type } = yield* Effect.mapError(files.stat(at), unreadable)
-    if (type !== "File") return yield* failure(`${at} is no file but a ${type.toLowerCase()}`)
+    if (type !== "File") return yield* failure(`${at} is not a file but a ${type.toLowerCase()}`)
     if (size > TokenizerFiles.mostBytes) return yield* failure(`${at} has ${size} bytes, more than any tokenizer's`)
     return yield* Effect.mapError(files.readFileString(at), unreadable)
   })

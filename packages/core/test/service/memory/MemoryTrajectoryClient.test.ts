@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as MemoryTrajectoryClient from "../../src/service/MemoryTrajectoryClient.ts"
-import { claim, group, itemOf } from "../rollout/RolloutTest.ts"
+import * as MemoryTrajectoryClient from "../../../src/service/memory/MemoryTrajectoryClient.ts"
+import { claim, group, itemOf } from "../../rollout/RolloutTest.ts"
 
 const spec = { desiredName: "a", weight: 1, groupSize: 2, maxTokenLength: 10, minBatchAllocation: null }
 const submit = (client: ReturnType<typeof MemoryTrajectoryClient.make>, sizes: ReadonlyArray<number>) =>

@@ -3,14 +3,14 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
-import * as Bin from "./Bin.ts"
+import * as Bin from "../Bin.ts"
 
 /** A folder from which npx finds the command, as in a project that installed it. */
 const project = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const cwd = yield* Bin.folder
-  const modules = yield* path.fromFileUrl(new URL("../../../node_modules", import.meta.url))
+  const modules = yield* path.fromFileUrl(new URL("../../../../node_modules", import.meta.url))
   yield* fs.symlink(modules, path.join(cwd, "node_modules"))
   yield* fs.writeFileString(path.join(cwd, "package.json"), '{ "private": true }')
   return cwd
@@ -80,29 +80,6 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "90 seconds" })(
       process.kill(Number(children.trim()), "SIGKILL")
       const ended = yield* Effect.flip(wrapper.exitCode)
       assert.include(inspect(ended, { depth: 5 }), "SIGKILL")
-    })
-  )
-
-  it.effect("what somebody put into the background of a script outlives its shell", () =>
-    Effect.gen(function* () {
-      const { isOfNpm } = yield* Effect.promise(() => import(new URL("../bin/parent.js", import.meta.url).href))
-      for (const script of [
-        "atropos",
-        "'atropos'",
-        "node --conditions=x packages/cli/bin/atropos.js up",
-        "a && atropos"
-      ]) {
-        assert.isTrue(isOfNpm(script), script)
-      }
-      for (const script of [
-        "nohup atropos api > log 2>&1 &",
-        "atropos api & vite",
-        "sh start-atropos.sh",
-        "vitest",
-        ""
-      ]) {
-        assert.isFalse(isOfNpm(script), script)
-      }
     })
   )
 })

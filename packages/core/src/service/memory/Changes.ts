@@ -1,0 +1,25 @@
+/** That something changed: counted, and awaited by whoever waits for the next change. */
+import { Deferred, Effect } from "effect"
+
+export interface Changes {
+  /** Changes so far. */
+  readonly count: () => number
+  readonly record: () => void
+  /** Waits until there are more changes than `count`. */
+  readonly after: (count: number) => Effect.Effect<void>
+}
+
+export const make = (): Changes => {
+  let count = 0
+  let next = Deferred.makeUnsafe<void>()
+  return {
+    count: () => count,
+    record: () => {
+      const recorded = next
+      count++
+      next = Deferred.makeUnsafe<void>()
+      Deferred.doneUnsafe(recorded, Effect.void)
+    },
+    after: (earlier) => Effect.suspend(() => (count > earlier ? Effect.void : Deferred.await(next)))
+  }
+}
