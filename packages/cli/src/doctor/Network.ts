@@ -17,7 +17,11 @@ const patience = Duration.seconds(3)
 const listens = (host: string, port: number): Effect.Effect<boolean> =>
   Effect.callback<boolean>((resume) => {
     const socket = net.connect({ host, port })
-    socket.once("connect", () => resume(Effect.succeed(true)))
+    socket.once("connect", () => {
+      // The finalizer below runs on interruption alone; an open socket would keep the process alive.
+      socket.destroy()
+      resume(Effect.succeed(true))
+    })
     socket.once("error", () => resume(Effect.succeed(false)))
     return Effect.sync(() => socket.destroy())
   }).pipe(Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(false) }))
