@@ -73,6 +73,8 @@ const toThread = <Question, Answer>(worker: Worker): Thread<Question, Answer> =>
   const unread: Array<Answer> = []
   let failure: ThreadError | undefined
   let waiting: ((result: Effect.Effect<Answer, ThreadError>) => void) | undefined
+  /** Questions whose asker was interrupted: their answers, which still come, belong to nobody. */
+  let abandoned = 0
   const settle = (result: Effect.Effect<Answer, ThreadError>) => {
     const resume = waiting
     waiting = undefined
@@ -80,31 +82,37 @@ const toThread = <Question, Answer>(worker: Worker): Thread<Question, Answer> =>
   }
   const end = (error: ThreadError) => settle(Effect.fail((failure ??= error)))
   // Also while nobody waits: a message must not be lost, and an error that nobody hears would end the process.
-  worker.on("message", (message: Answer) =>
-    waiting === undefined ? void unread.push(message) : settle(Effect.succeed(message))
-  )
+  worker.on("message", (message: Answer) => {
+    if (abandoned > 0) abandoned--
+    else if (waiting === undefined) unread.push(message)
+    else settle(Effect.succeed(message))
+  })
   worker.on("messageerror", (cause) => end(failed(cause)))
   worker.on("error", (cause: Error) => end(failed(cause)))
   worker.on("exit", (code) =>
     end(new ThreadError({ reason: "exited", message: `the thread exited with code ${code}` }))
   )
-  const next = Effect.callback<Answer, ThreadError>((resume) => {
-    if (unread.length > 0) return resume(Effect.succeed(unread.shift()!))
-    if (failure !== undefined) return resume(Effect.fail(failure))
-    waiting = resume
-    return Effect.sync(() => {
-      waiting = undefined
+  const receive = (isAsked: boolean) =>
+    Effect.callback<Answer, ThreadError>((resume) => {
+      if (unread.length > 0) return resume(Effect.succeed(unread.shift()!))
+      if (failure !== undefined) return resume(Effect.fail(failure))
+      waiting = resume
+      return Effect.sync(() => {
+        // Else its answer has come.
+        if (waiting !== resume) return
+        waiting = undefined
+        if (isAsked) abandoned++
+      })
     })
-  })
   return {
     ask: (question, transfer = []) =>
       Effect.suspend(() => {
         // What came unasked is no answer to this question.
         unread.length = 0
         if (failure === undefined) worker.postMessage(question, [...transfer])
-        return next
+        return receive(true)
       }),
-    next,
+    next: receive(false),
     keepsProcess: (keeps) => (keeps ? worker.ref() : worker.unref())
   }
 }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import * as Thread from "../../src/base/Thread.ts"
 import type { Question } from "./EchoWorker.ts"
 
@@ -19,6 +19,18 @@ describe("Thread", () => {
       assert.deepStrictEqual(yield* thread.ask(bytes, [bytes.buffer]), Uint8Array.of(1, 2, 3))
       assert.strictEqual(bytes.byteLength, 0)
       assert.deepStrictEqual(yield* thread.ask(Uint8Array.of(4)), Uint8Array.of(4))
+    })
+  )
+
+  it.live("takes no answer to a question whose asker was interrupted for the next one's", () =>
+    Effect.gen(function* () {
+      const thread = yield* start
+      yield* thread.next
+      for (let n = 0; n < 20; n++) {
+        const abandoned = yield* Effect.forkChild(thread.ask(Uint8Array.of(n)), { startImmediately: true })
+        yield* Fiber.interrupt(abandoned)
+        assert.deepStrictEqual(yield* thread.ask(Uint8Array.of(n, n)), Uint8Array.of(n, n))
+      }
     })
   )
 
