@@ -20,7 +20,10 @@ export interface Methods {
 const always = (effect: Effect.Effect<Response, Refusal>) => () => effect
 
 /** The handlers by path. Batches are handed out for `lease`. */
-export const make = Effect.fnUntraced(function* (run: string, lease: Duration.Input) {
+export const make = Effect.fnUntraced(function* (
+  run: string,
+  lease: Duration.Input
+): Effect.fn.Return<{ readonly [path: `/${string}`]: Methods }, never, TrajectoryStore | Scope.Scope> {
   const store = yield* TrajectoryStore
   const { disconnectEnvironment, info, register, registerEnvironment, wandbInfo } = Registration.make(store, run)
   const { batch, latestExample, reset, submitList, submitOne } = yield* Queue.make(run, lease)
@@ -40,5 +43,5 @@ export const make = Effect.fnUntraced(function* (run: string, lease: Duration.In
     "/info": { GET: always(info) },
     "/latest_example": { GET: always(latestExample) },
     "/reset_data": { GET: always(reset), POST: always(reset) }
-  } satisfies { readonly [path: `/${string}`]: Methods }
+  }
 })

@@ -1,14 +1,25 @@
 /** The original's endpoints that put groups into the queue, and those that take batches out of it. */
-import { type Duration, Effect, Option } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import { type Duration, Effect, Option, type Scope } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Delivery from "../claim/Delivery.ts"
 import * as Reply from "../http/Reply.ts"
 import { TrajectoryStore } from "../store/TrajectoryStore.ts"
 import * as GroupReader from "../submission/GroupReader.ts"
 import * as BatchBody from "./BatchBody.ts"
 import { jsonBytes } from "./Reading.ts"
+import type { Refusal } from "./Refusal.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
+type Answer = Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal, Scope.Scope>
+
+/** Their handlers. */
+export interface Queue {
+  readonly submitOne: (request: Request) => Answer
+  readonly submitList: (request: Request) => Answer
+  readonly batch: (request: Request) => Answer
+  readonly latestExample: Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal>
+  readonly reset: Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal>
+}
 
 const nothingYet = Reply.json({ batch: null })
 const notRegistered = Reply.json({
@@ -30,7 +41,10 @@ const noExample = Reply.json({
 const received = Reply.json({ status: "received" })
 
 /** Batches are handed out for `lease`. */
-export const make = Effect.fnUntraced(function* (run: string, lease: Duration.Input) {
+export const make = Effect.fnUntraced(function* (
+  run: string,
+  lease: Duration.Input
+): Effect.fn.Return<Queue, never, TrajectoryStore | Scope.Scope> {
   const store = yield* TrajectoryStore
   const reader = yield* GroupReader.make
   const scope = yield* Effect.scope
