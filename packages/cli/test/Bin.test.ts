@@ -38,7 +38,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
       const loaded = lines(yield* fs.readFileString(report))
       assert.isAbove(loaded.length, 10)
       const heavy =
-        /node_modules\/(openai|@electric-sql|@huggingface|hyparquet|@cortex-js|onnxruntime|@effect\/sql-pg|yaml)\/|packages\/(api|core|envs)\/(?!src\/internal\/Nearest\.ts)/
+        /node_modules\/(openai|@electric-sql|@huggingface|hyparquet|@cortex-js|onnxruntime|@effect\/sql-pg|yaml)\/|packages\/(api|core|envs)\/(?!src\/base\/Nearest\.ts)/
       assert.deepStrictEqual(
         loaded.filter((url) => heavy.test(url)),
         []
