@@ -3,7 +3,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Tokenizer, WireGroup } from "@atropos/core"
+import { Labels, Tokenizer, WireGroup } from "@atropos/core"
 import { Context, Effect, Layer, Result, Schema, type Scope } from "effect"
 import { fileURLToPath } from "node:url"
 import { Executor, type ExecutorError, type HostTensor } from "../../src/exec/Executor.ts"
@@ -182,7 +182,8 @@ layer(layerTest)("a training step of a transformer in float64", (it) => {
           const { microBatches } = MicroBatch.pack(
             sequencesOf("plain", objective).map((sequence) => ({
               ...sequence,
-              refLogprobs: sequence.engineLogprobs!
+              // Numbers at every position, also where nothing was sampled.
+              refLogprobs: Labels.ofLogprobs(sequence.engineLogprobs!)
             })),
             objective,
             { ...MicroBatch.defaults, vocabSize: 64, tokenBudget: 128, shapes: 1, ...pack }
