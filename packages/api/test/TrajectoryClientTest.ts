@@ -207,7 +207,7 @@ export const suite = <R, E>(kind: Kind<R>, services: Layer.Layer<R | TrajectoryS
           assert.isTrue(Option.isNone(yield* client.telemetry))
           const { message, reason } = yield* Effect.flip(client.registerRun(spec("another")))
           assert.strictEqual(reason, "unsupported")
-          assert.include(message, "versioned endpoints")
+          assert.include(message, "needs a service with the /v1 API")
           yield* client.ack({ id: "0", leaseToken: "" })
           yield* client.nack({ id: "0", leaseToken: "" })
           yield* client.extend({ id: "0", leaseToken: "" }, "1 minute")
