@@ -70,7 +70,7 @@ describe("ToolCalling", () => {
     const item = Result.getOrThrow(ToolCalling.itemOf(row, false))
     assert.deepStrictEqual(item.expected, [rain])
     assert.deepStrictEqual(item.prompt, [Message.system("tools"), Message.user("rain?")])
-    assert.match(problem("text"), /no list/)
+    assert.match(problem("text"), /not a list of/)
     assert.match(problem(row.slice(0, 1)), /no message from human/)
     assert.match(problem(row.slice(0, 2)), /no tool call/)
   })
