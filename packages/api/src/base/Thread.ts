@@ -5,8 +5,8 @@
  * The module it runs answers each message with one, a `Reply`. A task that takes more memory than a thread has fails
  * with `ThreadOutOfMemory`, one that kills the thread otherwise is a defect; the next one gets a new thread.
  */
-import { Effect, Schema, type Scope, Semaphore } from "effect"
-import { Worker } from "node:worker_threads"
+import * as Thread from "@atropos/core/base/Thread"
+import { Effect, Exit, Schema, Scope, Semaphore } from "effect"
 
 /** The task took more memory than there is for it. */
 export class ThreadOutOfMemory extends Schema.TaggedError<ThreadOutOfMemory>()("ThreadOutOfMemory", {
@@ -15,20 +15,6 @@ export class ThreadOutOfMemory extends Schema.TaggedError<ThreadOutOfMemory>()("
 
 /** Of a thread's heap; bytes of bodies lie outside of it. */
 const heapMebibytes = 1024
-
-const isOutOfMemory = (cause: Error): boolean => "code" in cause && cause.code === "ERR_WORKER_OUT_OF_MEMORY"
-
-const start = (module: string, caller: string): Worker => {
-  const source = new URL(`./${module}.${caller.endsWith(".ts") ? "ts" : "js"}`, caller)
-  // A thread that runs sources must also resolve the other packages to sources. What else the process was started with
-  // concerns the process: a thread refuses V8's flags.
-  const started = new Worker(source, {
-    resourceLimits: { maxOldGenerationSizeMb: heapMebibytes },
-    ...(source.pathname.endsWith(".ts") && { execArgv: ["--conditions=atropos-src"] })
-  })
-  started.unref()
-  return started
-}
 
 /**
  * Asks the thread of a module beside the caller's (its `import.meta.url`). What is in `transfer` moves there without a
@@ -42,41 +28,28 @@ export const make = Effect.fnUntraced(function* <Reply>(
   never,
   Scope.Scope
 > {
+  // Forked now: a thread that is started later still ends after those who ask it.
+  const threads = yield* Scope.fork(yield* Effect.scope)
   const turn = yield* Semaphore.make(1)
-  let worker: Worker | undefined
-  yield* Effect.addFinalizer(() =>
-    Effect.suspend(() => {
-      const running = worker
-      return running === undefined ? Effect.void : Effect.promise(() => running.terminate())
-    })
-  )
-  const ask = (task: unknown, transfer: ReadonlyArray<ArrayBuffer>): Effect.Effect<Reply, ThreadOutOfMemory> =>
-    Effect.callback((resume) => {
-      const thread = (worker ??= start(module, caller))
-      // The module answers with nothing else.
-      const onMessage = (reply: Reply) => {
-        cleanUp()
-        resume(Effect.succeed(reply))
-      }
-      const onError = (cause: Error) => {
-        cleanUp()
-        worker = undefined
-        resume(
-          isOutOfMemory(cause)
-            ? Effect.fail(new ThreadOutOfMemory({ limitBytes: heapMebibytes * 1024 ** 2 }))
-            : Effect.die(cause)
-        )
-      }
-      const cleanUp = () => {
-        thread.off("message", onMessage)
-        thread.off("error", onError)
-      }
-      thread.on("message", onMessage)
-      thread.on("error", onError)
-      thread.postMessage(task, [...transfer])
-    })
-  return (task, transfer = []) =>
-    ask(task, transfer).pipe(
+  const file = Thread.fileBeside(caller, module)
+  let running: { readonly thread: Thread.Thread<unknown, Reply>; readonly end: Effect.Effect<void> } | undefined
+  const start = Effect.gen(function* () {
+    const own = yield* Scope.fork(threads)
+    const thread = yield* Thread.start<unknown, Reply>(file, {
+      resourceLimits: { maxOldGenerationSizeMb: heapMebibytes }
+    }).pipe(Scope.provide(own))
+    thread.keepsProcess(false)
+    return (running = { thread, end: Scope.close(own, Exit.void) })
+  })
+  return (task, transfer) =>
+    Effect.suspend(() => (running === undefined ? start : Effect.succeed(running))).pipe(
+      Effect.flatMap(({ end, thread }) => Effect.tapError(thread.ask(task, transfer), () => end)),
+      Effect.catch((error) => {
+        running = undefined
+        return error.reason === "outOfMemory"
+          ? Effect.fail(new ThreadOutOfMemory({ limitBytes: heapMebibytes * 1024 ** 2 }))
+          : Effect.die(error.cause ?? error)
+      }),
       // An answer must go to the task it belongs to: once asked, it is waited for.
       Effect.uninterruptible,
       turn.withPermits(1)

@@ -8,10 +8,11 @@
  *
  * In memory there is nothing to start again from: there the first thread is the last.
  */
+import * as Thread from "@atropos/core/base/Thread"
 import { Clock, Effect, Option, Schedule, Schema, type Scope } from "effect"
 import { statfs } from "node:fs/promises"
 import { Duplex } from "node:stream"
-import { Worker } from "node:worker_threads"
+import type { Worker } from "node:worker_threads"
 import type { PgliteCommand, PgliteEvent } from "./PgliteWorker.ts"
 
 /** The embedded database cannot be opened. */
@@ -22,7 +23,7 @@ export interface PgliteThread {
   readonly connect: () => Duplex
 }
 
-const workerUrl = new URL(`./PgliteWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
+const workerUrl = Thread.fileBeside(import.meta.url, "PgliteWorker")
 
 const mebibyte = 1024 ** 2
 
@@ -104,7 +105,7 @@ export const make = Effect.fnUntraced(function* (
   let connections = 0
 
   const start = Effect.callback<void, PgliteError>((resume) => {
-    const worker = new Worker(workerUrl, { workerData: { dataDir }, name: "pglite" })
+    const worker = Thread.spawn(workerUrl, { workerData: { dataDir }, name: "pglite" })
     const fail = (why: string) => {
       void worker.terminate()
       resume(

@@ -1,27 +1,24 @@
 /** Parquet files of data sets: written by a thread of its own, read row by row. */
 import { Dataset } from "@atropos/core"
+import * as Thread from "@atropos/core/base/Thread"
 import { Effect, Schema, Stream } from "effect"
-import { extname } from "node:path"
-import { Worker } from "node:worker_threads"
 import { CommandFailed } from "../base/Failure.ts"
 import type { Task } from "./ParquetWorker.ts"
 
-/** Sources are run as they are, the published package as JavaScript. */
-const workerFile = new URL(`./ParquetWorker${extname(import.meta.url)}`, import.meta.url)
+const workerFile = Thread.fileBeside(import.meta.url, "ParquetWorker")
 
 type Answer = { readonly done: true } | { readonly error: string }
 
 /** Writes the rows of a JSON Lines file as parquet. */
-export const write = (task: Task): Effect.Effect<void, CommandFailed> =>
-  Effect.callback((resume) => {
-    const fail = (message: string): void =>
-      resume(Effect.fail(new CommandFailed({ message: `cannot write ${task.to}: ${message}` })))
-    const worker = new Worker(workerFile, { workerData: task })
-    worker
-      .on("error", (error) => fail(error instanceof Error ? error.message : String(error)))
-      .on("message", (answer: Answer) => ("done" in answer ? resume(Effect.void) : fail(answer.error)))
-    return Effect.promise(() => worker.terminate())
-  })
+export const write = (task: Task): Effect.Effect<void, CommandFailed> => {
+  const failed = (message: string) => new CommandFailed({ message: `cannot write ${task.to}: ${message}` })
+  return Thread.start<never, Answer>(workerFile, { workerData: task }).pipe(
+    Effect.flatMap(({ next }) => next),
+    Effect.mapError(({ message }) => failed(message)),
+    Effect.flatMap((answer) => ("done" in answer ? Effect.void : Effect.fail(failed(answer.error)))),
+    Effect.scoped
+  )
+}
 
 /** The rows of a parquet file, columns without a value as null. */
 export const read = (path: string): Stream.Stream<unknown, CommandFailed> =>

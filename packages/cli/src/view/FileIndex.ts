@@ -1,7 +1,6 @@
 /** The index of some files, kept by a thread of its own: questions to it, and what it sends unasked. */
+import * as Thread from "@atropos/core/base/Thread"
 import { Effect, PubSub, type Scope, Stream } from "effect"
-import { extname } from "node:path"
-import { Worker } from "node:worker_threads"
 import { CommandFailed } from "../base/Failure.ts"
 import type { Question, Setup, ThreadMessage } from "./IndexThread.ts"
 import type * as LineIndex from "./LineIndex.ts"
@@ -28,8 +27,7 @@ export interface Options {
   readonly onNote: (note: string) => void
 }
 
-/** Sources are run as they are, the published package as JavaScript. */
-const threadFile = new URL(`./IndexThread${extname(import.meta.url)}`, import.meta.url)
+const threadFile = Thread.fileBeside(import.meta.url, "IndexThread")
 
 const failed = (message: string) => new CommandFailed({ message: `the files cannot be read: ${message}` })
 
@@ -43,13 +41,7 @@ export const make = Effect.fn("FileIndex.make")(function* ({
   const waiting = new Map<number, (answer: Effect.Effect<unknown, CommandFailed>) => void>()
   const setup: Setup = { files }
   const thread = yield* Effect.acquireRelease(
-    Effect.sync(
-      () =>
-        new Worker(threadFile, {
-          workerData: setup,
-          ...(threadFile.pathname.endsWith(".ts") && { execArgv: ["--conditions=atropos-src"] })
-        })
-    ),
+    Effect.sync(() => Thread.spawn(threadFile, { workerData: setup })),
     (thread) => Effect.promise(() => thread.terminate())
   )
   let death: CommandFailed | undefined

@@ -10,11 +10,11 @@
 import { Array as Arr, Effect, FileSystem, Option, Predicate, Result, Stream } from "effect"
 import { createReadStream } from "node:fs"
 import { extname } from "node:path"
-import { Worker } from "node:worker_threads"
 import { DatasetError } from "./DatasetError.ts"
 import * as JsonLines from "./JsonLines.ts"
 import * as JsonPieces from "./JsonPieces.ts"
 import * as Reason from "../base/Reason.ts"
+import * as Thread from "../base/Thread.ts"
 import * as Nesting from "../base/Nesting.ts"
 
 export interface Row {
@@ -152,8 +152,7 @@ const csv = (source: string, path: string): Rows =>
     })
   )
 
-/** Sources are run as they are, the published package as JavaScript. */
-const workerFile = new URL(`./parquetWorker${extname(import.meta.url)}`, import.meta.url)
+const workerFile = Thread.fileBeside(import.meta.url, "parquetWorker")
 
 type WorkerAnswer = { readonly rows: ReadonlyArray<unknown> | null } | { readonly error: string }
 
@@ -162,23 +161,17 @@ const parquet = (source: string, path: string): Rows<FileSystem.FileSystem> =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       yield* files.access(path, { readable: true }).pipe(Effect.mapError((cause) => unreadable(source, path, cause)))
-      const worker = yield* Effect.acquireRelease(
-        Effect.sync(() => new Worker(workerFile, { workerData: path })),
-        (worker) => Effect.promise(() => worker.terminate())
+      const failed = (cause: unknown) => unreadable(source, path, cause)
+      const thread = yield* Effect.mapError(
+        Thread.start<"next", WorkerAnswer>(workerFile, { workerData: path }),
+        (error) => failed(error.cause ?? error)
       )
-      const next = Effect.callback<ReadonlyArray<unknown> | null, DatasetError>((resume) => {
-        const settle = (effect: Effect.Effect<ReadonlyArray<unknown> | null, DatasetError>): void => {
-          worker.off("message", onMessage).off("error", onError)
-          resume(effect)
-        }
-        const onError = (cause: unknown): void => settle(Effect.fail(unreadable(source, path, cause)))
-        const onMessage = (answer: WorkerAnswer): void =>
-          "rows" in answer ? settle(Effect.succeed(answer.rows)) : onError(new Error(answer.error))
-        worker.on("message", onMessage).on("error", onError)
-        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin
-        worker.postMessage("next")
-        return Effect.sync(() => worker.off("message", onMessage).off("error", onError))
-      })
+      const next = thread.ask("next").pipe(
+        Effect.mapError((error) => failed(error.cause ?? error)),
+        Effect.flatMap((answer) =>
+          "rows" in answer ? Effect.succeed(answer.rows) : Effect.fail(failed(new Error(answer.error)))
+        )
+      )
       return Stream.paginate(0, (before: number) =>
         Effect.map(next, (rows) =>
           rows === null

@@ -2,8 +2,9 @@
  * A worker thread as a scoped resource with a queue of what it says; it is terminated when the scope closes, whatever
  * it is doing.
  */
-import { Worker, type WorkerOptions } from "node:worker_threads"
+import type { WorkerOptions } from "node:worker_threads"
 import { Cause, Effect, Queue, type Scope } from "effect"
+import { fileBeside, spawn } from "../base/Thread.ts"
 import { SandboxError } from "./Interpreter.ts"
 
 /** The thread is no more. */
@@ -19,20 +20,17 @@ export interface Thread<In, Out> {
   readonly next: Effect.Effect<Out, ThreadGone>
 }
 
-/**
- * Starts the thread of a file beside this one. tsc rewrites extensions in import statements only, not in URLs, so the
- * extension is this file's own: `.ts` where sources run under type stripping, `.js` in a build.
- */
+/** Starts the thread of a file beside this one. */
 export const start = <In, Out>(
   name: string,
   options: WorkerOptions
 ): Effect.Effect<Thread<In, Out>, SandboxError, Scope.Scope> =>
   Effect.gen(function* () {
-    const url = new URL(`./${name}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url)
+    const url = fileBeside(import.meta.url, name)
     const messages = yield* Queue.unbounded<Out, ThreadGone>()
     const worker = yield* Effect.acquireRelease(
       Effect.try({
-        try: () => new Worker(url, options),
+        try: () => spawn(url, options),
         catch: (cause) => new SandboxError({ message: `cannot start a thread from ${url.href}`, cause })
       }),
       (started) => Effect.promise(() => started.terminate())

@@ -13,6 +13,7 @@ import { defaultRules, type Rules } from "./math/Compare.ts"
 import * as Extract from "./text/Extract.ts"
 import * as MathAnswer from "./math/MathAnswer.ts"
 import type { Question } from "./MathWorker.ts"
+import * as Thread from "../base/Thread.ts"
 import * as QuestionThreads from "./QuestionThreads.ts"
 
 /** The worker thread could not be started. */
@@ -77,7 +78,7 @@ export const layer = (settings: Partial<Settings> = {}): Layer.Layer<MathVerifie
     Effect.gen(function* () {
       const { deadline, workers, ...rules } = { ...defaultSettings, ...settings }
       const ask = yield* QuestionThreads.make<Question, boolean>({
-        url: QuestionThreads.fileBeside(import.meta.url, "MathWorker"),
+        url: Thread.fileBeside(import.meta.url, "MathWorker"),
         deadline,
         workers
       })

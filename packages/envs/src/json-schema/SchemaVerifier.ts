@@ -5,6 +5,7 @@
  * nowhere outside of the schema. What cannot be decided in time is not valid.
  */
 import { QuestionThreads } from "@atropos/core"
+import * as Thread from "@atropos/core/base/Thread"
 import { type Duration, Effect, Metric, Result } from "effect"
 import type { Question, Verdict } from "./SchemaWorker.ts"
 
@@ -56,7 +57,7 @@ export const make = Effect.fn("SchemaVerifier.make")(function* (options: Partial
   const ask = yield* QuestionThreads.make<Question, Verdict>({
     ...defaults,
     ...options,
-    url: QuestionThreads.fileBeside(import.meta.url, "SchemaWorker")
+    url: Thread.fileBeside(import.meta.url, "SchemaWorker")
   })
   return Effect.fn("SchemaVerifier.judge")(function* (schema: string, answer: string) {
     if (answer.length > longestAnswer) return invalid("too long")

@@ -5,9 +5,10 @@
  * if the old one had worked, else after a while that doubles up to half a minute, and gets the newest weights of every
  * name again.
  */
+import * as Thread from "@atropos/core/base/Thread"
 import * as Retry from "@atropos/core/base/Retry"
 import { Deferred, Effect, type Scope } from "effect"
-import { Worker } from "node:worker_threads"
+import type { Worker } from "node:worker_threads"
 import type { DeviceKind } from "../exec/Executor.ts"
 import type { DecodeModel } from "./DecodeGraph.ts"
 import type { EngineSettings } from "./EngineSettings.ts"
@@ -52,12 +53,12 @@ export type Message =
   | ({ readonly _tag: "Report" } & Report)
   | { readonly _tag: "Broken"; readonly message: string }
 
-const sourceUrl = new URL(`./EngineWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
+const sourceUrl = Thread.fileBeside(import.meta.url, "EngineWorker")
 
 const spawn = (data: Setup): Effect.Effect<Worker, EngineFailed, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.try({
-      try: () => new Worker(sourceUrl, { workerData: data, name: "engine" }),
+      try: () => Thread.spawn(sourceUrl, { workerData: data, name: "engine" }),
       catch: (cause) => new EngineFailed({ message: `no thread could be started: ${String(cause)}`, cause })
     }),
     // Not `terminate` while it may be in a run: the library then throws into nothing and takes the process along.

@@ -5,6 +5,7 @@
  * right result. `auto` takes the fastest of those that work, so a software driver of WebGPU, which is slower than the
  * CPU, is taken only by name.
  */
+import * as Thread from "@atropos/core/base/Thread"
 import packageJson from "../../package.json" with { type: "json" }
 import { Docs } from "@atropos/core"
 import { fork } from "node:child_process"
@@ -65,8 +66,7 @@ const missing = (kind: DeviceKind): Trial | undefined => {
     : { kind, works: false, why: "its libraries are not installed", advice: `run: ${cudaInstallation}` }
 }
 
-// Beside this file, as source or as compiled.
-const trialUrl = new URL(`./DeviceTrial.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
+const trialUrl = Thread.fileBeside(import.meta.url, "DeviceTrial")
 
 const patience = "60 seconds"
 

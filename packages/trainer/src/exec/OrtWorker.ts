@@ -7,16 +7,15 @@
  * If the thread ends, every request in it fails, and so does every later one. A crash of a driver ends the process:
  * devices are tried in processes of their own.
  */
+import * as Thread from "@atropos/core/base/Thread"
 import { Effect, Layer } from "effect"
-import { Worker } from "node:worker_threads"
 import * as Device from "./Device.ts"
 import { Executor, ExecutorError, type HostTensor, isResident, type Program } from "./Executor.ts"
 import type { Answer, Closing, Command, Reply, Request } from "./OrtWorkerThread.ts"
 import type { Options } from "./Ort.ts"
 import type { RuntimeOptions } from "./OrtSession.ts"
 
-// Beside this file, as source or as compiled.
-const workerUrl = new URL(`./OrtWorkerThread.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
+const workerUrl = Thread.fileBeside(import.meta.url, "OrtWorkerThread")
 
 const ended = (detail: string) =>
   new ExecutorError({ reason: "thread", message: `the thread that runs the graphs has ended${detail}` })
@@ -54,7 +53,7 @@ const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
   let lastId = 0
   const worker = yield* Effect.acquireRelease(
     Effect.try({
-      try: () => new Worker(workerUrl, { workerData: options, name: "executor" }),
+      try: () => Thread.spawn(workerUrl, { workerData: options, name: "executor" }),
       catch: (cause) => new ExecutorError({ reason: "thread", message: `no thread could be started: ${String(cause)}` })
     }),
     // Not `terminate`: where that meets a run, the library throws into nothing and takes the process along.

@@ -6,8 +6,8 @@
  * way. Commands run in the order they were given. A command that was given is waited for, also by a fiber that is being
  * interrupted.
  */
+import * as Thread from "@atropos/core/base/Thread"
 import { Effect, type Scope, Semaphore } from "effect"
-import { Worker } from "node:worker_threads"
 import type { Command, Overflowed, Reply, Start, Updated, Vectors } from "./OptimizerWorker.ts"
 import * as Optimizer from "./Optimizer.ts"
 import type { Layout } from "../model/Parameters.ts"
@@ -42,8 +42,7 @@ export interface Options extends Optimizer.Hyperparameters {
   readonly maxNorm: number | null
 }
 
-// Beside this file, as source or as compiled.
-const workerUrl = new URL(`./OptimizerWorker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url)
+const workerUrl = Thread.fileBeside(import.meta.url, "OptimizerWorker")
 
 const dead = (message: string, cause?: unknown) =>
   new TrainerError({ reason: "thread", message: `the optimizer's thread ${message}`, cause })
@@ -87,7 +86,7 @@ const start = (initial: Snapshot, { layout, maxNorm, ...hyperparameters }: Optio
     hyperparameters: { beta1, beta2, epsilon, weightDecay },
     maxNorm
   }
-  return new Worker(workerUrl, {
+  return Thread.start<Command, Reply>(workerUrl, {
     workerData,
     transferList: [vectors.parameters.buffer, vectors.firstMoment.buffer, vectors.secondMoment.buffer],
     name: "optimizer"
@@ -101,28 +100,18 @@ export const make = Effect.fn("OptimizerThread.make")(function* (
 ): Effect.fn.Return<OptimizerThread, TrainerError, Scope.Scope> {
   const turn = yield* Semaphore.make(1)
   let failure: TrainerError | undefined
-  const worker = yield* Effect.acquireRelease(
-    Effect.try({ try: () => start(initial, options), catch: (cause) => dead("cannot be started", cause) }),
-    (thread) => Effect.promise(() => thread.terminate())
-  )
-  worker.on("error", (cause) => (failure = dead("failed", cause)))
-  worker.on("exit", () => (failure ??= dead("has ended")))
-  // The thread alone must not keep a process running.
-  worker.unref()
+  const thread = yield* Effect.mapError(start(initial, options), (error) => dead("cannot be started", error.cause))
+  // The thread alone must not keep a process running, but while it is asked.
+  thread.keepsProcess(false)
 
-  const ask = (command: Command, transfer: ReadonlyArray<ArrayBuffer> = []): Effect.Effect<Reply, TrainerError> =>
-    Effect.callback<Reply, TrainerError>((resume) => {
-      if (failure !== undefined) return resume(Effect.fail(failure))
-      const end = (result: Effect.Effect<Reply, TrainerError>) => {
-        worker.off("message", onMessage).off("error", onEnd).off("exit", onEnd)
-        worker.unref()
-        resume(result)
-      }
-      const onMessage = (reply: Reply) => end(Effect.succeed(reply))
-      const onEnd = () => end(Effect.fail(failure ?? dead("has ended")))
-      worker.on("message", onMessage).on("error", onEnd).on("exit", onEnd)
-      worker.ref()
-      worker.postMessage(command, [...transfer])
+  const ask = (command: Command, transfer?: ReadonlyArray<ArrayBuffer>): Effect.Effect<Reply, TrainerError> =>
+    Effect.suspend(() => {
+      if (failure !== undefined) return Effect.fail(failure)
+      thread.keepsProcess(true)
+      return thread.ask(command, transfer).pipe(
+        Effect.mapError((error) => (error.reason === "exited" ? dead("has ended") : dead("failed", error.cause))),
+        Effect.ensuring(Effect.sync(() => thread.keepsProcess(false)))
+      )
     }).pipe(Effect.uninterruptible, turn.withPermits(1))
 
   /** The answer of the expected kind; the thread gives no other. */
