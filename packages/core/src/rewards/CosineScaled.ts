@@ -6,6 +6,7 @@
  * model on first use (about 90 MB for the default one).
  */
 import { Context, Effect, Layer, Schema } from "effect"
+import * as OnnxTelemetry from "../base/OnnxTelemetry.ts"
 import * as Optional from "../base/Optional.ts"
 import { makeEffect, type Reference, type Reward } from "./Reward.ts"
 
@@ -29,11 +30,10 @@ export const layerHuggingFace = (
     Effect.gen(function* () {
       const failure = (cause: unknown) =>
         new EmbeddingError({ model, message: `the embedding model ${model} could not be used`, cause })
-      const { pipeline } = yield* Optional.load(
-        ["@huggingface/transformers"],
-        "an embedding model",
-        () => import("@huggingface/transformers")
-      )
+      const { pipeline } = yield* Optional.load(["@huggingface/transformers"], "an embedding model", () => {
+        OnnxTelemetry.disable()
+        return import("@huggingface/transformers")
+      })
       const extract = yield* Effect.tryPromise({ try: () => pipeline("feature-extraction", model), catch: failure })
       return {
         embed: (texts) =>

@@ -5,6 +5,7 @@
  * if the old one had worked, else after a while that doubles up to half a minute, and gets the newest weights of every
  * name again.
  */
+import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
 import * as Thread from "@atropos/core/base/Thread"
 import * as Retry from "@atropos/core/base/Retry"
 import { Deferred, Effect, type Scope } from "effect"
@@ -58,7 +59,10 @@ const sourceUrl = Thread.fileBeside(import.meta.url, "EngineWorker")
 const spawn = (data: Setup): Effect.Effect<Worker, EngineFailed, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.try({
-      try: () => Thread.spawn(sourceUrl, { workerData: data, name: "engine" }),
+      try: () => {
+        OnnxTelemetry.disable()
+        return Thread.spawn(sourceUrl, { workerData: data, name: "engine" })
+      },
       catch: (cause) => new EngineFailed({ message: `no thread could be started: ${String(cause)}`, cause })
     }),
     // Not `terminate` while it may be in a run: the library then throws into nothing and takes the process along.

@@ -7,6 +7,7 @@
  * files (`scripts/pack.ts`).
  */
 import { Installed } from "@atropos/core"
+import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
 import type * as Ort from "onnxruntime-common"
 import { createRequire } from "node:module"
 import { ExecutorError } from "./Executor.ts"
@@ -26,6 +27,7 @@ export const folder = (): string | undefined => folderOf(whole) ?? folderOf(own)
 
 /** What is used of the library; fails where there is none for this machine. */
 export const load = (): typeof Ort => {
+  OnnxTelemetry.disable()
   const found = folder()
   if (found !== undefined) return createRequire(import.meta.url)(found)
   throw new ExecutorError({

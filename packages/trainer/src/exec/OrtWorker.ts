@@ -7,6 +7,7 @@
  * If the thread ends, every request in it fails, and so does every later one. A crash of a driver ends the process:
  * devices are tried in processes of their own.
  */
+import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
 import * as Thread from "@atropos/core/base/Thread"
 import { Effect, Layer } from "effect"
 import * as Device from "./Device.ts"
@@ -53,7 +54,10 @@ const makeThread = Effect.fnUntraced(function* (options: RuntimeOptions) {
   let lastId = 0
   const worker = yield* Effect.acquireRelease(
     Effect.try({
-      try: () => Thread.spawn(workerUrl, { workerData: options, name: "executor" }),
+      try: () => {
+        OnnxTelemetry.disable()
+        return Thread.spawn(workerUrl, { workerData: options, name: "executor" })
+      },
       catch: (cause) => new ExecutorError({ reason: "thread", message: `no thread could be started: ${String(cause)}` })
     }),
     // Not `terminate`: where that meets a run, the library throws into nothing and takes the process along.
