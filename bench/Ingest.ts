@@ -27,7 +27,7 @@ export const measure = async (
 ): Promise<ReadonlyArray<Row>> => {
   const group = Bodies.group({ sequences: 8, tokens }, 1)
   const measured = async (server: RunningServer, requests: number) => {
-    const envId = await Session.open(server.port, 1 << 20, 8)
+    const envId = await Session.open(server.port, 1_000_000, 8)
     const json = Bodies.json(group, envId)
     const gzip = gzipSync(json)
     const headers = { "content-type": "application/json" }

@@ -9,7 +9,7 @@ const queued = 30_000
 const perRequest = 100
 
 const measureOne = async ({ port }: RunningServer, requests: number): Promise<number> => {
-  const envId = await Session.open(port, 1 << 20, 8)
+  const envId = await Session.open(port, 1_000_000, 8)
   const one = Bodies.json(Bodies.group({ sequences: 8, tokens: 8 }, 3), envId).toString()
   const body = Buffer.from(`[${Array.from({ length: perRequest }, () => one).join(",")}]`)
   const headers = { "content-type": "application/json" }
