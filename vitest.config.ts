@@ -27,10 +27,14 @@ const ownProcess = [
 ]
 
 /**
- * Suites that kill processes, attack what they hold or drive a browser: `npm run test:all` runs them, as the build
- * does, and `npm test` only one of each kind.
+ * Suites that kill processes, attack what they hold, drive a browser or train with whole programs: `npm run test:all`
+ * runs them, as the build does, and `npm test` only one of each kind.
  */
 const long = [
+  "packages/cli/test/{UpScratch,Waiting,DataAsEnvironment}.test.ts",
+  "packages/cli/test/sets/Resume.test.ts",
+  "packages/core/test/base/FolderLockRace.test.ts",
+  "packages/api/test/TwoProcesses.test.ts",
   "packages/*/test/{crash,hostile}/**/*.test.ts",
   "packages/cli/test/viewer/*.test.ts",
   "packages/api/test/regular/*.test.ts",
