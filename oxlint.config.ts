@@ -18,6 +18,7 @@ const floors = {
     "service",
     "service/memory",
     "inference/tokenizer",
+    "inference/format",
     "inference/backend",
     "inference",
     "verify/text",
@@ -28,6 +29,9 @@ const floors = {
     "sandbox",
     "environment",
     "environment/tools",
+    "gateway/dialect",
+    "gateway/session",
+    "gateway",
     "metrics",
     "metrics/wandb",
     "rollout/submit",
@@ -55,7 +59,9 @@ const floors = {
     "."
   ],
   envs: [
+    "agent",
     "code",
+    "command",
     "dataset",
     "games",
     "instructions",
