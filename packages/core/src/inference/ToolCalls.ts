@@ -3,8 +3,7 @@
  *
  * A `Translator` remembers the exact text behind every call it hands out, so that a later turn that sends the call back
  * is rendered as the model wrote it, token for token. A truncated answer keeps `length` as its finish reason. What is
- * here besides is about calls in the Hermes format, `<tool_call>{"name": "search", "arguments": {"q": "cats"}}</tool_call>`,
- * as data sets hold them.
+ * here besides is about calls in the Hermes format, as data sets hold them.
  */
 import { Effect, Predicate, Random } from "effect"
 import * as CallJson from "./format/CallJson.ts"

@@ -87,7 +87,7 @@ export const argumentsOf = (name: string, json: string): ReadCall | undefined =>
   return name === "" || Option.isNone(value) ? undefined : { name, arguments: value.value, json: respaced(json) }
 }
 
-/** A value as Python writes it (a blank after colon and comma): what models saw in training and chat templates write. */
+/** A value as Python writes it (a blank after colon and comma): what models saw in training and templates write. */
 export const write = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(write).join(", ")}]`
   if (typeof value === "object" && value !== null) {

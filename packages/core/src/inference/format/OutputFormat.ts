@@ -71,7 +71,7 @@ export interface OutputFormat {
    * with their `tool_calls` and `reasoning_content`.
    */
   readonly isContent: boolean
-  /** Messages as the chat template takes them (its own keys, ids in its shape), where it does not take `write`'s text. */
+  /** Messages as the chat template takes them (its own keys, ids in its shape) where it does not take such a text. */
   readonly forTemplate: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
   /** Whether marks are special tokens even without tools, so that text has to be decoded with special tokens. */
   readonly hasSpecialMarks: boolean
