@@ -1,6 +1,6 @@
 /**
- * The body of a request: JSON, no larger than the limit, and read as what it says: a key that is given twice is refused,
- * for a parser would take one of them and say nothing.
+ * The body of a request: JSON, no larger than the limit, and read as what it says. A key that is given twice is
+ * refused, for a parser would take one of them and say nothing.
  */
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"

@@ -1,9 +1,9 @@
 /**
- * Messages and tools of a Chat Completions request.
+ * Messages of a Chat Completions request.
  *
  * `developer` is another name for `system`, `function` an old one for `tool`. Keys of a message that say nothing to a
- * model (`refusal: null`, what helpers of SDKs leave there) are dropped, for agents send back the answers they got. What
- * a model would have to hear and cannot (audio, files) is refused by name.
+ * model (`refusal: null`, what helpers of SDKs leave there) are dropped, for agents send back the answers they got.
+ * What a model would have to hear and cannot (audio, files) is refused by name.
  */
 import { Effect, Predicate } from "effect"
 import * as Canon from "./Canon.ts"

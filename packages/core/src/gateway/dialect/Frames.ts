@@ -4,7 +4,7 @@
 export const frame = (data: unknown, event?: string): string =>
   `${event === undefined ? "" : `event: ${event}\n`}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`
 
-/** Characters of a piece: some words, so that a reader sees the text grow and a long answer is not a thousand events. */
+/** Characters of a piece: some words, so that a text grows as it does elsewhere and is not a thousand events. */
 const pieceLength = 64
 
 /** A text in pieces that join to it again; no character is cut in two, and no text is no piece. */

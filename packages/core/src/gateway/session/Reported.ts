@@ -4,8 +4,8 @@
  *     { "reward": 0.7 }
  *     { "rewards": { "correct": 1, "format": 0.5 }, "turn": 0 }
  *
- * A single number is the component `reward`. `turn` is the index of an answer, or its id as the dialect gave it; without
- * it the reward is the session's. Figures are finite.
+ * A single number is the component `reward`. `turn` is the index of an answer, or its id as the dialect gave it;
+ * without it the reward is the session's. Figures are finite.
  */
 import { Effect, Predicate } from "effect"
 import { Failure } from "../dialect/Dialect.ts"
