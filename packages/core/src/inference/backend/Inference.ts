@@ -93,7 +93,7 @@ export interface Choice {
   readonly policyVersion?: number
   /** How it was sampled, where that is known. */
   readonly sampling?: Sampling
-  /** Tokens, where they are counted. */
+  /** In a tracked session: the tokens of prompt and answer, where they are known. */
   readonly usage?: { readonly promptTokens: number; readonly completionTokens: number }
   /** In a tracked session: the number of this answer, in the order they came, from 0. */
   readonly turn?: number
