@@ -11,37 +11,39 @@ export interface Read {
   readonly message: Message
 }
 
-/** An answer to a chat. */
-export const ofChat = Effect.fnUntraced(function* (
-  tokenizer: TokenizerShape,
-  translator: Translator,
-  { messages, toolChoice, tools = [] }: ChatRequest,
-  sampled: TokenChoice
-) {
-  const text = words(tokenizer, sampled.tokens, tools.length > 0)
-  const { content, finishReason, toolCalls } =
-    tools.length > 0 && toolChoice !== "none"
-      ? yield* translator.parse(text, sampled.finishReason)
-      : { content: text, finishReason: sampled.finishReason, toolCalls: [] }
-  const message: Message = {
-    role: "assistant",
-    content,
-    ...(toolCalls.length > 0 && { tool_calls: toolCalls })
-  }
-  const last = messages.at(-1)
-  const read: Read = {
-    choice: { ...choiceOf(message, text, sampled), toolCalls, finishReason },
-    message: last?.role === "assistant" ? { ...message, content: textOf(last) + (content ?? "") } : message
-  }
-  return read
-})
-
-/** An answer to a text. */
-export const ofText = (tokenizer: TokenizerShape, sampled: TokenChoice): Read => {
-  const text = words(tokenizer, sampled.tokens, false)
-  const message: Message = { role: "assistant", content: text }
-  return { choice: choiceOf(message, text, sampled), message }
+export interface Answers {
+  /** An answer to a chat. */
+  readonly ofChat: (request: ChatRequest, sampled: TokenChoice) => Effect.Effect<Read>
+  /** An answer to a text. */
+  readonly ofText: (sampled: TokenChoice) => Read
 }
+
+/** `hasSpecialMarks`: the model's format has marks that are special tokens, whether or not there are tools. */
+export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpecialMarks: boolean): Answers => ({
+  ofChat: Effect.fnUntraced(function* ({ messages, toolChoice, tools = [] }, sampled) {
+    const text = words(tokenizer, sampled.tokens, hasSpecialMarks || tools.length > 0)
+    const { content, finishReason, reasoning, toolCalls } = yield* translator.parse(text, sampled.finishReason, {
+      tools,
+      areCalled: tools.length > 0 && toolChoice !== "none"
+    })
+    const message: Message = {
+      role: "assistant",
+      content,
+      ...(reasoning !== undefined && { reasoning_content: reasoning }),
+      ...(toolCalls.length > 0 && { tool_calls: toolCalls })
+    }
+    const last = messages.at(-1)
+    return {
+      choice: { ...choiceOf(message, text, sampled), toolCalls, finishReason },
+      message: last?.role === "assistant" ? { ...message, content: textOf(last) + (content ?? "") } : message
+    }
+  }),
+  ofText: (sampled) => {
+    const text = words(tokenizer, sampled.tokens, false)
+    const message: Message = { role: "assistant", content: text }
+    return { choice: choiceOf(message, text, sampled), message }
+  }
+})
 
 /** The words of an answer. With tools, tags that are special tokens have to survive; the end token is never of it. */
 const words = (
@@ -55,11 +57,7 @@ const words = (
     : decode(tokens, { skipSpecialTokens: true })
 }
 
-const choiceOf = (
-  message: Message,
-  text: string,
-  { finishReason, policyVersion, sampling }: TokenChoice
-): Choice => ({
+const choiceOf = (message: Message, text: string, { finishReason, policyVersion, sampling }: TokenChoice): Choice => ({
   message,
   text,
   toolCalls: [],

@@ -26,7 +26,7 @@ export interface Prepared {
   readonly prompt: TokenTree.TokenPrompt | Omit<TokenTree.TokenPrompt, "answers">
   readonly relation: Relation.Relation
   /** Where the template wrote a recorded turn otherwise. */
-  readonly warning: { readonly sequence: number; readonly rendered: string } | undefined
+  readonly warning: { readonly sequence: number; readonly recorded: string; readonly rendered: string } | undefined
 }
 
 export interface TokenPrompts {
@@ -42,9 +42,12 @@ export interface Options {
   readonly preserveThinkBlocks: boolean
   /** Messages as the template gets them. */
   readonly toText: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
+  /** Whether the template takes all that a model writes as the content of a message. */
+  readonly isContent: boolean
 }
 
-export const make = ({ encoder, preserveThinkBlocks, toText, tokenizer, tree }: Options): TokenPrompts => {
+export const make = (options: Options): TokenPrompts => {
+  const { encoder, isContent, preserveThinkBlocks, toText, tokenizer, tree } = options
   const tokensOf = (
     ids: ReadonlyArray<number>,
     base: TokenTree.Base | undefined,
@@ -68,17 +71,14 @@ export const make = ({ encoder, preserveThinkBlocks, toText, tokenizer, tree }: 
     const spoken = Array.from(messages)
     let at = repeated - 1
     for (let one = answer; one !== undefined; one = one.prompt.parent) {
-      spoken[at] = { role: "assistant", content: wordsOf(one) }
+      spoken[at] = isContent ? { role: "assistant", content: wordsOf(one) } : one.message
       at -= one.prompt.asked.length + (one.prompt.isOpen ? 0 : 1)
     }
     return rendered(tokenizer, () => ChatPrompt.whole(tokenizer, toText(spoken), { tools, preserveThinkBlocks }))
   }
 
   /** The nearest answer that a whole prompt still goes on from. */
-  const continuation = (
-    { answer }: TokenPlace,
-    text: string
-  ): TokenText.Continuation | undefined => {
+  const continuation = ({ answer }: TokenPlace, text: string): TokenText.Continuation | undefined => {
     const match = TokenText.make(tokenizer, text)
     for (let one = answer; one !== undefined; one = one.prompt.parent) {
       const found = match.after(one, true)
@@ -110,9 +110,7 @@ export const make = ({ encoder, preserveThinkBlocks, toText, tokenizer, tree }: 
     if (answer === undefined || !preserveThinkBlocks) return undefined
     const fresh = messages.slice(repeated)
     const text =
-      fresh.length === 0
-        ? Option.some("")
-        : ChatPrompt.part(tokenizer, toText(fresh), { tools, preserveThinkBlocks })
+      fresh.length === 0 ? Option.some("") : ChatPrompt.part(tokenizer, toText(fresh), { tools, preserveThinkBlocks })
     if (Option.isNone(text)) return undefined
     const { base, rest } = TokenText.behindWords(tokenizer, answer, text.value)
     return tokensOf(encoder.rest(rest), base, { text: undefined, isChat: true })
@@ -124,7 +122,7 @@ export const make = ({ encoder, preserveThinkBlocks, toText, tokenizer, tree }: 
     if (place.prompt !== undefined) {
       return Result.succeed({ prompt: place.prompt, relation, warning: undefined })
     }
-    const { answer, repeated } = place
+    const { answer } = place
     // Tools that are sent again with every request are kept once.
     const around = positionOf(place, messages, answer?.prompt.tools ?? tools)
     const added = part(place, messages, around.tools)
@@ -141,7 +139,7 @@ export const make = ({ encoder, preserveThinkBlocks, toText, tokenizer, tree }: 
       return {
         prompt: { ...around, data },
         relation: isRewritten ? "rewritten" : relation,
-        warning: isRewritten ? { sequence: answer.sequence, rendered: text.slice(0, 0) + String(repeated) } : undefined
+        warning: isRewritten ? difference(tokenizer, answer, text) : undefined
       }
     })
   }
@@ -183,16 +181,25 @@ const positionOf = (
   return { parent, asked: [...(wasOpen ? asked.slice(0, -1) : asked), answer.message], isOpen: true, tools }
 }
 
-/** An answer's words, those that the client began it with included. */
-const wordsOf = ({ prompt: { asked, isOpen }, text }: TokenTree.TokenAnswer): string => {
+/** An answer's words, those that it began with included. */
+const wordsOf = ({ prompt: { asked, data, isOpen, parent }, text }: TokenTree.TokenAnswer): string => {
   const opening = isOpen ? asked.at(-1) : undefined
-  return opening === undefined ? text : textOf(opening) + text
+  if (opening === undefined) return text
+  const { base } = data
+  const isOfSession = base !== undefined && base.answer !== parent && data.ids.length === 0
+  return (isOfSession ? wordsOf(base.answer) : textOf(opening)) + text
 }
 
-const rendered = (
-  tokenizer: TokenizerShape,
-  render: () => Option.Option<string>
-): Result.Result<string, string> =>
+/** Where the text of a whole prompt leaves the recorded one. */
+const difference = (tokenizer: TokenizerShape, answer: TokenTree.TokenAnswer, text: string): Prepared["warning"] => {
+  const recorded = TokenText.promptText(tokenizer, answer.prompt.data) + answer.text
+  let at = 0
+  while (at < recorded.length && recorded[at] === text[at]) at++
+  const around = (one: string): string => one.slice(Math.max(0, at - 20), at + 20)
+  return { sequence: answer.sequence, recorded: around(recorded), rendered: around(text) }
+}
+
+const rendered = (tokenizer: TokenizerShape, render: () => Option.Option<string>): Result.Result<string, string> =>
   Result.flatMap(
     Result.try({ try: render, catch: Reason.of }),
     Option.match({

@@ -62,9 +62,7 @@ const endsOf = (links: Links, trained: Trained): ReadonlyArray<number> => {
   const ends: Array<number> = [last]
   for (let at = last - 1; at >= 0; at--) {
     const { answer, kept } = links[at]!
-    const isKnown = ends.some((end) =>
-      Sampling.areEqual(links[end]!.answer.data.sampling, answer.data.sampling)
-    )
+    const isKnown = ends.some((end) => Sampling.areEqual(links[end]!.answer.data.sampling, answer.data.sampling))
     if (!isKnown && kept > (trained.get(answer) ?? 0)) ends.push(at)
   }
   return ends.toReversed()

@@ -111,11 +111,7 @@ export const sampled = (
 })
 
 /** Whether a last token ends a turn: the tokenizer's end token, or, where the model stopped by itself, a special one. */
-const isEnd = (
-  { decode, eosTokenId }: TokenizerShape,
-  last: number | undefined,
-  finishReason: FinishReason
-): boolean =>
+const isEnd = ({ decode, eosTokenId }: TokenizerShape, last: number | undefined, finishReason: FinishReason): boolean =>
   last !== undefined &&
   (last === eosTokenId ||
     (finishReason === "stop" && decode([last]) !== "" && decode([last], { skipSpecialTokens: true }) === ""))
@@ -136,11 +132,7 @@ const runs = (
 }
 
 /** The oldest weights that sampled some of an answer's tokens. */
-export const oldest = (
-  versions: ReadonlyArray<VersionRun>,
-  from: number,
-  to: number
-): number | undefined => {
+export const oldest = (versions: ReadonlyArray<VersionRun>, from: number, to: number): number | undefined => {
   let found: number | undefined
   let start = 0
   for (const { policyVersion, tokens } of versions) {

@@ -12,7 +12,7 @@
  * says which one it ended (`choice.sequence`). Calls may run at the same time. A back end without token-level answers
  * gives the same session with the tokenizer's tokens and without logprobs.
  */
-import { Effect, Option, Result } from "effect"
+import { Effect, Result } from "effect"
 import type { Backend } from "./backend/Backend.ts"
 import * as TextSequences from "./TextSequences.ts"
 import {
@@ -25,6 +25,8 @@ import {
   type TrackedSession
 } from "./backend/Inference.ts"
 import * as Answers from "./Answers.ts"
+import * as Formats from "./format/Formats.ts"
+import type { Message } from "../Message.ts"
 import * as PromptEncoder from "./tokenizer/PromptEncoder.ts"
 import * as Recordings from "./Recordings.ts"
 import * as Relation from "./session/Relation.ts"
@@ -36,19 +38,30 @@ import * as TokenSequences from "./TokenSequences.ts"
 import * as TokenTree from "./TokenTree.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 
-export interface Options {
-  readonly backend: Pick<Backend, "tokens" | "server">
-  readonly tokenizer: TokenizerShape
+/** What a session can be told. */
+export interface Settings {
   /** Keeps `<think>` blocks of earlier turns in the prompt even where the chat template drops them. Default true. */
   readonly preserveThinkBlocks?: boolean
+  /**
+   * Whether thinking stays a part of an answer's content as the model wrote it (default), or is kept apart, as
+   * `reasoning_content`.
+   */
+  readonly reasoning?: "content" | "apart"
+  /** How the model writes calls and thinking. Default: what its tokenizer says. */
+  readonly format?: Formats.Setting
+  /** Refuses chats with pictures, which ids do not carry. Default false. */
+  readonly refusesPictures?: boolean
+}
+
+export interface Options extends Settings {
+  readonly backend: Pick<Backend, "tokens" | "server">
+  readonly tokenizer: TokenizerShape
 }
 
 /** A session over whatever the back end can do: exact tokens, else the tokenizer's. */
-export const session = (options: {
-  readonly backend: Backend
-  readonly tokenizer: TokenizerShape | undefined
-  readonly preserveThinkBlocks?: boolean
-}): TrackedSession => {
+export const session = (
+  options: Settings & { readonly backend: Backend; readonly tokenizer: TokenizerShape | undefined }
+): TrackedSession => {
   const { backend, tokenizer } = options
   return backend.capabilities.tokens && tokenizer !== undefined
     ? make({ ...options, tokenizer })
@@ -56,17 +69,21 @@ export const session = (options: {
 }
 
 /** A session over token-level answers. */
-export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options): TrackedSession => {
+export const make = (options: Options): TrackedSession => {
+  const { backend, preserveThinkBlocks = true, reasoning = "content", refusesPictures = false, tokenizer } = options
   const { server } = backend
+  const format = Formats.of(tokenizer, options.format)
   const tree = SessionTree.make<TokenTree.PromptTokens, TokenTree.AnswerTokens>()
-  const translator = ToolCalls.makeTranslator()
+  const translator = ToolCalls.makeTranslator({ format, reasoning })
   const prompts = TokenPrompts.make({
     tree,
     tokenizer,
     encoder: PromptEncoder.make(tokenizer),
     preserveThinkBlocks,
-    toText: translator.toText
+    toText: translator.toText,
+    isContent: format.isContent
   })
+  const reader = Answers.make(tokenizer, translator, format.hasSpecialMarks)
   const counts = { ...Relation.none }
 
   /** Samples a prompt and records what came back. */
@@ -104,7 +121,9 @@ export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options
   })
 
   const chat = Effect.fn("TrackedSequences.chat")(function* (request: ChatRequest) {
-    const prepared = yield* prepare(server, () => prompts.chat(request))
+    const prepared = yield* prepare(server, () =>
+      refusesPictures && request.messages.some(hasPicture) ? Result.fail(pictures) : prompts.chat(request)
+    )
     if (prepared.warning !== undefined) {
       yield* Effect.logWarning("chat template rewrites earlier turns, so the chat became a new sequence", {
         tokenizer: tokenizer.name,
@@ -113,13 +132,13 @@ export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options
     } else if (prepared.relation === "rewritten") {
       yield* Effect.logInfo("the history of a chat is not the one that was recorded, so it became a new sequence")
     }
-    return yield* sample(request, prepared, (sampled) => Answers.ofChat(tokenizer, translator, request, sampled))
+    return yield* sample(request, prepared, (sampled) => reader.ofChat(request, sampled))
   })
 
   const complete = Effect.fn("TrackedSequences.complete")((request: TextRequest) =>
     Effect.flatMap(
       Effect.sync(() => prompts.text(request.prompt)),
-      (prepared) => sample(request, prepared, (sampled) => Effect.succeed(Answers.ofText(tokenizer, sampled)))
+      (prepared) => sample(request, prepared, (sampled) => Effect.succeed(reader.ofText(sampled)))
     )
   )
 
@@ -132,6 +151,12 @@ export const make = ({ backend, preserveThinkBlocks = true, tokenizer }: Options
     counts: Effect.sync(() => ({ ...counts }))
   }
 }
+
+const hasPicture = ({ content }: Message): boolean =>
+  Array.isArray(content) && content.some(({ type }) => type !== "text")
+
+const pictures =
+  "a chat with pictures or other parts than text has no exact tokens, as ids do not carry them: send text, or take a server without token-level answers"
 
 /** What a template or this session cannot make a prompt of is the request's fault. */
 const prepare = (

@@ -24,11 +24,7 @@ export type Relations = { readonly [R in Relation]: number }
 export const none: Relations = { extended: 0, branched: 0, retried: 0, rewritten: 0, started: 0 }
 
 /** What a chat is to a tree, before it is asked. */
-export const of = <P, A>(
-  tree: SessionTree<P, A>,
-  place: Place<P, A>,
-  messages: ReadonlyArray<Message>
-): Relation => {
+export const of = <P, A>(tree: SessionTree<P, A>, place: Place<P, A>, messages: ReadonlyArray<Message>): Relation => {
   const { answer, hasLeft, prompt, repeated } = place
   if (prompt !== undefined) return "retried"
   if (answer === undefined) return hasLeft || hasHistory(tree, messages) ? "rewritten" : "started"

@@ -21,7 +21,12 @@ export const isSameJson = (a: unknown, b: unknown): boolean => {
 }
 
 const parsed = (json: string): unknown =>
-  Nesting.isDeep(json) ? json : Result.getOrElse(Result.try((): unknown => JSON.parse(json)), () => json)
+  Nesting.isDeep(json)
+    ? json
+    : Result.getOrElse(
+        Result.try((): unknown => JSON.parse(json)),
+        () => json
+      )
 
 const isSameText = (a: string, b: string): boolean => a === b || isSameJson(parsed(a), parsed(b))
 

@@ -183,12 +183,16 @@ const isBetter = <P, A>(
   return answer.askedAt === best.askedAt ? answer.turn < best.turn : answer.askedAt > best.askedAt
 }
 
-/** The whole chat that an answer ends, itself included. */
-export const chatOf = <P, A>(answer: Answer<P, A>): ReadonlyArray<Message> => {
-  const parts: Array<ReadonlyArray<Message>> = []
-  for (let one: Answer<P, A> | undefined = answer; one !== undefined; one = one.prompt.parent) {
-    const { asked, isOpen } = one.prompt
-    parts.push([...(isOpen ? asked.slice(0, -1) : asked), one.message])
-  }
-  return parts.toReversed().flat()
+/** The answers of a chat up to this one, oldest first. */
+export const pathOf = <P, A>(answer: Answer<P, A>): ReadonlyArray<Answer<P, A>> => {
+  const path: Array<Answer<P, A>> = []
+  for (let one: Answer<P, A> | undefined = answer; one !== undefined; one = one.prompt.parent) path.push(one)
+  return path.toReversed()
 }
+
+/** The whole chat that an answer ends, itself included. */
+export const chatOf = <P, A>(answer: Answer<P, A>): ReadonlyArray<Message> =>
+  pathOf(answer).flatMap(({ message, prompt: { asked, isOpen } }) => [
+    ...(isOpen ? asked.slice(0, -1) : asked),
+    message
+  ])

@@ -77,9 +77,7 @@ const behind = (
   const rendered = Result.getOrUndefined(Result.try(() => whole(tokenizer, [...before, ...messages], options)))
   const text = rendered === undefined ? undefined : Option.getOrUndefined(rendered)
   const at = text?.indexOf(answer) ?? -1
-  return text === undefined || at === -1
-    ? undefined
-    : { head: text.slice(0, at), rest: text.slice(at + answer.length) }
+  return text === undefined || at === -1 ? undefined : { head: text.slice(0, at), rest: text.slice(at + answer.length) }
 }
 
 /**
@@ -98,12 +96,10 @@ export const part = (
 const tried = new WeakMap<TokenizerShape, Map<string, boolean>>()
 
 /** Whether what such messages add is the same whatever came before: tried once for their roles. */
-const isLocal = (
-  tokenizer: TokenizerShape,
-  messages: ReadonlyArray<Message>,
-  { tools }: PromptOptions
-): boolean => {
-  const shapes = messages.map(shapeOf).filter((shape, at, all) => at < 2 || shape !== all[at - 1] || shape !== all[at - 2])
+const isLocal = (tokenizer: TokenizerShape, messages: ReadonlyArray<Message>, { tools }: PromptOptions): boolean => {
+  const shapes = messages
+    .map(shapeOf)
+    .filter((shape, at, all) => at < 2 || shape !== all[at - 1] || shape !== all[at - 2])
   const key = JSON.stringify([tools.length > 0, shapes])
   const known = tried.get(tokenizer) ?? new Map<string, boolean>()
   tried.set(tokenizer, known)
