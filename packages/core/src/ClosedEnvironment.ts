@@ -7,11 +7,12 @@
  * be judged are left out and the others kept.
  */
 import { Context, Effect, Formatter, Option, Schema, Stream, Tracer } from "effect"
-import type { Definition, EnvironmentShape, RolloutGroup, Score, Work } from "./Environment.ts"
+import type { Definition, EnvironmentShape, RolloutGroup, Work } from "./Environment.ts"
 import { type DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import type { Common } from "./EnvironmentSettings.ts"
-import { scoreValue, toScoredGroup } from "./Judgement.ts"
+import { type Judged, judged as withNumber, toScoredGroup } from "./Judgement.ts"
 import * as Laws from "./Laws.ts"
+import type { Weights } from "./RewardComponents.ts"
 import type { ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
@@ -27,7 +28,7 @@ interface Closed<Item, E, R> {
   readonly scored: (
     item: Item,
     group: RolloutGroup
-  ) => Effect.Effect<ReadonlyArray<Score>, Unscorable | EnvironmentError | DefinitionFault | E, R>
+  ) => Effect.Effect<ReadonlyArray<Judged>, Unscorable | EnvironmentError | DefinitionFault | E, R>
 }
 
 export const make = <Item, E, R>({
@@ -49,7 +50,7 @@ export const make = <Item, E, R>({
     label: definition.label ?? Formatter.formatJson,
     solved: solvedBy(definition),
     boundary,
-    scored: scoring(definition, boundary)
+    scored: scoring(definition, boundary, settings.rewardWeights)
   }
   const toWork = working(name, closed)
   const work = (cursor: number) => boundary.stream("items", () => definition.items(cursor), toWork)
@@ -137,19 +138,42 @@ const boundaryOf = <E, R>(name: string, built: Context.Context<R>): Boundary<E, 
 /** The scores of a group: those it brings, else those the definition gives it. */
 const scoring = <Item, E, R>(
   { score }: Definition<Item, E, R>,
-  { crossing }: Boundary<E, R>
-): Closed<Item, E, R>["scored"] =>
-  Effect.fn("Environment.score")(function* (item: Item, { scores: own, trajectories }: RolloutGroup) {
+  { crossing }: Boundary<E, R>,
+  weights: Weights
+): Closed<Item, E, R>["scored"] => {
+  const tellUnused = unusedWeights(weights)
+  return Effect.fn("Environment.score")(function* (item: Item, { scores: own, trajectories }: RolloutGroup) {
     if (own === undefined && score === undefined) return yield* crossing(new Error(noScores))
     const scores =
       own ??
       (score === undefined ? [] : yield* DefinitionCalls.called("score", () => score(item, trajectories), "scores"))
-    return yield* DefinitionResults.scores(
+    const given = yield* DefinitionResults.scores(
       own === undefined ? "score" : "collectTrajectories",
       scores,
       trajectories.length
     )
+    const judged = given.map((one) => withNumber(one, weights))
+    yield* tellUnused(judged)
+    return judged
   })
+}
+
+/** Says once that a weight is of no component: a misspelt one would do nothing in silence. */
+const unusedWeights = (weights: Weights): ((judged: ReadonlyArray<Judged>) => Effect.Effect<void>) => {
+  const unused = new Set(Object.keys(weights))
+  return (judged) => {
+    if (unused.size === 0 || judged.length === 0) return Effect.void
+    const components = new Set(judged.flatMap(({ rewards }) => Object.keys(rewards ?? {})))
+    const missing = [...unused].filter((name) => !components.has(name))
+    unused.clear()
+    return missing.length === 0
+      ? Effect.void
+      : Effect.logWarning("reward_weights names components that the first group does not have", {
+          missing,
+          components: [...components]
+        })
+  }
+}
 
 /** Items as work: rolled out, judged group by group, with what follows from them. */
 const working = <Item, E, R>(
@@ -164,7 +188,7 @@ const working = <Item, E, R>(
         (afterScore &&
           (yield* DefinitionCalls.called(
             "afterScore",
-            () => afterScore(item, { ...group, values: scores.map(scoreValue) }),
+            () => afterScore(item, { ...group, values: scores.map(({ score }) => score) }),
             "undefined"
           ))) ??
         {}
@@ -215,8 +239,8 @@ const evaluationOf = <Item, E, R>(
     ).pipe(Effect.flatMap(DefinitionResults.evaluated))
     const scores = yield* scored(item, group)
     return group.trajectories.map((trajectory, index) => {
-      const value = scoreValue(scores[index]!)
-      return { trajectory, score: value, correct: solved.isCorrect(value) }
+      const { rewards, score } = scores[index]!
+      return { trajectory, score, correct: solved.isCorrect(score), ...(rewards && { rewards }) }
     })
   })
   return boundary.stream(
@@ -237,7 +261,7 @@ const claimsOf = <Item, E, R>(
       "score",
       definition.score === undefined
         ? Effect.fail(new Unscorable({ message: noScores }))
-        : Effect.map(scored(item, { trajectories }), (scores) => scores.map(scoreValue))
+        : Effect.map(scored(item, { trajectories }), (scores) => scores.map(({ score }) => score))
     )
   return {
     scoreRange: claims.scoreRange ?? anyScore,

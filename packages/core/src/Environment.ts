@@ -13,6 +13,7 @@ import * as Settings from "./base/Settings.ts"
 import * as ClosedEnvironment from "./ClosedEnvironment.ts"
 import * as DefinitionKeys from "./DefinitionKeys.ts"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
+import type { Rewards } from "./RewardComponents.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
@@ -36,10 +37,20 @@ export type Rollouts<Item> =
   | ReadonlyArray<Trajectory>
   | { readonly groups: ReadonlyArray<RolloutGroup>; readonly requeue?: ReadonlyArray<Item> }
 
-/** A number, or a number with token-level advantages (T) and switches for the trainer. */
+/** What a score may say beside its number: token-level advantages (T), and switches for the trainer. */
+export interface ScoreDetails {
+  readonly advantages?: ArrayLike<number>
+  readonly overrides?: Overrides
+}
+
+/**
+ * A number, or a number with details. With `rewards`, components that are kept apart, the number may be left out: it is
+ * then their weighted sum (setting `reward_weights`).
+ */
 export type Score =
   | number
-  | { readonly score: number; readonly advantages?: ArrayLike<number>; readonly overrides?: Overrides }
+  | (ScoreDetails & { readonly score: number; readonly rewards?: Rewards })
+  | (ScoreDetails & { readonly score?: undefined; readonly rewards: Rewards })
 
 /** Held-out items, rolled out with evaluation limits and judged by the same `score`. */
 export interface EvaluationDefinition<Item, E, R> {
@@ -158,6 +169,8 @@ export interface EvaluatedTrajectory {
   readonly trajectory: Trajectory
   readonly score: number
   readonly correct: boolean
+  /** What the score is made of, where it has components. */
+  readonly rewards?: Rewards
 }
 
 export interface EvaluationWork {
