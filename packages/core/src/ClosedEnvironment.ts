@@ -10,9 +10,10 @@ import { Context, Effect, Formatter, Option, Schema, Stream, Tracer } from "effe
 import type { Definition, EnvironmentShape, RolloutGroup, Work } from "./Environment.ts"
 import { type DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import type { Common } from "./EnvironmentSettings.ts"
-import { type Judged, judged as withNumber, toScoredGroup } from "./Judgement.ts"
+import { toScoredGroup } from "./Judgement.ts"
 import * as Laws from "./Laws.ts"
-import type { Weights } from "./RewardComponents.ts"
+import type { Judged } from "./Score.ts"
+import * as Scoring from "./Scoring.ts"
 import type { ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
@@ -50,7 +51,7 @@ export const make = <Item, E, R>({
     label: definition.label ?? Formatter.formatJson,
     solved: solvedBy(definition),
     boundary,
-    scored: scoring(definition, boundary, settings.rewardWeights)
+    scored: Scoring.make(definition, boundary.crossing, settings.rewardWeights)
   }
   const toWork = working(name, closed)
   const work = (cursor: number) => boundary.stream("items", () => definition.items(cursor), toWork)
@@ -132,46 +133,6 @@ const boundaryOf = <E, R>(name: string, built: Context.Context<R>): Boundary<E, 
         Stream.tapError(logFault),
         Stream.mapError(crossing)
       )
-  }
-}
-
-/** The scores of a group: those it brings, else those the definition gives it. */
-const scoring = <Item, E, R>(
-  { score }: Definition<Item, E, R>,
-  { crossing }: Boundary<E, R>,
-  weights: Weights
-): Closed<Item, E, R>["scored"] => {
-  const tellUnused = unusedWeights(weights)
-  return Effect.fn("Environment.score")(function* (item: Item, { scores: own, trajectories }: RolloutGroup) {
-    if (own === undefined && score === undefined) return yield* crossing(new Error(noScores))
-    const scores =
-      own ??
-      (score === undefined ? [] : yield* DefinitionCalls.called("score", () => score(item, trajectories), "scores"))
-    const given = yield* DefinitionResults.scores(
-      own === undefined ? "score" : "collectTrajectories",
-      scores,
-      trajectories.length
-    )
-    const judged = given.map((one) => withNumber(one, weights))
-    yield* tellUnused(judged)
-    return judged
-  })
-}
-
-/** Says once that a weight is of no component: a misspelt one would do nothing in silence. */
-const unusedWeights = (weights: Weights): ((judged: ReadonlyArray<Judged>) => Effect.Effect<void>) => {
-  const unused = new Set(Object.keys(weights))
-  return (judged) => {
-    if (unused.size === 0 || judged.length === 0) return Effect.void
-    const components = new Set(judged.flatMap(({ rewards }) => Object.keys(rewards ?? {})))
-    const missing = [...unused].filter((name) => !components.has(name))
-    unused.clear()
-    return missing.length === 0
-      ? Effect.void
-      : Effect.logWarning("reward_weights names components that the first group does not have", {
-          missing,
-          components: [...components]
-        })
   }
 }
 
@@ -260,7 +221,7 @@ const claimsOf = <Item, E, R>(
     boundary.effect(
       "score",
       definition.score === undefined
-        ? Effect.fail(new Unscorable({ message: noScores }))
+        ? Effect.fail(new Unscorable({ message: Scoring.none }))
         : Effect.map(scored(item, { trajectories }), (scores) => scores.map(({ score }) => score))
     )
   return {
@@ -283,8 +244,6 @@ const claimsOf = <Item, E, R>(
 /** As it is where it is no stream: whoever runs it says so. */
 const oneByOne = <A, E, R>(items: Stream.Stream<A, E, R>): Stream.Stream<A, E, R> =>
   Stream.isStream(items) ? Stream.rechunk(items, 1) : items
-
-const noScores = "its definition has no score, so every group has to bring its scores"
 
 const anyScore = [-Number.MAX_VALUE, Number.MAX_VALUE] as const
 

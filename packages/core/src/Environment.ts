@@ -14,10 +14,12 @@ import * as ClosedEnvironment from "./ClosedEnvironment.ts"
 import * as DefinitionKeys from "./DefinitionKeys.ts"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
 import type { Rewards } from "./RewardComponents.ts"
-import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
+import type { Score } from "./Score.ts"
+import type { ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
 export { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
+export type { Score, ScoreDetails } from "./Score.ts"
 
 /** Rollouts to be compared with each other, with what the trainer should know beside their scores. */
 export interface RolloutGroup extends Pick<
@@ -36,21 +38,6 @@ export interface RolloutGroup extends Pick<
 export type Rollouts<Item> =
   | ReadonlyArray<Trajectory>
   | { readonly groups: ReadonlyArray<RolloutGroup>; readonly requeue?: ReadonlyArray<Item> }
-
-/** What a score may say beside its number: token-level advantages (T), and switches for the trainer. */
-export interface ScoreDetails {
-  readonly advantages?: ArrayLike<number>
-  readonly overrides?: Overrides
-}
-
-/**
- * A number, or a number with details. With `rewards`, components that are kept apart, the number may be left out: it is
- * then their weighted sum (setting `reward_weights`).
- */
-export type Score =
-  | number
-  | (ScoreDetails & { readonly score: number; readonly rewards?: Rewards })
-  | (ScoreDetails & { readonly score?: undefined; readonly rewards: Rewards })
 
 /** Held-out items, rolled out with evaluation limits and judged by the same `score`. */
 export interface EvaluationDefinition<Item, E, R> {

@@ -1,22 +1,8 @@
 /** What a judgement makes of a group: the group as it is sent, with its scores, advantages and overrides. */
-import type { RolloutGroup, Score, ScoreDetails } from "./Environment.ts"
-import { type Rewards, type Weights, weighted } from "./RewardComponents.ts"
+import type { RolloutGroup } from "./Environment.ts"
 import * as Sampling from "./Sampling.ts"
+import type { Judged } from "./Score.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
-
-/** A score with its number. */
-export interface Judged extends ScoreDetails {
-  readonly score: number
-  readonly rewards?: Rewards
-}
-
-/** The score with its number: the one given, else the weighted sum of its components. */
-export const judged = (score: Score, weights: Weights): Judged =>
-  typeof score === "number"
-    ? { score }
-    : score.score === undefined
-      ? { ...score, score: weighted(score.rewards, weights) }
-      : score
 
 /** What a trainer has to know of a rollout that its token limit cut off. */
 const cutOff: Overrides = { finish_reason: "length" }

@@ -52,13 +52,10 @@ const key = "rewards"
 type Overrides = { readonly [key: string]: unknown }
 
 /** What a group says of its sequences, with the components where wires have them. */
-export const toOverrides = ({
-  overrides,
-  rewards
-}: {
-  readonly overrides?: ReadonlyArray<Overrides>
-  readonly rewards?: ReadonlyArray<Rewards>
-}): ReadonlyArray<Overrides> | undefined =>
+export const toOverrides = (
+  overrides: ReadonlyArray<Overrides> | undefined,
+  rewards: ReadonlyArray<Rewards> | undefined
+): ReadonlyArray<Overrides> | undefined =>
   rewards === undefined || rewards.every(isEmpty)
     ? overrides
     : rewards.map((own, index) => ({ ...overrides?.[index], ...(!isEmpty(own) && { [key]: own }) }))
@@ -70,7 +67,7 @@ export const ofOverrides = (
   if (overrides === undefined) return {}
   const rewards = overrides.map((own) => (Object.hasOwn(own, key) ? own[key] : {}))
   if (!rewards.every(isRewards) || rewards.every(isEmpty)) return { overrides }
-  const others = overrides.map(({ [key]: _, ...rest }) => rest)
+  const others = overrides.map((own) => Object.fromEntries(Object.entries(own).filter(([name]) => name !== key)))
   return { ...(!others.every(isEmpty) && { overrides: others }), rewards }
 }
 
