@@ -2,7 +2,7 @@
  * A request's parameters: what is read, what is passed over and named, and what is refused by name.
  *
  * Read: `model`, `messages`, `system`, `max_tokens`, `temperature`, `top_p`, `top_k`, `stop_sequences`, `tools`,
- * `tool_choice`, `stream`. A parameter nobody knows is refused, as Anthropic does it; a null is as if it were not there.
+ * `tool_choice`, `stream`. A parameter nobody knows is refused, as Anthropic does it; null is as good as absent.
  */
 import { Effect, Predicate, Schema } from "effect"
 import type { ChatRequest, SamplingOptions } from "../../inference/backend/Inference.ts"
