@@ -79,8 +79,7 @@ const requestOf = (
   toolChoice: "auto" | "none" | undefined
 ): ChatRequest => ({
   messages,
-  ...(tools.length > 0 && { tools }),
-  ...(toolChoice !== undefined && { toolChoice }),
+  ...(tools.length > 0 && { tools, ...(toolChoice !== undefined && { toolChoice }) }),
   ...(maxTokens !== undefined && { maxTokens }),
   ...(temperature !== undefined && { temperature }),
   ...(topP !== undefined && { topP })

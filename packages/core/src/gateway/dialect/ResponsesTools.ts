@@ -1,6 +1,6 @@
 /**
- * Tools of the Responses API. Functions alone: tools that OpenAI runs itself (`web_search`, `file_search`, …) are refused
- * by name, as there is nobody to run them. `strict` is passed over: an answer is never held to a schema.
+ * Tools of the Responses API. Functions alone: tools that OpenAI runs itself (`web_search`, `file_search`, …) are
+ * refused by name, as there is nobody to run them. `strict` is passed over: an answer is never held to a schema.
  */
 import { Effect, Schema } from "effect"
 import * as Canon from "./Canon.ts"

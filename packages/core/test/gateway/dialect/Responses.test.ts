@@ -168,7 +168,13 @@ describe("a response", () => {
   it("that ended at its limit is incomplete, with the item that was cut", () => {
     const store = memory()
     const turn = decode({ input: "hello", metadata: { run: "1" } }, store)
-    const response = answer(turn, "a1", { role: "assistant", content: "hi", reasoning_content: "well" }, store, "length")
+    const response = answer(
+      turn,
+      "a1",
+      { role: "assistant", content: "hi", reasoning_content: "well" },
+      store,
+      "length"
+    )
     assert.strictEqual(response.status, "incomplete")
     assert.deepStrictEqual(response["incomplete_details"], { reason: "max_output_tokens" })
     assert.deepStrictEqual(

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Schema } from "effect"
+import { Arbitrary, Schema, Struct } from "effect"
 import * as Canon from "../../../src/gateway/dialect/Canon.ts"
 import type { Item } from "../../../src/gateway/dialect/ResponsesItems.ts"
 import type { Message } from "../../../src/Message.ts"
@@ -32,7 +32,7 @@ const sentBack = (items: ReadonlyArray<Item>, way: Way): ReadonlyArray<unknown> 
     case "interleaved":
       return items
     case "without ids":
-      return items.map(({ id: _, status: __, ...item }) => item)
+      return items.map((item) => Struct.omit(item, ["id", "status"]))
     case "sealed":
       return items.map((item) => (item.type === "reasoning" ? { ...item, content: [], summary: [] } : item))
     case "references":
