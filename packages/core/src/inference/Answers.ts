@@ -35,7 +35,8 @@ export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpeci
     const last = messages.at(-1)
     return {
       choice: { ...choiceOf(message, text, sampled), toolCalls, finishReason },
-      message: last?.role === "assistant" ? { ...message, content: textOf(last) + (content ?? "") } : message
+      message:
+        last?.role === "assistant" ? Object.assign({}, message, { content: textOf(last) + (content ?? "") }) : message
     }
   }),
   ofText: (sampled) => {

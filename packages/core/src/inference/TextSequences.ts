@@ -188,6 +188,7 @@ const withoutTokens = ({
   message,
   policyVersion,
   sampling,
+  stop,
   text,
   toolCalls,
   usage
@@ -196,6 +197,7 @@ const withoutTokens = ({
   text,
   toolCalls,
   finishReason,
+  ...(stop !== undefined && { stop }),
   ...(usage !== undefined && { usage }),
   ...(policyVersion !== undefined && { policyVersion }),
   ...(sampling !== undefined && { sampling })

@@ -80,7 +80,7 @@ export const behindWords = (tokenizer: TokenizerShape, answer: TokenAnswer, rest
     : { base: { answer, kept: ids.length, isExact: false }, rest }
 }
 
-/** All tokens of an answer as text; absent where its end token has no text of its own, so that the text would hide it. */
+/** All tokens of an answer as text; absent where its end token has no text, so that the text would hide it. */
 const exactText = ({ decode }: TokenizerShape, { data: { ids, isEnded } }: TokenAnswer): string | undefined =>
   isEnded && decode(ids.subarray(-1)) === "" ? undefined : decode(ids)
 

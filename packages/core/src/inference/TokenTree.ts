@@ -110,7 +110,7 @@ export const sampled = (
   checksum: checksum(prompt, tokens)
 })
 
-/** Whether a last token ends a turn: the tokenizer's end token, or, where the model stopped by itself, a special one. */
+/** Whether a last token ends a turn: the end token, or, where the model stopped by itself, a special one. */
 const isEnd = ({ decode, eosTokenId }: TokenizerShape, last: number | undefined, finishReason: FinishReason): boolean =>
   last !== undefined &&
   (last === eosTokenId ||

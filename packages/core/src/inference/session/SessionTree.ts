@@ -170,7 +170,7 @@ const begins = (
   return true
 }
 
-/** Of answers that read alike, the one whose calls it names; else that of the newest request, the first of its choices. */
+/** Of answers that read alike, the one whose calls it names; else the first choice of the newest request. */
 const isBetter = <P, A>(
   { answer: best, repeated: most }: Place<P, A>,
   answer: Answer<P, A>,
