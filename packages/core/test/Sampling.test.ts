@@ -111,10 +111,10 @@ describe("turns of one chat", () => {
     "sampled alike are one sequence; those sampled otherwise than the last are trained in one of their own",
     () =>
       Effect.gen(function* () {
-          for (const tokenLevel of [true, false]) {
+        for (const tokenLevel of [true, false]) {
           for (const second of [0.5, 1]) {
             const backend = Scripted.make(["four", "five"], Tokenizer.bytes)
-          const scripted = { ...backend, capabilities: { tokens: tokenLevel, promptLogprobs: tokenLevel } }
+            const scripted = { ...backend, capabilities: { tokens: tokenLevel, promptLogprobs: tokenLevel } }
             const session = TrackedSequences.session({ backend: scripted, tokenizer: Tokenizer.bytes })
             const question = { role: "user", content: "2 + 2" }
             const [answer] = yield* session.chat({ messages: [question], temperature: 0.5 })
