@@ -48,20 +48,6 @@ export interface Options {
 
 export const make = (options: Options): TokenPrompts => {
   const { encoder, isContent, preserveThinkBlocks, toText, tokenizer, tree } = options
-  const tokensOf = (
-    ids: ReadonlyArray<number>,
-    base: TokenTree.Base | undefined,
-    piece: Pick<TokenTree.PromptTokens, "text" | "isChat">
-  ): TokenTree.PromptTokens => {
-    const own = Int32Array.from(ids)
-    const before = TokenTree.lengthOf(base)
-    const sum =
-      base === undefined
-        ? TokenTree.seed
-        : TokenTree.checksum(base.answer.prompt.data.checksum, base.answer.data.ids, 0, base.kept)
-    return { base, ids: own, length: before + own.length, checksum: TokenTree.checksum(sum, own), ...piece }
-  }
-
   /** The whole chat as text, with the answers of this session as they were sampled. */
   const render = (
     { answer, repeated }: TokenPlace,
@@ -165,6 +151,21 @@ export const make = (options: Options): TokenPrompts => {
   }
 
   return { chat, text }
+}
+
+/** What is kept of a prompt that follows other tokens. */
+const tokensOf = (
+  ids: ReadonlyArray<number>,
+  base: TokenTree.Base | undefined,
+  piece: Pick<TokenTree.PromptTokens, "text" | "isChat">
+): TokenTree.PromptTokens => {
+  const own = Int32Array.from(ids)
+  const before = TokenTree.lengthOf(base)
+  const sum =
+    base === undefined
+      ? TokenTree.seed
+      : TokenTree.checksum(base.answer.prompt.data.checksum, base.answer.data.ids, 0, base.kept)
+  return { base, ids: own, length: before + own.length, checksum: TokenTree.checksum(sum, own), ...piece }
 }
 
 /** Where a new prompt stands in the tree. */

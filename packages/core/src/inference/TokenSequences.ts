@@ -73,7 +73,7 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
   const { answer: tip, kept: length, start } = links[end]!
   const { sampling } = tip.data
   const tokens = new Int32Array(start + length)
-  TokenTree.fill(tokens, { answer: tip, kept: length, isExact: true }, new Int32Array(0))
+  TokenTree.put(tokens, { answer: tip, kept: length, isExact: true }, new Int32Array(0))
   const mask = new Uint8Array(tokens.length)
   const logprobs = new Float32Array(tokens.length).fill(notSampled)
   const turns: Array<TrainedTurn> = []

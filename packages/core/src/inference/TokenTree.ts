@@ -69,16 +69,16 @@ export const links = (
 }
 
 /** Puts the ids of a prompt into a list that begins with them. */
-export const fill = (target: Int32Array | Array<number>, base: Base | undefined, ids: Int32Array): void => {
+export const put = (target: Int32Array | Array<number>, base: Base | undefined, ids: Int32Array): void => {
   let end = ids.length + lengthOf(base)
-  const put = (piece: Int32Array, count: number): void => {
+  const before = (piece: Int32Array, count: number): void => {
     end -= count
     for (let at = 0; at < count; at++) target[end + at] = piece[at]!
   }
-  put(ids, ids.length)
+  before(ids, ids.length)
   for (let one = base; one !== undefined; one = one.answer.prompt.data.base) {
-    put(one.answer.data.ids, one.kept)
-    put(one.answer.prompt.data.ids, one.answer.prompt.data.ids.length)
+    before(one.answer.data.ids, one.kept)
+    before(one.answer.prompt.data.ids, one.answer.prompt.data.ids.length)
   }
 }
 

@@ -98,7 +98,7 @@ export const make = (options: Options): TrackedSession => {
     counts[relation]++
     const asking = tree.ask(prompt)
     const inputIds = Array.from<number>({ length })
-    TokenTree.fill(inputIds, base, ids)
+    TokenTree.put(inputIds, base, ids)
     const sampled = yield* backend.tokens({
       ...samplingOf(request),
       ...(maxTokens !== undefined && { maxTokens }),
