@@ -1,4 +1,4 @@
-import { createAnthropic, type AnthropicLanguageModelOptions } from "@ai-sdk/anthropic"
+import { createAnthropic } from "@ai-sdk/anthropic"
 import { assert, describe, it } from "@effect/vitest"
 import { generateObject, generateText, type ModelMessage, stepCountIs, streamText, tool } from "ai"
 import { Effect } from "effect"
@@ -74,19 +74,20 @@ describe("the gateway and the AI SDK with its anthropic provider", () => {
   )
 
   it.live("lets generateObject check what the model wrote of itself, and counts what is not enforced", () =>
-    TestGateway.use({ script: ['{"city": "Oslo", "degrees": -3}', '{"city": "Rome", "degrees": 21}'] }, ({ gateway, log }) =>
-      Effect.gen(function* () {
-        const session = yield* gateway.open()
-        const schema = z.object({ city: z.string(), degrees: z.number() })
-        const asSchema: AnthropicLanguageModelOptions = { structuredOutputMode: "outputFormat" }
-        const providerOptions = { anthropic: { ...asSchema } }
-        const ask = (name: string, prompt: string) =>
-          Effect.promise(() => generateObject({ model: model(session, name), schema, prompt, providerOptions }))
-        assert.deepStrictEqual((yield* ask("claude-sonnet-4-5", "Oslo?")).object, { city: "Oslo", degrees: -3 })
-        assert.deepStrictEqual((yield* ask(session.modelName, "Rome?")).object, { city: "Rome", degrees: 21 })
-        yield* assertExact(session, log)
-        assert.deepStrictEqual((yield* session.counts).ignored, { "output_config.format": 2 })
-      })
+    TestGateway.use(
+      { script: ['{"city": "Oslo", "degrees": -3}', '{"city": "Rome", "degrees": 21}'] },
+      ({ gateway, log }) =>
+        Effect.gen(function* () {
+          const session = yield* gateway.open()
+          const schema = z.object({ city: z.string(), degrees: z.number() })
+          const providerOptions = { anthropic: { structuredOutputMode: "outputFormat" } }
+          const ask = (name: string, prompt: string) =>
+            Effect.promise(() => generateObject({ model: model(session, name), schema, prompt, providerOptions }))
+          assert.deepStrictEqual((yield* ask("claude-sonnet-4-5", "Oslo?")).object, { city: "Oslo", degrees: -3 })
+          assert.deepStrictEqual((yield* ask(session.modelName, "Rome?")).object, { city: "Rome", degrees: 21 })
+          yield* assertExact(session, log)
+          assert.deepStrictEqual((yield* session.counts).ignored, { "output_config.format": 2 })
+        })
     )
   )
 

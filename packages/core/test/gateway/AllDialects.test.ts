@@ -59,7 +59,10 @@ const held = (steps: ReadonlyArray<Step>, dialectOf: (step: Step) => number) =>
       for (const step of steps) {
         const client = DialectClients.all[dialectOf(step)]!
         const chat = chatOf(step, chats)
-        const { status, text } = yield* TestGateway.post(`${session.baseURL}${client.path}`, client.request(chat, tools))
+        const { status, text } = yield* TestGateway.post(
+          `${session.baseURL}${client.path}`,
+          client.request(chat, tools)
+        )
         assert.strictEqual(status, 200, text)
         chats.push([...chat, client.read(JSON.parse(text))])
       }
@@ -86,6 +89,6 @@ describe("a tree of conversations", () => {
         const mixed = yield* held(steps, ({ dialect }) => dialect)
         assert.deepStrictEqual(mixed, single)
       }),
-    { arbitrary: { runs: 20 } }
+    { arbitrary: { runs: 12, size: 5 } }
   )
 })

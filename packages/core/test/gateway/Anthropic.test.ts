@@ -1,4 +1,4 @@
-import Anthropic from "@anthropic-ai/sdk"
+import Anthropic, { APIUserAbortError, BadRequestError, type ClientOptions, NotFoundError } from "@anthropic-ai/sdk"
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
@@ -8,7 +8,7 @@ import * as TestGateway from "./TestGateway.ts"
 
 const { assertExact, call } = TestGateway
 
-const client = ({ anthropicBaseURL, apiKey }: Gateway.Session, more: Anthropic["_options"] = {}) =>
+const client = ({ anthropicBaseURL, apiKey }: Gateway.Session, more: ClientOptions = {}) =>
   new Anthropic({ apiKey, baseURL: anthropicBaseURL, maxRetries: 2, ...more })
 
 const weather: Anthropic.Tool = {
@@ -51,7 +51,7 @@ describe("the gateway and Anthropic's SDK", () => {
         assert.strictEqual(first.stop_reason, "end_turn")
         assert.strictEqual(first.model, "any")
         assert.match(first.id, /^msg_\w+$/)
-        assert.isString(first._request_id)
+        assert.property(first, "_request_id")
         assert.isAbove(first.usage.input_tokens, 0)
         assert.strictEqual(first.usage.output_tokens, log[0]?.tokens.length)
         messages.push({ role: "assistant", content: first.content }, question("And the weather?"))
@@ -204,12 +204,12 @@ describe("the gateway and Anthropic's SDK", () => {
         const sdk = client(session)
         const tools = [{ type: "bash_20250124" as const, name: "bash" as const }]
         const refused = yield* failureOf(sdk.messages.create({ ...asked, messages: [question("Hi")], tools }))
-        if (!(refused instanceof Anthropic.BadRequestError)) return assert.fail(String(refused))
+        if (!(refused instanceof BadRequestError)) return assert.fail(String(refused))
         assert.strictEqual(refused.type, "invalid_request_error")
         assert.include(refused.apiMessage ?? "", "tools.0")
         const nowhere = client(session, { baseURL: `${gateway.url}/s/none` })
         const lost = yield* failureOf(nowhere.messages.create({ ...asked, messages: [question("Hi")] }))
-        if (!(lost instanceof Anthropic.NotFoundError)) return assert.fail(String(lost))
+        if (!(lost instanceof NotFoundError)) return assert.fail(String(lost))
         assert.strictEqual(lost.type, "not_found_error")
         assert.strictEqual(log.length, 0)
       })
@@ -248,10 +248,8 @@ describe("the gateway and Anthropic's SDK", () => {
           const ended = yield* Effect.forkChild(failureOf(stream.done()))
           yield* Deferred.await(reached)
           stream.abort()
-          assert.instanceOf(yield* Fiber.join(ended), Anthropic.APIUserAbortError)
-          const { content } = yield* Effect.promise(() =>
-            sdk.messages.create({ ...asked, messages: [question("Hi")] })
-          )
+          assert.instanceOf(yield* Fiber.join(ended), APIUserAbortError)
+          const { content } = yield* Effect.promise(() => sdk.messages.create({ ...asked, messages: [question("Hi")] }))
           assert.deepInclude(content[0], { text: "Hello!" })
           assert.strictEqual((yield* assertExact(session, log)).length, 1)
         })

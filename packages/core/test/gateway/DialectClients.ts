@@ -74,7 +74,7 @@ const responses: DialectClient = {
   path: "/responses",
   request: (messages, tools) => ({
     model: "any",
-    input: messages.flatMap((one) => {
+    input: messages.flatMap((one): ReadonlyArray<object> => {
       if (one.role === "tool") {
         return [{ type: "function_call_output", call_id: one.tool_call_id, output: one.content }]
       }
@@ -118,7 +118,7 @@ const messages: DialectClient = {
     model: "any",
     max_tokens: 4096,
     system: given.filter(({ role }) => role === "system").map((one) => ({ type: "text", text: one.content })),
-    messages: given.flatMap((one) => {
+    messages: given.flatMap((one): ReadonlyArray<object> => {
       if (one.role === "system") return []
       if (one.role === "tool") {
         return [
