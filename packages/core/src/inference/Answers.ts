@@ -12,18 +12,22 @@ export interface Read {
 }
 
 export interface Answers {
-  /** An answer to a chat. */
-  readonly ofChat: (request: ChatRequest, sampled: TokenChoice) => Effect.Effect<Read>
+  /**
+   * An answer to a chat. The stop string that ended it is no part of its text; the ids keep it. `inputIds` are those of
+   * the prompt, whose end says whether the answer begins in the middle of thinking.
+   */
+  readonly ofChat: (request: ChatRequest, inputIds: ReadonlyArray<number>, sampled: TokenChoice) => Effect.Effect<Read>
   /** An answer to a text. */
   readonly ofText: (sampled: TokenChoice) => Read
 }
 
 /** `hasSpecialMarks`: the model's format has marks that are special tokens, whether or not there are tools. */
 export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpecialMarks: boolean): Answers => ({
-  ofChat: Effect.fnUntraced(function* ({ messages, toolChoice, tools = [] }, sampled) {
-    const text = words(tokenizer, sampled.tokens, hasSpecialMarks || tools.length > 0)
+  ofChat: Effect.fnUntraced(function* ({ messages, stop: stops = [], toolChoice, tools = [] }, inputIds, sampled) {
+    const { stop, text } = cut(words(tokenizer, sampled.tokens, hasSpecialMarks || tools.length > 0), stops)
     const { content, finishReason, reasoning, toolCalls } = yield* translator.parse(text, sampled.finishReason, {
       tools,
+      prompt: tokenizer.decode(inputIds.slice(-openingTokens)),
       areCalled: tools.length > 0 && toolChoice !== "none"
     })
     const message: Message = {
@@ -34,7 +38,7 @@ export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpeci
     }
     const last = messages.at(-1)
     return {
-      choice: { ...choiceOf(message, text, sampled), toolCalls, finishReason },
+      choice: { ...choiceOf(message, text, sampled), toolCalls, finishReason, ...(stop !== undefined && { stop }) },
       message:
         last?.role === "assistant" ? Object.assign({}, message, { content: textOf(last) + (content ?? "") }) : message
     }
@@ -45,6 +49,19 @@ export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpeci
     return { choice: choiceOf(message, text, sampled), message }
   }
 })
+
+/** As many tokens as any template opens an answer with. */
+const openingTokens = 24
+
+/** A text up to the first of its stop strings. */
+const cut = (text: string, stops: ReadonlyArray<string>): { readonly text: string; readonly stop?: string } => {
+  let first: { readonly text: string; readonly stop: string } | undefined
+  for (const stop of stops) {
+    const at = stop === "" ? -1 : text.indexOf(stop)
+    if (at !== -1 && (first === undefined || at < first.text.length)) first = { text: text.slice(0, at), stop }
+  }
+  return first ?? { text }
+}
 
 /** The words of an answer. With tools, tags that are special tokens have to survive; the end token is never of it. */
 const words = (

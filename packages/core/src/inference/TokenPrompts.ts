@@ -87,6 +87,24 @@ export const make = (options: Options): TokenPrompts => {
       return { data, text }
     })
 
+  /** The text that new messages add behind an answer. */
+  const partOf = (
+    answer: TokenTree.TokenAnswer,
+    fresh: ReadonlyArray<Message>,
+    tools: ReadonlyArray<unknown>
+  ): Option.Option<string> => {
+    if (fresh.length === 0) return Option.some("")
+    const options = { tools, preserveThinkBlocks }
+    const isCalled = !isContent && fresh[0]?.role === "tool" && answer.message.tool_calls !== undefined
+    if (!isCalled) return ChatPrompt.part(tokenizer, toText(fresh), options)
+    const { ids, isEnded } = answer.data
+    // What was thought stands before the calls, and is not needed to know what follows them.
+    const { reasoning_content: _, ...message } = answer.message
+    const [followed, ...others] = toText([message, ...fresh])
+    const called = { message: followed ?? message, end: isEnded ? tokenizer.decode(ids.subarray(-1)) : "" }
+    return ChatPrompt.part(tokenizer, others, options, called)
+  }
+
   /** What the new messages add, where they can be rendered alone. */
   const part = (
     { answer, repeated }: TokenPlace,
@@ -94,9 +112,7 @@ export const make = (options: Options): TokenPrompts => {
     tools: ReadonlyArray<unknown>
   ): TokenTree.PromptTokens | undefined => {
     if (answer === undefined || !preserveThinkBlocks) return undefined
-    const fresh = messages.slice(repeated)
-    const text =
-      fresh.length === 0 ? Option.some("") : ChatPrompt.part(tokenizer, toText(fresh), { tools, preserveThinkBlocks })
+    const text = partOf(answer, messages.slice(repeated), tools)
     if (Option.isNone(text)) return undefined
     const { base, rest } = TokenText.behindWords(tokenizer, answer, text.value)
     return tokensOf(encoder.rest(rest), base, { text: undefined, isChat: true })
