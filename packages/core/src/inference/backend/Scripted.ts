@@ -3,7 +3,8 @@
  *
  * Deterministic: a list is handed out in order, over and over; a function sees each request. Token-level like a vLLM
  * server: ids of the given tokenizer, the end-of-sequence token included, every logprob ln 1/2. A completion longer
- * than `maxTokens` is cut and finishes with `length`, one that holds a stop string ends with it. Thousands of requests per second.
+ * than `maxTokens` is cut and finishes with `length`; one that holds a stop string ends with it, and without the
+ * end-of-sequence token. Thousands of requests per second.
  */
 import { Duration, Effect } from "effect"
 import type { ChatRequest, InferenceError, TextRequest, TokenChoice } from "./Inference.ts"
