@@ -110,7 +110,7 @@ export const make = (options: Options): TrackedSession => {
     const came = read.map(({ choice, message }, index) => ({
       message,
       text: choice.text,
-      data: TokenTree.sampled(tokenizer, sampled[index]!, prompt.data.checksum)
+      data: TokenTree.sampled(tokenizer, sampled[index]!, prompt.data.checksum, choice.stop !== undefined)
     }))
     return tree.record(asking, came, from).map(({ data: { ids }, sequence, turn }, index): Choice => ({
       ...read[index]!.choice,
@@ -138,7 +138,7 @@ export const make = (options: Options): TrackedSession => {
   const complete = Effect.fn("TrackedSequences.complete")((request: TextRequest) =>
     Effect.flatMap(
       Effect.sync(() => prompts.text(request.prompt)),
-      (prepared) => sample(request, prepared, (_, one) => Effect.succeed(reader.ofText(one)))
+      (prepared) => sample(request, prepared, (_, sampled) => Effect.succeed(reader.ofText(request, sampled)))
     )
   )
 
