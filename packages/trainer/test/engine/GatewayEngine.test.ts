@@ -1,4 +1,4 @@
-/** SDKs of three dialects in one session over the real engine: what is trained are the engine's own ids and logprobs. */
+/** SDKs of three dialects in one session over the real engine: what is trained are its ids and logprobs. */
 import Anthropic from "@anthropic-ai/sdk"
 import { assert, layer } from "@effect/vitest"
 import { Message, ServerManager, Tokenizer } from "@atropos/core"
