@@ -146,27 +146,28 @@ export const make = (options: Options): TokenPrompts => {
     })
   }
 
-  const text = (prompt: string): Prepared => {
-    const match = TokenText.make(tokenizer, prompt)
-    const again = tree.answers.find(({ prompt }) => !prompt.data.isChat && match.is(prompt))
-    if (again !== undefined) return { prompt: again.prompt, relation: "retried", warning: undefined }
-    let best: TokenText.Continuation | undefined
-    for (const answer of tree.answers) {
-      const found = match.after(answer, false)
-      if (found !== undefined && (best === undefined || TokenTree.lengthOf(best.base) < TokenTree.lengthOf(found.base)))
-        best = found
-    }
-    const data =
-      best === undefined
-        ? tokensOf(encoder.whole(prompt), undefined, { text: prompt, isChat: false })
-        : tokensOf(encoder.rest(best.rest), best.base, { text: TokenText.own(best.rest), isChat: false })
-    const parent = best?.base.answer
-    const isTip = parent !== undefined && tree.tips[parent.sequence] === parent && parent.prompts.length === 0
-    const relation = parent === undefined ? "started" : isTip ? "extended" : "branched"
-    return { prompt: { parent, asked: [], isOpen: false, tools: [], data }, relation, warning: undefined }
-  }
+  return { chat, text: (prompt) => ofText(options, prompt) }
+}
 
-  return { chat, text }
+/** A text completion's prompt: it goes on from what has the most tokens of all that its text begins with. */
+const ofText = ({ encoder, tokenizer, tree }: Options, prompt: string): Prepared => {
+  const match = TokenText.make(tokenizer, prompt)
+  const again = tree.answers.find(({ prompt }) => !prompt.data.isChat && match.is(prompt))
+  if (again !== undefined) return { prompt: again.prompt, relation: "retried", warning: undefined }
+  let best: TokenText.Continuation | undefined
+  for (const answer of tree.answers) {
+    const found = match.after(answer, false)
+    if (found !== undefined && (best === undefined || TokenTree.lengthOf(best.base) < TokenTree.lengthOf(found.base)))
+      best = found
+  }
+  const data =
+    best === undefined
+      ? tokensOf(encoder.whole(prompt), undefined, { text: prompt, isChat: false })
+      : tokensOf(encoder.rest(best.rest), best.base, { text: TokenText.own(best.rest), isChat: false })
+  const parent = best?.base.answer
+  const isTip = parent !== undefined && tree.tips[parent.sequence] === parent && parent.prompts.length === 0
+  const relation = parent === undefined ? "started" : isTip ? "extended" : "branched"
+  return { prompt: { parent, asked: [], isOpen: false, tools: [], data }, relation, warning: undefined }
 }
 
 /** What is kept of a prompt that follows other tokens. */

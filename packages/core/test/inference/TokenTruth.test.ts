@@ -63,7 +63,7 @@ const sentBack = (kind: Act["sentBack"], message: Message, text: string): Messag
     case "as it was":
       return message
     case "without thinking":
-      return quiet as Message
+      return quiet
     case "in parts":
       return { ...quiet, role: "assistant", content: [{ type: "text", text: textOf(message) }] }
     case "trimmed":
@@ -167,7 +167,7 @@ const play = Effect.fnUntraced(function* (tokenizer: Tokenizer.TokenizerShape, p
       const whole =
         opening(messages) === ""
           ? message
-          : { ...message, role: "assistant", content: opening(messages) + textOf(message) }
+          : Object.assign({}, message, { content: opening(messages) + textOf(message) })
       kept.push({ asked: messages, spoken, message: whole, text, turn: turn!, request: step, isContinued: false })
     }
   }
