@@ -64,8 +64,9 @@ interface Options {
   readonly manager: Record<string, Option.Option<unknown>>
 }
 
+const wrong = ({ message }: { readonly message: string }) => new UsageError({ message })
+
 const settingsOf = Effect.fnUntraced(function* (given: Options) {
-  const wrong = ({ message }: { readonly message: string }) => new UsageError({ message })
   const server = Flags.given(given.openai)
   return {
     ...(yield* Effect.mapError(ServerSettings.manager.decode(Flags.given(given.manager)), wrong)),

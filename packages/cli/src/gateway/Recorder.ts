@@ -49,13 +49,14 @@ interface Tally {
   leftOut: number
 }
 
+const cannot = (file: string) => (cause: unknown) =>
+  new UsageError({ message: `--record: cannot write to ${file}: ${Reason.of(cause)}` })
+
 /** Records until the scope closes, and tells then what it wrote; `score` is that of a session which reports none. */
 export const make = Effect.fn("Recorder.make")(function* (path: string, score: number | undefined) {
   const fs = yield* FileSystem.FileSystem
   const { dirname } = yield* Path.Path
   const scope = yield* Effect.scope
-  const cannot = (file: string) => (cause: unknown) =>
-    new UsageError({ message: `--record: cannot write to ${file}: ${Reason.of(cause)}` })
   const opened = (file: string) => Effect.mapError(appender(file), cannot(file))
   yield* Effect.mapError(fs.makeDirectory(dirname(path), { recursive: true }), cannot(path))
   const scored = yield* opened(path)
