@@ -25,10 +25,14 @@ export const of = Effect.fn("Recorded.of")(function* (
   /** The score of a session that reports none. */
   unrewarded: number | undefined
 ): Effect.fn.Return<Recorded> {
-  const recorded = yield* Effect.result(session.trajectories)
-  if (Result.isFailure(recorded)) return { _tag: "LeftOut", reason: recorded.failure.message }
-  const trajectories = recorded.success
-  if (trajectories.length === 0) return { _tag: "Silent" }
+  const recording = yield* Effect.result(session.recording)
+  if (Result.isFailure(recording)) return { _tag: "LeftOut", reason: recording.failure.message }
+  const { leftOut, sequences } = recording.success
+  const trajectories = sequences.map(({ trajectory }) => trajectory)
+  const [unsound] = leftOut
+  if (trajectories.length === 0) {
+    return unsound === undefined ? { _tag: "Silent" } : { _tag: "LeftOut", reason: unsound.message }
+  }
   const rewards = TotalReward.of(yield* session.rewards)
   const score = rewards === undefined ? unrewarded : RewardComponents.weighted(rewards)
   if (score === undefined) {
