@@ -125,11 +125,20 @@ export const make = ({
   return { chat, complete, trajectories }
 }
 
-const withoutTokens = ({ finishReason, message, policyVersion, sampling, text, toolCalls }: AnswerChoice): Choice => ({
+const withoutTokens = ({
+  finishReason,
+  message,
+  policyVersion,
+  sampling,
+  stop,
+  text,
+  toolCalls
+}: AnswerChoice): Choice => ({
   message,
   text,
   toolCalls,
   finishReason,
+  ...(stop !== undefined && { stop }),
   ...(policyVersion !== undefined && { policyVersion }),
   ...(sampling !== undefined && { sampling })
 })

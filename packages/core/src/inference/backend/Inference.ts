@@ -87,6 +87,8 @@ export interface Choice {
   readonly text: string
   readonly toolCalls: ReadonlyArray<ToolCall>
   readonly finishReason: FinishReason
+  /** The stop string that ended it, where that is known; it is no part of the text. */
+  readonly stop?: string
   readonly policyVersion?: number
   /** How it was sampled, where that is known. */
   readonly sampling?: Sampling
