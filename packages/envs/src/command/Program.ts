@@ -1,9 +1,8 @@
 /**
  * One run of a program: its input, what it printed, and how it ended.
  *
- * It leads a process group of its own, and nothing of it outlives the run: neither what it has started, nor this process
- * being killed (`Warden`). A shell stands before it, which sets limits and waits for a word: the program begins once it
- * is watched over, or never.
+ * It leads a process group of its own, and nothing of it outlives the run, not even where this process is killed
+ * (`Warden`). A shell stands before it, which waits for a word: the program begins once it is watched over, or never.
  */
 import { spawn } from "node:child_process"
 import type { Readable, Writable } from "node:stream"

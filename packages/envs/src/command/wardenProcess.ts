@@ -1,11 +1,11 @@
 /**
  * A process that ends programs: one for each environment, started by `Warden`.
  *
- * It is told of every program before that begins (a line of JSON on its standard input), and ends all that belongs to it
- * when it is asked to, and all of everything when its standard input closes: that is what a process leaves behind that
- * is killed by -9. To a program belong its process group and session, and on Linux whatever carries the program's mark
- * among its variables, so that what makes a session of its own is found, too. Their working folders go with them. It
- * also watches over the memory of programs. It imports nothing of the project, so that it starts fast and stays small.
+ * It is told of every program before that begins (a line of JSON on its standard input). It ends all that belongs to a
+ * program when it is asked to, and all of everything when its standard input closes: so nothing is left behind by a
+ * process that is killed by -9. To a program belong its process group and session, and on Linux whatever carries the
+ * program's mark among its variables, so that what makes a session of its own is found, too. Working folders go with
+ * them. It also watches over the memory of programs. It imports nothing of the project, so that it starts fast.
  */
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync, rmSync } from "node:fs"
