@@ -9,6 +9,7 @@
 import { Effect, Metric } from "effect"
 import * as Evaluation from "../Evaluation.ts"
 import type { ServerMetrics } from "../inference/backend/Inference.ts"
+import type { Rewards } from "../RewardComponents.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import { completionLengths, type DropReason } from "./submit/GroupFilter.ts"
 
@@ -66,6 +67,7 @@ export const make = (environment: string): RolloutMetrics => {
     rolledOut: (group, maxTokenLength) => {
       window.sequences += group.tokens.length
       window.truncated += truncated(group, maxTokenLength)
+      for (const rewards of group.rewards ?? []) addRewards(window.rewards, rewards)
     },
     kept: (group, step) => {
       window.kept++
@@ -132,6 +134,7 @@ interface Window {
   readonly lengths: Array<number>
   readonly scores: Array<number>
   readonly staleness: Spread
+  readonly rewards: Map<string, Spread>
   readonly dropped: Map<string, number>
   // Sums, not lists: while every group is dropped no step ends the window.
   readonly durations: Spread
@@ -148,11 +151,27 @@ const emptyWindow = (): Window => ({
   lengths: [],
   scores: [],
   staleness: makeSpread(),
+  rewards: new Map(),
   dropped: new Map(),
   durations: makeSpread(),
   succeeded: makeSpread(),
   failed: makeSpread()
 })
+
+/** An environment that names components by its items must not become as many metrics. */
+const mostComponents = 64
+
+const addRewards = (components: Map<string, Spread>, rewards: Rewards): void => {
+  for (const [component, value] of Object.entries(rewards)) {
+    const known = components.get(component)
+    if (known !== undefined) known.add(value)
+    else if (components.size < mostComponents) {
+      const spread = makeSpread()
+      spread.add(value)
+      components.set(component, spread)
+    }
+  }
+}
 
 const count = (counts: Map<string, number>, name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1)
 
@@ -190,6 +209,7 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
     figures["train/completion_lengths_min"] = min
     figures["train/completion_lengths_p95"] = Evaluation.quantile(window.lengths, 0.95)
   }
+  for (const [component, spread] of window.rewards) figures[`reward/${component}`] = spread.figures().mean
   perf(figures, "task_duration", window.durations)
   perf(figures, "succeeded_task_duration", window.succeeded)
   perf(figures, "failed_task_duration", window.failed)
