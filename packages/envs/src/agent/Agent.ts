@@ -9,12 +9,11 @@
  * In training every answer is sampled at the setting `temperature`, whatever the agent asks for: what is compared has to
  * be sampled alike. That a request said otherwise is counted.
  */
-import { Environment, SeededRandom, ServerManager, Trajectory } from "@atropos/core"
-import * as Gateway from "@atropos/core/gateway/Gateway"
+import { type Dataset, Environment, SeededRandom, type ServerManager, type Trajectory } from "@atropos/core"
+import type * as Gateway from "@atropos/core/gateway/Gateway"
 import { DefinitionFault } from "@atropos/core/EnvironmentError"
 import * as Platform from "@atropos/core/base/Platform"
-import { Context, Effect, Layer, type Schema, Stream } from "effect"
-import type { Dataset } from "@atropos/core"
+import { Context, Effect, Layer, Stream } from "effect"
 import * as AgentFigures from "./AgentFigures.ts"
 import type { AgentDefinition, AnyAgent, SettingsOf } from "./AgentDefinition.ts"
 import * as AgentSettings from "./AgentSettings.ts"
@@ -72,8 +71,7 @@ export const defineAgent = <
   // Its types are its author's: from here on a function takes what the others of the same definition gave.
   const agent = definition as unknown as AnyAgent
   const settings = AgentSettings.make(agent.settings)
-  type Chosen = Parameters<typeof settings.encode>[0]
-  const layer = Environment.layer(agent.name, settings, (chosen: Chosen) => make(agent, chosen, folder))
+  const layer = Environment.layer(agent.name, settings, (chosen) => make(agent, chosen, folder))
   return layer as unknown as ReturnType<typeof defineAgent<I, Result, D>>
 }
 
@@ -83,7 +81,8 @@ const make = Effect.fn("Agent.make")(function* (
   folder: string | undefined
 ) {
   const { evaluationItems, groupSize, items, maxTokenLength, seed, sessionTimeout, temperature, testItems } = chosen
-  const gateway = Context.get(yield* Layer.build(Gateway.layer()), Gateway.Gateway)
+  const Library = yield* Effect.promise(() => import("@atropos/core/gateway/Gateway"))
+  const gateway = Context.get(yield* Layer.build(Library.layer()), Library.Gateway)
   const source = yield* Items.source({
     items: agent.items,
     heldOut: agent.heldOut,
@@ -188,10 +187,18 @@ const make = Effect.fn("Agent.make")(function* (
 })
 
 /** What the author's score says; a mistake in it is told as one. */
-const scored = (agent: AnyAgent, session: Parameters<NonNullable<AnyAgent["score"]>>[0]) =>
-  agent.score === undefined
-    ? Effect.fail(new Environment.Unscorable({ message: "it has no score, which claims could be held to" }))
-    : checked("score", Foreign.call(() => agent.score!(session)))
+const scored = Effect.fnUntraced(function* (
+  { score }: AnyAgent,
+  session: Parameters<NonNullable<AnyAgent["score"]>>[0]
+) {
+  if (score === undefined) {
+    return yield* new Environment.Unscorable({ message: "it has no score, which claims could be held to" })
+  }
+  return yield* checked(
+    "score",
+    Foreign.call(() => score(session))
+  )
+})
 
 const checked = (part: string, judging: Effect.Effect<unknown, Foreign.Thrown>) =>
   judging.pipe(
@@ -212,7 +219,7 @@ const checked = (part: string, judging: Effect.Effect<unknown, Foreign.Thrown>) 
 /** What a run was worth; a failed one where nobody says. */
 const judge = Effect.fnUntraced(function* (
   agent: AnyAgent,
-  settings: SettingsOf<{}>,
+  settings: unknown,
   item: unknown,
   outcome: Outcome.Outcome<unknown>
 ) {

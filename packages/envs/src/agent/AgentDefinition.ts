@@ -89,5 +89,18 @@ export interface AgentDefinition<I, Result, D> {
   readonly label?: (item: ItemOf<I>) => string
 }
 
-/** A definition whose types are closed over. */
-export type AnyAgent = AgentDefinition<unknown, unknown, Declaration>
+/** A definition whose types are closed over: each of its functions takes what the others gave. */
+export interface AnyAgent {
+  readonly name: string
+  readonly items: unknown
+  readonly heldOut?: unknown
+  readonly settings?: Declaration
+  readonly run: (given: AgentRun<unknown, unknown>) => unknown
+  readonly score?: (given: FinishedSession<unknown, unknown, unknown>) => unknown
+  readonly scoreFailure?: (given: FailedSession<unknown, unknown>) => unknown
+  readonly gold?: (item: unknown) => ReadonlyArray<unknown>
+  readonly wrong?: (item: unknown) => ReadonlyArray<unknown>
+  readonly scoreRange?: readonly [minimum: number, maximum: number]
+  readonly solved?: (score: number) => boolean
+  readonly label?: (item: unknown) => string
+}

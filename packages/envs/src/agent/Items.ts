@@ -65,7 +65,7 @@ export const source = Effect.fn("Items.source")(function* (options: Options) {
     other === undefined
       ? undefined
       : yield* read("heldOut", other, instead.heldOut === null ? folder : undefined, settings)
-  const limited = Stream.take<unknown>(evaluationItems)
+  const limited = <E>(stream: Stream.Stream<unknown, E>) => Stream.take(stream, evaluationItems)
   if (training._tag === "Stream") {
     const heldOut = testing === undefined ? Stream.empty : streamOf(testing).pipe(limited)
     return {

@@ -6,8 +6,7 @@
  * paths does not weigh more in the group's mean and deviation, and all its paths have the advantage of their session.
  * Every sampled token is trained once in any case, since a shared beginning is trained in one of the paths alone.
  */
-import { Environment, type RewardComponents, type Trajectory } from "@atropos/core"
-import * as RewardWords from "@atropos/core/RewardComponents"
+import { type Environment, RewardComponents, type Trajectory } from "@atropos/core"
 
 /** What a session was worth: a number, or components that are weighed by `reward_weights`. */
 export type Judged = number | RewardComponents.Rewards
@@ -15,9 +14,9 @@ export type Judged = number | RewardComponents.Rewards
 /** What is wrong with a value as a judgement, in words; undefined: nothing. */
 export const faultOf = (value: unknown): string | undefined => {
   if (typeof value === "number") return Number.isFinite(value) ? undefined : `is ${value}`
-  const fault = RewardWords.faultOf(value)
+  const fault = RewardComponents.faultOf(value)
   if (fault !== undefined) return `is no reward: ${fault}`
-  return RewardWords.isRewards(value) ? undefined : "has a component that is not finite"
+  return RewardComponents.isRewards(value) ? undefined : "has a component that is not finite"
 }
 
 /** A session that was judged. */
