@@ -2,8 +2,8 @@
  * Components of a reward, kept apart: `{ correct: 1, format: 0.5 }`.
  *
  * An environment's score may be made of them (`Environment.Score`): their weighted sum by its setting `reward_weights`
- * is the sequence's score, and the components themselves go along with the group (`ScoredGroup.rewards`), to metrics and
- * viewer. On the wires they are `overrides[i].rewards`, where a service and a trainer of the original leave them be.
+ * is the sequence's score, and the components go along with the group (`ScoredGroup.rewards`), to metrics and viewer.
+ * On the wires they are `overrides[i].rewards`, where a service and a trainer of the original leave them be.
  */
 import { Predicate } from "effect"
 
@@ -19,7 +19,7 @@ const name = /^[A-Za-z_][\w.-]{0,63}$/
 /** Each becomes a metric. */
 const most = 32
 
-/** What is wrong with it as components, in words; undefined: nothing. Numbers that are not finite are left to filters. */
+/** What is wrong with it as components, in words; undefined: nothing. That numbers are finite is left to filters. */
 export const faultOf = (given: unknown): string | undefined => {
   if (!Predicate.isReadonlyObject(given))
     return "rewards must be an object of numbers, such as { correct: 1, format: 0.5 }"
@@ -46,6 +46,30 @@ export const weighted = (rewards: Rewards, weights: Weights = {}): number =>
     0
   )
 
+/** How often a component was given, and the sum of its values. */
+export interface Total {
+  readonly count: number
+  readonly sum: number
+}
+
+/** An environment that names components by its items must not become as many metrics. */
+const mostTotals = 64
+
+/** By component, of those that were known first. */
+export const totals = (
+  all: Iterable<Rewards>,
+  known: Iterable<readonly [component: string, total: Total]> = []
+): ReadonlyMap<string, Total> => {
+  const found = new Map(known)
+  for (const rewards of all) {
+    for (const [component, value] of Object.entries(rewards)) {
+      const { count, sum } = found.get(component) ?? { count: 0, sum: 0 }
+      if (count > 0 || found.size < mostTotals) found.set(component, { count: count + 1, sum: sum + value })
+    }
+  }
+  return found
+}
+
 /** The switch of a sequence that holds its components. */
 const key = "rewards"
 
@@ -58,9 +82,12 @@ export const toOverrides = (
 ): ReadonlyArray<Overrides> | undefined =>
   rewards === undefined || rewards.every(isEmpty)
     ? overrides
-    : rewards.map((own, index) => ({ ...overrides?.[index], ...(!isEmpty(own) && { [key]: own }) }))
+    : (overrides ?? rewards.map(() => ({}))).map((switches, index) => {
+        const own = rewards[index] ?? {}
+        return isEmpty(own) ? switches : { ...switches, [key]: own }
+      })
 
-/** The components apart from the other switches, where a wire's switches hold components and nothing else by their name. */
+/** The components apart from the other switches, where all that a wire has by their name are components. */
 export const ofOverrides = (
   overrides: ReadonlyArray<Overrides> | undefined
 ): { readonly overrides?: ReadonlyArray<Overrides>; readonly rewards?: ReadonlyArray<Rewards> } => {

@@ -1,63 +1,91 @@
 /**
  * A model's API for agents that were not written for training: each session has a secret URL that any SDK takes as its
  * base URL, and records the exact tokens of every answer.
+ *
+ *     POST /s/<secret>/v1/chat/completions             OpenAI's Chat Completions
+ *     GET  /s/<secret>/v1/models                       the one model there is; any name is answered by it
+ *     POST /s/<secret>/reward                          what the session, or one answer, was worth
+ *
+ * The other dialects are in `Dialects`. Answers are sampled whole, then sent, so that a streamed request that fails has
+ * a status that its SDK knows. Listens on the loopback alone unless told otherwise; secrets have 128 bits and are
+ * neither logged nor traced. A client that goes away ends its sampling.
  */
-import { Context, type Effect, Schema, type Scope } from "effect"
-import type { InferenceError, SamplingOptions } from "../inference/backend/Inference.ts"
-import type { Message } from "../Message.ts"
-import type { Trajectory } from "../Trajectory.ts"
+import { Context, Effect, Layer, type Scope } from "effect"
+import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
+import * as BrowserGuard from "../http/BrowserGuard.ts"
+import * as Connections from "../http/Connections.ts"
+import * as Listening from "../http/Listening.ts"
+import type * as Limits from "./session/Limits.ts"
+import * as Routes from "./Routes.ts"
+import { ServerManager } from "../inference/ServerManager.ts"
+import type { Session, SessionOptions } from "./session/Session.ts"
+import * as Sessions from "./session/Sessions.ts"
 
-/** The gateway takes no further session. */
-export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", { message: Schema.String }) {}
-
-export interface SessionOptions {
-  /** What a request that says nothing is sampled with. */
-  readonly defaults?: SamplingOptions
-  /** What every request is sampled with, whatever it says. A request that said otherwise is counted. */
-  readonly enforced?: SamplingOptions
-}
-
-/** What an agent was worth, as it was reported; components are kept apart. */
-export interface ReportedReward {
-  readonly rewards: { readonly [component: string]: number }
-  /** The answer it is about (its index in the session); absent: the whole session. */
-  readonly turn?: number
-}
-
-/** How a session's requests related to what was recorded before. */
-export interface SessionCounts {
-  readonly extended: number
-  readonly branched: number
-  readonly retried: number
-  readonly rewritten: number
-  readonly started: number
-  /** Parameters that were passed over, by name. */
-  readonly ignored: { readonly [parameter: string]: number }
-}
-
-export interface Session {
-  /** May be logged; the secret is in the URLs alone. */
-  readonly id: string
-  /** `http://127.0.0.1:PORT/s/<secret>/v1`: what OpenAI's SDKs take. */
-  readonly baseURL: string
-  /** `http://127.0.0.1:PORT/s/<secret>`: what Anthropic's take. */
-  readonly anthropicBaseURL: string
-  /** Any key will do; SDKs want one. */
-  readonly apiKey: string
-  readonly modelName: string
-  /** The sequences recorded so far, one for each path from a root to a leaf. */
-  readonly trajectories: Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
-  /** The longest chat so far. */
-  readonly messages: Effect.Effect<ReadonlyArray<Message>>
-  readonly rewards: Effect.Effect<ReadonlyArray<ReportedReward>>
-  readonly counts: Effect.Effect<SessionCounts>
-}
+export * from "./session/Session.ts"
+export type { Limits } from "./session/Limits.ts"
 
 export interface GatewayShape {
   /** A session that is open as long as the scope: afterwards its URL answers that it is closed. */
-  readonly open: (options?: SessionOptions) => Effect.Effect<Session, GatewayError | InferenceError, Scope.Scope>
+  readonly open: (options?: SessionOptions) => Effect.Effect<Session, Sessions.Refusal, Scope.Scope>
   /** `http://127.0.0.1:PORT`. */
   readonly url: string
 }
 
 export class Gateway extends Context.Service<Gateway, GatewayShape>()("@atropos/core/gateway/Gateway") {}
+
+export interface Options extends Partial<Limits.Limits> {
+  /** Default: 127.0.0.1. */
+  readonly host?: string
+  /** Default: 0, any free one. */
+  readonly port?: number
+}
+
+const shape = (sessions: Sessions.Sessions, url: string): GatewayShape => ({
+  url,
+  open: (options) => Effect.map(sessions.open(url, options), ({ session }) => session)
+})
+
+/**
+ * The gateway and its endpoints in a router of the caller's, which is reached at `url`. Give the server
+ * `layerUntraced`, or its spans name the secrets.
+ */
+export const layerRoutes = (
+  options: Partial<Limits.Limits> & { readonly url: string }
+): Layer.Layer<Gateway, never, HttpRouter.HttpRouter | ServerManager> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const sessions = yield* Sessions.make(yield* ServerManager, options)
+      return Layer.provideMerge(Routes.layer(sessions), Layer.succeed(Gateway, shape(sessions, options.url)))
+    })
+  )
+
+/** Requests have no spans: a URL is a session's secret. Rollouts and sampling have theirs all the same. */
+export const layerUntraced: Layer.Layer<never> = Layer.succeed(HttpMiddleware.TracerDisabledWhen)(() => true)
+
+/** Listens until the scope closes. */
+export const layer = (
+  options: Options = {}
+): Layer.Layer<Gateway, Listening.ListenError | BrowserGuard.BrowserGuardError, ServerManager> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const { host = "127.0.0.1", port = 0 } = options
+      const sessions = yield* Sessions.make(yield* ServerManager, options)
+      const guard = BrowserGuard.layer({ host, refuse: Routes.forbidden })
+      const app = yield* HttpRouter.toHttpEffect(Layer.merge(Routes.layer(sessions), guard))
+      const server = Listening.makeServer()
+      const listening = Connections.closed(server, {
+        listening: Listening.layer(server, { host, port, gracefulShutdownTimeout: "2 seconds" }),
+        serving: HttpServer.serve(app).pipe(Layer.provide(layerUntraced))
+      })
+      const gateway = Layer.effect(
+        Gateway,
+        Effect.map(HttpServer.HttpServer, ({ address }) =>
+          shape(sessions, reachable(HttpServer.formatAddress(address)))
+        )
+      )
+      return Layer.provide(gateway, listening)
+    })
+  )
+
+/** How programs of this machine reach it; an address that stands for all of them is reached by the loopback. */
+const reachable = (url: string): string => url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")

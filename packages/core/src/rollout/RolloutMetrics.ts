@@ -9,7 +9,7 @@
 import { Effect, Metric } from "effect"
 import * as Evaluation from "../Evaluation.ts"
 import type { ServerMetrics } from "../inference/backend/Inference.ts"
-import type { Rewards } from "../RewardComponents.ts"
+import * as RewardComponents from "../RewardComponents.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import { completionLengths, type DropReason } from "./submit/GroupFilter.ts"
 
@@ -67,7 +67,7 @@ export const make = (environment: string): RolloutMetrics => {
     rolledOut: (group, maxTokenLength) => {
       window.sequences += group.tokens.length
       window.truncated += truncated(group, maxTokenLength)
-      for (const rewards of group.rewards ?? []) addRewards(window.rewards, rewards)
+      window.rewards = RewardComponents.totals(group.rewards ?? [], window.rewards)
     },
     kept: (group, step) => {
       window.kept++
@@ -134,7 +134,7 @@ interface Window {
   readonly lengths: Array<number>
   readonly scores: Array<number>
   readonly staleness: Spread
-  readonly rewards: Map<string, Spread>
+  rewards: ReadonlyMap<string, RewardComponents.Total>
   readonly dropped: Map<string, number>
   // Sums, not lists: while every group is dropped no step ends the window.
   readonly durations: Spread
@@ -157,21 +157,6 @@ const emptyWindow = (): Window => ({
   succeeded: makeSpread(),
   failed: makeSpread()
 })
-
-/** An environment that names components by its items must not become as many metrics. */
-const mostComponents = 64
-
-const addRewards = (components: Map<string, Spread>, rewards: Rewards): void => {
-  for (const [component, value] of Object.entries(rewards)) {
-    const known = components.get(component)
-    if (known !== undefined) known.add(value)
-    else if (components.size < mostComponents) {
-      const spread = makeSpread()
-      spread.add(value)
-      components.set(component, spread)
-    }
-  }
-}
 
 const count = (counts: Map<string, number>, name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1)
 
@@ -209,7 +194,7 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
     figures["train/completion_lengths_min"] = min
     figures["train/completion_lengths_p95"] = Evaluation.quantile(window.lengths, 0.95)
   }
-  for (const [component, spread] of window.rewards) figures[`reward/${component}`] = spread.figures().mean
+  for (const [component, { count, sum }] of window.rewards) figures[`reward/${component}`] = sum / count
   perf(figures, "task_duration", window.durations)
   perf(figures, "succeeded_task_duration", window.succeeded)
   perf(figures, "failed_task_duration", window.failed)

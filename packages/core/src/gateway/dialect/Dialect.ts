@@ -34,8 +34,13 @@ export class Failure extends Schema.TaggedError<Failure>()("Failure", {
 
 /** What a session keeps of earlier answers, for dialects that refer to them by id (`previous_response_id`). */
 export interface Memory {
+  /** The chat that an answer ended, the answer as its last message. */
   readonly recall: (id: string) => ReadonlyArray<Message> | undefined
-  readonly remember: (id: string, messages: ReadonlyArray<Message>) => void
+  /** `stored`: what is given back to who asks for the answer itself. */
+  readonly remember: (id: string, messages: ReadonlyArray<Message>, stored?: unknown) => void
+  readonly stored: (id: string) => unknown
+  /** Whether there was something to forget. */
+  readonly forget: (id: string) => boolean
 }
 
 /** A request, read. `Body` is what the dialect itself wants to know again when it writes the answer. */
@@ -69,6 +74,18 @@ export interface WrittenFailure {
   readonly body: unknown
 }
 
+/** An endpoint that counts the tokens of a request and samples nothing; its path ends in `/count_tokens`. */
+export interface Counting {
+  readonly decode: (body: unknown, memory: Memory) => Effect.Effect<ChatRequest, Failure>
+  readonly answer: (promptTokens: number) => unknown
+}
+
+/** Answers that were given, by id: GET and DELETE. */
+export interface Stored {
+  readonly retrieve: (id: string, memory: Memory) => Effect.Effect<unknown, Failure>
+  readonly remove: (id: string, memory: Memory) => Effect.Effect<unknown, Failure>
+}
+
 export interface Dialect<Body> {
   readonly name: "chat" | "responses" | "messages"
   /** `body` is parsed JSON of any shape. */
@@ -78,4 +95,6 @@ export interface Dialect<Body> {
   /** The same as server-sent events, each a whole frame with its blank line. */
   readonly events: (turn: Turn<Body>, answered: Answered, memory: Memory) => ReadonlyArray<string>
   readonly failure: (failure: Failure) => WrittenFailure
+  readonly counting?: Counting
+  readonly stored?: Stored
 }

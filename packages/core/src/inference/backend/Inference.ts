@@ -92,6 +92,8 @@ export interface Choice {
   readonly sampling?: Sampling
   /** In a tracked session: the index, in its `trajectories`, of the sequence this answer became the end of. */
   readonly sequence?: number
+  /** In a tracked session: the tokens of prompt and answer, where they are known. */
+  readonly usage?: { readonly promptTokens: number; readonly completionTokens: number }
 }
 
 /** Exact ids and logprobs (nats) of one sampled completion, the end-of-sequence token included. */
@@ -119,6 +121,20 @@ export interface ServerMetrics extends Figures {
   readonly inFlight: number
 }
 
+/** How the calls of a session related to what was recorded before. */
+export interface TrackedCounts {
+  /** Went on where a sequence ended. */
+  readonly extended: number
+  /** Went on from the middle of one. */
+  readonly branched: number
+  /** Asked again what had been answered. */
+  readonly retried: number
+  /** Changed what had been said, and so became sequences of their own. */
+  readonly rewritten: number
+  /** Began a chat. */
+  readonly started: number
+}
+
 /**
  * A session on one server in which every call's exact ids and logprobs are recorded: a later call that extends an
  * earlier one reuses its tokens. See `TrackedSequences`.
@@ -128,4 +144,5 @@ export interface TrackedSession {
   readonly complete: (request: TextRequest) => Effect.Effect<ReadonlyArray<Choice>, InferenceError>
   /** The sequences recorded so far, oldest first, their invariants checked. */
   readonly trajectories: Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
+  readonly counts?: Effect.Effect<TrackedCounts>
 }

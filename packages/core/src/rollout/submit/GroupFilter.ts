@@ -125,7 +125,8 @@ const isAligned = (group: ScoredGroup): boolean => {
     rows === undefined ||
     (rows.length === tokens.length && rows.every((row, index) => row.length === tokens[index]!.length))
   const lists = [masks, advantages, inferenceLogprobs, refLogprobs, distillTokenIds, distillLogprobs]
-  return scores.length === tokens.length && lists.every(fits)
+  const isCounted = [scores, group.rewards ?? tokens].every(({ length }) => length === tokens.length)
+  return isCounted && lists.every(fits)
 }
 
 const isFinite = ({ advantages, rewards, scores }: ScoredGroup): boolean =>

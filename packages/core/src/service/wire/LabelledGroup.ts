@@ -1,6 +1,7 @@
 /**
  * A scored group as the wires have it: labels instead of masks, 1 instead of a logprob where nothing was sampled
- * (`Labels`), and the components of rewards in `overrides[i].rewards`. What goes from one wire to another stays in this form, so that labels that are neither the token
+ * (`Labels`), and the components of rewards in `overrides[i].rewards`.
+ * What goes from one wire to another stays in this form, so that labels that are neither the token
  * nor -100 come out as they came in; whoever looks at a group takes a `ScoredGroup`.
  */
 import * as Labels from "../../Labels.ts"

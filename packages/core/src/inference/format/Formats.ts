@@ -1,0 +1,54 @@
+/**
+ * The formats by name, and which one a model has: its chat template says so, by the marks that it writes or asks for;
+ * where there is no template, its vocabulary. A model that says nothing is taken for one of the many that write Hermes.
+ */
+import { Schema } from "effect"
+import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
+import * as Hermes from "./Hermes.ts"
+import { FormatName, type OutputFormat } from "./OutputFormat.ts"
+
+/** What the setting `tool_call_format` may be: `auto` is the one that the tokenizer says. */
+export const Setting = Schema.Literals(["auto", ...FormatName.literals])
+export type Setting = typeof Setting.Type
+
+const formats: { readonly [name in FormatName]: OutputFormat } = {
+  hermes: Hermes.format,
+  "qwen3-coder": Hermes.format,
+  "llama3-json": Hermes.format,
+  mistral: Hermes.format,
+  deepseek: Hermes.format,
+  glm: Hermes.format,
+  harmony: Hermes.format
+}
+
+export const byName = (name: FormatName): OutputFormat => formats[name]
+
+/** The first of these whose marks all stand in a template is the one. */
+const marks: ReadonlyArray<readonly [name: FormatName, marks: ReadonlyArray<string>]> = [
+  ["harmony", ["<|channel|>"]],
+  ["deepseek", ["<｜tool▁calls▁begin｜>"]],
+  ["glm", ["<arg_key>"]],
+  ["qwen3-coder", ["<function=", "<parameter="]],
+  ["mistral", ["[TOOL_CALLS]"]],
+  ["hermes", ["<tool_call>"]],
+  ["llama3-json", ["<|python_tag|>"]],
+  ["llama3-json", ["<|start_header_id|>", '"parameters"']]
+]
+
+/** Whom a template is of; nothing where it says nothing of calls. */
+export const inTemplate = (template: string): FormatName | undefined =>
+  marks.find(([, all]) => all.every((mark) => template.includes(mark)))?.[0]
+
+const inVocabulary = (vocabulary: ReadonlyMap<string, number>): FormatName | undefined =>
+  marks.find(([, all]) => all.every((mark) => vocabulary.has(mark)))?.[0]
+
+/** The format of a model. */
+export const of = (
+  { chatTemplate, vocabulary }: Pick<TokenizerShape, "chatTemplate" | "vocabulary">,
+  setting: Setting = "auto"
+): OutputFormat => {
+  if (setting !== "auto") return byName(setting)
+  const template = chatTemplate?.({ tools: true })
+  const found = template === undefined ? vocabulary && inVocabulary(vocabulary()) : inTemplate(template)
+  return byName(found ?? "hermes")
+}
