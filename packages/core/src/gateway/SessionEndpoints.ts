@@ -20,31 +20,21 @@ const modelOf = (id: string) => ({
   display_name: id
 })
 
+const listOf = (id: string) => ({ object: "list", data: [modelOf(id)], has_more: false, first_id: id, last_id: id })
+
 const failure = OpenAiFailure.write
 
 export const endpoints: ReadonlyArray<Endpoint> = [
   {
     method: "GET",
-    path: "/v1/models",
-    failure,
-    handle: ({ modelName }) =>
-      Effect.succeed(
-        HttpServerResponse.jsonUnsafe({
-          object: "list",
-          data: [modelOf(modelName)],
-          has_more: false,
-          first_id: modelName,
-          last_id: modelName
-        })
-      )
-  },
-  {
-    method: "GET",
+    // The path without a name is the same route.
     path: "/v1/models/*",
     failure,
     // Any name is answered by the one model, so any name is there.
     handle: ({ modelName }) =>
-      Effect.map(HttpRouter.params, (params) => HttpServerResponse.jsonUnsafe(modelOf(params["*"] ?? modelName)))
+      Effect.map(HttpRouter.params, ({ "*": name = "" }) =>
+        HttpServerResponse.jsonUnsafe(name === "" ? listOf(modelName) : modelOf(name))
+      )
   },
   {
     method: "POST",

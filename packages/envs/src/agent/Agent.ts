@@ -62,7 +62,7 @@ export const defineAgent = <
 >(
   definition: AgentDefinition<I, Result, D>
 ): Environment.EnvironmentLayer<
-  SettingsOf<D> & SettingsOf<{}>,
+  SettingsOf<D> & AgentSettings.Agent,
   unknown,
   ServerManager.ServerManager | Dataset.Dataset
 > => {
@@ -169,9 +169,7 @@ const make = Effect.fn("Agent.make")(function* (
       ),
     ...(source.hasHeldOut && {
       evaluation: {
-        items: Stream.zipWithIndex(source.heldOut).pipe(
-          Stream.map(([item, number]): Numbered => ({ number, item }))
-        ),
+        items: Stream.zipWithIndex(source.heldOut).pipe(Stream.map(([item, number]): Numbered => ({ number, item }))),
         collectTrajectories: (numbered: Numbered) =>
           Effect.map(collect("eval", numbered, 1), (sessions) => ({
             trajectories: sessions.flatMap(({ outcome }) => Outcome.main(outcome) ?? []),
@@ -236,7 +234,8 @@ const judge = Effect.fnUntraced(function* (
   }
   const { result } = outcome
   const trajectory = Outcome.main(outcome)
-  if (agent.score !== undefined && trajectory !== undefined) return yield* scored(agent, { ...session, result, trajectory })
+  if (agent.score !== undefined && trajectory !== undefined)
+    return yield* scored(agent, { ...session, result, trajectory })
   if (rewards !== undefined) return rewards
   if (SessionGroup.faultOf(result) === undefined) return result as SessionGroup.Judged
   return Outcome.failed(outcome, "unrewarded", unrewarded)

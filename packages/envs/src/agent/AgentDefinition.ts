@@ -3,6 +3,7 @@
  * to know Effect.
  */
 import type { EnvironmentSettings, Message, RewardComponents, Trajectory } from "@atropos/core"
+import type * as AgentSettings from "./AgentSettings.ts"
 import type { Awaitable } from "./Foreign.ts"
 import type { ItemOf, Items } from "./Items.ts"
 import type { Declaration, Values } from "./PlainSettings.ts"
@@ -53,8 +54,8 @@ export interface FailedSession<Item, Settings> extends AgentSession<Item, Settin
   readonly trajectories: ReadonlyArray<Trajectory.Trajectory>
 }
 
-/** The settings that an agent's functions see: those that all environments have, and its own. */
-export type SettingsOf<D> = EnvironmentSettings.Common & Values<D>
+/** The settings that an author's functions see: those that all environments have, and its own. */
+export type SettingsOf<D> = EnvironmentSettings.Common & AgentSettings.Plain & Values<D>
 
 export interface AgentDefinition<I, Result, D> {
   readonly name: string
@@ -70,13 +71,9 @@ export interface AgentDefinition<I, Result, D> {
    * What a session was worth: a number, or components by name, which are weighed by the setting `rewardWeights`.
    * Without it: what was reported by POST to `/reward`, else what `run` returned, if that is a number or components.
    */
-  readonly score?: (
-    given: FinishedSession<ItemOf<I>, NoInfer<Result>, SettingsOf<NoInfer<D>>>
-  ) => Awaitable<Judged>
+  readonly score?: (given: FinishedSession<ItemOf<I>, NoInfer<Result>, SettingsOf<NoInfer<D>>>) => Awaitable<Judged>
   /** The same for a session that failed; without it, or where it gives undefined, such a session is left out. */
-  readonly scoreFailure?: (
-    given: FailedSession<ItemOf<I>, SettingsOf<NoInfer<D>>>
-  ) => Awaitable<Judged | undefined>
+  readonly scoreFailure?: (given: FailedSession<ItemOf<I>, SettingsOf<NoInfer<D>>>) => Awaitable<Judged | undefined>
   /** Results of `run` that must get the best score: what `atropos validate` holds `score` to. */
   readonly gold?: (item: ItemOf<I>) => ReadonlyArray<NoInfer<Result>>
   /** Results that must get less. */

@@ -32,6 +32,12 @@ export const fields = {
   )
 } as const
 
+/** What every plain environment is set to, beside the common settings. */
+export type Plain = Schema.Struct.Type<typeof plainFields>
+
+/** What every agent is set to, beside the common settings. */
+export type Agent = Schema.Struct.Type<typeof fields>
+
 /** The settings of an agent, with those that it declares. */
 export const make = (declared: PlainSettings.Declaration = {}) =>
   // What is declared is known by name only to its author.

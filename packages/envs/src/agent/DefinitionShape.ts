@@ -10,7 +10,9 @@ export const kindOf = (value: unknown): string => {
   if (Array.isArray(value)) return "an array"
   if (Predicate.isPromiseLike(value)) return "a Promise"
   if (typeof value === "object") return `an object with ${Object.keys(value).join(", ") || "no keys"}`
-  return typeof value === "function" ? "a function" : `a ${typeof value} (${String(value).slice(0, 80)})`
+  return typeof value === "function"
+    ? "a function"
+    : `a ${typeof value} (${(JSON.stringify(value) ?? "").slice(0, 80)})`
 }
 
 const fits = (kind: Kind, value: unknown): boolean => {
@@ -27,12 +29,21 @@ export const check = (maker: string, given: unknown, keys: { readonly [key: stri
   const unknown = Object.keys(given).find((key) => !names.includes(key))
   if (unknown !== undefined) {
     const named = hint(unknown, names)
-    throw new TypeError(`${maker}: unknown key "${unknown}"${named === "" ? `; it may have ${names.join(", ")}` : named}`)
+    throw new TypeError(
+      `${maker}: unknown key "${unknown}"${named === "" ? `; it may have ${names.join(", ")}` : named}`
+    )
   }
   const values: { readonly [key: string]: unknown } = { ...given }
   for (const [key, kind] of Object.entries(keys)) {
     if (fits(kind, values[key])) continue
-    const wanted = { string: "a name", "function": "a function", "function?": "a function", "object?": "an object", any: "a value", "any?": "a value" }[kind]
+    const wanted = {
+      string: "a name",
+      function: "a function",
+      "function?": "a function",
+      "object?": "an object",
+      any: "a value",
+      "any?": "a value"
+    }[kind]
     throw new TypeError(`${maker}: ${key} must be ${wanted} and is ${kindOf(values[key])}`)
   }
 }

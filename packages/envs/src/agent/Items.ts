@@ -59,7 +59,12 @@ const wrong = (part: string, what: string) => new DefinitionFault({ part, messag
 /** The source of an agent; rows are read now, so that what is wrong with them is known at the start. */
 export const source = Effect.fn("Items.source")(function* (options: Options) {
   const { evaluationItems, folder, instead, settings } = options
-  const training = yield* read("items", instead.items ?? options.items, instead.items === null ? folder : undefined, settings)
+  const training = yield* read(
+    "items",
+    instead.items ?? options.items,
+    instead.items === null ? folder : undefined,
+    settings
+  )
   const other = instead.heldOut ?? options.heldOut
   const testing =
     other === undefined
@@ -150,7 +155,9 @@ const iterated = (part: string, made: unknown): Stream.Stream<unknown, Definitio
     // One by one: a generator may have no end.
     return Stream.fromAsyncIterable(oneByOne(made as Iterable<unknown>), failed)
   }
-  return Stream.fail(wrong(part, "gave nothing that can be iterated: an array, a generator or another iterable is wanted"))
+  return Stream.fail(
+    wrong(part, "gave nothing that can be iterated: an array, a generator or another iterable is wanted")
+  )
 }
 
 async function* oneByOne(made: Iterable<unknown>) {
@@ -164,7 +171,9 @@ const located = Effect.fnUntraced(function* (given: string | URL, folder: string
   if (Option.isNone(local)) return given
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const places = [...new Set([...(folder === undefined ? [] : [path.resolve(folder, local.value)]), path.resolve(local.value)])]
+  const places = [
+    ...new Set([...(folder === undefined ? [] : [path.resolve(folder, local.value)]), path.resolve(local.value)])
+  ]
   for (const place of places) if (yield* Effect.orElseSucceed(fs.exists(place), () => false)) return place
   return yield* new Dataset.DatasetError({
     source: given,

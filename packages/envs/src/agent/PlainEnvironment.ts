@@ -105,11 +105,7 @@ export const defineEnvironment = <
   const D extends PlainSettings.Declaration = {}
 >(
   definition: PlainDefinition<I, D>
-): Environment.EnvironmentLayer<
-  SettingsOf<D> & SettingsOf<{}>,
-  unknown,
-  ServerManager.ServerManager | Dataset.Dataset
-> => {
+): Environment.EnvironmentLayer<SettingsOf<D>, unknown, ServerManager.ServerManager | Dataset.Dataset> => {
   const folder = Caller.folder()
   DefinitionShape.check("defineEnvironment", definition, keys)
   // Its types are its author's: from here on a function takes what the others of the same definition gave.

@@ -59,7 +59,9 @@ export const fields = (declaration: Declaration): Schema.Struct.Fields =>
   Object.fromEntries(
     Object.entries(declaration).map(([key, declared]) => {
       if (!name.test(key)) {
-        throw new TypeError(`settings.${key}: a setting has a name in camelCase, of letters and digits, such as maxDepth`)
+        throw new TypeError(
+          `settings.${key}: a setting has a name in camelCase, of letters and digits, such as maxDepth`
+        )
       }
       const value: unknown = isDescribed(declared) ? declared.default : declared
       const kind = kindOf(value)
@@ -74,6 +76,6 @@ export const fields = (declaration: Declaration): Schema.Struct.Fields =>
           ? `see --help of any environment; here by default ${JSON.stringify(value)}`
           : `the agent's own ${Settings.wireName(key).replaceAll("_", " ")}`
       // The kind was found by the value.
-      return [key, Environment.field(kinds[kind] as Schema.Codec<Value>, value as Value, description)]
+      return [key, Environment.field(kinds[kind], value as Value, description)]
     })
   )

@@ -32,7 +32,10 @@ export const make = (
   session: TrackedSession,
   sampling: SamplingOptions = {}
 ): Effect.Effect<LanguageModel.LanguageModel> => {
-  const answer = Effect.fn("TrackedLanguageModel.answer")(function* (method: string, options: LanguageModel.ProviderOptions) {
+  const answer = Effect.fn("TrackedLanguageModel.answer")(function* (
+    method: string,
+    options: LanguageModel.ProviderOptions
+  ) {
     const messages = yield* messagesOf(method, options.prompt)
     const tools = yield* toolsOf(method, options)
     const choices = yield* session
@@ -81,13 +84,20 @@ const toolsOf = Effect.fnUntraced(function* (
   const named: unknown = toolChoice
   const allowed = typeof named === "object" && named !== null && "oneOf" in named ? named.oneOf : undefined
   const isForced =
-    named === "required" || (typeof named === "object" && named !== null && ("tool" in named || ("mode" in named && named.mode === "required")))
+    named === "required" ||
+    (typeof named === "object" && named !== null && ("tool" in named || ("mode" in named && named.mode === "required")))
   if (isForced) {
-    return yield* unsupported(method, "a tool choice that forces a call would change what is sampled; ask for the call in words")
+    return yield* unsupported(
+      method,
+      "a tool choice that forces a call would change what is sampled; ask for the call in words"
+    )
   }
   const foreign = tools.find((tool) => Tool.isProviderDefined(tool))
   if (foreign !== undefined) {
-    return yield* unsupported(method, `the tool ${foreign.name} is run by its provider, which a policy in training is not`)
+    return yield* unsupported(
+      method,
+      `the tool ${foreign.name} is run by its provider, which a policy in training is not`
+    )
   }
   return tools
     .filter(({ name }) => !Array.isArray(allowed) || allowed.includes(name))
@@ -124,15 +134,16 @@ const messagesOf = Effect.fnUntraced(function* (method: string, prompt: Prompt.P
   return messages
 })
 
-const contentOf = Effect.fnUntraced(function* (
-  method: string,
-  parts: ReadonlyArray<Prompt.UserMessagePart>
-) {
+const contentOf = Effect.fnUntraced(function* (method: string, parts: ReadonlyArray<Prompt.UserMessagePart>) {
   const contents: Array<Message.ContentPart> = []
   for (const part of parts) {
     if (part.type === "text") contents.push({ type: "text", text: part.text })
     else if (part.mediaType.startsWith("image/")) contents.push({ type: "image_url", image_url: { url: urlOf(part) } })
-    else return yield* unsupported(method, `a file of the type ${part.mediaType} cannot be shown to the policy; text and images can`)
+    else
+      return yield* unsupported(
+        method,
+        `a file of the type ${part.mediaType} cannot be shown to the policy; text and images can`
+      )
   }
   return contents.every(({ type }) => type === "text") ? contents.map(({ text }) => text ?? "").join("") : contents
 })
