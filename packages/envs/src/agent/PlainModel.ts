@@ -46,7 +46,10 @@ export const make = Effect.fn("PlainModel.make")(function* (
     effect: Effect.Effect<A, InferenceError, Scope.Scope>,
     { signal }: { readonly signal?: AbortSignal } = {}
   ): Promise<A> => Effect.runPromiseWith(context)(effect, signal && { signal })
-  const asked = ({ signal: _, ...options }: AskOptions = {}) => ({ ...defaults, ...options })
+  const asked = (options: AskOptions = {}) => {
+    const { signal: _, ...sampling } = options
+    return { ...defaults, ...sampling }
+  }
   const model: PlainModel = {
     name: servers.modelName,
     chat: (messages, options) => run(servers.chat({ messages, ...asked(options) }), options),
