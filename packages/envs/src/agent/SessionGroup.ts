@@ -31,11 +31,13 @@ export const score = (judged: Judged, overrides?: { readonly session: number }):
   ...(overrides !== undefined && { overrides })
 })
 
-/** The group. */
-export const make = (sessions: ReadonlyArray<JudgedSession>): Environment.RolloutGroup => {
+/** The group; one that has not the usual number of sequences says its own. */
+export const make = (sessions: ReadonlyArray<JudgedSession>, groupSize: number): Environment.RolloutGroup => {
   const hasPaths = sessions.some(({ trajectories }) => trajectories.length > 1)
+  const trajectories = sessions.flatMap(({ trajectories }) => trajectories)
   return {
-    trajectories: sessions.flatMap(({ trajectories }) => trajectories),
+    trajectories,
+    ...(trajectories.length !== groupSize && { groupOverrides: { group_size: trajectories.length } }),
     scores: sessions.flatMap(({ judged, trajectories }, session) =>
       trajectories.map(() => score(judged, hasPaths ? { session } : undefined))
     )
