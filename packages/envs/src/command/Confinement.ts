@@ -1,7 +1,8 @@
 /**
- * A program behind Linux namespaces (bubblewrap): it sees the system's programs, those folders of its own that its words
- * name, and what the settings show it, all read-only, and writes in its working folder and a /tmp of its own alone. Its
- * processes are its own, its variables those it is started with. The network is this machine's, as the gateway is there: what must not reach it needs more than this.
+ * A program behind Linux namespaces (bubblewrap): it sees the system's programs, those folders of its own that its
+ * words name, and what the settings show it, all read-only, and writes in its working folder and a /tmp of its own
+ * alone. Its processes are its own, its variables those it is started with. The network is this machine's, as the
+ * gateway is there: it keeps nothing from a program that asks other machines.
  */
 import { homedir } from "node:os"
 import { existsSync, realpathSync } from "node:fs"

@@ -38,6 +38,13 @@ export type Ending =
   | { readonly _tag: "Exited"; readonly code: number }
   | { readonly _tag: "Stopped"; readonly why: string }
 
+/** A run that is over, with what it printed; one without an ending was cut short. */
+export interface Printed {
+  readonly ending: Ending | undefined
+  readonly stdout: string
+  readonly complaint: string
+}
+
 const complaintLength = 2000
 
 export const makeOutput = (): Output => {

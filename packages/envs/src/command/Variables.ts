@@ -22,6 +22,12 @@ const inherited =
 /** The longest text that systems take as one variable, with room for its name. */
 const mostItemBytes = 96 * 1024
 
+/** Where programs are looked for: tools of the project, which are found from any working folder, and then as usual. */
+export const path = (startedIn: string, own: NodeJS.ProcessEnv = process.env): string => {
+  const tools = join(startedIn, "node_modules", ".bin")
+  return [...(existsSync(tools) ? [tools] : []), own["PATH"] ?? ""].join(delimiter)
+}
+
 /** The base URLs, keys and names under which SDKs and agents look for a model. */
 const ofModel = ({ anthropicBaseURL, apiKey, baseURL, modelName }: Model): { readonly [name: string]: string } => ({
   OPENAI_BASE_URL: baseURL,
@@ -42,6 +48,8 @@ export interface Options {
   readonly model?: Model
   readonly item: unknown
   readonly folder: Pick<WorkingFolder, "rewardFile" | "temporary">
+  /** Its home, where that is not this process's own. */
+  readonly home?: string
   /** The folder in which the environment was started. */
   readonly startedIn: string
   /** Added by the settings, over all others. */
@@ -51,18 +59,17 @@ export interface Options {
 }
 
 export const make = (
-  { folder, item, model, pass, startedIn, variables }: Options,
+  { folder, home, item, model, pass, startedIn, variables }: Options,
   own: NodeJS.ProcessEnv = process.env
 ): { readonly [name: string]: string } => {
   const kept = Object.entries(own).flatMap(([name, value]) =>
     value !== undefined && (inherited.test(name) || pass.includes(name)) ? [[name, value] as const] : []
   )
   const json = JSON.stringify(item)
-  const programs = join(startedIn, "node_modules", ".bin")
   return {
     ...Object.fromEntries(kept),
-    // Tools of the project are found from any working folder.
-    ...(existsSync(programs) && { PATH: [programs, own["PATH"] ?? ""].join(delimiter) }),
+    PATH: path(startedIn, own),
+    ...(home !== undefined && { HOME: home }),
     TMPDIR: folder.temporary,
     // The gateway is on this machine, whatever proxy is passed along.
     NO_PROXY: "127.0.0.1,localhost",

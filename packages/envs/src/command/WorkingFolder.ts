@@ -18,6 +18,7 @@ export interface WorkingFolder {
   /** For temporary files. */
   readonly temporary: string
   /** Beside the folder that the program works in: what it writes there is no part of its work. */
+  readonly reports: string
   readonly rewardFile: string
 }
 
@@ -47,8 +48,9 @@ export const scoped = Effect.fn("WorkingFolder.scoped")(
     if (copyOf === null) yield* fs.makeDirectory(path)
     else yield* fs.copy(copyOf, path)
     const temporary = join(made, "tmp")
-    yield* fs.makeDirectory(temporary)
-    return { path, temporary, rewardFile: join(made, "reward.json") }
+    const reports = join(made, "reports")
+    yield* Effect.forEach([temporary, reports], (folder) => fs.makeDirectory(folder))
+    return { path, temporary, reports, rewardFile: join(reports, "reward.json") }
   },
   (effect) => Effect.mapError(effect, (error) => (error instanceof ProgramError ? error : failed(error)))
 )
