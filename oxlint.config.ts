@@ -19,6 +19,7 @@ const floors = {
     "service/memory",
     "inference/tokenizer",
     "inference/format",
+    "inference/session",
     "inference/backend",
     "inference",
     "verify/text",
@@ -121,12 +122,18 @@ const coreAlone: Pattern = {
   message: "api, envs and trainer import core only"
 }
 
+/** Its index loads a client of Redis, 650 modules, at every start. */
+const byModule: Pattern = {
+  regex: "^@effect/platform-node$",
+  message: "import the module itself: @effect/platform-node/NodeServices"
+}
+
 const packages: Record<"core" | "api" | "envs" | "trainer" | "cli", ReadonlyArray<Pattern>> = {
-  core: [{ group: ["@atropos/*"], message: "core imports no other package" }],
-  api: [coreAlone],
-  envs: [coreAlone],
-  trainer: [coreAlone],
-  cli: []
+  core: [{ group: ["@atropos/*"], message: "core imports no other package" }, byModule],
+  api: [coreAlone, byModule],
+  envs: [coreAlone, byModule],
+  trainer: [coreAlone, byModule],
+  cli: [byModule]
 }
 
 const restricted = (files: string, patterns: Array<Pattern>): OxlintOverride => ({

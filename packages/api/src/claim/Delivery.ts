@@ -4,7 +4,7 @@
  * The original's trainers do not acknowledge. A reply counts as delivered when all its bytes went to the operating
  * system; what was claimed for a client that is gone, or that hung up half way, goes to the next claimer.
  */
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Schedule } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { IncomingMessage } from "node:http"

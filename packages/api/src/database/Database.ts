@@ -5,7 +5,7 @@
  *
  * A database that cannot be had is an error within seconds, which says what to do.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as PgMigrator from "@effect/sql-pg/PgMigrator"
 import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"

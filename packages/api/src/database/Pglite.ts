@@ -9,7 +9,7 @@ import { FolderLock } from "@atropos/core"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, FileSystem, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { PgliteError } from "./PgliteThread.ts"
 import * as PgliteThread from "./PgliteThread.ts"
 

@@ -8,7 +8,7 @@
  * All requests of a process share one amount of bytes, which a request holds from the arrival of its body until it is
  * answered: what many bring at once is bounded too, and who comes then is asked to come again.
  */
-import { BodyLimit } from "@atropos/core"
+import * as BodyLimit from "@atropos/core/http/BodyLimit"
 import { Context, Effect, Schema, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { IncomingMessage } from "node:http"

@@ -4,7 +4,9 @@
  * invariant.
  */
 import { Effect, Result } from "effect"
-import { PackedGroup, type ScoredGroup, WireGroup } from "@atropos/core"
+import type * as ScoredGroup from "@atropos/core/ScoredGroup"
+import * as PackedGroup from "@atropos/core/service/PackedGroup"
+import * as WireGroup from "@atropos/core/service/WireGroup"
 import type { Payload } from "./TrajectoryStore.ts"
 
 /** The group itself. */

@@ -6,7 +6,8 @@
  * that, so that nobody waits for somebody else's large submission. A body that needs more memory than the thread has is
  * refused.
  */
-import { TrajectoryApiError as ApiError, WireGroup } from "@atropos/core"
+import * as ApiError from "@atropos/core/service/api/TrajectoryApiError"
+import * as WireGroup from "@atropos/core/service/WireGroup"
 import { Effect, Result, type Scope } from "effect"
 import * as Thread from "../base/Thread.ts"
 import { BodyTooLarge, Limits } from "../http/RequestBody.ts"

@@ -7,7 +7,11 @@
  * taken; a mistake is told with its place.
  */
 import { Result, Schema } from "effect"
-import { PackedGroup, ScoredGroup, TrajectoryApi, TrajectoryApiError as ApiError, WireGroup } from "@atropos/core"
+import * as ScoredGroup from "@atropos/core/ScoredGroup"
+import { packedContentType } from "@atropos/core/service/api/Fields"
+import * as ApiError from "@atropos/core/service/api/TrajectoryApiError"
+import * as PackedGroup from "@atropos/core/service/PackedGroup"
+import * as WireGroup from "@atropos/core/service/WireGroup"
 import * as Payloads from "../store/Payloads.ts"
 import type { Limits } from "../http/RequestBody.ts"
 import type { Submission } from "../store/TrajectoryStore.ts"
@@ -169,6 +173,6 @@ export const read = (
   { body, contentType, idempotencyKey }: Sent,
   limits: Limits
 ): Result.Result<ReadonlyArray<Submission>, Failure> =>
-  contentType?.toLowerCase().startsWith(TrajectoryApi.packedContentType)
+  contentType?.toLowerCase().startsWith(packedContentType)
     ? readPacked(body, idempotencyKey, limits)
     : readJson(body, limits)

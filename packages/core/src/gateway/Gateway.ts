@@ -3,6 +3,7 @@
  * base URL, and records the exact tokens of every answer.
  *
  *     POST /s/<secret>/v1/chat/completions             OpenAI's Chat Completions
+ *     POST /s/<secret>/v1/responses                    OpenAI's Responses
  *     GET  /s/<secret>/v1/models                       the one model there is; any name is answered by it
  *     POST /s/<secret>/reward                          what the session, or one answer, was worth
  *

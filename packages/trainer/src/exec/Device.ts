@@ -7,7 +7,7 @@
  */
 import * as Thread from "@atropos/core/base/Thread"
 import packageJson from "../../package.json" with { type: "json" }
-import { Docs } from "@atropos/core"
+import * as Docs from "@atropos/core/base/Docs"
 import { fork } from "node:child_process"
 import { existsSync } from "node:fs"
 import { availableParallelism } from "node:os"

@@ -6,7 +6,7 @@
  * machines do not reach: what is published here depends on one package for each platform instead, made of the same
  * files (`scripts/pack.ts`).
  */
-import { Installed } from "@atropos/core"
+import * as Installed from "@atropos/core/base/Installed"
 import * as OnnxTelemetry from "@atropos/core/base/OnnxTelemetry"
 import type * as Ort from "onnxruntime-common"
 import { createRequire } from "node:module"

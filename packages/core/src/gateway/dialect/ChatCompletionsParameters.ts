@@ -3,8 +3,9 @@
  *
  * Null is the same as absent. What cannot be honoured is refused by name, unless it has the value that switches it off
  * (`presence_penalty: 0`). Passed over, and named as such, is what changes nothing about sampling: whom a request is
- * for, how it is billed and kept, and `response_format`: the answer is sampled from the model alone, so that a trainer
- * can compute its probability, and whoever wants JSON sees by parsing whether it is.
+ * for, how it is billed and kept, and wishes to which a model is not held: `response_format`, `reasoning_effort`,
+ * `verbosity`. The answer is sampled from the model alone, so that a trainer can compute its probability; whoever wants
+ * JSON sees by parsing whether it is.
  */
 import { Effect, Predicate } from "effect"
 import type { SamplingOptions } from "../../inference/backend/Inference.ts"
@@ -37,10 +38,12 @@ const harmless = new Set([
   "prompt_cache_key",
   "prompt_cache_options",
   "prompt_cache_retention",
+  "reasoning_effort",
   "safety_identifier",
   "service_tier",
   "store",
-  "user"
+  "user",
+  "verbosity"
 ])
 
 const isEmpty = (value: unknown): boolean =>
@@ -59,9 +62,7 @@ const neutral: { readonly [parameter: string]: (value: unknown) => boolean } = {
   parallel_tool_calls: (value) => value === true,
   presence_penalty: (value) => value === 0,
   repetition_penalty: (value) => value === 1,
-  reasoning_effort: () => false,
   top_logprobs: (value) => value === 0,
-  verbosity: () => false,
   web_search_options: () => false
 }
 

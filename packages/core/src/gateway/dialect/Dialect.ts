@@ -29,6 +29,8 @@ export class Failure extends Schema.TaggedError<Failure>()("Failure", {
   message: Schema.String,
   /** The parameter that is to blame, as the dialect spells it (`messages[2].content`). */
   param: Schema.optionalKey(Schema.String),
+  /** The dialect's own word for it (`previous_response_not_found`), where `reason` says too little. */
+  code: Schema.optionalKey(Schema.String),
   retryAfterMillis: Schema.optionalKey(Schema.Finite)
 }) {}
 

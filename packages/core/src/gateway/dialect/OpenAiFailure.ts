@@ -22,9 +22,9 @@ const forms: { readonly [reason in FailureReason]: Form } = {
   failed: { status: 500, type: "server_error", code: "server_error" }
 }
 
-export const write = ({ message, param, reason }: Failure): WrittenFailure => {
-  const { code, status, type } = forms[reason]
-  return { status, body: { error: { message, type, param: param ?? null, code } } }
+export const write = ({ code, message, param, reason }: Failure): WrittenFailure => {
+  const { status, type, ...usual } = forms[reason]
+  return { status, body: { error: { message, type, param: param ?? null, code: code ?? usual.code } } }
 }
 
 /** What was sent is wrong. */
