@@ -1,9 +1,9 @@
 /**
  * One rollout of a program: its working folder, its run with a session, and what it was worth.
  *
- * The scorer is run in the same working folder once the program has ended. It reads a JSON object: `item`; `result`, what
- * the program printed; `exit_code`, null where it was stopped; `failure`, why it failed, or null; `messages`, the longest
- * chat of the session; `rewards`, what was posted, or null; and `folder`.
+ * The scorer is run in the same working folder once the program has ended. It reads a JSON object: `item`; `result`,
+ * what the program printed; `exit_code`, null where it was stopped; `failure`, why it failed, or null; `messages`, the
+ * longest chat of the session; `rewards`, what was posted, or null; and `folder`.
  */
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import { Effect, FileSystem, Option, type Path, type Scope } from "effect"

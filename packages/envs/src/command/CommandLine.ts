@@ -1,4 +1,4 @@
-/** Settings of the command environment, looked at before anything is run: each mistake is told with what would be right. */
+/** Settings of the command environment, read before anything is run: mistakes are told with what would be right. */
 import * as Reason from "@atropos/core/base/Reason"
 import * as Jail from "@atropos/core/sandbox/Jail"
 import { Effect, FileSystem, Result } from "effect"

@@ -1,7 +1,7 @@
 /**
- * What a rollout of a program was worth, by the setting `reward`: the scorer's word, the reward file, what was posted, or
- * the exit code. `auto` asks in this order, and the exit code counts where nothing else was said and the program ended
- * by itself: one that was stopped has none, so that a limit never becomes a made-up zero.
+ * What a rollout of a program was worth, by the setting `reward`: the scorer's word, the reward file, what was posted,
+ * or the exit code. `auto` asks in this order, and the exit code counts where nothing else was said and the program
+ * ended by itself: one that was stopped has none, so that a limit never becomes a made-up zero.
  */
 import { Effect, FileSystem, Option, Result } from "effect"
 import * as Outcome from "../agent/Outcome.ts"
