@@ -14,17 +14,19 @@ export interface Read {
 
 export interface Answers {
   /** An answer to a chat. */
-  readonly ofChat: (request: ChatRequest, sampled: TokenChoice) => Effect.Effect<Read>
+  /** `prompt`: the end of its text, which says whether thinking is open. */
+  readonly ofChat: (request: ChatRequest, sampled: TokenChoice, prompt: string | undefined) => Effect.Effect<Read>
   /** An answer to a text. */
   readonly ofText: (request: TextRequest, sampled: TokenChoice) => Read
 }
 
 /** `hasSpecialMarks`: the model's format has marks that are special tokens, whether or not there are tools. */
 export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpecialMarks: boolean): Answers => ({
-  ofChat: Effect.fnUntraced(function* ({ messages, stop: stops, toolChoice, tools = [] }, sampled) {
+  ofChat: Effect.fnUntraced(function* ({ messages, stop: stops, toolChoice, tools = [] }, sampled, prompt) {
     const { stop, text } = words(tokenizer, sampled, hasSpecialMarks || tools.length > 0, stops)
     const { content, finishReason, reasoning, toolCalls } = yield* translator.parse(text, sampled.finishReason, {
       tools,
+      ...(prompt !== undefined && { prompt }),
       areCalled: tools.length > 0 && toolChoice !== "none"
     })
     const message: Message = {

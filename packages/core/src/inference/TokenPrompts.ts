@@ -9,6 +9,7 @@
 import { Option, Result } from "effect"
 import type { ChatRequest } from "./backend/Inference.ts"
 import { type Message, text as textOf } from "../Message.ts"
+import type { OutputFormat } from "./format/OutputFormat.ts"
 import * as ChatPrompt from "./tokenizer/ChatPrompt.ts"
 import type { PromptEncoder } from "./tokenizer/PromptEncoder.ts"
 import * as Relation from "./session/Relation.ts"
@@ -44,6 +45,8 @@ export interface Options {
   readonly toText: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
   /** Whether the template takes all that a model writes as the content of a message. */
   readonly isContent: boolean
+  /** What new messages add, where the template cannot render them alone. */
+  readonly behind?: OutputFormat["behind"]
 }
 
 export const make = (options: Options): TokenPrompts => {
@@ -62,6 +65,9 @@ export const make = (options: Options): TokenPrompts => {
     }
     return rendered(tokenizer, () => ChatPrompt.whole(tokenizer, toText(spoken), { tools, preserveThinkBlocks }))
   }
+
+  const behindAnswer = ({ data: { isEnded }, message, text }: TokenTree.TokenAnswer, fresh: ReadonlyArray<Message>) =>
+    options.behind?.({ message, text, isEnded }, fresh)
 
   /** The nearest answer that a whole prompt still goes on from. */
   const continuation = ({ answer }: TokenPlace, text: string): TokenText.Continuation | undefined => {
@@ -95,8 +101,13 @@ export const make = (options: Options): TokenPrompts => {
   ): TokenTree.PromptTokens | undefined => {
     if (answer === undefined || !preserveThinkBlocks) return undefined
     const fresh = messages.slice(repeated)
+    const written = fresh.length === 0 ? undefined : behindAnswer(answer, fresh)
     const text =
-      fresh.length === 0 ? Option.some("") : ChatPrompt.part(tokenizer, toText(fresh), { tools, preserveThinkBlocks })
+      written !== undefined
+        ? Option.some(written)
+        : fresh.length === 0
+          ? Option.some("")
+          : ChatPrompt.part(tokenizer, toText(fresh), { tools, preserveThinkBlocks })
     if (Option.isNone(text)) return undefined
     const { base, rest } = TokenText.behindWords(tokenizer, answer, text.value)
     return tokensOf(encoder.rest(rest), base, { text: undefined, isChat: true })

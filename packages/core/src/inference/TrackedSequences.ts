@@ -82,7 +82,8 @@ export const make = (options: Options): TrackedSession => {
     encoder: PromptEncoder.make(tokenizer),
     preserveThinkBlocks,
     toText: translator.toText,
-    isContent: format.isContent
+    isContent: format.isContent,
+    ...(format.behind !== undefined && { behind: format.behind })
   })
   const reader = Answers.make(tokenizer, translator, format.hasSpecialMarks)
   const counts = { ...Relation.none }
@@ -133,7 +134,9 @@ export const make = (options: Options): TrackedSession => {
     } else if (prepared.relation === "rewritten") {
       yield* Effect.logInfo("the history of a chat is not the one that was recorded, so it became a new sequence")
     }
-    return yield* sample(request, prepared, (sampled) => reader.ofChat(request, sampled))
+    const { ids } = prepared.prompt.data
+    const end = ids.length === 0 ? undefined : tokenizer.decode(ids.subarray(-promptEnd))
+    return yield* sample(request, prepared, (sampled) => reader.ofChat(request, sampled, end))
   })
 
   const complete = Effect.fn("TrackedSequences.complete")((request: TextRequest) =>
@@ -152,6 +155,9 @@ export const make = (options: Options): TrackedSession => {
     counts: Effect.sync(() => ({ ...counts }))
   }
 }
+
+/** Tokens that hold the opening of an answer, thinking included. */
+const promptEnd = 64
 
 const hasPicture = ({ content }: Message): boolean =>
   Array.isArray(content) && content.some(({ type }) => type !== "text")

@@ -142,13 +142,24 @@ const trial = (shape: string, index: number): Message => {
 }
 
 const earlier = [user("  first\n"), assistant("one"), user("second"), assistant("two")]
-/** What may come before: chats that differ in length, in a system prompt, in tools that were used. */
-const contexts: ReadonlyArray<ReadonlyArray<Message>> = [
-  [...earlier, ...standIn],
-  [system("be brief"), ...standIn],
-  [system("be brief"), ...earlier, ...earlier, ...standIn],
-  [user("first"), assistant("a call"), { role: "tool", content: "found", tool_call_id: "abcdefghi" }, assistant(answer)]
+const found: Message = { role: "tool", content: "found", tool_call_id: "abcdefg00" }
+/**
+ * What may come before: chats that differ in length, in a system prompt, in tools that were used. Of the last kind the
+ * first that a template takes: some want the order of roles kept, calls apart, others read no calls.
+ */
+const contexts: ReadonlyArray<ReadonlyArray<ReadonlyArray<Message>>> = [
+  [[...earlier, ...standIn]],
+  [[system("be brief"), ...standIn]],
+  [[system("be brief"), ...earlier, ...earlier, ...standIn]],
+  [
+    [user("first"), assistant("a call"), found, assistant(answer)],
+    [user("first"), Object.assign({}, trial("assistant calls:1", 0), { content: "" }), found, assistant(answer)]
+  ]
 ]
+
+/** Without the tags of thinking, which templates write around earlier turns or not by what follows: they are kept. */
+const withoutThinking = (text: string): string =>
+  text.replaceAll("<think>", "").replaceAll("</think>", "").replace(/\s/g, "")
 
 const tryOut = (
   tokenizer: TokenizerShape,
@@ -158,7 +169,7 @@ const tryOut = (
   const options = { tools, preserveThinkBlocks: true }
   const expected = behind(tokenizer, standIn, messages, options)
   if (expected === undefined) return false
-  return contexts.every((context, index) => {
+  const holds = (context: ReadonlyArray<Message>, mayRefuse: boolean): boolean => {
     const beginning = context.slice(0, -1)
     const head = Result.getOrUndefined(
       Result.try(() =>
@@ -166,8 +177,13 @@ const tryOut = (
       )
     )
     // A template may know no system prompt or no tools; it must know chats of several turns.
-    if (head === undefined) return index > 0
-    const found = behind(tokenizer, context, messages, options)
-    return found !== undefined && found.rest === expected.rest && found.head.startsWith(head)
-  })
+    if (head === undefined) return mayRefuse
+    const given = behind(tokenizer, context, messages, options)
+    return (
+      given !== undefined &&
+      given.rest === expected.rest &&
+      withoutThinking(given.head).startsWith(withoutThinking(head))
+    )
+  }
+  return contexts.every((variants, index) => variants.some((context) => holds(context, index > 0)))
 }
