@@ -82,8 +82,7 @@ export const make = (options: Options): TrackedSession => {
     encoder: PromptEncoder.make(tokenizer),
     preserveThinkBlocks,
     toText: translator.toText,
-    isContent: format.isContent,
-    ...(format.behind !== undefined && { behind: format.behind })
+    isContent: format.isContent
   })
   const reader = Answers.make(tokenizer, translator, format.hasSpecialMarks)
   const counts = { ...Relation.none }
@@ -92,7 +91,7 @@ export const make = (options: Options): TrackedSession => {
   const sample = Effect.fnUntraced(function* (
     request: ChatRequest | TextRequest,
     prepared: TokenPrompts.Prepared,
-    answer: (sampled: TokenChoice) => Effect.Effect<Answers.Read>
+    answer: (inputIds: ReadonlyArray<number>, sampled: TokenChoice) => Effect.Effect<Answers.Read>
   ) {
     const { prompt, relation } = prepared
     const { base, ids, length } = prompt.data
@@ -107,12 +106,12 @@ export const make = (options: Options): TrackedSession => {
       inputIds,
       origin: request
     })
-    const read = yield* Effect.forEach(sampled, answer)
+    const read = yield* Effect.forEach(sampled, (one) => answer(inputIds, one))
     const from = base !== undefined && base.kept === base.answer.data.ids.length ? base.answer : undefined
     const came = read.map(({ choice, message }, index) => ({
       message,
       text: choice.text,
-      data: TokenTree.sampled(tokenizer, sampled[index]!, prompt.data.checksum)
+      data: TokenTree.sampled(tokenizer, sampled[index]!, prompt.data.checksum, choice.stop !== undefined)
     }))
     return tree.record(asking, came, from).map(({ data: { ids }, sequence, turn }, index): Choice => ({
       ...read[index]!.choice,
@@ -134,15 +133,13 @@ export const make = (options: Options): TrackedSession => {
     } else if (prepared.relation === "rewritten") {
       yield* Effect.logInfo("the history of a chat is not the one that was recorded, so it became a new sequence")
     }
-    const { ids } = prepared.prompt.data
-    const end = ids.length === 0 ? undefined : tokenizer.decode(ids.subarray(-promptEnd))
-    return yield* sample(request, prepared, (sampled) => reader.ofChat(request, sampled, end))
+    return yield* sample(request, prepared, (inputIds, one) => reader.ofChat(request, inputIds, one))
   })
 
   const complete = Effect.fn("TrackedSequences.complete")((request: TextRequest) =>
     Effect.flatMap(
       Effect.sync(() => prompts.text(request.prompt)),
-      (prepared) => sample(request, prepared, (sampled) => Effect.succeed(reader.ofText(request, sampled)))
+      (prepared) => sample(request, prepared, (_, sampled) => Effect.succeed(reader.ofText(request, sampled)))
     )
   )
 
@@ -155,9 +152,6 @@ export const make = (options: Options): TrackedSession => {
     counts: Effect.sync(() => ({ ...counts }))
   }
 }
-
-/** Tokens that hold the opening of an answer, thinking included. */
-const promptEnd = 64
 
 const hasPicture = ({ content }: Message): boolean =>
   Array.isArray(content) && content.some(({ type }) => type !== "text")

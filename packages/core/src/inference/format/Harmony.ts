@@ -165,36 +165,12 @@ const forTemplate = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =
   return turns
 }
 
-/**
- * The template names the tool of a result by the call before it, and rewrites that call in an order of its own; so what
- * follows an answer is written here: results, questions, and the next opening.
- */
-const behind: OutputFormat["behind"] = ({ isEnded, message, text }, messages) => {
-  const calls = message.tool_calls ?? []
-  const parts: Array<string> = []
-  let results = 0
-  for (const one of messages) {
-    if (one.role === "user") parts.push(`${start}user${messageMark}${textOf(one)}${endMark}`)
-    else if (one.role === "tool") {
-      const call = calls.find(({ id }) => id !== undefined && id === one.tool_call_id) ?? calls[results]
-      if (call === undefined) return undefined
-      results++
-      const result = JSON.stringify(textOf(one))
-      const header = `${start}${namespace}${call.function.name} to=assistant${channelMark}commentary${messageMark}`
-      parts.push(header + result + endMark)
-    } else return undefined
-  }
-  const isClosed = isEnded || [endMark, callMark, returnMark].some((mark) => text.endsWith(mark))
-  return `${isClosed ? "" : endMark}${parts.join("")}${start}assistant`
-}
-
 export const format: OutputFormat = {
   name: "harmony",
   isContent: false,
   hasSpecialMarks: true,
   callId: Marked.usualId,
   forTemplate,
-  behind,
   read,
   write
 }

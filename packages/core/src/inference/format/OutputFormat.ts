@@ -77,15 +77,6 @@ export interface OutputFormat {
   readonly isContent: boolean
   /** Messages as the chat template takes them (its own keys, ids in its shape) where it does not take such a text. */
   readonly forTemplate: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
-  /**
-   * The text that new messages add to a prompt behind an answer, the opening of the next one included, for templates
-   * that cannot render them without what came before. Nothing: the template can be asked. `text` is the answer's, all
-   * of it, and `isEnded` whether an end token stands behind it.
-   */
-  readonly behind?: (
-    answer: { readonly message: Message; readonly text: string; readonly isEnded: boolean },
-    messages: ReadonlyArray<Message>
-  ) => string | undefined
   /** Whether marks are special tokens even without tools, so that text has to be decoded with special tokens. */
   readonly hasSpecialMarks: boolean
   /** An id for a new call, of random letters and digits (at least 9), in the shape that the chat template takes. */

@@ -11,11 +11,39 @@ const tools = [
   }
 ]
 
-/** A tokenizer of bytes with somebody's chat template. */
+/** Tokens of their own beside the bytes; the first ends a turn, and so do the others. */
+const ends = [end, "<|call|>", "<|return|>"]
+const idOf = (token: string): number => (token === end ? 258 : 300 + ends.indexOf(token))
+
+/** A tokenizer of bytes and these, with somebody's chat template. */
 const tokenizerWith = (
   chatTemplate: string,
   applyChatTemplate: Tokenizer.TokenizerShape["applyChatTemplate"]
-): Tokenizer.TokenizerShape => ({ ...bytes, name: chatTemplate, chatTemplate: () => chatTemplate, applyChatTemplate })
+): Tokenizer.TokenizerShape => ({
+  ...bytes,
+  name: chatTemplate,
+  vocabularySize: 303,
+  encode: (text) => {
+    const [before = "", token, ...rest] = text.split(/(<\|call\|>|<\|return\|>)/)
+    const ids = Array.from(bytes.encode(before))
+    for (let at = 0; at <= rest.length && token !== undefined; at += 2) {
+      ids.push(idOf(at === 0 ? token : rest[at - 1]!), ...bytes.encode(rest[at] ?? ""))
+    }
+    return ids
+  },
+  decode: (ids, options) => {
+    let text = ""
+    for (let at = 0, from = 0; at <= ids.length; at++) {
+      if (at < ids.length && ids[at]! < 300) continue
+      text += bytes.decode(Array.from(ids).slice(from, at), options)
+      if (at < ids.length && options?.skipSpecialTokens !== true) text += ends[ids[at]! - 300]!
+      from = at + 1
+    }
+    return text
+  },
+  chatTemplate: () => chatTemplate,
+  applyChatTemplate
+})
 
 /** Opens thinking in the prompt, and drops that of all turns before the last question, as Qwen3.5 and GLM do. */
 const thinking = tokenizerWith("<tool_call> <arg_key> </arg_key><arg_value>", (messages, { addGenerationPrompt }) => {
@@ -48,6 +76,12 @@ const channels = tokenizerWith("<|channel|>", (messages, { addGenerationPrompt }
   return turns.join("") + (addGenerationPrompt ? "<|start|>assistant" : "")
 })
 
+/** What ends an answer. */
+const closing = (tokenizer: Tokenizer.TokenizerShape, answer: string): string => {
+  if (tokenizer !== channels) return end
+  return answer.includes("to=functions") ? "<|call|>" : "<|return|>"
+}
+
 /** A session whose answers are given; with what was asked and answered, in ids. */
 const sessionOf = (tokenizer: Tokenizer.TokenizerShape, answers: ReadonlyArray<string>, finishReason = "stop") => {
   const log: Array<{ readonly asked: ReadonlyArray<number>; readonly tokens: ReadonlyArray<number> }> = []
@@ -58,7 +92,9 @@ const sessionOf = (tokenizer: Tokenizer.TokenizerShape, answers: ReadonlyArray<s
       server: "given",
       tokens: ({ inputIds }) =>
         Effect.sync(() => {
-          const tokens = [...bytes.encode(answers[log.length] ?? ""), ...(finishReason === "stop" ? [258] : [])]
+          const tokens = tokenizer.encode(
+            (answers[log.length] ?? "") + (finishReason === "stop" ? closing(tokenizer, answers[log.length] ?? "") : "")
+          )
           log.push({ asked: inputIds, tokens })
           return [{ tokens, logprobs: tokens.map(() => -1), finishReason }]
         })
@@ -123,7 +159,7 @@ describe("a session in a model's own format", () => {
 
   it.effect("tells gpt-oss the results of its calls by name, in the order they came", () =>
     Effect.gen(function* () {
-      const said = '<|channel|>commentary to=functions.get <|constrain|>json<|message|>{"n":1}<|call|>'
+      const said = '<|channel|>commentary to=functions.get <|constrain|>json<|message|>{"n":1}'
       const { log, session } = sessionOf(channels, [said, "<|channel|>final<|message|>Done."])
       const [choice] = yield* session.chat({ messages: [Message.user("hi")], tools })
       const result = { role: "tool", content: 'say "x"', tool_call_id: choice!.toolCalls[0]!.id ?? "" }
