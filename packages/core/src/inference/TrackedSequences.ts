@@ -138,7 +138,7 @@ export const make = (options: Options): TrackedSession => {
   const complete = Effect.fn("TrackedSequences.complete")((request: TextRequest) =>
     Effect.flatMap(
       Effect.sync(() => prompts.text(request.prompt)),
-      (prepared) => sample(request, prepared, (sampled) => Effect.succeed(reader.ofText(sampled)))
+      (prepared) => sample(request, prepared, (sampled) => Effect.succeed(reader.ofText(request, sampled)))
     )
   )
 

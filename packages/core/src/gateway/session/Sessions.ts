@@ -78,7 +78,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
   }
 
   const admit = Effect.fnUntraced(function* (options: SessionOptions) {
-    const tracked = yield* servers.tracked()
+    const tracked = yield* servers.tracked({ reasoning: "apart", refusesPictures: true })
     if (open.size >= limits.sessions) {
       return yield* new GatewayError({
         message:
