@@ -104,6 +104,40 @@ describe("the gateway and the Responses of the openai package", () => {
     )
   }
 
+  const thoughtful = [
+    `<think>\nI should look.\n</think>\n\nOne moment. ${call("weather", { city: "Oslo" })}`,
+    "<think>\nIt is cold.\n</think>\n\nCold.",
+    "<think>\nAgain?\n</think>\n\nAs I said."
+  ]
+  const echoes: ReadonlyArray<readonly [string, (item: OpenAI.Responses.ResponseOutputItem) => boolean]> = [
+    ["with their reasoning", () => true],
+    ["without it", ({ type }) => type !== "reasoning"]
+  ]
+  for (const [way, isSentBack] of echoes) {
+    it.live(`keep thoughts apart from words, in one sequence also where answers are sent back ${way}`, () =>
+      TestGateway.use({ script: thoughtful }, ({ gateway, log }) =>
+        Effect.gen(function* () {
+          const session = yield* gateway.open()
+          const thoughts: Array<string> = []
+          const ask = async (body: Question) => {
+            const response = await client(session).responses.stream(body).finalResponse()
+            for (const item of response.output) {
+              if (item.type === "reasoning") thoughts.push(...(item.content ?? []).map(({ text }) => text.trim()))
+            }
+            return { ...response, output: response.output.filter(isSentBack) }
+          }
+          const answers = yield* Effect.promise(() => converse(["Oslo?", "Really?"], ask, false))
+          assert.deepStrictEqual(
+            answers.map((one) => one.trim()),
+            ["Cold.", "As I said."]
+          )
+          assert.deepStrictEqual(thoughts, ["I should look.", "It is cold.", "Again?"])
+          assert.strictEqual((yield* assertExact(session, log)).length, 1)
+        })
+      )
+    )
+  }
+
   it.live("parse what was said into a value, with the schema checked by the package", () =>
     TestGateway.use({ script: ['{"city":"Oslo","degrees":-3}'] }, ({ gateway, log }) =>
       Effect.gen(function* () {
