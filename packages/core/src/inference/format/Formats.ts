@@ -2,7 +2,6 @@
  * The formats by name, and which one a model has: its chat template says so, by the marks that it writes or asks for;
  * where there is no template, its vocabulary. A model that says nothing is taken for one of the many that write Hermes.
  */
-import { Schema } from "effect"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 import * as DeepSeek from "./DeepSeek.ts"
 import * as Glm from "./Glm.ts"
@@ -10,12 +9,8 @@ import * as Harmony from "./Harmony.ts"
 import * as Hermes from "./Hermes.ts"
 import * as Llama from "./Llama.ts"
 import * as Mistral from "./Mistral.ts"
-import { FormatName, type OutputFormat } from "./OutputFormat.ts"
+import type { FormatName, OutputFormat, Setting } from "./OutputFormat.ts"
 import * as QwenCoder from "./QwenCoder.ts"
-
-/** What the setting `tool_call_format` may be: `auto` is the one that the tokenizer says. */
-export const Setting = Schema.Literals(["auto", ...FormatName.literals])
-export type Setting = typeof Setting.Type
 
 /** Of the ways that a family writes, the template says which one is the model's. */
 const formats: { readonly [name in FormatName]: (template: string | undefined) => OutputFormat } = {
