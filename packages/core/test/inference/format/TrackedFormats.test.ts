@@ -23,14 +23,10 @@ const tokenizerWith = (
   ...bytes,
   name: chatTemplate,
   vocabularySize: 303,
-  encode: (text) => {
-    const [before = "", token, ...rest] = text.split(/(<\|call\|>|<\|return\|>)/)
-    const ids = Array.from(bytes.encode(before))
-    for (let at = 0; at <= rest.length && token !== undefined; at += 2) {
-      ids.push(idOf(at === 0 ? token : rest[at - 1]!), ...bytes.encode(rest[at] ?? ""))
-    }
-    return ids
-  },
+  encode: (text) =>
+    text
+      .split(/(<\|call\|>|<\|return\|>)/)
+      .flatMap((part, at) => (at % 2 === 0 ? Array.from(bytes.encode(part)) : [idOf(part)])),
   decode: (ids, options) => {
     let text = ""
     for (let at = 0, from = 0; at <= ids.length; at++) {
