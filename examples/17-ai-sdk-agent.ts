@@ -66,7 +66,9 @@ export default defineAgent({
   scoreFailure: () => 0
 })
 
-const call = (product: string): string => `<tool_call>{"name": "price", "arguments": {"of": "${product}"}}</tool_call>`
+/** A call as the model writes it. */
+export const call = (product: string): string =>
+  `<tool_call>{"name": "price", "arguments": {"of": "${product}"}}</tool_call>`
 
 /** Share of what is shown first that is right. */
 const right = 0.3
