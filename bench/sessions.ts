@@ -1,5 +1,5 @@
 /**
- * Tracked sessions measured: what a turn costs by the length of the chat before it, and how much memory a session holds.
+ * Tracked sessions measured: what a turn costs by the length of the chat before it, and what a session holds in memory.
  *
  * `node --expose-gc --conditions=atropos-src bench/sessions.ts`. The server answers at once, so all time is the
  * session's own: finding the chat in the tree, rendering and encoding what is new, joining the ids, reading the answer.

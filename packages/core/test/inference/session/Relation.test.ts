@@ -1,7 +1,7 @@
 /** How requests are counted, in sessions of both kinds. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Message } from "../../../src/Message.ts"
+import { type Message, text as textOf } from "../../../src/Message.ts"
 import type { TrackedSession } from "../../../src/inference/backend/Inference.ts"
 import * as Scripted from "../../../src/inference/backend/Scripted.ts"
 import * as Tokenizer from "../../../src/inference/tokenizer/Tokenizer.ts"
@@ -62,7 +62,7 @@ for (const tokenLevel of [true, false]) {
         // An answer edited, one kept behind a summary, one quoted in it.
         yield* ask(system("s"), user("a"), assistant("edited"), user("b"))
         yield* ask(system("s"), user("so far: much"), second, user("c"))
-        yield* ask(system("s"), user(`so far: ${String(second.content)}`), user("c"))
+        yield* ask(system("s"), user(`so far: ${textOf(second)}`), user("c"))
         assert.deepStrictEqual(yield* session.counts, { ...none, started: 1, extended: 1, rewritten: 3 })
         assert.strictEqual((yield* session.trajectories).length, 4)
       })

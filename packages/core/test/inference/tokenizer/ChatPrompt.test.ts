@@ -22,6 +22,26 @@ const chatml = Tokenizer.bytes.applyChatTemplate
 const partOf = (template: Template, messages: ReadonlyArray<Message>, given: Partial<typeof options> = {}) =>
   Option.getOrUndefined(ChatPrompt.part(withTemplate(template), messages, { ...options, ...given }))
 
+/** Refuses results without a call before them, and ends calls in its own way. */
+const called: Template = (messages) =>
+  messages
+    .map((message, index) => {
+      const { role, tool_calls: calls, tool_call_id: id = "" } = message
+      const content = textOf(message)
+      if (role === "tool") {
+        const before = messages.slice(0, index).findLast((one) => one.role !== "tool")
+        if (before?.tool_calls === undefined) throw new Error("a result without a call")
+        return `[RESULT ${id}]${content}[/RESULT]`
+      }
+      if (calls !== undefined) return `[CALLS]${calls.map((call) => call.function.arguments).join()}<|im_end|>`
+      return role === "assistant" ? `${content}<|im_end|>` : `[${role}]${content}[/${role}]`
+    })
+    .join("")
+
+const refusing: Template = () => {
+  throw new Error("none")
+}
+
 describe("ChatPrompt.part", () => {
   it("is what the whole prompt has behind the answer", () => {
     for (const fresh of [
@@ -69,7 +89,7 @@ describe("ChatPrompt.part", () => {
     assert.isDefined(partOf(moving, [user("b")], { tools: [] }))
     const counting: Template = (messages, given) =>
       chatml(
-        messages.map((message, index) => ({ ...message, role: message.role, content: `${index}: ${textOf(message)}` })),
+        messages.map((message, index) => Object.assign({}, message, { content: `${index}: ${textOf(message)}` })),
         given
       )
     assert.isUndefined(partOf(counting, [user("b")]))
@@ -85,19 +105,6 @@ describe("ChatPrompt.part", () => {
   })
 
   it("follows calls that the template is given as calls", () => {
-    // Refuses results without a call before them, and ends calls in its own way.
-    const called: Template = (messages, { addGenerationPrompt }) =>
-      messages
-        .map(({ content, role, tool_calls: calls, ...other }, index) => {
-          if (role === "tool") {
-            const before = messages.slice(0, index).findLast((one) => one.role !== "tool")
-            if (before?.tool_calls === undefined) throw new Error("a result without a call")
-            return `[RESULT ${String(other.tool_call_id)}]${String(content)}[/RESULT]`
-          }
-          if (calls !== undefined) return `[CALLS]${calls.map((call) => call.function.arguments).join()}<|im_end|>`
-          return role === "assistant" ? `${String(content)}<|im_end|>` : `[${role}]${String(content)}[/${role}]`
-        })
-        .join("") + (addGenerationPrompt ? "" : "")
     const message: Message = {
       role: "assistant",
       content: null,
@@ -115,9 +122,6 @@ describe("ChatPrompt.part", () => {
   })
 
   it("fails as the whole does where a template takes no chat at all", () => {
-    const refusing: Template = () => {
-      throw new Error("none")
-    }
     assert.isUndefined(partOf(refusing, [user("b")]))
     assert.isTrue(Result.isFailure(Result.try(() => ChatPrompt.whole(withTemplate(refusing), [user("b")], options))))
   })
