@@ -69,4 +69,15 @@ describe("the agents of docs/agents.md", () => {
       assert.strictEqual(last.filter((one) => one?.tool_calls?.[0]?.function.name === "transfer_to_clerk").length, 2)
     })
   )
+
+  it.live.each(["ai-sdk-agent.ts", "langgraph-agent.ts"])("%s", (name) =>
+    Effect.gen(function* () {
+      const { messages, rewards } = yield* rolledOut(name, clerk)
+      assert.deepStrictEqual(rewards?.[0], { correct: 1 })
+      assert.deepStrictEqual(
+        messages?.map((chat) => chat.map(({ role }) => role)),
+        Array.from({ length: 2 }, () => ["system", "user", "assistant", "tool", "assistant"])
+      )
+    })
+  )
 })

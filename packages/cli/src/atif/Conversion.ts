@@ -1,8 +1,8 @@
 /**
  * Saved groups to documents of ATIF, one for each sequence, and documents to saved groups, one group for each.
  *
- * What cannot be converted is told with its place and passed over; the others are converted all the same. Existing files
- * are never written over.
+ * What cannot be converted is told with its place and passed over; the others are converted all the same. Existing
+ * files are never written over.
  */
 import { SavedGroup, type ScoredGroup } from "@atropos/core"
 import * as Atif from "@atropos/core/service/Atif"

@@ -4,8 +4,8 @@
  * A message is a step; results of tools are the observation of the step that called. Exact ids and logprobs go along
  * (`metrics.prompt_token_ids`, `completion_token_ids`, `logprobs`) where each of the assistant's messages was sampled;
  * a sequence of which some were not goes without them, and says so in `notes`. What the format has no place for is
- * refused by name: arguments of a call that are no JSON object, pictures of an unknown kind. The score, which the format
- * does not know, stands in `extra`.
+ * refused by name: arguments of a call that are no JSON object, pictures of an unknown kind. The score, which the
+ * format does not know, stands in `extra`.
  */
 import { Effect, Predicate, Result, Schema } from "effect"
 import * as Nesting from "../base/Nesting.ts"

@@ -3,6 +3,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import OpenAI, { BadRequestError, NotFoundError } from "openai"
 import type * as Gateway from "../../src/gateway/Gateway.ts"
 import { InferenceError } from "../../src/inference/backend/Inference.ts"
+import { text as textOf } from "../../src/Message.ts"
 import * as TestGateway from "./TestGateway.ts"
 
 const { assertExact, call } = TestGateway
@@ -188,7 +189,7 @@ describe("the gateway and the openai package", () => {
       {
         script: (request) => {
           const chat = "messages" in request ? request.messages : []
-          return `${String(chat[0]?.content)} answers ${chat.length}`
+          return `${chat.slice(0, 1).map(textOf).join("")} answers ${chat.length}`
         }
       },
       ({ gateway, log }) =>
