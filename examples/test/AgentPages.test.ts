@@ -41,7 +41,7 @@ const clerk: ServerManager.Script = (request) => {
 
 describe("the agents of docs/agents.md", () => {
   it("are all here", () => {
-    for (const name of readdirSync(new URL("../agents", import.meta.url))) {
+    for (const name of readdirSync(new URL("../agents", import.meta.url)).filter((one) => one.endsWith(".ts"))) {
       assert.include(PageCode.file("agents.md", name), name)
     }
   })
@@ -70,14 +70,16 @@ describe("the agents of docs/agents.md", () => {
     })
   )
 
-  it.live.each(["ai-sdk-agent.ts", "langgraph-agent.ts"])("%s", (name) =>
-    Effect.gen(function* () {
-      const { messages, rewards } = yield* rolledOut(name, clerk)
-      assert.deepStrictEqual(rewards?.[0], { correct: 1 })
-      assert.deepStrictEqual(
-        messages?.map((chat) => chat.map(({ role }) => role)),
-        Array.from({ length: 2 }, () => ["system", "user", "assistant", "tool", "assistant"])
-      )
-    })
-  )
+  for (const name of ["anthropic-agent.ts", "ai-sdk-anthropic-agent.ts", "ai-sdk-agent.ts", "langgraph-agent.ts"]) {
+    it.live(`${name} goes on with what its tool says`, () =>
+      Effect.gen(function* () {
+        const { messages, scores } = yield* rolledOut(name, clerk)
+        assert.deepStrictEqual(Array.from(scores ?? []), [1, 1])
+        assert.deepStrictEqual(
+          messages?.map((chat) => chat.map(({ role }) => role)),
+          Array.from({ length: 2 }, () => ["system", "user", "assistant", "tool", "assistant"])
+        )
+      })
+    )
+  }
 })
