@@ -26,6 +26,20 @@ import * as ToolUse from "./ToolUse.ts"
 import * as VqaDataset from "./pictures/VqaDataset.ts"
 import * as Wordle from "./games/Wordle.ts"
 
+export { defineAgent } from "./agent/Agent.ts"
+export { defineEnvironment } from "./agent/PlainEnvironment.ts"
+export type {
+  AgentDefinition,
+  AgentModel,
+  AgentRun,
+  AgentSession,
+  FailedSession,
+  FinishedSession
+} from "./agent/AgentDefinition.ts"
+export type { Collecting, PlainDefinition, Scoring } from "./agent/PlainEnvironment.ts"
+export type { AskOptions, PlainModel, PlainSession } from "./agent/PlainModel.ts"
+export type { Judged } from "./agent/SessionGroup.ts"
+
 export type { Demonstration } from "@atropos/core/environment/ExactAnswer"
 export { Addition }
 export { ArithmeticStories }

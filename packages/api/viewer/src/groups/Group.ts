@@ -64,7 +64,6 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
   const size = Math.max(tokens.length, scores.length, chats.length)
   if (size === 0) return null
   const { mean, std } = spread(scores)
-  const ofScores = AdvantageRule.ofScores(scores, recipe)
   const masks = rows(value["masks"])
   const logprobs = rows(value["inference_logprobs"])
   const refLogprobs = rows(value["ref_logprobs"])
@@ -72,6 +71,8 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
   const images = list(value["images"])
   const imagesAreOfRollouts = images.length === size
   const overrides = list(value["overrides"])
+  const sessions = scores.map((_, index) => fields(overrides[index])["session"])
+  const ofScores = AdvantageRule.ofScores(scores, recipe, sessions)
   const rollouts = Array.from({ length: size }, (_, index): Rollout => {
     const own = fields(overrides[index])
     const isZero = Boolean(own["set_advantage_to_zero"])
