@@ -19,6 +19,7 @@ const floors = {
     "service/memory",
     "inference/tokenizer",
     "inference/format",
+    "inference/session",
     "inference/backend",
     "inference",
     "verify/text",

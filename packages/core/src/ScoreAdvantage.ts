@@ -86,8 +86,8 @@ export const ofScores = (scores_G: ArrayLike<number>, { advantageScale, baseline
 }
 
 /**
- * One advantage per sequence of a group in which a rollout may be several sequences: its `session` (any value; undefined
- * is one of its own) tells which belong together. Rollouts are compared, each with the score of its first sequence, and
+ * One advantage per sequence of a group in which a rollout may be several: its `session` (any value; undefined is one of
+ * its own) tells which belong together. Rollouts are compared, each with the score of its first sequence, and
  * all of its sequences have its advantage.
  */
 export const ofSessions = (

@@ -39,6 +39,9 @@ export * from "./backend/Inference.ts"
 export type { Answer, Backend, Capabilities } from "./backend/Backend.ts"
 export type { Completion, Options as ScriptedOptions, Script, ScriptedRequest } from "./backend/Scripted.ts"
 
+/** What a tracked session can be told. */
+export type Tracked = TrackedSequences.Settings
+
 export interface ServerManagerShape {
   /**
    * n rollouts of a chat, one trajectory each, with exact tokens where the server has them and the tokenizer's
@@ -56,9 +59,7 @@ export interface ServerManagerShape {
   /** Top-k logprobs of every position of a prompt (teacher distillation). */
   readonly promptLogprobs: (request: PromptRequest) => Effect.Effect<PromptLogprobs, InferenceError>
   /** A tracked session, tied to one server for as long as the scope is open. */
-  readonly tracked: (options?: {
-    readonly preserveThinkBlocks?: boolean
-  }) => Effect.Effect<TrackedSession, InferenceError, Scope.Scope>
+  readonly tracked: (options?: Tracked) => Effect.Effect<TrackedSession, InferenceError, Scope.Scope>
   /** Number of servers; what `max_num_workers_per_node` is multiplied by. */
   readonly serverCount: number
   /** What turns chats into prompts here, and counts tokens; absent where the servers alone do. */
@@ -247,7 +248,7 @@ const make = Effect.fn("ServerManager.make")(function* (
     ask: Effect.fn("ServerManager.ask")((request) => everyone.chat(request)),
     tokens: everyone.tokens,
     promptLogprobs: everyone.promptLogprobs,
-    tracked: ({ preserveThinkBlocks } = {}) =>
+    tracked: (settings = {}) =>
       proxy !== undefined
         ? proxy.tracked
         : Effect.map(everyone.identify, () => {
@@ -255,7 +256,8 @@ const make = Effect.fn("ServerManager.make")(function* (
             return TrackedSequences.session({
               backend: Routing.backend(fleet, manager, prefer),
               tokenizer,
-              ...(preserveThinkBlocks !== undefined && { preserveThinkBlocks })
+              refusesPictures: true,
+              ...settings
             })
           }),
     serverCount: members.length,

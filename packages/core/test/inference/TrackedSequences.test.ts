@@ -9,7 +9,6 @@ import * as Labels from "../../src/Labels.ts"
 import { text as textOf } from "../../src/Message.ts"
 import * as Tokenizer from "../../src/inference/tokenizer/Tokenizer.ts"
 import type * as Trajectory from "../../src/Trajectory.ts"
-import * as TrackedSequence from "../../src/inference/TrackedSequence.ts"
 import * as TrackedSequences from "../../src/inference/TrackedSequences.ts"
 
 /** One token per character, BOS 1, EOS 2: the tokenizer of the recordings. */
@@ -84,26 +83,28 @@ const replay = Effect.fnUntraced(function* ({ steps }: Scenario) {
     )
   )
   const session = TrackedSequences.make({ backend, tokenizer: characters })
-  return yield* Effect.forEach(steps, ({ input }, index) =>
+  const made = yield* Effect.forEach(steps, ({ input }, index) =>
     Effect.gen(function* () {
       const choices = yield* typeof input === "string"
         ? session.complete({ prompt: input })
         : session.chat({ messages: input })
+      const { sequences } = yield* session.recording
       return {
         input_ids: sent[index],
         choices: choices.map(({ finishReason, text }) => ({ text, finish_reason: finishReason })),
-        nodes: (yield* session.sequences).map(toNode)
+        nodes: sequences.map(({ trajectory }) => toNode(trajectory))
       }
     })
   )
+  return { made, leftOut: (yield* session.recording).leftOut }
 })
 
-const toNode = ({ finishReason, logprobs, mask, text, tokens }: TrackedSequence.TrackedSequence): Node => ({
-  full_text: text,
+const toNode = ({ finishReason, logprobs, mask, tokens }: Trajectory.Trajectory): Node => ({
+  full_text: characters.decode(tokens),
   tokens: Array.from(tokens),
   masked_tokens: Array.from(Labels.ofMask(tokens, mask)),
   // 32-bit floats inside: the recording has few decimals.
-  logprobs: Array.from(Labels.ofLogprobs(logprobs), (logprob) => Math.round(logprob * 1e6) / 1e6),
+  logprobs: Array.from(Labels.ofLogprobs(logprobs!), (logprob) => Math.round(logprob * 1e6) / 1e6),
   metadata: { finish_reason: finishReason }
 })
 
@@ -113,20 +114,24 @@ const recorded = ({ steps }: Scenario) =>
 const lay = (over: ReadonlyArray<number>, base: ReadonlyArray<number>) => [...over, ...base.slice(over.length)]
 
 /**
- * docs/protocol.md, Q 53: in the original, a text completion that extends a node masks what was sampled before (its
- * logprobs become 1). Ours stays trained, so the recording is compared with the earlier node's mask and logprobs laid
- * over the beginning.
+ * In the original, a text completion that extends a node masks what was sampled before (its logprobs become 1), and
+ * branches that share a sampled turn both train it. Ours trains every sampled token once, in the first sequence that
+ * has it, so the recording is compared with the earlier node's mask and logprobs laid over the beginning of the first
+ * node that extends it, and with an untrained beginning in the others.
  */
-const withEarlierTurns = (steps: ReturnType<typeof recorded>): ReturnType<typeof recorded> => {
+const trainedOnce = (steps: ReturnType<typeof recorded>): ReturnType<typeof recorded> => {
   const known: Array<Node> = []
   return steps.map((step) => {
+    const extended = new Set<Node>()
     const nodes = step.nodes.map((node): Node => {
       const earlier = known.findLast(({ tokens }) => tokens.every((id, index) => node.tokens[index] === id))
       if (earlier === undefined) return node
+      const isFirst = !extended.has(earlier)
+      extended.add(earlier)
       return {
         ...node,
-        masked_tokens: lay(earlier.masked_tokens, node.masked_tokens),
-        logprobs: lay(earlier.logprobs, node.logprobs)
+        masked_tokens: lay(isFirst ? earlier.masked_tokens : earlier.tokens.map(() => -100), node.masked_tokens),
+        logprobs: lay(isFirst ? earlier.logprobs : earlier.tokens.map(() => 1), node.logprobs)
       }
     })
     known.push(...nodes)
@@ -138,22 +143,31 @@ describe("TrackedSequences against recordings of the original", () => {
   for (const scenario of scenarios) {
     it.effect(scenario.name, () =>
       Effect.gen(function* () {
-        const ours = yield* replay(scenario)
+        const { leftOut, made } = yield* replay(scenario)
+        if (scenario.name.startsWith("short logprobs")) {
+          // The original trains on logprobs that it made up.
+          assert.deepStrictEqual(
+            leftOut.map(({ reason, sequence }) => [sequence, reason]),
+            [[0, "unsound"]]
+          )
+          assert.deepStrictEqual<unknown>(made[0]!.nodes, recorded(scenario)[0]!.nodes.slice(1))
+          return
+        }
         if (!scenario.name.startsWith("empty completion")) {
-          assert.deepStrictEqual<unknown>(ours, withEarlierTurns(recorded(scenario)))
+          assert.deepStrictEqual<unknown>(made, trainedOnce(recorded(scenario)))
           return
         }
         // docs/protocol.md, Q 54: the original goes on after a sampled end token that the new prompt does not contain;
         // ours starts afresh.
         assert.deepStrictEqual(
-          ours.map(({ input_ids: sent }) => sent),
+          made.map(({ input_ids: sent }) => sent),
           [
             [1, 97],
             [1, 97, 98]
           ]
         )
         assert.deepStrictEqual(
-          ours[1]?.nodes.map(({ masked_tokens: mask, tokens }) => ({ mask, tokens })),
+          made[1]?.nodes.map(({ masked_tokens: mask, tokens }) => ({ mask, tokens })),
           [
             { tokens: [1, 97, 2], mask: [-100, -100, 2] },
             { tokens: [1, 97, 98, 99], mask: [-100, -100, -100, 99] }
@@ -222,7 +236,7 @@ describe("TrackedSequences", () => {
       assert.deepStrictEqual((yield* session.trajectories).map(trained), [
         "x<|im_end|>1<|im_end|>",
         "y<|im_end|>2<|im_end|>",
-        "y<|im_end|>3<|im_end|>"
+        "3<|im_end|>"
       ])
     })
   )
@@ -235,7 +249,8 @@ describe("TrackedSequences", () => {
       const [choice] = yield* session.complete({ prompt: "abc!" })
       assert.strictEqual(choice!.sequence, 2)
       assert.deepStrictEqual(sent[2], Tokenizer.bytes.encode("abc!"))
-      assert.deepStrictEqual((yield* session.trajectories).map(trained), ["b", "q", "bcd"])
+      // The first answer to "a" was thrown away: it was asked again, and that is what went on.
+      assert.deepStrictEqual((yield* session.trajectories).map(trained), ["q", "bcd"])
     })
   )
 
@@ -296,7 +311,7 @@ describe("TrackedSequences", () => {
       yield* session.chat({ messages: [user("hi"), assistant("I think 4 is")] })
       const [first, second] = yield* session.trajectories
       assert.strictEqual(trained(first!), "4 is<|im_end|>")
-      assert.strictEqual(trained(second!), "4 is even<|im_end|>")
+      assert.strictEqual(trained(second!), " even<|im_end|>")
       assert.isTrue(whole(second!).endsWith("I think 4 is even<|im_end|>"))
     })
   )
@@ -360,10 +375,7 @@ describe("TrackedSequences", () => {
       yield* Deferred.succeed(gate, undefined)
       const [[a], [b]] = yield* Fiber.join(both)
       assert.deepStrictEqual([a!.sequence, b!.sequence], [0, 1])
-      assert.deepStrictEqual((yield* session.trajectories).map(trained), [
-        "yo<|im_end|>1<|im_end|>",
-        "yo<|im_end|>2<|im_end|>"
-      ])
+      assert.deepStrictEqual((yield* session.trajectories).map(trained), ["yo<|im_end|>1<|im_end|>", "2<|im_end|>"])
     })
   )
 

@@ -6,8 +6,8 @@
  * takes too long or never asks the model is counted, logged and left out of its group, unless `scoreFailure` says what
  * it is worth; a failure of the inference servers is none of the agent's, and the item is tried again.
  *
- * In training every answer is sampled at the setting `temperature`, whatever the agent asks for: what is compared has to
- * be sampled alike. That a request said otherwise is counted.
+ * In training every answer is sampled at the setting `temperature`, whatever the agent asks for: what is compared has
+ * to be sampled alike. That a request said otherwise is counted.
  */
 import { type Dataset, Environment, SeededRandom, type ServerManager, type Trajectory } from "@atropos/core"
 import type * as Gateway from "@atropos/core/gateway/Gateway"

@@ -1,4 +1,4 @@
-/** What a definition of plain functions may say: a file that is run without its types being checked may say anything. */
+/** What a definition of plain functions may say: a file whose types nobody checked may say anything. */
 import { hint } from "@atropos/core/base/Nearest"
 import { Predicate } from "effect"
 
@@ -22,7 +22,7 @@ const fits = (kind: Kind, value: unknown): boolean => {
   return kind.startsWith("any") || Predicate.isObject(value)
 }
 
-/** Throws `TypeError` where a definition has keys that mean nothing, lacks those that it needs, or has others for them. */
+/** Throws `TypeError` where a definition has keys that mean nothing, or lacks those that it needs. */
 export const check = (maker: string, given: unknown, keys: { readonly [key: string]: Kind }): void => {
   if (!Predicate.isObject(given)) throw new TypeError(`${maker} takes an object, not ${kindOf(given)}`)
   const names = Object.keys(keys)

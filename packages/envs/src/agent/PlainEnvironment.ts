@@ -1,10 +1,10 @@
 /**
- * An environment of plain async functions: `defineEnvironment`, for those who want to ask the model themselves and write
- * no Effect.
+ * An environment of plain async functions: `defineEnvironment`, for those who want to ask the model themselves and
+ * write no Effect.
  *
  * `model` has what environments have of the policy, as promises: exact tokens, several answers at once, sessions of
- * several turns. What a function throws concerns its item alone, which is tried again; a mistake in `score` is told with
- * file and line.
+ * several turns. What a function throws concerns its item alone, which is tried again; a mistake in `score` is told
+ * with file and line.
  */
 import { type Dataset, Environment, ServerManager, type Trajectory } from "@atropos/core"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"

@@ -34,8 +34,11 @@ export const score = (judged: Judged, overrides?: { readonly session: number }):
 /** The group. */
 export const make = (sessions: ReadonlyArray<JudgedSession>): Environment.RolloutGroup => {
   const hasPaths = sessions.some(({ trajectories }) => trajectories.length > 1)
+  const trajectories = sessions.flatMap((session) => session.trajectories)
   return {
-    trajectories: sessions.flatMap(({ trajectories }) => trajectories),
+    trajectories,
+    // Runs may be left out, and have several sequences.
+    groupOverrides: { group_size: trajectories.length },
     scores: sessions.flatMap(({ judged, trajectories }, session) =>
       trajectories.map(() => score(judged, hasPaths ? { session } : undefined))
     )

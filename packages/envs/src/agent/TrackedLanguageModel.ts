@@ -1,6 +1,6 @@
 /**
- * The `LanguageModel` of `effect/ai` over a tracked session: an agent written with `Chat` and `Toolkit` is trained as it
- * is, and the session's trajectories have the exact tokens of all its answers.
+ * The `LanguageModel` of `effect/ai` over a tracked session: an agent written with `Chat` and `Toolkit` is trained as
+ * it is, and the session's trajectories have the exact tokens of all its answers.
  *
  * Text, system messages, reasoning, tools of a toolkit and images go through; other files, tools that the provider runs
  * and a tool choice that forces a call are refused by name. An object (`generateObject`) is asked for in words by the

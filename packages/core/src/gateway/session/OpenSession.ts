@@ -142,7 +142,7 @@ export const make = (given: Options): OpenSession => {
         return Effect.map(Clock.currentTimeMillis, (now) => void (lastUsed = now))
       }),
     rewards: Effect.sync(() => rewards.slice()),
-    counts: Effect.map(tracked.counts ?? Effect.succeed(none), (counts) => ({
+    counts: Effect.map(tracked.counts, (counts) => ({
       ...counts,
       ignored: ignored.all(),
       overruled: overruled.all(),
@@ -158,8 +158,6 @@ export const make = (given: Options): OpenSession => {
 }
 
 const mostFailures = 256
-
-const none = { extended: 0, branched: 0, retried: 0, rewritten: 0, started: 0 }
 
 /** What a request of a session that is over is told. */
 export const over = (why: string): Failure =>
