@@ -86,9 +86,9 @@ export const ofScores = (scores_G: ArrayLike<number>, { advantageScale, baseline
 }
 
 /**
- * One advantage per sequence of a group in which a rollout may be several: its `session` (any value; undefined is one of
- * its own) tells which belong together. Rollouts are compared, each with the score of its first sequence, and
- * all of its sequences have its advantage.
+ * One advantage per sequence of a group in which a rollout may be several: its `session` (any value; undefined is one
+ * of its own) tells which belong together. Rollouts are compared, each with the score of its first sequence, and all of
+ * its sequences have its advantage.
  */
 export const ofSessions = (
   scores_G: ArrayLike<number>,

@@ -8,14 +8,14 @@ import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/h
 import * as Body from "./Body.ts"
 import type { Answered, Dialect, Failure, Stored, WrittenFailure } from "./dialect/Dialect.ts"
 import type { Choice } from "../inference/backend/Inference.ts"
-import type { OpenSession } from "./session/OpenSession.ts"
+import type { Respondent } from "./session/OpenSession.ts"
 
-export interface Endpoint {
+export interface Endpoint<To = Respondent> {
   readonly method: "GET" | "POST" | "DELETE"
   /** What follows `/s/<secret>`. */
   readonly path: `/${string}`
   readonly handle: (
-    session: OpenSession,
+    to: To,
     limitBytes: number
   ) => Effect.Effect<
     HttpServerResponse.HttpServerResponse,

@@ -4,16 +4,32 @@
  */
 import { Cause, Effect, type Layer } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import * as BearerTokens from "../http/BearerTokens.ts"
+import * as Control from "./Control.ts"
 import * as Dialects from "./Dialects.ts"
 import { Failure, type WrittenFailure } from "./dialect/Dialect.ts"
 import * as OpenAiFailure from "./dialect/OpenAiFailure.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as SessionEndpoints from "./SessionEndpoints.ts"
+import type { Conversations } from "./session/Conversations.ts"
+import type { OpenSession } from "./session/OpenSession.ts"
 import type { Sessions } from "./session/Sessions.ts"
 
-const endpoints: ReadonlyArray<Endpoint.Endpoint> = [...Dialects.endpoints, ...SessionEndpoints.endpoints]
+const endpoints: ReadonlyArray<Endpoint.Endpoint<OpenSession>> = [...Dialects.endpoints, ...SessionEndpoints.endpoints]
+
+export interface Options {
+  /** Where the gateway is reached, once it is. */
+  readonly url: () => string
+  /** Whether programs of other processes may open sessions (`Control`). */
+  readonly isControlled: boolean
+  /** What answers without a session, at `/v1`. */
+  readonly conversations?: Conversations
+  /** Who may do either; empty: everybody. */
+  readonly tokens: ReadonlyArray<BearerTokens.KnownToken<"control">>
+}
 
 type Answer = HttpServerResponse.HttpServerResponse
+type Handler = Effect.Effect<Answer, Failure, HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext>
 
 /** A defect is an answer too; the gateway goes on. */
 const answered = <R>(
@@ -50,7 +66,21 @@ const unknownSession = new Failure({
 export const forbidden = (message: string): Answer =>
   Endpoint.refused((failure) => ({ ...anyForm(failure), status: 403 }), new Failure({ reason: "invalid", message }))
 
-export const layer = (sessions: Sessions): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
+/** Whoever does not come by a session's secret shows a token, where tokens are asked for. */
+const authorized = ({ tokens }: Options) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
+    if (tokens.length === 0) return Effect.void
+    const token = BearerTokens.ofHeader(headers["authorization"]) ?? headers["x-api-key"]
+    const isKnown = token !== undefined && BearerTokens.roleOf(tokens, token) !== undefined
+    return isKnown ? Effect.void : Effect.fail(unauthorized)
+  })
+
+const unauthorized = new Failure({
+  reason: "unauthorized",
+  message: "this needs a token of the gateway: send it as API key, or as the header Authorization: Bearer <token>"
+})
+
+export const layer = (sessions: Sessions, options: Options): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const { bodyBytes } = sessions.limits
@@ -73,6 +103,21 @@ export const layer = (sessions: Sessions): Layer.Layer<never, never, HttpRouter.
           })
         )
       )
+      const { conversations } = options
+      if (conversations !== undefined) {
+        for (const { failure, handle, method, path } of [...Dialects.endpoints, SessionEndpoints.models]) {
+          const handler = Effect.andThen(authorized(options), handle(conversations, bodyBytes))
+          yield* router.add(method, path, answered(failure, handler))
+        }
+        const reward = Effect.andThen(authorized(options), SessionEndpoints.rewardByAnswer(conversations, bodyBytes))
+        yield* router.add("POST", "/reward", answered(anyForm, reward))
+      }
+      if (options.isControlled) {
+        for (const { handle, method, path } of Control.routes(sessions, options.url)) {
+          const handler: Handler = handle
+          yield* router.add(method, path, answered(anyForm, Effect.andThen(authorized(options), handler)))
+        }
+      }
       yield* router.add("*", "/*", answered(anyForm, Effect.fail(unknownSession)))
     })
   )

@@ -1,6 +1,7 @@
 /** What a sampled answer says: its text, its calls, and the message that the client gets. */
 import { Effect } from "effect"
-import type { ChatRequest, Choice, TokenChoice } from "./backend/Inference.ts"
+import type { ChatRequest, Choice, TextRequest, TokenChoice } from "./backend/Inference.ts"
+import * as StopString from "./backend/StopString.ts"
 import { type Message, text as textOf } from "../Message.ts"
 import type { Translator } from "./ToolCalls.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
@@ -15,13 +16,13 @@ export interface Answers {
   /** An answer to a chat. */
   readonly ofChat: (request: ChatRequest, sampled: TokenChoice) => Effect.Effect<Read>
   /** An answer to a text. */
-  readonly ofText: (sampled: TokenChoice) => Read
+  readonly ofText: (request: TextRequest, sampled: TokenChoice) => Read
 }
 
 /** `hasSpecialMarks`: the model's format has marks that are special tokens, whether or not there are tools. */
 export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpecialMarks: boolean): Answers => ({
-  ofChat: Effect.fnUntraced(function* ({ messages, toolChoice, tools = [] }, sampled) {
-    const text = words(tokenizer, sampled.tokens, hasSpecialMarks || tools.length > 0)
+  ofChat: Effect.fnUntraced(function* ({ messages, stop: stops, toolChoice, tools = [] }, sampled) {
+    const { stop, text } = words(tokenizer, sampled, hasSpecialMarks || tools.length > 0, stops)
     const { content, finishReason, reasoning, toolCalls } = yield* translator.parse(text, sampled.finishReason, {
       tools,
       areCalled: tools.length > 0 && toolChoice !== "none"
@@ -34,35 +35,47 @@ export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpeci
     }
     const last = messages.at(-1)
     return {
-      choice: { ...choiceOf(message, text, sampled), toolCalls, finishReason },
+      choice: { ...choiceOf(message, text, stop, sampled), toolCalls, finishReason },
       message:
         last?.role === "assistant" ? Object.assign({}, message, { content: textOf(last) + (content ?? "") }) : message
     }
   }),
-  ofText: (sampled) => {
-    const text = words(tokenizer, sampled.tokens, false)
+  ofText: ({ stop: stops }, sampled) => {
+    const { stop, text } = words(tokenizer, sampled, false, stops)
     const message: Message = { role: "assistant", content: text }
-    return { choice: choiceOf(message, text, sampled), message }
+    return { choice: choiceOf(message, text, stop, sampled), message }
   }
 })
 
-/** The words of an answer. With tools, tags that are special tokens have to survive; the end token is never of it. */
+/**
+ * The words of an answer. With tools, tags that are special tokens have to survive; neither the end token nor a stop
+ * string is of it.
+ */
 const words = (
   { decode, eosTokenId }: TokenizerShape,
-  tokens: ReadonlyArray<number>,
-  keepSpecialTokens: boolean
-): string => {
+  { finishReason, tokens }: TokenChoice,
+  keepSpecialTokens: boolean,
+  stops: ReadonlyArray<string> = []
+): { readonly text: string; readonly stop?: string } => {
   const isEnded = eosTokenId !== undefined && tokens.at(-1) === eosTokenId
-  return keepSpecialTokens
+  const text = keepSpecialTokens
     ? decode(isEnded ? tokens.slice(0, -1) : tokens)
     : decode(tokens, { skipSpecialTokens: true })
+  const stopped = finishReason === "stop" && !isEnded ? StopString.first(text, stops) : undefined
+  return stopped === undefined ? { text } : { text: text.slice(0, stopped.at), stop: stopped.stop }
 }
 
-const choiceOf = (message: Message, text: string, { finishReason, policyVersion, sampling }: TokenChoice): Choice => ({
+const choiceOf = (
+  message: Message,
+  text: string,
+  stop: string | undefined,
+  { finishReason, policyVersion, sampling }: TokenChoice
+): Choice => ({
   message,
   text,
   toolCalls: [],
   finishReason,
+  ...(stop !== undefined && { stop }),
   ...(policyVersion !== undefined && { policyVersion }),
   ...(sampling !== undefined && { sampling })
 })

@@ -220,7 +220,7 @@ const lookedAt = (backend: Backend, isConfigured: boolean): Effect.Effect<void, 
 
 const make = Effect.fn("ServerManager.make")(function* (
   members: ReadonlyArray<Member.MemberSettings>,
-  manager: Pick<ServerSettings.Manager, "maxAttempts" | "maxNCompletions" | "serverWait">,
+  manager: Pick<ServerSettings.Manager, "maxAttempts" | "maxNCompletions" | "serverWait" | "toolCallFormat">,
   around: {
     readonly tokenizer: TokenizerShape | undefined
     readonly serverWait?: number
@@ -228,6 +228,7 @@ const make = Effect.fn("ServerManager.make")(function* (
     readonly proxy?: Proxy.Proxy
   }
 ) {
+  const { toolCallFormat: format } = manager
   const { advice = "", proxy, serverWait = manager.serverWait, tokenizer } = around
   const fleet = yield* Fleet.make(members, { serverWait: Duration.seconds(serverWait), advice })
   const everyone = Routing.backend(fleet, manager)
@@ -235,7 +236,7 @@ const make = Effect.fn("ServerManager.make")(function* (
     Effect.gen(function* () {
       // Whether tokens or text are asked for depends on what the servers are.
       yield* everyone.identify
-      const session = TrackedSequences.session({ backend: everyone, tokenizer })
+      const session = TrackedSequences.session({ backend: everyone, tokenizer, format })
       yield* ask(session)
       return yield* session.trajectories
     })
@@ -257,6 +258,7 @@ const make = Effect.fn("ServerManager.make")(function* (
               backend: Routing.backend(fleet, manager, prefer),
               tokenizer,
               refusesPictures: true,
+              format,
               ...settings
             })
           }),

@@ -26,6 +26,7 @@ import {
 } from "./backend/Inference.ts"
 import * as Answers from "./Answers.ts"
 import * as Formats from "./format/Formats.ts"
+import type { Setting } from "./format/OutputFormat.ts"
 import type { Message } from "../Message.ts"
 import * as PromptEncoder from "./tokenizer/PromptEncoder.ts"
 import * as Recordings from "./Recordings.ts"
@@ -48,7 +49,7 @@ export interface Settings {
    */
   readonly reasoning?: "content" | "apart"
   /** How the model writes calls and thinking. Default: what its tokenizer says. */
-  readonly format?: Formats.Setting
+  readonly format?: Setting
   /** Refuses chats with pictures, which ids do not carry. Default false. */
   readonly refusesPictures?: boolean
 }
@@ -138,7 +139,7 @@ export const make = (options: Options): TrackedSession => {
   const complete = Effect.fn("TrackedSequences.complete")((request: TextRequest) =>
     Effect.flatMap(
       Effect.sync(() => prompts.text(request.prompt)),
-      (prepared) => sample(request, prepared, (sampled) => Effect.succeed(reader.ofText(sampled)))
+      (prepared) => sample(request, prepared, (sampled) => Effect.succeed(reader.ofText(request, sampled)))
     )
   )
 

@@ -89,6 +89,6 @@ describe("a tree of conversations", () => {
         const mixed = yield* held(steps, ({ dialect }) => dialect)
         assert.deepStrictEqual(mixed, single)
       }),
-    { arbitrary: { runs: 12, size: 5 } }
+    { arbitrary: { runs: 25 } }
   )
 })

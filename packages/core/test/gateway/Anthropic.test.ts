@@ -101,16 +101,19 @@ describe("the gateway and Anthropic's SDK", () => {
             const sdk = client(session)
             const messages = [question("Where is it warm?")]
             const reasons: Array<string | null> = []
+            const kinds: Array<ReadonlyArray<string>> = []
             for (let turn = 0; turn < 3; turn++) {
               const request = { ...asked, messages, tools: [weather] }
               const answer = yield* Effect.promise(() =>
                 isStreamed ? sdk.messages.stream(request).finalMessage() : sdk.messages.create(request)
               )
               reasons.push(answer.stop_reason)
+              kinds.push(answer.content.map(({ type }) => type))
               messages.push({ role: "assistant", content: answer.content })
               if (answer.stop_reason === "tool_use") messages.push(answersTo(answer.content))
             }
             assert.deepStrictEqual(reasons, ["tool_use", "tool_use", "end_turn"])
+            assert.deepStrictEqual(kinds, [["thinking", "text", "tool_use", "tool_use"], ["tool_use"], ["text"]])
             assert.strictEqual((yield* assertExact(session, log.slice(from))).length, 1)
             assert.include(yield* session.counts, { extended: 2, rewritten: 0, branched: 0 })
           }
@@ -167,19 +170,22 @@ describe("the gateway and Anthropic's SDK", () => {
   )
 
   it.live("tells which stop sequence ended an answer, and what was cut off", () =>
-    TestGateway.use(
-      { script: [{ text: "1, 2, END", finishReason: "stop" }, "a long answer that is cut off"] },
-      ({ gateway }) =>
-        Effect.gen(function* () {
-          const sdk = client(yield* gateway.open())
-          const messages = [question("Count.")]
-          const cut = yield* Effect.promise(() =>
-            sdk.messages.create({ ...asked, messages, stop_sequences: ["STOP", "END"] })
-          )
-          assert.include(cut, { stop_reason: "stop_sequence", stop_sequence: "END" })
-          const short = yield* Effect.promise(() => sdk.messages.create({ ...asked, messages, max_tokens: 4 }))
-          assert.include(short, { stop_reason: "max_tokens", stop_sequence: null })
-        })
+    TestGateway.use({ script: ["1, 2, END, 4", "Twice.", "a long answer that is cut off"] }, ({ gateway, log }) =>
+      Effect.gen(function* () {
+        const session = yield* gateway.open()
+        const sdk = client(session)
+        const messages = [question("Count.")]
+        const cut = yield* Effect.promise(() =>
+          sdk.messages.create({ ...asked, messages, stop_sequences: ["STOP", "END"] })
+        )
+        assert.include(cut, { stop_reason: "stop_sequence", stop_sequence: "END" })
+        assert.deepInclude(cut.content[0], { text: "1, 2, " })
+        messages.push({ role: "assistant", content: cut.content }, question("Again?"))
+        yield* Effect.promise(() => sdk.messages.create({ ...asked, messages }))
+        assert.strictEqual((yield* assertExact(session, log)).length, 1)
+        const short = yield* Effect.promise(() => sdk.messages.create({ ...asked, messages, max_tokens: 4 }))
+        assert.include(short, { stop_reason: "max_tokens", stop_sequence: null })
+      })
     )
   )
 

@@ -15,6 +15,7 @@ export const FailureReason = Schema.Literals([
   "unsupported", // it is, but asks for what cannot be done here
   "noRoom", // the prompt fills the longest sequence
   "unknownPath", // no such endpoint, or no such session
+  "unauthorized", // without the token that is asked for
   "tooLarge", // more bytes, messages or sessions than there may be
   "closed", // the session is over
   "overloaded", // asked to come back later

@@ -20,6 +20,7 @@ const kinds: { readonly [reason in FailureReason]: readonly [status: number, typ
   unsupported: [400, "invalid_request_error"],
   noRoom: [400, "invalid_request_error"],
   unknownPath: [404, "not_found_error"],
+  unauthorized: [401, "authentication_error"],
   closed: [404, "not_found_error"],
   tooLarge: [413, "request_too_large"],
   failed: [500, "api_error"],

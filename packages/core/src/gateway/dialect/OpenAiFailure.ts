@@ -15,6 +15,7 @@ const forms: { readonly [reason in FailureReason]: Form } = {
   unsupported: { status: 400, type: "invalid_request_error", code: "unsupported_parameter" },
   noRoom: { status: 400, type: "invalid_request_error", code: "context_length_exceeded" },
   unknownPath: { status: 404, type: "invalid_request_error", code: "unknown_url" },
+  unauthorized: { status: 401, type: "authentication_error", code: "invalid_api_key" },
   closed: { status: 404, type: "invalid_request_error", code: "session_closed" },
   tooLarge: { status: 413, type: "invalid_request_error", code: "request_too_large" },
   overloaded: { status: 429, type: "rate_limit_error", code: "overloaded" },

@@ -18,15 +18,19 @@ import * as PromptTokens from "./PromptTokens.ts"
 import * as Settled from "./Settled.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 
-export interface OpenSession {
-  readonly id: string
+/** What a dialect's endpoint asks: a session, or whoever finds the session of a chat. */
+export interface Respondent {
   readonly modelName: string
   readonly memory: Memory
-  readonly tracked: TrackedSession
   /** Samples the answer to a request; `ignored` are the parameters that its dialect passed over. */
   readonly ask: (request: ChatRequest, ignored: ReadonlyArray<string>) => Effect.Effect<Asked, Failure>
   /** Tokens of the prompt that a request becomes. */
   readonly countTokens: (request: ChatRequest) => Effect.Effect<number, Failure>
+}
+
+export interface OpenSession extends Respondent {
+  readonly id: string
+  readonly tracked: TrackedSession
   /** Answers so far, by their ids. */
   readonly answers: () => ReadonlyArray<string>
   readonly report: (reward: ReportedReward) => Effect.Effect<void, Failure>

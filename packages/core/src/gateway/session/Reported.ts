@@ -9,10 +9,9 @@
  */
 import { Effect, Predicate } from "effect"
 import { Failure } from "../dialect/Dialect.ts"
+import * as RewardComponents from "../../RewardComponents.ts"
 import type { ReportedReward } from "./Session.ts"
 
-const mostComponents = 64
-const longestName = 128
 const known = new Set(["reward", "rewards", "turn"])
 
 const wrong = (param: string | undefined, message: string) =>
@@ -42,21 +41,15 @@ const componentsOf = Effect.fnUntraced(function* (value: unknown, prefix = "rewa
   if (!Predicate.isReadonlyObject(value)) return yield* wrong("rewards", `an object of numbers is needed: ${right}`)
   const entries = Object.entries(value)
   if (entries.length === 0) return yield* wrong("rewards", `at least one component is needed: ${right}`)
-  if (entries.length > mostComponents) {
-    return yield* wrong("rewards", `at most ${mostComponents} components, got ${entries.length}`)
-  }
-  const components: Array<readonly [string, number]> = []
   for (const [name, figure] of entries) {
-    if (name === "" || name.length > longestName) {
-      return yield* wrong("rewards", `the name of a component has 1 to ${longestName} characters, not ${name.length}`)
-    }
     if (typeof figure !== "number" || !Number.isFinite(figure)) {
       return yield* wrong(`${prefix}${name}`, `a finite number is needed, got ${said(figure)}`)
     }
-    components.push([name, figure])
   }
+  const fault = RewardComponents.faultOf(value)
+  if (fault !== undefined) return yield* wrong("rewards", fault)
   // Not by assignment, which takes a component called __proto__ for something else.
-  return Object.fromEntries(components)
+  return Object.fromEntries(entries) as RewardComponents.Rewards
 })
 
 const turnOf = Effect.fnUntraced(function* (turn: unknown, ids: ReadonlyArray<string>) {

@@ -47,6 +47,8 @@ export interface Session {
   readonly baseURL: string
   /** `http://127.0.0.1:PORT/s/<secret>`: what Anthropic's take. */
   readonly anthropicBaseURL: string
+  /** Where rewards are reported by POST. */
+  readonly rewardURL: string
   /** Any key will do; SDKs want one. */
   readonly apiKey: string
   readonly modelName: string

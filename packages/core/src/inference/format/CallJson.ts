@@ -81,10 +81,27 @@ export const call = (json: string, keys: ReadonlyArray<string>): ReadCall | unde
   return { name, arguments: value[key], json: respaced(members(json).get(key) ?? "null") }
 }
 
+/** Calls in a list, or one alone; nothing where one of them is none. */
+export const callsOf = (json: string, keys: ReadonlyArray<string>): ReadonlyArray<ReadCall> | undefined => {
+  if (!json.startsWith("[")) {
+    const one = call(json, keys)
+    return one && [one]
+  }
+  if (Option.isNone(decode(json))) return undefined
+  const found = elements(json).map((element) => call(element, keys))
+  const calls = found.filter((one) => one !== undefined)
+  return calls.length === found.length && calls.length > 0 ? calls : undefined
+}
+
+/** What can be the name of a tool where nothing but marks says where it ends. */
+const bareName = /^[^\s{}[\]"'<>|]+$/
+
 /** Arguments alone, as a call of that name. */
 export const argumentsOf = (name: string, json: string): ReadCall | undefined => {
   const value = decode(json)
-  return name === "" || Option.isNone(value) ? undefined : { name, arguments: value.value, json: respaced(json) }
+  return !bareName.test(name) || Option.isNone(value)
+    ? undefined
+    : { name, arguments: value.value, json: respaced(json) }
 }
 
 /** A value as Python writes it (a blank after colon and comma): what models saw in training and templates write. */

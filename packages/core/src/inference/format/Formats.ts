@@ -2,26 +2,28 @@
  * The formats by name, and which one a model has: its chat template says so, by the marks that it writes or asks for;
  * where there is no template, its vocabulary. A model that says nothing is taken for one of the many that write Hermes.
  */
-import { Schema } from "effect"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
+import * as DeepSeek from "./DeepSeek.ts"
+import * as Glm from "./Glm.ts"
+import * as Harmony from "./Harmony.ts"
 import * as Hermes from "./Hermes.ts"
-import { FormatName, type OutputFormat } from "./OutputFormat.ts"
+import * as Llama from "./Llama.ts"
+import * as Mistral from "./Mistral.ts"
+import type { FormatName, OutputFormat, Setting } from "./OutputFormat.ts"
+import * as QwenCoder from "./QwenCoder.ts"
 
-/** What the setting `tool_call_format` may be: `auto` is the one that the tokenizer says. */
-export const Setting = Schema.Literals(["auto", ...FormatName.literals])
-export type Setting = typeof Setting.Type
-
-const formats: { readonly [name in FormatName]: OutputFormat } = {
-  hermes: Hermes.format,
-  "qwen3-coder": Hermes.format,
-  "llama3-json": Hermes.format,
-  mistral: Hermes.format,
-  deepseek: Hermes.format,
-  glm: Hermes.format,
-  harmony: Hermes.format
+/** Of the ways that a family writes, the template says which one is the model's. */
+const formats: { readonly [name in FormatName]: (template: string | undefined) => OutputFormat } = {
+  hermes: () => Hermes.format,
+  "qwen3-coder": () => QwenCoder.format,
+  "llama3-json": () => Llama.format,
+  mistral: Mistral.format,
+  deepseek: DeepSeek.format,
+  glm: Glm.format,
+  harmony: () => Harmony.format
 }
 
-export const byName = (name: FormatName): OutputFormat => formats[name]
+export const byName = (name: FormatName, template?: string): OutputFormat => formats[name](template)
 
 /** The first of these whose marks all stand in a template is the one. */
 const marks: ReadonlyArray<readonly [name: FormatName, marks: ReadonlyArray<string>]> = [
@@ -47,8 +49,8 @@ export const of = (
   { chatTemplate, vocabulary }: Pick<TokenizerShape, "chatTemplate" | "vocabulary">,
   setting: Setting = "auto"
 ): OutputFormat => {
-  if (setting !== "auto") return byName(setting)
   const template = chatTemplate?.({ tools: true })
+  if (setting !== "auto") return byName(setting, template)
   const found = template === undefined ? vocabulary && inVocabulary(vocabulary()) : inTemplate(template)
-  return byName(found ?? "hermes")
+  return byName(found ?? "hermes", template)
 }

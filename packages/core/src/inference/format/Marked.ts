@@ -27,9 +27,9 @@ export interface Grammar {
   readonly ends: ReadonlyArray<string>
   /** Nothing where the text calls nothing, or not properly. */
   readonly readCalls: (text: string, context: ReadContext) => Calls | undefined
-  readonly writeCalls: (calls: ReadonlyArray<Asked>) => string
+  readonly writeCalls: (calls: ReadonlyArray<Asked>, content: string) => string
   /** What stands between text and calls and belongs to neither. */
-  readonly separator: "" | "\n"
+  readonly separator: "" | "\n" | "\n\n"
   readonly isContent?: boolean
   readonly hasSpecialMarks?: boolean
   readonly forTemplate?: OutputFormat["forTemplate"]
@@ -58,7 +58,7 @@ export const make = (grammar: Grammar): OutputFormat => ({
     if (found === undefined || found.calls.length === 0) {
       return {
         ...thought,
-        content: visible === "" && reasoning !== undefined ? null : visible,
+        content: visible === "" && from > 0 ? null : visible,
         calls: [],
         beforeCalls: text
       }
@@ -76,7 +76,7 @@ export const make = (grammar: Grammar): OutputFormat => ({
   write: (message, { prompt } = {}) => {
     const content = textOf(message)
     const calls = askedBy(message)
-    const parts = [content, calls.length > 0 ? grammar.writeCalls(calls) : ""].filter((part) => part !== "")
+    const parts = [content, calls.length > 0 ? grammar.writeCalls(calls, content) : ""].filter((part) => part !== "")
     const { reasoning_content: reasoning } = message
     return ThinkTags.write(reasoning ?? "", parts.join(grammar.separator), grammar.thinking, prompt)
   }

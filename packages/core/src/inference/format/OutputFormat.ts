@@ -20,6 +20,10 @@ export const FormatName = Schema.Literals([
 ])
 export type FormatName = typeof FormatName.Type
 
+/** What the setting `tool_call_format` may be: `auto` is the format that the tokenizer says (`Formats.of`). */
+export const Setting = Schema.Literals(["auto", ...FormatName.literals])
+export type Setting = typeof Setting.Type
+
 /** A call by its name and arguments. */
 export interface Call {
   readonly name: string

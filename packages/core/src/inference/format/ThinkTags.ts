@@ -15,6 +15,7 @@ export interface Tags {
 }
 
 export interface Thought {
+  /** Absent where nothing was thought, be there tags or not. */
   readonly reasoning: string | undefined
   /** Where the visible text begins. */
   readonly end: number
@@ -41,9 +42,10 @@ export const split = (text: string, tags: Tags, prompt: string | undefined): Tho
   return { reasoning: trimmed(text, from, at), end }
 }
 
-const trimmed = (text: string, from: number, to: number): string => {
+const trimmed = (text: string, from: number, to: number): string | undefined => {
   const start = text[from] === "\n" && from < to ? from + 1 : from
-  return text.slice(start, text[to - 1] === "\n" && to > start ? to - 1 : to)
+  const reasoning = text.slice(start, text[to - 1] === "\n" && to > start ? to - 1 : to)
+  return reasoning === "" ? undefined : reasoning
 }
 
 /** Thinking as it stands before `next`, so that `split` gives back both as they are. */
@@ -59,3 +61,6 @@ export const write = (reasoning: string, next: string, tags: Tags, prompt: strin
 }
 
 export const think: Tags = { open: "<think>", close: "</think>", inside: "\n", behind: "\n\n" }
+
+export const tightThink: Tags = { open: "<think>", close: "</think>", inside: "", behind: "" }
+export const bracketThink: Tags = { open: "[THINK]", close: "[/THINK]", inside: "", behind: "" }
