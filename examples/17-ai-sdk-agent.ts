@@ -83,7 +83,8 @@ export const recipe = {
     const random = SeededRandom.seeded(7, index)
     const { prices, thing } = drawn(random)
     const isRight = random.chance(0.2)
-    if (index % 2 === 0) return { prompt: `${ask(thing)}\n`, completion: call(isRight ? thing : random.pick(Array.from(things))) }
+    if (index % 2 === 0)
+      return { prompt: `${ask(thing)}\n`, completion: call(isRight ? thing : random.pick(Array.from(things))) }
     const told = prices[thing]!
     return {
       prompt: `${ask(thing)}\n${call(thing)}\n${told}\n`,

@@ -72,7 +72,9 @@ export default defineAgent({
 })
 `
 
-const test = (options: StarterOptions): string => `/** Run it with \`npm test\` (\`${node(options)} --test\`). No model is needed. */
+const test = (
+  options: StarterOptions
+): string => `/** Run it with \`npm test\` (\`${node(options)} --test\`). No model is needed. */
 import assert from "node:assert/strict"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -28,7 +28,9 @@ export const archives = (lock: string, resolve: (file: string) => string): { rea
   )
 
 /** The dependencies of a starter; one of an agent writes no Effect, and needs our environments. */
-export const dependencies = Effect.fn("Packages.dependencies")(function* (kind: "environment" | "agent" = "environment") {
+export const dependencies = Effect.fn("Packages.dependencies")(function* (
+  kind: "environment" | "agent" = "environment"
+) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const installed = fileURLToPath(new URL("../..", import.meta.url))

@@ -66,29 +66,29 @@ describe("defineEnvironment", () => {
       })({ groupSize: 2 }),
       ["2"],
       (environment) =>
-        Effect.map(first(environment), ({ groups }) =>
-          assert.deepStrictEqual(Array.from(groups[0]!.scores), [4, 4])
-        )
+        Effect.map(first(environment), ({ groups }) => assert.deepStrictEqual(Array.from(groups[0]!.scores), [4, 4]))
     )
   )
 
-  it.effect("a failure of the servers stays one where its author lets it through, and a mistake is told with its place", () =>
-    Effect.gen(function* () {
-      const failing = (collect: (ask: () => Promise<ReadonlyArray<never>>) => Promise<ReadonlyArray<never>>) =>
-        within(
-          defineEnvironment({
-            name: "failing",
-            items: () => [1],
-            collectTrajectories: ({ item, model }) => collect(async () => model.chat([doubled(item)]) as never),
-            score: () => []
-          })(),
-          () => Effect.fail(new InferenceError({ reason: "rejected", server: "script", message: "not today" })),
-          (environment) => Effect.flip(first(environment))
-        )
-      const outage = yield* failing((ask) => ask())
-      assert.instanceOf((outage as Environment.EnvironmentError).cause, InferenceError)
-      const mistake = yield* failing(() => Promise.reject(new RangeError("off by one")))
-      assert.match(mistake.message, /collectTrajectories threw RangeError: off by one \(.*PlainEnvironment\.test\.ts/)
-    })
+  it.effect(
+    "a failure of the servers stays one where its author lets it through, and a mistake is told with its place",
+    () =>
+      Effect.gen(function* () {
+        const failing = (collect: (ask: () => Promise<ReadonlyArray<never>>) => Promise<ReadonlyArray<never>>) =>
+          within(
+            defineEnvironment({
+              name: "failing",
+              items: () => [1],
+              collectTrajectories: ({ item, model }) => collect(async () => model.chat([doubled(item)]) as never),
+              score: () => []
+            })(),
+            () => Effect.fail(new InferenceError({ reason: "rejected", server: "script", message: "not today" })),
+            (environment) => Effect.flip(first(environment))
+          )
+        const outage = yield* failing((ask) => ask())
+        assert.instanceOf((outage as Environment.EnvironmentError).cause, InferenceError)
+        const mistake = yield* failing(() => Promise.reject(new RangeError("off by one")))
+        assert.match(mistake.message, /collectTrajectories threw RangeError: off by one \(.*PlainEnvironment\.test\.ts/)
+      })
   )
 })
