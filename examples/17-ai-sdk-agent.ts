@@ -50,7 +50,7 @@ const digits = "0123456789"
 const drawn = (random: SeededRandom.SeededRandom) => ({
   thing: random.pick(Array.from(things)),
   // Of every item its own, so that they cannot be learned by heart.
-  prices: Object.fromEntries(Array.from(things, (thing) => [thing, random.pick(Array.from(digits))])) as Prices
+  prices: Object.fromEntries(Array.from(things, (thing) => [thing, random.pick(Array.from(digits))]))
 })
 
 const ask = (thing: string) => `Price of ${thing}?`
@@ -74,8 +74,8 @@ export default defineAgent({
 const call = (of: string) => `<tool_call>{"name":"price","arguments":{"of":"${of}"}}</tool_call>`
 
 /**
- * How `atropos up` makes a small model that can begin: it is shown what a call looks like and that an answer is a digit,
- * most of them wrong. Which thing to look up and what to say is left to the reward.
+ * How `atropos up` makes a small model that can begin: it is shown what a call looks like and that an answer is a
+ * digit, four of five of them drawn at random. Which thing to look up and what to say is left to the reward.
  */
 export const recipe = {
   characters: `Price of?${things}${digits}\n${call("")}`,

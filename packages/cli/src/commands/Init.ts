@@ -1,6 +1,6 @@
 /**
- * `atropos init NAME`: the starter of an environment of one's own, with its test, in a folder of its own; with `--agent`
- * that of an agent, in plain TypeScript.
+ * `atropos init NAME`: the starter of an environment of one's own, with its test, in a folder of its own; with
+ * `--agent` that of an agent, in plain TypeScript.
  */
 import { Docs } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"

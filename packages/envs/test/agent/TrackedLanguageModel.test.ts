@@ -17,7 +17,7 @@ const call = ToolCalls.writeCall({ name: "price", arguments: { of: "bread" } })
 /** Calls the tool, then says what it was told. */
 const script: ServerManager.Script = (request) => {
   const told = "messages" in request ? request.messages.findLast(({ role }) => role === "tool")?.content : undefined
-  return told === undefined ? call : `It costs ${String(told)}.`
+  return typeof told === "string" ? `It costs ${told}.` : call
 }
 
 const rolledOut = <A, E, R>(agent: Effect.Effect<A, E, R>) =>
