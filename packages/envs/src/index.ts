@@ -3,6 +3,7 @@ import "@atropos/core/base/NodeVersion"
 import * as Addition from "./Addition.ts"
 import * as ArithmeticStories from "./ArithmeticStories.ts"
 import * as Blackjack from "./games/Blackjack.ts"
+import * as Command from "./Command.ts"
 import * as Dataset from "./Dataset.ts"
 import * as Distill from "./Distill.ts"
 import * as Fundamentals from "./Fundamentals.ts"
@@ -44,6 +45,7 @@ export type { Demonstration } from "@atropos/core/environment/ExactAnswer"
 export { Addition }
 export { ArithmeticStories }
 export { Blackjack }
+export { Command }
 export { Dataset }
 export { Distill }
 export { Fundamentals }
@@ -124,6 +126,13 @@ export const registry = {
     family: "tools",
     needs: [],
     dataLicence: "generated"
+  },
+  command: {
+    layer: Command.layer,
+    description: "any program as an agent: it asks the model through its SDK, and a second program judges it",
+    family: "tools",
+    needs: [],
+    dataLicence: "yours"
   },
   "tool-calling": {
     layer: ToolCalling.layer,

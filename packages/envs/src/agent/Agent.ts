@@ -2,19 +2,13 @@
  * An agent that was written without training in mind, as an environment: `defineAgent` of a few plain functions.
  *
  * Each run of the agent has a session of a gateway of its own, whose URL its SDK takes as the model's; the exact tokens
- * of every answer are what is trained on. A group is `groupSize` runs on one item, at the same time. A run that throws,
- * takes too long or never asks the model is counted, logged and left out of its group, unless `scoreFailure` says what
- * it is worth; a failure of the inference servers is none of the agent's, and the item is tried again.
- *
- * In training every answer is sampled at the setting `temperature`, whatever the agent asks for: what is compared has
- * to be sampled alike. That a request said otherwise is counted.
+ * of every answer are what is trained on (`SessionRuns`). A run that throws, takes too long or never asks the model is
+ * left out of its group, unless `scoreFailure` says what it is worth.
  */
-import { type Dataset, Environment, SeededRandom, type ServerManager, type Trajectory } from "@atropos/core"
-import type * as Gateway from "@atropos/core/gateway/Gateway"
+import { type Dataset, Environment, type ServerManager, type Trajectory } from "@atropos/core"
 import { DefinitionFault } from "@atropos/core/EnvironmentError"
 import * as Platform from "@atropos/core/base/Platform"
-import { Context, Effect, Layer, Stream } from "effect"
-import * as AgentFigures from "./AgentFigures.ts"
+import { Effect } from "effect"
 import type { AgentDefinition, AnyAgent, SettingsOf } from "./AgentDefinition.ts"
 import * as AgentSettings from "./AgentSettings.ts"
 import * as Caller from "./Caller.ts"
@@ -26,15 +20,8 @@ import * as Items from "./Items.ts"
 import * as Outcome from "./Outcome.ts"
 import type * as PlainSettings from "./PlainSettings.ts"
 import * as SessionGroup from "./SessionGroup.ts"
-import * as SessionRun from "./SessionRun.ts"
-
-/** An item with its number, which its sampling is seeded by. */
-interface Numbered {
-  readonly number: number
-  readonly item: unknown
-}
-
-type Split = "train" | "eval"
+import * as SessionRuns from "./SessionRuns.ts"
+import type { Numbered } from "./SessionRuns.ts"
 
 const keys = {
   name: "string",
@@ -80,9 +67,7 @@ const make = Effect.fn("Agent.make")(function* (
   chosen: Parameters<ReturnType<typeof AgentSettings.make>["encode"]>[0],
   folder: string | undefined
 ) {
-  const { evaluationItems, groupSize, items, maxTokenLength, seed, sessionTimeout, temperature, testItems } = chosen
-  const Library = yield* Effect.promise(() => import("@atropos/core/gateway/Gateway"))
-  const gateway = Context.get(yield* Layer.build(Library.layer()), Library.Gateway)
+  const { evaluationItems, items, testItems } = chosen
   const source = yield* Items.source({
     items: agent.items,
     heldOut: agent.heldOut,
@@ -91,71 +76,32 @@ const make = Effect.fn("Agent.make")(function* (
     evaluationItems,
     folder
   }).pipe(Effect.provide(Platform.layer))
-  const figures = AgentFigures.make()
-  const failures = Failures.make(agent.name)
   const claimed = Claims.make<Numbered>({
     gold: agent.gold && (({ item }) => agent.gold!(item)),
     wrong: agent.wrong && (({ item }) => agent.wrong!(item)),
     scoreRange: agent.scoreRange
   })
-
-  /** Which sampling a session has. */
-  const sessionOptions = (split: Split, number: number, run: number): Gateway.SessionOptions =>
-    split === "train"
-      ? {
-          defaults: { maxTokens: maxTokenLength },
-          enforced: { split, temperature, topP: 1 },
-          seed: SeededRandom.seeded(seed, number * groupSize + run).between(0, 2 ** 31 - 1)
-        }
-      : { defaults: { maxTokens: maxTokenLength, temperature: 0 }, enforced: { split } }
-
-  /** One run of the agent, judged; undefined where it is left out, which is counted and logged. */
-  const judgedRun = Effect.fnUntraced(function* (split: Split, { item, number }: Numbered, run: number) {
-    const { counts, outcome } = yield* SessionRun.run({
-      gateway,
-      session: sessionOptions(split, number, run),
-      timeoutSeconds: sessionTimeout,
-      use: ({ anthropicBaseURL, apiKey, baseURL, modelName: name }) =>
-        Foreign.call((signal) =>
-          agent.run({ item, model: { baseURL, anthropicBaseURL, apiKey, name }, signal, settings: chosen, split })
-        )
-    })
-    figures.add(outcome, counts)
-    const judged = yield* judge(agent, chosen, item, outcome)
-    if (!Failures.isFailed(judged)) return { outcome, judged, trajectories: outcome.trajectories }
-    if (judged.kind === "unrewarded") figures.addUnrewarded()
-    yield* failures.tell(item, judged)
-    return undefined
-  })
-
-  const collect = (split: Split, numbered: Numbered, count: number) =>
-    Effect.forEach(
-      Array.from({ length: count }, (_, run) => run),
-      (run) => judgedRun(split, numbered, run),
-      { concurrency: "unbounded" }
-    ).pipe(
-      Effect.flatMap((all) => {
-        const kept = all.filter((one) => one !== undefined)
-        return kept.length > (count === 1 ? 0 : 1)
-          ? Effect.succeed(kept)
-          : Effect.fail(new Environment.Unscorable({ message: failures.summary(count, kept.length) }))
+  const runs = yield* SessionRuns.make<unknown, DefinitionFault | Environment.Unscorable, never>({
+    name: agent.name,
+    settings: chosen,
+    source,
+    ...(agent.solved !== undefined && { isCorrect: agent.solved }),
+    begin: ({ item }, split) =>
+      Effect.succeed({
+        use: ({ anthropicBaseURL, apiKey, baseURL, modelName: name }) =>
+          Foreign.call((signal) =>
+            agent.run({ item, model: { baseURL, anthropicBaseURL, apiKey, name }, signal, settings: chosen, split })
+          ),
+        judge: (outcome: Outcome.Outcome<unknown>) => judge(agent, chosen, item, outcome)
       })
-    )
-
-  const scoreOf = (session: Parameters<NonNullable<AnyAgent["score"]>>[0]) => scored(agent, session)
+  })
   return {
-    items: (cursor: number) =>
-      source.items(cursor).pipe(
-        Stream.zipWithIndex,
-        Stream.map(([item, index]): Numbered => ({ number: cursor + index, item }))
-      ),
-    collectTrajectories: (numbered: Numbered) =>
-      Effect.map(collect("train", numbered, groupSize), (sessions) => ({ groups: [SessionGroup.make(sessions)] })),
+    ...runs,
     // Groups bring their scores: what is asked is about claims.
     score: (numbered: Numbered, group: ReadonlyArray<Trajectory.Trajectory>) =>
       Effect.forEach(group, (trajectory) =>
         Effect.map(
-          scoreOf({
+          scored(agent, {
             item: numbered.item,
             result: claimed.resultOf(numbered, trajectory),
             messages: trajectory.messages,
@@ -167,19 +113,7 @@ const make = Effect.fn("Agent.make")(function* (
           (judged) => SessionGroup.score(judged)
         )
       ),
-    ...(source.hasHeldOut && {
-      evaluation: {
-        items: Stream.zipWithIndex(source.heldOut).pipe(Stream.map(([item, number]): Numbered => ({ number, item }))),
-        collectTrajectories: (numbered: Numbered) =>
-          Effect.map(collect("eval", numbered, 1), (sessions) => ({
-            trajectories: sessions.flatMap(({ outcome }) => Outcome.main(outcome) ?? []),
-            scores: sessions.map(({ judged }) => SessionGroup.score(judged))
-          })),
-        ...(agent.solved !== undefined && { isCorrect: agent.solved })
-      }
-    }),
     claims: claimed.claims,
-    metrics: figures.take,
     label: ({ item }: Numbered) => Failures.label(agent, item)
   }
 })

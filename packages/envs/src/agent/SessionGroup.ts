@@ -31,14 +31,13 @@ export const score = (judged: Judged, overrides?: { readonly session: number }):
   ...(overrides !== undefined && { overrides })
 })
 
-/** The group. */
-export const make = (sessions: ReadonlyArray<JudgedSession>): Environment.RolloutGroup => {
+/** The group; one that has not the usual number of sequences says its own. */
+export const make = (sessions: ReadonlyArray<JudgedSession>, groupSize: number): Environment.RolloutGroup => {
   const hasPaths = sessions.some(({ trajectories }) => trajectories.length > 1)
-  const trajectories = sessions.flatMap((session) => session.trajectories)
+  const trajectories = sessions.flatMap(({ trajectories }) => trajectories)
   return {
     trajectories,
-    // Runs may be left out, and have several sequences.
-    groupOverrides: { group_size: trajectories.length },
+    ...(trajectories.length !== groupSize && { groupOverrides: { group_size: trajectories.length } }),
     scores: sessions.flatMap(({ judged, trajectories }, session) =>
       trajectories.map(() => score(judged, hasPaths ? { session } : undefined))
     )
