@@ -2,8 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { PolicyLayers } from "@atropos/trainer"
-import { Dataset, Environment, Message, ServerManager, ToolCalls } from "@atropos/core"
-import { Effect, Layer, Option, References, Schema, Stream } from "effect"
+import { Effect, References, Schema } from "effect"
 import { TestConsole } from "effect/testing"
 import * as TestServer from "../../packages/core/test/inference/TestServer.ts"
 import * as TheWholeLoop from "../00-the-whole-loop.ts"
@@ -21,7 +20,6 @@ import * as FollowUpItems from "../13-follow-up-items.ts"
 import * as SandboxExample from "../14-sandbox.ts"
 import * as Mix from "../15-mix.ts"
 import * as Tools from "../16-tools.ts"
-import AiSdkAgent from "../17-ai-sdk-agent.ts"
 
 const decodeFigures = Schema.decodeSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
 
@@ -30,15 +28,6 @@ const printed = <E>(program: Effect.Effect<unknown, E>) =>
     Effect.map((lines) => lines.map(String)),
     Effect.provideService(References.MinimumLogLevel, "None")
   )
-
-/** Looks up the thing that it was asked for, and says what it was told. */
-const looksUp = (request: ServerManager.ScriptedRequest): string => {
-  const messages = "messages" in request ? request.messages : []
-  const last = messages.at(-1)
-  if (last?.role === "tool") return Message.text(last)
-  const [, thing = ""] = /of (\w)/.exec(last === undefined ? "" : Message.text(last)) ?? []
-  return ToolCalls.writeCall({ name: "price", arguments: { of: thing } })
-}
 
 // Some of them train: seconds on a machine that has nothing else to do.
 describe("examples", { timeout: 120_000 }, () => {
@@ -194,28 +183,6 @@ describe("examples", { timeout: 120_000 }, () => {
   it.live("14: gives no score to programs that only claim to pass", () =>
     Effect.map(printed(SandboxExample.program).pipe(Effect.provide(TestConsole.layer)), (lines) =>
       assert.deepStrictEqual(lines, ["scores 1 0 0 0", "scores 0 1 0 0"])
-    )
-  )
-
-  it.live("17: an agent of the AI SDK is trained on both of its turns", () =>
-    Effect.gen(function* () {
-      const { work } = yield* Environment.Environment
-      const { groups } = yield* Effect.flatMap(Stream.runHead(work(0)), (one) => Option.getOrThrow(one).rollOut)
-      assert.deepStrictEqual(Array.from(groups[0]!.scores), [1, 1])
-      assert.deepStrictEqual(groups[0]!.rewards, [
-        { looked: 0.5, correct: 0.5 },
-        { looked: 0.5, correct: 0.5 }
-      ])
-      for (const messages of groups[0]!.messages!) {
-        assert.deepStrictEqual(
-          messages.map(({ role }) => role),
-          ["user", "assistant", "tool", "assistant"]
-        )
-      }
-    }).pipe(
-      Effect.provide(
-        AiSdkAgent({ groupSize: 2 }).pipe(Layer.provide([ServerManager.layerScripted(looksUp), Dataset.layer]))
-      )
     )
   )
 })
