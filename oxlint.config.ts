@@ -98,6 +98,7 @@ const floors = {
     "job",
     "view",
     "process",
+    "gateway",
     "evaluate",
     "sets/source",
     "sets",

@@ -20,6 +20,10 @@ export const verbs = {
     description: "Serve a model over the OpenAI API, with token ids and hot-swapped adapters",
     load: () => import("./Policy.ts")
   },
+  gateway: {
+    description: "Serve a model to agents of any SDK, with sessions and rewards, or record their conversations",
+    load: () => import("./Gateway.ts")
+  },
   serve: {
     description: "Run an environment that sends its rollouts to a trajectory service",
     load: () => import("./Serve.ts")

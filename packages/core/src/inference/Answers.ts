@@ -13,18 +13,22 @@ export interface Read {
 }
 
 export interface Answers {
-  /** An answer to a chat. */
-  readonly ofChat: (request: ChatRequest, sampled: TokenChoice) => Effect.Effect<Read>
+  /**
+   * An answer to a chat. The stop string that ended it is no part of its text; the ids keep it. `inputIds` are those of
+   * the prompt, whose end says whether the answer begins in the middle of thinking.
+   */
+  readonly ofChat: (request: ChatRequest, inputIds: ReadonlyArray<number>, sampled: TokenChoice) => Effect.Effect<Read>
   /** An answer to a text. */
   readonly ofText: (request: TextRequest, sampled: TokenChoice) => Read
 }
 
 /** `hasSpecialMarks`: the model's format has marks that are special tokens, whether or not there are tools. */
 export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpecialMarks: boolean): Answers => ({
-  ofChat: Effect.fnUntraced(function* ({ messages, stop: stops, toolChoice, tools = [] }, sampled) {
+  ofChat: Effect.fnUntraced(function* ({ messages, stop: stops, toolChoice, tools = [] }, inputIds, sampled) {
     const { stop, text } = words(tokenizer, sampled, hasSpecialMarks || tools.length > 0, stops)
     const { content, finishReason, reasoning, toolCalls } = yield* translator.parse(text, sampled.finishReason, {
       tools,
+      prompt: tokenizer.decode(inputIds.slice(-openingTokens)),
       areCalled: tools.length > 0 && toolChoice !== "none"
     })
     const message: Message = {
@@ -46,6 +50,9 @@ export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpeci
     return { choice: choiceOf(message, text, stop, sampled), message }
   }
 })
+
+/** As many tokens as any template opens an answer with. */
+const openingTokens = 24
 
 /**
  * The words of an answer. With tools, tags that are special tokens have to survive; neither the end token nor a stop

@@ -87,6 +87,24 @@ export const make = (options: Options): TokenPrompts => {
       return { data, text }
     })
 
+  /** The text that new messages add behind an answer. */
+  const partOf = (
+    answer: TokenTree.TokenAnswer,
+    fresh: ReadonlyArray<Message>,
+    tools: ReadonlyArray<unknown>
+  ): Option.Option<string> => {
+    if (fresh.length === 0) return Option.some("")
+    const options = { tools, preserveThinkBlocks }
+    const isCalled = !isContent && fresh[0]?.role === "tool" && answer.message.tool_calls !== undefined
+    if (!isCalled) return ChatPrompt.part(tokenizer, toText(fresh), options)
+    const { ids, isEnded } = answer.data
+    // What was thought stands before the calls, and is not needed to know what follows them.
+    const { reasoning_content: _, ...message } = answer.message
+    const [followed, ...others] = toText([message, ...fresh])
+    const called = { message: followed ?? message, end: isEnded ? tokenizer.decode(ids.subarray(-1)) : "" }
+    return ChatPrompt.part(tokenizer, others, options, called)
+  }
+
   /** What the new messages add, where they can be rendered alone. */
   const part = (
     { answer, repeated }: TokenPlace,
@@ -94,9 +112,7 @@ export const make = (options: Options): TokenPrompts => {
     tools: ReadonlyArray<unknown>
   ): TokenTree.PromptTokens | undefined => {
     if (answer === undefined || !preserveThinkBlocks) return undefined
-    const fresh = messages.slice(repeated)
-    const text =
-      fresh.length === 0 ? Option.some("") : ChatPrompt.part(tokenizer, toText(fresh), { tools, preserveThinkBlocks })
+    const text = partOf(answer, messages.slice(repeated), tools)
     if (Option.isNone(text)) return undefined
     const { base, rest } = TokenText.behindWords(tokenizer, answer, text.value)
     return tokensOf(encoder.rest(rest), base, { text: undefined, isChat: true })
@@ -130,27 +146,28 @@ export const make = (options: Options): TokenPrompts => {
     })
   }
 
-  const text = (prompt: string): Prepared => {
-    const match = TokenText.make(tokenizer, prompt)
-    const again = tree.answers.find(({ prompt }) => !prompt.data.isChat && match.is(prompt))
-    if (again !== undefined) return { prompt: again.prompt, relation: "retried", warning: undefined }
-    let best: TokenText.Continuation | undefined
-    for (const answer of tree.answers) {
-      const found = match.after(answer, false)
-      if (found !== undefined && (best === undefined || TokenTree.lengthOf(best.base) < TokenTree.lengthOf(found.base)))
-        best = found
-    }
-    const data =
-      best === undefined
-        ? tokensOf(encoder.whole(prompt), undefined, { text: prompt, isChat: false })
-        : tokensOf(encoder.rest(best.rest), best.base, { text: TokenText.own(best.rest), isChat: false })
-    const parent = best?.base.answer
-    const isTip = parent !== undefined && tree.tips[parent.sequence] === parent && parent.prompts.length === 0
-    const relation = parent === undefined ? "started" : isTip ? "extended" : "branched"
-    return { prompt: { parent, asked: [], isOpen: false, tools: [], data }, relation, warning: undefined }
-  }
+  return { chat, text: (prompt) => ofText(options, prompt) }
+}
 
-  return { chat, text }
+/** A text completion's prompt: it goes on from what has the most tokens of all that its text begins with. */
+const ofText = ({ encoder, tokenizer, tree }: Options, prompt: string): Prepared => {
+  const match = TokenText.make(tokenizer, prompt)
+  const again = tree.answers.find(({ prompt }) => !prompt.data.isChat && match.is(prompt))
+  if (again !== undefined) return { prompt: again.prompt, relation: "retried", warning: undefined }
+  let best: TokenText.Continuation | undefined
+  for (const answer of tree.answers) {
+    const found = match.after(answer, false)
+    if (found !== undefined && (best === undefined || TokenTree.lengthOf(best.base) < TokenTree.lengthOf(found.base)))
+      best = found
+  }
+  const data =
+    best === undefined
+      ? tokensOf(encoder.whole(prompt), undefined, { text: prompt, isChat: false })
+      : tokensOf(encoder.rest(best.rest), best.base, { text: TokenText.own(best.rest), isChat: false })
+  const parent = best?.base.answer
+  const isTip = parent !== undefined && tree.tips[parent.sequence] === parent && parent.prompts.length === 0
+  const relation = parent === undefined ? "started" : isTip ? "extended" : "branched"
+  return { prompt: { parent, asked: [], isOpen: false, tools: [], data }, relation, warning: undefined }
 }
 
 /** What is kept of a prompt that follows other tokens. */

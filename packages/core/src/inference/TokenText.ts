@@ -50,7 +50,7 @@ export const make = (tokenizer: TokenizerShape, text: string): TextMatch => {
 
   const after = (answer: TokenAnswer, isProven: boolean): Continuation | undefined => {
     const prompt = answer.prompt.data
-    const { ids, isEnded } = answer.data
+    const { ids, isEnded, isStopped } = answer.data
     const from = endOf(prompt)
     // The same prompt again is a new sample, whatever was sampled before.
     if (from === -1 || from === text.length) return undefined
@@ -60,7 +60,8 @@ export const make = (tokenizer: TokenizerShape, text: string): TextMatch => {
       return rest === "" && isEnded ? undefined : { base: { answer, kept: ids.length, isExact: true }, rest }
     }
     if (!text.startsWith(answer.text, from)) return undefined
-    if (!isProven && (prompt.isChat || answer.text === "")) return undefined
+    // A text that goes on without the stop string is not what the model would read.
+    if (!isProven && (prompt.isChat || isStopped || answer.text === "")) return undefined
     return behindWords(tokenizer, answer, text.slice(from + answer.text.length))
   }
 

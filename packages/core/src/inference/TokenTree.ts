@@ -50,6 +50,8 @@ export interface AnswerTokens {
   readonly finishReason: FinishReason
   /** Whether its last token ends the turn. */
   readonly isEnded: boolean
+  /** Whether a stop string ended it, which its text does not have. */
+  readonly isStopped: boolean
   /** Of prompt and answer. */
   readonly checksum: number
 }
@@ -99,7 +101,8 @@ export const checksum = (before: number, ids: ArrayLike<number>, from = 0, to = 
 export const sampled = (
   tokenizer: TokenizerShape,
   { finishReason, logprobs, policyVersion, policyVersions, sampling, tokens }: TokenChoice,
-  prompt: number
+  prompt: number,
+  isStopped: boolean
 ): AnswerTokens => ({
   ids: Int32Array.from(tokens),
   logprobs: Float32Array.from(logprobs.length > tokens.length ? logprobs.slice(0, tokens.length) : logprobs),
@@ -107,6 +110,7 @@ export const sampled = (
   sampling,
   finishReason,
   isEnded: isEnd(tokenizer, tokens.at(-1), finishReason),
+  isStopped,
   checksum: checksum(prompt, tokens)
 })
 

@@ -91,7 +91,7 @@ export const make = (options: Options): TrackedSession => {
   const sample = Effect.fnUntraced(function* (
     request: ChatRequest | TextRequest,
     prepared: TokenPrompts.Prepared,
-    answer: (sampled: TokenChoice) => Effect.Effect<Answers.Read>
+    answer: (inputIds: ReadonlyArray<number>, sampled: TokenChoice) => Effect.Effect<Answers.Read>
   ) {
     const { prompt, relation } = prepared
     const { base, ids, length } = prompt.data
@@ -106,12 +106,12 @@ export const make = (options: Options): TrackedSession => {
       inputIds,
       origin: request
     })
-    const read = yield* Effect.forEach(sampled, answer)
+    const read = yield* Effect.forEach(sampled, (one) => answer(inputIds, one))
     const from = base !== undefined && base.kept === base.answer.data.ids.length ? base.answer : undefined
     const came = read.map(({ choice, message }, index) => ({
       message,
       text: choice.text,
-      data: TokenTree.sampled(tokenizer, sampled[index]!, prompt.data.checksum)
+      data: TokenTree.sampled(tokenizer, sampled[index]!, prompt.data.checksum, choice.stop !== undefined)
     }))
     return tree.record(asking, came, from).map(({ data: { ids }, sequence, turn }, index): Choice => ({
       ...read[index]!.choice,
@@ -133,13 +133,13 @@ export const make = (options: Options): TrackedSession => {
     } else if (prepared.relation === "rewritten") {
       yield* Effect.logInfo("the history of a chat is not the one that was recorded, so it became a new sequence")
     }
-    return yield* sample(request, prepared, (sampled) => reader.ofChat(request, sampled))
+    return yield* sample(request, prepared, (inputIds, one) => reader.ofChat(request, inputIds, one))
   })
 
   const complete = Effect.fn("TrackedSequences.complete")((request: TextRequest) =>
     Effect.flatMap(
       Effect.sync(() => prompts.text(request.prompt)),
-      (prepared) => sample(request, prepared, (sampled) => Effect.succeed(reader.ofText(request, sampled)))
+      (prepared) => sample(request, prepared, (_, sampled) => Effect.succeed(reader.ofText(request, sampled)))
     )
   )
 

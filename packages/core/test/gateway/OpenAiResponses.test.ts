@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import OpenAI, { BadRequestError } from "openai"
+import { Deferred, Effect } from "effect"
+import OpenAI, { APIUserAbortError, BadRequestError } from "openai"
 import { zodTextFormat } from "openai/helpers/zod"
 import { z } from "zod"
 import type * as Gateway from "../../src/gateway/Gateway.ts"
@@ -104,6 +104,40 @@ describe("the gateway and the Responses of the openai package", () => {
     )
   }
 
+  const thoughtful = [
+    `<think>\nI should look.\n</think>\n\nOne moment. ${call("weather", { city: "Oslo" })}`,
+    "<think>\nIt is cold.\n</think>\n\nCold.",
+    "<think>\nAgain?\n</think>\n\nAs I said."
+  ]
+  const echoes: ReadonlyArray<readonly [string, (item: OpenAI.Responses.ResponseOutputItem) => boolean]> = [
+    ["with their reasoning", () => true],
+    ["without it", ({ type }) => type !== "reasoning"]
+  ]
+  for (const [way, isSentBack] of echoes) {
+    it.live(`keep thoughts apart from words, in one sequence also where answers are sent back ${way}`, () =>
+      TestGateway.use({ script: thoughtful }, ({ gateway, log }) =>
+        Effect.gen(function* () {
+          const session = yield* gateway.open()
+          const thoughts: Array<string> = []
+          const ask = async (body: Question) => {
+            const response = await client(session).responses.stream(body).finalResponse()
+            for (const item of response.output) {
+              if (item.type === "reasoning") thoughts.push(...(item.content ?? []).map(({ text }) => text.trim()))
+            }
+            return { ...response, output: response.output.filter(isSentBack) }
+          }
+          const answers = yield* Effect.promise(() => converse(["Oslo?", "Really?"], ask, false))
+          assert.deepStrictEqual(
+            answers.map((one) => one.trim()),
+            ["Cold.", "As I said."]
+          )
+          assert.deepStrictEqual(thoughts, ["I should look.", "It is cold.", "Again?"])
+          assert.strictEqual((yield* assertExact(session, log)).length, 1)
+        })
+      )
+    )
+  }
+
   it.live("parse what was said into a value, with the schema checked by the package", () =>
     TestGateway.use({ script: ['{"city":"Oslo","degrees":-3}'] }, ({ gateway, log }) =>
       Effect.gen(function* () {
@@ -160,6 +194,48 @@ describe("the gateway and the Responses of the openai package", () => {
         })
     )
   })
+
+  it.live("record a compacted history as a sequence of its own, and go on with it", () =>
+    TestGateway.use({ script: ["one", "two", "three"] }, ({ gateway, log }) =>
+      Effect.gen(function* () {
+        const session = yield* gateway.open()
+        const { responses } = client(session)
+        yield* Effect.promise(async () => {
+          const first = await responses.create({ model: "any", input: "count" })
+          await responses.create({ model: "any", input: "on", previous_response_id: first.id })
+          await responses.create({ model: "any", input: "So far: one, two. Go on." })
+        })
+        assert.strictEqual((yield* assertExact(session, log)).length, 2)
+      })
+    )
+  )
+
+  it.live("leave nothing of a stream that was cancelled", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const ended = yield* Deferred.make<void>()
+      const script = () =>
+        Deferred.succeed(begun, undefined).pipe(
+          Effect.andThen(Effect.never),
+          Effect.onInterrupt(() => Deferred.succeed(ended, undefined))
+        )
+      yield* TestGateway.use({ script }, ({ gateway }) =>
+        Effect.gen(function* () {
+          const session = yield* gateway.open()
+          const stream = client(session).responses.stream({ model: "any", input: "Hi" })
+          const failure = stream.finalResponse().then(
+            () => assert.fail("it was answered"),
+            (error: unknown) => error
+          )
+          yield* Deferred.await(begun)
+          stream.abort()
+          assert.instanceOf(yield* Effect.promise(() => failure), APIUserAbortError)
+          yield* Deferred.await(ended)
+          assert.strictEqual((yield* session.trajectories).length, 0)
+        })
+      )
+    })
+  )
 
   it.live("tell an answer that ended at its limit from a whole one", () =>
     TestGateway.use({ script: ["a long story"] }, ({ gateway, log }) =>

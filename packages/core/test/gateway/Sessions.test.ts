@@ -149,7 +149,7 @@ describe("sessions of the gateway", () => {
   it.live("are named in logs by their ids, never by their secrets", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ cause, message }) => void lines.push(JSON.stringify([message, String(cause)])))
-    return TestGateway.use({ script: () => Effect.die(new Error("broken script")), idle: "10 millis" }, ({ gateway }) =>
+    return TestGateway.use({ script: () => Effect.die(new Error("broken script")), idle: "1 second" }, ({ gateway }) =>
       Effect.gen(function* () {
         const session = yield* gateway.open()
         const { status } = yield* post(`${session.baseURL}/chat/completions`, chat("Hi"))

@@ -26,11 +26,6 @@ export const reader = <A>(schema: Schema.Codec<A, unknown>) => {
   }
 }
 
-const readText = reader(Schema.Struct({ text: Schema.String }))
-const readThinking = reader(Schema.Struct({ thinking: Schema.String }))
-const readCall = reader(
-  Schema.Struct({ id: Schema.NonEmptyString, name: Schema.NonEmptyString, input: Schema.Unknown })
-)
 const readSource = reader(
   Schema.Struct({
     source: Schema.Union([
@@ -43,33 +38,27 @@ const readSource = reader(
     ])
   })
 )
-const readResult = reader(
-  Schema.Struct({
-    tool_use_id: Schema.NonEmptyString,
-    content: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Schema.Unknown)]))),
-    is_error: Schema.optionalKey(Schema.NullOr(Schema.Boolean))
-  })
-)
-
 /** A block with its type known. */
 export interface Block {
   readonly type: string
   readonly [key: string]: unknown
 }
 
-export const block = (value: unknown, param: string): Effect.Effect<Block, Failure> =>
+const isBlock = (value: unknown): value is Block =>
   Predicate.isReadonlyObject(value) && typeof value["type"] === "string"
-    ? Effect.succeed({ ...value, type: value["type"] })
-    : Effect.fail(MessagesErrors.invalid(param, 'a content block is an object with a type, such as {"type": "text"}'))
 
 /** The blocks of a content, of which a string is one of text. */
-export const list = Effect.fnUntraced(function* (content: unknown, param: string) {
-  if (typeof content === "string") return [{ type: "text", text: content } satisfies Block]
+export const list = (content: unknown, param: string): Effect.Effect<ReadonlyArray<Block>, Failure> => {
+  if (typeof content === "string") return Effect.succeed([{ type: "text", text: content }])
   if (!Array.isArray(content)) {
-    return yield* MessagesErrors.invalid(param, "content is a string or a list of content blocks")
+    return Effect.fail(MessagesErrors.invalid(param, "content is a string or a list of content blocks"))
   }
-  return yield* Effect.forEach(content, (one, index) => block(one, `${param}.${index}`))
-})
+  if (content.every(isBlock)) return Effect.succeed(content)
+  const at = content.findIndex((one) => !isBlock(one))
+  return Effect.fail(
+    MessagesErrors.invalid(`${param}.${at}`, 'a content block is an object with a type, such as {"type": "text"}')
+  )
+}
 
 /** Names the keys of a block that say nothing to the model. */
 const passOver = (given: Block, known: ReadonlyArray<string>, ignored: Ignored): void => {
@@ -78,10 +67,23 @@ const passOver = (given: Block, known: ReadonlyArray<string>, ignored: Ignored):
   }
 }
 
-export const text = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
+/** A string of a block. A long history has many, so none of them goes through a schema. */
+const stringOf = (given: Block, key: string, param: string): Effect.Effect<string, Failure> => {
+  const value = given[key]
+  return typeof value === "string"
+    ? Effect.succeed(value)
+    : Effect.fail(MessagesErrors.invalid(`${param}.${key}`, "a string is wanted"))
+}
+
+export const text = (given: Block, param: string, ignored: Ignored): Effect.Effect<string, Failure> => {
   passOver(given, ["text"], ignored)
-  return (yield* readText(given, param)).text
-})
+  return stringOf(given, "text", param)
+}
+
+export const thinking = (given: Block, param: string, ignored: Ignored): Effect.Effect<string, Failure> => {
+  passOver(given, ["thinking", "signature"], ignored)
+  return stringOf(given, "thinking", param)
+}
 
 const image = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
   const source = given["source"]
@@ -114,21 +116,20 @@ export const part = Effect.fnUntraced(function* (given: Block, param: string, ig
 
 /** What a tool answered, as a message. */
 export const toolResult = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
-  const result = yield* readResult(given, param)
-  passOver(given, ["tool_use_id", "content", ...(result.is_error === true ? [] : ["is_error"])], ignored)
-  const blocks = yield* list(result.content ?? "", `${param}.content`)
+  const { content = null, is_error: isError } = given
+  passOver(given, ["tool_use_id", "content", ...(isError === true ? [] : ["is_error"])], ignored)
+  const id = yield* stringOf(given, "tool_use_id", param)
+  if (typeof content === "string") return { role: "tool", content, tool_call_id: id } satisfies Message
+  const blocks = yield* list(content ?? "", `${param}.content`)
   const parts = yield* Effect.forEach(blocks, (one, index) => part(one, `${param}.content.${index}`, ignored))
-  return { role: "tool", content: Canon.content(parts), tool_call_id: result.tool_use_id } satisfies Message
+  return { role: "tool", content: Canon.content(parts), tool_call_id: id } satisfies Message
 })
 
 /** A call that the assistant made, as it is sent back. */
 export const toolUse = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
   passOver(given, ["id", "name", "input", "caller"], ignored)
-  const { id, input, name } = yield* readCall(given, param)
-  return Canon.toolCall(id, name, MessagesInput.write(input))
-})
-
-export const thinking = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
-  passOver(given, ["thinking", "signature"], ignored)
-  return (yield* readThinking(given, param)).thinking
+  const id = yield* stringOf(given, "id", param)
+  const name = yield* stringOf(given, "name", param)
+  if (given["input"] === undefined) return yield* MessagesErrors.invalid(`${param}.input`, "an object is wanted")
+  return Canon.toolCall(id, name, MessagesInput.write(given["input"]))
 })

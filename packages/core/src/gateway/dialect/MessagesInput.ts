@@ -2,8 +2,8 @@
  * Arguments of a tool call: JSON text inside, an object on Anthropic's wire.
  *
  * Clients parse the object and write it again, so that whitespace and the spelling of numbers are lost: what comes back
- * is the same value, and not always the same text (`isSame` of a call is the session's to decide). What is no object
- * goes out as a string, the text itself, and comes back as it was; the Vercel AI SDK wraps such a string in an object.
+ * is the same value, and not always the same text; a session compares values. What is no object goes out as a string,
+ * the text itself, and comes back as it was; the Vercel AI SDK wraps such a string in an object.
  */
 import { Option, Predicate, Schema } from "effect"
 import * as Nesting from "../../base/Nesting.ts"

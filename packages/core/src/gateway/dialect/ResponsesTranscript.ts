@@ -35,30 +35,27 @@ type Entry = { readonly spoken: Spoken } | { readonly message: Message }
 export const make = (start: ReadonlyArray<Message>): Transcript => {
   const entries: Array<Entry> = []
 
-  /** What the assistant said last, if only outputs of its calls came since. */
-  const lastSpoken = (): { readonly spoken: Spoken; readonly isLast: boolean } | undefined => {
-    for (let at = entries.length - 1; at >= 0; at--) {
-      const entry = entries[at]!
-      if ("spoken" in entry) return { spoken: entry.spoken, isLast: at === entries.length - 1 }
-      if (entry.message.role !== "tool") return undefined
-    }
-    return undefined
+  /** What the assistant said last, as long as only outputs of its calls come after it. */
+  let last: Spoken | undefined
+  let isLast = false
+
+  const add = (message: Message): void => {
+    entries.push({ message })
+    isLast = false
+    if (message.role !== "tool") last = undefined
   }
 
-  const add = (message: Message): void => void entries.push({ message })
-
   const say = (part: Part): void => {
-    const last = lastSpoken()
-    const spoken: Spoken =
-      last !== undefined && belongs(part, last.spoken, last.isLast)
-        ? last.spoken
-        : { answer: undefined, reasoning: undefined, content: undefined, calls: [] }
-    if (spoken !== last?.spoken) entries.push({ spoken })
-    spoken.answer ??= part.place?.answer
+    if (last === undefined || !belongs(part, last, isLast)) {
+      last = { answer: undefined, reasoning: undefined, content: undefined, calls: [] }
+      isLast = true
+      entries.push({ spoken: last })
+    }
+    last.answer ??= part.place?.answer
     if (part.reasoning !== undefined)
-      spoken.reasoning = spoken.reasoning === undefined ? part.reasoning : `${spoken.reasoning}\n${part.reasoning}`
-    if (part.content !== undefined) spoken.content = part.content
-    if (part.call !== undefined) spoken.calls.push({ call: part.call, ordinal: part.place?.ordinal })
+      last.reasoning = last.reasoning === undefined ? part.reasoning : `${last.reasoning}\n${part.reasoning}`
+    if (part.content !== undefined) last.content = part.content
+    if (part.call !== undefined) last.calls.push({ call: part.call, ordinal: part.place?.ordinal })
   }
 
   const messages = (): ReadonlyArray<Message> => [

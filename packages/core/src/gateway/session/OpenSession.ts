@@ -31,7 +31,7 @@ export interface Respondent {
 export interface OpenSession extends Respondent {
   readonly id: string
   readonly tracked: TrackedSession
-  /** Answers so far, by their ids. */
+  /** The ids of the answers so far, by their numbers; choices of one request have one id. */
   readonly answers: () => ReadonlyArray<string>
   readonly report: (reward: ReportedReward) => Effect.Effect<void, Failure>
   readonly rewards: Effect.Effect<ReadonlyArray<ReportedReward>>
@@ -122,7 +122,11 @@ export const make = (given: Options): OpenSession => {
       Effect.onInterrupt(() => Effect.sync(() => (cancelled += 1)))
     )
     const id = given.newId()
-    ids.push(id)
+    for (const [index, { turn = ids.length + index }] of choices.entries()) {
+      // An answer that its request did not wait for has a number and no id.
+      while (ids.length < turn) ids.push("")
+      ids[turn] = id
+    }
     const [first] = choices
     if (first !== undefined && asked.messages.length + 1 > longest.length) longest = [...asked.messages, first.message]
     return { id, createdAtMillis: lastUsed, choices } satisfies Asked

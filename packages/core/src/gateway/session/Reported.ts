@@ -55,7 +55,7 @@ const componentsOf = Effect.fnUntraced(function* (value: unknown, prefix = "rewa
 const turnOf = Effect.fnUntraced(function* (turn: unknown, ids: ReadonlyArray<string>) {
   const index =
     typeof turn === "string"
-      ? ids.findIndex((id) => turn === id || turn.endsWith(`-${id}`) || turn.endsWith(`_${id}`))
+      ? ids.findIndex((id) => id !== "" && (turn === id || turn.endsWith(`-${id}`) || turn.endsWith(`_${id}`)))
       : turn
   if (typeof index === "number" && Number.isSafeInteger(index) && index >= 0 && index < ids.length) return index
   const there =

@@ -1,6 +1,6 @@
 /** What whoever opens a session sets, holds and reads. */
 import { type Effect, Schema } from "effect"
-import type { InferenceError, SamplingOptions } from "../../inference/backend/Inference.ts"
+import type { InferenceError, Recording, SamplingOptions } from "../../inference/backend/Inference.ts"
 import type { Message } from "../../Message.ts"
 import type { Trajectory } from "../../Trajectory.ts"
 
@@ -19,7 +19,7 @@ export interface SessionOptions {
 /** What an agent was worth, as it was reported; components are kept apart. */
 export interface ReportedReward {
   readonly rewards: { readonly [component: string]: number }
-  /** The answer it is about (its index in the session); absent: the whole session. */
+  /** The answer it is about (its number in the session, as in `recording`); absent: the whole session. */
   readonly turn?: number
 }
 
@@ -54,6 +54,8 @@ export interface Session {
   readonly modelName: string
   /** The sequences recorded so far, one for each path from a root to a leaf. */
   readonly trajectories: Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
+  /** The same, with the answers that each of them trains, and what is left out and why. */
+  readonly recording: Effect.Effect<Recording, InferenceError>
   /** The longest chat so far. */
   readonly messages: Effect.Effect<ReadonlyArray<Message>>
   readonly rewards: Effect.Effect<ReadonlyArray<ReportedReward>>

@@ -159,6 +159,7 @@ const handle = (url: string, open: OpenSession.OpenSession): Session => ({
   apiKey: "any",
   modelName: open.modelName,
   trajectories: open.tracked.trajectories,
+  recording: open.tracked.recording,
   messages: open.messages,
   rewards: open.rewards,
   counts: open.counts,

@@ -29,7 +29,8 @@ export const of = <P, A>(tree: SessionTree<P, A>, place: Place<P, A>, messages: 
   if (prompt !== undefined) return "retried"
   if (answer === undefined) return hasLeft || hasHistory(tree, messages) ? "rewritten" : "started"
   if (answer.prompts.length === 0 && tree.tips[answer.sequence] === answer) return "extended"
-  return messages.slice(repeated).some(isAnswer) ? "rewritten" : "branched"
+  // The last message may be the beginning of the answer that is asked for.
+  return messages.slice(repeated, -1).some(isAnswer) ? "rewritten" : "branched"
 }
 
 const isAnswer = ({ role }: Message): boolean => role === "assistant"

@@ -62,22 +62,12 @@ export const whole = (
       )
 }
 
-/** Words that no chat has, and that no template changes. */
-const question = "atropos stand-in question"
-const answer = "atropos stand-in answer"
-const standIn = [user(question), assistant(answer)]
-
-/** What a prompt has behind the last answer of the stand-in; undefined where the template refuses or loses it. */
-const behind = (
-  tokenizer: TokenizerShape,
-  before: ReadonlyArray<Message>,
-  messages: ReadonlyArray<Message>,
-  options: PromptOptions
-): { readonly head: string; readonly rest: string } | undefined => {
-  const rendered = Result.getOrUndefined(Result.try(() => whole(tokenizer, [...before, ...messages], options)))
-  const text = rendered === undefined ? undefined : Option.getOrUndefined(rendered)
-  const at = text?.indexOf(answer) ?? -1
-  return text === undefined || at === -1 ? undefined : { head: text.slice(0, at), rest: text.slice(at + answer.length) }
+/** An answer that new messages follow, where the template is given its calls rather than their text. */
+export interface Called {
+  /** As the template gets it. */
+  readonly message: Message
+  /** The text of the token that ended it. */
+  readonly end: string
 }
 
 /**
@@ -87,28 +77,101 @@ const behind = (
 export const part = (
   tokenizer: TokenizerShape,
   messages: ReadonlyArray<Message>,
+  options: PromptOptions,
+  called?: Called
+): Option.Option<string> => {
+  if (!options.preserveThinkBlocks || !isLocal(tokenizer, messages, options, called !== undefined)) return Option.none()
+  return Option.fromUndefinedOr(
+    called === undefined
+      ? behind(tokenizer, [standInQuestion, standInAnswer], messages, options)?.rest
+      : behindCalls(tokenizer, called, messages, options)
+  )
+}
+
+/** Words that no chat has, and that no template changes. */
+const words = "atropos stand-in answer"
+const standInQuestion = user("atropos stand-in question")
+const standInAnswer = assistant(words)
+const standInCall: Message = {
+  role: "assistant",
+  content: null,
+  tool_calls: [
+    { id: "abcdefgh0", type: "function", function: { name: "look_up", arguments: JSON.stringify({ key: words }) } }
+  ]
+}
+
+const rendered = (
+  tokenizer: TokenizerShape,
+  messages: ReadonlyArray<Message>,
   options: PromptOptions
-): Option.Option<string> =>
-  options.preserveThinkBlocks && isLocal(tokenizer, messages, options)
-    ? Option.fromUndefinedOr(behind(tokenizer, standIn, messages, options)?.rest)
-    : Option.none()
+): string | undefined => {
+  // What a template refuses here it may take of the whole chat.
+  const made = Result.getOrUndefined(Result.try(() => whole(tokenizer, messages, options)))
+  return made === undefined ? undefined : Option.getOrUndefined(made)
+}
+
+/** A chat as it is when nothing more follows; undefined where the template refuses it. */
+const closed = (
+  tokenizer: TokenizerShape,
+  messages: ReadonlyArray<Message>,
+  { tools }: PromptOptions
+): string | undefined =>
+  Result.getOrUndefined(
+    Result.try(() =>
+      tokenizer.applyChatTemplate(messages, { addGenerationPrompt: false, ...(tools.length > 0 && { tools }) })
+    )
+  )
+
+/** What a prompt has before and behind the words of the stand-in. */
+const behind = (
+  tokenizer: TokenizerShape,
+  before: ReadonlyArray<Message>,
+  messages: ReadonlyArray<Message>,
+  options: PromptOptions
+): { readonly head: string; readonly rest: string } | undefined => {
+  const text = rendered(tokenizer, [...before, ...messages], options)
+  const at = text?.indexOf(words) ?? -1
+  return text === undefined || at === -1 ? undefined : { head: text.slice(0, at), rest: text.slice(at + words.length) }
+}
+
+/** What a prompt has behind an answer's calls, from the end of that answer on. */
+const behindCalls = (
+  tokenizer: TokenizerShape,
+  { end, message }: Called,
+  messages: ReadonlyArray<Message>,
+  options: PromptOptions
+): string | undefined => {
+  const before = closed(tokenizer, [standInQuestion, message], options)
+  const all = rendered(tokenizer, [standInQuestion, message, ...messages], options)
+  if (before === undefined || all === undefined || end === "" || !all.startsWith(before)) return undefined
+  const at = before.lastIndexOf(end)
+  // Behind the end of an answer stands a line break at most.
+  return at === -1 || before.slice(at + end.length).trim() !== "" ? undefined : all.slice(at)
+}
 
 const tried = new WeakMap<TokenizerShape, Map<string, boolean>>()
 
 /** Whether what such messages add is the same whatever came before: tried once for their roles. */
-const isLocal = (tokenizer: TokenizerShape, messages: ReadonlyArray<Message>, { tools }: PromptOptions): boolean => {
+const isLocal = (
+  tokenizer: TokenizerShape,
+  messages: ReadonlyArray<Message>,
+  { tools }: PromptOptions,
+  isCalled: boolean
+): boolean => {
+  // Further messages of the same kind show nothing that two do not.
   const shapes = messages
     .map(shapeOf)
     .filter((shape, at, all) => at < 2 || shape !== all[at - 1] || shape !== all[at - 2])
-  const key = JSON.stringify([tools.length > 0, shapes])
+  const key = JSON.stringify([tools.length > 0, isCalled, shapes])
   const known = tried.get(tokenizer) ?? new Map<string, boolean>()
   tried.set(tokenizer, known)
-  const before = known.get(key)
-  if (before !== undefined) return before
-  const found = tryOut(tokenizer, shapes.map(trial), tools.length > 0 ? trialTools : [])
-  known.set(key, found)
+  const found = known.get(key) ?? tryOut(tokenizer, shapes.map(trial), tools.length > 0 ? trialTools : [], isCalled)
+  if (known.size < mostShapes) known.set(key, found)
   return found
 }
+
+/** Roles are the client's words: there are as many as it likes. */
+const mostShapes = 512
 
 const shapeOf = ({ content, reasoning_content: reasoning, role, tool_calls: calls }: Message): string =>
   [
@@ -142,32 +205,40 @@ const trial = (shape: string, index: number): Message => {
 }
 
 const earlier = [user("  first\n"), assistant("one"), user("second"), assistant("two")]
+const looked: ReadonlyArray<Message> = [
+  user("first"),
+  {
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id: "abcdefghi", type: "function", function: { name: "look_up", arguments: '{"key": 2}' } }]
+  },
+  { role: "tool", name: "look_up", content: "found", tool_call_id: "abcdefghi" },
+  assistant("three")
+]
 /** What may come before: chats that differ in length, in a system prompt, in tools that were used. */
 const contexts: ReadonlyArray<ReadonlyArray<Message>> = [
-  [...earlier, ...standIn],
-  [system("be brief"), ...standIn],
-  [system("be brief"), ...earlier, ...earlier, ...standIn],
-  [user("first"), assistant("a call"), { role: "tool", content: "found", tool_call_id: "abcdefghi" }, assistant(answer)]
+  [...earlier, standInQuestion],
+  [system("be brief"), standInQuestion],
+  [system("be brief"), ...earlier, ...earlier, standInQuestion],
+  [...looked, standInQuestion],
+  looked.slice(0, -1)
 ]
 
 const tryOut = (
   tokenizer: TokenizerShape,
   messages: ReadonlyArray<Message>,
-  tools: ReadonlyArray<unknown>
+  tools: ReadonlyArray<unknown>,
+  isCalled: boolean
 ): boolean => {
   const options = { tools, preserveThinkBlocks: true }
-  const expected = behind(tokenizer, standIn, messages, options)
+  const last = isCalled ? standInCall : standInAnswer
+  const expected = behind(tokenizer, [standInQuestion, last], messages, options)
   if (expected === undefined) return false
   return contexts.every((context, index) => {
-    const beginning = context.slice(0, -1)
-    const head = Result.getOrUndefined(
-      Result.try(() =>
-        tokenizer.applyChatTemplate(beginning, { addGenerationPrompt: false, ...(tools.length > 0 && { tools }) })
-      )
-    )
+    const head = closed(tokenizer, context, options)
     // A template may know no system prompt or no tools; it must know chats of several turns.
     if (head === undefined) return index > 0
-    const found = behind(tokenizer, context, messages, options)
+    const found = behind(tokenizer, [...context, last], messages, options)
     return found !== undefined && found.rest === expected.rest && found.head.startsWith(head)
   })
 }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Arbitrary, Cause, Effect, Exit, Option, Schema } from "effect"
 import * as Responses from "../../../src/gateway/dialect/Responses.ts"
 import type { Message } from "../../../src/Message.ts"
 import { answer, decode, memory, refusal } from "./ResponsesTest.ts"
@@ -131,6 +131,52 @@ describe("a request of the Responses API", () => {
     const error = refusal({ input: "hello", previous_response_id: "resp_1" })
     assert.deepStrictEqual([error.param, error.code], ["previous_response_id", "previous_response_not_found"])
   })
+})
+
+const anyItem = Schema.Struct({
+  type: Schema.optionalKey(
+    Schema.Union([
+      Schema.Literals(["message", "reasoning", "function_call", "function_call_output", "item_reference"]),
+      Schema.Json
+    ])
+  ),
+  role: Schema.optionalKey(Schema.Union([Schema.Literals(["user", "assistant", "system"]), Schema.Json])),
+  id: Schema.optionalKey(Schema.Union([Schema.Literals(["msg_a1_0", "rs_a1_0", "fc_a1_0", "fc_a1_7"]), Schema.Json])),
+  call_id: Schema.optionalKey(Schema.Union([Schema.Literals(["c1"]), Schema.Json])),
+  name: Schema.optionalKey(Schema.Json),
+  arguments: Schema.optionalKey(Schema.Json),
+  output: Schema.optionalKey(Schema.Json),
+  content: Schema.optionalKey(
+    Schema.Union([
+      Schema.Array(Schema.Struct({ type: Schema.Literals(["input_text", "input_image"]), text: Schema.Json })),
+      Schema.Json
+    ])
+  ),
+  summary: Schema.optionalKey(Schema.Json),
+  encrypted_content: Schema.optionalKey(Schema.Json)
+})
+const anyBody = Schema.Struct({
+  input: Schema.Union([Schema.Array(Schema.Union([anyItem, Schema.Json])), Schema.Json]),
+  tools: Schema.optionalKey(Schema.Json),
+  tool_choice: Schema.optionalKey(Schema.Json),
+  text: Schema.optionalKey(Schema.Json),
+  previous_response_id: Schema.optionalKey(Schema.Literals(["resp_a1", "resp_a2"])),
+  temperature: Schema.optionalKey(Schema.Json)
+})
+
+describe("a hostile request of the Responses API", () => {
+  it.prop(
+    "is read or refused, and breaks nothing",
+    [Arbitrary.schema(Schema.Union([anyBody, Schema.Json]))],
+    ([body]) => {
+      const store = memory()
+      answer(decode({ input: "hello" }, store), "a1", { role: "assistant", content: "hi" }, store)
+      const exit = Effect.runSyncExit(Responses.dialect.decode(body, store))
+      if (Exit.isSuccess(exit)) return assert.notStrictEqual(exit.value.request.messages.length, 0)
+      const failure = Option.getOrThrow(Cause.findErrorOption(exit.cause))
+      assert.include(["invalid", "unsupported"], failure.reason)
+    }
+  )
 })
 
 describe("a response", () => {
