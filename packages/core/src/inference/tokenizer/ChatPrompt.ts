@@ -224,6 +224,10 @@ const contexts: ReadonlyArray<ReadonlyArray<Message>> = [
   looked.slice(0, -1)
 ]
 
+/** Without the tags of thinking, which templates write around earlier turns or not by what follows: they are kept. */
+const withoutThinking = (text: string): string =>
+  text.replaceAll("<think>", "").replaceAll("</think>", "").replace(/\s/g, "")
+
 const tryOut = (
   tokenizer: TokenizerShape,
   messages: ReadonlyArray<Message>,
@@ -239,6 +243,10 @@ const tryOut = (
     // A template may know no system prompt or no tools; it must know chats of several turns.
     if (head === undefined) return index > 0
     const found = behind(tokenizer, [...context, last], messages, options)
-    return found !== undefined && found.rest === expected.rest && found.head.startsWith(head)
+    return (
+      found !== undefined &&
+      found.rest === expected.rest &&
+      withoutThinking(found.head).startsWith(withoutThinking(head))
+    )
   })
 }
