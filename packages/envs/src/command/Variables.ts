@@ -13,6 +13,7 @@ export interface Model {
   readonly anthropicBaseURL: string
   readonly apiKey: string
   readonly modelName: string
+  readonly rewardURL: string
 }
 
 /** Of this process's own variables: where programs and libraries are, who asks, in which language. */
@@ -29,7 +30,13 @@ export const path = (startedIn: string, own: NodeJS.ProcessEnv = process.env): s
 }
 
 /** The base URLs, keys and names under which SDKs and agents look for a model. */
-const ofModel = ({ anthropicBaseURL, apiKey, baseURL, modelName }: Model): { readonly [name: string]: string } => ({
+const ofModel = ({
+  anthropicBaseURL,
+  apiKey,
+  baseURL,
+  modelName,
+  rewardURL
+}: Model): { readonly [name: string]: string } => ({
   OPENAI_BASE_URL: baseURL,
   OPENAI_API_BASE: baseURL,
   OPENAI_API_KEY: apiKey,
@@ -40,7 +47,7 @@ const ofModel = ({ anthropicBaseURL, apiKey, baseURL, modelName }: Model): { rea
   ANTHROPIC_MODEL: modelName,
   ANTHROPIC_SMALL_FAST_MODEL: modelName,
   MODEL: modelName,
-  REWARD_URL: `${anthropicBaseURL}/reward`
+  REWARD_URL: rewardURL
 })
 
 export interface Options {
