@@ -14,7 +14,7 @@ const toolkit = Toolkit.make(
   Tool.make("stock", {
     description: "How many of a fruit are in stock",
     parameters: Schema.Struct({ fruit: Schema.String }),
-    success: Schema.Number
+    success: Schema.Finite
   })
 )
 const tools = toolkit.toLayer({ stock: ({ fruit }) => Effect.succeed(stock.get(fruit) ?? 0) })

@@ -7,7 +7,7 @@ import * as TrackedLanguageModel from "../../src/agent/TrackedLanguageModel.ts"
 const Price = Tool.make("price", {
   description: "What a thing costs.",
   parameters: Schema.Struct({ of: Schema.String }),
-  success: Schema.Number
+  success: Schema.Finite
 })
 const toolkit = Toolkit.make(Price)
 const handlers = toolkit.toLayer({ price: ({ of }) => Effect.succeed(of === "bread" ? 3 : 5) })
