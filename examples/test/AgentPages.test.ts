@@ -58,6 +58,17 @@ describe("the agents of docs/agents.md", () => {
     })
   )
 
+  it.live("effect/ai", () =>
+    Effect.gen(function* () {
+      const { messages, scores } = yield* rolledOut("effect-ai-agent.ts", clerk)
+      assert.deepStrictEqual(Array.from(scores ?? []), [1, 1])
+      assert.deepStrictEqual(
+        messages?.[0]?.map(({ role }) => role),
+        ["user", "assistant", "tool", "assistant"]
+      )
+    })
+  )
+
   it.live("OpenAI's Agents SDK", () =>
     Effect.gen(function* () {
       const { messages } = yield* rolledOut("agents-sdk-agent.ts", (request) =>
