@@ -41,7 +41,7 @@ const clerk: ServerManager.Script = (request) => {
 
 describe("the agents of docs/agents.md", () => {
   it("are all here", () => {
-    for (const name of readdirSync(new URL("../agents", import.meta.url))) {
+    for (const name of readdirSync(new URL("../agents", import.meta.url)).filter((one) => one.endsWith(".ts"))) {
       assert.include(PageCode.file("agents.md", name), name)
     }
   })
@@ -58,6 +58,17 @@ describe("the agents of docs/agents.md", () => {
     })
   )
 
+  it.live("effect/ai", () =>
+    Effect.gen(function* () {
+      const { messages, scores } = yield* rolledOut("effect-ai-agent.ts", clerk)
+      assert.deepStrictEqual(Array.from(scores ?? []), [1, 1])
+      assert.deepStrictEqual(
+        messages?.[0]?.map(({ role }) => role),
+        ["user", "assistant", "tool", "assistant"]
+      )
+    })
+  )
+
   it.live("OpenAI's Agents SDK", () =>
     Effect.gen(function* () {
       const { messages } = yield* rolledOut("agents-sdk-agent.ts", (request) =>
@@ -69,4 +80,17 @@ describe("the agents of docs/agents.md", () => {
       assert.strictEqual(last.filter((one) => one?.tool_calls?.[0]?.function.name === "transfer_to_clerk").length, 2)
     })
   )
+
+  for (const name of ["anthropic-agent.ts", "ai-sdk-anthropic-agent.ts", "ai-sdk-agent.ts", "langgraph-agent.ts"]) {
+    it.live(`${name} goes on with what its tool says`, () =>
+      Effect.gen(function* () {
+        const { messages, scores } = yield* rolledOut(name, clerk)
+        assert.deepStrictEqual(Array.from(scores ?? []), [1, 1])
+        assert.deepStrictEqual(
+          messages?.map((chat) => chat.map(({ role }) => role)),
+          Array.from({ length: 2 }, () => ["system", "user", "assistant", "tool", "assistant"])
+        )
+      })
+    )
+  }
 })

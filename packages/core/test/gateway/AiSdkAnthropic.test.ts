@@ -17,6 +17,14 @@ const weather = tool({
   execute: ({ city }) => Promise.resolve({ city, is: city === "Oslo" ? "cold" : "warm" })
 })
 
+const failureOf = (asked: PromiseLike<unknown>) =>
+  Effect.promise(() =>
+    asked.then(
+      () => "",
+      (error: unknown) => String(error)
+    )
+  )
+
 /** Thinking, parallel calls, a step with words before its call, and an answer. */
 const script = [
   `<think>Two cities.</think>${call("weather", { city: "Oslo", days: 1.5 })}\n${call("weather", { city: "Rome" })}`,
@@ -95,13 +103,12 @@ describe("the gateway and the AI SDK with its anthropic provider", () => {
     TestGateway.use({ script }, ({ gateway, log }) =>
       Effect.gen(function* () {
         const session = yield* gateway.open()
-        const error = yield* Effect.promise(() =>
-          generateText({ model: model(session), prompt: "Hi", tools: { weather }, toolChoice: "required" }).then(
-            () => undefined,
-            (cause: unknown) => cause
-          )
-        )
-        assert.match(String(error), /tool_choice: "any" cannot be forced/)
+        const request = { model: model(session), prompt: "Hi" }
+        const forced = generateText({ ...request, tools: { weather }, toolChoice: "required" })
+        assert.match(yield* failureOf(forced), /tool_choice: "any" cannot be forced/)
+        // The provider forces a tool of its own on models that it does not know.
+        const object = generateObject({ ...request, schema: z.object({ city: z.string() }) })
+        assert.match(yield* failureOf(object), /tool_choice: "any" cannot be forced/)
         assert.strictEqual(log.length, 0)
       })
     )

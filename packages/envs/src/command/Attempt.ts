@@ -84,7 +84,9 @@ export const begin = Effect.fn("Attempt.begin")(function* ({
         rewards: outcome.reported ?? null,
         folder: folder.path
       })
-      return run({ item, settings, warden, folder, words, output: said, input }).pipe(
+      // The program may have removed the folder that it worked in.
+      return Effect.ignore(FileSystem.FileSystem.use((fs) => fs.makeDirectory(folder.path, { recursive: true }))).pipe(
+        Effect.andThen(run({ item, settings, warden, folder, words, output: said, input })),
         Effect.timeoutOption(settings.scorerTimeout * 1000),
         Effect.map((ending): Program.Printed => ({
           ending: Option.getOrUndefined(ending),

@@ -66,18 +66,27 @@ const ofScorer = ({ complaint, ending, stdout }: Program.Printed): Said => {
   })
 }
 
-const ofFile = (path: string): Effect.Effect<Said, never, FileSystem.FileSystem> =>
-  FileSystem.FileSystem.use((fs) => fs.readFileString(path)).pipe(
-    Effect.map((text): Said =>
-      Result.mapBoth(Verdict.read(text), {
-        onSuccess: Option.some,
-        onFailure: (fault) => `the reward file holds no reward; ${fault}`
-      })
-    ),
-    Effect.catchTag("PlatformError", ({ message, reason }) =>
-      Effect.succeed(reason._tag === "NotFound" ? nothing : Result.fail(`the reward file cannot be read: ${message}`))
+/** More is no reward; and what a program leaves there may be anything, a device of endless zeros too. */
+const longestFile = 64 * 1024
+
+const ofFile = Effect.fnUntraced(
+  function* (path: string) {
+    const fs = yield* FileSystem.FileSystem
+    const { size, type } = yield* fs.stat(path)
+    if (type !== "File" || size > longestFile) {
+      return Result.fail(`what REWARD_FILE names is no file of up to ${longestFile} bytes (${type}, ${size} bytes)`)
+    }
+    return Result.mapBoth(Verdict.read(yield* fs.readFileString(path)), {
+      onSuccess: Option.some,
+      onFailure: (fault) => `the reward file holds no reward; ${fault}`
+    })
+  },
+  Effect.catchTag("PlatformError", ({ message, reason }) =>
+    Effect.succeed<Said>(
+      reason._tag === "NotFound" ? nothing : Result.fail(`the reward file cannot be read: ${message}`)
     )
   )
+) satisfies (path: string) => Effect.Effect<Said, never, FileSystem.FileSystem>
 
 const ofExit = (ending: Program.Ending | undefined): Said =>
   ending?._tag === "Exited" ? Result.succeed(Option.some(ending.code === 0 ? 1 : 0)) : nothing

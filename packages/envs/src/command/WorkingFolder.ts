@@ -39,11 +39,20 @@ export const scoped = Effect.fn("WorkingFolder.scoped")(
     const { join, resolve } = yield* Path.Path
     const prefix = "atropos-program-"
     if (keptIn !== null) yield* fs.makeDirectory(keptIn, { recursive: true })
-    const made =
-      keptIn === null
-        ? yield* fs.makeTempDirectoryScoped({ prefix })
-        : resolve(yield* fs.makeTempDirectory({ directory: keptIn, prefix }))
-    if (keptIn === null) yield* warden.folder(made)
+    const made = resolve(yield* fs.makeTempDirectory({ prefix, ...(keptIn !== null && { directory: keptIn }) }))
+    if (keptIn === null) {
+      yield* warden.folder(made)
+      // A program may have taken away the right to look into its folders: that fails no rollout.
+      yield* Effect.addFinalizer(() =>
+        fs
+          .remove(made, { recursive: true, force: true })
+          .pipe(
+            Effect.catch(({ message }) =>
+              Effect.logWarning("a working folder stays", { folder: made, reason: message })
+            )
+          )
+      )
+    }
     const path = join(made, "work")
     if (copyOf === null) yield* fs.makeDirectory(path)
     else yield* fs.copy(copyOf, path)

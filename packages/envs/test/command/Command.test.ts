@@ -3,16 +3,21 @@ import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
 import * as Jail from "@atropos/core/sandbox/Jail"
-import { Effect, FileSystem, Layer, Logger, Result, type Scope, Stream } from "effect"
+import { Context, Effect, FileSystem, Layer, Logger, Option, Result, type Scope, Stream } from "effect"
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { defineAgent } from "../../src/agent/Agent.ts"
 import * as Command from "../../src/Command.ts"
 import type { Settings } from "../../src/command/CommandSettings.ts"
+import * as Words from "../../src/command/Words.ts"
 
 const file = (name: string) => fileURLToPath(new URL(`agents/${name}`, import.meta.url))
 const node = `'${process.execPath}'`
 const agent = `${node} ${file("agent.mjs")}`
 const check = `${node} ${file("check.mjs")}`
+
+/** The command line that runs a script of the shell. */
+const shell = (script: string) => Words.join(["sh", "-c", script])
 
 const hasPython = spawnSync("python3", ["--version"]).status === 0
 const hasBubblewrap = Result.isSuccess(Result.try(Jail.bubblewrap))
@@ -90,6 +95,39 @@ describe("the command environment", () => {
   )
 
   suite(
+    "gives the group that the same agent gives as a function of this process, token by token",
+    Effect.gen(function* () {
+      const seeds = new Set<number | undefined>()
+      // What is sampled depends on the prompt and the seed alone, as in an engine.
+      const sampled: ServerManager.Script = ({ seed }) => {
+        seeds.add(seed)
+        return String((seed ?? 0) % 1000)
+      }
+      const asProgram = yield* rolledOut({ groupSize: 4, seed: 7 }, sampled)
+      const asFunction = yield* defineAgent({
+        name: "same",
+        items: [{ question: "2 + 2?", answer: "4" }],
+        run: async ({ item, model }) => {
+          await fetch(`${model.baseURL}/chat/completions`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ model: model.name, messages: [{ role: "user", content: item.question }] })
+          })
+          return 1
+        }
+      })({ groupSize: 4, seed: 7 }).pipe(
+        Layer.provide([ServerManager.layerScripted(sampled), Dataset.layer, Tokenizer.layerBytes]),
+        Layer.build,
+        Effect.flatMap((context) => Stream.runHead(Context.get(context, Environment.Environment).work(0))),
+        Effect.flatMap((work) => Option.getOrThrow(work).rollOut)
+      )
+      assert.strictEqual(seeds.size, 4)
+      assert.deepStrictEqual(asProgram.group!.tokens, asFunction.groups[0]!.tokens)
+      assert.deepStrictEqual(asProgram.group!.masks, asFunction.groups[0]!.masks)
+    })
+  )
+
+  suite(
     "takes the reward from the file or the POST of the program, else its exit code, in this order",
     Effect.gen(function* () {
       const scores = (words: string, settings: Partial<Settings> = {}) =>
@@ -115,6 +153,9 @@ describe("the command environment", () => {
       const nonsense = yield* rolledOut({ command: `${agent} nonsense` })
       assert.isUndefined(nonsense.group)
       assert.include(nonsense.told, "the reward file holds no reward; good is not JSON")
+      const endless = yield* rolledOut({ command: shell(`${agent}; ln -s /dev/zero "$REWARD_FILE"`) })
+      assert.isUndefined(endless.group)
+      assert.include(endless.told, "no file of up to 65536 bytes (CharacterDevice")
       const broken = yield* rolledOut({ scorer: "sh -c 'echo no such check >&2; exit 1'" })
       assert.isUndefined(broken.group)
       assert.include(broken.told, "the scorer exited with 1; it says: no such check")
@@ -152,6 +193,22 @@ describe("the command environment", () => {
   )
 
   suite(
+    "judges a program that has removed its folder, or locked it, like any other",
+    Effect.gen(function* () {
+      const removed = yield* rolledOut({ command: shell(`${agent}; rm -r "$PWD"`), scorer: check })
+      assert.deepStrictEqual(
+        removed.group?.rewards?.map(({ correct }) => correct),
+        [0, 0]
+      )
+      const locked = yield* rolledOut({ command: shell(`${agent}; mkdir a; touch a/b; chmod 0 a`), scorer: check })
+      assert.deepStrictEqual(
+        locked.group?.rewards?.map(({ correct }) => correct),
+        [1, 1]
+      )
+    })
+  )
+
+  suite(
     "gives programs a copy of a folder to work in, which goes with them unless it is kept",
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
@@ -174,7 +231,7 @@ describe("the command environment", () => {
       process.env["NAMED_OF_TEST"] = "named"
       const script = `${agent}; env > "$REWARD_FILE.env"; echo "{\\"secret\\": $(grep -c s3cret "$REWARD_FILE.env"), \\"named\\": $(grep -c NAMED_OF_TEST=named "$REWARD_FILE.env"), \\"own\\": $(grep -c OWN=1 "$REWARD_FILE.env")}" > "$REWARD_FILE"`
       const { group } = yield* rolledOut({
-        command: `sh -c '${script.replaceAll("'", `'\\''`)}'`,
+        command: shell(script),
         passVariables: ["NAMED_OF_TEST"],
         variables: { OWN: "1" }
       })
@@ -192,7 +249,7 @@ describe("the command environment", () => {
       yield* fs.writeFileString(`${hidden}/key`, "secret")
       const probe = `${agent}; cat ${hidden}/key || touch ${hidden}/new ${file("new")} || echo 1 > "$REWARD_FILE"`
       const { group } = yield* rolledOut({
-        command: `sh -c '${probe.replaceAll("'", `'\\''`)}'`,
+        command: shell(probe),
         sandbox: "bubblewrap",
         visible: [
           fileURLToPath(new URL("agents", import.meta.url)),

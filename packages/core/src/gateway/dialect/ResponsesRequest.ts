@@ -50,7 +50,7 @@ export const decode = Effect.fnUntraced(function* (
       parameters,
       // The edge has checked that there is a list where there is anything.
       tools: (apart.tools as ReadonlyArray<unknown> | undefined) ?? [],
-      toolChoice: toolChoice ?? "auto",
+      toolChoice,
       chat
     }
   }
@@ -76,10 +76,10 @@ const requestOf = (
   messages: ReadonlyArray<Message>,
   { max_output_tokens: maxTokens, temperature, top_p: topP }: ResponsesParameters.Parameters,
   tools: ReadonlyArray<unknown>,
-  toolChoice: "auto" | "none" | undefined
+  toolChoice: "auto" | "none"
 ): ChatRequest => ({
   messages,
-  ...(tools.length > 0 && { tools, ...(toolChoice !== undefined && { toolChoice }) }),
+  ...(tools.length > 0 && { tools, toolChoice }),
   ...(maxTokens !== undefined && { maxTokens }),
   ...(temperature !== undefined && { temperature }),
   ...(topP !== undefined && { topP })

@@ -51,10 +51,10 @@ export const decode = Effect.fnUntraced(function* (value: unknown): Effect.fn.Re
 })
 
 /** What the request says of calling tools: auto or none; the model cannot be made to call one. */
-export const decodeChoice = (value: unknown): Effect.Effect<"auto" | "none" | undefined, Failure> => {
-  if (value === undefined || value === null) return Effect.succeed(undefined)
+export const decodeChoice = (value: unknown): Effect.Effect<"auto" | "none", Failure> => {
+  if (value === undefined) return Effect.succeed("auto")
   if (value === "auto" || value === "none") return Effect.succeed(value)
-  const said = typeof value === "object" && "type" in value ? value.type : value
+  const said = typeof value === "object" && value !== null && "type" in value ? value.type : value
   if (typeof said !== "string")
     return Effect.fail(OpenAiFailure.invalid("tool_choice", `expected "auto", "none" or an object with a type`))
   return Effect.fail(
