@@ -98,6 +98,7 @@ const floors = {
     "job",
     "view",
     "process",
+    "atif",
     "gateway",
     "evaluate",
     "sets/source",

@@ -2,7 +2,8 @@
  * What a session's request costs through the gateway, over the same session asked in this process: 64 sessions at once,
  * each of 20 turns, over a back end that takes its time and says little.
  *
- *     node --conditions=atropos-src bench/Gateway.ts [sessions] [turns] [milliseconds of the back end]
+ *     node --conditions=atropos-src bench/Gateway.ts [sessions] [turns] [milliseconds of the back end] \
+ *       [tokens of a turn] [rounds]
  *
  * Client, gateway and back end share one thread, so the client's own work is counted as the gateway's. Turns through
  * the gateway and turns without it take turns; the difference of their means is the figure. Goal: 2 ms. The processor's
@@ -14,13 +15,17 @@ import * as Gateway from "@atropos/core/gateway/Gateway"
 import { type Message, ServerManager } from "@atropos/core"
 import * as Load from "./internal/Load.ts"
 
-const [sessions = 64, turns = 20, latency = 250] = process.argv.slice(2).map(Number)
-const rounds = 3
+const [sessions = 64, turns = 20, latency = 250, turnTokens = 800, rounds = 3] = process.argv.slice(2).map(Number)
 const goalMillis = 2
 const words = "The quick brown fox jumps over the lazy dog, and then it does so once more. "
 
-const answer = `I see. ${words.repeat(4)}`
-const question = (turn: number): Message.Message => ({ role: "user", content: `Turn ${turn}: ${words.repeat(6)}` })
+/** A token is a byte here. */
+const repeats = Math.max(1, Math.round(turnTokens / 2 / words.length))
+const answer = `I see. ${words.repeat(repeats)}`
+const question = (turn: number): Message.Message => ({
+  role: "user",
+  content: `Turn ${turn}: ${words.repeat(repeats)}`
+})
 
 /** Milliseconds of each request of a session whose turns `ask` answers. */
 const timesOf = (ask: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<string>) =>
@@ -83,6 +88,8 @@ const through = (pool: Load.Pool) =>
 const mean = (values: ReadonlyArray<number>): number => values.reduce((sum, one) => sum + one, 0) / values.length
 const at = (values: ReadonlyArray<number>, share: number): number => values[Math.floor(values.length * share)]!
 
+const megabytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0)
+
 interface Measured {
   readonly times: ReadonlyArray<number>
   /** Milliseconds of the processor for each request. */
@@ -103,7 +110,7 @@ const figures = ({ processor, times }: Measured): string =>
   `${processor.toFixed(2)} ms of the processor`
 
 const measured = Effect.gen(function* () {
-  console.log(`${sessions} sessions at once, ${turns} turns each, a back end of ${latency} ms`)
+  console.log(`${sessions} sessions at once, ${turns} turns of ${turnTokens} tokens each, a back end of ${latency} ms`)
   const more: Array<number> = []
   // The first round warms up.
   for (let round = 0; round <= rounds; round++) {
@@ -111,10 +118,12 @@ const measured = Effect.gen(function* () {
     const alone = yield* watched(together(direct))
     const gateway = yield* watched(together(through(pool)))
     pool.destroy()
+    const { heapUsed, rss } = process.memoryUsage()
+    console.log(`round ${round}: ${megabytes(rss)} MB of memory, ${megabytes(heapUsed)} MB of them the heap`)
     if (round === 0) continue
     const waited = mean(gateway.times) - mean(alone.times)
     more.push(waited)
-    console.log(`round ${round}\n  directly  ${figures(alone)}\n  gateway   ${figures(gateway)}`)
+    console.log(`  directly  ${figures(alone)}\n  gateway   ${figures(gateway)}`)
     console.log(
       `  ${waited.toFixed(2)} ms more, ${(mean(gateway.times) / mean(alone.times)).toFixed(4)} times; ` +
         `${(gateway.processor - alone.processor).toFixed(2)} ms more of the processor`

@@ -71,7 +71,7 @@ export const call = (product: string): string =>
   `<tool_call>{"name": "price", "arguments": {"of": "${product}"}}</tool_call>`
 
 /** Share of what is shown first that is right. */
-const right = 0.3
+const right = 0.2
 
 /** How `up` makes a model for it: what it can spell, and what it is shown first. */
 export const recipe = {

@@ -58,6 +58,17 @@ describe("the agents of docs/agents.md", () => {
     })
   )
 
+  it.live("effect/ai", () =>
+    Effect.gen(function* () {
+      const { messages, scores } = yield* rolledOut("effect-ai-agent.ts", clerk)
+      assert.deepStrictEqual(Array.from(scores ?? []), [1, 1])
+      assert.deepStrictEqual(
+        messages?.[0]?.map(({ role }) => role),
+        ["user", "assistant", "tool", "assistant"]
+      )
+    })
+  )
+
   it.live("OpenAI's Agents SDK", () =>
     Effect.gen(function* () {
       const { messages } = yield* rolledOut("agents-sdk-agent.ts", (request) =>
@@ -70,8 +81,8 @@ describe("the agents of docs/agents.md", () => {
     })
   )
 
-  for (const name of ["anthropic-agent.ts", "ai-sdk-anthropic-agent.ts"]) {
-    it.live(`${name} on Anthropic's API`, () =>
+  for (const name of ["anthropic-agent.ts", "ai-sdk-anthropic-agent.ts", "ai-sdk-agent.ts", "langgraph-agent.ts"]) {
+    it.live(`${name} goes on with what its tool says`, () =>
       Effect.gen(function* () {
         const { messages, scores } = yield* rolledOut(name, clerk)
         assert.deepStrictEqual(Array.from(scores ?? []), [1, 1])

@@ -33,7 +33,7 @@ const started = Effect.fnUntraced(function* (cwd: string, words: ReadonlyArray<s
 })
 
 layer(NodeServices.layer, { excludeTestServices: true })("atropos gateway", (it) => {
-  it.effect("keeps the conversations of any OpenAI-compatible model, for view and sft-gen to read", () =>
+  it.effect("keeps the conversations of any OpenAI-compatible model, for view and others to read", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const model = yield* TestServer.make((_, count) => TestServer.chatReply([`answer ${count}`]))
@@ -83,6 +83,14 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos gateway", (it)
 
       const viewed = yield* Bin.run(["view", "kept/sessions.jsonl", "--out", "page.html"], { cwd })
       assert.strictEqual(viewed.code, 0, viewed.stderr)
+      const documents = yield* Bin.run(["atif", "kept/sessions.jsonl", "--out", "atif"], { cwd })
+      assert.match(documents.stdout, /1 document in atif/)
+      const back = yield* Bin.run(["atif", "atif/sessions-1-0.json", "--out", "back.jsonl"], { cwd })
+      assert.strictEqual(back.code, 0, back.stderr)
+      const [again] = yield* Stream.runCollect(SavedGroup.read(`${cwd}/back.jsonl`))
+      assert(again?._tag === "Saved")
+      assert.deepStrictEqual(again.group.messages, entry.group.messages)
+      assert.deepStrictEqual(again.group.scores, entry.group.scores)
     })
   )
 

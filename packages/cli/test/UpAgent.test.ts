@@ -13,7 +13,7 @@ describe("atropos up, with an agent of the AI SDK", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* Bin.folder
-        const words = ["up", "--port", "0", "--policy_port", "0", "--env", agent, "--steps", "60"]
+        const words = ["up", "--port", "0", "--policy_port", "0", "--env", agent]
         const { code, stderr, stdout } = yield* Bin.run(words, { cwd })
         assert.strictEqual(code, 0, stderr)
         const [, start, end] = /mean reward\s+(\d\.\d+) at the start, (\d\.\d+) at the end/.exec(stdout) ?? []

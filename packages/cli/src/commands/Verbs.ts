@@ -48,6 +48,10 @@ export const verbs = {
     description: "Make a preference data set: pairs of better and worse sequences, from the same sources",
     load: () => import("./DpoGen.ts")
   },
+  atif: {
+    description: "Convert saved groups to ATIF, the agent trajectory interchange format, and back",
+    load: () => import("./Atif.ts")
+  },
   evaluate: {
     description: "Evaluate a policy on an environment, with per-sample results",
     load: () => import("./Evaluate.ts")

@@ -5,8 +5,9 @@
  */
 import { Effect, Predicate } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { randomBytes } from "node:crypto"
 import * as Body from "./Body.ts"
-import type { Answered, Dialect, Failure, Stored, WrittenFailure } from "./dialect/Dialect.ts"
+import type { Answered, Dialect, Failure, Stored } from "./dialect/Dialect.ts"
 import type { Choice } from "../inference/backend/Inference.ts"
 import type { Respondent } from "./session/OpenSession.ts"
 
@@ -22,7 +23,7 @@ export interface Endpoint<To = Respondent> {
     Failure,
     HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext
   >
-  readonly failure: (failure: Failure) => WrittenFailure
+  readonly failure: Dialect<unknown>["failure"]
 }
 
 /** All endpoints of a dialect whose requests go to `path`. */
@@ -66,11 +67,7 @@ const sampled = <Read>(dialect: Dialect<Read>): Endpoint["handle"] =>
       choices,
       usage: usageOf(choices)
     }
-    const headers = {
-      // Where the SDKs of OpenAI and Anthropic look for the id of a request.
-      "x-request-id": id,
-      "request-id": id
-    }
+    const headers = idHeaders(id)
     if (!turn.isStreamed)
       return HttpServerResponse.jsonUnsafe(dialect.answer(turn, answered, session.memory), { headers })
     return HttpServerResponse.text(dialect.events(turn, answered, session.memory).join(""), {
@@ -78,6 +75,9 @@ const sampled = <Read>(dialect: Dialect<Read>): Endpoint["handle"] =>
       headers: { ...headers, "cache-control": "no-cache", "x-accel-buffering": "no" }
     })
   })
+
+/** Where the SDKs of OpenAI and Anthropic look for the id of a request. */
+const idHeaders = (id: string) => ({ "x-request-id": `req_${id}`, "request-id": `req_${id}` })
 
 /** The prompt is one, however many choices there are. */
 const usageOf = (choices: ReadonlyArray<Choice>): Answered["usage"] => ({
@@ -87,18 +87,20 @@ const usageOf = (choices: ReadonlyArray<Choice>): Answered["usage"] => ({
 
 /** A failure, as an answer. */
 export const refused = (
-  write: (failure: Failure) => WrittenFailure,
+  write: Dialect<unknown>["failure"],
   failure: Failure
 ): HttpServerResponse.HttpServerResponse => {
-  const { body, status } = write(failure)
+  const id = randomBytes(12).toString("hex")
+  const { body, status } = write(failure, id)
   const { retryAfterMillis: wait } = failure
   return HttpServerResponse.jsonUnsafe(body, {
     status,
-    ...(wait !== undefined && {
-      headers: {
+    headers: {
+      ...idHeaders(id),
+      ...(wait !== undefined && {
         "retry-after": String(Math.max(1, Math.ceil(wait / 1000))),
         "retry-after-ms": String(Math.ceil(wait))
-      }
-    })
+      })
+    }
   })
 }

@@ -3,6 +3,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import OpenAI, { BadRequestError, NotFoundError } from "openai"
 import type * as Gateway from "../../src/gateway/Gateway.ts"
 import { InferenceError } from "../../src/inference/backend/Inference.ts"
+import { text as textOf } from "../../src/Message.ts"
 import * as TestGateway from "./TestGateway.ts"
 
 const { assertExact, call } = TestGateway
@@ -181,6 +182,49 @@ describe("the gateway and the openai package", () => {
         })
       )
     })
+  )
+
+  it.live("keeps two sub-agents at once and a compacted history apart, each with its own ids", () =>
+    TestGateway.use(
+      {
+        script: (request) => {
+          const chat = "messages" in request ? request.messages : []
+          return `${chat.slice(0, 1).map(textOf).join("")} answers ${chat.length}`
+        }
+      },
+      ({ gateway, log }) =>
+        Effect.gen(function* () {
+          const session = yield* gateway.open()
+          const openai = client(session)
+          const agent = (instructions: string) =>
+            Effect.promise(async () => {
+              const messages: Array<OpenAI.ChatCompletionMessageParam> = [{ role: "system", content: instructions }]
+              for (let turn = 0; turn < 3; turn++) {
+                messages.push({ role: "user", content: `Question ${turn}` })
+                const { choices } = await openai.chat.completions.create({ model: "any", messages })
+                messages.push(choices[0]!.message)
+              }
+              return messages
+            })
+          const [planner] = yield* Effect.all([agent("Planner"), agent("Coder")], { concurrency: 2 })
+          const compacted: Array<OpenAI.ChatCompletionMessageParam> = [
+            planner[0]!,
+            { role: "user", content: "So far: three questions were answered." },
+            { role: "assistant", content: "I know." },
+            { role: "user", content: "Go on" }
+          ]
+          yield* Effect.promise(() => openai.chat.completions.create({ model: "any", messages: compacted }))
+          const trajectories = yield* assertExact(session, log)
+          assert.deepStrictEqual(trajectories.map(({ completion }) => completion).toSorted(), [
+            "Coder answers 6",
+            "Planner answers 4",
+            "Planner answers 6"
+          ])
+          const { extended, rewritten, started } = yield* session.counts
+          assert.strictEqual(extended, 4)
+          assert.isAtLeast(started + rewritten, 3)
+        })
+    )
   )
 
   it.live("turns failures into the package's own errors, with what is right", () =>

@@ -9,7 +9,7 @@
 import { type Dataset, Environment, ServerManager, type Trajectory } from "@atropos/core"
 import { InferenceError } from "@atropos/core/inference/backend/Inference"
 import * as Platform from "@atropos/core/base/Platform"
-import { Effect, Stream } from "effect"
+import { Effect, Schema, Stream } from "effect"
 import type { SettingsOf } from "./AgentDefinition.ts"
 import * as AgentSettings from "./AgentSettings.ts"
 import * as Caller from "./Caller.ts"
@@ -21,6 +21,12 @@ import * as Items from "./Items.ts"
 import * as PlainModel from "./PlainModel.ts"
 import type * as PlainSettings from "./PlainSettings.ts"
 import * as SessionGroup from "./SessionGroup.ts"
+
+/** What an author's `collectTrajectories` threw: it concerns its item alone. */
+class CollectError extends Schema.TaggedError<CollectError>()("CollectError", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
 
 export interface Collecting<Item, Settings> {
   readonly item: Item
@@ -137,7 +143,9 @@ const make = Effect.fn("PlainEnvironment.make")(function* (
       Effect.flatMap(PlainModel.make(servers, { maxTokens: maxTokenLength, split }), (model) =>
         Foreign.call((signal) => plain.collectTrajectories({ item, model, count, signal, settings, split })).pipe(
           Effect.mapError(({ cause, message }) =>
-            cause instanceof InferenceError ? cause : new Error(`collectTrajectories ${message}`, { cause })
+            cause instanceof InferenceError
+              ? cause
+              : new CollectError({ message: `collectTrajectories ${message}`, cause })
           ),
           // Looked at by whoever runs it: a trajectory is told from what is none there.
           Effect.map((trajectories) => trajectories as ReadonlyArray<Trajectory.Trajectory>)

@@ -97,7 +97,8 @@ export interface Dialect<Body> {
   readonly answer: (turn: Turn<Body>, answered: Answered, memory: Memory) => unknown
   /** The same as server-sent events, each a whole frame with its blank line. */
   readonly events: (turn: Turn<Body>, answered: Answered, memory: Memory) => ReadonlyArray<string>
-  readonly failure: (failure: Failure) => WrittenFailure
+  /** `requestId`: as in the headers of the answer, without its `req_`. */
+  readonly failure: (failure: Failure, requestId?: string) => WrittenFailure
   readonly counting?: Counting
   readonly stored?: Stored
 }
