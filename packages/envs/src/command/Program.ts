@@ -9,6 +9,7 @@ import type { Readable, Writable } from "node:stream"
 import * as Reason from "@atropos/core/base/Reason"
 import { Deferred, Effect, type Scope } from "effect"
 import { ProgramError, type Warden } from "./Warden.ts"
+import * as Words from "./Words.ts"
 
 export interface Options {
   readonly warden: Warden
@@ -136,5 +137,5 @@ const start = Effect.fnUntraced(function* (
   return ending
 })
 
-const cannotRun = ([program]: ReadonlyArray<string>, cause: unknown) =>
-  new ProgramError({ message: `${program} cannot be run: ${Reason.of(cause)}`, cause })
+const cannotRun = (words: ReadonlyArray<string>, cause: unknown) =>
+  new ProgramError({ message: `cannot run ${Words.join(words)}: ${Reason.of(cause)}`, cause })
