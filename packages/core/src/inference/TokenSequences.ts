@@ -73,12 +73,14 @@ const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, traine
   const { answer: tip, kept: length, start } = links[end]!
   const { sampling } = tip.data
   const tokens = new Int32Array(start + length)
-  TokenTree.put(tokens, { answer: tip, kept: length, isExact: true }, new Int32Array(0))
   const mask = new Uint8Array(tokens.length)
   const logprobs = new Float32Array(tokens.length).fill(notSampled)
   const turns: Array<TrainedTurn> = []
   let policyVersion: number | undefined
   for (const { answer, kept, start } of links.slice(0, end + 1)) {
+    const { ids } = answer.prompt.data
+    tokens.set(ids, start - ids.length)
+    tokens.set(answer.data.ids.subarray(0, kept), start)
     const from = Math.min(kept, trained.get(answer) ?? 0)
     if (!Sampling.areEqual(answer.data.sampling, sampling)) continue
     if (from === kept && kept > 0) continue

@@ -70,18 +70,15 @@ export const links = (
   return chain.toReversed()
 }
 
-/** Puts the ids of a prompt into a list that begins with them. */
-export const put = (target: Int32Array | Array<number>, base: Base | undefined, ids: Int32Array): void => {
-  let end = ids.length + lengthOf(base)
-  const before = (piece: Int32Array, count: number): void => {
-    end -= count
-    for (let at = 0; at < count; at++) target[end + at] = piece[at]!
-  }
-  before(ids, ids.length)
+/** All ids of a prompt, in a list as requests have them. */
+export const idsOf = ({ base, ids }: PromptTokens): ReadonlyArray<number> => {
+  const pieces = [ids]
   for (let one = base; one !== undefined; one = one.answer.prompt.data.base) {
-    before(one.answer.data.ids, one.kept)
-    before(one.answer.prompt.data.ids, one.answer.prompt.data.ids.length)
+    pieces.push(one.answer.data.ids.subarray(0, one.kept), one.answer.prompt.data.ids)
   }
+  const all: Array<number> = []
+  for (const piece of pieces.toReversed()) for (let at = 0; at < piece.length; at++) all.push(piece[at]!)
+  return all
 }
 
 export const lengthOf = (base: Base | undefined): number =>

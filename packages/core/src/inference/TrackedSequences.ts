@@ -94,12 +94,11 @@ export const make = (options: Options): TrackedSession => {
     answer: (inputIds: ReadonlyArray<number>, sampled: TokenChoice) => Effect.Effect<Answers.Read>
   ) {
     const { prompt, relation } = prepared
-    const { base, ids, length } = prompt.data
+    const { base, length } = prompt.data
     const maxTokens = yield* SequenceLimit.maxTokens(server, length, request.maxTokens)
     counts[relation]++
     const asking = tree.ask(prompt)
-    const inputIds = Array.from<number>({ length })
-    TokenTree.put(inputIds, base, ids)
+    const inputIds = TokenTree.idsOf(prompt.data)
     const sampled = yield* backend.tokens({
       ...samplingOf(request),
       ...(maxTokens !== undefined && { maxTokens }),
