@@ -2,7 +2,7 @@ import type Anthropic from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Failure } from "../../../src/gateway/dialect/Dialect.ts"
-import * as Messages from "../../../src/gateway/dialect/Messages.ts"
+import * as Messages from "../../../src/gateway/dialect/messages/Messages.ts"
 import type { Message } from "../../../src/Message.ts"
 import * as Client from "./MessagesClient.ts"
 

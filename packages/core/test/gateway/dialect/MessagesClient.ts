@@ -4,7 +4,7 @@
 import Anthropic from "@anthropic-ai/sdk"
 import { Effect } from "effect"
 import type { Answered, Memory } from "../../../src/gateway/dialect/Dialect.ts"
-import * as Messages from "../../../src/gateway/dialect/Messages.ts"
+import * as Messages from "../../../src/gateway/dialect/messages/Messages.ts"
 import type { Choice } from "../../../src/inference/backend/Inference.ts"
 import type { Message } from "../../../src/Message.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Cause, Effect, Exit, Option, Schema } from "effect"
-import * as Responses from "../../../src/gateway/dialect/Responses.ts"
+import * as Responses from "../../../src/gateway/dialect/responses/Responses.ts"
 import type { Message } from "../../../src/Message.ts"
 import { answer, decode, memory, refusal } from "./ResponsesTest.ts"
 

@@ -1,9 +1,9 @@
 /** What tests of the Responses dialect share: a memory, and what becomes of a request and of an answer. */
 import { Effect, Exit } from "effect"
 import type { Memory, Turn } from "../../../src/gateway/dialect/Dialect.ts"
-import * as Responses from "../../../src/gateway/dialect/Responses.ts"
-import type { Item } from "../../../src/gateway/dialect/ResponsesItems.ts"
-import type { Asked } from "../../../src/gateway/dialect/ResponsesRequest.ts"
+import * as Responses from "../../../src/gateway/dialect/responses/Responses.ts"
+import type { Item } from "../../../src/gateway/dialect/responses/Items.ts"
+import type { Asked } from "../../../src/gateway/dialect/responses/Request.ts"
 import type { Message } from "../../../src/Message.ts"
 
 /** A memory that forgets nothing. */

@@ -3,10 +3,10 @@
  * refused by name, as there is nobody to run them. `strict` is passed over: an answer is never held to a schema.
  */
 import { Effect, Schema } from "effect"
-import * as Canon from "./Canon.ts"
-import type { Failure } from "./Dialect.ts"
-import * as OpenAiFailure from "./OpenAiFailure.ts"
-import * as Reading from "./Reading.ts"
+import * as Canon from "../Canon.ts"
+import type { Failure } from "../Dialect.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
+import * as Reading from "../Reading.ts"
 
 const readKind = Reading.reader(Schema.Struct({ type: Schema.NonEmptyString }))
 const readFunction = Reading.reader(

@@ -3,8 +3,8 @@
  * block `content_block_start`, its deltas and `content_block_stop`, then `message_delta` with the reason it ended and
  * `message_stop`. A `ping` stands where Anthropic's servers send one.
  */
-import * as Frames from "./Frames.ts"
-import type { ContentBlock, Ended, Written } from "./MessagesAnswer.ts"
+import * as Frames from "../Frames.ts"
+import type { ContentBlock, Ended, Written } from "./Answer.ts"
 
 interface Event {
   readonly type: string

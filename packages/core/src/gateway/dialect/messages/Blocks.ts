@@ -5,12 +5,12 @@
  * (`cache_control`, `citations`) are passed over and named; so is thinking that only its maker can read.
  */
 import { Effect, Predicate, Result, Schema } from "effect"
-import * as Reason from "../../base/Reason.ts"
-import type { ContentPart, Message } from "../../Message.ts"
-import * as Canon from "./Canon.ts"
-import type { Failure } from "./Dialect.ts"
-import * as MessagesErrors from "./MessagesErrors.ts"
-import * as MessagesInput from "./MessagesInput.ts"
+import * as Reason from "../../../base/Reason.ts"
+import type { ContentPart, Message } from "../../../Message.ts"
+import * as Canon from "../Canon.ts"
+import type { Failure } from "../Dialect.ts"
+import * as MessagesErrors from "./Errors.ts"
+import * as MessagesInput from "./Input.ts"
 
 /** Names of what was passed over so far. */
 export type Ignored = Set<string>

@@ -6,9 +6,9 @@
  * is refused as well, as ids are sampled freely.
  */
 import { Effect, Predicate, Schema } from "effect"
-import * as Canon from "./Canon.ts"
-import * as MessagesBlocks from "./MessagesBlocks.ts"
-import * as MessagesErrors from "./MessagesErrors.ts"
+import * as Canon from "../Canon.ts"
+import * as MessagesBlocks from "./Blocks.ts"
+import * as MessagesErrors from "./Errors.ts"
 
 type Ignored = MessagesBlocks.Ignored
 

@@ -5,7 +5,7 @@
  * Clients ask again after 429 and 5xx (529: overloaded), and give up after any other 4xx. A message that begins with
  * "prompt is too long" is what agents compact their history at.
  */
-import { Failure, type FailureReason, type WrittenFailure } from "./Dialect.ts"
+import { Failure, type FailureReason, type WrittenFailure } from "../Dialect.ts"
 
 /** A parameter (`messages.0.content.1`, as this API spells it) that is not what the dialect says. */
 export const invalid = (param: string, message: string): Failure =>

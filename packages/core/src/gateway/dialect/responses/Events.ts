@@ -2,12 +2,12 @@
  * A response as server-sent events: it is begun, each item is added, grows piece by piece and is done, and last comes
  * the whole response. Events are numbered from 0; an event has its type as its name, and no `[DONE]` follows.
  */
-import type { Answered } from "./Dialect.ts"
-import * as Frames from "./Frames.ts"
-import * as ResponsesAnswer from "./ResponsesAnswer.ts"
-import type * as ResponsesItems from "./ResponsesItems.ts"
-import { textPart } from "./ResponsesItems.ts"
-import type { Asked } from "./ResponsesRequest.ts"
+import type { Answered } from "../Dialect.ts"
+import * as Frames from "../Frames.ts"
+import * as ResponsesAnswer from "./Answer.ts"
+import type * as ResponsesItems from "./Items.ts"
+import { textPart } from "./Items.ts"
+import type { Asked } from "./Request.ts"
 
 interface Event {
   readonly type: string

@@ -3,10 +3,10 @@
  * asks for one is refused.
  */
 import { Effect, Predicate } from "effect"
-import * as Canon from "./Canon.ts"
-import { type Body, said } from "./ChatCompletionsParameters.ts"
-import type { Failure } from "./Dialect.ts"
-import { invalid, unsupported } from "./OpenAiFailure.ts"
+import * as Canon from "../Canon.ts"
+import { type Body, said } from "./Parameters.ts"
+import type { Failure } from "../Dialect.ts"
+import { invalid, unsupported } from "../OpenAiFailure.ts"
 
 export interface Tools {
   readonly tools: ReadonlyArray<unknown>

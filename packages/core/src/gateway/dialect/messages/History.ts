@@ -6,11 +6,11 @@
  * blank line between what were messages of their own. A last assistant turn is the beginning of the answer.
  */
 import { Effect, Predicate } from "effect"
-import type { ContentPart, Message, ToolCall } from "../../Message.ts"
-import * as Canon from "./Canon.ts"
-import type { Failure } from "./Dialect.ts"
-import * as MessagesBlocks from "./MessagesBlocks.ts"
-import * as MessagesErrors from "./MessagesErrors.ts"
+import type { ContentPart, Message, ToolCall } from "../../../Message.ts"
+import * as Canon from "../Canon.ts"
+import type { Failure } from "../Dialect.ts"
+import * as MessagesBlocks from "./Blocks.ts"
+import * as MessagesErrors from "./Errors.ts"
 
 type Ignored = MessagesBlocks.Ignored
 

@@ -3,9 +3,9 @@
  *
  * An answer without calls has a message even where it says nothing: what is sent back is then a message again.
  */
-import { type Message, type ToolCall, text as textOf } from "../../Message.ts"
-import * as ResponsesIds from "./ResponsesIds.ts"
-import * as ResponsesReasoning from "./ResponsesReasoning.ts"
+import { type Message, type ToolCall, text as textOf } from "../../../Message.ts"
+import * as ResponsesIds from "./Ids.ts"
+import * as ResponsesReasoning from "./Reasoning.ts"
 
 export type Status = "in_progress" | "completed" | "incomplete"
 

@@ -3,10 +3,10 @@
  *
  * What the request left open is null (the session decides it), or what OpenAI would have put there.
  */
-import type { Answered } from "./Dialect.ts"
-import * as ResponsesIds from "./ResponsesIds.ts"
-import * as ResponsesItems from "./ResponsesItems.ts"
-import type { Asked } from "./ResponsesRequest.ts"
+import type { Answered } from "../Dialect.ts"
+import * as ResponsesIds from "./Ids.ts"
+import * as ResponsesItems from "./Items.ts"
+import type { Asked } from "./Request.ts"
 
 /** A response; further fields repeat the request. */
 export interface Response {

@@ -3,11 +3,11 @@
  * `refusal`) are text; pictures go by URL; files are refused.
  */
 import { Effect, Schema } from "effect"
-import type { ContentPart, Message } from "../../Message.ts"
-import * as Canon from "./Canon.ts"
-import type { Failure } from "./Dialect.ts"
-import * as OpenAiFailure from "./OpenAiFailure.ts"
-import * as Reading from "./Reading.ts"
+import type { ContentPart, Message } from "../../../Message.ts"
+import * as Canon from "../Canon.ts"
+import type { Failure } from "../Dialect.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
+import * as Reading from "../Reading.ts"
 
 const optional = Schema.optionalKey(Schema.NullOr(Schema.String))
 const Part = Schema.Struct({

@@ -5,12 +5,12 @@
  * unless the request said `store: false`.
  */
 import { Effect } from "effect"
-import { type Answered, type Dialect, Failure, type Memory, type Turn } from "./Dialect.ts"
-import * as OpenAiFailure from "./OpenAiFailure.ts"
-import * as ResponsesAnswer from "./ResponsesAnswer.ts"
-import * as ResponsesEvents from "./ResponsesEvents.ts"
-import * as ResponsesItems from "./ResponsesItems.ts"
-import * as ResponsesRequest from "./ResponsesRequest.ts"
+import { type Answered, type Dialect, Failure, type Memory, type Turn } from "../Dialect.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
+import * as ResponsesAnswer from "./Answer.ts"
+import * as ResponsesEvents from "./Events.ts"
+import * as ResponsesItems from "./Items.ts"
+import * as ResponsesRequest from "./Request.ts"
 
 const respond = (
   { body }: Turn<ResponsesRequest.Asked>,

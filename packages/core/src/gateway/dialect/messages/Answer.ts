@@ -4,9 +4,9 @@
  * What was thought carries a signature, so that clients send it back with the next request. An answer of nothing has no
  * blocks. Nothing is cached for anyone, which is what the cache's figures say.
  */
-import type { Choice } from "../../inference/backend/Inference.ts"
-import type { Answered } from "./Dialect.ts"
-import * as MessagesInput from "./MessagesInput.ts"
+import type { Choice } from "../../../inference/backend/Inference.ts"
+import type { Answered } from "../Dialect.ts"
+import * as MessagesInput from "./Input.ts"
 
 export interface TextBlock {
   readonly type: "text"

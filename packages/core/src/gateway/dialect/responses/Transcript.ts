@@ -3,9 +3,9 @@
  * its words, each of its calls. They come back in a row, or with the outputs of calls between them, with their ids or
  * without; here they become the one message again.
  */
-import type { Message, ToolCall } from "../../Message.ts"
-import * as Canon from "./Canon.ts"
-import type { Place } from "./ResponsesIds.ts"
+import type { Message, ToolCall } from "../../../Message.ts"
+import * as Canon from "../Canon.ts"
+import type { Place } from "./Ids.ts"
 
 /** A part of what the assistant said. */
 export interface Part {

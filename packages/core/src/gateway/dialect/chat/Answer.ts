@@ -1,8 +1,8 @@
 /** Answers of Chat Completions: whole, or as the chunks of a stream. */
-import type { Answered } from "./Dialect.ts"
-import { frame, pieces } from "./Frames.ts"
-import type { Choice } from "../../inference/backend/Inference.ts"
-import { text as textOf, type ToolCall } from "../../Message.ts"
+import type { Answered } from "../Dialect.ts"
+import { frame, pieces } from "../Frames.ts"
+import type { Choice } from "../../../inference/backend/Inference.ts"
+import { text as textOf, type ToolCall } from "../../../Message.ts"
 
 const envelope = ({ createdAt, id, model }: Answered, object: string) => ({
   id: `chatcmpl-${id}`,

@@ -6,7 +6,7 @@
  * the text itself, and comes back as it was; the Vercel AI SDK wraps such a string in an object.
  */
 import { Option, Predicate, Schema } from "effect"
-import * as Nesting from "../../base/Nesting.ts"
+import * as Nesting from "../../../base/Nesting.ts"
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 const wrapper = "rawInvalidInput"

@@ -5,13 +5,13 @@
  * refers to its response with `previous_response_id`.
  */
 import { Effect } from "effect"
-import type { ChatRequest } from "../../inference/backend/Inference.ts"
-import type { Message } from "../../Message.ts"
-import { Failure, type Memory, type Turn } from "./Dialect.ts"
-import * as OpenAiFailure from "./OpenAiFailure.ts"
-import * as ResponsesInput from "./ResponsesInput.ts"
-import * as ResponsesParameters from "./ResponsesParameters.ts"
-import * as ResponsesTools from "./ResponsesTools.ts"
+import type { ChatRequest } from "../../../inference/backend/Inference.ts"
+import type { Message } from "../../../Message.ts"
+import { Failure, type Memory, type Turn } from "../Dialect.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
+import * as ResponsesInput from "./Input.ts"
+import * as ResponsesParameters from "./Parameters.ts"
+import * as ResponsesTools from "./Tools.ts"
 
 /** What an answer repeats of its request. */
 export interface Asked {

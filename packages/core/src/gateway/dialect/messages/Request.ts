@@ -5,12 +5,12 @@
  * `tool_choice`, `stream`. A parameter nobody knows is refused, as Anthropic does it; null is as good as absent.
  */
 import { Effect, Predicate, Schema } from "effect"
-import type { ChatRequest, SamplingOptions } from "../../inference/backend/Inference.ts"
-import type { Failure } from "./Dialect.ts"
-import * as MessagesBlocks from "./MessagesBlocks.ts"
-import * as MessagesErrors from "./MessagesErrors.ts"
-import * as MessagesHistory from "./MessagesHistory.ts"
-import * as MessagesTools from "./MessagesTools.ts"
+import type { ChatRequest, SamplingOptions } from "../../../inference/backend/Inference.ts"
+import type { Failure } from "../Dialect.ts"
+import * as MessagesBlocks from "./Blocks.ts"
+import * as MessagesErrors from "./Errors.ts"
+import * as MessagesHistory from "./History.ts"
+import * as MessagesTools from "./Tools.ts"
 
 type Ignored = MessagesBlocks.Ignored
 

@@ -6,11 +6,11 @@
  * What a model would have to hear and cannot (audio, files) is refused by name.
  */
 import { Effect, Predicate } from "effect"
-import * as Canon from "./Canon.ts"
-import { said } from "./ChatCompletionsParameters.ts"
-import type { Failure } from "./Dialect.ts"
-import type { ContentPart, Message, ToolCall } from "../../Message.ts"
-import { invalid, unsupported } from "./OpenAiFailure.ts"
+import * as Canon from "../Canon.ts"
+import { said } from "./Parameters.ts"
+import type { Failure } from "../Dialect.ts"
+import type { ContentPart, Message, ToolCall } from "../../../Message.ts"
+import { invalid, unsupported } from "../OpenAiFailure.ts"
 
 /** More than any chat has; a list of millions would hold the gateway up. */
 const mostMessages = 100_000

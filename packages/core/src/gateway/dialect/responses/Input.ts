@@ -6,15 +6,15 @@
  * are refused by name.
  */
 import { Effect, Schema } from "effect"
-import { type Message, text as textOf, user } from "../../Message.ts"
-import * as Canon from "./Canon.ts"
-import type { Failure, Memory } from "./Dialect.ts"
-import * as OpenAiFailure from "./OpenAiFailure.ts"
-import * as Reading from "./Reading.ts"
-import * as ResponsesContent from "./ResponsesContent.ts"
-import * as ResponsesIds from "./ResponsesIds.ts"
-import * as ResponsesReasoning from "./ResponsesReasoning.ts"
-import * as ResponsesTranscript from "./ResponsesTranscript.ts"
+import { type Message, text as textOf, user } from "../../../Message.ts"
+import * as Canon from "../Canon.ts"
+import type { Failure, Memory } from "../Dialect.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
+import * as Reading from "../Reading.ts"
+import * as ResponsesContent from "./Content.ts"
+import * as ResponsesIds from "./Ids.ts"
+import * as ResponsesReasoning from "./Reasoning.ts"
+import * as ResponsesTranscript from "./Transcript.ts"
 
 const id = Schema.optionalKey(Schema.NullOr(Schema.String))
 const texts = Schema.optionalKey(

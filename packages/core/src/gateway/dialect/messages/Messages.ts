@@ -4,11 +4,11 @@
  * What a client sends back of an answer reads as the message that was recorded: `MessagesHistory`. What is read, passed
  * over or refused of a request: `MessagesRequest`.
  */
-import type { Answered, Dialect, Turn } from "./Dialect.ts"
-import * as MessagesAnswer from "./MessagesAnswer.ts"
-import * as MessagesErrors from "./MessagesErrors.ts"
-import * as MessagesEvents from "./MessagesEvents.ts"
-import * as MessagesRequest from "./MessagesRequest.ts"
+import type { Answered, Dialect, Turn } from "../Dialect.ts"
+import * as MessagesAnswer from "./Answer.ts"
+import * as MessagesErrors from "./Errors.ts"
+import * as MessagesEvents from "./Events.ts"
+import * as MessagesRequest from "./Request.ts"
 
 export type Body = MessagesRequest.Body
 

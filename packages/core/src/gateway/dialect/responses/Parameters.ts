@@ -5,9 +5,9 @@
  * over and named; so are formats of text, which the client checks itself. The rest is refused by name.
  */
 import { Effect, Predicate, Schema } from "effect"
-import { Failure } from "./Dialect.ts"
-import * as OpenAiFailure from "./OpenAiFailure.ts"
-import * as Reading from "./Reading.ts"
+import { Failure } from "../Dialect.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
+import * as Reading from "../Reading.ts"
 
 const key = Schema.optionalKey
 const nullable = <S extends Schema.Top>(schema: S) => key(Schema.NullOr(schema))

@@ -8,9 +8,9 @@
  * JSON sees by parsing whether it is.
  */
 import { Effect, Predicate } from "effect"
-import type { SamplingOptions } from "../../inference/backend/Inference.ts"
-import { Failure } from "./Dialect.ts"
-import { invalid, unsupported } from "./OpenAiFailure.ts"
+import type { SamplingOptions } from "../../../inference/backend/Inference.ts"
+import { Failure } from "../Dialect.ts"
+import { invalid, unsupported } from "../OpenAiFailure.ts"
 
 export interface Body {
   readonly [parameter: string]: unknown

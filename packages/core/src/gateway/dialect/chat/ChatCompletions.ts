@@ -3,12 +3,12 @@
  * What is refused and what is passed over: `ChatCompletionsParameters`.
  */
 import { Effect } from "effect"
-import * as Answer from "./ChatCompletionsAnswer.ts"
-import * as Messages from "./ChatCompletionsMessages.ts"
-import * as Parameters from "./ChatCompletionsParameters.ts"
-import * as Tools from "./ChatCompletionsTools.ts"
-import type { Dialect } from "./Dialect.ts"
-import * as OpenAiFailure from "./OpenAiFailure.ts"
+import * as Answer from "./Answer.ts"
+import * as Messages from "./Messages.ts"
+import * as Parameters from "./Parameters.ts"
+import * as Tools from "./Tools.ts"
+import type { Dialect } from "../Dialect.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
 
 /** What the answer depends on beside the choices. */
 interface Read {
