@@ -9,6 +9,9 @@ import * as Labels from "../../src/Labels.ts"
 import { text as textOf } from "../../src/Message.ts"
 import * as Tokenizer from "../../src/inference/tokenizer/Tokenizer.ts"
 import type * as Trajectory from "../../src/Trajectory.ts"
+import * as SessionTree from "../../src/inference/session/SessionTree.ts"
+import * as TokenSequences from "../../src/inference/TokenSequences.ts"
+import * as TokenTree from "../../src/inference/TokenTree.ts"
 import * as TrackedSequences from "../../src/inference/TrackedSequences.ts"
 
 /** One token per character, BOS 1, EOS 2: the tokenizer of the recordings. */
@@ -396,6 +399,57 @@ describe("TrackedSequences", () => {
       )
     })
   )
+
+  it.effect("leaves a sequence out that it cannot trust, and keeps the others", () =>
+    Effect.gen(function* () {
+      const { session } = bytesSession(
+        [{ tokens: [97, 98, 258], logprobs: [-0.5], finishReason: "stop" }],
+        [answer("yo<|im_end|>")]
+      )
+      yield* session.chat({ messages: [user("a")] })
+      yield* session.chat({ messages: [user("b")] })
+      const { leftOut } = yield* session.recording
+      assert.deepStrictEqual(
+        leftOut.map(({ reason, sequence }) => [sequence, reason]),
+        [[0, "unsound"]]
+      )
+      assert.deepStrictEqual((yield* session.trajectories).map(trained), ["yo<|im_end|>"])
+    })
+  )
+
+  it.effect("is as old as the oldest token that it trains, where weights changed in the middle of an answer", () =>
+    Effect.gen(function* () {
+      const { session } = bytesSession(
+        [{ tokens: [97, 98, 258], logprobs: [-1, -1, -1], finishReason: "stop", policyVersions: [7, 5, 5] }],
+        [answer("1<|im_end|>", 8), answer("2<|im_end|>", 9)]
+      )
+      yield* session.chat({ messages: [user("q")] })
+      yield* session.chat({ messages: [user("q"), assistant("ab"), user("n")], n: 2 })
+      const versions = (yield* session.trajectories).map(({ policyVersion }) => policyVersion)
+      // The second has the first answer in its context only.
+      assert.deepStrictEqual(versions, [5, 9])
+    })
+  )
+
+  it("leaves out what is not what was sent or sampled", () => {
+    const { bytes } = Tokenizer
+    const tree = SessionTree.make<TokenTree.PromptTokens, TokenTree.AnswerTokens>()
+    const ids = Int32Array.of(1, 2, 3)
+    const checksum = TokenTree.checksum(TokenTree.seed, ids)
+    const data = { base: undefined, ids, length: 3, checksum, text: undefined, isChat: true }
+    const asking = tree.ask({ parent: undefined, asked: [user("q")], isOpen: false, tools: [], data })
+    const sampled = TokenTree.sampled(bytes, answer("yo<|im_end|>"), checksum, false)
+    tree.record(asking, [{ message: assistant("yo"), text: "yo", data: sampled }], undefined)
+    assert.strictEqual(TokenSequences.recording(bytes, tree.tips).sequences.length, 1)
+    for (const changed of [ids, sampled.ids]) {
+      const before = changed[0]!
+      changed[0] = 99
+      const { leftOut, sequences } = TokenSequences.recording(bytes, tree.tips)
+      assert.isEmpty(sequences)
+      assert.strictEqual(leftOut[0]?.reason, "altered")
+      changed[0] = before
+    }
+  })
 
   it.effect.prop(
     "keeps its invariants over any conversation",
