@@ -2,7 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { PolicyLayers } from "@atropos/trainer"
-import { Effect, References, Schema } from "effect"
+import { Dataset, Environment, Message, ServerManager } from "@atropos/core"
+import { Effect, Layer, Option, References, Schema, Stream } from "effect"
 import { TestConsole } from "effect/testing"
 import * as TestServer from "../../packages/core/test/inference/TestServer.ts"
 import * as TheWholeLoop from "../00-the-whole-loop.ts"
@@ -20,6 +21,7 @@ import * as FollowUpItems from "../13-follow-up-items.ts"
 import * as SandboxExample from "../14-sandbox.ts"
 import * as Mix from "../15-mix.ts"
 import * as Tools from "../16-tools.ts"
+import * as AiSdkAgent from "../17-ai-sdk-agent.ts"
 
 const decodeFigures = Schema.decodeSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
 
@@ -27,6 +29,22 @@ const printed = <E>(program: Effect.Effect<unknown, E>) =>
   Effect.andThen(program, TestConsole.logLines).pipe(
     Effect.map((lines) => lines.map(String)),
     Effect.provideService(References.MinimumLogLevel, "None")
+  )
+
+/** A group of the shop's agent, with a policy that says these things. */
+const shopping = (say: (request: ServerManager.ChatRequest) => string) =>
+  Effect.gen(function* () {
+    const { groups } = yield* Environment.Environment
+    return Option.getOrThrow(yield* Stream.runHead(groups))
+  }).pipe(
+    Effect.provide(
+      AiSdkAgent.default({ groupSize: 2 }).pipe(
+        Layer.provide([
+          ServerManager.layerScripted((request) => ("prompt" in request ? "" : say(request))),
+          Dataset.layerMemory({})
+        ])
+      )
+    )
   )
 
 // Some of them train: seconds on a machine that has nothing else to do.
@@ -184,5 +202,19 @@ describe("examples", { timeout: 120_000 }, () => {
     Effect.map(printed(SandboxExample.program).pipe(Effect.provide(TestConsole.layer)), (lines) =>
       assert.deepStrictEqual(lines, ["scores 1 0 0 0", "scores 0 1 0 0"])
     )
+  )
+
+  it.live("17: looks the price up, and says it", () =>
+    Effect.gen(function* () {
+      const { scores } = yield* shopping(({ messages }) => {
+        const last = messages.at(-1)!
+        const product = Message.text(messages[0]!)[0]!
+        return last.role === "tool" ? Message.text(last) : AiSdkAgent.call(product)
+      })
+      assert.deepStrictEqual(Array.from(scores), [1, 1])
+      // Says a price without looking: none is 12.
+      const guessed = yield* shopping(() => "12")
+      assert.deepStrictEqual(Array.from(guessed.scores), [0, 0])
+    })
   )
 })

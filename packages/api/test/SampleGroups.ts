@@ -35,6 +35,7 @@ export const full: ScoredGroup.ScoredGroup = {
   ],
   generationParams: { temperature: 0.5 },
   overrides: [{ set_advantage_to_zero: true }, {}],
+  rewards: [{ correct: 1, format: 0.5 }, { correct: 0 }],
   groupOverrides: { sft: false },
   images: ["data:image/png;base64,AAAA", null],
   distillTokenIds: [

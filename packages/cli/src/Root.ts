@@ -33,7 +33,7 @@ const load = Effect.fn("Root.load")(function* (name: string, entry: VerbEntry, w
 /**
  * Verbs that run until they are stopped, and tell what happens meanwhile; the others have a progress bar or a result.
  */
-const talkative: ReadonlySet<string | undefined> = new Set(["api", "serve", "policy", "train"])
+const talkative: ReadonlySet<string | undefined> = new Set(["api", "serve", "policy", "gateway", "train"])
 
 const secretVariables = ["OPENAI_API_KEY", "HF_TOKEN", "ATROPOS_TOKEN", "WANDB_API_KEY"]
 

@@ -24,6 +24,7 @@ const rows = (file: string): string => fileURLToPath(new URL(`fixtures/rows/${fi
 
 /** What an environment is told so that it needs nothing from the network. */
 const local: { readonly [name: string]: ReadonlyArray<string> } = {
+  command: ["--env.command", "true", "--env.items", rows("questions.jsonl")],
   dataset: ["--env.source", rows("questions.jsonl"), "--env.answer_after", "####"],
   distill: ["--env.source", rows("questions.jsonl")],
   gsm8k: ["--env.train_split", rows("questions.jsonl"), "--env.test_split", rows("questions.jsonl")],

@@ -7,11 +7,13 @@
  * be judged are left out and the others kept.
  */
 import { Context, Effect, Formatter, Option, Schema, Stream, Tracer } from "effect"
-import type { Definition, EnvironmentShape, RolloutGroup, Score, Work } from "./Environment.ts"
+import type { Definition, EnvironmentShape, RolloutGroup, Work } from "./Environment.ts"
 import { type DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
 import type { Common } from "./EnvironmentSettings.ts"
-import { scoreValue, toScoredGroup } from "./Judgement.ts"
+import { toScoredGroup } from "./Judgement.ts"
 import * as Laws from "./Laws.ts"
+import type { Judged } from "./Score.ts"
+import * as Scoring from "./Scoring.ts"
 import type { ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
@@ -27,7 +29,7 @@ interface Closed<Item, E, R> {
   readonly scored: (
     item: Item,
     group: RolloutGroup
-  ) => Effect.Effect<ReadonlyArray<Score>, Unscorable | EnvironmentError | DefinitionFault | E, R>
+  ) => Effect.Effect<ReadonlyArray<Judged>, Unscorable | EnvironmentError | DefinitionFault | E, R>
 }
 
 export const make = <Item, E, R>({
@@ -49,7 +51,7 @@ export const make = <Item, E, R>({
     label: definition.label ?? Formatter.formatJson,
     solved: solvedBy(definition),
     boundary,
-    scored: scoring(definition, boundary)
+    scored: Scoring.make(definition, boundary.crossing, settings.rewardWeights)
   }
   const toWork = working(name, closed)
   const work = (cursor: number) => boundary.stream("items", () => definition.items(cursor), toWork)
@@ -134,23 +136,6 @@ const boundaryOf = <E, R>(name: string, built: Context.Context<R>): Boundary<E, 
   }
 }
 
-/** The scores of a group: those it brings, else those the definition gives it. */
-const scoring = <Item, E, R>(
-  { score }: Definition<Item, E, R>,
-  { crossing }: Boundary<E, R>
-): Closed<Item, E, R>["scored"] =>
-  Effect.fn("Environment.score")(function* (item: Item, { scores: own, trajectories }: RolloutGroup) {
-    if (own === undefined && score === undefined) return yield* crossing(new Error(noScores))
-    const scores =
-      own ??
-      (score === undefined ? [] : yield* DefinitionCalls.called("score", () => score(item, trajectories), "scores"))
-    return yield* DefinitionResults.scores(
-      own === undefined ? "score" : "collectTrajectories",
-      scores,
-      trajectories.length
-    )
-  })
-
 /** Items as work: rolled out, judged group by group, with what follows from them. */
 const working = <Item, E, R>(
   name: string,
@@ -164,7 +149,7 @@ const working = <Item, E, R>(
         (afterScore &&
           (yield* DefinitionCalls.called(
             "afterScore",
-            () => afterScore(item, { ...group, values: scores.map(scoreValue) }),
+            () => afterScore(item, { ...group, values: scores.map(({ score }) => score) }),
             "undefined"
           ))) ??
         {}
@@ -215,8 +200,8 @@ const evaluationOf = <Item, E, R>(
     ).pipe(Effect.flatMap(DefinitionResults.evaluated))
     const scores = yield* scored(item, group)
     return group.trajectories.map((trajectory, index) => {
-      const value = scoreValue(scores[index]!)
-      return { trajectory, score: value, correct: solved.isCorrect(value) }
+      const { rewards, score } = scores[index]!
+      return { trajectory, score, correct: solved.isCorrect(score), ...(rewards && { rewards }) }
     })
   })
   return boundary.stream(
@@ -236,8 +221,8 @@ const claimsOf = <Item, E, R>(
     boundary.effect(
       "score",
       definition.score === undefined
-        ? Effect.fail(new Unscorable({ message: noScores }))
-        : Effect.map(scored(item, { trajectories }), (scores) => scores.map(scoreValue))
+        ? Effect.fail(new Unscorable({ message: Scoring.none }))
+        : Effect.map(scored(item, { trajectories }), (scores) => scores.map(({ score }) => score))
     )
   return {
     scoreRange: claims.scoreRange ?? anyScore,
@@ -259,8 +244,6 @@ const claimsOf = <Item, E, R>(
 /** As it is where it is no stream: whoever runs it says so. */
 const oneByOne = <A, E, R>(items: Stream.Stream<A, E, R>): Stream.Stream<A, E, R> =>
   Stream.isStream(items) ? Stream.rechunk(items, 1) : items
-
-const noScores = "its definition has no score, so every group has to bring its scores"
 
 const anyScore = [-Number.MAX_VALUE, Number.MAX_VALUE] as const
 

@@ -6,14 +6,23 @@ import { Effect, Predicate } from "effect"
 import type { RolloutGroup, Rollouts, Score } from "./Environment.ts"
 import type { DefinitionFault } from "./EnvironmentError.ts"
 import * as Labels from "./Labels.ts"
+import * as RewardComponents from "./RewardComponents.ts"
 import type { Trajectory } from "./Trajectory.ts"
 import { kindOf, wrong } from "./DefinitionCalls.ts"
 
 const isTrajectory = (value: unknown): value is Trajectory =>
   Predicate.isObject(value) && "tokens" in value && "mask" in value && "messages" in value
 
-const isScore = (value: unknown): value is Score =>
-  typeof value === "number" || (Predicate.hasProperty(value, "score") && typeof value.score === "number")
+const isScore = (value: unknown): value is Score => {
+  if (typeof value === "number") return true
+  if (!Predicate.isReadonlyObject(value)) return false
+  const { rewards, score } = value
+  return typeof score === "number" || (score === undefined && rewards !== undefined)
+}
+
+/** What is wrong with the components of a score. */
+const faultOfRewards = (value: Score): string | undefined =>
+  typeof value === "number" || value.rewards === undefined ? undefined : RewardComponents.faultOf(value.rewards)
 
 const isGroup = (value: unknown): value is RolloutGroup =>
   Predicate.hasProperty(value, "trajectories") && Array.isArray(value.trajectories)
@@ -62,10 +71,15 @@ export const scores = (
       return Effect.fail(
         wrong(
           part,
-          `gave ${kindOf(given[bad])} as score number ${bad + 1} of ${given.length}; a score is a number or { score, advantages, overrides }`
+          `gave ${kindOf(given[bad])} as score number ${bad + 1} of ${given.length}; a score is a number or { score, rewards, advantages, overrides }, of which rewards may stand for score`
         )
       )
     }
+    const [fault] = given.flatMap((score: Score, index) => {
+      const found = faultOfRewards(score)
+      return found === undefined ? [] : [wrong(part, `gave score number ${index + 1} of ${given.length}: ${found}`)]
+    })
+    if (fault !== undefined) return Effect.fail(fault)
     return given.length === trajectories
       ? Effect.succeed(given)
       : Effect.fail(

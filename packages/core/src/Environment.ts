@@ -13,10 +13,13 @@ import * as Settings from "./base/Settings.ts"
 import * as ClosedEnvironment from "./ClosedEnvironment.ts"
 import * as DefinitionKeys from "./DefinitionKeys.ts"
 import * as DefinitionCalls from "./DefinitionCalls.ts"
-import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
+import type { Rewards } from "./RewardComponents.ts"
+import type { Score } from "./Score.ts"
+import type { ScoredGroup } from "./ScoredGroup.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
 export { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
+export type { Score, ScoreDetails } from "./Score.ts"
 
 /** Rollouts to be compared with each other, with what the trainer should know beside their scores. */
 export interface RolloutGroup extends Pick<
@@ -35,11 +38,6 @@ export interface RolloutGroup extends Pick<
 export type Rollouts<Item> =
   | ReadonlyArray<Trajectory>
   | { readonly groups: ReadonlyArray<RolloutGroup>; readonly requeue?: ReadonlyArray<Item> }
-
-/** A number, or a number with token-level advantages (T) and switches for the trainer. */
-export type Score =
-  | number
-  | { readonly score: number; readonly advantages?: ArrayLike<number>; readonly overrides?: Overrides }
 
 /** Held-out items, rolled out with evaluation limits and judged by the same `score`. */
 export interface EvaluationDefinition<Item, E, R> {
@@ -158,6 +156,8 @@ export interface EvaluatedTrajectory {
   readonly trajectory: Trajectory
   readonly score: number
   readonly correct: boolean
+  /** What the score is made of, where it has components. */
+  readonly rewards?: Rewards
 }
 
 export interface EvaluationWork {

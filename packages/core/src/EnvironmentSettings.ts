@@ -39,6 +39,11 @@ export const commonFields = {
     1,
     "relative weight among environments: share of each batch within one process, share of the inference servers across processes"
   ),
+  rewardWeights: field(
+    Schema.Record(Schema.String, Schema.Finite),
+    {},
+    'what components of a reward count in a score, by name, such as {"format": 0.2}; 1 for those not named'
+  ),
   batchSize: field(Schema.Int, -1, "sequences per batch, if the service does not set one"),
   maxBatchesOffpolicy: field(
     Schema.Int,

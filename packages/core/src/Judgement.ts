@@ -1,18 +1,15 @@
 /** What a judgement makes of a group: the group as it is sent, with its scores, advantages and overrides. */
-import type { RolloutGroup, Score } from "./Environment.ts"
+import type { RolloutGroup } from "./Environment.ts"
 import * as Sampling from "./Sampling.ts"
+import type { Judged } from "./Score.ts"
 import type { Overrides, ScoredGroup } from "./ScoredGroup.ts"
-
-/** The number of a score. */
-export const scoreValue = (score: Score): number => (typeof score === "number" ? score : score.score)
 
 /** What a trainer has to know of a rollout that its token limit cut off. */
 const cutOff: Overrides = { finish_reason: "length" }
 
 /** The wire's view of a group: lists that no trajectory has are absent, logprobs only where all have them. */
-export const toScoredGroup = (group: RolloutGroup, scores: ReadonlyArray<Score>): ScoredGroup => {
+export const toScoredGroup = (group: RolloutGroup, details: ReadonlyArray<Judged>): ScoredGroup => {
   const { scores: _scores, trajectories, ...beside } = group
-  const details = scores.map((score) => (typeof score === "number" ? { score } : score))
   const own = { ...beside.groupOverrides, ...beside.generationParams }
   // The environment has the last word.
   const switches = (sampling: Sampling.Sampling) =>
@@ -44,6 +41,9 @@ export const toScoredGroup = (group: RolloutGroup, scores: ReadonlyArray<Score>)
         const { advantages, score } = details[index]!
         return advantages === undefined ? new Float32Array(tokens.length).fill(score) : Float32Array.from(advantages)
       })
+    }),
+    ...(details.some(({ rewards }) => rewards !== undefined) && {
+      rewards: details.map(({ rewards }) => rewards ?? {})
     }),
     ...(overrides.some((one) => one !== undefined) && { overrides: overrides.map((one) => one ?? {}) }),
     ...(trajectories.some(({ policyVersion }) => policyVersion !== undefined) && {

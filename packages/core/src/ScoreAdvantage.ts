@@ -84,3 +84,27 @@ export const ofScores = (scores_G: ArrayLike<number>, { advantageScale, baseline
   const relative_G = groupRelative(scores_G, { scale: advantageScale })
   return baseline === "group" ? relative_G : relative_G.map((advantage) => (advantage * count) / (count - 1))
 }
+
+/**
+ * One advantage per sequence of a group in which a rollout may be several: its `session` (any value; undefined is one
+ * of its own) tells which belong together. Rollouts are compared, each with the score of its first sequence, and all of
+ * its sequences have its advantage.
+ */
+export const ofSessions = (
+  scores_G: ArrayLike<number>,
+  sessions_G: ReadonlyArray<unknown>,
+  rule: Rule
+): Float64Array => {
+  if (sessions_G.every((session) => session === undefined)) return ofScores(scores_G, rule)
+  const places = new Map<unknown, number>()
+  const scores_S: Array<number> = []
+  const place_G = Array.from(scores_G, (score, i) => {
+    const session = sessions_G[i]
+    const known = session === undefined ? undefined : places.get(session)
+    if (known !== undefined) return known
+    if (session !== undefined) places.set(session, scores_S.length)
+    return scores_S.push(score) - 1
+  })
+  const advantages_S = ofScores(scores_S, rule)
+  return Float64Array.from(place_G, (place) => advantages_S[place]!)
+}

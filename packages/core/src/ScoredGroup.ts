@@ -8,6 +8,7 @@
  * sampled (`Labels`). Field meanings follow the original's `ScoredData` (atroposlib/api/server.py).
  */
 import type { Message } from "./Message.ts"
+import type { Rewards } from "./RewardComponents.ts"
 
 /**
  * Free-form switches for trainers, kept untouched (`set_advantage_to_zero`, `finish_reason`, `temperature`, `sft`,
@@ -34,6 +35,8 @@ export interface ScoredGroup {
   /** (G) per-sequence switches. */
   readonly overrides?: ReadonlyArray<Overrides>
   readonly groupOverrides?: Overrides
+  /** (G) what each score is made of, where the environment keeps that apart; on wires in `overrides`. */
+  readonly rewards?: ReadonlyArray<Rewards>
   /** Multimodal payload, usually one entry per sequence (base64 or data URLs); carried untouched. */
   readonly images?: unknown
   readonly envId?: number

@@ -106,31 +106,38 @@ describe("the record of sampling on the wire", () => {
   )
 })
 
-describe("turns of one sequence", () => {
-  it.effect("sampled alike are one sequence; sampled differently they are refused with what to do", () =>
-    Effect.gen(function* () {
-      const backend = Scripted.make(["four", "five"], Tokenizer.bytes)
-      for (const tokenLevel of [true, false]) {
-        for (const second of [0.5, 1]) {
-          const scripted = { ...backend, capabilities: { tokens: tokenLevel, promptLogprobs: tokenLevel } }
-          const session = TrackedSequences.session({ backend: scripted, tokenizer: Tokenizer.bytes })
-          const question = { role: "user", content: "2 + 2" }
-          const [answer] = yield* session.chat({ messages: [question], temperature: 0.5 })
-          const more = [question, answer!.message, { role: "user", content: "and 1 more" }]
-          const [next] = yield* session.chat({ messages: more, temperature: second })
-          yield* session.chat({
-            messages: [...more, next!.message, { role: "user", content: "and another" }],
-            temperature: second
-          })
-          const trajectories = yield* Effect.result(session.trajectories)
-          if (second === 0.5) {
-            assert.strictEqual(Result.getOrThrow(trajectories)[0]!.sampling?.temperature, 0.5)
-          } else {
-            assert.isTrue(Result.isFailure(trajectories))
-            if (Result.isFailure(trajectories)) assert.include(trajectories.failure.message, "sample the turns of one")
+describe("turns of one chat", () => {
+  it.effect(
+    "sampled alike are one sequence; those sampled otherwise than the last are trained in one of their own",
+    () =>
+      Effect.gen(function* () {
+        for (const tokenLevel of [true, false]) {
+          for (const second of [0.5, 1]) {
+            const backend = Scripted.make(["four", "five"], Tokenizer.bytes)
+            const scripted = { ...backend, capabilities: { tokens: tokenLevel, promptLogprobs: tokenLevel } }
+            const session = TrackedSequences.session({ backend: scripted, tokenizer: Tokenizer.bytes })
+            const question = { role: "user", content: "2 + 2" }
+            const [answer] = yield* session.chat({ messages: [question], temperature: 0.5 })
+            const more = [question, answer!.message, { role: "user", content: "and 1 more" }]
+            const [next] = yield* session.chat({ messages: more, temperature: second })
+            const last = [...more, next!.message, { role: "user", content: "and another" }]
+            yield* session.chat({ messages: last, temperature: 0.5 })
+            const trajectories = yield* session.trajectories
+            const words = trajectories.map(({ mask, tokens }) =>
+              Tokenizer.bytes.decode(tokens.filter((_, at) => mask[at] === 1)).replaceAll(/<\|im_end\|>\n?/g, " ")
+            )
+            assert.deepStrictEqual(words, second === 0.5 ? ["four five four "] : ["four four ", "five "])
+            assert.deepStrictEqual(
+              trajectories.map(({ messages, sampling }) => [messages.length, sampling?.temperature]),
+              second === 0.5
+                ? [[6, 0.5]]
+                : [
+                    [6, 0.5],
+                    [4, 1]
+                  ]
+            )
           }
         }
-      }
-    })
+      })
   )
 })

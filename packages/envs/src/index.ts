@@ -3,6 +3,7 @@ import "@atropos/core/base/NodeVersion"
 import * as Addition from "./Addition.ts"
 import * as ArithmeticStories from "./ArithmeticStories.ts"
 import * as Blackjack from "./games/Blackjack.ts"
+import * as Command from "./Command.ts"
 import * as Dataset from "./Dataset.ts"
 import * as Distill from "./Distill.ts"
 import * as Fundamentals from "./Fundamentals.ts"
@@ -26,10 +27,25 @@ import * as ToolUse from "./ToolUse.ts"
 import * as VqaDataset from "./pictures/VqaDataset.ts"
 import * as Wordle from "./games/Wordle.ts"
 
+export { defineAgent } from "./agent/Agent.ts"
+export { defineEnvironment } from "./agent/PlainEnvironment.ts"
+export type {
+  AgentDefinition,
+  AgentModel,
+  AgentRun,
+  AgentSession,
+  FailedSession,
+  FinishedSession
+} from "./agent/AgentDefinition.ts"
+export type { Collecting, PlainDefinition, Scoring } from "./agent/PlainEnvironment.ts"
+export type { AskOptions, PlainModel, PlainSession } from "./agent/PlainModel.ts"
+export type { Judged } from "./agent/SessionGroup.ts"
+
 export type { Demonstration } from "@atropos/core/environment/ExactAnswer"
 export { Addition }
 export { ArithmeticStories }
 export { Blackjack }
+export { Command }
 export { Dataset }
 export { Distill }
 export { Fundamentals }
@@ -110,6 +126,13 @@ export const registry = {
     family: "tools",
     needs: [],
     dataLicence: "generated"
+  },
+  command: {
+    layer: Command.layer,
+    description: "any program as an agent: it asks the model through its SDK, and a second program judges it",
+    family: "tools",
+    needs: [],
+    dataLicence: "yours"
   },
   "tool-calling": {
     layer: ToolCalling.layer,

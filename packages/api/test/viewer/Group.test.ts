@@ -40,6 +40,22 @@ describe("Group.read", () => {
     )
   })
 
+  it("has the components of each score, and none where a switch of that name holds something else", () => {
+    const overrides = [{ rewards: { correct: 1, format: 0.5 } }, { rewards: { correct: "yes" } }, {}]
+    const read = Group.read({ scores: [1, 0, 0], overrides })
+    assert.deepStrictEqual(
+      read?.rollouts.map(({ rewards }) => rewards),
+      [
+        [
+          ["correct", 1],
+          ["format", 0.5]
+        ],
+        [],
+        []
+      ]
+    )
+  })
+
   it("has nothing to show of what is no group", () => {
     for (const value of [null, 3, "group", [], {}, { tokens: [] }]) assert.isNull(Group.read(value))
   })

@@ -1,10 +1,14 @@
-/** `atropos init NAME`: the starter of an environment of one's own, with its test, in a folder of its own. */
+/**
+ * `atropos init NAME`: the starter of an environment of one's own, with its test, in a folder of its own; with
+ * `--agent` that of an agent, in plain TypeScript.
+ */
 import { Docs } from "@atropos/core"
 import * as Reason from "@atropos/core/base/Reason"
 import { Console, Effect, FileSystem, Path } from "effect"
-import { Argument, Command } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import * as CommandLine from "../base/CommandLine.ts"
 import { CommandFailed, UsageError } from "../base/Failure.ts"
+import * as AgentStarter from "../init/AgentStarter.ts"
 import * as Packages from "../init/Packages.ts"
 import * as Starter from "../init/Starter.ts"
 import type { MakeVerb } from "./Verb.ts"
@@ -39,7 +43,7 @@ const installation = Effect.fnUntraced(function* (folder: string) {
   return [`ln -s ${modules} node_modules   (the packages of this checkout)`]
 })
 
-const write = Effect.fn("init.write")(function* (given: string) {
+const write = Effect.fn("init.write")(function* (given: string, isAgent: boolean) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const folder = path.resolve(given)
@@ -49,9 +53,10 @@ const write = Effect.fn("init.write")(function* (given: string) {
       message: `${given}: a name consists of lower-case letters, digits and dashes and begins with a letter, like my-env`
     })
   }
-  const files = Starter.files({
+  const starter = isAgent ? AgentStarter : Starter
+  const files = starter.files({
     name: chosen,
-    dependencies: yield* Packages.dependencies(),
+    dependencies: yield* Packages.dependencies(isAgent ? "agent" : "environment"),
     isCheckout
   })
   const taken = yield* Effect.filter(files.keys(), (file) => fs.exists(path.join(folder, file)))
@@ -68,7 +73,7 @@ const write = Effect.fn("init.write")(function* (given: string) {
   const steps = [
     `cd ${path.relative(path.resolve("."), folder) || "."}`,
     ...(yield* installation(folder)),
-    "npm test   # tests the scoring, needs no model",
+    `npm test   # tests ${isAgent ? "agent and score" : "the scoring"}, needs no model`,
     `${CommandLine.anywhere} validate --env ./${chosen}.ts   # checks its claims, and scoring of a thousand random texts`,
     `${CommandLine.anywhere} process --env ./${chosen}.ts --testing   # makes groups with scripted answers, needs no model`
   ]
@@ -82,7 +87,7 @@ const write = Effect.fn("init.write")(function* (given: string) {
       "then:",
       `  ${CommandLine.anywhere} serve --env ./${chosen}.ts   # sends rollouts to a service`,
       `  ${CommandLine.anywhere} up --env ./${chosen}.ts --model FOLDER   # trains a model`,
-      `  ${path.resolve(Docs.path("writing-an-environment.md"))} explains the rest`
+      `  ${path.resolve(Docs.path(isAgent ? "agents.md" : "writing-an-environment.md"))} explains the rest`
     ].join("\n")
   )
 })
@@ -94,10 +99,14 @@ export const make: MakeVerb = () =>
       {
         folder: Argument.String("name").pipe(
           Argument.withDescription("name of the environment and of the folder to create: my-env, or path/to/my-env")
+        ),
+        agent: Flag.Boolean("agent").pipe(
+          Flag.withDescription("an agent in plain TypeScript, which asks the model over HTTP as its SDK does"),
+          Flag.withDefault(false)
         )
       },
-      ({ folder }) =>
-        write(folder).pipe(
+      ({ agent, folder }) =>
+        write(folder, agent).pipe(
           Effect.mapError((error) =>
             error instanceof UsageError
               ? error
@@ -108,6 +117,10 @@ export const make: MakeVerb = () =>
           )
         )
     ).pipe(
-      Command.withExamples([{ command: "atropos init my-env", description: "creates my-env/my-env.ts and its test" }])
-    )
+      Command.withExamples([
+        { command: "atropos init my-env", description: "creates my-env/my-env.ts and its test" },
+        { command: "atropos init --agent my-agent", description: "the same for an agent, without Effect" }
+      ])
+    ),
+    booleans: new Set(["agent"])
   })

@@ -2,6 +2,7 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import type { DeviceKind } from "@atropos/trainer/exec/Executor"
+import { OutputFormat } from "@atropos/core"
 import * as Device from "@atropos/trainer/exec/Device"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as PolicyAuth from "@atropos/trainer/server/PolicyAuth"
@@ -48,6 +49,7 @@ interface Options {
   readonly allowInsecure: boolean
   readonly maxBatch: number
   readonly maxWaiting: number
+  readonly toolCallFormat: OutputFormat.Setting
   readonly lora: Record<string, Option.Option<unknown>>
 }
 
@@ -62,6 +64,7 @@ const serve = Effect.fn("policy.serve")(function* (options: Options) {
   const settings = { maxRows: options.maxBatch, maxWaiting: options.maxWaiting }
   const server = PolicyServer.layer({
     ...PolicyLayers.served(model),
+    toolCallFormat: options.toolCallFormat,
     host,
     port,
     allowInsecure,
@@ -129,6 +132,12 @@ export const make: MakeVerb = () =>
           ),
           Flag.withDescription("completions that may wait; further requests are told to retry later [default: 1024]"),
           Flag.withDefault(1024)
+        ),
+        toolCallFormat: Flag.Literals("tool-call-format", OutputFormat.Setting.literals).pipe(
+          Flag.withDescription(
+            "how the model writes tool calls and thinking; auto takes it from its chat template [default: auto]"
+          ),
+          Flag.withDefault("auto" as const)
         ),
         lora: lora.flags,
         metrics: Metrics.telemetryFlags

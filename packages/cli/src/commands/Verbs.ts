@@ -20,6 +20,10 @@ export const verbs = {
     description: "Serve a model over the OpenAI API, with token ids and hot-swapped adapters",
     load: () => import("./Policy.ts")
   },
+  gateway: {
+    description: "Serve a model to agents of any SDK, with sessions and rewards, or record their conversations",
+    load: () => import("./Gateway.ts")
+  },
   serve: {
     description: "Run an environment that sends its rollouts to a trajectory service",
     load: () => import("./Serve.ts")
@@ -43,6 +47,10 @@ export const verbs = {
   "dpo-gen": {
     description: "Make a preference data set: pairs of better and worse sequences, from the same sources",
     load: () => import("./DpoGen.ts")
+  },
+  atif: {
+    description: "Convert saved groups to ATIF, the agent trajectory interchange format, and back",
+    load: () => import("./Atif.ts")
   },
   evaluate: {
     description: "Evaluate a policy on an environment, with per-sample results",

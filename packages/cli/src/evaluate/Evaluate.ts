@@ -30,11 +30,16 @@ export interface Evaluated extends Job.JobResult {
   readonly passing: string
 }
 
-const sampleOf = (index: number, label: string, { correct, score, trajectory }: Environment.EvaluatedTrajectory) =>
+const sampleOf = (
+  index: number,
+  label: string,
+  { correct, rewards, score, trajectory }: Environment.EvaluatedTrajectory
+) =>
   JSON.stringify({
     item: index,
     label,
     score,
+    ...(rewards && { rewards }),
     correct,
     completion: trajectory.completion,
     finish_reason: trajectory.finishReason,
@@ -51,6 +56,7 @@ export const metrics = (tally: Tally.Tally, failed: number): { readonly [name: s
     ...(rate?.stderr !== undefined && { "eval/percent_correct_stderr": rate.stderr }),
     ...(score && { "eval/mean_score": score.value }),
     ...(score?.stderr !== undefined && { "eval/mean_score_stderr": score.stderr }),
+    ...Object.fromEntries(Tally.meanRewards(tally).map(([component, mean]) => [`eval/reward/${component}`, mean])),
     ...Object.fromEntries(
       Tally.passAtK(tally).flatMap(([k, { value }]) => (k === 1 ? [] : [[`eval/pass@${k}`, value] as const]))
     ),
@@ -117,6 +123,7 @@ export const run = Effect.fn("Evaluate.run")(function* ({ config, folder: wanted
           tally: Tally.ofGroup({
             scores: results.map(({ score }) => score),
             passes: results.filter(({ correct }) => correct).length,
+            rewards: results.flatMap(({ rewards }) => (rewards === undefined ? [] : [rewards])),
             trainedTokens: results.reduce((sum, { trajectory }) => sum + Trajectory.trainedTokens(trajectory), 0),
             tokens: results.reduce((sum, { trajectory }) => sum + trajectory.tokens.length, 0)
           }),

@@ -70,7 +70,8 @@ export const rare = new Set([
   "proxy_url",
   "max_attempts",
   "max_n_completions",
-  "server_wait"
+  "server_wait",
+  "tool_call_format"
 ])
 
 /** Whether most runs get by without a flag; `everyEnvironments` are the settings that all environments have. */

@@ -27,16 +27,19 @@ export const archives = (lock: string, resolve: (file: string) => string): { rea
     )
   )
 
-/** The starter's dependencies. */
-export const dependencies = Effect.fn("Packages.dependencies")(function* () {
+/** The dependencies of a starter; one of an agent writes no Effect, and needs our environments. */
+export const dependencies = Effect.fn("Packages.dependencies")(function* (
+  kind: "environment" | "agent" = "environment"
+) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const own = fileURLToPath(new URL("../..", import.meta.url))
-  const modules = path.join(own, "../..")
+  const installed = fileURLToPath(new URL("../..", import.meta.url))
+  const modules = path.join(installed, "../..")
   const lock = path.join(modules, ".package-lock.json")
   const found = (yield* fs.exists(lock))
     ? archives(yield* fs.readFileString(lock), (file) => path.resolve(modules, "..", file))
     : {}
   const { version } = packageJson
-  return { "@atropos/cli": version, "@atropos/core": version, ...found, ...packageJson.peerDependencies }
+  const own = kind === "agent" ? { "@atropos/envs": version } : { "@atropos/core": version }
+  return { "@atropos/cli": version, ...own, ...found, ...packageJson.peerDependencies }
 })

@@ -31,7 +31,8 @@ const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 export const node = ({ isCheckout }: Pick<StarterOptions, "isCheckout">): string =>
   isCheckout ? "node --conditions=atropos-src" : "node"
 
-const packageJson = (options: StarterOptions): string =>
+/** The package of a starter: its scripts, and what they need. */
+export const packageJson = (options: StarterOptions): string =>
   json({
     name: options.name,
     version: "0.1.0",
@@ -49,7 +50,7 @@ const packageJson = (options: StarterOptions): string =>
   })
 
 /** For TypeScript 5.9 and later. */
-const tsconfig = ({ isCheckout }: StarterOptions): string =>
+export const tsconfig = ({ isCheckout }: StarterOptions): string =>
   json({
     compilerOptions: {
       target: "ES2024",

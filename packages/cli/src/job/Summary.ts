@@ -38,6 +38,7 @@ export const figures = (tally: Tally.Tally, passing: string): ReadonlyArray<Pair
           ] as const
         ]
       : []),
+    ...Tally.meanRewards(tally).map(([component, mean]): Pair => [`mean ${component}`, mean.toFixed(4)]),
     ...(passed ? [["pass rate", `${rate(passed)}: ${passing}`] as const] : []),
     ...Tally.passAtK(tally).flatMap(([k, estimate]) => (k === 1 ? [] : [[`pass@${k}`, rate(estimate)] as const])),
     ["tokens", `${count(tally.trainedTokens)} generated, ${count(tally.tokens)} in all`],

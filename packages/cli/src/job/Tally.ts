@@ -6,8 +6,8 @@
  * of it. What passes is the environment's (`solved`), as in evaluations. Rates have the 95% intervals of
  * `Evaluation.share`, which know that the rollouts of one item are alike.
  */
-import { Evaluation } from "@atropos/core"
-import { Schema } from "effect"
+import { Evaluation, RewardComponents } from "@atropos/core"
+import { Effect, Schema } from "effect"
 
 const Counts = Schema.Record(Schema.String, Schema.Natural)
 
@@ -21,6 +21,11 @@ export const Tally = Schema.Struct({
   passes: Counts,
   /** Group means of the scores: number, sum, sum of squares. */
   scores: Schema.Tuple([Schema.Natural, Schema.Finite, Schema.Finite]),
+  /** Components of rewards: how often each was given, and their sum. */
+  rewards: Schema.Record(Schema.String, Schema.Struct({ count: Schema.Natural, sum: Schema.Finite })).pipe(
+    // Tallies that were saved before there were components have none.
+    Schema.withDecodingDefaultKey(Effect.succeed({}))
+  ),
   /** Tokens the trainer learns from, and all tokens. */
   trainedTokens: Schema.Natural,
   tokens: Schema.Natural,
@@ -34,6 +39,7 @@ export const empty: Tally = {
   dropped: {},
   passes: {},
   scores: [0, 0, 0],
+  rewards: {},
   trainedTokens: 0,
   tokens: 0,
   millis: 0
@@ -45,6 +51,15 @@ const addCounts = (a: Tally["dropped"], b: Tally["dropped"]): Tally["dropped"] =
   return sum
 }
 
+const addRewards = (a: Tally["rewards"], b: Tally["rewards"]): Tally["rewards"] => {
+  const sum: Record<string, RewardComponents.Total> = { ...a }
+  for (const [component, total] of Object.entries(b)) {
+    const known = Object.hasOwn(sum, component) ? sum[component]! : { count: 0, sum: 0 }
+    sum[component] = { count: known.count + total.count, sum: known.sum + total.sum }
+  }
+  return sum
+}
+
 /** The sum of two tallies. */
 export const add = (a: Tally, b: Tally): Tally => ({
   items: a.items + b.items,
@@ -52,6 +67,7 @@ export const add = (a: Tally, b: Tally): Tally => ({
   dropped: addCounts(a.dropped, b.dropped),
   passes: addCounts(a.passes, b.passes),
   scores: [a.scores[0] + b.scores[0], a.scores[1] + b.scores[1], a.scores[2] + b.scores[2]],
+  rewards: addRewards(a.rewards, b.rewards),
   trainedTokens: a.trainedTokens + b.trainedTokens,
   tokens: a.tokens + b.tokens,
   millis: a.millis + b.millis
@@ -61,18 +77,20 @@ export interface Scored {
   readonly scores: ArrayLike<number>
   /** Passes among them. */
   readonly passes: number
+  readonly rewards?: ReadonlyArray<RewardComponents.Rewards>
   readonly trainedTokens: number
   readonly tokens: number
 }
 
 /** One group of scored rollouts; its scores count whether it is kept or not. */
-export const ofGroup = ({ passes, scores, tokens, trainedTokens }: Scored): Tally => {
+export const ofGroup = ({ passes, rewards = [], scores, tokens, trainedTokens }: Scored): Tally => {
   const mean = Evaluation.mean(scores)
   const isScored = Number.isFinite(mean)
   return {
     ...empty,
     passes: isScored ? { [`${scores.length}:${passes}`]: 1 } : {},
     scores: isScored ? [1, mean, mean * mean] : [0, 0, 0],
+    rewards: isScored ? Object.fromEntries(RewardComponents.totals(rewards.filter(RewardComponents.isRewards))) : {},
     trainedTokens,
     tokens
   }
@@ -106,6 +124,10 @@ export const meanScore = ({
   const margin = Evaluation.studentT95(count - 1) * stderr
   return { value, stderr, interval: { lower: value - margin, upper: value + margin } }
 }
+
+/** Mean of each component of rewards, over the rollouts that have it. */
+export const meanRewards = ({ rewards }: Tally): ReadonlyArray<readonly [component: string, mean: number]> =>
+  Object.entries(rewards).map(([component, { count, sum }]) => [component, sum / count])
 
 /** pass@k over the groups that have at least k rollouts; none where there is none. */
 const passAt = (groups: ReadonlyArray<PassGroup>, k: number): Evaluation.Share | undefined => {

@@ -25,6 +25,7 @@ const tallyOf = (
   ...Tally.ofGroup({
     scores: group.scores,
     passes: group.scores.filter(isCorrect).length,
+    ...(group.rewards && { rewards: group.rewards }),
     trainedTokens: GroupFilter.completionLengths(group).reduce((sum, length) => sum + length, 0),
     tokens: ScoredGroup.tokenCount(group)
   }),

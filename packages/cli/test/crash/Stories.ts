@@ -80,7 +80,8 @@ export interface Got {
 export const train = Effect.fnUntraced(function* (
   client: TrajectoryClient.TrajectoryClient,
   got: Got,
-  until: number = steps
+  until: number = steps,
+  numberOf: (group: ScoredGroup.ScoredGroup) => number | undefined = storyOf
 ) {
   while (got.steps.length < until) {
     const claimed = yield* client
@@ -102,7 +103,7 @@ export const train = Effect.fnUntraced(function* (
     )
     if (!isAcked) continue
     got.steps.push(step)
-    got.stories.push(...groups.map(storyOf))
+    got.stories.push(...groups.map(numberOf))
   }
 })
 

@@ -64,6 +64,36 @@ describe("atropos init", () => {
     120_000
   )
 
+  it.live(
+    "writes an agent in plain TypeScript that passes its own test, the laws and the compiler",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const cwd = yield* Bin.folder
+        const { code, stdout } = yield* Bin.run(["init", "--agent", "my-agent"], { cwd })
+        assert.strictEqual(code, 0)
+        assert.include(stdout, "agents.md")
+        const folder = `${cwd}/my-agent`
+        yield* fs.symlink(modules, `${folder}/node_modules`)
+        assert.notInclude(yield* fs.readFileString(`${folder}/my-agent.ts`), "effect")
+        const [tested, compiled, validated, processed] = yield* Effect.all(
+          [
+            run(process.execPath, ["--conditions=atropos-src", "--test"], folder),
+            run(`${modules}/.bin/tsc`, ["-p", "."], folder),
+            Bin.run(["validate", "--env", "./my-agent.ts", "--texts", "40"], { cwd: folder }),
+            Bin.run(["process", "--env", "./my-agent.ts", "--testing", "--env.total_steps", "2"], { cwd: folder })
+          ],
+          { concurrency: 2 }
+        )
+        assert.strictEqual(tested.code, 0, tested.output)
+        assert.match(tested.output, /pass 2\b/)
+        assert.notMatch(compiled.output, /^(my-agent|error)/m)
+        assert.strictEqual(validated.code, 0, `${validated.stdout}${validated.stderr}`)
+        assert.match(processed.stdout, /groups +2 kept/)
+      }).pipe(Effect.provide(NodeServices.layer)),
+    120_000
+  )
+
   it.live("overwrites nothing, and says what is there", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem

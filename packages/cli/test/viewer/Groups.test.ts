@@ -50,6 +50,15 @@ describe.skipIf(!Browser.isPresent)(`groups of a saved page${Browser.absence}`, 
     assert.deepStrictEqual([requests, errors], [[], []])
   })
 
+  it("shows beside each score what it is made of", async () => {
+    const { page } = await visit("/groups/kinds/1")
+    await page.waitForSelector(".rollout")
+    const facts = (await page.locator(".rollout-facts").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " "))
+    assert.match(facts[0]!, /correct 1 format 0 /)
+    assert.match(facts[1]!, /correct 0 format 0.5 /)
+    assert.notMatch(facts[0]!, /rewards/)
+  })
+
   it("goes by keyboard from the list to a group, its rollouts, its tokens, and back to the same row", async () => {
     const { page } = await visit("/groups")
     await page.waitForSelector(".row-link")

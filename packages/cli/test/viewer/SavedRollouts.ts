@@ -68,7 +68,14 @@ export const mathGroup = group(
     ],
     [...question, { role: "assistant", content: "<answer>48</answer>" }]
   ],
-  [0, 1, 0.5]
+  [0, 1, 0.5],
+  {
+    overrides: [
+      { finish_reason: "length", rewards: { correct: 0, format: 0 } },
+      { finish_reason: "stop", rewards: { correct: 1, format: 0 } },
+      { finish_reason: "stop", rewards: { correct: 0, format: 0.5 } }
+    ]
+  }
 )
 
 export const toolGroup = group(

@@ -76,8 +76,7 @@ export const make = Effect.fn("Budget.make")(function* (limits: Limits) {
     const answered = yield* inTime(session.chat({ ...request, ...(Number.isFinite(maxTokens) && { maxTokens }) }))
     turns++
     if (Option.isNone(answered)) return Option.none()
-    const sequences = yield* session.trajectories
-    used = sequences.reduce((longest, sequence) => Math.max(longest, sequence.tokens.length), used)
+    used = Math.max(used, yield* lengthOf(session, answered.value))
     return Option.fromUndefinedOr(answered.value[0])
   })
   const budget: Budget = {
@@ -92,6 +91,16 @@ export const make = Effect.fn("Budget.make")(function* (limits: Limits) {
   }
   return budget
 })
+
+/** Tokens of the longest sequence that the answers end. */
+const lengthOf = (session: TrackedSession, answers: ReadonlyArray<Choice>): Effect.Effect<number, InferenceError> => {
+  const counted = answers.flatMap(({ usage }) =>
+    usage === undefined ? [] : usage.promptTokens + usage.completionTokens
+  )
+  return counted.length === answers.length
+    ? Effect.succeed(Math.max(0, ...counted))
+    : Effect.map(session.trajectories, (all) => Math.max(0, ...all.map(({ tokens }) => tokens.length)))
+}
 
 const unbounded: Required<Limits> = {
   turns: Number.POSITIVE_INFINITY,

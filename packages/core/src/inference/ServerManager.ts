@@ -39,6 +39,9 @@ export * from "./backend/Inference.ts"
 export type { Answer, Backend, Capabilities } from "./backend/Backend.ts"
 export type { Completion, Options as ScriptedOptions, Script, ScriptedRequest } from "./backend/Scripted.ts"
 
+/** What a tracked session can be told. */
+export type Tracked = TrackedSequences.Settings
+
 export interface ServerManagerShape {
   /**
    * n rollouts of a chat, one trajectory each, with exact tokens where the server has them and the tokenizer's
@@ -56,9 +59,7 @@ export interface ServerManagerShape {
   /** Top-k logprobs of every position of a prompt (teacher distillation). */
   readonly promptLogprobs: (request: PromptRequest) => Effect.Effect<PromptLogprobs, InferenceError>
   /** A tracked session, tied to one server for as long as the scope is open. */
-  readonly tracked: (options?: {
-    readonly preserveThinkBlocks?: boolean
-  }) => Effect.Effect<TrackedSession, InferenceError, Scope.Scope>
+  readonly tracked: (options?: Tracked) => Effect.Effect<TrackedSession, InferenceError, Scope.Scope>
   /** Number of servers; what `max_num_workers_per_node` is multiplied by. */
   readonly serverCount: number
   /** What turns chats into prompts here, and counts tokens; absent where the servers alone do. */
@@ -219,7 +220,7 @@ const lookedAt = (backend: Backend, isConfigured: boolean): Effect.Effect<void, 
 
 const make = Effect.fn("ServerManager.make")(function* (
   members: ReadonlyArray<Member.MemberSettings>,
-  manager: Pick<ServerSettings.Manager, "maxAttempts" | "maxNCompletions" | "serverWait">,
+  manager: Pick<ServerSettings.Manager, "maxAttempts" | "maxNCompletions" | "serverWait" | "toolCallFormat">,
   around: {
     readonly tokenizer: TokenizerShape | undefined
     readonly serverWait?: number
@@ -227,6 +228,7 @@ const make = Effect.fn("ServerManager.make")(function* (
     readonly proxy?: Proxy.Proxy
   }
 ) {
+  const { toolCallFormat: format } = manager
   const { advice = "", proxy, serverWait = manager.serverWait, tokenizer } = around
   const fleet = yield* Fleet.make(members, { serverWait: Duration.seconds(serverWait), advice })
   const everyone = Routing.backend(fleet, manager)
@@ -234,7 +236,7 @@ const make = Effect.fn("ServerManager.make")(function* (
     Effect.gen(function* () {
       // Whether tokens or text are asked for depends on what the servers are.
       yield* everyone.identify
-      const session = TrackedSequences.session({ backend: everyone, tokenizer })
+      const session = TrackedSequences.session({ backend: everyone, tokenizer, format })
       yield* ask(session)
       return yield* session.trajectories
     })
@@ -247,7 +249,7 @@ const make = Effect.fn("ServerManager.make")(function* (
     ask: Effect.fn("ServerManager.ask")((request) => everyone.chat(request)),
     tokens: everyone.tokens,
     promptLogprobs: everyone.promptLogprobs,
-    tracked: ({ preserveThinkBlocks } = {}) =>
+    tracked: (settings = {}) =>
       proxy !== undefined
         ? proxy.tracked
         : Effect.map(everyone.identify, () => {
@@ -255,7 +257,9 @@ const make = Effect.fn("ServerManager.make")(function* (
             return TrackedSequences.session({
               backend: Routing.backend(fleet, manager, prefer),
               tokenizer,
-              ...(preserveThinkBlocks !== undefined && { preserveThinkBlocks })
+              refusesPictures: true,
+              format,
+              ...settings
             })
           }),
     serverCount: members.length,

@@ -1,35 +1,46 @@
 /**
- * A tracked session over a back end that answers in text alone: tokens and masks are the tokenizer's (`ChatMask`),
- * logprobs are absent. What the server itself reports of tokens is used where one call makes the whole sequence.
+ * A tracked session on a server without token-level answers: its sequences are made from text with the tokenizer, where
+ * there is one, and logprobs are absent. What the server itself reports of tokens is used where one call makes the
+ * whole sequence.
  *
- * A chat that begins with the turns of a recorded one continues it; every answer sampled in the session is trained.
+ * Chats are followed as in `TrackedSequences`, by their messages: a chat that begins with the turns of a recorded one
+ * continues it, calls are counted by how they relate, every answer sampled in the session is trained once, and a
+ * sequence that no mask can be made of is left out with its reason.
  */
 import { Effect, Result } from "effect"
 import * as ChatMask from "./ChatMask.ts"
-import {
-  type ChatRequest,
-  type Choice,
-  InferenceError,
-  type TextRequest,
-  type TrackedSession
+import type {
+  ChatRequest,
+  Choice,
+  LeftOut,
+  RecordedSequence,
+  Recording,
+  TextRequest,
+  TrackedSession
 } from "./backend/Inference.ts"
 import type { Message } from "../Message.ts"
+import * as Paths from "./session/Paths.ts"
+import * as Recordings from "./Recordings.ts"
+import * as Relation from "./session/Relation.ts"
 import * as Sampling from "../Sampling.ts"
 import * as SequenceLimit from "./SequenceLimit.ts"
+import * as SessionTree from "./session/SessionTree.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
-import { repeats } from "./TrackedSequence.ts"
 import type { Trajectory } from "../Trajectory.ts"
-import type { AnswerChoice, Backend } from "./backend/Backend.ts"
+import type { Answer, AnswerChoice, Backend } from "./backend/Backend.ts"
 
-interface TextSequence {
-  /** Absent for text completions, which are never continued. */
-  readonly chat: ReadonlyArray<Message> | undefined
-  /** Indices of the messages that were sampled here. */
-  readonly sampled: ReadonlySet<number>
-  /** How its answers were sampled; `mixed`: not alike. */
-  readonly sampling: Sampling.Sampling | "mixed" | undefined
-  readonly trajectory: () => Result.Result<Trajectory, ChatMask.ChatMaskError>
+/** What is kept of a prompt: the text, where it is not a chat's. */
+interface PromptText {
+  readonly text: string | undefined
 }
+
+interface AnswerText {
+  readonly choice: AnswerChoice
+  /** Of an answer that begins a chat: its prompt as the server tokenised it. */
+  readonly promptTokens: Answer["promptTokens"]
+}
+
+type TextAnswer = SessionTree.Answer<PromptText, AnswerText>
 
 /** A session whose sequences are made from text. */
 export const make = ({
@@ -39,23 +50,8 @@ export const make = ({
   readonly backend: Pick<Backend, "chat" | "complete" | "server">
   readonly tokenizer: TokenizerShape | undefined
 }): TrackedSession => {
-  const sequences: Array<TextSequence> = []
-
-  const record = (sequence: TextSequence, replaced: TextSequence | undefined): number => {
-    const index = replaced === undefined ? -1 : sequences.indexOf(replaced)
-    const at = index === -1 ? sequences.length : index
-    sequences[at] = sequence
-    return at
-  }
-
-  const continuedBy = (messages: ReadonlyArray<Message>): TextSequence | undefined =>
-    sequences.reduce<TextSequence | undefined>(
-      (best, one) =>
-        one.chat !== undefined && repeats(messages, one.chat) && one.chat.length > (best?.chat?.length ?? 0)
-          ? one
-          : best,
-      undefined
-    )
+  const tree = SessionTree.make<PromptText, AnswerText>()
+  const counts = { ...Relation.none }
 
   /** Tokens of a chat's prompt, where a tokenizer can tell. */
   const lengthOfChat = ({ messages, tools }: ChatRequest): number | undefined =>
@@ -78,58 +74,131 @@ export const make = ({
           maxTokens === undefined ? request : { ...request, maxTokens }
         )
 
+  const record = (
+    asking: SessionTree.Asking<PromptText, AnswerText>,
+    { choices, promptTokens }: Answer
+  ): ReadonlyArray<Choice> => {
+    const from = asking.prompt.parent
+    const came = choices.map((choice) => ({
+      message: choice.message,
+      text: choice.text,
+      data: { choice, promptTokens: from === undefined ? promptTokens : undefined }
+    }))
+    return tree
+      .record(asking, came, from)
+      .map(({ data: { choice }, sequence, turn }): Choice => ({ ...withoutTokens(choice), turn, sequence }))
+  }
+
   const chat = Effect.fn("TextSequences.chat")(function* (request: ChatRequest) {
-    const base = continuedBy(request.messages)
+    const { messages, tools = [] } = request
+    const place = tree.find(messages, tools)
+    const relation = Relation.of(tree, place, messages)
     const limited = yield* within(request, lengthOfChat(request))
-    const { choices, promptTokens } = yield* backend.chat({ ...limited, exact: true })
-    return choices.map((choice, index): Choice => {
-      const messages = [...request.messages, choice.message]
-      const sampled = new Set([...(base?.sampled ?? []), request.messages.length])
-      const sampling =
-        base === undefined || (base.sampling !== "mixed" && Sampling.areEqual(base.sampling, choice.sampling))
-          ? choice.sampling
-          : "mixed"
-      const trajectory = () =>
-        sampling === "mixed"
-          ? Result.fail(new ChatMask.ChatMaskError({ tokenizer: tokenizer?.name ?? "none", message: Sampling.mixed }))
-          : ChatMask.chatTrajectory(tokenizer, request, choice, {
-              train: (_, index) => sampled.has(index),
-              // The server's own tokens say nothing of the turns before.
-              ...(base === undefined && promptTokens !== undefined && { promptTokens })
-            })
-      return {
-        ...withoutTokens(choice),
-        sequence: record({ chat: messages, sampled, sampling, trajectory }, index === 0 ? base : undefined)
+    counts[relation]++
+    const asking = tree.ask(
+      place.prompt ?? {
+        parent: place.answer,
+        asked: messages.slice(place.repeated),
+        isOpen: false,
+        tools: place.answer?.prompt.tools ?? tools,
+        data: { text: undefined }
       }
-    })
+    )
+    return record(asking, yield* backend.chat({ ...limited, exact: true }))
   })
 
   const complete = Effect.fn("TextSequences.complete")(function* (request: TextRequest) {
     const limited = yield* within(request, tokenizer?.encode(request.prompt).length)
-    const { choices, promptTokens } = yield* backend.complete({ ...limited, exact: true })
-    return choices.map((choice): Choice => {
-      const trajectory = () => Result.succeed(ChatMask.textTrajectory(tokenizer, request.prompt, choice, promptTokens))
-      return {
-        ...withoutTokens(choice),
-        sequence: record({ chat: undefined, sampled: new Set(), sampling: choice.sampling, trajectory }, undefined)
-      }
-    })
+    const known = tree.roots.find(({ data }) => data.text === request.prompt)
+    counts[known === undefined ? "started" : "retried"]++
+    const asking = tree.ask(
+      known ?? { parent: undefined, asked: [], isOpen: false, tools: [], data: { text: request.prompt } }
+    )
+    return record(asking, yield* backend.complete({ ...limited, exact: true }))
   })
 
-  const trajectories = Effect.suspend(() =>
-    Effect.forEach(sequences, ({ trajectory }) => Effect.fromResult(trajectory())).pipe(
-      Effect.mapError(({ message }) => new InferenceError({ reason: "unsupported", server: backend.server, message }))
-    )
-  )
-
-  return { chat, complete, trajectories }
+  const recording = Effect.sync(() => recordingOf(tokenizer, tree.tips))
+  return {
+    chat,
+    complete,
+    recording,
+    trajectories: Recordings.trajectories(backend.server, recording),
+    counts: Effect.sync(() => ({ ...counts }))
+  }
 }
 
-const withoutTokens = ({ finishReason, message, policyVersion, sampling, text, toolCalls }: AnswerChoice): Choice => ({
+const recordingOf = (tokenizer: TokenizerShape | undefined, tips: ReadonlyArray<TextAnswer>): Recording => {
+  const trained = new Set<TextAnswer>()
+  const sequences: Array<RecordedSequence> = []
+  const others: Array<RecordedSequence> = []
+  const leftOut: Array<LeftOut> = []
+  for (const tip of tips) {
+    const { sequence } = tip
+    if (Paths.isAbandoned(tip)) {
+      leftOut.push({ sequence, reason: "abandoned", message: Paths.abandoned })
+      continue
+    }
+    const path = SessionTree.pathOf(tip)
+    const fresh = path.filter((answer) => !trained.has(answer))
+    const ends = fresh.filter((answer, at) => !fresh.slice(at + 1).some((later) => isAlike(answer, later)))
+    const made = ends.map((end) => trajectoryOf(tokenizer, end, fresh))
+    const unmasked = made.find(Result.isFailure)
+    if (unmasked !== undefined) {
+      leftOut.push({ sequence, reason: "unmasked", message: unmasked.failure.message })
+      continue
+    }
+    const all = made.filter(Result.isSuccess).map(({ success: trajectory }) => ({ sequence, trajectory }))
+    fresh.forEach((answer) => trained.add(answer))
+    sequences.push(...all.slice(-1))
+    others.push(...all.slice(0, -1))
+  }
+  return { sequences: [...sequences, ...others], leftOut }
+}
+
+const isAlike = (a: TextAnswer, b: TextAnswer): boolean =>
+  Sampling.areEqual(a.data.choice.sampling, b.data.choice.sampling)
+
+/** The sequence that ends with an answer and trains those of `fresh` that were sampled like it. */
+const trajectoryOf = (
+  tokenizer: TokenizerShape | undefined,
+  end: TextAnswer,
+  fresh: ReadonlyArray<TextAnswer>
+): Result.Result<Trajectory, ChatMask.ChatMaskError> => {
+  const { choice, promptTokens } = end.data
+  const { data, tools } = end.prompt
+  if (data.text !== undefined) {
+    return Result.succeed(ChatMask.textTrajectory(tokenizer, data.text, choice, promptTokens))
+  }
+  const messages = SessionTree.chatOf(end)
+  const trained = new Set<Message>(fresh.filter((one) => isAlike(one, end)).map(({ message }) => message))
+  return ChatMask.chatTrajectory(
+    tokenizer,
+    { messages: messages.slice(0, -1), ...(tools.length > 0 && { tools }) },
+    choice,
+    {
+      train: (message) => trained.has(message),
+      // The server's own tokens say nothing of the turns before.
+      ...(promptTokens !== undefined && { promptTokens })
+    }
+  )
+}
+
+const withoutTokens = ({
+  finishReason,
+  message,
+  policyVersion,
+  sampling,
+  stop,
+  text,
+  toolCalls,
+  usage
+}: AnswerChoice): Choice => ({
   message,
   text,
   toolCalls,
   finishReason,
+  ...(stop !== undefined && { stop }),
+  ...(usage !== undefined && { usage }),
   ...(policyVersion !== undefined && { policyVersion }),
   ...(sampling !== undefined && { sampling })
 })

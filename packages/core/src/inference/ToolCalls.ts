@@ -1,23 +1,25 @@
 /**
- * Tool calls in the Hermes format, from a model's text to OpenAI's shape and back.
- *
- *     <tool_call>{"name": "search", "arguments": {"q": "cats"}}</tool_call>
+ * Tool calls and thinking, from a model's text to OpenAI's shape and back, in the model's own format (`format/`).
  *
  * A `Translator` remembers the exact text behind every call it hands out, so that a later turn that sends the call back
- * is rendered as the model wrote it, token for token. A truncated answer keeps `length` as its finish reason. Follows
- * the original's tool_call_translator.py and tool_call_parser.py.
+ * is rendered as the model wrote it, token for token. A truncated answer keeps `length` as its finish reason. What is
+ * here besides is about calls in the Hermes format, as data sets hold them.
  */
-import { Effect, Option, Predicate, Random, Schema } from "effect"
-import * as Nesting from "../base/Nesting.ts"
-import * as RepeatedKeys from "../base/RepeatedKeys.ts"
+import { Effect, Predicate, Random } from "effect"
+import * as CallJson from "./format/CallJson.ts"
+import * as Formats from "./format/Formats.ts"
+import type { Call, OutputFormat, ReadContext } from "./format/OutputFormat.ts"
 import type { Message, ToolCall } from "../Message.ts"
-import { text as textOf } from "../Message.ts"
 import type { FinishReason } from "../Trajectory.ts"
+
+export type { Call } from "./format/OutputFormat.ts"
 
 /** What a completion says once its tool calls are taken out. */
 export interface ParsedAnswer {
   /** What stands before the first call; the whole text where there is none. Null where nothing stands before it. */
   readonly content: string | null
+  /** What was thought, where that is kept apart. */
+  readonly reasoning?: string
   readonly toolCalls: ReadonlyArray<ToolCall>
   readonly finishReason: FinishReason
 }
@@ -26,10 +28,68 @@ export interface Translator {
   /**
    * Reads the calls out of a completion and remembers its text under their ids. Malformed or unclosed calls are text.
    */
-  readonly parse: (text: string, finishReason: FinishReason) => Effect.Effect<ParsedAnswer>
-  /** Turns the calls of assistant messages back into the text they came from, or into freshly written calls. */
+  readonly parse: (
+    text: string,
+    finishReason: FinishReason,
+    context?: Omit<ReadContext, "finishReason">
+  ) => Effect.Effect<ParsedAnswer>
+  /**
+   * Messages for the chat template: calls of assistant messages are turned back into the text they came from, or into
+   * freshly written calls, where the template takes such text.
+   */
   readonly toText: (messages: ReadonlyArray<Message>) => ReadonlyArray<Message>
 }
+
+export interface TranslatorOptions {
+  /** Default: Hermes. */
+  readonly format?: OutputFormat
+  /**
+   * Whether thinking stays a part of the content as the model wrote it (default), or is kept apart. A format whose text
+   * is no content of its chat template always keeps it apart.
+   */
+  readonly reasoning?: "content" | "apart"
+}
+
+/** A translator with an empty memory; it belongs to one session. */
+export const makeTranslator = ({
+  format = Formats.byName("hermes"),
+  reasoning: place = "content"
+}: TranslatorOptions = {}): Translator => {
+  const written = new Map<string, string>()
+  const isApart = place === "apart" || !format.isContent
+  const parse = Effect.fnUntraced(function* (
+    text: string,
+    finishReason: FinishReason,
+    context: Omit<ReadContext, "finishReason"> = {}
+  ) {
+    const { beforeCalls, calls, content, reasoning } = format.read(text, { ...context, finishReason })
+    const toolCalls: Array<ToolCall> = []
+    for (const { json, name } of calls) {
+      const id = format.callId(`${yield* letters}${yield* letters}`)
+      written.set(id, text)
+      toolCalls.push({ id, type: "function", function: { name, arguments: json } })
+    }
+    const kept = calls.length > 0 && beforeCalls === "" ? null : beforeCalls
+    return {
+      content: isApart ? content : kept,
+      ...(isApart && reasoning !== undefined && { reasoning }),
+      toolCalls,
+      finishReason: calls.length === 0 || finishReason === "length" ? finishReason : "tool_calls"
+    }
+  })
+  const toText = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+    if (!format.isContent) return format.forTemplate(messages)
+    return messages.map((message) => {
+      const [first] = message.tool_calls ?? []
+      if (message.role !== "assistant" || first === undefined) return message
+      return { role: "assistant", content: written.get(first.id ?? "") ?? format.write(message) }
+    })
+  }
+  return { parse, toText }
+}
+
+/** Six random letters and digits. */
+const letters = Effect.map(Random.nextIntBetween(0, 36 ** 6), (integer) => integer.toString(36).padStart(6, "0"))
 
 const start = "<tool_call>"
 const end = "</tool_call>"
@@ -46,76 +106,16 @@ const blocksOf = (text: string): ReadonlyArray<string> => {
   return blocks
 }
 
-/** A translator with an empty memory; it belongs to one session. */
-export const makeTranslator = (): Translator => {
-  const written = new Map<string, string>()
-  const parse = Effect.fnUntraced(function* (text: string, finishReason: FinishReason) {
-    const calls = readCalls(text)
-    if (calls.length === 0) return { content: text, toolCalls: [], finishReason }
-    const toolCalls: Array<ToolCall> = []
-    for (const { arguments: value, name } of calls) {
-      const id = `call_${letters(yield* Random.nextInt)}${letters(yield* Random.nextInt)}`
-      written.set(id, text)
-      toolCalls.push({ id, type: "function", function: { name, arguments: writeJson(value) } })
-    }
-    const content = text.slice(0, text.indexOf(start))
-    return {
-      content: content === "" ? null : content,
-      toolCalls,
-      finishReason: finishReason === "length" ? finishReason : "tool_calls"
-    }
-  })
-  const toText = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =>
-    messages.map((message) => {
-      const [first] = message.tool_calls ?? []
-      if (message.role !== "assistant" || first === undefined) return message
-      return { role: "assistant", content: written.get(first.id ?? "") ?? writeCalls(message) }
-    })
-  return { parse, toText }
-}
-
-/** The text of an assistant message whose calls came from elsewhere: its content, then one line per call. */
-export const writeCalls = (message: Message): string =>
-  [
-    ...[textOf(message)].filter((content) => content !== ""),
-    ...(message.tool_calls ?? []).map(({ function: { arguments: json, name } }) => {
-      const value = Option.getOrElse(decodeJson(json), () => json)
-      return writeCall({ name, arguments: value })
-    })
-  ].join("\n")
-
-const letters = (integer: number): string => Math.abs(integer).toString(36)
-
-const decodeAnyJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
-
-/** What recursion over it would not survive is no JSON here, nor is what says two things at once. */
-const decodeJson = (json: string): Option.Option<unknown> =>
-  Nesting.isDeep(json) || RepeatedKeys.find(json) !== undefined ? Option.none() : decodeAnyJson(json)
-
-const WrittenCall = Schema.Struct({ name: Schema.NonEmptyString, arguments: Schema.Unknown })
-const decodeCall = Schema.decodeUnknownOption(WrittenCall)
-
-/** All calls, or none where one of them is malformed. */
-const readCalls = (text: string): ReadonlyArray<Call> => {
-  const blocks = blocksOf(text)
-  if (text.split(start).length - 1 !== blocks.length) return []
-  const calls = blocks.flatMap((json) => Option.toArray(Option.flatMap(decodeJson(json), decodeCall)))
-  return calls.length === blocks.length ? calls : []
-}
-
-/** A call by its name and arguments. */
-export interface Call {
-  readonly name: string
-  readonly arguments: unknown
-}
-
 /** All calls of a completion that can be read, in order; what is malformed or not closed is passed over. */
 export const callsOf = (text: string): ReadonlyArray<Call> =>
-  blocksOf(text).flatMap((json) => Option.toArray(Option.flatMap(decodeJson(escapeControls(json)), decodeCall)))
+  blocksOf(text).flatMap((json) => {
+    const call = CallJson.call(escapeControls(json), ["arguments"])
+    return call === undefined ? [] : [{ name: call.name, arguments: call.arguments }]
+  })
 
 /** A call as a model writes it. */
 export const writeCall = ({ arguments: value, name }: Call): string =>
-  `${start}${writeJson({ name, arguments: value })}${end}`
+  `${start}${CallJson.write({ name, arguments: value })}${end}`
 
 /**
  * Whether a call does what an expected one does: the same name, and every expected argument with an equal value.
@@ -160,17 +160,6 @@ export const matchOneToOne = (expected: ReadonlyArray<Call>, given: ReadonlyArra
       return true
     })
   return expected.every((_, index) => place(index, new Set()))
-}
-
-/** JSON as Python writes it (a blank after colon and comma): what models saw in training and chat templates write. */
-const writeJson = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`
-  if (typeof value === "object" && value !== null) {
-    return `{${Object.entries(value)
-      .map(([key, entry]) => `${JSON.stringify(key)}: ${writeJson(entry)}`)
-      .join(", ")}}`
-  }
-  return JSON.stringify(value) ?? "null"
 }
 
 const control = /\p{Cc}/u

@@ -157,6 +157,32 @@ const groupsOfStep = (step: number, groups: number, { from, to }: Part): number 
 const goldenRatio = (Math.sqrt(5) - 1) / 2
 
 /**
+ * Groups that may be on their way beside those that the limits allow: one, where the queue may make no batch of what it
+ * has because groups have other sizes than `group_size` (8 of 8 are a batch of 64, with one of 7 among them they are
+ * not), and nothing is under way that could. At most one batch is queued beyond the cap.
+ */
+export const oddRoom = (
+  steps: { readonly total: number; readonly version: number | undefined },
+  {
+    batchSize,
+    groupSize,
+    maxBatchesOffpolicy,
+    status,
+    underWay
+  }: Pick<QueueState, "batchSize" | "groupSize" | "maxBatchesOffpolicy"> & {
+    readonly status: Pick<EnvironmentStatus, "currentStep" | "queueSize">
+    readonly underWay: number
+  }
+): number => {
+  const { total, version } = steps
+  const isOver = total > 0 && status.currentStep >= total
+  // A step that trains now is followed by another one, whose batch may be there.
+  const isWaiting = version === undefined || version >= status.currentStep
+  const isShort = status.queueSize < (Math.max(1, maxBatchesOffpolicy) + 1) * Math.ceil(batchSize / groupSize)
+  return underWay === 0 && status.queueSize > 0 && isWaiting && isShort && !isOver ? 1 : 0
+}
+
+/**
  * Groups still missing until `total_steps` are trained on, the queued ones counted; Infinity where that cannot be known
  * because others share the queue or sizes differ (the step alone then says when it is over).
  */

@@ -9,6 +9,7 @@ import { Cause, Clock, Effect, FileSystem, Option, Path, type PlatformError, Sch
 import { EnvironmentError, type EnvironmentShape, type EvaluatedTrajectory } from "../Environment.ts"
 import * as Evaluation from "../Evaluation.ts"
 import * as Reason from "../base/Reason.ts"
+import * as RewardComponents from "../RewardComponents.ts"
 
 /** One evaluated item. */
 export interface EvaluatedItem {
@@ -109,6 +110,9 @@ export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [na
     figures["eval/percent_correct_stderr"] = correct.stderr
     figures["eval/mean_score_stderr"] = Evaluation.standardError(scores)
   }
+  for (const [component, { count, sum }] of RewardComponents.totals(allRewards(shown))) {
+    figures[`eval/reward/${component}`] = sum / count
+  }
   const samples = Math.min(...shown.map(({ trajectories }) => trajectories.length))
   for (let k = 2; k <= samples; k *= 2) {
     const passed = shown.map(({ trajectories }) =>
@@ -119,6 +123,9 @@ export const metrics = ({ failures, items, seconds }: Evaluated): { readonly [na
   }
   return figures
 }
+
+const allRewards = (items: ReadonlyArray<EvaluatedItem>): ReadonlyArray<RewardComponents.Rewards> =>
+  items.flatMap(({ trajectories }) => trajectories.flatMap(({ rewards }) => (rewards === undefined ? [] : [rewards])))
 
 export interface EvaluationFiles {
   /** `data_dir_to_save_evals`. */
@@ -189,9 +196,10 @@ const write = Effect.fnUntraced(function* (folder: string, evaluated: Evaluated,
   )
 })
 
-const sample = (item: string, { correct, score, trajectory }: EvaluatedTrajectory): object => ({
+const sample = (item: string, { correct, rewards, score, trajectory }: EvaluatedTrajectory): object => ({
   item,
   score,
+  ...(rewards && { rewards }),
   correct,
   finish_reason: trajectory.finishReason,
   tokens: trajectory.tokens.length,

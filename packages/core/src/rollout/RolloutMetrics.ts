@@ -9,6 +9,7 @@
 import { Effect, Metric } from "effect"
 import * as Evaluation from "../Evaluation.ts"
 import type { ServerMetrics } from "../inference/backend/Inference.ts"
+import * as RewardComponents from "../RewardComponents.ts"
 import type { ScoredGroup } from "../ScoredGroup.ts"
 import { completionLengths, type DropReason } from "./submit/GroupFilter.ts"
 
@@ -66,6 +67,7 @@ export const make = (environment: string): RolloutMetrics => {
     rolledOut: (group, maxTokenLength) => {
       window.sequences += group.tokens.length
       window.truncated += truncated(group, maxTokenLength)
+      window.rewards = RewardComponents.totals(group.rewards ?? [], window.rewards)
     },
     kept: (group, step) => {
       window.kept++
@@ -132,6 +134,7 @@ interface Window {
   readonly lengths: Array<number>
   readonly scores: Array<number>
   readonly staleness: Spread
+  rewards: ReadonlyMap<string, RewardComponents.Total>
   readonly dropped: Map<string, number>
   // Sums, not lists: while every group is dropped no step ends the window.
   readonly durations: Spread
@@ -148,6 +151,7 @@ const emptyWindow = (): Window => ({
   lengths: [],
   scores: [],
   staleness: makeSpread(),
+  rewards: new Map(),
   dropped: new Map(),
   durations: makeSpread(),
   succeeded: makeSpread(),
@@ -190,6 +194,7 @@ const toFigures = (window: Window): { readonly [name: string]: number } => {
     figures["train/completion_lengths_min"] = min
     figures["train/completion_lengths_p95"] = Evaluation.quantile(window.lengths, 0.95)
   }
+  for (const [component, { count, sum }] of window.rewards) figures[`reward/${component}`] = sum / count
   perf(figures, "task_duration", window.durations)
   perf(figures, "succeeded_task_duration", window.succeeded)
   perf(figures, "failed_task_duration", window.failed)

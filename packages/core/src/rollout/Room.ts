@@ -27,6 +27,8 @@ export interface Options {
 export interface Room {
   /** Beside those that run. */
   readonly left: (running: number) => number
+  /** A group of so many sequences was sent. */
+  readonly sent: (sequences: number) => void
   /** Follows the weights for as long as it runs. */
   readonly follow: Effect.Effect<void>
 }
@@ -36,6 +38,9 @@ export const make = (options: Options): Room => {
     options
   const { groupSize, maxBatchesOffpolicy, minBatchAllocation } = settings
   let policyVersion = 0
+  // What an earlier process left in the queue may be of any size.
+  let hasOddGroups = false
+  let isFirst = true
 
   const ofPolicy = (status: EnvironmentStatus): number =>
     onPolicy === undefined
@@ -52,8 +57,10 @@ export const make = (options: Options): Room => {
       const status = queue.status()
       if (status === undefined || submitter.isBlocked()) return 0
       const { from, to } = part()
+      if (isFirst) hasOddGroups = status.queueSize > 0
+      isFirst = false
       const underWay = running + submitter.unsent() + queue.uncounted()
-      const most = Math.min(
+      const usual = Math.min(
         ofPolicy(status),
         Concurrency.queueRoom({
           batchSize: batchSize(),
@@ -65,8 +72,16 @@ export const make = (options: Options): Room => {
         }),
         Concurrency.groupsUntilEnd(totalSteps, batchSize(), groupSize, status)
       )
+      const steps = { total: totalSteps, version: onPolicy && policyVersion }
+      const most =
+        usual <= 0 && hasOddGroups
+          ? Concurrency.oddRoom(steps, { batchSize: batchSize(), groupSize, maxBatchesOffpolicy, status, underWay })
+          : usual
       if (most <= underWay) queue.doubt()
       return Math.min(Concurrency.workerLimit(settings, serverCount, isEvaluating()) - running, most - underWay)
+    },
+    sent: (sequences) => {
+      hasOddGroups ||= sequences !== groupSize
     },
     follow: Stream.runForEach(onPolicy?.versions ?? Stream.never, (version) =>
       Effect.sync(() => {

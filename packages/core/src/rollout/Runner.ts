@@ -112,7 +112,7 @@ const assemble = Effect.fnUntraced(function* (
     isEvaluating: evaluations.isRunning,
     onChange
   })
-  const groups = GroupSender.make({ ...session, submitter, viewers, spans, step: step.now })
+  const groups = GroupSender.make({ ...session, submitter, viewers, spans, step: step.now, onSent: room.sent })
   const workers = Concurrency.maximumWorkers(settings, servers.serverCount)
   const pool = WorkerPool.make(
     {

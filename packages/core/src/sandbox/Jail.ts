@@ -33,7 +33,17 @@ export interface Jail {
 const mostProcesses = 12
 const mostOpenFiles = 64
 
-const system = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache"]
+/** What of the system any program needs to see. */
+export const system: ReadonlyArray<string> = [
+  "/usr",
+  "/bin",
+  "/sbin",
+  "/lib",
+  "/lib32",
+  "/lib64",
+  "/etc/alternatives",
+  "/etc/ld.so.cache"
+]
 
 const environment = {
   PATH: "/usr/local/bin:/usr/bin:/bin",
@@ -48,12 +58,13 @@ const environment = {
 }
 
 /** What bubblewrap is told of the namespaces; what can be seen comes after. */
-const namespaces =
-  "--unshare-all --unshare-user --disable-userns --die-with-parent --new-session --cap-drop ALL --hostname sandbox --clearenv"
+export const namespaces =
+  "--unshare-all --unshare-user --disable-userns --die-with-parent --new-session --cap-drop ALL --hostname sandbox"
 const mounts = "--proc /proc --dev /dev --remount-ro /dev"
 
 const commandLine = ({ command, fileBytes, memoryBytes, visible }: Jail): ReadonlyArray<string> => [
   ...namespaces.split(" "),
+  "--clearenv",
   ...Object.entries(environment).flatMap(([name, value]) => ["--setenv", name, value]),
   ...`${mounts} --size ${fileBytes} --tmpfs /tmp`.split(" "),
   // After /tmp, which would hide what lies there.
@@ -114,8 +125,8 @@ const isExecutable = (path: string): boolean => {
   }
 }
 
-/** Its path: without an environment it is not looked for. */
-const bubblewrap = (): string => {
+/** Its path: without an environment it is not looked for. Throws where there is none. */
+export const bubblewrap = (): string => {
   const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "")
   const path = folders.map((folder) => join(folder, "bwrap")).find(isExecutable)
   if (path === undefined) throw new Error("there is no bwrap in the folders of PATH; install bubblewrap")

@@ -25,6 +25,7 @@ import { floats, ints, numbersOf, open, readCube, readMatrix } from "./wire/Pack
 import * as JsonSpans from "./wire/JsonSpans.ts"
 import * as Sections from "./wire/Sections.ts"
 import type { Message } from "../Message.ts"
+import * as RewardComponents from "../RewardComponents.ts"
 import type { Overrides, ScoredGroup } from "../ScoredGroup.ts"
 
 export { PackedGroupError } from "./wire/PackedFrame.ts"
@@ -165,7 +166,7 @@ const pack = (
     JSON.stringify({
       messages: group.messages,
       generation_params: group.generationParams,
-      overrides: group.overrides,
+      overrides: RewardComponents.toOverrides(group.overrides, group.rewards),
       group_overrides: group.groupOverrides,
       images: group.images
     })

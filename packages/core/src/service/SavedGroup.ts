@@ -71,7 +71,7 @@ const completed = (fields: Fields): Fields => {
 }
 
 /** Keys of a sample that are told beside its chat and its score. */
-const told = ["item", "label", "correct", "finish_reason"]
+const told = ["item", "label", "correct", "finish_reason", "rewards"]
 
 /** A sample of an evaluation as a group of one; undefined where it is none. */
 const sampled = (fields: Fields): Fields | undefined => {

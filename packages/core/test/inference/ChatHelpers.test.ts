@@ -169,11 +169,14 @@ describe("ToolCalls.Translator", () => {
         messages[0]!,
         { role: "assistant", content: text },
         messages[2]!,
-        { role: "assistant", content: 'Let me search.\n<tool_call>{"name": "a", "arguments": {"q": "x"}}</tool_call>' },
+        {
+          role: "assistant",
+          content: 'Let me search.\n<tool_call>\n{"name": "a", "arguments": {"q": "x"}}\n</tool_call>'
+        },
         {
           role: "assistant",
           content:
-            '<tool_call>{"name": "a", "arguments": {"q": "x"}}</tool_call>\n<tool_call>{"name": "b", "arguments": {}}</tool_call>'
+            '<tool_call>\n{"name": "a", "arguments": {"q": "x"}}\n</tool_call>\n<tool_call>\n{"name": "b", "arguments": {}}\n</tool_call>'
         },
         messages[5]!
       ])

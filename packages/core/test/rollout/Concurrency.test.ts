@@ -33,6 +33,19 @@ describe("Concurrency", () => {
     assert.strictEqual(Concurrency.workerLimit({ ...settings, maxNumWorkers: 5 }, 3, false), 5)
   })
 
+  it("one group more where those that are queued, being of odd sizes, may make no batch and nothing else comes", () => {
+    const steps = { total: 10, version: 3 }
+    const stuck = { ...state, status: { currentStep: 3, queueSize: 8 }, underWay: 0 }
+    assert.strictEqual(Concurrency.oddRoom(steps, stuck), 1)
+    assert.strictEqual(Concurrency.oddRoom(steps, { ...stuck, underWay: 1 }), 0)
+    assert.strictEqual(Concurrency.oddRoom({ ...steps, version: 2 }, stuck), 0)
+    assert.strictEqual(Concurrency.oddRoom({ ...steps, total: 3 }, stuck), 0)
+    assert.strictEqual(Concurrency.oddRoom(steps, { ...stuck, status: { currentStep: 3, queueSize: 0 } }), 0)
+    // Three batches of eight, and one more.
+    assert.strictEqual(Concurrency.oddRoom(steps, { ...stuck, status: { currentStep: 3, queueSize: 31 } }), 1)
+    assert.strictEqual(Concurrency.oddRoom(steps, { ...stuck, status: { currentStep: 3, queueSize: 32 } }), 0)
+  })
+
   it("the share of a batch: what nobody reserved, and the own reserve, cut off", () => {
     assert.strictEqual(Concurrency.derivedBatchSize(32, 0.3, null), 9)
     assert.strictEqual(Concurrency.derivedBatchSize(32, 0.3, 0.25), 17)

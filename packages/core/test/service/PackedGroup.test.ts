@@ -13,6 +13,7 @@ const full: ScoredGroup.ScoredGroup = {
   messages: [[{ role: "user", content: "é" }], []],
   generationParams: { temperature: 0.7 },
   overrides: [{ set_advantage_to_zero: true }, {}],
+  rewards: [{ correct: 1, format: 0.5 }, {}],
   groupOverrides: { sft: true },
   images: ["data:"],
   envId: 3,

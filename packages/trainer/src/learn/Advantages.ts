@@ -5,7 +5,8 @@
  * environment gives advantages per token, those are used as they are.
  *
  * A given row of one entry stands for the whole sequence.
- * `overrides[i].set_advantage_to_zero` makes every advantage of sequence i 0, given ones too.
+ * `overrides[i].set_advantage_to_zero` makes every advantage of sequence i 0, given ones too. Sequences with the same
+ * `overrides[i].session` are one rollout: they count once in the group, and have one advantage.
  */
 import { ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 
@@ -19,7 +20,8 @@ export interface GroupAdvantages {
 /** Advantages of every token of a group. */
 export const ofGroup = (group: ScoredGroup.ScoredGroup, rule: ScoreAdvantage.Rule): GroupAdvantages => {
   const { advantages: given_G_T, overrides, scores, tokens } = group
-  const scores_G = ScoreAdvantage.ofScores(scores, rule)
+  const sessions_G = Array.from(scores, (_, i) => overrides?.[i]?.["session"])
+  const scores_G = ScoreAdvantage.ofSessions(scores, sessions_G, rule)
   const isZero = (i: number) => Boolean(overrides?.[i]?.["set_advantage_to_zero"])
   return {
     advantages_G_T: tokens.map((sequence, i) => {

@@ -2,13 +2,14 @@
  * `POST /v1/chat/completions`.
  *
  * The prompt is what the tokenizer's chat template makes of the messages. With `tools` the calls are read out of the
- * whole text (Hermes format, as core does), so a streamed choice comes as one piece then. Images and other parts that
+ * whole text, in the model's own format, so a streamed choice comes as one piece then. Images and other parts that
  * are no text are refused.
  */
-import { Message, ToolCalls } from "@atropos/core"
+import { Message } from "@atropos/core"
 import { Clock, Effect, Schema, SchemaIssue, type Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
+import * as ChatPrompt from "./ChatPrompt.ts"
 import type * as Completions from "./Completions.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Answers from "./OpenAiApiAnswers.ts"
@@ -63,24 +64,19 @@ export const handle = (
     yield* checkOptions(parameters)
     const messages = yield* messagesOf(body["messages"])
     const { areCalled, tools } = yield* toolsOf(body)
-    const translator = ToolCalls.makeTranslator()
-    const promptTokens = yield* served
-      .render(tools.length > 0 ? translator.toText(messages) : messages, {
-        addGenerationPrompt: parameters.add_generation_prompt ?? true,
-        ...(tools.length > 0 && { tools })
-      })
-      .pipe(
-        Effect.flatMap((text) => served.encode(text)),
-        Effect.mapError(ApiError.fromPrompt("messages"))
-      )
+    const addGenerationPrompt = parameters.add_generation_prompt ?? true
+    const prompt = yield* Effect.mapError(
+      ChatPrompt.make(served, { messages, tools, areCalled, addGenerationPrompt }),
+      ApiError.fromPrompt("messages")
+    )
+    const promptTokens = prompt.ids
     const isLogprobsAsked = parameters.logprobs ?? false
     const request: Completions.Request = {
       ...SamplingRequest.toCompletions(Parameters.sampling(parameters), served),
       promptTokens,
       maxTokens: yield* served.room(promptTokens.length, parameters.max_completion_tokens ?? parameters.max_tokens),
       ...(isLogprobsAsked && { topLogprobs: parameters.top_logprobs ?? 0 }),
-      // The marks of a call may be special tokens.
-      ...(areCalled && { skipSpecialTokens: false })
+      ...(prompt.keepsSpecialTokens && { skipSpecialTokens: false })
     }
     const telling: Answers.Telling = {
       tokenizer: served.tokenizer,
@@ -94,9 +90,7 @@ export const handle = (
     }
     const promptIds = telling.returnTokenIds ? { prompt_token_ids: promptTokens } : {}
     const answerOf = ({ finishReason = "stop", text }: Pick<Completions.Piece, "finishReason" | "text">) =>
-      areCalled
-        ? translator.parse(text, finishReason)
-        : Effect.succeed<ToolCalls.ParsedAnswer>({ content: text, toolCalls: [], finishReason })
+      prompt.read(text, finishReason)
 
     if (parameters.stream !== true) {
       const all = yield* Effect.mapError(served.completions.collect(request), toError)
@@ -138,7 +132,7 @@ export const handle = (
       const opening = begun.has(index) ? "" : chunk([Answers.roleDelta(index, policyVersion)], isFirst ? promptIds : {})
       begun.add(index)
       const delta = Answers.chatDelta(index, piece, isLogprobsAsked, telling)
-      if (!areCalled) return opening + chunk([delta])
+      if (!prompt.isReadWhole) return opening + chunk([delta])
       const text = (held.get(index) ?? "") + piece.text
       held.set(index, text)
       if (piece.finishReason === undefined) return opening + chunk([{ ...delta, delta: {} }])

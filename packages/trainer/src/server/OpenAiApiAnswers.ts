@@ -165,6 +165,7 @@ export const chatChoice = (
   message: {
     role: "assistant",
     content: answer.content,
+    ...(answer.reasoning !== undefined && { reasoning_content: answer.reasoning }),
     refusal: null,
     ...(answer.toolCalls.length > 0 && { tool_calls: answer.toolCalls })
   },
@@ -190,6 +191,7 @@ export const chatDelta = (index: number, part: Part, isLogprobsAsked: boolean, t
 
 /** The tool calls of a streamed choice, all in one chunk. */
 export const toolCallDelta = (answer: ToolCalls.ParsedAnswer) => ({
+  ...(answer.reasoning !== undefined && { reasoning_content: answer.reasoning }),
   ...(answer.content !== null && { content: answer.content }),
   ...(answer.toolCalls.length > 0 && { tool_calls: answer.toolCalls.map((call, index) => ({ index, ...call })) })
 })

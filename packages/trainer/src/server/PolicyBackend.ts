@@ -9,8 +9,9 @@
  */
 import { InferenceError, type SamplingOptions, type TokenChoice } from "@atropos/core/inference/backend/Inference"
 import type { Answer, Backend } from "@atropos/core/inference/backend/Backend"
-import { Message, Sampling, ServerManager, type ServerSettings, type Tokenizer, ToolCalls } from "@atropos/core"
+import { Message, Sampling, ServerManager, type ServerSettings, type Tokenizer, type ToolCalls } from "@atropos/core"
 import { Effect, Layer } from "effect"
+import * as ChatPrompt from "./ChatPrompt.ts"
 import type * as Completions from "./Completions.ts"
 import type { Engine, EngineError } from "../engine/Engine.ts"
 import * as Parameters from "./OpenAiApiParameters.ts"
@@ -93,10 +94,11 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: ServedPo
     parse: (text: string, finishReason: Completions.Completion["finishReason"]) => Effect.Effect<ToolCalls.ParsedAnswer>
   ) {
     const choices = yield* Effect.forEach(all, (completion) =>
-      Effect.map(parse(completion.text, completion.finishReason), ({ content, finishReason, toolCalls }) => {
+      Effect.map(parse(completion.text, completion.finishReason), ({ content, finishReason, reasoning, toolCalls }) => {
         const message: Message.Message = {
           role: "assistant",
           content,
+          ...(reasoning !== undefined && { reasoning_content: reasoning }),
           ...(toolCalls.length > 0 && { tool_calls: toolCalls })
         }
         const { policyVersion } = completion
@@ -120,23 +122,14 @@ export const make = Effect.fn("PolicyBackend.make")(function* (options: ServedPo
     capabilities: { tokens: true, promptLogprobs: true },
     chat: Effect.fn("PolicyBackend.chat")(function* (request) {
       const { messages, toolChoice, tools = [] } = request
-      const translator = ToolCalls.makeTranslator()
-      const promptTokens = yield* served
-        .render(tools.length > 0 ? translator.toText(messages) : messages, {
-          addGenerationPrompt: true,
-          ...(tools.length > 0 && { tools })
-        })
-        .pipe(
-          Effect.flatMap((text) => served.encode(text)),
-          Effect.mapError(fromPrompt)
-        )
       const areCalled = tools.length > 0 && toolChoice !== "none"
-      const all = yield* sample(promptTokens, {
+      const chat = { messages, tools, areCalled, addGenerationPrompt: true }
+      const { ids, keepsSpecialTokens, read } = yield* Effect.mapError(ChatPrompt.make(served, chat), fromPrompt)
+      const all = yield* sample(ids, {
         ...request,
-        // The marks of a call may be special tokens.
-        ...(areCalled && { extra: { ...request.extra, skip_special_tokens: false } })
+        ...(keepsSpecialTokens && { extra: { ...request.extra, skip_special_tokens: false } })
       })
-      return yield* toAnswer(promptTokens, all, samplingOf(request), areCalled ? translator.parse : plain)
+      return yield* toAnswer(ids, all, samplingOf(request), read)
     }),
     complete: Effect.fn("PolicyBackend.complete")(function* (request) {
       const promptTokens = yield* Effect.mapError(served.encode(request.prompt), fromPrompt)
@@ -168,6 +161,10 @@ export const layerServerManager = (
 ): Layer.Layer<ServerManager.ServerManager, never, Engine | Tokenizer.Tokenizer> =>
   Layer.unwrap(
     Effect.map(make(options), (backend) =>
-      ServerManager.layerBackends([backend], { healthCheck: true, ...options.manager })
+      ServerManager.layerBackends([backend], {
+        healthCheck: true,
+        ...(options.toolCallFormat !== undefined && { toolCallFormat: options.toolCallFormat }),
+        ...options.manager
+      })
     )
   )

@@ -49,7 +49,7 @@ export const layerEngine = (
 export const served = (
   { config, name, tokenizer }: Pick<Model.Model, "config" | "name" | "tokenizer">,
   settings: Partial<EngineSettings> = {}
-): Required<ServedPolicyOptions> => ({
+): Required<Omit<ServedPolicyOptions, "toolCallFormat">> => ({
   modelName: name,
   maxSequenceTokens: Math.min(settings.maxSequenceTokens || config.maxPositions, config.maxPositions),
   endTokenIds: [

@@ -2,7 +2,7 @@
  * A policy that is served: the engine with its tokenizer and name, as the HTTP endpoints and the back end in process
  * use it.
  */
-import { type Message, Tokenizer } from "@atropos/core"
+import { type Message, type OutputFormat, OutputFormats, Tokenizer } from "@atropos/core"
 import { Effect, Schema } from "effect"
 import * as Completions from "./Completions.ts"
 import * as Engine from "../engine/Engine.ts"
@@ -20,9 +20,12 @@ export interface Options {
   readonly endTokenIds?: ReadonlyArray<number>
   /** Longest prompt and completion together, tokens: what a completion without a limit of its own may fill. */
   readonly maxSequenceTokens: number
+  /** How the model writes calls and thinking; default: what its tokenizer says. */
+  readonly toolCallFormat?: OutputFormat.Setting
 }
 
-export interface ServedPolicy extends Required<Options> {
+export interface ServedPolicy extends Required<Omit<Options, "toolCallFormat">> {
+  readonly format: OutputFormat.OutputFormat
   readonly engine: Engine.Shape
   readonly tokenizer: Tokenizer.TokenizerShape
   readonly completions: Completions.Completions
@@ -69,6 +72,7 @@ export const make = Effect.fn("ServedPolicy.make")(function* (options: Options) 
     endTokenIds: options.endTokenIds ?? (eosTokenId === undefined ? [] : [eosTokenId]),
     engine,
     tokenizer,
+    format: OutputFormats.of(tokenizer, options.toolCallFormat),
     completions: Completions.make(engine, tokenizer),
     encode: (text, isFramed = true) =>
       attempt("the tokenizer does not take this prompt", () => {

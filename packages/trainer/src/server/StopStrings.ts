@@ -6,6 +6,8 @@
  * pieces changes nothing.
  */
 
+import * as StopString from "@atropos/core/inference/backend/StopString"
+
 export interface Fed {
   /** What can be shown now. */
   readonly text: string
@@ -30,7 +32,7 @@ export const make = (stops: ReadonlyArray<string>, { included = false }: Options
   let held = ""
   const feed = (piece: string): Fed => {
     const text = held + piece
-    const match = firstComplete(text, watched)
+    const match = StopString.first(text, watched)
     if (match !== undefined) {
       held = ""
       return { text: text.slice(0, match.at + (included ? match.stop.length : 0)), stop: match.stop }
@@ -45,17 +47,6 @@ export const make = (stops: ReadonlyArray<string>, { included = false }: Options
     return left
   }
   return { feed, rest }
-}
-
-const firstComplete = (text: string, stops: ReadonlyArray<string>) => {
-  let best: { readonly at: number; readonly end: number; readonly stop: string } | undefined
-  for (const stop of stops) {
-    const at = text.indexOf(stop)
-    if (at === -1) continue
-    const end = at + stop.length
-    if (best === undefined || end < best.end || (end === best.end && at < best.at)) best = { at, end, stop }
-  }
-  return best
 }
 
 /** Length of the longest end of `text` that a stop string begins with. */

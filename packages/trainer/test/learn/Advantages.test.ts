@@ -53,6 +53,21 @@ describe("Advantages", () => {
     }
   })
 
+  it.prop("a rollout of several sequences counts once, and they have its advantage", [scores], ([rewards]) => {
+    const paths = rewards.flatMap((reward, session) =>
+      Array.from({ length: 1 + (session % 3) }, () => ({ reward, session }))
+    )
+    const group = groupOf(
+      paths.map(({ reward }) => reward),
+      { overrides: paths.map(({ session }) => ({ session })) }
+    )
+    const alone = ScoreAdvantage.ofScores(rewards, original)
+    const { advantages_G_T } = Advantages.ofGroup(group, original)
+    paths.forEach(({ session }, i) =>
+      assert.closeTo(advantages_G_T[i]![1]!, alone[session]!, 1e-6 * Math.max(1, Math.abs(alone[session]!)))
+    )
+  })
+
   it.prop("leave-one-out is the difference to the mean of the others", [scores], ([rewards]) => {
     const ours = ScoreAdvantage.ofScores(Float64Array.from(rewards), {
       baseline: "leave-one-out",

@@ -40,8 +40,23 @@ const mix = Environment.merge(
   letter("many", endless, Effect.die("unreachable"))({ ...common, inferenceWeight: 2 })
 )
 
-const parts = (...items: Parameters<typeof environment>) =>
-  Layer.mergeAll(environment(...items), MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
+/** Of every third item a group of 7: a rollout was left out. */
+const odd = Environment.layer("odd", Environment.settings({}), ({ groupSize }) =>
+  Effect.map(ServerManager.ServerManager, (servers) => ({
+    items: (cursor: number) => Stream.range(cursor, Number.MAX_SAFE_INTEGER),
+    collectTrajectories: Effect.fnUntraced(function* (index: number) {
+      const size = index % 3 === 0 ? groupSize - 1 : groupSize
+      const trajectories = yield* servers.complete({ prompt: letters[index % 4]!, n: size, maxTokens: 1, seed: index })
+      return { groups: [{ trajectories, groupOverrides: { group_size: size } }] }
+    }),
+    score: (_index: number, group: ReadonlyArray<unknown>) => Effect.succeed(group.map((_, place) => place % 2))
+  }))
+)(common)
+
+const parts = (...items: Parameters<typeof environment>) => around(environment(...items))
+
+const around = (layer: Layer.Layer<Environment.Environment, unknown, ServerManager.ServerManager>) =>
+  Layer.mergeAll(layer, MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
     Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
     Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
   )
@@ -84,6 +99,17 @@ describe("ClosedLoop", () => {
           [1, 2, 3, 4, 5, 6].map((step) => [step, 16, 0])
         )
       }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(mix, parts(endless))))
+  )
+
+  it.live("goes on where groups of other sizes than announced make no batch", () =>
+    Effect.gen(function* () {
+      const { steps } = yield* loop
+      const metrics = yield* Stream.runCollect(steps)
+      assert.deepStrictEqual(
+        metrics.map(({ sequences }) => sequences),
+        Array.from({ length: 6 }, () => 16)
+      )
+    }).pipe(Effect.scoped, Effect.provide(around(odd)), Effect.timeout("30 seconds"))
   )
 
   it.live("left early, trains no further, keeps what it has learned and leases nothing", () =>

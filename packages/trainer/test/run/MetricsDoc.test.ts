@@ -16,6 +16,7 @@ const group: ScoredGroup.ScoredGroup = {
   tokens: [Int32Array.of(1, 2), Int32Array.of(1, 3)],
   masks: [Uint8Array.of(0, 1), Uint8Array.of(0, 1)],
   scores: Float64Array.of(0, 1),
+  rewards: [{ correct: 0 }, { correct: 1 }],
   policyVersions: [0, 0]
 }
 
@@ -40,7 +41,7 @@ const ofEnvironments = Effect.gen(function* () {
   const servers = (["train", "eval"] as const).map((split) => ({ ...figures, ...latencies, split }))
   const table = RolloutTable.make({ groups: 1, perGroup: 1, decode: () => "" })
   table.add(group)
-  const answered = { trajectory, correct: true, score: 1 }
+  const answered = { trajectory, correct: true, score: 1, rewards: { correct: 1 } }
   const item = { item: "1", trajectories: [answered, answered] }
   const evaluated = { items: [item, item], failures: [], seconds: 1 }
   return [
@@ -63,6 +64,7 @@ const general = (name: string): string =>
     .replace(/^server\/server_\d+_eval_.*/, "server/server_<i>_eval_<figure>")
     .replace(/^server\/server_\d+_/, "server/server_<i>_")
     .replace(/^train\/items_rejected\/.*/, "train/items_rejected/<reason>")
+    .replace(/^(eval\/)?reward\/correct$/, "$1reward/<component>")
     .replace(/pass@\d+/, "pass@<k>")
     .replace(/^(train_perf\/\w+_duration)_(mean|std|max|min)$/, "$1_<kind>")
 
@@ -96,7 +98,7 @@ describe("docs/metrics.md", () => {
       const fs = yield* FileSystem.FileSystem
       const text = yield* fs.readFileString(`${root}docs/metrics.md`)
       // Those of helpers that environments use, by the names in their sources.
-      const further = matches(yield* sources, /"((?:curriculum|queue|judge)\/\w+)"/g)
+      const further = matches(yield* sources, /"((?:curriculum|queue|judge|agent)\/\w+)"/g)
       same(documented(text, "Environments"), [...(yield* ofEnvironments).map(general), ...further])
       same(documented(text, "Trainers"), ofTrainers)
       for (const reason of Object.keys(GroupFilter.reasons)) assert.include(text, `\`${reason}\``)

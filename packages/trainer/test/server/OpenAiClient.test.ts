@@ -223,6 +223,51 @@ describe("openai package", () => {
     })
   )
 
+  it.live("calls and thinking are read in the model's own format", () =>
+    Effect.gen(function* () {
+      const said = { name: "add", arguments: '{"a": 1}' }
+      const tools = [
+        {
+          type: "function" as const,
+          function: { name: "add", parameters: { type: "object", properties: { a: { type: "integer" } } } }
+        }
+      ]
+      const ways = [
+        [
+          "glm",
+          "So.\n<tool_call>add\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>",
+          "So.\n",
+          undefined
+        ],
+        [
+          "harmony",
+          "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary<|message|>So.<|end|>" +
+            '<|start|>assistant<|channel|>commentary to=functions.add <|constrain|>json<|message|>{"a":1}<|call|>',
+          "So.",
+          "Hm."
+        ]
+      ] as const
+      for (const [toolCallFormat, text, content, reasoning] of ways) {
+        const server = yield* TestPolicyServer.serve(() => text, { toolCallFormat })
+        const client = clientOf(server.url)
+        const body = { model: "test-policy", messages: hello, tools }
+        const answer = yield* Effect.promise(() => client.chat.completions.create(body))
+        const streamed = yield* Effect.promise(() => client.chat.completions.stream(body).finalChatCompletion())
+        for (const { choices } of [answer, streamed]) {
+          const { finish_reason: reason, message } = choices[0]!
+          assert.deepStrictEqual([reason, message.content], ["tool_calls", content])
+          const [call] = message.tool_calls!
+          assert.deepInclude(call?.type === "function" ? call.function : undefined, said)
+          assert.strictEqual("reasoning_content" in message ? message.reasoning_content : undefined, reasoning)
+        }
+        const plain = yield* Effect.promise(() => client.chat.completions.create({ ...body, tools: [] }))
+        const { finish_reason: reason, message } = plain.choices[0]!
+        assert.deepStrictEqual([reason, message.tool_calls], ["stop", undefined])
+        if (toolCallFormat === "glm") assert.strictEqual(message.content, text)
+      }
+    })
+  )
+
   it.live("models, and errors as the package's own classes", () =>
     Effect.gen(function* () {
       const server = yield* TestPolicyServer.serve(() => "x", { maxRows: 1, maxWaiting: 0, maxSequenceTokens: 64 })

@@ -140,3 +140,33 @@ describe("ServerManager, openai over HTTP", () => {
     })
   )
 })
+
+describe("ServerManager, the format of calls", () => {
+  it.live("is what the setting says, for answers and for tracked sessions", () =>
+    Effect.gen(function* () {
+      const text =
+        "So.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>add<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+      const server = yield* serve(() => text)
+      const [answered, tracked] = yield* Effect.gen(function* () {
+        const servers = yield* ServerManager.ServerManager
+        const request = { messages, tools: [{ type: "function", function: { name: "add" } }] }
+        const session = yield* servers.tracked()
+        return [yield* servers.answer(request), yield* session.chat(request)]
+      }).pipe(
+        Effect.provide(
+          PolicyBackend.layerServerManager({ ...served, toolCallFormat: "deepseek" }).pipe(Layer.provide(server.layer))
+        )
+      )
+      for (const choices of [answered, tracked]) {
+        assert.deepStrictEqual(
+          choices?.map(({ finishReason, message, toolCalls }) => [
+            finishReason,
+            message.content,
+            toolCalls.map((call) => call.function)
+          ]),
+          [["tool_calls", "So.", [{ name: "add", arguments: "{}" }]]]
+        )
+      }
+    })
+  )
+})

@@ -12,8 +12,13 @@ const ruleOf = (recipe: AdvantageRecipe | null): ScoreAdvantage.Rule =>
   recipe === null ? usual : { baseline: recipe.baseline, advantageScale: recipe.advantage_scale }
 
 /** One for each score; null where the run's loss looks at none. */
-export const ofScores = (scores: ReadonlyArray<number>, recipe: AdvantageRecipe | null): Float64Array | null =>
-  recipe !== null && !recipe.is_used ? null : ScoreAdvantage.ofScores(scores, ruleOf(recipe))
+export const ofScores = (
+  scores: ReadonlyArray<number>,
+  recipe: AdvantageRecipe | null,
+  /** Which rollout each sequence belongs to; undefined: it is one of its own. */
+  sessions: ReadonlyArray<unknown> = []
+): Float64Array | null =>
+  recipe !== null && !recipe.is_used ? null : ScoreAdvantage.ofSessions(scores, sessions, ruleOf(recipe))
 
 const baselines: { readonly [B in ScoreAdvantage.Baseline]: string } = {
   group: "score − mean of the group",

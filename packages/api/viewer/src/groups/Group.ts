@@ -38,6 +38,8 @@ export interface Rollout {
   readonly images: ReadonlyArray<Image>
   /** Trainer step whose weights sampled it. */
   readonly policyVersion: number | null
+  /** What its score is made of, where the environment keeps that apart: raw values, before any weight. */
+  readonly rewards: ReadonlyArray<readonly [component: string, value: number]>
   readonly overrides: Fields
   /** `stop`, `length`, … */
   readonly finishReason: string | null
@@ -62,7 +64,6 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
   const size = Math.max(tokens.length, scores.length, chats.length)
   if (size === 0) return null
   const { mean, std } = spread(scores)
-  const ofScores = AdvantageRule.ofScores(scores, recipe)
   const masks = rows(value["masks"])
   const logprobs = rows(value["inference_logprobs"])
   const refLogprobs = rows(value["ref_logprobs"])
@@ -70,6 +71,8 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
   const images = list(value["images"])
   const imagesAreOfRollouts = images.length === size
   const overrides = list(value["overrides"])
+  const sessions = scores.map((_, index) => fields(overrides[index])["session"])
+  const ofScores = AdvantageRule.ofScores(scores, recipe, sessions)
   const rollouts = Array.from({ length: size }, (_, index): Rollout => {
     const own = fields(overrides[index])
     const isZero = Boolean(own["set_advantage_to_zero"])
@@ -95,6 +98,7 @@ export const read = (value: unknown, recipe: AdvantageRecipe | null = null): Gro
       messages: chat.length === 0 ? null : chat.map(readMessage),
       images: imagesAreOfRollouts ? imagesOf(images[index]) : [],
       policyVersion: number(list(value["policy_versions"])[index]),
+      rewards: components(own["rewards"]),
       overrides: own,
       finishReason: typeof own["finish_reason"] === "string" ? own["finish_reason"] : null
     }
@@ -181,6 +185,12 @@ const spread = (scores: Numbers): { readonly mean: number | null; readonly std: 
   if (scores.length === 0) return { mean: null, std: null }
   const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length
   return { mean, std: Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length) }
+}
+
+/** None where it is anything but numbers by name. */
+const components = (value: unknown): Rollout["rewards"] => {
+  const all = Object.entries(fields(value))
+  return all.every((one): one is [string, number] => number(one[1]) !== null) ? all : []
 }
 
 const fields = (value: unknown): Fields => (Predicate.isReadonlyObject(value) ? value : {})

@@ -22,8 +22,10 @@ interface Props {
 export const policyTitle = "version of the weights that sampled it: how often they had been updated"
 
 export const RolloutHead = ({ id, raw, recipe, rollout, run }: Props) => {
-  const { advantage, finishReason, index, policyVersion, score, tokens } = rollout
-  const { finish_reason: _, truncated: __, ...others } = rollout.overrides
+  const { advantage, finishReason, index, policyVersion, rewards, score, tokens } = rollout
+  const { finish_reason: _, rewards: given, truncated: __, ...others } = rollout.overrides
+  // What is no components is shown as it is.
+  const settings = given === undefined || rewards.length > 0 ? others : { ...others, rewards: given }
   const isCut = finishReason === "length" || rollout.overrides["truncated"] === true
   return (
     <header className="rollout-head">
@@ -40,10 +42,15 @@ export const RolloutHead = ({ id, raw, recipe, rollout, run }: Props) => {
           </span>
         )}
         {rollout.advantages !== null && <span title="the environment gave one for each token">adv by token</span>}
+        {rewards.map(([component, value]) => (
+          <span key={component} title={`component of the reward: ${component}`}>
+            {component} {number(value, 3)}
+          </span>
+        ))}
         <span>{count(tokens.length)} tok</span>
         {policyVersion !== null && <span title={policyTitle}>policy {policyVersion}</span>}
         {!isCut && finishReason !== null && finishReason !== "stop" && <span>{finishReason}</span>}
-        <Settings of={[others]} />
+        <Settings of={[settings]} />
       </p>
       <div className="rollout-tools">
         <Link

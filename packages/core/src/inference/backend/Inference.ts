@@ -9,6 +9,7 @@ import type { Message, ToolCall } from "../../Message.ts"
 import type { Figures } from "./RollingBuffer.ts"
 import type { Sampling } from "../../Sampling.ts"
 import type { FinishReason, Trajectory } from "../../Trajectory.ts"
+import type { Relations } from "../session/Relation.ts"
 
 /** What went wrong at the boundary to an inference server. */
 export const InferenceFailure = Schema.Literals([
@@ -87,10 +88,19 @@ export interface Choice {
   readonly text: string
   readonly toolCalls: ReadonlyArray<ToolCall>
   readonly finishReason: FinishReason
+  /** The stop string that ended it, where that is known; it is no part of the text. */
+  readonly stop?: string
   readonly policyVersion?: number
   /** How it was sampled, where that is known. */
   readonly sampling?: Sampling
-  /** In a tracked session: the index, in its `trajectories`, of the sequence this answer became the end of. */
+  /** In a tracked session: the tokens of prompt and answer, where they are known. */
+  readonly usage?: { readonly promptTokens: number; readonly completionTokens: number }
+  /** In a tracked session: the number of this answer, in the order they came, from 0. */
+  readonly turn?: number
+  /**
+   * In a tracked session: the number of the sequence this answer became the end of; its index in `trajectories`, where
+   * no sequence is left out (see `recording`).
+   */
   readonly sequence?: number
 }
 
@@ -100,6 +110,8 @@ export interface TokenChoice {
   readonly logprobs: ReadonlyArray<number>
   readonly finishReason: FinishReason
   readonly policyVersion?: number
+  /** Of every token, where weights changed in the middle. */
+  readonly policyVersions?: ReadonlyArray<number>
   /** How it was sampled and what `logprobs` are of, where that is known. */
   readonly sampling?: Sampling
 }
@@ -119,6 +131,35 @@ export interface ServerMetrics extends Figures {
   readonly inFlight: number
 }
 
+/** What of a sequence is trained of one answer: positions `start` to before `end`. */
+export interface TrainedTurn {
+  /** `Choice.turn`. */
+  readonly turn: number
+  readonly start: number
+  readonly end: number
+}
+
+export interface RecordedSequence {
+  /** `Choice.sequence` of its last answer. */
+  readonly sequence: number
+  readonly trajectory: Trajectory
+  /** Absent where the session does not know. */
+  readonly turns?: ReadonlyArray<TrainedTurn>
+}
+
+/** A sequence that is not trained. */
+export interface LeftOut {
+  readonly sequence: number
+  readonly reason: "abandoned" | "altered" | "unsound" | "unmasked"
+  readonly message: string
+}
+
+/** All sequences of a session: those that can be trained, and those that cannot, with the reason. */
+export interface Recording {
+  readonly sequences: ReadonlyArray<RecordedSequence>
+  readonly leftOut: ReadonlyArray<LeftOut>
+}
+
 /**
  * A session on one server in which every call's exact ids and logprobs are recorded: a later call that extends an
  * earlier one reuses its tokens. See `TrackedSequences`.
@@ -126,6 +167,13 @@ export interface ServerMetrics extends Figures {
 export interface TrackedSession {
   readonly chat: (request: ChatRequest) => Effect.Effect<ReadonlyArray<Choice>, InferenceError>
   readonly complete: (request: TextRequest) => Effect.Effect<ReadonlyArray<Choice>, InferenceError>
-  /** The sequences recorded so far, oldest first, their invariants checked. */
+  /**
+   * The sequences recorded so far, oldest first, their invariants checked. Fails where there are some and every one of
+   * them is left out.
+   */
   readonly trajectories: Effect.Effect<ReadonlyArray<Trajectory>, InferenceError>
+  /** The same, with what was left out and why. */
+  readonly recording: Effect.Effect<Recording, InferenceError>
+  /** How the requests so far related to what was recorded before. */
+  readonly counts: Effect.Effect<Relations>
 }

@@ -14,7 +14,9 @@ import * as Sampling from "../../Sampling.ts"
 import type { Trajectory } from "../../Trajectory.ts"
 import { unsupported } from "./Backend.ts"
 import * as Positions from "./Positions.ts"
+import * as Relation from "../session/Relation.ts"
 import * as Reply from "./Reply.ts"
+import * as SessionTree from "../session/SessionTree.ts"
 import * as SamplingBody from "./SamplingBody.ts"
 import type { Transport } from "./Transport.ts"
 
@@ -86,8 +88,31 @@ export const make = (options: {
   return {
     tracked: Effect.map(Effect.acquireRelease(open, close), (uuid): TrackedSession => {
       const chats: Array<Chat> = []
+      const tree = SessionTree.make<undefined, undefined>()
+      const counts = { ...Relation.none }
+      const recorded = Effect.gen(function* () {
+        const { nodes } = yield* decodeNodes(server, (yield* call("GET", `/${uuid}/nodes`)).body)
+        // Which of a node's turns belong to which request the proxy does not say: they have to be alike.
+        const [first, ...others] = chats.map(({ sampling }) => sampling)
+        if (others.some((sampling) => !Sampling.areEqual(sampling, first))) {
+          return yield* new InferenceError({ reason: "unsupported", server, message: Sampling.mixed })
+        }
+        return yield* Effect.forEach(nodes, (node) => toTrajectory(server, node, chats, first))
+      })
       return {
         chat: Effect.fn("Proxy.chat")(function* (request: ChatRequest) {
+          const { messages, tools = [] } = request
+          const place = tree.find(messages, tools)
+          counts[Relation.of(tree, place, messages)]++
+          const asking = tree.ask(
+            place.prompt ?? {
+              parent: place.answer,
+              asked: messages.slice(place.repeated),
+              isOpen: false,
+              tools: place.answer?.prompt.tools ?? tools,
+              data: undefined
+            }
+          )
           const reply = yield* call("POST", `/${uuid}/v1/chat/completions`, {
             messages: request.messages,
             ...(request.tools === undefined ? {} : { tools: request.tools }),
@@ -100,20 +125,22 @@ export const make = (options: {
           // Behind the proxy are vLLM or SGLang with their usual logprobs.
           const sampling = Sampling.ofRequest(request, "raw")
           const { choices } = yield* Reply.chat(server, request.n ?? 1, reply)
+          tree.record(
+            asking,
+            choices.map(({ message, text }) => ({ message, text, data: undefined })),
+            asking.prompt.parent
+          )
           for (const { message, text } of choices)
             chats.push({ messages: [...request.messages, message], completion: text, sampling })
           return choices
         }),
         complete: () => unsupported(server, "tracked text completions", "use chat, or leave proxy_url out"),
-        trajectories: Effect.gen(function* () {
-          const { nodes } = yield* decodeNodes(server, (yield* call("GET", `/${uuid}/nodes`)).body)
-          // Which of a node's turns belong to which request the proxy does not say: they have to be alike.
-          const [first, ...others] = chats.map(({ sampling }) => sampling)
-          if (others.some((sampling) => !Sampling.areEqual(sampling, first))) {
-            return yield* new InferenceError({ reason: "unsupported", server, message: Sampling.mixed })
-          }
-          return yield* Effect.forEach(nodes, (node) => toTrajectory(server, node, chats, first))
-        })
+        trajectories: recorded,
+        recording: Effect.map(recorded, (all) => ({
+          sequences: all.map((trajectory, sequence) => ({ sequence, trajectory })),
+          leftOut: []
+        })),
+        counts: Effect.sync(() => ({ ...counts }))
       }
     })
   }

@@ -31,6 +31,8 @@ const textLogprobs = Schema.Struct({
 const choiceFields = {
   index: nullable(Schema.Int),
   finish_reason: nullable(Schema.String),
+  // The stop string that ended it, or the id of a stop token.
+  stop_reason: Schema.optionalKey(Schema.Unknown),
   token_ids: nullable(TokenIds),
   prompt_token_ids: nullable(TokenIds),
   policy_version: nullable(PolicyVersion)
@@ -153,6 +155,7 @@ export const headerPolicyVersion = ({ headers }: JsonReply): number | undefined 
 interface ReplyChoice {
   readonly index?: number | null
   readonly finish_reason?: string | null
+  readonly stop_reason?: unknown
   readonly token_ids?: ReadonlyArray<number> | null
   readonly prompt_token_ids?: ReadonlyArray<number> | null
   readonly policy_version?: number | null
@@ -194,6 +197,7 @@ const toChoice = (
     text: Message.text(message),
     toolCalls: message.tool_calls ?? [],
     finishReason,
+    ...(finishReason === "stop" && typeof choice.stop_reason === "string" && { stop: choice.stop_reason }),
     ...version,
     ...(sampled === undefined ? {} : { sampled: { ...sampled, finishReason, ...version } })
   }

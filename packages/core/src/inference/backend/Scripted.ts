@@ -3,12 +3,14 @@
  *
  * Deterministic: a list is handed out in order, over and over; a function sees each request. Token-level like a vLLM
  * server: ids of the given tokenizer, the end-of-sequence token included, every logprob ln 1/2. A completion longer
- * than `maxTokens` is cut and finishes with `length`. Thousands of requests per second.
+ * than `maxTokens` is cut and finishes with `length`; one that holds a stop string ends with it, and without the
+ * end-of-sequence token. Thousands of requests per second.
  */
 import { Duration, Effect } from "effect"
 import type { ChatRequest, InferenceError, TextRequest, TokenChoice } from "./Inference.ts"
 import type { Message, ToolCall } from "../../Message.ts"
 import * as Sampling from "../../Sampling.ts"
+import * as StopString from "./StopString.ts"
 import type { TokenizerShape } from "../tokenizer/Tokenizer.ts"
 import type { FinishReason } from "../../Trajectory.ts"
 import { type AnswerChoice, type Backend, type IdsRequest, unsupported } from "./Backend.ts"
@@ -83,18 +85,23 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
   const toChoice = (completion: Completion, request: ScriptedRequest): AnswerChoice => {
     const { maxTokens } = request
     const whole = typeof completion === "string" ? { text: completion } : completion
-    const ids = tokenizer.encode(whole.text, { addSpecialTokens: false })
+    const stopped = StopString.first(whole.text, request.stop ?? [])
+    const ids = tokenizer.encode(whole.text.slice(0, stopped?.end), { addSpecialTokens: false })
     const isCut = maxTokens !== undefined && ids.length > maxTokens
-    const text = isCut ? tokenizer.decode(ids.slice(0, maxTokens)) : whole.text
-    const toolCalls = isCut ? [] : (whole.toolCalls ?? [])
+    const text = isCut ? tokenizer.decode(ids.slice(0, maxTokens)) : whole.text.slice(0, stopped?.at)
+    const toolCalls = isCut || stopped !== undefined ? [] : (whole.toolCalls ?? [])
     const finish = {
-      finishReason: isCut ? "length" : (whole.finishReason ?? (toolCalls.length > 0 ? "tool_calls" : "stop")),
+      finishReason: isCut
+        ? "length"
+        : stopped !== undefined
+          ? "stop"
+          : (whole.finishReason ?? (toolCalls.length > 0 ? "tool_calls" : "stop")),
       sampling: Sampling.ofRequest(request, "tempered"),
       ...(policyVersion === undefined ? {} : { policyVersion: policyVersion() })
     }
     const tokens = isCut
       ? ids.slice(0, maxTokens)
-      : tokenizer.eosTokenId === undefined
+      : tokenizer.eosTokenId === undefined || stopped !== undefined
         ? ids
         : [...ids, tokenizer.eosTokenId]
     const message: Message = {
@@ -108,6 +115,7 @@ export const make = (script: Script, tokenizer: TokenizerShape, options: Options
       text,
       toolCalls,
       ...finish,
+      ...(stopped !== undefined && !isCut && { stop: stopped.stop }),
       ...(tokenLevel ? { sampled: { tokens, logprobs: tokens.map(() => logHalf), ...finish } } : {})
     }
   }

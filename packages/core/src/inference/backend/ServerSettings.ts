@@ -7,6 +7,7 @@
  */
 import { Config, Effect, Schema } from "effect"
 import { field, fromFields } from "../../base/Settings.ts"
+import * as OutputFormat from "../format/OutputFormat.ts"
 import * as Slurm from "./Slurm.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThan(0))
@@ -68,6 +69,11 @@ export const managerFields = {
     Schema.NullOr(Schema.String),
     null,
     "URL of a managed-server proxy for tracked sessions; if unset, ATROPOS_PROXY_URL, or no proxy"
+  ),
+  toolCallFormat: field(
+    OutputFormat.Setting,
+    "auto",
+    "how the model writes tool calls and thinking; auto takes it from the tokenizer's chat template"
   ),
   maxAttempts: field(positive, 8, "attempts per request, including the first"),
   serverWait: field(

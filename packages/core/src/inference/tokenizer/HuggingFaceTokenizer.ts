@@ -8,6 +8,7 @@
  */
 import { Template } from "@huggingface/jinja"
 import { Tokenizer } from "@huggingface/tokenizers"
+import { Result } from "effect"
 
 /** What stands in `tokenizer_config.json`, as far as it is read here. */
 type Config = { readonly [key: string]: unknown }
@@ -24,6 +25,8 @@ export interface HuggingFaceTokenizer {
   readonly vocabulary: () => ReadonlyMap<string, number>
   readonly encode: (text: string, addSpecialTokens: boolean) => Array<number>
   readonly decode: (ids: Array<number>, skipSpecialTokens: boolean) => string
+  /** The source of the template for chats with or without tools; nothing where there is none. */
+  readonly templateOf: (hasTools: boolean) => string | undefined
   /** Absent where there is no template. */
   readonly render: ((options: Options) => string) | undefined
 }
@@ -89,6 +92,8 @@ export const make = (
     encode: (text, addSpecialTokens) => tokenizer.encode(text, { add_special_tokens: addSpecialTokens }).ids,
     decode: (ids, skipSpecialTokens) =>
       tokenizer.decode(ids, { skip_special_tokens: skipSpecialTokens, clean_up_tokenization_spaces: cleanUp }),
+    // One of several without a name that fits is missing for chats too, which say so.
+    templateOf: (hasTools) => Result.getOrUndefined(Result.try(() => template?.(hasTools))),
     render:
       template &&
       (({ addGenerationPrompt, messages, tools }) =>

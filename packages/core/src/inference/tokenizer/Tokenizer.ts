@@ -49,6 +49,8 @@ export interface TokenizerShape {
   readonly decode: (ids: ArrayLike<number>, options?: { readonly skipSpecialTokens?: boolean }) => string
   /** The prompt text of a chat. Throws `TokenizerError` as a defect where the tokenizer has no chat template. */
   readonly applyChatTemplate: (messages: ReadonlyArray<Message>, options: ChatTemplateOptions) => string
+  /** The source of the chat template for chats with or without tools; nothing where there is none. */
+  readonly chatTemplate?: (options: { readonly tools: boolean }) => string | undefined
 }
 
 export class Tokenizer extends Context.Service<Tokenizer, TokenizerShape>()("@atropos/core/Tokenizer") {}
@@ -191,6 +193,7 @@ const fromLibrary = (name: string, tokenizer: HuggingFaceTokenizer): TokenizerSh
     eosTokenId: tokenizer.eosTokenId,
     encode: (text, { addSpecialTokens = true } = {}) =>
       text === "" && !addSpecialTokens ? [] : tokenizer.encode(text, addSpecialTokens),
+    chatTemplate: ({ tools }) => tokenizer.templateOf(tools),
     decode: (ids, { skipSpecialTokens = false } = {}) =>
       ids.length === 0 ? "" : tokenizer.decode(Array.from(ids), skipSpecialTokens),
     applyChatTemplate: (messages, options) => {

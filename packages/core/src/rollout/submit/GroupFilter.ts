@@ -20,7 +20,7 @@ export const reasons = {
   wrong_size: "it has not group_size sequences (or group_overrides.group_size)",
   no_tokens: "a sequence has no tokens: neither server nor tokenizer gave any",
   misaligned: "masks, scores, logprobs or a teacher's candidates do not match the tokens",
-  not_finite: "there is NaN or Infinity among scores or advantages",
+  not_finite: "there is NaN or Infinity among scores, their components or advantages",
   identical_scores: "all scores are equal, and there are no token-level advantages",
   too_long: "nothing to train is left of it: its sequences have more tokens than the run's seq_len",
   unscorable: "the environment could not judge it",
@@ -125,11 +125,14 @@ const isAligned = (group: ScoredGroup): boolean => {
     rows === undefined ||
     (rows.length === tokens.length && rows.every((row, index) => row.length === tokens[index]!.length))
   const lists = [masks, advantages, inferenceLogprobs, refLogprobs, distillTokenIds, distillLogprobs]
-  return scores.length === tokens.length && lists.every(fits)
+  const isCounted = [scores, group.rewards ?? tokens].every(({ length }) => length === tokens.length)
+  return isCounted && lists.every(fits)
 }
 
-const isFinite = ({ advantages, scores }: ScoredGroup): boolean =>
-  scores.every(Number.isFinite) && (advantages ?? []).every((row) => row.every(Number.isFinite))
+const isFinite = ({ advantages, rewards, scores }: ScoredGroup): boolean =>
+  scores.every(Number.isFinite) &&
+  (advantages ?? []).every((row) => row.every(Number.isFinite)) &&
+  (rewards ?? []).every((components) => Object.values(components).every(Number.isFinite))
 
 /** Characters of a group's chats beyond which they are not sent for looking alone: images, mostly. */
 const largestChats = 4_000_000

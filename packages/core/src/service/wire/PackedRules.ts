@@ -1,5 +1,6 @@
 /** The rules of `WireGroup`, for groups that never were JSON. */
 import { Result } from "effect"
+import * as RewardComponents from "../../RewardComponents.ts"
 import type { ScoredGroup } from "../../ScoredGroup.ts"
 import type { LabelledGroup } from "./LabelledGroup.ts"
 import { PackedGroupError } from "./PackedFrame.ts"
@@ -74,8 +75,25 @@ const checkSampled = (name: string, rows: ReadonlyArray<Float32Array>): PackedGr
       })
 }
 
+const checkRewards = ({ rewards, tokens }: ScoredGroup): PackedGroupError | undefined => {
+  if (rewards === undefined) return undefined
+  const count = checkCount("rewards", rewards.length, tokens.length)
+  if (count !== undefined) return count
+  const i = rewards.findIndex((one) => !RewardComponents.isRewards(one))
+  return i < 0
+    ? undefined
+    : new PackedGroupError({
+        field: `rewards.${i}`,
+        message: RewardComponents.faultOf(rewards[i]) ?? "components should be finite numbers"
+      })
+}
+
 /** The group, or the first rule it breaks. */
-export const check = (group: ScoredGroup): Result.Result<ScoredGroup, PackedGroupError> => checked(group, checkSampled)
+export const check = (group: ScoredGroup): Result.Result<ScoredGroup, PackedGroupError> =>
+  Result.flatMap(checked(group, checkSampled), () => {
+    const error = checkRewards(group)
+    return error === undefined ? Result.succeed(group) : Result.fail(error)
+  })
 
 /** The group as it came over a wire, or the first rule it breaks. */
 export const checkLabelled = (group: LabelledGroup): Result.Result<LabelledGroup, PackedGroupError> =>

@@ -64,7 +64,7 @@ describe("OpenAI back end", () => {
     })
   )
 
-  it.live("reads text, tool calls, reasoning and usage, in the order of the indices", () =>
+  it.live("reads text, tool calls, reasoning, the stop string and usage, in the order of the indices", () =>
     Effect.gen(function* () {
       const call = { id: "c1", type: "function", function: { name: "search", arguments: "{}" } }
       const server = yield* TestServer.make(() => ({
@@ -73,9 +73,15 @@ describe("OpenAI back end", () => {
             {
               index: 1,
               finish_reason: "tool_calls",
+              stop_reason: 151_645,
               message: { role: "assistant", content: null, tool_calls: [call] }
             },
-            { index: 0, finish_reason: "stop", message: { content: "four", reasoning: "2 + 2", refusal: null } }
+            {
+              index: 0,
+              finish_reason: "stop",
+              stop_reason: "END",
+              message: { content: "four", reasoning: "2 + 2", refusal: null }
+            }
           ],
           usage: { prompt_tokens: 3, completion_tokens: 5 }
         }
@@ -86,8 +92,10 @@ describe("OpenAI back end", () => {
         text: "four",
         toolCalls: [],
         finishReason: "stop",
+        stop: "END",
         sampling: Sampling.ofRequest({}, "raw")
       })
+      assert.notProperty(choices[1], "stop")
       assert.deepStrictEqual([choices[1]!.text, choices[1]!.toolCalls], ["", [call]])
       assert.deepStrictEqual(usage, { promptTokens: 3, completionTokens: 5 })
     })

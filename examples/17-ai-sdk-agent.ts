@@ -1,0 +1,95 @@
+/**
+ * An agent of the Vercel AI SDK, trained as it is: it is asked for the price of a product and has one tool to look
+ * prices up. At least two turns: a call, and an answer that says what the tool gave.
+ *
+ *     npx @atropos/cli up --env examples/17-ai-sdk-agent.ts
+ *
+ * `ask` knows nothing of training: give it the address of any model. The model here is made from scratch and spells in
+ * single characters. It is first shown what calls and answers look like, with products and prices at random; to look up
+ * the right product and to say the price that came back are learned from the reward alone.
+ */
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
+import { defineAgent } from "@atropos/envs"
+import { SeededRandom } from "@atropos/core"
+import { generateText, stepCountIs, tool } from "ai"
+import { z } from "zod"
+
+interface Shop {
+  readonly product: string
+  readonly prices: { readonly [product: string]: number }
+}
+
+const products = Array.from("abcdefgh")
+
+/** The agent. */
+const ask = async (
+  { prices, product }: Shop,
+  model: { readonly baseURL: string; readonly apiKey: string; readonly name: string },
+  abortSignal: AbortSignal
+): Promise<string> => {
+  const provider = createOpenAICompatible({ name: "shop", baseURL: model.baseURL, apiKey: model.apiKey })
+  const { text } = await generateText({
+    model: provider(model.name),
+    prompt: `${product}?`,
+    tools: {
+      price: tool({
+        description: "The price of a product",
+        inputSchema: z.object({ of: z.string() }),
+        execute: async ({ of }) => String(prices[of] ?? "none")
+      })
+    },
+    stopWhen: stepCountIs(3),
+    abortSignal
+  })
+  return text
+}
+
+const shopAt = (seed: number, index: number): Shop => {
+  const random = SeededRandom.seeded(seed, index)
+  return {
+    product: random.pick(products),
+    prices: Object.fromEntries(products.map((product) => [product, random.between(0, 9)]))
+  }
+}
+
+function* shops(seed: number, count: number): Generator<Shop> {
+  for (let index = 0; index < count; index++) yield shopAt(seed, index)
+}
+
+export default defineAgent({
+  name: "shop",
+  items: ({ settings }) => shops(settings.seed, Infinity),
+  heldOut: () => shops(-1, 128),
+  run: ({ item, model, signal }) => ask(item, model, signal),
+  score: ({ item, result }) => (result === String(item.prices[item.product]) ? 1 : 0),
+  // An agent that wrote a call that cannot be read is wrong, like one that said a wrong price.
+  scoreFailure: () => 0
+})
+
+/** A call as the model writes it. */
+export const call = (product: string): string =>
+  `<tool_call>{"name": "price", "arguments": {"of": "${product}"}}</tool_call>`
+
+/** Share of what is shown first that is right. */
+const right = 0.2
+
+/** How `up` makes a model for it: what it can spell, and what it is shown first. */
+export const recipe = {
+  characters: Array.from(new Set(`${call(products.join(""))}0123456789?none\n`)).join(""),
+  demonstration: (index: number) => {
+    const random = SeededRandom.seeded(7, index)
+    const product = random.pick(products)
+    const question = { role: "user", content: `${product}?` }
+    const called = call(random.chance(right) ? product : random.pick(products))
+    if (index % 2 === 0) return { prompt: [question], completion: called }
+    const price = String(random.between(0, 9))
+    return {
+      prompt: [question, { role: "assistant", content: called }, { role: "tool", content: price }],
+      completion: random.chance(right) ? price : String(random.between(0, 9))
+    }
+  },
+  embeddingDeviation: 0.25,
+  warmStart: { steps: 400 },
+  env: { max_token_length: 80 },
+  trainer: { seq_len: 96, training_steps: 100 }
+}

@@ -1,0 +1,119 @@
+/**
+ * Saved groups to documents of ATIF, one for each sequence, and documents to saved groups, one group for each.
+ *
+ * What cannot be converted is told with its place and passed over; the others are converted all the same. Existing
+ * files are never written over.
+ */
+import { SavedGroup, type ScoredGroup } from "@atropos/core"
+import * as Atif from "@atropos/core/service/Atif"
+import * as JsonLines from "@atropos/core/data/JsonLines"
+import * as Reason from "@atropos/core/base/Reason"
+import * as WireGroup from "@atropos/core/service/WireGroup"
+import { Effect, FileSystem, Path, Result, Stream } from "effect"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
+
+export interface Converted {
+  readonly written: number
+  readonly passedOver: ReadonlyArray<string>
+}
+
+const encoder = new TextEncoder()
+
+const cannotWrite = (file: string) => (cause: unknown) =>
+  new CommandFailed({ message: `cannot write ${file}: ${Reason.of(cause)}` })
+
+const sequencesOf = ({ inferenceLogprobs, masks, messages, scores, tokens }: ScoredGroup.ScoredGroup, name: string) =>
+  tokens.map((ids, index): Atif.Sequence => {
+    const logprobs = inferenceLogprobs?.[index]
+    return {
+      messages: messages?.[index] ?? [],
+      tokens: ids,
+      mask: masks[index]!,
+      score: scores[index]!,
+      sessionId: `${name}-${index}`,
+      ...(logprobs !== undefined && { logprobs })
+    }
+  })
+
+/** Writes `<line>-<sequence>.json` for each sequence of the files into a folder. */
+export const toDocuments = Effect.fn("Conversion.toDocuments")(function* (
+  files: ReadonlyArray<string>,
+  folder: string,
+  agent: Parameters<typeof Atif.ofSequence>[1]
+) {
+  const fs = yield* FileSystem.FileSystem
+  const { basename, extname, join } = yield* Path.Path
+  yield* Effect.mapError(fs.makeDirectory(folder, { recursive: true }), cannotWrite(folder))
+  const passedOver: Array<string> = []
+  let written = 0
+  for (const file of files) {
+    yield* Effect.mapError(JsonLines.inspect(file, SavedGroup.expected), ({ message }) => new UsageError({ message }))
+    const name = basename(file, extname(file))
+    yield* SavedGroup.read(file).pipe(
+      Stream.mapError((cause) => new CommandFailed({ message: `${file}: ${Reason.of(cause)}` })),
+      Stream.runForEach(
+        Effect.fnUntraced(function* (entry) {
+          const at = `${file}, line ${entry.line}`
+          if (entry._tag === "Fault") return void passedOver.push(`${at}: ${entry.problem}`)
+          for (const [index, sequence] of sequencesOf(entry.group, `${name}-${entry.line}`).entries()) {
+            const document = yield* Effect.result(Atif.ofSequence(sequence, agent))
+            if (Result.isFailure(document)) {
+              passedOver.push(`${at}, sequence ${index}: ${document.failure.message}`)
+              continue
+            }
+            const path = join(folder, `${name}-${entry.line}-${index}.json`)
+            const text = encoder.encode(`${JSON.stringify(document.success, undefined, 2)}\n`)
+            yield* Effect.mapError(fs.writeFile(path, text, { flag: "wx" }), cannotWrite(path))
+            written += 1
+          }
+        })
+      )
+    )
+  }
+  return { written, passedOver } satisfies Converted
+})
+
+/** Writes a group of one for each document into a file of saved groups; `score` is that of documents that have none. */
+export const toGroups = Effect.fn("Conversion.toGroups")(function* (
+  files: ReadonlyArray<string>,
+  out: string,
+  score: number | undefined
+) {
+  const fs = yield* FileSystem.FileSystem
+  const { dirname } = yield* Path.Path
+  const passedOver: Array<string> = []
+  const lines: Array<string> = []
+  for (const file of files) {
+    const text = yield* Effect.mapError(
+      fs.readFileString(file),
+      (cause) => new UsageError({ message: `${file} cannot be read: ${Reason.of(cause)}` })
+    )
+    const sequence = yield* Effect.result(
+      Effect.try({ try: (): unknown => JSON.parse(text), catch: () => ({ message: "is not JSON" }) }).pipe(
+        Effect.flatMap(Atif.toSequence)
+      )
+    )
+    if (Result.isFailure(sequence)) {
+      passedOver.push(`${file} ${sequence.failure.message}`)
+      continue
+    }
+    const { logprobs, mask, messages, score: told = score, tokens } = sequence.success
+    if (told === undefined) {
+      passedOver.push(`${file} tells no score (extra.score): give one with --score`)
+      continue
+    }
+    lines.push(
+      WireGroup.encode({
+        tokens: [tokens],
+        masks: [mask],
+        scores: Float64Array.of(told),
+        messages: [messages],
+        ...(logprobs !== undefined && { inferenceLogprobs: [logprobs] })
+      })
+    )
+  }
+  yield* Effect.mapError(fs.makeDirectory(dirname(out), { recursive: true }), cannotWrite(out))
+  const bytes = encoder.encode(lines.map((line) => `${line}\n`).join(""))
+  yield* Effect.mapError(fs.writeFile(out, bytes, { flag: "wx" }), cannotWrite(out))
+  return { written: lines.length, passedOver } satisfies Converted
+})

@@ -1,0 +1,80 @@
+/** `atropos atif`: saved groups to documents of ATIF, the trajectory format of Harbor, and back. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Console, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import * as Conversion from "../atif/Conversion.ts"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+const name: string = "atif"
+
+interface FlagValues {
+  readonly files: ReadonlyArray<string>
+  readonly out: string
+  readonly score: Option.Option<number>
+  readonly agent: string
+  readonly agentVersion: string
+  readonly model: Option.Option<string>
+}
+
+const convert = Effect.fnUntraced(function* ({ agent, agentVersion, files, model, out, score }: FlagValues) {
+  const areDocuments = files.every((file) => file.endsWith(".json"))
+  if (!areDocuments && !files.every((file) => file.endsWith(".jsonl"))) {
+    return yield* new UsageError({
+      message: "give files of saved groups (.jsonl), to make documents, or documents of ATIF (.json), to make groups"
+    })
+  }
+  if (!areDocuments && Option.isSome(score)) {
+    return yield* new UsageError({ message: "--score is for documents; saved groups have their scores" })
+  }
+  const { passedOver, written } = areDocuments
+    ? yield* Conversion.toGroups(files, out, Option.getOrUndefined(score))
+    : yield* Conversion.toDocuments(files, out, {
+        name: agent,
+        version: agentVersion,
+        ...(Option.isSome(model) && { modelName: model.value })
+      })
+  for (const one of passedOver) yield* Console.error(one)
+  const what = areDocuments ? (written === 1 ? "group" : "groups") : written === 1 ? "document" : "documents"
+  yield* Console.log(`${written} ${what} in ${out}${passedOver.length > 0 ? `, ${passedOver.length} passed over` : ""}`)
+  if (written === 0) return yield* new CommandFailed({ message: "nothing could be converted" })
+})
+
+export const make: MakeVerb = () =>
+  Effect.succeed({
+    command: Command.make(
+      name,
+      {
+        files: Argument.String("file").pipe(
+          Argument.withDescription("saved groups (.jsonl), or documents of ATIF (.json)"),
+          Argument.atLeast(1)
+        ),
+        out: Flag.String("out").pipe(
+          Flag.withDescription("folder for documents, or file for saved groups; nothing is written over"),
+          Flag.withMetavar("folder|file.jsonl")
+        ),
+        score: Flag.Finite("score").pipe(
+          Flag.withDescription("score of documents that tell none [default: none; they are passed over]"),
+          Flag.optional
+        ),
+        agent: Flag.String("agent").pipe(
+          Flag.withDescription("name of the agent in documents [default: atropos]"),
+          Flag.withDefault("atropos")
+        ),
+        agentVersion: Flag.String("agent-version").pipe(
+          Flag.withDescription("its version [default: unknown]"),
+          Flag.withDefault("unknown")
+        ),
+        model: Flag.String("model").pipe(Flag.withDescription("name of the model in documents"), Flag.optional)
+      },
+      (flags) => convert(flags).pipe(Effect.provide(NodeServices.layer))
+    ).pipe(
+      Command.withExamples([
+        { command: "atropos atif sessions.jsonl --out trajectories", description: "one document for each sequence" },
+        {
+          command: "atropos atif trajectories/*.json --out groups.jsonl --score 1",
+          description: "what other agents did, as saved groups"
+        }
+      ])
+    )
+  })

@@ -1,0 +1,163 @@
+/**
+ * `atropos gateway`: a model's API for agents, in front of inference servers. Sessions are opened by `POST /sessions`;
+ * with `--record` requests need none, and every conversation is kept.
+ */
+import { ServerManager, ServerSettings } from "@atropos/core"
+import * as Gateway from "@atropos/core/gateway/Gateway"
+import * as BearerTokens from "@atropos/core/http/BearerTokens"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Config, Console, Duration, Effect, Layer, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import { UsageError } from "../base/Failure.ts"
+import * as Flags from "../config/Flags.ts"
+import * as Metrics from "../config/Metrics.ts"
+import * as Services from "../config/Services.ts"
+import * as Recorder from "../gateway/Recorder.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+const name: string = "gateway"
+
+const openai = Flags.fromFields("openai.", ServerSettings.serverFields)
+const manager = Flags.fromFields("", ServerSettings.managerFields)
+
+/** The tokens of `ATROPOS_GATEWAY_TOKENS`; none where it is not set. */
+const tokensOf = Effect.gen(function* () {
+  const tokens = yield* Config.option(Config.Redacted(Gateway.tokensSetting))
+  if (Option.isNone(tokens)) return []
+  return yield* Effect.forEach(BearerTokens.entries(tokens.value), (token, index) =>
+    BearerTokens.parse(token, `${Gateway.tokensSetting}, entry ${index + 1}`)
+  )
+})
+
+/** Tells how it is asked, once it is there. */
+const announce = (recorder: Recorder.Recorder | undefined, score: number | undefined) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { url } = yield* Gateway.Gateway
+      const { modelName } = yield* ServerManager.ServerManager
+      const unscored = score === undefined ? `; without one: ${recorder?.unscored}` : `; without one: score ${score}`
+      yield* Console.log(
+        [
+          `gateway at ${url}, model ${modelName}; Ctrl-C stops it`,
+          "",
+          `  a session           POST ${url}/sessions gives its base URLs; any SDK takes them`,
+          ...(recorder === undefined
+            ? []
+            : [
+                `  without a session   base URL ${url}/v1 (OpenAI), ${url} (Anthropic)`,
+                `  rewards             POST ${url}/reward {"answer": "<id>", "reward": 1}`,
+                `  recorded            with a reward: ${recorder.scored}${unscored}`
+              ])
+        ].join("\n")
+      )
+    })
+  )
+
+interface Options {
+  readonly host: string
+  readonly port: number
+  readonly allowInsecure: boolean
+  readonly record: Option.Option<string>
+  readonly score: Option.Option<number>
+  readonly idle: number
+  readonly openai: Record<string, Option.Option<unknown>>
+  readonly manager: Record<string, Option.Option<unknown>>
+}
+
+const wrong = ({ message }: { readonly message: string }) => new UsageError({ message })
+
+const settingsOf = Effect.fnUntraced(function* (given: Options) {
+  const server = Flags.given(given.openai)
+  return {
+    ...(yield* Effect.mapError(ServerSettings.manager.decode(Flags.given(given.manager)), wrong)),
+    // Where nothing is said of a server, those of the defaults are looked for.
+    ...(Object.keys(server).length > 0 && {
+      servers: yield* Effect.mapError(ServerSettings.server.decode(server), wrong)
+    })
+  }
+})
+
+const serve = Effect.fn("gateway.serve")(function* (options: Options) {
+  const { allowInsecure, host, idle, port, record } = options
+  const score = Option.getOrUndefined(options.score)
+  if (Option.isNone(record) && score !== undefined) {
+    return yield* new UsageError({
+      message: "--score is the score of recorded sessions: name their file with --record"
+    })
+  }
+  const servers = ServerManager.layer(yield* settingsOf(options))
+  const tokens = yield* tokensOf
+  const recorder = Option.isSome(record) ? yield* Recorder.make(record.value, score) : undefined
+  const gateway = Gateway.layer({
+    host,
+    port,
+    allowInsecure,
+    tokens,
+    idle: Duration.seconds(idle),
+    isControlled: true,
+    ...(recorder !== undefined && { hasConversations: true, onEnd: recorder.onEnd })
+  })
+  return yield* announce(recorder, score).pipe(Layer.provide(gateway), Layer.provide(servers), Layer.launch)
+}, Effect.scoped)
+
+export const make: MakeVerb = () =>
+  Effect.succeed({
+    booleans: new Set(["allow-insecure", ...openai.booleans, ...manager.booleans]),
+    spell: Metrics.spell,
+    command: Command.make(
+      name,
+      {
+        host: Flag.String("host").pipe(
+          Flag.withDescription(
+            "address to listen on; to serve other machines, set tokens in ATROPOS_GATEWAY_TOKENS [default: 127.0.0.1]"
+          ),
+          Flag.withDefault("127.0.0.1")
+        ),
+        port: Flags.port("port to listen on; 0 picks a free port", 9010),
+        allowInsecure: Flag.Boolean("allow-insecure").pipe(
+          Flag.withDescription("serve other machines without tokens; only for trusted networks"),
+          Flag.withDefault(false)
+        ),
+        record: Flag.String("record").pipe(
+          Flag.withDescription("keep every session and every conversation in this file, as saved groups"),
+          Flag.withMetavar("file.jsonl"),
+          Flag.optional
+        ),
+        score: Flag.Finite("score").pipe(
+          Flag.withDescription(
+            "score of recorded sessions that report no reward [default: none; they go into a file of chats beside]"
+          ),
+          Flag.optional
+        ),
+        idle: Flag.Int("idle").pipe(
+          Flag.filter(
+            (seconds) => seconds > 0,
+            () => "at least 1"
+          ),
+          Flag.withDescription("seconds without a request after which a session is over [default: 600]"),
+          Flag.withDefault(600)
+        ),
+        openai: openai.flags,
+        manager: manager.flags,
+        metrics: Metrics.telemetryFlags
+      },
+      ({ metrics, ...options }) =>
+        serve(options).pipe(
+          Metrics.tracedBy(metrics, "atropos-gateway"),
+          Effect.provide(NodeHttpClient.layerUndici),
+          Effect.mapError(Services.toFailure)
+        )
+    ).pipe(
+      Command.withExamples([
+        {
+          command: "atropos gateway --openai.base_url http://localhost:9004/v1",
+          description: "sessions for agents of any language, opened by POST /sessions"
+        },
+        {
+          command:
+            "atropos gateway --record sessions.jsonl --openai.base_url https://api.openai.com/v1 --openai.model_name gpt-5-mini",
+          description: "keep production traffic: give agents http://127.0.0.1:9010/v1 as their base URL"
+        }
+      ])
+    )
+  })

@@ -1,0 +1,112 @@
+/**
+ * Sessions of a gateway into files, each as it ends: those with a score into the file that was named, the others, where
+ * there are any, into one beside it (`sessions.unscored.jsonl`). Files are appended to; a line that a killed process
+ * left half written stays a line of its own.
+ */
+import type * as Gateway from "@atropos/core/gateway/Gateway"
+import * as Recorded from "@atropos/core/gateway/Recorded"
+import * as Reason from "@atropos/core/base/Reason"
+import { Console, Effect, FileSystem, Path, Scope, Semaphore } from "effect"
+import { UsageError } from "../base/Failure.ts"
+
+export interface Recorder {
+  readonly onEnd: (session: Gateway.Session) => Effect.Effect<void>
+  readonly scored: string
+  readonly unscored: string
+}
+
+interface Appender {
+  readonly append: (lines: ReadonlyArray<string>) => Effect.Effect<void, { readonly message: string }>
+}
+
+const encoder = new TextEncoder()
+const lineBreak = 0x0a
+
+/** Opens a file to go on with it. */
+const appender = Effect.fnUntraced(function* (path: string) {
+  const fs = yield* FileSystem.FileSystem
+  const file = yield* fs.open(path, { flag: "a+" })
+  const { size } = yield* file.stat
+  if (size > 0n) {
+    yield* file.seek(size - 1n, "start")
+    const last = yield* file.readAlloc(1)
+    if (last._tag === "Some" && last.value[0] !== lineBreak) yield* file.writeAll(encoder.encode("\n"))
+  }
+  return {
+    append: (lines) => file.writeAll(encoder.encode(lines.map((line) => `${line}\n`).join("")))
+  } satisfies Appender
+})
+
+/** Beside `sessions.jsonl`, `sessions.unscored.jsonl`. */
+const unscoredOf = (path: string): string => {
+  const at = path.lastIndexOf(".")
+  return at > path.lastIndexOf("/") + 1 ? `${path.slice(0, at)}.unscored${path.slice(at)}` : `${path}.unscored`
+}
+
+interface Tally {
+  scored: number
+  unscored: number
+  leftOut: number
+}
+
+const cannot = (file: string) => (cause: unknown) =>
+  new UsageError({ message: `--record: cannot write to ${file}: ${Reason.of(cause)}` })
+
+/** Records until the scope closes, and tells then what it wrote; `score` is that of a session which reports none. */
+export const make = Effect.fn("Recorder.make")(function* (path: string, score: number | undefined) {
+  const fs = yield* FileSystem.FileSystem
+  const { dirname } = yield* Path.Path
+  const scope = yield* Effect.scope
+  const opened = (file: string) => Effect.mapError(appender(file), cannot(file))
+  yield* Effect.mapError(fs.makeDirectory(dirname(path), { recursive: true }), cannot(path))
+  const scored = yield* opened(path)
+  const unscoredPath = unscoredOf(path)
+  // There may never be a session without a score.
+  const unscored = yield* Effect.cached(
+    opened(unscoredPath).pipe(Scope.provide(scope), Effect.provideService(FileSystem.FileSystem, fs))
+  )
+  const tally: Tally = { scored: 0, unscored: 0, leftOut: 0 }
+  const oneByOne = yield* Semaphore.make(1)
+  yield* Effect.addFinalizer(() => Console.log(summary(tally, path, unscoredPath)))
+
+  const record = Effect.fnUntraced(function* (session: Gateway.Session) {
+    const recorded = yield* Recorded.of(session, score)
+    switch (recorded._tag) {
+      case "Silent":
+        return
+      case "LeftOut":
+        tally.leftOut += 1
+        return yield* Effect.logWarning("session is not recorded", { session: session.id, reason: recorded.reason })
+      case "Scored":
+        yield* scored.append(recorded.lines)
+        tally.scored += 1
+        return
+      case "Unscored":
+        yield* (yield* unscored).append(recorded.lines)
+        tally.unscored += 1
+    }
+  })
+
+  const recorder: Recorder = {
+    scored: path,
+    unscored: unscoredPath,
+    onEnd: (session) =>
+      Semaphore.withPermits(
+        oneByOne,
+        1
+      )(record(session)).pipe(
+        Effect.catch(({ message }) => {
+          tally.leftOut += 1
+          return Effect.logError("session could not be recorded", { session: session.id, reason: message })
+        })
+      )
+  }
+  return recorder
+})
+
+const summary = ({ leftOut, scored, unscored }: Tally, path: string, unscoredPath: string): string =>
+  [
+    `recorded ${scored} ${scored === 1 ? "session" : "sessions"} in ${path}`,
+    ...(unscored > 0 ? [`${unscored} without a reward in ${unscoredPath}`] : []),
+    ...(leftOut > 0 ? [`${leftOut} could not be recorded (see the log)`] : [])
+  ].join(", ")

@@ -1,0 +1,108 @@
+import { SavedGroup } from "@atropos/core"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, layer } from "@effect/vitest"
+import { Effect, FileSystem, Stream } from "effect"
+import OpenAI from "openai"
+import * as TestServer from "../../core/test/inference/TestServer.ts"
+import * as Bin from "./Bin.ts"
+
+/** The command with its address, once it has told it; `stop` ends it as Ctrl-C does, and gives all that it said. */
+const started = Effect.fnUntraced(function* (cwd: string, words: ReadonlyArray<string>) {
+  const child = yield* Bin.start(["gateway", "--port", "0", ...words], { cwd, env: { ATROPOS_GATEWAY_TOKENS: "" } })
+  const said: Array<string> = []
+  const url = yield* Effect.callback<string, Error>((resume) => {
+    const reading = child.all.pipe(
+      Stream.decodeText,
+      Stream.runForEach((text) =>
+        Effect.sync(() => {
+          said.push(text)
+          const url = /gateway at (\S+),/.exec(said.join(""))?.[1]
+          if (url !== undefined) resume(Effect.succeed(url))
+        })
+      ),
+      Effect.ensuring(Effect.sync(() => resume(Effect.fail(new Error(said.join(""))))))
+    )
+    Effect.runFork(reading)
+  })
+  const stop = Effect.gen(function* () {
+    yield* Effect.ignore(child.kill({ killSignal: "SIGINT" }))
+    yield* Effect.ignore(child.exitCode)
+    return said.join("")
+  })
+  return { url, stop }
+})
+
+layer(NodeServices.layer, { excludeTestServices: true })("atropos gateway", (it) => {
+  it.effect("keeps the conversations of any OpenAI-compatible model, for view and others to read", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const model = yield* TestServer.make((_, count) => TestServer.chatReply([`answer ${count}`]))
+      const cwd = yield* Bin.folder
+      const { stop, url } = yield* started(cwd, [
+        "--record",
+        "kept/sessions.jsonl",
+        "--openai.base_url",
+        `${model.url}/v1`,
+        "--openai.model_name",
+        "production"
+      ])
+      const openai = new OpenAI({ apiKey: "any", baseURL: `${url}/v1`, maxRetries: 0 })
+      const ask = (...texts: ReadonlyArray<string>) =>
+        Effect.promise(() =>
+          openai.chat.completions.create({
+            model: "whatever",
+            messages: texts.map((content, at) => ({ role: at % 2 === 0 ? "user" : "assistant", content }))
+          })
+        )
+      yield* ask("Hi")
+      const { id } = yield* ask("Hi", "answer 1", "And?")
+      yield* ask("Something else")
+      const rewarded = yield* Effect.promise(() =>
+        fetch(`${url}/reward`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ answer: id, rewards: { helpful: 0.75 } })
+        })
+      )
+      assert.strictEqual(rewarded.status, 200)
+      assert.match(yield* stop, /recorded 1 session in kept\/sessions\.jsonl, 1 without a reward/)
+
+      const entries = yield* Stream.runCollect(SavedGroup.read(`${cwd}/kept/sessions.jsonl`))
+      assert.strictEqual(entries.length, 1)
+      const [entry] = entries
+      assert(entry?._tag === "Saved")
+      assert.deepStrictEqual(Array.from(entry.group.scores), [0.75])
+      assert.deepStrictEqual(entry.group.rewards, [{ helpful: 0.75 }])
+      assert.deepStrictEqual(
+        entry.group.messages?.map((chat) => chat.map(({ content }) => content)),
+        [["Hi", "answer 1", "And?", "answer 2"]]
+      )
+      const unscored = yield* fs.readFileString(`${cwd}/kept/sessions.unscored.jsonl`)
+      assert.match(unscored, /"answer 3"/)
+      assert.strictEqual(model.asked.at(0)?.body["model"], "production")
+
+      const viewed = yield* Bin.run(["view", "kept/sessions.jsonl", "--out", "page.html"], { cwd })
+      assert.strictEqual(viewed.code, 0, viewed.stderr)
+      const documents = yield* Bin.run(["atif", "kept/sessions.jsonl", "--out", "atif"], { cwd })
+      assert.match(documents.stdout, /1 document in atif/)
+      const back = yield* Bin.run(["atif", "atif/sessions-1-0.json", "--out", "back.jsonl"], { cwd })
+      assert.strictEqual(back.code, 0, back.stderr)
+      const [again] = yield* Stream.runCollect(SavedGroup.read(`${cwd}/back.jsonl`))
+      assert(again?._tag === "Saved")
+      assert.deepStrictEqual(again.group.messages, entry.group.messages)
+      assert.deepStrictEqual(again.group.scores, entry.group.scores)
+    })
+  )
+
+  it.effect("refuses a score without a file, and other machines without a token", () =>
+    Effect.gen(function* () {
+      const cwd = yield* Bin.folder
+      const scored = yield* Bin.run(["gateway", "--score", "1", "--testing"], { cwd })
+      assert.strictEqual(scored.code, 2)
+      assert.match(scored.stderr, /--record/)
+      const open = yield* Bin.run(["gateway", "--host", "0.0.0.0", "--port", "0", "--testing"], { cwd })
+      assert.strictEqual(open.code, 1)
+      assert.match(open.stderr, /ATROPOS_GATEWAY_TOKENS/)
+    })
+  )
+})

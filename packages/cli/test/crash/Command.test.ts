@@ -1,0 +1,105 @@
+/**
+ * An environment of programs, killed again and again while they wait for the gateway: its items are rolled out again,
+ * none comes twice, and neither processes nor working folders are left.
+ */
+import { NodeServices } from "@effect/platform-node"
+import type { ScoredGroup, TrajectoryApi } from "@atropos/core"
+import { assert, it } from "@effect/vitest"
+import { Effect, Fiber, FileSystem, Random, Schedule } from "effect"
+import { execFileSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { bytes } from "../../../core/src/inference/tokenizer/Tokenizer.ts"
+import * as TestServer from "../../../core/test/inference/TestServer.ts"
+import * as Atropos from "./Atropos.ts"
+import * as Service from "./Service.ts"
+import * as Stories from "./Stories.ts"
+
+const agent = fileURLToPath(new URL("agent.mjs", import.meta.url))
+const groupSize = 2
+const groupsPerBatch = 2
+const items = Stories.steps * groupsPerBatch
+
+const run: TrajectoryApi.RunSpec = { ...Stories.run, batchSize: groupsPerBatch * groupSize, numSteps: Stories.steps }
+
+/** The number of the item that a group is about. */
+const itemOf = ({ tokens }: ScoredGroup.ScoredGroup): number =>
+  Number(/item (\d+)\./.exec(bytes.decode(tokens[0]!))?.[1])
+
+const serve = (serviceUrl: string, policyUrl: string, cwd: string) =>
+  Atropos.start(
+    [
+      "serve --env command --env.items tasks.jsonl --env.test_items tasks.jsonl",
+      `--env.group_size ${groupSize} --env.total_steps ${Stories.steps} --env.tokenizer_name bytes`,
+      "--env.max_num_workers 3 --env.max_batches_offpolicy 4",
+      "--env.ensure_scores_are_not_same false --env.steps_per_eval 0",
+      `--env.rollout_server_url ${serviceUrl} --openai.base_url ${policyUrl}/v1`
+    ]
+      .flatMap((line) => line.split(" "))
+      .concat("--env.command", `'${process.execPath}' '${agent}'`),
+    { cwd, env: { TMPDIR: `${cwd}/tmp` } }
+  )
+
+/** Processes of the agents that carry this mark. */
+const processesWith = (mark: number): ReadonlyArray<string> =>
+  execFileSync("ps", ["-axo", "pid=,command="], { encoding: "utf8" })
+    .split("\n")
+    .filter((line) => line.includes(`sleep ${mark}`) || line.includes(agent))
+
+it.live(
+  "an environment of programs that is killed goes on at its cursor: no item lost, none twice, no process left",
+  () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const service = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
+      yield* service.client.registerRun(run)
+      const cwd = yield* Atropos.folder
+      yield* fs.makeDirectory(`${cwd}/tmp`)
+      const mark = 700_000_000 + process.pid
+      const rows = Array.from({ length: items }, (_, number) => `${JSON.stringify({ number, mark })}\n`)
+      yield* fs.writeFileString(`${cwd}/tasks.jsonl`, rows.join(""))
+      const got: Stories.Got = { steps: [], stories: [] }
+      const training = yield* Effect.forkChild(Stories.train(service.client, got, Stories.steps, itemOf))
+
+      let killAt = 0
+      let victim: Atropos.Running | undefined
+      const policy = yield* TestServer.make(({ path }, count) => {
+        if (!path.endsWith("/chat/completions")) return { json: { data: [] } }
+        // Killed while its programs wait for answers.
+        if (count === killAt) victim?.killNow()
+        return TestServer.chatReply(["as you say"])
+      })
+      const killAfter = Effect.fnUntraced(function* (least: number, most: number) {
+        const environment = yield* serve(service.url, policy.url, cwd)
+        victim = environment
+        killAt = policy.asked.length + (yield* Random.nextIntBetween(least, most))
+        const { signal } = yield* environment.ended
+        assert.strictEqual(signal, "SIGKILL", environment.said())
+        const left = Effect.sync(() => processesWith(mark))
+        const gone = yield* Effect.repeat(left, {
+          schedule: Schedule.spaced("50 millis"),
+          until: (processes) => processes.length === 0,
+          times: 200
+        })
+        assert.deepStrictEqual(gone, [])
+      })
+      for (const [least, most] of [
+        [2, 10],
+        [12, 20],
+        [1, 4]
+      ] as const)
+        yield* killAfter(least, most)
+      killAt = 0
+      const last = yield* serve(service.url, policy.url, cwd)
+      yield* Fiber.join(training)
+      const { code } = yield* last.ended
+      assert.strictEqual(code, 0, last.said())
+      Stories.check(got)
+      assert.deepStrictEqual(processesWith(mark), [])
+      const folders = yield* fs.readDirectory(`${cwd}/tmp`)
+      assert.deepStrictEqual(
+        folders.filter((name) => name.startsWith("atropos-program-")),
+        []
+      )
+    }).pipe(Random.withSeed(1), Effect.scoped, Effect.provide(NodeServices.layer)),
+  120_000
+)

@@ -1,0 +1,54 @@
+/** How the groups of an environment get their scores: from its definition, checked, each with its number. */
+import { Effect } from "effect"
+import * as DefinitionCalls from "./DefinitionCalls.ts"
+import * as DefinitionResults from "./DefinitionResults.ts"
+import type { Definition, RolloutGroup } from "./Environment.ts"
+import type { DefinitionFault, EnvironmentError, Unscorable } from "./EnvironmentError.ts"
+import type { Weights } from "./RewardComponents.ts"
+import { type Judged, judged } from "./Score.ts"
+
+/** Why a group that brings no scores has none. */
+export const none = "its definition has no score, so every group has to bring its scores"
+
+/** The scores of a group: those it brings, else those the definition gives it. */
+export const make = <Item, E, R>(
+  { score }: Definition<Item, E, R>,
+  crossing: (cause: unknown) => EnvironmentError,
+  weights: Weights
+): ((
+  item: Item,
+  group: RolloutGroup
+) => Effect.Effect<ReadonlyArray<Judged>, Unscorable | EnvironmentError | DefinitionFault | E, R>) => {
+  const tellUnused = unusedWeights(weights)
+  return Effect.fn("Environment.score")(function* (item: Item, { scores: own, trajectories }: RolloutGroup) {
+    if (own === undefined && score === undefined) return yield* crossing(new Error(none))
+    const scores =
+      own ??
+      (score === undefined ? [] : yield* DefinitionCalls.called("score", () => score(item, trajectories), "scores"))
+    const given = yield* DefinitionResults.scores(
+      own === undefined ? "score" : "collectTrajectories",
+      scores,
+      trajectories.length
+    )
+    const all = given.map((one) => judged(one, weights))
+    yield* tellUnused(all)
+    return all
+  })
+}
+
+/** Says once that a weight is of no component: a misspelt one would do nothing in silence. */
+const unusedWeights = (weights: Weights): ((all: ReadonlyArray<Judged>) => Effect.Effect<void>) => {
+  const unused = new Set(Object.keys(weights))
+  return (all) => {
+    if (unused.size === 0 || all.length === 0) return Effect.void
+    const components = new Set(all.flatMap(({ rewards }) => Object.keys(rewards ?? {})))
+    const missing = [...unused].filter((name) => !components.has(name))
+    unused.clear()
+    return missing.length === 0
+      ? Effect.void
+      : Effect.logWarning("reward_weights names components that the first group does not have", {
+          missing,
+          components: [...components]
+        })
+  }
+}

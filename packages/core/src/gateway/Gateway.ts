@@ -1,0 +1,142 @@
+/**
+ * A model's API for agents that were not written for training: each session has a secret URL that any SDK takes as its
+ * base URL, and records the exact tokens of every answer.
+ *
+ *     POST /s/<secret>/v1/chat/completions             OpenAI's Chat Completions
+ *     POST /s/<secret>/v1/responses                    OpenAI's Responses
+ *     GET  /s/<secret>/v1/models                       the one model there is; any name is answered by it
+ *     POST /s/<secret>/reward                          what the session, or one answer, was worth
+ *
+ * The other dialects are in `Dialects`. Answers are sampled whole, then sent, so that a streamed request that fails has
+ * a status that its SDK knows. Listens on the loopback alone unless told otherwise; secrets have 128 bits and are
+ * neither logged nor traced. A client that goes away ends its sampling.
+ */
+import { Context, Effect, Layer, type Redacted, type Scope } from "effect"
+import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
+import * as BearerTokens from "../http/BearerTokens.ts"
+import * as BrowserGuard from "../http/BrowserGuard.ts"
+import * as Connections from "../http/Connections.ts"
+import * as Conversations from "./session/Conversations.ts"
+import * as Listening from "../http/Listening.ts"
+import * as Routes from "./Routes.ts"
+import { ServerManager } from "../inference/ServerManager.ts"
+import type { Session, SessionOptions } from "./session/Session.ts"
+import * as Sessions from "./session/Sessions.ts"
+
+export * from "./session/Session.ts"
+export type { Limits } from "./session/Limits.ts"
+
+export interface GatewayShape {
+  /** A session that is open as long as the scope: afterwards its URL answers that it is closed. */
+  readonly open: (options?: SessionOptions) => Effect.Effect<Session, Sessions.Refusal, Scope.Scope>
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string
+}
+
+export class Gateway extends Context.Service<Gateway, GatewayShape>()("@atropos/core/gateway/Gateway") {}
+
+export interface Options extends Sessions.Options {
+  /** Default: 127.0.0.1. */
+  readonly host?: string
+  /** Default: 0, any free one. */
+  readonly port?: number
+  /** Whether programs of other processes open sessions by `POST /sessions`. Default: no. */
+  readonly isControlled?: boolean
+  /** Whether requests to `/v1` are answered without a session: each conversation becomes one. Default: no. */
+  readonly hasConversations?: boolean
+  /** Who may do either; without any, this machine alone. */
+  readonly tokens?: ReadonlyArray<Redacted.Redacted>
+  /** Lets other machines do either without a token. Default: no. */
+  readonly allowInsecure?: boolean
+}
+
+/** Where tokens of the gateway are set. */
+export const tokensSetting = "ATROPOS_GATEWAY_TOKENS"
+
+const shape = (sessions: Sessions.Sessions, url: string): GatewayShape => ({
+  url,
+  open: (options) => Effect.map(sessions.open(url, options), ({ session }) => session)
+})
+
+const routes = (
+  sessions: Sessions.Sessions,
+  options: Options,
+  servers: ServerManager["Service"],
+  url: () => string
+) => {
+  const { hasConversations = false, isControlled = false, tokens = [] } = options
+  return Routes.layer(sessions, {
+    url,
+    isControlled,
+    tokens: tokens.map((token) => BearerTokens.known("control", token)),
+    ...(hasConversations && { conversations: Conversations.make(sessions, servers.tokenizer, url) })
+  })
+}
+
+/**
+ * The gateway and its endpoints in a router of the caller's, which is reached at `url`. Give the server
+ * `layerUntraced`, or its spans name the secrets.
+ */
+export const layerRoutes = (
+  options: Omit<Options, "host" | "port" | "allowInsecure"> & { readonly url: string }
+): Layer.Layer<Gateway, never, HttpRouter.HttpRouter | ServerManager> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const servers = yield* ServerManager
+      const sessions = yield* Sessions.make(servers, options)
+      return Layer.provideMerge(
+        routes(sessions, options, servers, () => options.url),
+        Layer.succeed(Gateway, shape(sessions, options.url))
+      )
+    })
+  )
+
+/** Requests have no spans: a URL is a session's secret. Rollouts and sampling have theirs all the same. */
+export const layerUntraced: Layer.Layer<never> = Layer.succeed(HttpMiddleware.TracerDisabledWhen)(() => true)
+
+/** Listens until the scope closes. */
+export const layer = (
+  options: Options = {}
+): Layer.Layer<
+  Gateway,
+  Listening.ListenError | BrowserGuard.BrowserGuardError | BearerTokens.AuthConfigError,
+  ServerManager
+> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const { hasConversations = false, host = "127.0.0.1", isControlled = false, port = 0, tokens = [] } = options
+      yield* BearerTokens.requireSafeBinding({
+        host,
+        // A session's own secret is as good as a token.
+        hasTokens: tokens.length > 0 || !(isControlled || hasConversations),
+        allowInsecure: options.allowInsecure ?? false,
+        setting: tokensSetting
+      })
+      const servers = yield* ServerManager
+      const sessions = yield* Sessions.make(servers, options)
+      let url = ""
+      const guard = BrowserGuard.layer({ host, refuse: Routes.forbidden })
+      const app = yield* HttpRouter.toHttpEffect(
+        Layer.merge(
+          routes(sessions, options, servers, () => url),
+          guard
+        )
+      )
+      const server = Listening.makeServer()
+      const listening = Connections.closed(server, {
+        listening: Listening.layer(server, { host, port, gracefulShutdownTimeout: "2 seconds" }),
+        serving: HttpServer.serve(app).pipe(Layer.provide(layerUntraced))
+      })
+      const gateway = Layer.effect(
+        Gateway,
+        Effect.map(HttpServer.HttpServer, ({ address }) => {
+          url = reachable(HttpServer.formatAddress(address))
+          return shape(sessions, url)
+        })
+      )
+      return Layer.provide(gateway, listening)
+    })
+  )
+
+/** How programs of this machine reach it; an address that stands for all of them is reached by the loopback. */
+const reachable = (url: string): string => url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")

@@ -1,0 +1,50 @@
+/**
+ * A session that is over, as a line of a file.
+ *
+ * A session with a reward is a group of saved groups (`SavedGroup`): its sequences, each with the session's score, the
+ * sum of its components. One without a reward has no score, and is given one only where the caller says which; else it
+ * is a line with its chats (`{ "messages": […] }`), as sets for fine-tuning have them. What cannot be recorded soundly
+ * is left out, with its reason.
+ */
+import { Effect, Result } from "effect"
+import * as Judgement from "../Judgement.ts"
+import * as RewardComponents from "../RewardComponents.ts"
+import type { Session } from "./session/Session.ts"
+import * as TotalReward from "./session/TotalReward.ts"
+import * as WireGroup from "../service/WireGroup.ts"
+
+export type Recorded =
+  | { readonly _tag: "Scored"; readonly lines: ReadonlyArray<string> }
+  | { readonly _tag: "Unscored"; readonly lines: ReadonlyArray<string> }
+  /** Nothing was asked. */
+  | { readonly _tag: "Silent" }
+  | { readonly _tag: "LeftOut"; readonly reason: string }
+
+export const of = Effect.fn("Recorded.of")(function* (
+  session: Session,
+  /** The score of a session that reports none. */
+  unrewarded: number | undefined
+): Effect.fn.Return<Recorded> {
+  const recording = yield* Effect.result(session.recording)
+  if (Result.isFailure(recording)) return { _tag: "LeftOut", reason: recording.failure.message }
+  const { leftOut, sequences } = recording.success
+  const trajectories = sequences.map(({ trajectory }) => trajectory)
+  const [unsound] = leftOut
+  if (trajectories.length === 0) {
+    return unsound === undefined ? { _tag: "Silent" } : { _tag: "LeftOut", reason: unsound.message }
+  }
+  const rewards = TotalReward.of(yield* session.rewards)
+  const score = rewards === undefined ? unrewarded : RewardComponents.weighted(rewards)
+  if (score === undefined) {
+    return {
+      _tag: "Unscored",
+      lines: trajectories.map(({ messages }) => JSON.stringify({ messages, session: session.id }))
+    }
+  }
+  const judged = { score, ...(rewards !== undefined && { rewards }) }
+  const group = Judgement.toScoredGroup(
+    { trajectories, groupOverrides: { session: session.id } },
+    trajectories.map(() => judged)
+  )
+  return { _tag: "Scored", lines: [WireGroup.encode(group)] }
+})

@@ -1,0 +1,86 @@
+/** What a session's URL answers beside the dialects: the model there is, and the reward that is reported. */
+import { Effect, Predicate } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import * as Body from "./Body.ts"
+import { Failure } from "./dialect/Dialect.ts"
+import * as OpenAiFailure from "./dialect/OpenAiFailure.ts"
+import type { Endpoint } from "./Endpoint.ts"
+import type { Conversations } from "./session/Conversations.ts"
+import type { OpenSession } from "./session/OpenSession.ts"
+import * as Reported from "./session/Reported.ts"
+
+const epoch = "1970-01-01T00:00:00Z"
+
+/** In the forms of OpenAI and Anthropic at once. */
+const modelOf = (id: string) => ({
+  id,
+  object: "model",
+  type: "model",
+  created: 0,
+  created_at: epoch,
+  owned_by: "atropos",
+  display_name: id
+})
+
+const listOf = (id: string) => ({ object: "list", data: [modelOf(id)], has_more: false, first_id: id, last_id: id })
+
+const failure = OpenAiFailure.write
+
+const reported = Effect.fnUntraced(function* (session: OpenSession, body: unknown) {
+  yield* session.report(yield* Reported.decode(body, session.answers()))
+  return HttpServerResponse.jsonUnsafe({ session: session.id, rewards: (yield* session.rewards).length })
+})
+
+/** The model there is. */
+export const models: Endpoint = {
+  method: "GET",
+  // The path without a name is the same route.
+  path: "/v1/models/*",
+  failure,
+  // Any name is answered by the one model, so any name is there.
+  handle: ({ modelName }) =>
+    Effect.map(HttpRouter.params, ({ "*": name = "" }) =>
+      HttpServerResponse.jsonUnsafe(name === "" ? listOf(modelName) : modelOf(name))
+    )
+}
+
+export const endpoints: ReadonlyArray<Endpoint<OpenSession>> = [
+  models,
+  {
+    method: "POST",
+    path: "/reward",
+    failure,
+    handle: (session, limitBytes) => Effect.flatMap(Body.read(limitBytes), (body) => reported(session, body))
+  }
+]
+
+/**
+ * The reward of a conversation that has no URL of its own: `answer` is the id of any answer in it.
+ *
+ *     { "answer": "chatcmpl-…", "reward": 1 }
+ */
+export const rewardByAnswer = Effect.fnUntraced(function* (conversations: Conversations, limitBytes: number) {
+  const body = yield* Body.read(limitBytes)
+  const { answer, ...rest } = Predicate.isReadonlyObject(body) ? body : {}
+  const session = typeof answer === "string" ? conversations.answeredBy(answer) : undefined
+  if (session === undefined) {
+    return yield* new Failure({
+      reason: "invalid",
+      param: "answer",
+      message: "answer: the id of an answer is needed, of a conversation that is still open"
+    })
+  }
+  return yield* reported(session, rest)
+})
+
+/** No such endpoint; says which there are. */
+export const unknownPath = (
+  method: string,
+  path: string,
+  known: ReadonlyArray<Pick<Endpoint, "method" | "path">>
+): Failure =>
+  new Failure({
+    reason: "unknownPath",
+    message:
+      `nothing answers ${method} ${path}: a session has ` + known.map((one) => `${one.method} ${one.path}`).join(", ")
+  })

@@ -1,0 +1,35 @@
+/**
+ * OpenAI's Chat Completions, as the packages `openai`, `@ai-sdk/openai-compatible` and `@langchain/openai` speak it.
+ * What is refused and what is passed over: `ChatCompletionsParameters`.
+ */
+import { Effect } from "effect"
+import * as Answer from "./Answer.ts"
+import * as Messages from "./Messages.ts"
+import * as Parameters from "./Parameters.ts"
+import * as Tools from "./Tools.ts"
+import type { Dialect } from "../Dialect.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
+
+/** What the answer depends on beside the choices. */
+interface Read {
+  readonly isUsageAsked: boolean
+}
+
+export const dialect: Dialect<Read> = {
+  name: "chat",
+  decode: Effect.fnUntraced(function* (given) {
+    const body = yield* Parameters.withoutNulls(given)
+    const { ignored, isStreamed, isUsageAsked, sampling } = yield* Parameters.read(body)
+    const { isStrictAsked, toolChoice, tools } = yield* Tools.read(body)
+    const messages = yield* Messages.messagesOf(body["messages"])
+    return {
+      request: { ...sampling, messages, ...(tools.length > 0 && { tools, toolChoice }) },
+      isStreamed,
+      ignored: [...ignored, ...(isStrictAsked ? ["tools.function.strict"] : [])],
+      body: { isUsageAsked }
+    }
+  }),
+  answer: (_, answered) => Answer.answer(answered),
+  events: ({ body }, answered) => Answer.events(answered, body.isUsageAsked),
+  failure: OpenAiFailure.write
+}

@@ -1,0 +1,172 @@
+/**
+ * Messages of a Chat Completions request.
+ *
+ * `developer` is another name for `system`, `function` an old one for `tool`. Keys of a message that say nothing to a
+ * model (`refusal: null`, what helpers of SDKs leave there) are dropped, for agents send back the answers they got.
+ * What a model would have to hear and cannot (audio, files) is refused by name.
+ */
+import { Effect, Predicate } from "effect"
+import * as Canon from "../Canon.ts"
+import { said } from "./Parameters.ts"
+import type { Failure } from "../Dialect.ts"
+import type { ContentPart, Message, ToolCall } from "../../../Message.ts"
+import { invalid, unsupported } from "../OpenAiFailure.ts"
+
+/** More than any chat has; a list of millions would hold the gateway up. */
+const mostMessages = 100_000
+
+export const messagesOf = Effect.fnUntraced(function* (value: unknown) {
+  if (!Array.isArray(value) || value.length === 0) {
+    return yield* invalid("messages", `expected a list of at least one message, got ${said(value)}`)
+  }
+  if (value.length > mostMessages) return yield* invalid("messages", `at most ${mostMessages}, got ${value.length}`)
+  const messages: Array<Message> = []
+  for (const [index, given] of value.entries()) messages.push(yield* messageOf(given, `messages[${index}]`))
+  return messages
+})
+
+const messageOf = (given: unknown, at: string): Effect.Effect<Message, Failure> => {
+  if (!Predicate.isReadonlyObject(given)) return Effect.fail(invalid(at, `expected an object, got ${said(given)}`))
+  switch (given["role"]) {
+    case "system":
+    case "developer":
+      return Effect.flatMap(contentOf(given["content"], `${at}.content`), (content) =>
+        named("system", content, given, at)
+      )
+    case "user":
+      return Effect.flatMap(contentOf(given["content"], `${at}.content`, true), (content) =>
+        named("user", content, given, at)
+      )
+    case "assistant":
+      return assistantOf(given, at)
+    case "tool":
+      return toolResultOf(given, at)
+    case "function":
+      return Effect.flatMap(contentOf(given["content"] ?? "", `${at}.content`), (content) =>
+        named("tool", content, given, at)
+      )
+    default:
+      return Effect.fail(
+        invalid(
+          `${at}.role`,
+          `expected system, developer, user, assistant, tool or function, got ${said(given["role"])}`
+        )
+      )
+  }
+}
+
+type Given = { readonly [key: string]: unknown }
+
+const named = (
+  role: string,
+  content: Message["content"],
+  { name }: Given,
+  at: string
+): Effect.Effect<Message, Failure> => {
+  if (name === undefined || name === null) return Effect.succeed({ role, content })
+  return typeof name === "string"
+    ? Effect.succeed({ role, content, name })
+    : Effect.fail(invalid(`${at}.name`, `expected a string, got ${said(name)}`))
+}
+
+const contentOf = Effect.fnUntraced(function* (content: unknown, at: string, mayShow = false) {
+  if (typeof content === "string") return content
+  if (!Array.isArray(content)) {
+    return yield* invalid(at, `expected a string or a list of parts, got ${said(content)}`)
+  }
+  const parts: Array<ContentPart> = []
+  for (const [index, part] of content.entries()) parts.push(yield* partOf(part, `${at}[${index}]`, mayShow))
+  return Canon.content(parts)
+})
+
+const partOf = (part: unknown, at: string, mayShow: boolean): Effect.Effect<ContentPart, Failure> => {
+  if (!Predicate.isReadonlyObject(part)) return Effect.fail(invalid(at, `expected an object, got ${said(part)}`))
+  const { type } = part
+  if (type === "text") {
+    return typeof part["text"] === "string"
+      ? Effect.succeed({ type, text: part["text"] })
+      : Effect.fail(invalid(`${at}.text`, `expected a string, got ${said(part["text"])}`))
+  }
+  if (type === "image_url" && mayShow) return imageOf(part["image_url"], `${at}.image_url`)
+  const right = mayShow ? "text and image_url" : "text"
+  return typeof type === "string"
+    ? Effect.fail(unsupported(`${at}.type`, `parts of the type ${said(type)} are not taken here, but ${right}`))
+    : Effect.fail(invalid(`${at}.type`, `expected ${right}, got ${said(type)}`))
+}
+
+const imageOf = (image: unknown, at: string): Effect.Effect<ContentPart, Failure> => {
+  const { detail, url } = Predicate.isReadonlyObject(image) ? image : {}
+  if (typeof url !== "string" || !/^(?:https?:|data:image\/)/.test(url)) {
+    return Effect.fail(
+      invalid(`${at}.url`, `expected an address (https://…) or an image (data:image/…), got ${said(url)}`)
+    )
+  }
+  return Effect.succeed({
+    type: "image_url",
+    image_url: { url, ...(typeof detail === "string" && { detail }) }
+  })
+}
+
+const assistantOf = Effect.fnUntraced(function* (given: Given, at: string) {
+  for (const key of ["refusal", "audio"]) {
+    const value = given[key]
+    if (value !== undefined && value !== null && value !== "") {
+      return yield* unsupported(`${at}.${key}`, "an assistant's message has text, reasoning and tool calls here")
+    }
+  }
+  const { content, name } = given
+  const isSilent = content === undefined || content === null
+  const text = isSilent ? "" : yield* contentOf(content, `${at}.content`)
+  if (typeof text !== "string") return yield* unsupported(`${at}.content`, "an assistant's content is text here")
+  const toolCalls = yield* toolCallsOf(given, at)
+  if (isSilent && toolCalls.length === 0 && given["tool_calls"] === undefined) {
+    return yield* invalid(`${at}.content`, "an assistant's message without tool_calls needs content")
+  }
+  const reasoning = given["reasoning_content"] ?? given["reasoning"] ?? undefined
+  if (reasoning !== undefined && typeof reasoning !== "string") {
+    return yield* invalid(`${at}.reasoning_content`, `expected a string, got ${said(reasoning)}`)
+  }
+  const message = Canon.assistant({ content: text, toolCalls, ...(reasoning !== undefined && { reasoning }) })
+  return typeof name === "string" ? Object.assign(message, { name }) : message
+})
+
+const toolCallsOf = Effect.fnUntraced(function* (given: Given, at: string) {
+  const { function_call: single, tool_calls: several } = given
+  const calls: Array<ToolCall> = []
+  if (several !== undefined && several !== null) {
+    if (!Array.isArray(several)) return yield* invalid(`${at}.tool_calls`, `expected a list, got ${said(several)}`)
+    for (const [index, call] of several.entries()) calls.push(yield* toolCallOf(call, `${at}.tool_calls[${index}]`))
+  }
+  // The old form has one call, and no id to answer it by.
+  if (single !== undefined && single !== null) {
+    calls.push(yield* toolCallOf({ id: "call_function", function: single }, `${at}.function_call`))
+  }
+  return calls
+})
+
+const toolCallOf = (call: unknown, at: string): Effect.Effect<ToolCall, Failure> => {
+  if (!Predicate.isReadonlyObject(call)) return Effect.fail(invalid(at, `expected an object, got ${said(call)}`))
+  const { function: called, id, type } = call
+  if (type !== undefined && type !== null && type !== "function") {
+    return Effect.fail(unsupported(`${at}.type`, `expected function, got ${said(type)}`))
+  }
+  if (typeof id !== "string") return Effect.fail(invalid(`${at}.id`, `expected a string, got ${said(id)}`))
+  const { arguments: text, name } = Predicate.isReadonlyObject(called) ? called : {}
+  if (typeof name !== "string" || name === "") {
+    return Effect.fail(invalid(`${at}.function.name`, `expected a name, got ${said(name)}`))
+  }
+  if (typeof text !== "string") {
+    return Effect.fail(invalid(`${at}.function.arguments`, `expected JSON as a string, got ${said(text)}`))
+  }
+  return Effect.succeed(Canon.toolCall(id, name, text))
+}
+
+const toolResultOf = Effect.fnUntraced(function* (given: Given, at: string) {
+  const { name, tool_call_id: id } = given
+  if (typeof id !== "string") {
+    return yield* invalid(`${at}.tool_call_id`, `expected the id of the call that this answers, got ${said(id)}`)
+  }
+  const content = yield* contentOf(given["content"], `${at}.content`)
+  const message: Message = { role: "tool", content, tool_call_id: id }
+  return typeof name === "string" ? Object.assign(message, { name }) : message
+})

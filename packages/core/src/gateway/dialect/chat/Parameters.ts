@@ -1,0 +1,217 @@
+/**
+ * Parameters of a Chat Completions request, beside its messages and tools.
+ *
+ * Null is the same as absent. What cannot be honoured is refused by name, unless it has the value that switches it off
+ * (`presence_penalty: 0`). Passed over, and named as such, is what changes nothing about sampling: whom a request is
+ * for, how it is billed and kept, and wishes to which a model is not held: `response_format`, `reasoning_effort`,
+ * `verbosity`. The answer is sampled from the model alone, so that a trainer can compute its probability; whoever wants
+ * JSON sees by parsing whether it is.
+ */
+import { Effect, Predicate } from "effect"
+import type { SamplingOptions } from "../../../inference/backend/Inference.ts"
+import { Failure } from "../Dialect.ts"
+import { invalid, unsupported } from "../OpenAiFailure.ts"
+
+export interface Body {
+  readonly [parameter: string]: unknown
+}
+
+/** What a request says of its answer. */
+export interface Parameters {
+  readonly sampling: SamplingOptions
+  readonly isStreamed: boolean
+  readonly isUsageAsked: boolean
+  readonly ignored: ReadonlyArray<string>
+}
+
+const mostChoices = 128
+const mostStops = 16
+
+/** Read elsewhere. */
+const apart = new Set(["messages", "tools", "tool_choice"])
+
+/** Without effect on what is sampled. */
+const harmless = new Set([
+  "metadata",
+  "moderation",
+  "prediction",
+  "prompt_cache_key",
+  "prompt_cache_options",
+  "prompt_cache_retention",
+  "reasoning_effort",
+  "safety_identifier",
+  "service_tier",
+  "store",
+  "user",
+  "verbosity"
+])
+
+const isEmpty = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && Object.keys(value).length === 0
+
+/** Parameters that are not here, with what they may be all the same. */
+const neutral: { readonly [parameter: string]: (value: unknown) => boolean } = {
+  audio: () => false,
+  frequency_penalty: (value) => value === 0,
+  function_call: (value) => value === "none" || value === "auto",
+  functions: isEmpty,
+  logit_bias: isEmpty,
+  logprobs: (value) => value === false,
+  modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === "text",
+  // One call at a time is nothing a model can be held to.
+  parallel_tool_calls: (value) => value === true,
+  presence_penalty: (value) => value === 0,
+  repetition_penalty: (value) => value === 1,
+  top_logprobs: (value) => value === 0,
+  web_search_options: () => false
+}
+
+/** Why, where the name does not say it. */
+const reasons: { readonly [parameter: string]: string } = {
+  function_call: "use tool_choice",
+  functions: "use tools",
+  logprobs: "the logprobs of every token are recorded with the session",
+  parallel_tool_calls: "a model is not kept from calling several tools at once: say so in its instructions",
+  top_logprobs: "the logprobs of every token are recorded with the session"
+}
+
+type Check = (value: unknown) => boolean
+
+const isFinite = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
+const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
+
+interface Kind {
+  readonly is: Check
+  readonly right: string
+}
+
+const count: Kind = { is: (value) => isWhole(value) && value > 0, right: "a whole number above 0" }
+const boolean: Kind = { is: (value) => typeof value === "boolean", right: "true or false" }
+
+const kinds: { readonly [parameter: string]: Kind } = {
+  max_completion_tokens: count,
+  max_tokens: count,
+  min_p: { is: (value) => isFinite(value) && value >= 0 && value <= 1, right: "a number from 0 to 1" },
+  model: { is: (value) => typeof value === "string", right: "a name (any will do)" },
+  n: {
+    is: (value) => isWhole(value) && value > 0 && value <= mostChoices,
+    right: `a whole number from 1 to ${mostChoices}`
+  },
+  seed: { is: isWhole, right: "a whole number" },
+  stop: {
+    is: (value) =>
+      typeof value === "string" ||
+      (Array.isArray(value) && value.length <= mostStops && value.every((one) => typeof one === "string")),
+    right: `a string, or at most ${mostStops} of them`
+  },
+  stream: boolean,
+  stream_options: { is: Predicate.isReadonlyObject, right: "an object" },
+  temperature: { is: (value) => isFinite(value) && value >= 0, right: "a number from 0" },
+  top_k: { is: (value) => isWhole(value) && value >= -1, right: "a whole number from -1" },
+  top_p: { is: (value) => isFinite(value) && value > 0 && value <= 1, right: "a number above 0, at most 1" }
+}
+
+/** What a value is, cut short. */
+export const said = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? "nothing"
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}
+
+const refusal = (parameter: string, value: unknown): Failure => {
+  const reason = reasons[parameter]
+  const why = reason === undefined ? "" : ` (${reason})`
+  return neutral[parameter] === undefined
+    ? unsupported(parameter, "there is no such parameter here; leave it out")
+    : unsupported(parameter, `${said(value)} cannot be honoured here${why}; leave it out`)
+}
+
+/** The body without its nulls. */
+export const withoutNulls = (body: unknown): Effect.Effect<Body, Failure> =>
+  Predicate.isReadonlyObject(body)
+    ? Effect.succeed(Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)))
+    : Effect.fail(new Failure({ reason: "invalid", message: "the body must be a JSON object" }))
+
+/** The names of what is passed over; fails with what cannot be honoured, or is not what it should be. */
+const check = Effect.fnUntraced(function* (body: Body) {
+  const ignored: Array<string> = []
+  for (const [parameter, value] of Object.entries(body)) {
+    if (apart.has(parameter)) continue
+    const kind = kinds[parameter]
+    if (kind !== undefined) {
+      if (!kind.is(value)) return yield* invalid(parameter, `expected ${kind.right}, got ${said(value)}`)
+    } else if (harmless.has(parameter)) ignored.push(parameter)
+    else if (parameter === "response_format") {
+      if (yield* isJsonAsked(value)) ignored.push(parameter)
+    } else if (neutral[parameter]?.(value) !== true) return yield* refusal(parameter, value)
+  }
+  return ignored
+})
+
+const formats = new Set(["json_object", "json_schema"])
+
+const isJsonAsked = (format: unknown): Effect.Effect<boolean, Failure> => {
+  const type = Predicate.hasProperty(format, "type") ? format.type : undefined
+  if (type === "text") return Effect.succeed(false)
+  return typeof type === "string" && formats.has(type)
+    ? Effect.succeed(true)
+    : Effect.fail(
+        invalid(
+          "response_format",
+          `expected an object with the type text, json_object or json_schema, got ${said(format)}`
+        )
+      )
+}
+
+const isUsageAsked = Effect.fnUntraced(function* ({ stream, stream_options: options }: Body) {
+  if (!Predicate.isReadonlyObject(options)) return false
+  if (stream !== true) return yield* invalid("stream_options", "only a request with stream: true may have them")
+  for (const [option, value] of Object.entries(options)) {
+    const param = `stream_options.${option}`
+    if (option !== "include_usage" && option !== "include_obfuscation") {
+      return yield* unsupported(param, "there is no such option here; leave it out")
+    }
+    if (value !== null && typeof value !== "boolean") {
+      return yield* invalid(param, `expected true or false, got ${said(value)}`)
+    }
+  }
+  return options["include_usage"] === true
+})
+
+export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<Parameters, Failure> {
+  const ignored = yield* check(body)
+  return {
+    sampling: samplingOf(body),
+    isStreamed: body["stream"] === true,
+    isUsageAsked: yield* isUsageAsked(body),
+    ignored
+  }
+})
+
+/** The newer name for the limit of tokens wins. */
+const samplingOf = (body: Body): SamplingOptions => {
+  const numberOf = (parameter: string): number | undefined => {
+    const value = body[parameter]
+    return typeof value === "number" ? value : undefined
+  }
+  const maxTokens = numberOf("max_completion_tokens") ?? numberOf("max_tokens")
+  const [minP, n, seed, temperature, topK, topP] = [
+    numberOf("min_p"),
+    numberOf("n"),
+    numberOf("seed"),
+    numberOf("temperature"),
+    numberOf("top_k"),
+    numberOf("top_p")
+  ]
+  const { stop } = body
+  const stops = typeof stop === "string" ? [stop] : Array.isArray(stop) ? stop.map(String) : []
+  return {
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(minP !== undefined && { minP }),
+    ...(n !== undefined && { n }),
+    ...(seed !== undefined && { seed }),
+    ...(stops.length > 0 && { stop: stops }),
+    ...(temperature !== undefined && { temperature }),
+    ...(topK !== undefined && { topK: Math.max(0, topK) }),
+    ...(topP !== undefined && { topP })
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * Tools of a Chat Completions request. `tool_choice` may be `auto` or `none`: nothing holds a model to a call, so who
+ * asks for one is refused.
+ */
+import { Effect, Predicate } from "effect"
+import * as Canon from "../Canon.ts"
+import { type Body, said } from "./Parameters.ts"
+import type { Failure } from "../Dialect.ts"
+import { invalid, unsupported } from "../OpenAiFailure.ts"
+
+export interface Tools {
+  readonly tools: ReadonlyArray<unknown>
+  readonly toolChoice: "auto" | "none"
+  /** `strict` promises arguments after a schema; the model alone decides what it writes. */
+  readonly isStrictAsked: boolean
+}
+
+const mostTools = 1024
+
+export const read = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<Tools, Failure> {
+  const { tool_choice: choice = "auto", tools: given = [] } = body
+  if (!Array.isArray(given)) return yield* invalid("tools", `expected a list of tools, got ${said(given)}`)
+  if (given.length > mostTools) return yield* invalid("tools", `at most ${mostTools}, got ${given.length}`)
+  const tools: Array<unknown> = []
+  let isStrictAsked = false
+  for (const [index, one] of given.entries()) {
+    const { isStrict, tool } = yield* toolOf(one, `tools[${index}]`)
+    tools.push(tool)
+    isStrictAsked ||= isStrict
+  }
+  return { tools, toolChoice: yield* choiceOf(choice, tools.length > 0), isStrictAsked }
+})
+
+const toolOf = Effect.fnUntraced(function* (one: unknown, at: string) {
+  if (!Predicate.isReadonlyObject(one)) return yield* invalid(at, `expected an object, got ${said(one)}`)
+  if (one["type"] !== "function") {
+    return yield* unsupported(
+      `${at}.type`,
+      `expected function, got ${said(one["type"])}: the agent runs its tools itself`
+    )
+  }
+  const { description, name, parameters, strict } = Predicate.isReadonlyObject(one["function"]) ? one["function"] : {}
+  if (typeof name !== "string" || name === "") {
+    return yield* invalid(`${at}.function.name`, `expected a name, got ${said(name)}`)
+  }
+  if (description !== undefined && description !== null && typeof description !== "string") {
+    return yield* invalid(`${at}.function.description`, `expected a string, got ${said(description)}`)
+  }
+  if (parameters !== undefined && parameters !== null && !Predicate.isReadonlyObject(parameters)) {
+    return yield* invalid(`${at}.function.parameters`, `expected a JSON schema, got ${said(parameters)}`)
+  }
+  const tool = Canon.tool({
+    name,
+    ...(typeof description === "string" && { description }),
+    ...(Predicate.isReadonlyObject(parameters) && { parameters })
+  })
+  return { tool, isStrict: strict === true }
+})
+
+const choiceOf = (choice: unknown, hasTools: boolean): Effect.Effect<"auto" | "none", Failure> => {
+  if (choice === "auto" || choice === "none") return Effect.succeed(choice)
+  const isForced = choice === "required" || Predicate.isReadonlyObject(choice)
+  if (!isForced) {
+    return Effect.fail(invalid("tool_choice", `expected auto or none, got ${said(choice)}`))
+  }
+  return Effect.fail(
+    hasTools
+      ? unsupported(
+          "tool_choice",
+          `${said(choice)} cannot be honoured, for nothing holds the model to a call: take auto, and say in the ` +
+            `instructions which tool to call`
+        )
+      : invalid("tool_choice", "there are no tools to choose from")
+  )
+}

@@ -1,0 +1,135 @@
+/**
+ * Content blocks of a request, one at a time: text, images, tool calls and their results, thinking.
+ *
+ * A block of a kind that no open model is given is refused by its type. Keys that say nothing to the model
+ * (`cache_control`, `citations`) are passed over and named; so is thinking that only its maker can read.
+ */
+import { Effect, Predicate, Result, Schema } from "effect"
+import * as Reason from "../../../base/Reason.ts"
+import type { ContentPart, Message } from "../../../Message.ts"
+import * as Canon from "../Canon.ts"
+import type { Failure } from "../Dialect.ts"
+import * as MessagesErrors from "./Errors.ts"
+import * as MessagesInput from "./Input.ts"
+
+/** Names of what was passed over so far. */
+export type Ignored = Set<string>
+
+/** Reads a value; the failure says which parameter is not what it should be. */
+export const reader = <A>(schema: Schema.Codec<A, unknown>) => {
+  const decode = Schema.decodeUnknownResult(schema)
+  return (value: unknown, param: string): Effect.Effect<A, Failure> => {
+    const read = decode(value)
+    return Result.isSuccess(read)
+      ? Effect.succeed(read.success)
+      : Effect.fail(MessagesErrors.invalid(param, Reason.oneLine(read.failure)))
+  }
+}
+
+const readSource = reader(
+  Schema.Struct({
+    source: Schema.Union([
+      Schema.Struct({
+        type: Schema.Literal("base64"),
+        media_type: Schema.NonEmptyString,
+        data: Schema.NonEmptyString
+      }),
+      Schema.Struct({ type: Schema.Literal("url"), url: Schema.NonEmptyString })
+    ])
+  })
+)
+/** A block with its type known. */
+export interface Block {
+  readonly type: string
+  readonly [key: string]: unknown
+}
+
+const isBlock = (value: unknown): value is Block =>
+  Predicate.isReadonlyObject(value) && typeof value["type"] === "string"
+
+/** The blocks of a content, of which a string is one of text. */
+export const list = (content: unknown, param: string): Effect.Effect<ReadonlyArray<Block>, Failure> => {
+  if (typeof content === "string") return Effect.succeed([{ type: "text", text: content }])
+  if (!Array.isArray(content)) {
+    return Effect.fail(MessagesErrors.invalid(param, "content is a string or a list of content blocks"))
+  }
+  if (content.every(isBlock)) return Effect.succeed(content)
+  const at = content.findIndex((one) => !isBlock(one))
+  return Effect.fail(
+    MessagesErrors.invalid(`${param}.${at}`, 'a content block is an object with a type, such as {"type": "text"}')
+  )
+}
+
+/** Names the keys of a block that say nothing to the model. */
+const passOver = (given: Block, known: ReadonlyArray<string>, ignored: Ignored): void => {
+  for (const key of Object.keys(given)) {
+    if (key !== "type" && !known.includes(key) && given[key] !== null) ignored.add(`${given.type}.${key}`)
+  }
+}
+
+/** A string of a block. A long history has many, so none of them goes through a schema. */
+const stringOf = (given: Block, key: string, param: string): Effect.Effect<string, Failure> => {
+  const value = given[key]
+  return typeof value === "string"
+    ? Effect.succeed(value)
+    : Effect.fail(MessagesErrors.invalid(`${param}.${key}`, "a string is wanted"))
+}
+
+export const text = (given: Block, param: string, ignored: Ignored): Effect.Effect<string, Failure> => {
+  passOver(given, ["text"], ignored)
+  return stringOf(given, "text", param)
+}
+
+export const thinking = (given: Block, param: string, ignored: Ignored): Effect.Effect<string, Failure> => {
+  passOver(given, ["thinking", "signature"], ignored)
+  return stringOf(given, "thinking", param)
+}
+
+const image = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
+  const source = given["source"]
+  if (Predicate.isReadonlyObject(source) && source["type"] === "file") {
+    return yield* MessagesErrors.unsupported(
+      `${param}.source`,
+      "no files are kept here: send the image by base64 or url"
+    )
+  }
+  passOver(given, ["source"], ignored)
+  const { source: from } = yield* readSource(given, param)
+  const url = from.type === "url" ? from.url : `data:${from.media_type};base64,${from.data}`
+  return { type: "image_url", image_url: { url } } satisfies ContentPart
+})
+
+/** Text or a picture, as part of what a user or a tool says. */
+export const part = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
+  switch (given.type) {
+    case "text":
+      return { type: "text", text: yield* text(given, param, ignored) } satisfies ContentPart
+    case "image":
+      return yield* image(given, param, ignored)
+    default:
+      return yield* MessagesErrors.unsupported(
+        param,
+        `a block of type "${given.type}" cannot be given to this model here; text and image blocks can`
+      )
+  }
+})
+
+/** What a tool answered, as a message. */
+export const toolResult = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
+  const { content = null, is_error: isError } = given
+  passOver(given, ["tool_use_id", "content", ...(isError === true ? [] : ["is_error"])], ignored)
+  const id = yield* stringOf(given, "tool_use_id", param)
+  if (typeof content === "string") return { role: "tool", content, tool_call_id: id } satisfies Message
+  const blocks = yield* list(content ?? "", `${param}.content`)
+  const parts = yield* Effect.forEach(blocks, (one, index) => part(one, `${param}.content.${index}`, ignored))
+  return { role: "tool", content: Canon.content(parts), tool_call_id: id } satisfies Message
+})
+
+/** A call that the assistant made, as it is sent back. */
+export const toolUse = Effect.fnUntraced(function* (given: Block, param: string, ignored: Ignored) {
+  passOver(given, ["id", "name", "input", "caller"], ignored)
+  const id = yield* stringOf(given, "id", param)
+  const name = yield* stringOf(given, "name", param)
+  if (given["input"] === undefined) return yield* MessagesErrors.invalid(`${param}.input`, "an object is wanted")
+  return Canon.toolCall(id, name, MessagesInput.write(given["input"]))
+})

@@ -1,0 +1,48 @@
+/**
+ * Failures as clients of Anthropic's API know them: `{ type: "error", error: { type, message }, request_id }` with its
+ * status codes.
+ *
+ * Clients ask again after 429 and 5xx (529: overloaded), and give up after any other 4xx. A message that begins with
+ * "prompt is too long" is what agents compact their history at.
+ */
+import { Failure, type FailureReason, type WrittenFailure } from "../Dialect.ts"
+
+/** A parameter (`messages.0.content.1`, as this API spells it) that is not what the dialect says. */
+export const invalid = (param: string, message: string): Failure =>
+  new Failure({ reason: "invalid", param, message: `${param}: ${message}` })
+
+/** A parameter that is, and asks for what cannot be done here. */
+export const unsupported = (param: string, message: string): Failure =>
+  new Failure({ reason: "unsupported", param, message: `${param}: ${message}` })
+
+const kinds: { readonly [reason in FailureReason]: readonly [status: number, type: string] } = {
+  invalid: [400, "invalid_request_error"],
+  unsupported: [400, "invalid_request_error"],
+  noRoom: [400, "invalid_request_error"],
+  unknownPath: [404, "not_found_error"],
+  unauthorized: [401, "authentication_error"],
+  closed: [404, "not_found_error"],
+  tooLarge: [413, "request_too_large"],
+  failed: [500, "api_error"],
+  timeout: [504, "timeout_error"],
+  overloaded: [529, "overloaded_error"]
+}
+
+/** Clients that keep their conversation on the server (`thread`) send all of it instead when they read this. */
+const noThreads = { error_code: "thread_unsupported_request", unsupported: ["thread"] }
+
+export const write = ({ message, param, reason }: Failure, requestId?: string): WrittenFailure => {
+  const [status, type] = kinds[reason]
+  return {
+    status,
+    body: {
+      type: "error",
+      error: {
+        type,
+        message: reason === "noRoom" ? `prompt is too long: ${message}` : message,
+        ...(param === "thread" && { details: noThreads })
+      },
+      request_id: requestId === undefined ? null : `req_${requestId}`
+    }
+  }
+}

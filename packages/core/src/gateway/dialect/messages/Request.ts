@@ -1,0 +1,153 @@
+/**
+ * A request's parameters: what is read, what is passed over and named, and what is refused by name.
+ *
+ * Read: `model`, `messages`, `system`, `max_tokens`, `temperature`, `top_p`, `top_k`, `stop_sequences`, `tools`,
+ * `tool_choice`, `stream`. A parameter nobody knows is refused, as Anthropic does it; null is as good as absent.
+ */
+import { Effect, Predicate, Schema } from "effect"
+import type { ChatRequest, SamplingOptions } from "../../../inference/backend/Inference.ts"
+import type { Failure } from "../Dialect.ts"
+import * as MessagesBlocks from "./Blocks.ts"
+import * as MessagesErrors from "./Errors.ts"
+import * as MessagesHistory from "./History.ts"
+import * as MessagesTools from "./Tools.ts"
+
+type Ignored = MessagesBlocks.Ignored
+
+/** A body without its nulls. */
+interface Given {
+  readonly [key: string]: unknown
+}
+
+/** What the answer is written from, beside the answer itself. */
+export interface Body {
+  /** The request's own stop sequences. */
+  readonly stops: ReadonlyArray<string>
+}
+
+/** How each parameter of the sampling is read. */
+const reads = {
+  model: MessagesBlocks.reader<string>(Schema.NonEmptyString),
+  max_tokens: MessagesBlocks.reader<number>(Schema.Int.check(Schema.isGreaterThan(0))),
+  temperature: MessagesBlocks.reader<number>(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
+  top_p: MessagesBlocks.reader<number>(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1, exclusiveMinimum: true }))
+  ),
+  top_k: MessagesBlocks.reader<number>(Schema.Natural),
+  stop_sequences: MessagesBlocks.reader<ReadonlyArray<string>>(Schema.Array(Schema.NonEmptyString)),
+  stream: MessagesBlocks.reader<boolean>(Schema.Boolean)
+}
+
+const ofHistory = ["messages", "system", "tools", "tool_choice"]
+const ofSampling = Object.keys(reads)
+
+/** What changes nothing about the sampling: billing, caches, places, and how long a model is wished to think. */
+const passedOver = new Set([
+  "betas",
+  "cache_control",
+  "diagnostics",
+  "inference_geo",
+  "metadata",
+  "service_tier",
+  "speed",
+  "thinking"
+])
+
+/** The parts of `output_config` that are wishes; a JSON schema is one too, as the client checks what it gets. */
+const wishes = ["effort", "format", "task_budget"]
+
+const thinkingTypes = ["enabled", "disabled", "adaptive", "between_tools"]
+
+const instead: { readonly [parameter: string]: string } = {
+  thread: "no conversation is kept for you here: send all of its messages, without thread",
+  mcp_servers: "no MCP server is called from here: give its tools in tools, and run them in your program",
+  container: "there are no containers here: run code in your program, by a tool in tools",
+  context_management: "the history is taken as it is sent: shorten it in your program",
+  compaction: "the history is taken as it is sent: shorten it in your program"
+}
+
+const present = (body: unknown): Effect.Effect<Given, Failure> =>
+  Predicate.isReadonlyObject(body)
+    ? Effect.succeed(Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)))
+    : Effect.fail(MessagesErrors.invalid("body", "a JSON object with model, max_tokens and messages is wanted"))
+
+const checkWishes = Effect.fnUntraced(function* ({ output_config: config, thinking }: Given, ignored: Ignored) {
+  if (thinking !== undefined) {
+    const type = Predicate.isReadonlyObject(thinking) ? thinking["type"] : undefined
+    if (typeof type !== "string" || !thinkingTypes.includes(type)) {
+      return yield* MessagesErrors.invalid("thinking.type", `one of ${thinkingTypes.join(", ")} is wanted`)
+    }
+  }
+  if (config === undefined) return
+  if (!Predicate.isReadonlyObject(config)) {
+    return yield* MessagesErrors.invalid("output_config", "an object is wanted")
+  }
+  for (const [key, value] of Object.entries(config)) {
+    if (value === null) continue
+    if (!wishes.includes(key)) {
+      return yield* MessagesErrors.unsupported(`output_config.${key}`, "this cannot be done here: leave it out")
+    }
+    ignored.add(`output_config.${key}`)
+  }
+})
+
+/** Names what is passed over and refuses what is not known. */
+const check = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
+  for (const key of Object.keys(given)) {
+    if (passedOver.has(key)) ignored.add(key)
+    else if (key !== "output_config" && !ofHistory.includes(key) && !ofSampling.includes(key)) {
+      return yield* MessagesErrors.unsupported(
+        key,
+        instead[key] ?? "this parameter is not known here, or cannot be honoured: leave it out"
+      )
+    }
+  }
+  yield* checkWishes(given, ignored)
+})
+
+const conversation = Effect.fnUntraced(function* (given: Given, ignored: Ignored) {
+  const { messages, system } = given
+  const tools = yield* MessagesTools.read(given["tools"], ignored)
+  const toolChoice = yield* MessagesTools.choice(given["tool_choice"])
+  return {
+    messages: yield* MessagesHistory.read({ messages, system }, ignored),
+    ...(tools.length > 0 && { tools }),
+    ...(toolChoice !== undefined && { toolChoice })
+  } satisfies ChatRequest
+})
+
+/** The parameters of the sampling, where they are given. */
+const sampling = Effect.fnUntraced(function* (given: Given) {
+  const { stop_sequences: stops, temperature, top_k: topK, top_p: topP } = given
+  return {
+    maxTokens: yield* reads.max_tokens(given["max_tokens"], "max_tokens"),
+    ...(temperature !== undefined && { temperature: yield* reads.temperature(temperature, "temperature") }),
+    ...(topP !== undefined && { topP: yield* reads.top_p(topP, "top_p") }),
+    ...(topK !== undefined && { topK: yield* reads.top_k(topK, "top_k") }),
+    ...(stops !== undefined && { stop: yield* reads.stop_sequences(stops, "stop_sequences") })
+  } satisfies SamplingOptions
+})
+
+/** A request for an answer. */
+export const read = Effect.fnUntraced(function* (body: unknown) {
+  const given = yield* present(body)
+  const ignored: Ignored = new Set()
+  yield* check(given, ignored)
+  yield* reads.model(given["model"], "model")
+  const options = yield* sampling(given)
+  const parsed: Body = { stops: options.stop ?? [] }
+  return {
+    request: { ...(yield* conversation(given, ignored)), ...options } satisfies ChatRequest,
+    isStreamed: yield* reads.stream(given["stream"] ?? false, "stream"),
+    ignored: [...ignored],
+    body: parsed
+  }
+})
+
+/** A request for the length of a prompt: the same without what is said of the answer. */
+export const count = Effect.fnUntraced(function* (body: unknown) {
+  const given = yield* present(body)
+  const ignored: Ignored = new Set()
+  yield* check(given, ignored)
+  return yield* conversation(given, ignored)
+})

@@ -1,0 +1,100 @@
+/**
+ * `tools` and `tool_choice` of a request.
+ *
+ * A tool that is known by its type alone (`bash_20250124`, `web_search_…`) is refused by name: the models of this
+ * gateway have not learnt what it takes, and no server of Anthropic's runs it here. What would force the sampler's hand
+ * is refused as well, as ids are sampled freely.
+ */
+import { Effect, Predicate, Schema } from "effect"
+import * as Canon from "../Canon.ts"
+import * as MessagesBlocks from "./Blocks.ts"
+import * as MessagesErrors from "./Errors.ts"
+
+type Ignored = MessagesBlocks.Ignored
+
+const Tool = Schema.Struct({
+  name: Schema.NonEmptyString,
+  description: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  input_schema: Schema.Record(Schema.String, Schema.Unknown)
+})
+const readTool = MessagesBlocks.reader(Tool)
+
+const Choice = Schema.Struct({
+  type: Schema.Literals(["auto", "any", "tool", "none"]),
+  disable_parallel_tool_use: Schema.optionalKey(Schema.NullOr(Schema.Boolean))
+})
+const readChoice = MessagesBlocks.reader(Choice)
+
+/** What changes nothing about a tool, or only how soon its input is streamed. */
+const known = [
+  "type",
+  "name",
+  "description",
+  "input_schema",
+  "eager_input_streaming",
+  "allowed_callers",
+  "defer_loading"
+]
+
+const isDirect = (callers: unknown): boolean =>
+  callers === undefined || callers === null || (Array.isArray(callers) && callers.includes("direct"))
+
+const tool = Effect.fnUntraced(function* (given: unknown, param: string, ignored: Ignored) {
+  const fields = Predicate.isReadonlyObject(given) ? given : {}
+  const type = fields["type"]
+  if (type !== undefined && type !== null && type !== "custom") {
+    return yield* MessagesErrors.unsupported(
+      param,
+      `the tool ${JSON.stringify(type)} is known by its type alone, which this model has not learnt, and nothing here runs it: ` +
+        "give a tool of your own with name, description and input_schema"
+    )
+  }
+  if (!isDirect(fields["allowed_callers"])) {
+    return yield* MessagesErrors.unsupported(
+      `${param}.allowed_callers`,
+      'tools are called by the model alone: "direct"'
+    )
+  }
+  if (fields["defer_loading"] === true) {
+    return yield* MessagesErrors.unsupported(`${param}.defer_loading`, "every tool is shown to the model at once")
+  }
+  const { description, input_schema: parameters, name } = yield* readTool(given, param)
+  for (const key of Object.keys(fields)) {
+    if (!known.includes(key) && fields[key] !== null) ignored.add(`tools.${key}`)
+  }
+  return { name, definition: Canon.tool({ name, ...(typeof description === "string" && { description }), parameters }) }
+})
+
+/** The tools in OpenAI's shape, in which chat templates take them. */
+export const read = Effect.fnUntraced(function* (given: unknown, ignored: Ignored) {
+  if (given === undefined || given === null) return []
+  if (!Array.isArray(given)) return yield* MessagesErrors.invalid("tools", "a list of tools is wanted")
+  const tools = yield* Effect.forEach(given, (one, index) => tool(one, `tools.${index}`, ignored))
+  const names = new Set<string>()
+  for (const [index, { name }] of tools.entries()) {
+    if (names.has(name)) {
+      return yield* MessagesErrors.invalid(`tools.${index}.name`, `there are two tools of the name ${name}`)
+    }
+    names.add(name)
+  }
+  return tools.map(({ definition }) => definition)
+})
+
+/** Whether tools may be called: `auto`, `none`, or nothing where the request says nothing. */
+export const choice = Effect.fnUntraced(function* (given: unknown) {
+  if (given === undefined || given === null) return undefined
+  const { disable_parallel_tool_use: isSingle, type } = yield* readChoice(given, "tool_choice")
+  if (type === "any" || type === "tool") {
+    return yield* MessagesErrors.unsupported(
+      "tool_choice",
+      `"${type}" cannot be forced on a model that is sampled freely: leave it to the model ("auto"), or forbid it ("none")`
+    )
+  }
+  if (isSingle === true) {
+    return yield* MessagesErrors.unsupported(
+      "tool_choice.disable_parallel_tool_use",
+      "a model that is sampled freely may make several calls at once: take the first, or say so in the prompt"
+    )
+  }
+  return type
+})

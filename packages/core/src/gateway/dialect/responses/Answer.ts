@@ -1,0 +1,94 @@
+/**
+ * The response object: an answer's items, how it ended, what it cost, and what the request had said.
+ *
+ * What the request left open is null (the session decides it), or what OpenAI would have put there.
+ */
+import type { Answered } from "../Dialect.ts"
+import * as ResponsesIds from "./Ids.ts"
+import * as ResponsesItems from "./Items.ts"
+import type { Asked } from "./Request.ts"
+
+/** A response; further fields repeat the request. */
+export interface Response {
+  readonly id: string
+  readonly status: ResponsesItems.Status
+  readonly output: ReadonlyArray<ResponsesItems.Item>
+  readonly [field: string]: unknown
+}
+
+const incompleteReasons: { readonly [finishReason: string]: string } = {
+  length: "max_output_tokens",
+  content_filter: "content_filter"
+}
+
+/** The whole response. */
+export const make = (asked: Asked, answered: Answered): Response => {
+  const [choice] = answered.choices
+  const { include = [], reasoning } = asked.parameters
+  const reason = incompleteReasons[choice?.finishReason ?? "stop"]
+  const isComplete = reason === undefined
+  const { completionTokens, promptTokens } = answered.usage
+  return {
+    ...frame(asked, answered),
+    status: isComplete ? "completed" : "incomplete",
+    completed_at: isComplete ? answered.createdAt : null,
+    incomplete_details: isComplete ? null : { reason },
+    output:
+      choice === undefined
+        ? []
+        : ResponsesItems.make({
+            answer: answered.id,
+            message: choice.message,
+            isCut: !isComplete,
+            isSummarized: (reasoning?.summary ?? reasoning?.generate_summary ?? null) !== null,
+            isSealed: include.includes("reasoning.encrypted_content")
+          }),
+    usage: {
+      input_tokens: promptTokens,
+      input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+      output_tokens: completionTokens,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: promptTokens + completionTokens
+    }
+  }
+}
+
+/** The response as it stands before anything was said. */
+export const begun = (asked: Asked, answered: Answered): Response => frame(asked, answered)
+
+const frame = ({ parameters, toolChoice, tools }: Asked, { createdAt, id, model }: Answered): Response => ({
+  id: ResponsesIds.response(id),
+  object: "response",
+  created_at: createdAt,
+  status: "in_progress",
+  background: false,
+  completed_at: null,
+  error: null,
+  incomplete_details: null,
+  instructions: parameters.instructions ?? null,
+  max_output_tokens: parameters.max_output_tokens ?? null,
+  max_tool_calls: null,
+  model,
+  output: [],
+  parallel_tool_calls: true,
+  previous_response_id: parameters.previous_response_id ?? null,
+  reasoning: {
+    effort: parameters.reasoning?.effort ?? null,
+    summary: parameters.reasoning?.summary ?? parameters.reasoning?.generate_summary ?? null
+  },
+  service_tier: "default",
+  store: parameters.store ?? true,
+  temperature: parameters.temperature ?? null,
+  text: {
+    format: parameters.text?.format ?? { type: "text" },
+    ...(typeof parameters.text?.verbosity === "string" && { verbosity: parameters.text.verbosity })
+  },
+  tool_choice: toolChoice,
+  tools,
+  top_logprobs: 0,
+  top_p: parameters.top_p ?? null,
+  truncation: parameters.truncation ?? "disabled",
+  usage: null,
+  user: null,
+  metadata: parameters.metadata ?? {}
+})

@@ -1,0 +1,189 @@
+/**
+ * The `input` of a request, read into messages: a text, or items.
+ *
+ * What a client sends back of an answer becomes exactly the message that was recorded: reasoning, words and calls are
+ * one message, outputs of functions are messages of the role `tool`. Kinds of items that only OpenAI's own tools make
+ * are refused by name.
+ */
+import { Effect, Schema } from "effect"
+import { type Message, text as textOf, user } from "../../../Message.ts"
+import * as Canon from "../Canon.ts"
+import type { Failure, Memory } from "../Dialect.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
+import * as Reading from "../Reading.ts"
+import * as ResponsesContent from "./Content.ts"
+import * as ResponsesIds from "./Ids.ts"
+import * as ResponsesReasoning from "./Reasoning.ts"
+import * as ResponsesTranscript from "./Transcript.ts"
+
+const id = Schema.optionalKey(Schema.NullOr(Schema.String))
+const texts = Schema.optionalKey(
+  Schema.NullOr(Schema.Array(Schema.Struct({ type: Schema.String, text: Schema.String })))
+)
+
+const readItem = Reading.reader(
+  Schema.Struct({ type: Schema.optionalKey(Schema.NullOr(Schema.String)), role: Schema.optionalKey(Schema.Unknown) })
+)
+const readMessage = Reading.reader(
+  Schema.Struct({
+    role: Schema.Literals(["user", "assistant", "system", "developer"]),
+    content: Schema.Unknown,
+    id
+  })
+)
+const readCall = Reading.reader(
+  Schema.Struct({ call_id: Schema.NonEmptyString, name: Schema.NonEmptyString, arguments: Schema.String, id })
+)
+const readOutput = Reading.reader(Schema.Struct({ call_id: Schema.NonEmptyString, output: Schema.Unknown }))
+const readReasoning = Reading.reader(
+  Schema.Struct({
+    id,
+    summary: texts,
+    content: texts,
+    encrypted_content: Schema.optionalKey(Schema.NullOr(Schema.String))
+  })
+)
+const readReference = Reading.reader(Schema.Struct({ id: Schema.String }))
+
+export interface Input {
+  readonly value: unknown
+  /** What `previous_response_id` stands for. */
+  readonly earlier: ReadonlyArray<Message>
+  readonly memory: Memory
+}
+
+/** The messages of a request, those before it included. */
+export const decode = Effect.fnUntraced(function* ({
+  earlier,
+  memory,
+  value
+}: Input): Effect.fn.Return<ReadonlyArray<Message>, Failure> {
+  if (typeof value === "string") return [...earlier, user(value)]
+  if (!Array.isArray(value)) return yield* OpenAiFailure.invalid("input", "expected a string or a list of items")
+  const transcript = ResponsesTranscript.make(earlier)
+  const called = new Set(earlier.flatMap(({ tool_calls: calls = [] }) => calls.map((call) => call.id)))
+  for (const [at, item] of value.entries()) {
+    const param = `input[${at}]`
+    const kind = yield* kindOf(item, param)
+    switch (kind) {
+      case "message":
+        yield* addMessage(transcript, item, param)
+        break
+      case "reasoning":
+        yield* addReasoning(transcript, item, param, memory)
+        break
+      case "function_call": {
+        const call = yield* readCall(item, param)
+        called.add(call.call_id)
+        transcript.say({
+          place: ResponsesIds.placeOf(call.id),
+          call: Canon.toolCall(call.call_id, call.name, call.arguments)
+        })
+        break
+      }
+      case "function_call_output": {
+        const { call_id: callId, output } = yield* readOutput(item, param)
+        if (!called.has(callId))
+          return yield* OpenAiFailure.invalid(
+            `${param}.call_id`,
+            `there is no function_call with call_id ${JSON.stringify(callId)} before this output`
+          )
+        const content = yield* ResponsesContent.decode(output, `${param}.output`)
+        transcript.add({ role: "tool", tool_call_id: callId, content })
+        break
+      }
+      case "item_reference": {
+        const part = yield* addReference(transcript, item, param, memory)
+        if (part.call !== undefined) called.add(part.call.id)
+        break
+      }
+      default:
+        return yield* OpenAiFailure.unsupported(
+          `${param}.type`,
+          `an item of type "${kind}" cannot be read here; there are message, reasoning, function_call, ` +
+            "function_call_output and item_reference"
+        )
+    }
+  }
+  return transcript.messages()
+})
+
+/** The kind of an item, which a message and a reference may leave out. */
+const kindOf = Effect.fnUntraced(function* (item: unknown, param: string): Effect.fn.Return<string, Failure> {
+  const { role, type } = yield* readItem(item, param)
+  return type ?? (role === undefined ? "item_reference" : "message")
+})
+
+const addMessage = Effect.fnUntraced(function* (
+  transcript: ResponsesTranscript.Transcript,
+  item: unknown,
+  param: string
+): Effect.fn.Return<void, Failure> {
+  const { content: value, id, role } = yield* readMessage(item, param)
+  if (role === "assistant") {
+    const content = yield* ResponsesContent.decodeText(value, `${param}.content`)
+    return transcript.say({ place: ResponsesIds.placeOf(id), content })
+  }
+  const content = yield* ResponsesContent.decode(value, `${param}.content`)
+  transcript.add({ role: role === "developer" ? "system" : role, content })
+})
+
+const addReasoning = Effect.fnUntraced(function* (
+  transcript: ResponsesTranscript.Transcript,
+  item: unknown,
+  param: string,
+  memory: Memory
+): Effect.fn.Return<void, Failure> {
+  const { content, encrypted_content: sealed, id, summary } = yield* readReasoning(item, param)
+  const place = ResponsesIds.placeOf(id)
+  const reasoning =
+    joined(content) ??
+    (typeof sealed === "string" ? ResponsesReasoning.open(sealed) : undefined) ??
+    joined(summary) ??
+    recorded(place, memory)?.reasoning_content
+  if (typeof reasoning === "string") return transcript.say({ place, reasoning })
+  if (typeof sealed === "string")
+    return yield* OpenAiFailure.invalid(
+      `${param}.encrypted_content`,
+      "it was not written here, and cannot be read; leave the item out"
+    )
+})
+
+const addReference = Effect.fnUntraced(function* (
+  transcript: ResponsesTranscript.Transcript,
+  item: unknown,
+  param: string,
+  memory: Memory
+): Effect.fn.Return<ResponsesTranscript.Part, Failure> {
+  const { id } = yield* readReference(item, param)
+  const place = ResponsesIds.placeOf(id)
+  const part = place === undefined ? undefined : partOf(place, recorded(place, memory))
+  if (part === undefined)
+    return yield* OpenAiFailure.invalid(
+      `${param}.id`,
+      `there is no item with id ${JSON.stringify(id)}: items can be referred to where the response was stored`
+    )
+  transcript.say(part)
+  return part
+})
+
+const joined = (parts: ReadonlyArray<{ readonly text: string }> | null | undefined): string | undefined =>
+  parts === undefined || parts === null || parts.length === 0 ? undefined : parts.map(({ text }) => text).join("\n")
+
+/** The answer that an item was once given out with, where it is still remembered. */
+const recorded = (place: ResponsesIds.Place | undefined, memory: Memory): Message | undefined =>
+  place === undefined ? undefined : memory.recall(ResponsesIds.response(place.answer))?.at(-1)
+
+const partOf = (place: ResponsesIds.Place, message: Message | undefined): ResponsesTranscript.Part | undefined => {
+  if (message === undefined) return undefined
+  switch (place.kind) {
+    case "message":
+      return { place, content: textOf(message) }
+    case "reasoning":
+      return typeof message.reasoning_content === "string" ? { place, reasoning: message.reasoning_content } : undefined
+    case "call": {
+      const call = message.tool_calls?.[place.ordinal]
+      return call === undefined ? undefined : { place, call }
+    }
+  }
+}

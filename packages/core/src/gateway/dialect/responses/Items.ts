@@ -1,0 +1,107 @@
+/**
+ * The items of an answer: its reasoning, its words, its calls, in this order.
+ *
+ * An answer without calls has a message even where it says nothing: what is sent back is then a message again.
+ */
+import { type Message, type ToolCall, text as textOf } from "../../../Message.ts"
+import * as ResponsesIds from "./Ids.ts"
+import * as ResponsesReasoning from "./Reasoning.ts"
+
+export type Status = "in_progress" | "completed" | "incomplete"
+
+export interface ReasoningItem {
+  readonly id: string
+  readonly type: "reasoning"
+  readonly summary: ReadonlyArray<{ readonly type: "summary_text"; readonly text: string }>
+  readonly content: ReadonlyArray<{ readonly type: "reasoning_text"; readonly text: string }>
+  readonly encrypted_content?: string
+  readonly status: Status
+}
+
+export interface TextPart {
+  readonly type: "output_text"
+  readonly text: string
+  readonly annotations: ReadonlyArray<never>
+  readonly logprobs: ReadonlyArray<never>
+}
+
+export interface MessageItem {
+  readonly id: string
+  readonly type: "message"
+  readonly role: "assistant"
+  readonly status: Status
+  readonly content: ReadonlyArray<TextPart>
+}
+
+export interface CallItem {
+  readonly id: string
+  readonly type: "function_call"
+  readonly call_id: string
+  readonly name: string
+  readonly arguments: string
+  readonly status: Status
+}
+
+export type Item = ReasoningItem | MessageItem | CallItem
+
+export interface Options {
+  readonly answer: string
+  readonly message: Message
+  /** Whether the answer ended at its limit, in the middle of its last item. */
+  readonly isCut: boolean
+  readonly isSummarized: boolean
+  readonly isSealed: boolean
+}
+
+export const textPart = (text: string): TextPart => ({ type: "output_text", text, annotations: [], logprobs: [] })
+
+/** The message with an id for each call, by which outputs name it. */
+export const withCallIds = (answer: string, message: Message): Message => {
+  const { tool_calls: calls } = message
+  if (calls === undefined || calls.every(({ id }) => id !== undefined)) return message
+  return Object.assign({}, message, {
+    tool_calls: calls.map((call, at) => ({ ...call, id: callId(answer, call, at) }))
+  })
+}
+
+const callId = (answer: string, { id }: ToolCall, at: number): string => id ?? `call_${answer}_${at}`
+
+export const make = ({ answer, isCut, isSealed, isSummarized, message }: Options): ReadonlyArray<Item> => {
+  const { reasoning_content: reasoning, tool_calls: calls = [] } = message
+  const text = textOf(message)
+  const id = (kind: ResponsesIds.Kind, ordinal: number): string => ResponsesIds.item({ answer, kind, ordinal })
+  const items: ReadonlyArray<Item> = [
+    ...(typeof reasoning === "string" && reasoning !== ""
+      ? [
+          {
+            id: id("reasoning", 0),
+            type: "reasoning" as const,
+            summary: isSummarized ? [{ type: "summary_text" as const, text: reasoning }] : [],
+            content: [{ type: "reasoning_text" as const, text: reasoning }],
+            ...(isSealed && { encrypted_content: ResponsesReasoning.seal(reasoning) }),
+            status: "completed" as const
+          }
+        ]
+      : []),
+    ...(text !== "" || calls.length === 0
+      ? [
+          {
+            id: id("message", 0),
+            type: "message" as const,
+            role: "assistant" as const,
+            status: "completed" as const,
+            content: [textPart(text)]
+          }
+        ]
+      : []),
+    ...calls.map((call, at): CallItem => ({
+      id: id("call", at),
+      type: "function_call",
+      call_id: callId(answer, call, at),
+      name: call.function.name,
+      arguments: call.function.arguments,
+      status: "completed"
+    }))
+  ]
+  return isCut ? items.map((item, at) => (at === items.length - 1 ? { ...item, status: "incomplete" } : item)) : items
+}

@@ -1,0 +1,138 @@
+/**
+ * Parameters of `POST /responses`: which are honoured, which are passed over, which are refused.
+ *
+ * Null is the same as absent. What changes nothing about an answer, or what only OpenAI's own machines know, is passed
+ * over and named; so are formats of text, which the client checks itself. The rest is refused by name.
+ */
+import { Effect, Predicate, Schema } from "effect"
+import { Failure } from "../Dialect.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
+import * as Reading from "../Reading.ts"
+
+const key = Schema.optionalKey
+const nullable = <S extends Schema.Top>(schema: S) => key(Schema.NullOr(schema))
+const summaries = Schema.Literals(["auto", "concise", "detailed"])
+
+const Parameters = Schema.Struct({
+  model: key(Schema.String),
+  instructions: key(Schema.String),
+  previous_response_id: key(Schema.String),
+  store: key(Schema.Boolean),
+  stream: key(Schema.Boolean),
+  max_output_tokens: key(Schema.Int.check(Schema.isGreaterThan(0))),
+  temperature: key(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
+  top_p: key(Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(1))),
+  parallel_tool_calls: key(Schema.Boolean),
+  metadata: key(Schema.Record(Schema.String, Schema.String)),
+  truncation: key(Schema.Literals(["auto", "disabled"])),
+  include: key(Schema.Array(Schema.String)),
+  reasoning: key(
+    Schema.Struct({
+      effort: nullable(Schema.String),
+      summary: nullable(summaries),
+      generate_summary: nullable(summaries)
+    })
+  ),
+  text: key(
+    Schema.Struct({
+      format: nullable(
+        Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [Schema.Record(Schema.String, Schema.Unknown)])
+      ),
+      verbosity: nullable(Schema.String)
+    })
+  ),
+  top_logprobs: key(Schema.Int),
+  background: key(Schema.Boolean)
+})
+export type Parameters = typeof Parameters.Type
+
+/** Read by modules of their own. */
+const apart = ["input", "tools", "tool_choice"] as const
+
+/** Without effect on an answer. */
+const harmless: ReadonlySet<string> = new Set([
+  "user",
+  "safety_identifier",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+  "prompt_cache_options",
+  "service_tier",
+  "stream_options",
+  "max_tool_calls"
+])
+
+/** What might be asked for, and what to do instead. */
+const advice: { readonly [parameter: string]: string } = {
+  conversation: "send the items, or previous_response_id",
+  prompt: "send the prompt's text as instructions or input",
+  context_management: "the agent decides what it leaves out of its input",
+  n: "a response is one answer; ask again for another",
+  messages: "it is called input here",
+  max_tokens: "it is called max_output_tokens here",
+  response_format: "it is called text.format here"
+}
+
+/** A request's parameters, and those whose reading is another module's. */
+export interface Read {
+  readonly parameters: Parameters
+  readonly apart: { readonly [parameter in (typeof apart)[number]]?: unknown }
+  readonly ignored: ReadonlyArray<string>
+}
+
+const known = new Set<string>([...Object.keys(Parameters.fields), ...apart])
+const read = Reading.reader(Parameters)
+
+export const decode = Effect.fnUntraced(function* (body: unknown): Effect.fn.Return<Read, Failure> {
+  if (!Predicate.isReadonlyObject(body) || Array.isArray(body))
+    return yield* new Failure({ reason: "invalid", message: "the body must be a JSON object" })
+  const own: Record<string, unknown> = {}
+  const others: Record<string, unknown> = {}
+  const ignored: Array<string> = []
+  for (const [parameter, value] of Object.entries(body)) {
+    if (value === null) continue
+    if (harmless.has(parameter)) ignored.push(parameter)
+    else if (!known.has(parameter)) {
+      const instead = advice[parameter] ?? "leave it out"
+      return yield* OpenAiFailure.unsupported(parameter, `this parameter is not supported; ${instead}`)
+    } else if (Object.hasOwn(Parameters.fields, parameter)) own[parameter] = value
+    else others[parameter] = value
+  }
+  const parameters = yield* read(own, "")
+  yield* check(parameters)
+  return { parameters, apart: others, ignored: [...ignored, ...passedOver(parameters)] }
+})
+
+/** Refuses values that ask for what cannot be done. */
+const check = Effect.fnUntraced(function* ({
+  background,
+  include = [],
+  parallel_tool_calls: isParallel,
+  text,
+  top_logprobs: logprobs = 0
+}: Parameters): Effect.fn.Return<void, Failure> {
+  if (background === true)
+    return yield* OpenAiFailure.unsupported("background", "the answer is given to who waits for it")
+  if (isParallel === false)
+    return yield* OpenAiFailure.unsupported(
+      "parallel_tool_calls",
+      "the model cannot be held to one call at a time; leave it out, or run the calls one after another"
+    )
+  if (logprobs !== 0 || include.includes("message.output_text.logprobs"))
+    return yield* OpenAiFailure.unsupported(
+      logprobs === 0 ? "include" : "top_logprobs",
+      "an answer has no logprobs here; those of every token are recorded by the session"
+    )
+  const format = text?.format?.type ?? "text"
+  if (format !== "text" && format !== "json_object" && format !== "json_schema")
+    return yield* OpenAiFailure.invalid("text.format.type", `expected text, json_object or json_schema, got ${format}`)
+})
+
+const passedOver = ({ include = [], reasoning, text, truncation }: Parameters): ReadonlyArray<string> => [
+  ...(truncation === "auto" ? ["truncation"] : []),
+  ...(include.some((one) => one !== "reasoning.encrypted_content") ? ["include"] : []),
+  ...(isSaid(reasoning?.effort) ? ["reasoning.effort"] : []),
+  ...(isSaid(text?.verbosity) ? ["text.verbosity"] : []),
+  ...(isSaid(text?.format) && text.format.type !== "text" ? ["text.format"] : [])
+]
+
+const isSaid = <A>(value: A | null | undefined): value is A => value !== null && value !== undefined

@@ -1,0 +1,86 @@
+/**
+ * A request to `POST /responses`, read into a chat.
+ *
+ * `instructions` are a system message before all others; they are this request's own, and are not inherited by who
+ * refers to its response with `previous_response_id`.
+ */
+import { Effect } from "effect"
+import type { ChatRequest } from "../../../inference/backend/Inference.ts"
+import type { Message } from "../../../Message.ts"
+import { Failure, type Memory, type Turn } from "../Dialect.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
+import * as ResponsesInput from "./Input.ts"
+import * as ResponsesParameters from "./Parameters.ts"
+import * as ResponsesTools from "./Tools.ts"
+
+/** What an answer repeats of its request. */
+export interface Asked {
+  readonly parameters: ResponsesParameters.Parameters
+  /** As they were sent. */
+  readonly tools: ReadonlyArray<unknown>
+  readonly toolChoice: "auto" | "none"
+  /** The chat without its instructions: what a later request goes on from. */
+  readonly chat: ReadonlyArray<Message>
+}
+
+export const decode = Effect.fnUntraced(function* (
+  body: unknown,
+  memory: Memory
+): Effect.fn.Return<Turn<Asked>, Failure> {
+  const { apart, ignored, parameters } = yield* ResponsesParameters.decode(body)
+  const { instructions } = parameters
+  const tools = yield* ResponsesTools.decode(apart.tools)
+  const toolChoice = yield* ResponsesTools.decodeChoice(apart.tool_choice)
+  const earlier = yield* recall(parameters.previous_response_id, memory)
+  const chat = yield* ResponsesInput.decode({ value: apart.input ?? [], earlier, memory })
+  const last = chat.at(-1)
+  if (last === undefined) return yield* OpenAiFailure.invalid("input", "it is empty; say something")
+  if (last.role === "assistant")
+    return yield* OpenAiFailure.unsupported(
+      "input",
+      "it ends with the assistant's own words; end it with a message of the user or the output of a function"
+    )
+  const messages: ReadonlyArray<Message> =
+    instructions === undefined ? chat : [{ role: "system", content: instructions }, ...chat]
+  return {
+    request: requestOf(messages, parameters, tools.tools, toolChoice),
+    isStreamed: parameters.stream === true,
+    ignored: [...ignored, ...tools.ignored],
+    body: {
+      parameters,
+      // The edge has checked that there is a list where there is anything.
+      tools: (apart.tools as ReadonlyArray<unknown> | undefined) ?? [],
+      toolChoice,
+      chat
+    }
+  }
+})
+
+/** The chat that a response ended, its answer included. */
+const recall = (id: string | undefined, memory: Memory): Effect.Effect<ReadonlyArray<Message>, Failure> => {
+  if (id === undefined) return Effect.succeed([])
+  const messages = memory.recall(id)
+  return messages === undefined
+    ? Effect.fail(
+        new Failure({
+          reason: "invalid",
+          param: "previous_response_id",
+          code: "previous_response_not_found",
+          message: `Previous response with id '${id}' not found: it is of another session, was not stored, or was deleted.`
+        })
+      )
+    : Effect.succeed(messages)
+}
+
+const requestOf = (
+  messages: ReadonlyArray<Message>,
+  { max_output_tokens: maxTokens, temperature, top_p: topP }: ResponsesParameters.Parameters,
+  tools: ReadonlyArray<unknown>,
+  toolChoice: "auto" | "none"
+): ChatRequest => ({
+  messages,
+  ...(tools.length > 0 && { tools, toolChoice }),
+  ...(maxTokens !== undefined && { maxTokens }),
+  ...(temperature !== undefined && { temperature }),
+  ...(topP !== undefined && { topP })
+})

@@ -1,0 +1,46 @@
+/**
+ * OpenAI's Responses API (`POST /v1/responses`): items in, items out.
+ *
+ * A response is remembered for `previous_response_id`, for references to its items and for who asks for it by its id,
+ * unless the request said `store: false`.
+ */
+import { Effect } from "effect"
+import { type Answered, type Dialect, Failure, type Memory, type Turn } from "../Dialect.ts"
+import * as OpenAiFailure from "../OpenAiFailure.ts"
+import * as ResponsesAnswer from "./Answer.ts"
+import * as ResponsesEvents from "./Events.ts"
+import * as ResponsesItems from "./Items.ts"
+import * as ResponsesRequest from "./Request.ts"
+
+const respond = (
+  { body }: Turn<ResponsesRequest.Asked>,
+  answered: Answered,
+  memory: Memory
+): ResponsesAnswer.Response => {
+  const response = ResponsesAnswer.make(body, answered)
+  const [choice] = answered.choices
+  if (body.parameters.store !== false && choice !== undefined) {
+    const message = ResponsesItems.withCallIds(answered.id, choice.message)
+    memory.remember(response.id, [...body.chat, message], response)
+  }
+  return response
+}
+
+const unknown = (id: string): Failure =>
+  new Failure({ reason: "unknownPath", message: `Response with id '${id}' not found.`, code: "response_not_found" })
+
+export const dialect: Dialect<ResponsesRequest.Asked> = {
+  name: "responses",
+  decode: ResponsesRequest.decode,
+  answer: respond,
+  events: (turn, answered, memory) => ResponsesEvents.make(turn.body, answered, respond(turn, answered, memory)),
+  failure: OpenAiFailure.write,
+  stored: {
+    retrieve: (id, memory) => {
+      const response = memory.stored(id)
+      return response === undefined ? Effect.fail(unknown(id)) : Effect.succeed(response)
+    },
+    remove: (id, memory) =>
+      memory.forget(id) ? Effect.succeed({ id, object: "response", deleted: true }) : Effect.fail(unknown(id))
+  }
+}

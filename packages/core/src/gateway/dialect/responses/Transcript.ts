@@ -1,0 +1,85 @@
+/**
+ * Items put together into messages. One answer of the model is one message, and leaves as several items: its reasoning,
+ * its words, each of its calls. They come back in a row, or with the outputs of calls between them, with their ids or
+ * without; here they become the one message again.
+ */
+import type { Message, ToolCall } from "../../../Message.ts"
+import * as Canon from "../Canon.ts"
+import type { Place } from "./Ids.ts"
+
+/** A part of what the assistant said. */
+export interface Part {
+  /** Where it was once given out; undefined: said elsewhere, or its id was left out. */
+  readonly place: Place | undefined
+  readonly reasoning?: string
+  readonly content?: string
+  readonly call?: ToolCall
+}
+
+export interface Transcript {
+  readonly add: (message: Message) => void
+  readonly say: (part: Part) => void
+  readonly messages: () => ReadonlyArray<Message>
+}
+
+interface Spoken {
+  answer: string | undefined
+  reasoning: string | undefined
+  content: string | undefined
+  readonly calls: Array<{ readonly call: ToolCall; readonly ordinal: number | undefined }>
+}
+
+type Entry = { readonly spoken: Spoken } | { readonly message: Message }
+
+/** A transcript that goes on after the given messages. */
+export const make = (start: ReadonlyArray<Message>): Transcript => {
+  const entries: Array<Entry> = []
+
+  /** What the assistant said last, as long as only outputs of its calls come after it. */
+  let last: Spoken | undefined
+  let isLast = false
+
+  const add = (message: Message): void => {
+    entries.push({ message })
+    isLast = false
+    if (message.role !== "tool") last = undefined
+  }
+
+  const say = (part: Part): void => {
+    if (last === undefined || !belongs(part, last, isLast)) {
+      last = { answer: undefined, reasoning: undefined, content: undefined, calls: [] }
+      isLast = true
+      entries.push({ spoken: last })
+    }
+    last.answer ??= part.place?.answer
+    if (part.reasoning !== undefined)
+      last.reasoning = last.reasoning === undefined ? part.reasoning : `${last.reasoning}\n${part.reasoning}`
+    if (part.content !== undefined) last.content = part.content
+    if (part.call !== undefined) last.calls.push({ call: part.call, ordinal: part.place?.ordinal })
+  }
+
+  const messages = (): ReadonlyArray<Message> => [
+    ...start,
+    ...entries.map((entry) => ("message" in entry ? entry.message : messageOf(entry.spoken)))
+  ]
+
+  return { add, say, messages }
+}
+
+/** Whether a part is of the same answer as what was said last. */
+const belongs = ({ content, place, reasoning }: Part, spoken: Spoken, isLast: boolean): boolean => {
+  if (content !== undefined && spoken.content !== undefined) return false
+  if (place !== undefined && spoken.answer !== undefined) return place.answer === spoken.answer
+  // Nothing says whose it is: a message goes on until the next reasoning, the next words or an output.
+  return isLast && (reasoning === undefined || (spoken.content === undefined && spoken.calls.length === 0))
+}
+
+const messageOf = ({ calls, content = "", reasoning }: Spoken): Message => {
+  const isOrdered = calls.every(({ ordinal }) => ordinal !== undefined)
+  const ordered = isOrdered ? calls.toSorted((a, b) => (a.ordinal ?? 0) - (b.ordinal ?? 0)) : calls
+  return Canon.assistant({
+    content,
+    ...(reasoning !== undefined && { reasoning }),
+    toolCalls: ordered.map(({ call }) => call)
+  })
+}

@@ -1,0 +1,106 @@
+/**
+ * Sessions for agents that know of none: a request goes to the session whose recorded chat it goes on with, or begins
+ * one. So traffic becomes a session for each conversation, with its branches.
+ *
+ * A chat is known by a chain of digests, one for each message, so that finding it is linear in the request and nothing
+ * of a message is kept. What clients write anew (arguments of calls, no content) counts as the same; reasoning, which
+ * some leave out, does not count. Dialects that refer to earlier answers by id have one memory here.
+ */
+import { Effect, Result } from "effect"
+import { createHash } from "node:crypto"
+import { Failure } from "../dialect/Dialect.ts"
+import type { ChatRequest } from "../../inference/backend/Inference.ts"
+import * as AnswerMemory from "./AnswerMemory.ts"
+import * as Failures from "./Failures.ts"
+import * as Nesting from "../../base/Nesting.ts"
+import type { Message } from "../../Message.ts"
+import type { OpenSession, Respondent } from "./OpenSession.ts"
+import * as PromptTokens from "./PromptTokens.ts"
+import type { Opened, Sessions } from "./Sessions.ts"
+import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
+
+export interface Conversations extends Respondent {
+  /** The open session that gave an answer, by the answer's id as the dialect told it. */
+  readonly answeredBy: (id: string) => OpenSession | undefined
+}
+
+/** JSON as everybody's serialiser writes it, where it is JSON. */
+const sameJson = (text: string): string =>
+  Nesting.isDeep(text)
+    ? text
+    : Result.getOrElse(
+        Result.try(() => JSON.stringify(JSON.parse(text))),
+        () => text
+      )
+
+const digestOf = (before: string, { content, role, tool_call_id: answers, tool_calls: calls = [] }: Message): string =>
+  createHash("sha256")
+    .update(before)
+    .update(
+      JSON.stringify([
+        role,
+        content ?? "",
+        answers ?? "",
+        calls.map(({ function: { arguments: text, name }, id }) => [id ?? "", name, sameJson(text)])
+      ])
+    )
+    .digest("base64")
+
+/** The digest of the chat up to each of its messages. */
+const chainOf = (messages: ReadonlyArray<Message>): ReadonlyArray<string> => {
+  const chain: Array<string> = []
+  for (const message of messages) chain.push(digestOf(chain.at(-1) ?? "", message))
+  return chain
+}
+
+export const make = (sessions: Sessions, tokenizer: TokenizerShape | undefined, url: () => string): Conversations => {
+  const byChat = new Map<string, Opened>()
+  const byAnswer = new Map<string, Opened>()
+
+  const forgetAll = (opened: Opened, chats: ReadonlySet<string>) => {
+    for (const digest of chats) if (byChat.get(digest) === opened) byChat.delete(digest)
+    for (const id of opened.open.answers()) byAnswer.delete(id)
+  }
+
+  const begun = new Map<Opened, Set<string>>()
+
+  const begin = Effect.fnUntraced(function* () {
+    const opened = yield* sessions.hold(url()).pipe(
+      Effect.catchTags({
+        GatewayError: ({ message }) => Effect.fail(new Failure({ reason: "overloaded", message })),
+        InferenceError: (error) => Effect.fail(Failures.ofInference(error))
+      })
+    )
+    const chats = new Set<string>()
+    begun.set(opened, chats)
+    yield* Effect.forkDetach(
+      Effect.map(opened.open.ended, () => {
+        begun.delete(opened)
+        forgetAll(opened, chats)
+      })
+    )
+    return opened
+  })
+
+  const ask = Effect.fn("Conversations.ask")(function* (request: ChatRequest, ignored: ReadonlyArray<string>) {
+    const chain = chainOf(request.messages)
+    const known = chain.findLast((digest) => byChat.has(digest))
+    const opened = (known === undefined ? undefined : byChat.get(known)) ?? (yield* begin())
+    const asked = yield* opened.open.ask(request, ignored)
+    for (const { message } of asked.choices) {
+      const digest = digestOf(chain.at(-1) ?? "", message)
+      byChat.set(digest, opened)
+      begun.get(opened)?.add(digest)
+    }
+    byAnswer.set(asked.id, opened)
+    return asked
+  })
+
+  return {
+    modelName: sessions.modelName,
+    memory: AnswerMemory.make(sessions.limits.answersKept),
+    ask,
+    countTokens: (request) => PromptTokens.count(tokenizer, request),
+    answeredBy: (id) => byAnswer.get(/[\da-f]{24}/.exec(id)?.[0] ?? "")?.open
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * One session: its requests, what they were answered, and what was reported of it.
+ *
+ * Requests of one session may run at the same time. A request that is interrupted ends its sampling and leaves nothing
+ * behind; one that fails leaves nothing but its count. When the session closes, requests under way fail with `closed`,
+ * and what was recorded can still be read.
+ */
+import { Clock, type Context, Deferred, Duration, Effect } from "effect"
+import { Failure, type Memory } from "../dialect/Dialect.ts"
+import type { ChatRequest, Choice, InferenceError, TrackedSession } from "../../inference/backend/Inference.ts"
+import * as AnswerMemory from "./AnswerMemory.ts"
+import * as Failures from "./Failures.ts"
+import * as Tally from "./Tally.ts"
+import type { Limits } from "./Limits.ts"
+import type { Message } from "../../Message.ts"
+import type { ReportedReward, SessionCounts, SessionOptions } from "./Session.ts"
+import * as PromptTokens from "./PromptTokens.ts"
+import * as Settled from "./Settled.ts"
+import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
+
+/** What a dialect's endpoint asks: a session, or whoever finds the session of a chat. */
+export interface Respondent {
+  readonly modelName: string
+  readonly memory: Memory
+  /** Samples the answer to a request; `ignored` are the parameters that its dialect passed over. */
+  readonly ask: (request: ChatRequest, ignored: ReadonlyArray<string>) => Effect.Effect<Asked, Failure>
+  /** Tokens of the prompt that a request becomes. */
+  readonly countTokens: (request: ChatRequest) => Effect.Effect<number, Failure>
+}
+
+export interface OpenSession extends Respondent {
+  readonly id: string
+  readonly tracked: TrackedSession
+  /** The ids of the answers so far, by their numbers; choices of one request have one id. */
+  readonly answers: () => ReadonlyArray<string>
+  readonly report: (reward: ReportedReward) => Effect.Effect<void, Failure>
+  readonly rewards: Effect.Effect<ReadonlyArray<ReportedReward>>
+  readonly counts: Effect.Effect<SessionCounts>
+  readonly messages: Effect.Effect<ReadonlyArray<Message>>
+  /** Failures of the servers, oldest first; no more than some hundred are kept. */
+  readonly failures: Effect.Effect<ReadonlyArray<InferenceError>>
+  /** When it was last asked something, in milliseconds since 1970; infinite while a request is under way. */
+  readonly lastUsed: () => number
+  readonly close: (why: string) => Effect.Effect<void>
+  /** Once it is closed: what its requests are told from then on. */
+  readonly ended: Effect.Effect<Failure>
+}
+
+/** An answer with its id. */
+export interface Asked {
+  readonly id: string
+  readonly createdAtMillis: number
+  readonly choices: ReadonlyArray<Choice>
+}
+
+export interface Options {
+  readonly id: string
+  readonly modelName: string
+  readonly tracked: TrackedSession
+  readonly tokenizer: TokenizerShape | undefined
+  readonly options: SessionOptions
+  readonly limits: Limits
+  readonly openedAtMillis: number
+  /** What holds where the session was opened: the longest sequence, the span its requests belong to. */
+  readonly context: Context.Context<never>
+  readonly newId: () => string
+}
+
+export const make = (given: Options): OpenSession => {
+  const { context, limits, options, tracked } = given
+  const closed = Deferred.makeUnsafe<never, Failure>()
+  const memory = AnswerMemory.make(limits.answersKept)
+  const ids: Array<string> = []
+  const rewards: Array<ReportedReward> = []
+  const ignored = Tally.make()
+  const overruled = Tally.make()
+  const failed = Tally.make()
+  const failures: Array<InferenceError> = []
+  let requests = 0
+  let cancelled = 0
+  let inFlight = 0
+  let lastUsed = given.openedAtMillis
+  let longest: ReadonlyArray<Message> = []
+
+  const keep = (error: InferenceError): void => {
+    if (Failures.isOfServer(error) && failures.length < mostFailures) failures.push(error)
+  }
+
+  const sample = (request: ChatRequest): Effect.Effect<ReadonlyArray<Choice>, Failure> =>
+    tracked.chat(request).pipe(
+      Effect.provideContext(context),
+      Effect.tapError((error) => Effect.sync(() => keep(error))),
+      Effect.mapError(Failures.ofInference),
+      Effect.catchDefect((defect) =>
+        Failures.isRefusedByTemplate(defect) ? Effect.fail(Failures.ofTemplate(defect)) : Effect.die(defect)
+      )
+    )
+
+  const left = (now: number) => {
+    inFlight -= 1
+    lastUsed = now
+  }
+
+  const ask = Effect.fn("GatewaySession.ask")(function* (asked: ChatRequest, passedOver: ReadonlyArray<string>) {
+    if (inFlight >= limits.requestsPerSession) {
+      failed.add("overloaded")
+      return yield* new Failure({
+        reason: "overloaded",
+        message: `this session has ${inFlight} requests under way, as many as it may have: wait for one to be answered`,
+        retryAfterMillis: 1000
+      })
+    }
+    const settled = Settled.of(asked, options, requests++)
+    passedOver.forEach(ignored.add)
+    settled.overruled.forEach(overruled.add)
+    const choices = yield* Effect.acquireUseRelease(
+      Effect.sync(() => (inFlight += 1)),
+      () => Effect.raceFirst(sample(settled.request), Deferred.await(closed)),
+      () => Effect.map(Clock.currentTimeMillis, left)
+    ).pipe(
+      Effect.tapError(({ reason }) => Effect.sync(() => failed.add(reason))),
+      Effect.onInterrupt(() => Effect.sync(() => (cancelled += 1)))
+    )
+    const id = given.newId()
+    for (const [index, { turn = ids.length + index }] of choices.entries()) {
+      // An answer that its request did not wait for has a number and no id.
+      while (ids.length < turn) ids.push("")
+      ids[turn] = id
+    }
+    const [first] = choices
+    if (first !== undefined && asked.messages.length + 1 > longest.length) longest = [...asked.messages, first.message]
+    return { id, createdAtMillis: lastUsed, choices } satisfies Asked
+  })
+
+  return {
+    id: given.id,
+    modelName: given.modelName,
+    memory,
+    tracked,
+    ask,
+    countTokens: (request) => PromptTokens.count(given.tokenizer, request),
+    answers: () => ids,
+    report: (reward) =>
+      Effect.suspend(() => {
+        if (rewards.length >= limits.rewardsPerSession) {
+          const message = `this session has reported ${rewards.length} rewards, as many as it may`
+          return Effect.fail(new Failure({ reason: "tooLarge", message }))
+        }
+        rewards.push(reward)
+        return Effect.map(Clock.currentTimeMillis, (now) => void (lastUsed = now))
+      }),
+    rewards: Effect.sync(() => rewards.slice()),
+    counts: Effect.map(tracked.counts, (counts) => ({
+      ...counts,
+      ignored: ignored.all(),
+      overruled: overruled.all(),
+      failed: failed.all(),
+      cancelled
+    })),
+    messages: Effect.sync(() => longest),
+    failures: Effect.sync(() => failures.slice()),
+    lastUsed: () => (inFlight > 0 ? Number.POSITIVE_INFINITY : lastUsed),
+    close: (why) => Effect.asVoid(Deferred.fail(closed, over(why))),
+    ended: Effect.flip(Deferred.await(closed))
+  }
+}
+
+const mostFailures = 256
+
+/** What a request of a session that is over is told. */
+export const over = (why: string): Failure =>
+  new Failure({
+    reason: "closed",
+    message: `this session is over (${why}): take the URL of an open session as base URL, each is good for one session`
+  })
+
+export const idleFor = (idle: Duration.Input): string =>
+  `it had no request for ${Duration.format(Duration.fromInputUnsafe(idle))}`

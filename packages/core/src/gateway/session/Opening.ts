@@ -1,0 +1,45 @@
+/**
+ * The body of `POST /sessions`: how the session's requests are sampled. Keys are those of OpenAI's API.
+ *
+ *     {}
+ *     { "defaults": { "temperature": 1, "max_tokens": 512 }, "enforced": { "top_p": 1 }, "seed": 7 }
+ */
+import { Effect, Schema, SchemaIssue } from "effect"
+import { Failure } from "../dialect/Dialect.ts"
+import type { SamplingOptions } from "../../inference/backend/Inference.ts"
+import type { SessionOptions } from "./Session.ts"
+
+const Sampled = Schema.Struct({
+  temperature: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
+  topP: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(1))),
+  topK: Schema.optionalKey(Schema.Natural),
+  minP: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
+  maxTokens: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
+  seed: Schema.optionalKey(Schema.Int),
+  stop: Schema.optionalKey(Schema.Array(Schema.String))
+}).pipe(Schema.encodeKeys({ topP: "top_p", topK: "top_k", minP: "min_p", maxTokens: "max_tokens" }))
+
+const Body = Schema.Struct({
+  defaults: Schema.optionalKey(Sampled),
+  enforced: Schema.optionalKey(Sampled),
+  seed: Schema.optionalKey(Schema.Int)
+})
+
+// A misspelt key would sample otherwise than was meant.
+const decodeBody = Schema.decodeUnknownEffect(Body, { onExcessProperty: "error" })
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+export const decode = (body: unknown): Effect.Effect<SessionOptions, Failure> =>
+  decodeBody(body).pipe(
+    Effect.map(({ defaults, enforced, seed }) => ({
+      ...(defaults !== undefined && { defaults: defaults satisfies SamplingOptions }),
+      ...(enforced !== undefined && { enforced: enforced satisfies SamplingOptions }),
+      ...(seed !== undefined && { seed })
+    })),
+    Effect.mapError(({ issue, message }) => {
+      const [first] = format(issue).issues
+      const path = (first?.path ?? []).map((step) => String(typeof step === "object" ? step.key : step)).join(".")
+      const problem = `${path === "" ? "" : `${path}: `}${first?.message ?? message}`
+      return new Failure({ reason: "invalid", message: problem, ...(path !== "" && { param: path }) })
+    })
+  )

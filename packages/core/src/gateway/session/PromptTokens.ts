@@ -1,0 +1,31 @@
+/** How many tokens a request's prompt has, without asking a server. */
+import { Effect } from "effect"
+import type { ChatRequest } from "../../inference/backend/Inference.ts"
+import { Failure } from "../dialect/Dialect.ts"
+import * as Failures from "./Failures.ts"
+import * as PromptEncoder from "../../inference/tokenizer/PromptEncoder.ts"
+import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
+import * as ToolCalls from "../../inference/ToolCalls.ts"
+
+const noTokenizer = new Failure({
+  reason: "unsupported",
+  message:
+    "no tokenizer is known here, so tokens cannot be counted: name one in the settings of the server (tokenizer_name)"
+})
+
+export const count = (
+  tokenizer: TokenizerShape | undefined,
+  { messages, tools = [] }: ChatRequest
+): Effect.Effect<number, Failure> =>
+  Effect.suspend(() => {
+    if (tokenizer === undefined) return Effect.fail(noTokenizer)
+    const text = tokenizer.applyChatTemplate(ToolCalls.makeTranslator().toText(messages), {
+      addGenerationPrompt: true,
+      ...(tools.length > 0 && { tools })
+    })
+    return Effect.succeed(PromptEncoder.make(tokenizer).whole(text).length)
+  }).pipe(
+    Effect.catchDefect((defect) =>
+      Failures.isRefusedByTemplate(defect) ? Effect.fail(Failures.ofTemplate(defect)) : Effect.die(defect)
+    )
+  )

@@ -1,0 +1,71 @@
+/**
+ * The body of `POST /s/<secret>/reward`.
+ *
+ *     { "reward": 0.7 }
+ *     { "rewards": { "correct": 1, "format": 0.5 }, "turn": 0 }
+ *
+ * A single number is the component `reward`. `turn` is the index of an answer, or its id as the dialect gave it;
+ * without it the reward is the session's. Figures are finite.
+ */
+import { Effect, Predicate } from "effect"
+import { Failure } from "../dialect/Dialect.ts"
+import * as RewardComponents from "../../RewardComponents.ts"
+import type { ReportedReward } from "./Session.ts"
+
+const known = new Set(["reward", "rewards", "turn"])
+
+const wrong = (param: string | undefined, message: string) =>
+  new Failure({
+    reason: "invalid",
+    message: param === undefined ? message : `${param}: ${message}`,
+    ...(param !== undefined && { param })
+  })
+
+const right = `send {"reward": 0.7} or {"rewards": {"correct": 1, "format": 0.5}}, with "turn" for one answer`
+
+/** `ids`: those of the session's answers, in their order. */
+export const decode = Effect.fnUntraced(function* (body: unknown, ids: ReadonlyArray<string>) {
+  if (!Predicate.isReadonlyObject(body)) return yield* wrong(undefined, `the body must be a JSON object: ${right}`)
+  const foreign = Object.keys(body).find((key) => !known.has(key))
+  if (foreign !== undefined) return yield* wrong(foreign, `no such key: ${right}`)
+  const { reward, rewards, turn } = body
+  if ((reward === undefined) === (rewards === undefined)) {
+    return yield* wrong("reward", `one of "reward" and "rewards" is needed: ${right}`)
+  }
+  const components = yield* reward === undefined ? componentsOf(rewards) : componentsOf({ reward }, "")
+  if (turn === undefined || turn === null) return { rewards: components } satisfies ReportedReward
+  return { rewards: components, turn: yield* turnOf(turn, ids) } satisfies ReportedReward
+})
+
+const componentsOf = Effect.fnUntraced(function* (value: unknown, prefix = "rewards.") {
+  if (!Predicate.isReadonlyObject(value)) return yield* wrong("rewards", `an object of numbers is needed: ${right}`)
+  const entries = Object.entries(value)
+  if (entries.length === 0) return yield* wrong("rewards", `at least one component is needed: ${right}`)
+  for (const [name, figure] of entries) {
+    if (typeof figure !== "number" || !Number.isFinite(figure)) {
+      return yield* wrong(`${prefix}${name}`, `a finite number is needed, got ${said(figure)}`)
+    }
+  }
+  const fault = RewardComponents.faultOf(value)
+  if (fault !== undefined) return yield* wrong("rewards", fault)
+  // Not by assignment, which takes a component called __proto__ for something else.
+  return Object.fromEntries(entries) as RewardComponents.Rewards
+})
+
+const turnOf = Effect.fnUntraced(function* (turn: unknown, ids: ReadonlyArray<string>) {
+  const index =
+    typeof turn === "string"
+      ? ids.findIndex((id) => id !== "" && (turn === id || turn.endsWith(`-${id}`) || turn.endsWith(`_${id}`)))
+      : turn
+  if (typeof index === "number" && Number.isSafeInteger(index) && index >= 0 && index < ids.length) return index
+  const there =
+    ids.length === 0
+      ? "this session has given no answer yet"
+      : `an index from 0 to ${ids.length - 1}, or the id of an answer of this session, is needed`
+  return yield* wrong("turn", `${there}; got ${said(turn)}`)
+})
+
+const said = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? "nothing"
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}

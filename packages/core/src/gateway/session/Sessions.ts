@@ -1,0 +1,167 @@
+/**
+ * The open sessions of a gateway, by their secrets.
+ *
+ * A secret has 128 bits of chance; it stands in the session's URLs and nowhere else, and is kept as its digest. A
+ * session closes with the scope it was opened in, or after some time without a request; of the last that closed it is
+ * remembered why.
+ */
+import { Clock, Duration, Effect, Exit, Schedule, Scope } from "effect"
+import { createHash, randomBytes } from "node:crypto"
+import { Failure } from "../dialect/Dialect.ts"
+import type { InferenceError } from "../../inference/backend/Inference.ts"
+import * as Limits from "./Limits.ts"
+import * as OpenSession from "./OpenSession.ts"
+import type { ServerManagerShape } from "../../inference/ServerManager.ts"
+import { GatewayError, type Session, type SessionOptions } from "./Session.ts"
+
+export interface Sessions {
+  /** A session under `url` (`http://127.0.0.1:PORT`), open until the scope closes. */
+  readonly open: (url: string, options?: SessionOptions) => Effect.Effect<Opened, Refusal, Scope.Scope>
+  /** The same, open until it is ended, has been idle for too long, or the gateway ends. */
+  readonly hold: (url: string, options?: SessionOptions) => Effect.Effect<Opened, Refusal>
+  /** The open session of a secret; says of another one that it is closed or unknown. */
+  readonly find: (secret: string) => Effect.Effect<OpenSession.OpenSession, Failure>
+  /** The open session of an id, for who may see them all. */
+  readonly named: (id: string) => Opened | undefined
+  readonly end: (id: string, why: string) => Effect.Effect<void>
+  readonly modelName: string
+  readonly limits: Limits.Limits
+}
+
+/** Why there is no further session. */
+export type Refusal = GatewayError | InferenceError
+
+export interface Opened {
+  readonly session: Session
+  readonly open: OpenSession.OpenSession
+}
+
+export interface Options extends Partial<Limits.Limits> {
+  /** Told of each session that is over, before its last requests are forgotten. */
+  readonly onEnd?: (session: Session, why: string) => Effect.Effect<void>
+}
+
+/** So many closed sessions are known as such. */
+const mostRemembered = 4096
+
+const secretBytes = 16
+
+const digestOf = (secret: string): string => createHash("sha256").update(secret).digest("base64")
+
+const unknown = new Failure({
+  reason: "unknownPath",
+  message:
+    "no session has this URL: take the base URL of an open session as it was given (http://HOST:PORT/s/<secret>/v1 for " +
+    "OpenAI's SDKs, http://HOST:PORT/s/<secret> for Anthropic's)"
+})
+
+export const make = Effect.fn("Sessions.make")(function* (servers: ServerManagerShape, given: Options) {
+  const { onEnd, ...rest } = given
+  const limits: Limits.Limits = { ...Limits.defaults, ...rest }
+  const open = new Map<string, Opened>()
+  const digests = new Map<string, string>()
+  const closed = new Map<string, Failure>()
+  const scope = yield* Effect.scope
+
+  const close = (digest: string, why: string) =>
+    Effect.suspend(() => {
+      const opened = open.get(digest)
+      if (opened === undefined) return Effect.void
+      open.delete(digest)
+      digests.delete(opened.open.id)
+      closed.set(digest, OpenSession.over(why))
+      for (const oldest of closed.keys()) {
+        if (closed.size <= mostRemembered) break
+        closed.delete(oldest)
+      }
+      return Effect.andThen(opened.open.close(why), onEnd?.(opened.session, why) ?? Effect.void)
+    })
+
+  const idle = Duration.toMillis(Duration.fromInputUnsafe(limits.idle))
+  const sweep = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    for (const [digest, { open: session }] of open) {
+      if (now - session.lastUsed() <= idle) continue
+      yield* Effect.logInfo("session closed for want of requests", { session: session.id })
+      yield* close(digest, OpenSession.idleFor(limits.idle))
+    }
+  })
+  if (Number.isFinite(idle)) {
+    yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced(Duration.millis(Math.max(1, idle / 8)))))
+  }
+
+  const admit = Effect.fnUntraced(function* (url: string, options: SessionOptions) {
+    const tracked = yield* servers.tracked({ reasoning: "apart", refusesPictures: true })
+    if (open.size >= limits.sessions) {
+      return yield* new GatewayError({
+        message:
+          `the gateway has ${open.size} sessions open, as many as it may have: close some, or raise the limit ` +
+          `of sessions`
+      })
+    }
+    const secret = randomBytes(secretBytes).toString("base64url")
+    const digest = digestOf(secret)
+    const session = OpenSession.make({
+      id: randomBytes(8).toString("hex"),
+      modelName: servers.modelName,
+      tracked,
+      tokenizer: servers.tokenizer,
+      options,
+      limits,
+      openedAtMillis: yield* Clock.currentTimeMillis,
+      context: yield* Effect.context(),
+      newId: () => randomBytes(12).toString("hex")
+    })
+    const opened: Opened = { open: session, session: handle(`${url}/s/${secret}`, session) }
+    open.set(digest, opened)
+    digests.set(session.id, digest)
+    return { digest, opened }
+  })
+
+  const opening = Effect.fn("Sessions.open")(function* (url: string, options: SessionOptions = {}) {
+    const { opened } = yield* Effect.acquireRelease(admit(url, options), ({ digest }) =>
+      close(digest, "whoever opened it has closed it")
+    )
+    return opened
+  })
+
+  const hold = Effect.fnUntraced(function* (url: string, options?: SessionOptions) {
+    const own = yield* Scope.fork(scope)
+    const opened = yield* opening(url, options).pipe(
+      Scope.provide(own),
+      Effect.onError(() => Scope.close(own, Exit.void))
+    )
+    yield* Effect.forkIn(Effect.andThen(opened.open.ended, Effect.forkDetach(Scope.close(own, Exit.void))), own)
+    return opened
+  })
+
+  return {
+    limits,
+    modelName: servers.modelName,
+    find: (secret) =>
+      Effect.suspend((): Effect.Effect<OpenSession.OpenSession, Failure> => {
+        const digest = digestOf(secret)
+        const opened = open.get(digest)
+        return opened === undefined ? Effect.fail(closed.get(digest) ?? unknown) : Effect.succeed(opened.open)
+      }),
+    named: (id) => open.get(digests.get(id) ?? ""),
+    end: (id, why) => close(digests.get(id) ?? "", why),
+    open: opening,
+    hold
+  } satisfies Sessions
+})
+
+const handle = (url: string, open: OpenSession.OpenSession): Session => ({
+  id: open.id,
+  baseURL: `${url}/v1`,
+  anthropicBaseURL: url,
+  rewardURL: `${url}/reward`,
+  apiKey: "any",
+  modelName: open.modelName,
+  trajectories: open.tracked.trajectories,
+  recording: open.tracked.recording,
+  messages: open.messages,
+  rewards: open.rewards,
+  counts: open.counts,
+  failures: open.failures
+})

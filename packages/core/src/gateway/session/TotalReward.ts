@@ -1,0 +1,20 @@
+/**
+ * What a session was worth in all: of a component the last report about the whole session holds, and reports about
+ * single answers are added to it. Undefined where nothing was reported.
+ */
+import type { Rewards } from "../../RewardComponents.ts"
+import type { ReportedReward } from "./Session.ts"
+
+export const of = (reported: ReadonlyArray<ReportedReward>): Rewards | undefined => {
+  if (reported.length === 0) return undefined
+  const ofSession = new Map<string, number>()
+  const ofTurns = new Map<string, number>()
+  for (const { rewards, turn } of reported) {
+    for (const [component, value] of Object.entries(rewards)) {
+      if (turn === undefined) ofSession.set(component, value)
+      else ofTurns.set(component, (ofTurns.get(component) ?? 0) + value)
+    }
+  }
+  for (const [component, value] of ofTurns) ofSession.set(component, (ofSession.get(component) ?? 0) + value)
+  return Object.fromEntries(ofSession)
+}

@@ -1,0 +1,88 @@
+/** What a sampled answer says: its text, its calls, and the message that the client gets. */
+import { Effect } from "effect"
+import type { ChatRequest, Choice, TextRequest, TokenChoice } from "./backend/Inference.ts"
+import * as StopString from "./backend/StopString.ts"
+import { type Message, text as textOf } from "../Message.ts"
+import type { Translator } from "./ToolCalls.ts"
+import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
+
+export interface Read {
+  readonly choice: Choice
+  /** As the client has it afterwards: with the words that it began the answer with. */
+  readonly message: Message
+}
+
+export interface Answers {
+  /**
+   * An answer to a chat. The stop string that ended it is no part of its text; the ids keep it. `inputIds` are those of
+   * the prompt, whose end says whether the answer begins in the middle of thinking.
+   */
+  readonly ofChat: (request: ChatRequest, inputIds: ReadonlyArray<number>, sampled: TokenChoice) => Effect.Effect<Read>
+  /** An answer to a text. */
+  readonly ofText: (request: TextRequest, sampled: TokenChoice) => Read
+}
+
+/** `hasSpecialMarks`: the model's format has marks that are special tokens, whether or not there are tools. */
+export const make = (tokenizer: TokenizerShape, translator: Translator, hasSpecialMarks: boolean): Answers => ({
+  ofChat: Effect.fnUntraced(function* ({ messages, stop: stops, toolChoice, tools = [] }, inputIds, sampled) {
+    const { stop, text } = words(tokenizer, sampled, hasSpecialMarks || tools.length > 0, stops)
+    const { content, finishReason, reasoning, toolCalls } = yield* translator.parse(text, sampled.finishReason, {
+      tools,
+      prompt: tokenizer.decode(inputIds.slice(-openingTokens)),
+      areCalled: tools.length > 0 && toolChoice !== "none"
+    })
+    const message: Message = {
+      role: "assistant",
+      content,
+      ...(reasoning !== undefined && { reasoning_content: reasoning }),
+      ...(toolCalls.length > 0 && { tool_calls: toolCalls })
+    }
+    const last = messages.at(-1)
+    return {
+      choice: { ...choiceOf(message, text, stop, sampled), toolCalls, finishReason },
+      message:
+        last?.role === "assistant" ? Object.assign({}, message, { content: textOf(last) + (content ?? "") }) : message
+    }
+  }),
+  ofText: ({ stop: stops }, sampled) => {
+    const { stop, text } = words(tokenizer, sampled, false, stops)
+    const message: Message = { role: "assistant", content: text }
+    return { choice: choiceOf(message, text, stop, sampled), message }
+  }
+})
+
+/** As many tokens as any template opens an answer with. */
+const openingTokens = 24
+
+/**
+ * The words of an answer. With tools, tags that are special tokens have to survive; neither the end token nor a stop
+ * string is of it.
+ */
+const words = (
+  { decode, eosTokenId }: TokenizerShape,
+  { finishReason, tokens }: TokenChoice,
+  keepSpecialTokens: boolean,
+  stops: ReadonlyArray<string> = []
+): { readonly text: string; readonly stop?: string } => {
+  const isEnded = eosTokenId !== undefined && tokens.at(-1) === eosTokenId
+  const text = keepSpecialTokens
+    ? decode(isEnded ? tokens.slice(0, -1) : tokens)
+    : decode(tokens, { skipSpecialTokens: true })
+  const stopped = finishReason === "stop" && !isEnded ? StopString.first(text, stops) : undefined
+  return stopped === undefined ? { text } : { text: text.slice(0, stopped.at), stop: stopped.stop }
+}
+
+const choiceOf = (
+  message: Message,
+  text: string,
+  stop: string | undefined,
+  { finishReason, policyVersion, sampling }: TokenChoice
+): Choice => ({
+  message,
+  text,
+  toolCalls: [],
+  finishReason,
+  ...(stop !== undefined && { stop }),
+  ...(policyVersion !== undefined && { policyVersion }),
+  ...(sampling !== undefined && { sampling })
+})

@@ -1,0 +1,138 @@
+/**
+ * The sequences of a session's token tree, as a trainer gets them.
+ *
+ * Every path from a root to a last answer is one sequence. Each sampled token is trained once in all of them: where
+ * paths share a beginning, the sequence with the lowest number keeps it, and in the others it is masked, without
+ * logprobs. A path whose answers were sampled differently (another temperature) trains those that were sampled like its
+ * last one; of the others each kind is a sequence of its own, which ends at the last of them and stands behind all
+ * paths. Left out, with their reason, are
+ *
+ *     abandoned   an answer that nothing went on from, where the same prompt was asked again afterwards and that answer
+ *                 was gone on from: the client threw the first away. Choices of one request stay.
+ *     altered     the ids are not those that were sent and sampled
+ *     unsound     ids, mask and logprobs do not belong together (a server sent fewer logprobs than tokens)
+ *
+ * Sharing is counted over the sequences that are kept, so a path that is left out takes nothing with it.
+ */
+import type { LeftOut, RecordedSequence, Recording, TrainedTurn } from "./backend/Inference.ts"
+import type { Message } from "../Message.ts"
+import * as Alignment from "./session/Alignment.ts"
+import * as Sampling from "../Sampling.ts"
+import { chatOf } from "./session/SessionTree.ts"
+import * as Paths from "./session/Paths.ts"
+import * as TokenText from "./TokenText.ts"
+import * as TokenTree from "./TokenTree.ts"
+import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
+import { notSampled } from "../Trajectory.ts"
+
+type Links = ReturnType<typeof TokenTree.links>
+
+/** Up to where each answer is trained already. */
+type Trained = Map<TokenTree.TokenAnswer, number>
+
+export const recording = (tokenizer: TokenizerShape, tips: ReadonlyArray<TokenTree.TokenAnswer>): Recording => {
+  const trained: Trained = new Map()
+  const sequences: Array<RecordedSequence> = []
+  const others: Array<RecordedSequence> = []
+  const leftOut: Array<LeftOut> = []
+  for (const tip of tips) {
+    const { sequence } = tip
+    if (Paths.isAbandoned(tip)) {
+      leftOut.push({ sequence, reason: "abandoned", message: Paths.abandoned })
+      continue
+    }
+    const links = TokenTree.links(tip)
+    const ends = endsOf(links, trained)
+    const made = ends.map((end) => sequenceOf(tokenizer, links, end, trained))
+    const fault = alterationOf(links) ?? made.map(unsoundness).find((one) => one !== undefined)
+    if (fault !== undefined) {
+      leftOut.push({ sequence, ...fault })
+      continue
+    }
+    for (const { answer, kept } of links) trained.set(answer, Math.max(kept, trained.get(answer) ?? 0))
+    sequences.push(made.at(-1)!)
+    others.push(...made.slice(0, -1))
+  }
+  return { sequences: [...sequences, ...others], leftOut }
+}
+
+/** The links at which the sequences of a path end, one for each way of sampling what is still to be trained. */
+const endsOf = (links: Links, trained: Trained): ReadonlyArray<number> => {
+  const last = links.length - 1
+  const ends: Array<number> = [last]
+  for (let at = last - 1; at >= 0; at--) {
+    const { answer, kept } = links[at]!
+    const isKnown = ends.some((end) => Sampling.areEqual(links[end]!.answer.data.sampling, answer.data.sampling))
+    if (!isKnown && kept > (trained.get(answer) ?? 0)) ends.push(at)
+  }
+  return ends.toReversed()
+}
+
+/** The sequence that ends at a link and trains what was sampled like it. */
+const sequenceOf = (tokenizer: TokenizerShape, links: Links, end: number, trained: Trained): RecordedSequence => {
+  const { answer: tip, kept: length, start } = links[end]!
+  const { sampling } = tip.data
+  const tokens = new Int32Array(start + length)
+  const mask = new Uint8Array(tokens.length)
+  const logprobs = new Float32Array(tokens.length).fill(notSampled)
+  const turns: Array<TrainedTurn> = []
+  let policyVersion: number | undefined
+  for (const { answer, kept, start } of links.slice(0, end + 1)) {
+    const { ids } = answer.prompt.data
+    tokens.set(ids, start - ids.length)
+    tokens.set(answer.data.ids.subarray(0, kept), start)
+    const from = Math.min(kept, trained.get(answer) ?? 0)
+    if (!Sampling.areEqual(answer.data.sampling, sampling)) continue
+    if (from === kept && kept > 0) continue
+    mask.fill(1, start + from, start + kept)
+    logprobs.set(answer.data.logprobs.subarray(from, kept), start + from)
+    const oldest = TokenTree.oldest(answer.data.versions, from, kept)
+    policyVersion = oldest === undefined ? policyVersion : Math.min(policyVersion ?? oldest, oldest)
+    turns.push({ turn: answer.turn, start: start + from, end: start + kept })
+  }
+  return {
+    sequence: tip.sequence,
+    turns,
+    trajectory: {
+      messages: messagesOf(tokenizer, tip),
+      completion: tip.text,
+      finishReason: tip.data.finishReason,
+      tokens,
+      mask,
+      logprobs,
+      ...(policyVersion !== undefined && { policyVersion }),
+      ...(sampling !== undefined && { sampling })
+    }
+  }
+}
+
+const messagesOf = (tokenizer: TokenizerShape, tip: TokenTree.TokenAnswer): ReadonlyArray<Message> =>
+  tip.prompt.data.isChat
+    ? chatOf(tip)
+    : [{ role: "user", content: TokenText.promptText(tokenizer, tip.prompt.data) }, tip.message]
+
+type Fault = Omit<LeftOut, "sequence">
+
+/** Holds the ids of a path against what was sent and received when each of its answers was sampled. */
+const alterationOf = (links: Links): Fault | undefined => {
+  let sum = TokenTree.seed
+  for (const [index, { answer, kept }] of links.entries()) {
+    const { data, prompt } = answer
+    sum = TokenTree.checksum(sum, prompt.data.ids)
+    const whole = TokenTree.checksum(sum, data.ids)
+    if (sum !== prompt.data.checksum || whole !== data.checksum) {
+      const what = sum === prompt.data.checksum ? "sampled as" : "asked for in"
+      return {
+        reason: "altered",
+        message: `its ids are not those that were ${what} answer ${answer.turn} of the session, link ${index} of its path`
+      }
+    }
+    sum = TokenTree.checksum(sum, data.ids, 0, kept)
+  }
+  return undefined
+}
+
+const unsoundness = ({ trajectory }: RecordedSequence): Fault | undefined => {
+  const problem = Alignment.violation(trajectory)
+  return problem === undefined ? undefined : { reason: "unsound", message: problem }
+}

@@ -1,0 +1,137 @@
+/**
+ * JSON inside of a model's answer: read without trust, cut out where it stands among other text, and written as chat
+ * templates write it. Everything here is linear in the text.
+ */
+import { Option, Predicate, Schema } from "effect"
+import * as Nesting from "../../base/Nesting.ts"
+import * as RepeatedKeys from "../../base/RepeatedKeys.ts"
+import type { ReadCall } from "./OutputFormat.ts"
+
+const decodeAny = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+/** What recursion over it would not survive is no JSON here, nor is what says two things at once. */
+export const decode = (json: string): Option.Option<unknown> =>
+  Nesting.isDeep(json) || RepeatedKeys.find(json) !== undefined ? Option.none() : decodeAny(json)
+
+const blank = /\s/
+
+/** The first place from `at` on that is not blank. */
+export const skipBlanks = (text: string, at: number): number => {
+  let index = at
+  while (index < text.length && blank.test(text[index]!)) index++
+  return index
+}
+
+/** Behind the list or map that opens at `from`; nothing where it is never closed. */
+export const endOf = (text: string, from: number): number | undefined => {
+  let levels = 0
+  for (let at = from; at < text.length;) {
+    const character = text[at]
+    if (character === '"') {
+      at = Nesting.skipString(text, at)
+      continue
+    }
+    if (character === "{" || character === "[") levels++
+    else if ((character === "}" || character === "]") && --levels <= 0) return at + 1
+    at++
+  }
+  return undefined
+}
+
+/** The texts of an object's values by key; of text that is known to be a JSON object. */
+export const members = (json: string): ReadonlyMap<string, string> => {
+  const found = new Map<string, string>()
+  for (let at = skipBlanks(json, json.indexOf("{") + 1); at < json.length && json[at] === '"';) {
+    const behindKey = Nesting.skipString(json, at)
+    const from = skipBlanks(json, skipBlanks(json, behindKey) + 1)
+    const to = valueEnd(json, from)
+    found.set(String(JSON.parse(json.slice(at, behindKey))), json.slice(from, to))
+    at = skipBlanks(json, skipBlanks(json, to) + 1)
+  }
+  return found
+}
+
+/** The texts of a list's elements; of text that is known to be a JSON list. */
+export const elements = (json: string): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  for (let at = skipBlanks(json, json.indexOf("[") + 1); at < json.length && json[at] !== "]";) {
+    const to = valueEnd(json, at)
+    found.push(json.slice(at, to))
+    at = skipBlanks(json, skipBlanks(json, to) + 1)
+  }
+  return found
+}
+
+const valueEnd = (json: string, from: number): number => {
+  const first = json[from]
+  if (first === '"') return Nesting.skipString(json, from)
+  if (first === "{" || first === "[") return endOf(json, from) ?? json.length
+  let at = from
+  while (at < json.length && !",]}".includes(json[at]!) && !blank.test(json[at]!)) at++
+  return at
+}
+
+/** A call written as an object with a name and, under one of these keys, arguments. */
+export const call = (json: string, keys: ReadonlyArray<string>): ReadCall | undefined => {
+  const value = Option.getOrUndefined(decode(json))
+  if (!Predicate.isReadonlyObject(value) || Array.isArray(value)) return undefined
+  const { name } = value
+  const key = keys.find((one) => Object.hasOwn(value, one))
+  if (typeof name !== "string" || name === "" || key === undefined) return undefined
+  return { name, arguments: value[key], json: respaced(members(json).get(key) ?? "null") }
+}
+
+/** Calls in a list, or one alone; nothing where one of them is none. */
+export const callsOf = (json: string, keys: ReadonlyArray<string>): ReadonlyArray<ReadCall> | undefined => {
+  if (!json.startsWith("[")) {
+    const one = call(json, keys)
+    return one && [one]
+  }
+  if (Option.isNone(decode(json))) return undefined
+  const found = elements(json).map((element) => call(element, keys))
+  const calls = found.filter((one) => one !== undefined)
+  return calls.length === found.length && calls.length > 0 ? calls : undefined
+}
+
+/** What can be the name of a tool where nothing but marks says where it ends. */
+const bareName = /^[^\s{}[\]"'<>|]+$/
+
+/** Arguments alone, as a call of that name. */
+export const argumentsOf = (name: string, json: string): ReadCall | undefined => {
+  const value = decode(json)
+  return !bareName.test(name) || Option.isNone(value)
+    ? undefined
+    : { name, arguments: value.value, json: respaced(json) }
+}
+
+/** A value as Python writes it (a blank after colon and comma): what models saw in training and templates write. */
+export const write = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(write).join(", ")}]`
+  if (typeof value === "object" && value !== null) {
+    return `{${Object.entries(value)
+      .map(([key, entry]) => `${JSON.stringify(key)}: ${write(entry)}`)
+      .join(", ")}}`
+  }
+  return JSON.stringify(value) ?? "null"
+}
+
+/** JSON text in the same manner; text that is no JSON becomes a string. */
+export const rewrite = (json: string): string => (Option.isNone(decode(json)) ? JSON.stringify(json) : respaced(json))
+
+/** JSON text in the same manner, its numbers as they are, be they too large for a number here. */
+const respaced = (json: string): string => {
+  const parts: Array<string> = []
+  for (let at = 0; at < json.length;) {
+    const character = json[at]!
+    if (character === '"') {
+      const to = Nesting.skipString(json, at)
+      parts.push(JSON.stringify(JSON.parse(json.slice(at, to))))
+      at = to
+    } else {
+      if (character === "," || character === ":") parts.push(`${character} `)
+      else if (!blank.test(character)) parts.push(character)
+      at++
+    }
+  }
+  return parts.join("")
+}

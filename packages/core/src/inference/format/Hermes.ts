@@ -1,0 +1,49 @@
+/**
+ * Hermes, Qwen2.5, Qwen3 and most others: JSON between tags, one pair of tags for each call.
+ *
+ *     <think>
+ *     …
+ *     </think>
+ *
+ *     Let me see.
+ *     <tool_call>
+ *     {"name": "search", "arguments": {"q": "cats"}}
+ *     </tool_call>
+ */
+import * as CallJson from "./CallJson.ts"
+import * as Marked from "./Marked.ts"
+import type { OutputFormat, ReadCall } from "./OutputFormat.ts"
+import * as ThinkTags from "./ThinkTags.ts"
+
+const open = "<tool_call>"
+const close = "</tool_call>"
+
+export const format: OutputFormat = Marked.make({
+  name: "hermes",
+  thinking: ThinkTags.think,
+  ends: ["<|im_end|>", "<|endoftext|>"],
+  separator: "\n",
+  readCalls: (text) => {
+    const first = text.indexOf(open)
+    const calls: Array<ReadCall> = []
+    for (let from = first; from !== -1;) {
+      // The end is where the JSON ends: a mark inside of its strings is no mark.
+      const start = CallJson.skipBlanks(text, from + open.length)
+      const end = text[start] === "{" ? CallJson.endOf(text, start) : undefined
+      if (end === undefined) return undefined
+      const closing = CallJson.skipBlanks(text, end)
+      const call = text.startsWith(close, closing) ? CallJson.call(text.slice(start, end), ["arguments"]) : undefined
+      if (call === undefined) return undefined
+      calls.push(call)
+      from = text.indexOf(open, closing + close.length)
+    }
+    return { at: first, calls }
+  },
+  writeCalls: (calls) =>
+    calls
+      .map(
+        ({ json, name }) =>
+          `${open}\n{"name": ${JSON.stringify(name)}, "arguments": ${CallJson.rewrite(json)}}\n${close}`
+      )
+      .join("\n")
+})

@@ -1,0 +1,83 @@
+/**
+ * Formats whose answers are thinking, then text, then calls behind marks: all but those with channels.
+ *
+ * A grammar says how calls are found and written; what is common to all is here.
+ */
+import { type Message, text as textOf } from "../../Message.ts"
+import type { FormatName, OutputFormat, ReadCall, ReadContext } from "./OutputFormat.ts"
+import * as ThinkTags from "./ThinkTags.ts"
+
+/** The calls of a text, and where the first of them begins. */
+export interface Calls {
+  readonly at: number
+  readonly calls: ReadonlyArray<ReadCall>
+}
+
+/** A call to be written: a name and JSON text. */
+export interface Asked {
+  readonly name: string
+  readonly json: string
+  readonly id: string | undefined
+}
+
+export interface Grammar {
+  readonly name: FormatName
+  readonly thinking: ThinkTags.Tags
+  /** Tokens that end an answer. Where the model wrote one that is not the tokenizer's end token, it is no text. */
+  readonly ends: ReadonlyArray<string>
+  /** Nothing where the text calls nothing, or not properly. */
+  readonly readCalls: (text: string, context: ReadContext) => Calls | undefined
+  readonly writeCalls: (calls: ReadonlyArray<Asked>, content: string) => string
+  /** What stands between text and calls and belongs to neither. */
+  readonly separator: "" | "\n" | "\n\n"
+  readonly isContent?: boolean
+  readonly hasSpecialMarks?: boolean
+  readonly forTemplate?: OutputFormat["forTemplate"]
+  readonly callId?: OutputFormat["callId"]
+}
+
+/** The calls of a message that came from somewhere. */
+export const askedBy = ({ tool_calls: calls = [] }: Message): ReadonlyArray<Asked> =>
+  calls.map(({ function: { arguments: json, name }, id }) => ({ name, json, id }))
+
+export const usualId = (letters: string): string => `call_${letters}`
+
+export const make = (grammar: Grammar): OutputFormat => ({
+  name: grammar.name,
+  isContent: grammar.isContent ?? true,
+  hasSpecialMarks: grammar.hasSpecialMarks ?? false,
+  forTemplate: grammar.forTemplate ?? ((messages) => messages),
+  callId: grammar.callId ?? usualId,
+  read: (text, context = {}) => {
+    const end = grammar.ends.find((one) => text.endsWith(one))
+    const said = end === undefined ? text : text.slice(0, -end.length)
+    const { end: from, reasoning } = ThinkTags.split(said, grammar.thinking, context.prompt)
+    const visible = said.slice(from)
+    const thought = reasoning === undefined ? {} : { reasoning }
+    const found = context.areCalled === false ? undefined : grammar.readCalls(visible, context)
+    if (found === undefined || found.calls.length === 0) {
+      return {
+        ...thought,
+        content: visible === "" && from > 0 ? null : visible,
+        calls: [],
+        beforeCalls: text
+      }
+    }
+    const before = visible.slice(0, found.at)
+    const { separator } = grammar
+    const content = separator !== "" && before.endsWith(separator) ? before.slice(0, -separator.length) : before
+    return {
+      ...thought,
+      content: content === "" ? null : content,
+      calls: found.calls,
+      beforeCalls: text.slice(0, from + found.at)
+    }
+  },
+  write: (message, { prompt } = {}) => {
+    const content = textOf(message)
+    const calls = askedBy(message)
+    const parts = [content, calls.length > 0 ? grammar.writeCalls(calls, content) : ""].filter((part) => part !== "")
+    const { reasoning_content: reasoning } = message
+    return ThinkTags.write(reasoning ?? "", parts.join(grammar.separator), grammar.thinking, prompt)
+  }
+})

@@ -1,0 +1,91 @@
+/**
+ * Qwen3-Coder, Qwen3.5: a tag for the function and one for each parameter, whose text is typed by the tool's schema.
+ *
+ *     <tool_call>
+ *     <function=search>
+ *     <parameter=q>
+ *     cats
+ *     </parameter>
+ *     </function>
+ *     </tool_call>
+ */
+import * as CallJson from "./CallJson.ts"
+import * as Marked from "./Marked.ts"
+import type { OutputFormat, ReadCall } from "./OutputFormat.ts"
+import * as ParameterTypes from "./ParameterTypes.ts"
+import * as TagPairs from "./TagPairs.ts"
+import * as ThinkTags from "./ThinkTags.ts"
+
+const open = "<tool_call>"
+const close = "</tool_call>"
+const functionOpen = "<function="
+const functionClose = "</function>"
+const parameterOpen = "<parameter="
+const parameterClose = "</parameter>"
+
+/** A function that begins at `from`, and where it ends. */
+const readFunction = (
+  text: string,
+  from: number,
+  tools: ReadonlyArray<unknown> | undefined
+): { readonly call: ReadCall; readonly end: number } | undefined => {
+  if (!text.startsWith(functionOpen, from)) return undefined
+  const named = text.indexOf(">", from)
+  if (named === -1) return undefined
+  const name = text.slice(from + functionOpen.length, named).trim()
+  const pairs: Array<readonly [string, string]> = []
+  let at = CallJson.skipBlanks(text, named + 1)
+  while (text.startsWith(parameterOpen, at)) {
+    const keyEnd = text.indexOf(">", at)
+    if (keyEnd === -1) return undefined
+    const value = TagPairs.endOfValue(text, keyEnd + 1, parameterClose, [parameterOpen, functionClose])
+    if (value === undefined) return undefined
+    const key = text.slice(at + parameterOpen.length, keyEnd).trim()
+    pairs.push([key, TagPairs.withoutBreaks(text.slice(keyEnd + 1, value.end))])
+    at = value.next
+  }
+  if (!text.startsWith(functionClose, at)) return undefined
+  const call = ParameterTypes.call(name, pairs, tools, "text")
+  return call && { call, end: at + functionClose.length }
+}
+
+/** Python's spelling, which the template's `string` filter gives. */
+const pythonWords = new Map([
+  ["true", "True"],
+  ["false", "False"],
+  ["null", "None"]
+])
+
+const writeCall = ({ json, name }: Marked.Asked): string =>
+  [
+    open,
+    `${functionOpen}${name}>`,
+    ...ParameterTypes.pairsOf(json).flatMap(({ isText, key, text }) => [
+      `${parameterOpen}${key}>`,
+      isText ? text : (pythonWords.get(text) ?? text),
+      parameterClose
+    ]),
+    functionClose,
+    close
+  ].join("\n")
+
+export const format: OutputFormat = Marked.make({
+  name: "qwen3-coder",
+  thinking: ThinkTags.think,
+  ends: ["<|im_end|>", "<|endoftext|>"],
+  separator: "\n\n",
+  readCalls: (text, { tools }) => {
+    const first = text.indexOf(open)
+    const calls: Array<ReadCall> = []
+    for (let from = first; from !== -1;) {
+      const read = readFunction(text, CallJson.skipBlanks(text, from + open.length), tools)
+      if (read === undefined) return undefined
+      const closing = CallJson.skipBlanks(text, read.end)
+      if (!text.startsWith(close, closing)) return undefined
+      calls.push(read.call)
+      from = text.indexOf(open, closing + close.length)
+    }
+    return { at: first, calls }
+  },
+  writeCalls: (calls) => calls.map(writeCall).join("\n")
+})

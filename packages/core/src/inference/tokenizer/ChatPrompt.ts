@@ -1,0 +1,252 @@
+/**
+ * The text of a chat's prompt: all of it, or only what a new turn adds to it.
+ *
+ * A turn's part is had by rendering its messages behind a stand-in for the chat so far, which takes time by the new
+ * messages alone. That is right where a template writes what follows an answer by what follows alone; templates differ,
+ * so each is tried with chats that differ in all that comes before, once for every order of roles that follows. Where
+ * one writes otherwise (it moves the tools to the last question, say), there is no part, and the whole has to be
+ * rendered.
+ */
+import { Option, Result } from "effect"
+import { assistant, type Message, system, text as textOf, user } from "../../Message.ts"
+import type { TokenizerShape } from "./Tokenizer.ts"
+
+export interface PromptOptions {
+  readonly tools: ReadonlyArray<unknown>
+  /** Keeps `<think>` blocks of earlier turns even where the template drops them. */
+  readonly preserveThinkBlocks: boolean
+}
+
+// Many templates cut reasoning out of earlier turns; words they do not know pass through them untouched.
+const thinkWords = [
+  ["<think>", "__ATROPOS_THINK__"],
+  ["</think>", "__ATROPOS_END_THINK__"]
+] as const
+
+const protectThinking = (message: Message): Message =>
+  message.role === "assistant" && typeof message.content === "string" && message.content.includes("<think>")
+    ? Object.assign({}, message, {
+        content: thinkWords.reduce((text, [tag, word]) => text.replaceAll(tag, word), message.content)
+      })
+    : message
+
+const unprotected = (text: string): string =>
+  text.includes("__ATROPOS_") ? thinkWords.reduce((partly, [tag, word]) => partly.replaceAll(word, tag), text) : text
+
+/**
+ * The prompt of a chat; a final assistant message is left open, so that the model goes on with it. None where the
+ * template does not write it as it is.
+ */
+export const whole = (
+  tokenizer: TokenizerShape,
+  messages: ReadonlyArray<Message>,
+  { preserveThinkBlocks, tools }: PromptOptions
+): Option.Option<string> => {
+  const turns = preserveThinkBlocks ? messages.map(protectThinking) : messages
+  const render = (chat: ReadonlyArray<Message>, addGenerationPrompt: boolean): string =>
+    tokenizer.applyChatTemplate(chat, { addGenerationPrompt, ...(tools.length > 0 && { tools }) })
+
+  const last = turns.at(-1)
+  if (last?.role !== "assistant") return Option.some(unprotected(render(turns, true)))
+  const words = textOf(last)
+  // A blank beginning of an answer is the template's own opening.
+  if (words.trim() === "") return Option.some(unprotected(render(turns.slice(0, -1), true)) + words)
+  const closed = render(turns, false)
+  // Templates that trim a message leave its trailing blanks out; the model has to see them.
+  const verbatim = [words, words.trimEnd(), words.trim()].find((part) => closed.includes(part))
+  return verbatim === undefined
+    ? Option.none()
+    : Option.some(
+        unprotected(closed.slice(0, closed.lastIndexOf(verbatim) + verbatim.length)) +
+          (verbatim === words ? "" : words.slice(words.trimEnd().length))
+      )
+}
+
+/** An answer that new messages follow, where the template is given its calls rather than their text. */
+export interface Called {
+  /** As the template gets it. */
+  readonly message: Message
+  /** The text of the token that ended it. */
+  readonly end: string
+}
+
+/**
+ * The text that the messages of a new turn add behind the words of the answer that they follow, the answer's end and
+ * the opening of the next one included. None where this template's text depends on what came before, or is not known.
+ */
+export const part = (
+  tokenizer: TokenizerShape,
+  messages: ReadonlyArray<Message>,
+  options: PromptOptions,
+  called?: Called
+): Option.Option<string> => {
+  if (!options.preserveThinkBlocks || !isLocal(tokenizer, messages, options, called !== undefined)) return Option.none()
+  return Option.fromUndefinedOr(
+    called === undefined
+      ? behind(tokenizer, [standInQuestion, standInAnswer], messages, options)?.rest
+      : behindCalls(tokenizer, called, messages, options)
+  )
+}
+
+/** Words that no chat has, and that no template changes. */
+const words = "atropos stand-in answer"
+const standInQuestion = user("atropos stand-in question")
+const standInAnswer = assistant(words)
+const standInCall: Message = {
+  role: "assistant",
+  content: null,
+  tool_calls: [
+    { id: "abcdefgh0", type: "function", function: { name: "look_up", arguments: JSON.stringify({ key: words }) } }
+  ]
+}
+
+const rendered = (
+  tokenizer: TokenizerShape,
+  messages: ReadonlyArray<Message>,
+  options: PromptOptions
+): string | undefined => {
+  // What a template refuses here it may take of the whole chat.
+  const made = Result.getOrUndefined(Result.try(() => whole(tokenizer, messages, options)))
+  return made === undefined ? undefined : Option.getOrUndefined(made)
+}
+
+/** A chat as it is when nothing more follows; undefined where the template refuses it. */
+const closed = (
+  tokenizer: TokenizerShape,
+  messages: ReadonlyArray<Message>,
+  { tools }: PromptOptions
+): string | undefined =>
+  Result.getOrUndefined(
+    Result.try(() =>
+      tokenizer.applyChatTemplate(messages, { addGenerationPrompt: false, ...(tools.length > 0 && { tools }) })
+    )
+  )
+
+/** What a prompt has before and behind the words of the stand-in. */
+const behind = (
+  tokenizer: TokenizerShape,
+  before: ReadonlyArray<Message>,
+  messages: ReadonlyArray<Message>,
+  options: PromptOptions
+): { readonly head: string; readonly rest: string } | undefined => {
+  const text = rendered(tokenizer, [...before, ...messages], options)
+  const at = text?.indexOf(words) ?? -1
+  return text === undefined || at === -1 ? undefined : { head: text.slice(0, at), rest: text.slice(at + words.length) }
+}
+
+/** What a prompt has behind an answer's calls, from the end of that answer on. */
+const behindCalls = (
+  tokenizer: TokenizerShape,
+  { end, message }: Called,
+  messages: ReadonlyArray<Message>,
+  options: PromptOptions
+): string | undefined => {
+  const before = closed(tokenizer, [standInQuestion, message], options)
+  const all = rendered(tokenizer, [standInQuestion, message, ...messages], options)
+  if (before === undefined || all === undefined || end === "" || !all.startsWith(before)) return undefined
+  const at = before.lastIndexOf(end)
+  // Behind the end of an answer stands a line break at most.
+  return at === -1 || before.slice(at + end.length).trim() !== "" ? undefined : all.slice(at)
+}
+
+const tried = new WeakMap<TokenizerShape, Map<string, boolean>>()
+
+/** Whether what such messages add is the same whatever came before: tried once for their roles. */
+const isLocal = (
+  tokenizer: TokenizerShape,
+  messages: ReadonlyArray<Message>,
+  { tools }: PromptOptions,
+  isCalled: boolean
+): boolean => {
+  // Further messages of the same kind show nothing that two do not.
+  const shapes = messages
+    .map(shapeOf)
+    .filter((shape, at, all) => at < 2 || shape !== all[at - 1] || shape !== all[at - 2])
+  const key = JSON.stringify([tools.length > 0, isCalled, shapes])
+  const known = tried.get(tokenizer) ?? new Map<string, boolean>()
+  tried.set(tokenizer, known)
+  const found = known.get(key) ?? tryOut(tokenizer, shapes.map(trial), tools.length > 0 ? trialTools : [], isCalled)
+  if (known.size < mostShapes) known.set(key, found)
+  return found
+}
+
+/** Roles are the client's words: there are as many as it likes. */
+const mostShapes = 512
+
+const shapeOf = ({ content, reasoning_content: reasoning, role, tool_calls: calls }: Message): string =>
+  [
+    role,
+    ...(calls === undefined || calls.length === 0 ? [] : [`calls:${Math.min(2, calls.length)}`]),
+    ...(reasoning === undefined || reasoning === null ? [] : ["reasoning"]),
+    ...(content === null ? ["null"] : [])
+  ].join(" ")
+
+const trialTools: ReadonlyArray<unknown> = [
+  { type: "function", function: { name: "look_up", description: "Looks up.", parameters: { type: "object" } } }
+]
+
+const trial = (shape: string, index: number): Message => {
+  const [role = "user", ...others] = shape.split(" ")
+  const calls = others.find((one) => one.startsWith("calls:"))
+  const count = calls === undefined ? 0 : Number(calls.slice(-1))
+  return {
+    role,
+    content: others.includes("null") ? null : `  trial ${index}\n`,
+    ...(others.includes("reasoning") && { reasoning_content: `thought ${index}` }),
+    ...(role === "tool" && { name: "look_up", tool_call_id: `abcdefgh${index % 10}` }),
+    ...(count > 0 && {
+      tool_calls: Array.from({ length: count }, (_, at) => ({
+        id: `abcdefg${index % 10}${at}`,
+        type: "function",
+        function: { name: "look_up", arguments: '{"key": 1}' }
+      }))
+    })
+  }
+}
+
+const earlier = [user("  first\n"), assistant("one"), user("second"), assistant("two")]
+const looked: ReadonlyArray<Message> = [
+  user("first"),
+  {
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id: "abcdefghi", type: "function", function: { name: "look_up", arguments: '{"key": 2}' } }]
+  },
+  { role: "tool", name: "look_up", content: "found", tool_call_id: "abcdefghi" },
+  assistant("three")
+]
+/** What may come before: chats that differ in length, in a system prompt, in tools that were used. */
+const contexts: ReadonlyArray<ReadonlyArray<Message>> = [
+  [...earlier, standInQuestion],
+  [system("be brief"), standInQuestion],
+  [system("be brief"), ...earlier, ...earlier, standInQuestion],
+  [...looked, standInQuestion],
+  looked.slice(0, -1)
+]
+
+/** Without the tags of thinking, which templates write around earlier turns or not by what follows: they are kept. */
+const withoutThinking = (text: string): string =>
+  text.replaceAll("<think>", "").replaceAll("</think>", "").replace(/\s/g, "")
+
+const tryOut = (
+  tokenizer: TokenizerShape,
+  messages: ReadonlyArray<Message>,
+  tools: ReadonlyArray<unknown>,
+  isCalled: boolean
+): boolean => {
+  const options = { tools, preserveThinkBlocks: true }
+  const last = isCalled ? standInCall : standInAnswer
+  const expected = behind(tokenizer, [standInQuestion, last], messages, options)
+  if (expected === undefined) return false
+  return contexts.every((context, index) => {
+    const head = closed(tokenizer, context, options)
+    // A template may know no system prompt or no tools; it must know chats of several turns.
+    if (head === undefined) return index > 0
+    const found = behind(tokenizer, [...context, last], messages, options)
+    return (
+      found !== undefined &&
+      found.rest === expected.rest &&
+      withoutThinking(found.head).startsWith(withoutThinking(head))
+    )
+  })
+}

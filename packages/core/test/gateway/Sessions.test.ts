@@ -1,0 +1,171 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Fiber, Logger } from "effect"
+import * as SequenceLimit from "../../src/inference/SequenceLimit.ts"
+import * as TestGateway from "./TestGateway.ts"
+
+const { post } = TestGateway
+
+const chat = (text: string, more: object = {}) => ({
+  model: "any",
+  messages: [{ role: "user", content: text }],
+  ...more
+})
+
+const messageOf = (text: string): string => {
+  const body = JSON.parse(text) as { readonly error?: { readonly message?: string } }
+  return body.error?.message ?? ""
+}
+
+describe("sessions of the gateway", () => {
+  it.live("keep rewards by number, by components, and for one answer", () =>
+    TestGateway.use({ script: ["yes"] }, ({ gateway }) =>
+      Effect.gen(function* () {
+        const session = yield* gateway.open()
+        const reward = (body: unknown) => post(`${session.anthropicBaseURL}/reward`, body)
+        const answer = yield* post(`${session.baseURL}/chat/completions`, chat("Hi"))
+        const { id } = JSON.parse(answer.text) as { readonly id: string }
+        for (const body of [
+          { reward: 0.7 },
+          { rewards: { correct: 1, format: 0.5 } },
+          { reward: -1, turn: 0 },
+          `{"rewards": {"__proto__": 1, "brief": 2}, "turn": "${id}"}`
+        ]) {
+          assert.strictEqual((yield* reward(body)).status, 200)
+        }
+        assert.deepStrictEqual(yield* session.rewards, [
+          { rewards: { reward: 0.7 } },
+          { rewards: { correct: 1, format: 0.5 } },
+          { rewards: { reward: -1 }, turn: 0 },
+          { rewards: JSON.parse('{"__proto__": 1, "brief": 2}') as {}, turn: 0 }
+        ])
+        for (const [body, said] of [
+          [{}, /one of "reward" and "rewards"/],
+          [{ reward: 1, rewards: { a: 1 } }, /one of/],
+          [{ reward: "1" }, /^reward: a finite number/],
+          [{ rewards: { a: null } }, /^rewards\.a: a finite number/],
+          ['{"reward": 1e999}', /finite/],
+          [{ rewards: {} }, /at least one component/],
+          [{ rewards: [1] }, /an object of numbers/],
+          [{ reward: 1, turn: 1 }, /^turn: an index from 0 to 0/],
+          [{ reward: 1, turn: "chatcmpl-other" }, /^turn/],
+          [{ reward: 1, step: 0 }, /^step: no such key/],
+          [[1], /JSON object/],
+          ['{"reward": 1, "reward": 0}', /twice/],
+          ['{"reward": ', /not JSON/]
+        ] as const) {
+          const { status, text } = yield* reward(body)
+          assert.strictEqual(status, 400, JSON.stringify(body))
+          assert.match(messageOf(text), said)
+        }
+        assert.strictEqual((yield* session.rewards).length, 4)
+      })
+    )
+  )
+
+  it.live(
+    "sample as the request says, by defaults where it says nothing, and as enforced above all, which is counted",
+    () =>
+      TestGateway.use({ script: ["yes"] }, ({ gateway }) =>
+        Effect.gen(function* () {
+          const session = yield* gateway.open({ defaults: { temperature: 0.5, topP: 0.9 }, enforced: { topK: 0 } })
+          const samplingOf = Effect.fnUntraced(function* (more: object) {
+            yield* post(`${session.baseURL}/chat/completions`, chat(`Hi ${JSON.stringify(more)}`, more))
+            const sampling = (yield* session.trajectories).at(-1)?.sampling
+            return [sampling?.temperature, sampling?.topP, sampling?.topK]
+          })
+          assert.deepStrictEqual(yield* samplingOf({}), [0.5, 0.9, 0])
+          assert.deepStrictEqual(yield* samplingOf({ temperature: 0, top_p: 1 }), [0, 1, 0])
+          assert.deepStrictEqual(yield* samplingOf({ top_k: 5, user: "me" }), [0.5, 0.9, 0])
+          const { ignored, overruled } = yield* session.counts
+          assert.deepStrictEqual(overruled, { topK: 1 })
+          assert.deepStrictEqual(ignored, { user: 1 })
+        })
+      )
+  )
+
+  it.live("end after some time without a request, and say so", () =>
+    TestGateway.use({ script: ["yes"], idle: "20 millis" }, ({ gateway }) =>
+      Effect.gen(function* () {
+        const session = yield* gateway.open()
+        const status = Effect.map(
+          post(`${session.baseURL}/chat/completions`, { not: "a chat" }),
+          ({ status, text }) => ({ status, message: messageOf(text) })
+        )
+        // What is refused is no use of the session.
+        const over = yield* Effect.repeat(Effect.delay(status, Duration.millis(5)), {
+          until: ({ status }) => status === 404
+        })
+        assert.match(over.message, /this session is over \(it had no request for 20ms\)/)
+      })
+    )
+  )
+
+  it.live("are limited in number, in requests at once, and in the length of what the rollout may become", () =>
+    TestGateway.use({ script: () => Effect.never, sessions: 1, requestsPerSession: 1 }, ({ gateway }) =>
+      Effect.gen(function* () {
+        const session = yield* SequenceLimit.within(4)(gateway.open())
+        const refused = yield* Effect.flip(gateway.open())
+        assert.match(refused.message, /has 1 sessions open/)
+        const { status, text } = yield* post(`${session.baseURL}/chat/completions`, chat("longer than four tokens"))
+        assert.strictEqual(status, 400)
+        assert.match(text, /context_length_exceeded/)
+      })
+    )
+  )
+
+  it.live("answer requests side by side, and those under way end with the session", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      let asked = 0
+      yield* TestGateway.use(
+        {
+          requestsPerSession: 2,
+          script: () =>
+            ++asked === 2 ? Effect.andThen(Deferred.succeed(begun, undefined), Effect.never) : Effect.never
+        },
+        ({ gateway }) =>
+          Effect.gen(function* () {
+            const answers = yield* Effect.scoped(
+              Effect.gen(function* () {
+                const session = yield* gateway.open()
+                const ask = post(`${session.baseURL}/chat/completions`, chat("Hi"))
+                const asking = yield* Effect.forkDetach(Effect.all([ask, ask], { concurrency: 2 }))
+                yield* Deferred.await(begun)
+                const third = yield* ask
+                assert.strictEqual(third.status, 429)
+                assert.isNotNull(third.headers.get("retry-after-ms"))
+                return asking
+              })
+            )
+            for (const { status, text } of yield* Fiber.join(answers)) {
+              assert.strictEqual(status, 404)
+              assert.match(messageOf(text), /whoever opened it has closed it/)
+            }
+          })
+      )
+    })
+  )
+
+  it.live("are named in logs by their ids, never by their secrets", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ cause, message }) => void lines.push(JSON.stringify([message, String(cause)])))
+    return TestGateway.use({ script: () => Effect.die(new Error("broken script")), idle: "1 second" }, ({ gateway }) =>
+      Effect.gen(function* () {
+        const session = yield* gateway.open()
+        const { status } = yield* post(`${session.baseURL}/chat/completions`, chat("Hi"))
+        assert.strictEqual(status, 500)
+        yield* Effect.repeat(
+          Effect.delay(
+            Effect.sync(() => lines.join()),
+            Duration.millis(5)
+          ),
+          {
+            until: (all) => all.includes("session closed")
+          }
+        )
+        assert.include(lines.join(), session.id)
+        assert.notInclude(lines.join(), session.anthropicBaseURL.split("/").at(-1)!)
+      })
+    ).pipe(Effect.provide(Logger.layer([logger])))
+  })
+})

@@ -1,0 +1,46 @@
+/**
+ * Any program as an agent: it is run for every rollout, and asks the model through its SDK as it always does.
+ *
+ * A program has a fresh working folder, the item as JSON on its standard input and in `ITEM`, and in the variables that
+ * SDKs read (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, …) a session of the gateway of its own. None of this process's
+ * secrets is among its variables. What the rollout was worth is said by a second program, by a file, by POST or by the
+ * exit code (`Judging`). A program is ended by limits on time, output and memory, and nothing outlives its rollout or
+ * this process, even where that is killed by -9 (`Warden`).
+ */
+import { Environment } from "@atropos/core"
+import { Effect, type FileSystem, Formatter, type Path } from "effect"
+import * as Items from "./agent/Items.ts"
+import * as SessionRuns from "./agent/SessionRuns.ts"
+import * as Attempt from "./command/Attempt.ts"
+import * as CommandLine from "./command/CommandLine.ts"
+import { settings } from "./command/CommandSettings.ts"
+import type * as Program from "./command/Program.ts"
+import * as Warden from "./command/Warden.ts"
+
+export { settings }
+
+export const layer = Environment.layer("command", settings, (chosen) =>
+  Effect.gen(function* () {
+    const line = yield* CommandLine.read(chosen)
+    const source = yield* Items.source({
+      items: line.items,
+      heldOut: undefined,
+      instead: { items: line.items, heldOut: chosen.testItems },
+      settings: chosen,
+      evaluationItems: chosen.evaluationItems,
+      folder: undefined
+    })
+    const warden = yield* Warden.make
+    const runs = yield* SessionRuns.make<Program.Printed, Warden.ProgramError, FileSystem.FileSystem | Path.Path>({
+      name: "command",
+      settings: chosen,
+      source,
+      begin: ({ item }) => Attempt.begin({ item, line, settings: chosen, warden })
+    })
+    return {
+      ...runs,
+      claims: { untestable: "what a program makes of an item is known only by running it" },
+      label: ({ item }: SessionRuns.Numbered) => Formatter.formatJson(item)
+    }
+  })
+)

@@ -1,0 +1,179 @@
+/**
+ * An agent that was written without training in mind, as an environment: `defineAgent` of a few plain functions.
+ *
+ * Each run of the agent has a session of a gateway of its own, whose URL its SDK takes as the model's; the exact tokens
+ * of every answer are what is trained on (`SessionRuns`). A run that throws, takes too long or never asks the model is
+ * left out of its group, unless `scoreFailure` says what it is worth.
+ */
+import { type Dataset, Environment, type ServerManager, type Trajectory } from "@atropos/core"
+import { DefinitionFault } from "@atropos/core/EnvironmentError"
+import * as Platform from "@atropos/core/base/Platform"
+import { Effect } from "effect"
+import type { AgentDefinition, AnyAgent, SettingsOf } from "./AgentDefinition.ts"
+import * as AgentSettings from "./AgentSettings.ts"
+import * as Caller from "./Caller.ts"
+import * as Claims from "./Claims.ts"
+import * as DefinitionShape from "./DefinitionShape.ts"
+import * as Failures from "./Failures.ts"
+import * as Foreign from "./Foreign.ts"
+import * as Items from "./Items.ts"
+import * as Outcome from "./Outcome.ts"
+import type * as PlainSettings from "./PlainSettings.ts"
+import * as SessionGroup from "./SessionGroup.ts"
+import * as SessionRuns from "./SessionRuns.ts"
+import type { Numbered } from "./SessionRuns.ts"
+
+const keys = {
+  name: "string",
+  items: "any",
+  heldOut: "any?",
+  settings: "object?",
+  run: "function",
+  score: "function?",
+  scoreFailure: "function?",
+  gold: "function?",
+  wrong: "function?",
+  scoreRange: "any?",
+  solved: "function?",
+  label: "function?"
+} as const satisfies { readonly [K in keyof Required<AnyAgent>]: DefinitionShape.Kind }
+
+/**
+ * The environment of an agent: what its file exports as default. Throws `TypeError` for a definition that cannot be
+ * meant.
+ */
+export const defineAgent = <
+  const I extends Items.Items<unknown, SettingsOf<D>>,
+  Result,
+  const D extends PlainSettings.Declaration = {}
+>(
+  definition: AgentDefinition<I, Result, D>
+): Environment.EnvironmentLayer<
+  SettingsOf<D> & AgentSettings.Agent,
+  unknown,
+  ServerManager.ServerManager | Dataset.Dataset
+> => {
+  const folder = Caller.folder()
+  DefinitionShape.check("defineAgent", definition, keys)
+  // Its types are its author's: from here on a function takes what the others of the same definition gave.
+  const agent = definition as unknown as AnyAgent
+  const settings = AgentSettings.make(agent.settings)
+  const layer = Environment.layer(agent.name, settings, (chosen) => make(agent, chosen, folder))
+  return layer as unknown as ReturnType<typeof defineAgent<I, Result, D>>
+}
+
+const make = Effect.fn("Agent.make")(function* (
+  agent: AnyAgent,
+  chosen: Parameters<ReturnType<typeof AgentSettings.make>["encode"]>[0],
+  folder: string | undefined
+) {
+  const { evaluationItems, items, testItems } = chosen
+  const source = yield* Items.source({
+    items: agent.items,
+    heldOut: agent.heldOut,
+    instead: { items, heldOut: testItems },
+    settings: chosen,
+    evaluationItems,
+    folder
+  }).pipe(Effect.provide(Platform.layer))
+  const claimed = Claims.make<Numbered>({
+    gold: agent.gold && (({ item }) => agent.gold!(item)),
+    wrong: agent.wrong && (({ item }) => agent.wrong!(item)),
+    scoreRange: agent.scoreRange
+  })
+  const runs = yield* SessionRuns.make<unknown, DefinitionFault | Environment.Unscorable, never>({
+    name: agent.name,
+    settings: chosen,
+    source,
+    ...(agent.solved !== undefined && { isCorrect: agent.solved }),
+    begin: ({ item }, split) =>
+      Effect.succeed({
+        use: ({ anthropicBaseURL, apiKey, baseURL, modelName: name }) =>
+          Foreign.call((signal) =>
+            agent.run({ item, model: { baseURL, anthropicBaseURL, apiKey, name }, signal, settings: chosen, split })
+          ),
+        judge: (outcome: Outcome.Outcome<unknown>) => judge(agent, chosen, item, outcome)
+      })
+  })
+  return {
+    ...runs,
+    // Groups bring their scores: what is asked is about claims.
+    score: (numbered: Numbered, group: ReadonlyArray<Trajectory.Trajectory>) =>
+      Effect.forEach(group, (trajectory) =>
+        Effect.map(
+          scored(agent, {
+            item: numbered.item,
+            result: claimed.resultOf(numbered, trajectory),
+            messages: trajectory.messages,
+            rewards: undefined,
+            settings: chosen,
+            trajectory,
+            trajectories: [trajectory]
+          }),
+          (judged) => SessionGroup.score(judged)
+        )
+      ),
+    claims: claimed.claims,
+    label: ({ item }: Numbered) => Failures.label(agent, item)
+  }
+})
+
+/** What the author's score says; a mistake in it is told as one. */
+const scored = Effect.fnUntraced(function* (
+  { score }: AnyAgent,
+  session: Parameters<NonNullable<AnyAgent["score"]>>[0]
+) {
+  if (score === undefined) {
+    return yield* new Environment.Unscorable({ message: "it has no score, which claims could be held to" })
+  }
+  return yield* checked(
+    "score",
+    Foreign.call(() => score(session))
+  )
+})
+
+const checked = (part: string, judging: Effect.Effect<unknown, Foreign.Thrown>) =>
+  judging.pipe(
+    Effect.mapError(Foreign.fault(part)),
+    Effect.flatMap((value) => {
+      const fault = SessionGroup.faultOf(value)
+      return fault === undefined
+        ? Effect.succeed(value as SessionGroup.Judged)
+        : Effect.fail(
+            new DefinitionFault({
+              part,
+              message: `${part} gave ${DefinitionShape.kindOf(value)}, which ${fault}; a number is wanted, or numbers by name, such as { correct: 1, brief: 0.5 }`
+            })
+          )
+    })
+  )
+
+/** What a run was worth; a failed one where nobody says. */
+const judge = Effect.fnUntraced(function* (
+  agent: AnyAgent,
+  settings: unknown,
+  item: unknown,
+  outcome: Outcome.Outcome<unknown>
+) {
+  const { messages, reported: rewards, trajectories } = outcome
+  const session = { item, messages, rewards, settings, trajectories }
+  if (outcome._tag === "Failed") {
+    const { scoreFailure } = agent
+    if (scoreFailure === undefined || trajectories.length === 0) return outcome
+    const { error, reason } = outcome
+    const given = yield* Foreign.call(() => scoreFailure({ ...session, error, reason })).pipe(
+      Effect.mapError(Foreign.fault("scoreFailure"))
+    )
+    return given === undefined ? outcome : yield* checked("scoreFailure", Effect.succeed(given))
+  }
+  const { result } = outcome
+  const trajectory = Outcome.main(outcome)
+  if (agent.score !== undefined && trajectory !== undefined)
+    return yield* scored(agent, { ...session, result, trajectory })
+  if (rewards !== undefined) return rewards
+  if (SessionGroup.faultOf(result) === undefined) return result as SessionGroup.Judged
+  return Outcome.failed(outcome, "unrewarded", unrewarded)
+})
+
+const unrewarded =
+  "nobody said what the run was worth: give the agent a score, return a number or numbers by name from run, or report by POST to /reward of the session's URL"

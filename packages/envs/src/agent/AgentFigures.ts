@@ -1,0 +1,50 @@
+/** How the sessions of an agent went, counted from one step to the next. */
+import type * as Gateway from "@atropos/core/gateway/Gateway"
+import { Effect } from "effect"
+import type { FailureKind, Outcome } from "./Outcome.ts"
+
+export interface AgentFigures {
+  readonly add: (outcome: Outcome<unknown>, counts: Gateway.SessionCounts) => void
+  /** A session that ended well has no reward. */
+  readonly addUnrewarded: () => void
+  /** The figures since the last time they were asked for. */
+  readonly take: Effect.Effect<{ readonly [name: string]: number }>
+}
+
+export const make = (): AgentFigures => {
+  let sessions = 0
+  let paths = 0
+  let rewritten = 0
+  let branched = 0
+  let retried = 0
+  const failures: Record<FailureKind, number> = { threw: 0, timeout: 0, silent: 0, unrewarded: 0 }
+  return {
+    add: (outcome, counts) => {
+      sessions++
+      paths += outcome.trajectories.length
+      rewritten += counts.rewritten
+      branched += counts.branched
+      retried += counts.retried
+      if (outcome._tag === "Failed") failures[outcome.kind]++
+    },
+    addUnrewarded: () => void failures.unrewarded++,
+    take: Effect.sync(() => {
+      const { silent, threw, timeout, unrewarded } = failures
+      const taken = {
+        "agent/sessions": sessions,
+        "agent/failed": threw + timeout + silent + unrewarded,
+        "agent/threw": threw,
+        "agent/timeouts": timeout,
+        "agent/silent": silent,
+        "agent/unrewarded": unrewarded,
+        "agent/branched": branched,
+        "agent/rewritten": rewritten,
+        "agent/retried": retried,
+        ...(sessions > 0 && { "agent/paths": paths / sessions })
+      }
+      sessions = paths = rewritten = branched = retried = 0
+      for (const kind of ["threw", "timeout", "silent", "unrewarded"] as const) failures[kind] = 0
+      return taken
+    })
+  }
+}

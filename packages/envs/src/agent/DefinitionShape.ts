@@ -1,0 +1,49 @@
+/** What a definition of plain functions may say: a file whose types nobody checked may say anything. */
+import { hint } from "@atropos/core/base/Nearest"
+import { Predicate } from "effect"
+
+export type Kind = "string" | "function" | "function?" | "object?" | "any" | "any?"
+
+/** A value in a few words. */
+export const kindOf = (value: unknown): string => {
+  if (value === undefined || value === null) return `nothing (${String(value)})`
+  if (Array.isArray(value)) return "an array"
+  if (Predicate.isPromiseLike(value)) return "a Promise"
+  if (typeof value === "object") return `an object with ${Object.keys(value).join(", ") || "no keys"}`
+  return typeof value === "function"
+    ? "a function"
+    : `a ${typeof value} (${(JSON.stringify(value) ?? "").slice(0, 80)})`
+}
+
+const fits = (kind: Kind, value: unknown): boolean => {
+  if (value === undefined) return kind.endsWith("?")
+  if (kind === "string") return typeof value === "string" && value !== ""
+  if (kind.startsWith("function")) return typeof value === "function"
+  return kind.startsWith("any") || Predicate.isObject(value)
+}
+
+/** Throws `TypeError` where a definition has keys that mean nothing, or lacks those that it needs. */
+export const check = (maker: string, given: unknown, keys: { readonly [key: string]: Kind }): void => {
+  if (!Predicate.isObject(given)) throw new TypeError(`${maker} takes an object, not ${kindOf(given)}`)
+  const names = Object.keys(keys)
+  const unknown = Object.keys(given).find((key) => !names.includes(key))
+  if (unknown !== undefined) {
+    const named = hint(unknown, names)
+    throw new TypeError(
+      `${maker}: unknown key "${unknown}"${named === "" ? `; it may have ${names.join(", ")}` : named}`
+    )
+  }
+  const values: { readonly [key: string]: unknown } = { ...given }
+  for (const [key, kind] of Object.entries(keys)) {
+    if (fits(kind, values[key])) continue
+    const wanted = {
+      string: "a name",
+      function: "a function",
+      "function?": "a function",
+      "object?": "an object",
+      any: "a value",
+      "any?": "a value"
+    }[kind]
+    throw new TypeError(`${maker}: ${key} must be ${wanted} and is ${kindOf(values[key])}`)
+  }
+}

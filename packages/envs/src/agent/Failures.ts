@@ -1,0 +1,46 @@
+/** Runs that failed: told once for each reason, and all of them counted. */
+import { Effect, Formatter } from "effect"
+import type { AnyAgent } from "./AgentDefinition.ts"
+import type { Failed } from "./Outcome.ts"
+import type { Judged } from "./SessionGroup.ts"
+
+export interface Failures {
+  readonly tell: (item: unknown, failed: Failed) => Effect.Effect<void>
+  /** Why an item has no group, with the newest reason. */
+  readonly summary: (runs: number, kept: number) => string
+}
+
+export const isFailed = (judged: Judged | Failed): judged is Failed =>
+  typeof judged === "object" && "_tag" in judged && judged._tag === "Failed"
+
+/** An item in a few words. */
+export const label = (agent: Pick<AnyAgent, "label">, item: unknown): string =>
+  agent.label?.(item) ?? Formatter.formatJson(item)
+
+/** Reasons that are told; of an agent that fails in ever new words the others are only counted. */
+const most = 100
+
+export const make = (agent: string): Failures => {
+  const told = new Set<string>()
+  let newest = ""
+  return {
+    tell: (item, { kind, reason }) =>
+      Effect.suspend(() => {
+        newest = reason
+        const isKnown = told.has(reason) || told.size >= most
+        told.add(reason)
+        return isKnown
+          ? Effect.logDebug("a run of the agent failed", { agent, kind, reason })
+          : Effect.logWarning("a run of the agent failed; the same again is only counted", {
+              agent,
+              kind,
+              reason,
+              item: label({}, item).slice(0, 200)
+            })
+      }),
+    summary: (runs, kept) =>
+      kept === 0
+        ? `${runs === 1 ? "the run" : `all ${runs} runs`} of the agent failed; the last: ${newest}`
+        : `of ${runs} runs of the agent only one has a score, so there is nothing to compare it with; the last failure: ${newest}`
+  }
+}

@@ -1,0 +1,182 @@
+/**
+ * Where an agent's items come from: rows of a file or of a data set on the hub, an array, or a generator.
+ *
+ * Rows and arrays are shuffled by the seed, endlessly, in a fresh order every epoch; a tenth of ten or more is held out
+ * for evaluation unless other items are. A stream that starts at a cursor goes on exactly where another stopped.
+ * Generators and other iterables give their items in their own order and end when they end. They have no cursor: one is
+ * run again from its beginning and what was taken before is skipped, so it must give the same items every time. A path
+ * is looked for beside the agent's file, then in the working folder; one from the settings in the working folder alone.
+ */
+import { Dataset } from "@atropos/core"
+import { DefinitionFault } from "@atropos/core/EnvironmentError"
+import * as LocalPath from "@atropos/core/base/LocalPath"
+import { Effect, FileSystem, Option, Path, Predicate, Schema, Stream } from "effect"
+import { fileURLToPath } from "node:url"
+import * as Foreign from "./Foreign.ts"
+
+/** Items that a program makes. */
+export type Made<Item> = Iterable<Item> | AsyncIterable<Item>
+
+/** A path, a data set of the hub, an array, any other iterable, or a function that gives one. */
+export type Items<Item, Settings> =
+  | string
+  | URL
+  | ReadonlyArray<Item>
+  | Made<Item>
+  | ((given: { readonly settings: Settings }) => Foreign.Awaitable<Made<Item>>)
+
+/** What one of the items is; of rows nothing is known. */
+export type ItemOf<I> = I extends string | URL
+  ? // oxlint-disable-next-line typescript/no-explicit-any -- a row's columns are its author's knowledge alone
+    any
+  : I extends (...given: infer _) => infer R
+    ? Element<Awaited<R>>
+    : Element<I>
+
+type Element<M> = M extends Iterable<infer A> | AsyncIterable<infer A> ? A : never
+
+export interface Source {
+  readonly items: (cursor: number) => Stream.Stream<unknown, unknown>
+  readonly heldOut: Stream.Stream<unknown, unknown>
+}
+
+export interface Options {
+  readonly items: unknown
+  /** Items for evaluation; undefined: a tenth of the rows. */
+  readonly heldOut: unknown
+  /** Settings that stand in the place of the above; null: they do not. */
+  readonly instead: { readonly items: string | null; readonly heldOut: string | null }
+  readonly settings: { readonly seed: number }
+  readonly evaluationItems: number
+  /** The folder of the agent's file. */
+  readonly folder: string | undefined
+}
+
+const fewestToSplit = 10
+
+const wrong = (part: string, what: string) => new DefinitionFault({ part, message: `${part} ${what}` })
+
+/** The source of an agent; rows are read now, so that what is wrong with them is known at the start. */
+export const source = Effect.fn("Items.source")(function* (options: Options) {
+  const { evaluationItems, folder, instead, settings } = options
+  const training = yield* read(
+    "items",
+    instead.items ?? options.items,
+    instead.items === null ? folder : undefined,
+    settings
+  )
+  const other = instead.heldOut ?? options.heldOut
+  const testing =
+    other === undefined
+      ? undefined
+      : yield* read("heldOut", other, instead.heldOut === null ? folder : undefined, settings)
+  const limited = <E>(stream: Stream.Stream<unknown, E>) => Stream.take(stream, evaluationItems)
+  if (training._tag === "Stream") {
+    const heldOut = testing === undefined ? Stream.empty : streamOf(testing).pipe(limited)
+    return {
+      items: (cursor) => Stream.drop(training.stream, cursor),
+      heldOut,
+      hasHeldOut: testing !== undefined
+    } satisfies Source & { readonly hasHeldOut: boolean }
+  }
+  const { rows } = training
+  const split =
+    testing !== undefined || rows.length < fewestToSplit
+      ? { train: rows, test: [] }
+      : Dataset.split(rows, { seed: settings.seed, testFraction: 0.1 })
+  return {
+    items: Dataset.shuffle(split.train, settings),
+    heldOut: (testing === undefined ? Stream.fromArray(split.test) : streamOf(testing)).pipe(limited),
+    hasHeldOut: testing !== undefined || split.test.length > 0
+  } satisfies Source & { readonly hasHeldOut: boolean }
+})
+
+type Read =
+  | { readonly _tag: "Rows"; readonly rows: ReadonlyArray<unknown> }
+  | { readonly _tag: "Stream"; readonly stream: Stream.Stream<unknown, DefinitionFault> }
+
+const streamOf = (read: Read): Stream.Stream<unknown, DefinitionFault> =>
+  read._tag === "Rows" ? Stream.fromArray(read.rows) : read.stream
+
+const read = Effect.fnUntraced(function* (
+  part: string,
+  given: unknown,
+  folder: string | undefined,
+  settings: Options["settings"]
+) {
+  if (typeof given === "string" || given instanceof URL) {
+    const dataset = yield* Dataset.Dataset
+    const rows = yield* dataset.rows(yield* located(given, folder), Schema.Unknown)
+    if (rows.length === 0) return yield* wrong(part, `${String(given)} has no rows`)
+    return { _tag: "Rows", rows } satisfies Read
+  }
+  if (Array.isArray(given)) {
+    if (given.length === 0) return yield* wrong(part, "is an empty array: there is nothing to roll out")
+    return { _tag: "Rows", rows: given } satisfies Read
+  }
+  if (Predicate.isFunction(given)) {
+    return {
+      _tag: "Stream",
+      stream: Stream.unwrap(
+        Foreign.call(() => given({ settings })).pipe(
+          Effect.mapError(Foreign.fault(part)),
+          Effect.map((made) => iterated(part, made))
+        )
+      )
+    } satisfies Read
+  }
+  if (isIterator(given)) {
+    return yield* wrong(
+      part,
+      "is a generator that has started, which can be read once only: give the function that makes it, without calling it"
+    )
+  }
+  if (isIterable(given)) return { _tag: "Stream", stream: iterated(part, given) } satisfies Read
+  return yield* wrong(
+    part,
+    "must be a path, a data set of the hub, an array, an iterable or a function that gives one (a generator function, say)"
+  )
+})
+
+const isIterable = (value: unknown): value is Made<unknown> =>
+  Predicate.hasProperty(value, Symbol.iterator) || Predicate.hasProperty(value, Symbol.asyncIterator)
+
+const isIterator = (value: unknown): boolean =>
+  Predicate.hasProperty(value, "next") && Predicate.isFunction(value.next) && isIterable(value)
+
+const iterated = (part: string, made: unknown): Stream.Stream<unknown, DefinitionFault> => {
+  const failed = (cause: unknown) => Foreign.fault(part)(new Foreign.Thrown(cause))
+  if (Predicate.hasProperty(made, Symbol.asyncIterator)) {
+    // It has the method; what it gives is unknown.
+    return Stream.fromAsyncIterable(made as AsyncIterable<unknown>, failed)
+  }
+  if (Array.isArray(made)) return Stream.fromArray<unknown>(made)
+  if (Predicate.hasProperty(made, Symbol.iterator)) {
+    // One by one: a generator may have no end.
+    return Stream.fromAsyncIterable(oneByOne(made as Iterable<unknown>), failed)
+  }
+  return Stream.fail(
+    wrong(part, "gave nothing that can be iterated: an array, a generator or another iterable is wanted")
+  )
+}
+
+async function* oneByOne(made: Iterable<unknown>) {
+  yield* made
+}
+
+/** Where a file is, as the data set service takes it; what may be an id of the hub as it is. */
+const located = Effect.fnUntraced(function* (given: string | URL, folder: string | undefined) {
+  if (given instanceof URL) return fileURLToPath(given)
+  const local = LocalPath.of(given)
+  if (Option.isNone(local)) return given
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const places = [
+    ...new Set([...(folder === undefined ? [] : [path.resolve(folder, local.value)]), path.resolve(local.value)])
+  ]
+  for (const place of places) if (yield* Effect.orElseSucceed(fs.exists(place), () => false)) return place
+  return yield* new Dataset.DatasetError({
+    source: given,
+    message: `${given}: there is no such file; looked for ${places.join(" and ")}`
+  })
+})

@@ -1,0 +1,182 @@
+/**
+ * An environment of plain async functions: `defineEnvironment`, for those who want to ask the model themselves and
+ * write no Effect.
+ *
+ * `model` has what environments have of the policy, as promises: exact tokens, several answers at once, sessions of
+ * several turns. What a function throws concerns its item alone, which is tried again; a mistake in `score` is told
+ * with file and line.
+ */
+import { type Dataset, Environment, ServerManager, type Trajectory } from "@atropos/core"
+import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import * as Platform from "@atropos/core/base/Platform"
+import { Effect, Schema, Stream } from "effect"
+import type { SettingsOf } from "./AgentDefinition.ts"
+import * as AgentSettings from "./AgentSettings.ts"
+import * as Caller from "./Caller.ts"
+import * as Claims from "./Claims.ts"
+import * as DefinitionShape from "./DefinitionShape.ts"
+import * as Failures from "./Failures.ts"
+import * as Foreign from "./Foreign.ts"
+import * as Items from "./Items.ts"
+import * as PlainModel from "./PlainModel.ts"
+import type * as PlainSettings from "./PlainSettings.ts"
+import * as SessionGroup from "./SessionGroup.ts"
+
+/** What an author's `collectTrajectories` threw: it concerns its item alone. */
+class CollectError extends Schema.TaggedError<CollectError>()("CollectError", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+export interface Collecting<Item, Settings> {
+  readonly item: Item
+  readonly model: PlainModel.PlainModel
+  /** Rollouts that are wanted: `groupSize`, in an evaluation 1. */
+  readonly count: number
+  /** Aborted when the item's time is over, and when the program is stopped. */
+  readonly signal: AbortSignal
+  readonly settings: Settings
+  readonly split: "train" | "eval"
+}
+
+export interface Scoring<Item, Settings> {
+  readonly item: Item
+  readonly trajectories: ReadonlyArray<Trajectory.Trajectory>
+  readonly settings: Settings
+}
+
+export interface PlainDefinition<I, D> {
+  readonly name: string
+  /** A path of JSON, JSON Lines, CSV or Parquet, a data set of the hub, an array, a generator function. */
+  readonly items: I
+  /** Items for evaluation, in the same ways. Default: a tenth of the rows, where there are ten. */
+  readonly heldOut?: Items.Items<Items.ItemOf<I>, SettingsOf<NoInfer<D>>>
+  /** Settings of its own, by their defaults. */
+  readonly settings?: D
+  /** One group: trajectories that `model` gave, to be compared with each other. */
+  readonly collectTrajectories: (
+    given: Collecting<Items.ItemOf<I>, SettingsOf<NoInfer<D>>>
+  ) => Foreign.Awaitable<ReadonlyArray<Trajectory.Trajectory>>
+  /** One score for each trajectory, in their order: numbers, or numbers by name. */
+  readonly score: (
+    given: Scoring<Items.ItemOf<I>, SettingsOf<NoInfer<D>>>
+  ) => Foreign.Awaitable<ReadonlyArray<SessionGroup.Judged>>
+  /** Completions that must get the best score: what `atropos validate` holds `score` to. */
+  readonly gold?: (item: Items.ItemOf<I>) => ReadonlyArray<string>
+  /** Completions that must get less. */
+  readonly wrong?: (item: Items.ItemOf<I>) => ReadonlyArray<string>
+  /** The lowest and the highest score. Default where `gold` is given: from 0 to 1. */
+  readonly scoreRange?: readonly [minimum: number, maximum: number]
+  /** Whether a score counts as solved, in evaluations. Default: the top of the range, or above 0 without one. */
+  readonly solved?: (score: number) => boolean
+  /** Short text for logs. Default: the JSON of the item. */
+  readonly label?: (item: Items.ItemOf<I>) => string
+}
+
+/** A definition whose types are closed over. */
+interface AnyPlain {
+  readonly name: string
+  readonly items: unknown
+  readonly heldOut?: unknown
+  readonly settings?: PlainSettings.Declaration
+  readonly collectTrajectories: (given: Collecting<unknown, unknown>) => unknown
+  readonly score: (given: Scoring<unknown, unknown>) => unknown
+  readonly gold?: (item: unknown) => ReadonlyArray<unknown>
+  readonly wrong?: (item: unknown) => ReadonlyArray<unknown>
+  readonly scoreRange?: readonly [minimum: number, maximum: number]
+  readonly solved?: (score: number) => boolean
+  readonly label?: (item: unknown) => string
+}
+
+const keys = {
+  name: "string",
+  items: "any",
+  heldOut: "any?",
+  settings: "object?",
+  collectTrajectories: "function",
+  score: "function",
+  gold: "function?",
+  wrong: "function?",
+  scoreRange: "any?",
+  solved: "function?",
+  label: "function?"
+} as const satisfies { readonly [K in keyof Required<AnyPlain>]: DefinitionShape.Kind }
+
+/**
+ * The environment of some functions: what its file exports as default. Throws `TypeError` for a definition that cannot
+ * be meant.
+ */
+export const defineEnvironment = <
+  const I extends Items.Items<unknown, SettingsOf<D>>,
+  const D extends PlainSettings.Declaration = {}
+>(
+  definition: PlainDefinition<I, D>
+): Environment.EnvironmentLayer<SettingsOf<D>, unknown, ServerManager.ServerManager | Dataset.Dataset> => {
+  const folder = Caller.folder()
+  DefinitionShape.check("defineEnvironment", definition, keys)
+  // Its types are its author's: from here on a function takes what the others of the same definition gave.
+  const plain = definition as unknown as AnyPlain
+  const settings = AgentSettings.makePlain(plain.settings)
+  const layer = Environment.layer(plain.name, settings, (chosen) => make(plain, chosen, folder))
+  return layer as unknown as ReturnType<typeof defineEnvironment<I, D>>
+}
+
+const make = Effect.fn("PlainEnvironment.make")(function* (
+  plain: AnyPlain,
+  settings: Parameters<ReturnType<typeof AgentSettings.makePlain>["encode"]>[0],
+  folder: string | undefined
+) {
+  const servers = yield* ServerManager.ServerManager
+  const { evaluationItems, groupSize, items, maxTokenLength, testItems } = settings
+  const source = yield* Items.source({
+    items: plain.items,
+    heldOut: plain.heldOut,
+    instead: { items, heldOut: testItems },
+    settings,
+    evaluationItems,
+    folder
+  }).pipe(Effect.provide(Platform.layer))
+  const { claims } = Claims.make(plain)
+
+  const collect = (item: unknown, split: "train" | "eval", count: number) =>
+    Effect.scoped(
+      Effect.flatMap(PlainModel.make(servers, { maxTokens: maxTokenLength, split }), (model) =>
+        Foreign.call((signal) => plain.collectTrajectories({ item, model, count, signal, settings, split })).pipe(
+          Effect.mapError(({ cause, message }) =>
+            cause instanceof InferenceError
+              ? cause
+              : new CollectError({ message: `collectTrajectories ${message}`, cause })
+          ),
+          // Looked at by whoever runs it: a trajectory is told from what is none there.
+          Effect.map((trajectories) => trajectories as ReadonlyArray<Trajectory.Trajectory>)
+        )
+      )
+    )
+
+  return {
+    items: source.items,
+    collectTrajectories: (item: unknown) => collect(item, "train", groupSize),
+    score: (item: unknown, trajectories: ReadonlyArray<Trajectory.Trajectory>) =>
+      Foreign.call(() => plain.score({ item, trajectories, settings })).pipe(
+        Effect.mapError(Foreign.fault("score")),
+        // The same: numbers stay as they are, names become components.
+        Effect.map((scores) =>
+          Array.isArray(scores)
+            ? scores.map((one: unknown) =>
+                SessionGroup.faultOf(one) === undefined ? SessionGroup.score(one as SessionGroup.Judged) : one
+              )
+            : scores
+        ),
+        Effect.map((scores) => scores as ReadonlyArray<Environment.Score>)
+      ),
+    ...(source.hasHeldOut && {
+      evaluation: {
+        items: Stream.map(source.heldOut, (item) => item),
+        collectTrajectories: (item: unknown) => collect(item, "eval", 1),
+        ...(plain.solved !== undefined && { isCorrect: plain.solved })
+      }
+    }),
+    claims,
+    label: (item: unknown) => Failures.label(plain, item)
+  }
+})

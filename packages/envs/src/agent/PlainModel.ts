@@ -1,0 +1,74 @@
+/** The policy as promises: for environments whose authors write plain async functions. */
+import type { Message, ServerManager, Trajectory } from "@atropos/core"
+import type { InferenceError, SamplingOptions } from "@atropos/core/inference/backend/Inference"
+import { Effect, Scope } from "effect"
+
+/** What an answer is sampled with; what is absent has the environment's defaults. */
+export interface AskOptions extends Omit<SamplingOptions, "split"> {
+  /** OpenAI's tool definitions. */
+  readonly tools?: ReadonlyArray<unknown>
+  /** Stops asking when it is aborted; the item's own signal does so in any case. */
+  readonly signal?: AbortSignal
+}
+
+/** A chat of several turns whose answers are one trajectory, as long as each call sends all of the chat so far. */
+export interface PlainSession {
+  readonly chat: (messages: ReadonlyArray<Message.Message>, options?: AskOptions) => Promise<ServerManager.Choice>
+  /** The trajectories so far. */
+  readonly trajectories: () => Promise<ReadonlyArray<Trajectory.Trajectory>>
+}
+
+export interface PlainModel {
+  readonly name: string
+  /** Rollouts of a chat, one trajectory for each of `n` answers (default 1). */
+  readonly chat: (
+    messages: ReadonlyArray<Message.Message>,
+    options?: AskOptions
+  ) => Promise<ReadonlyArray<Trajectory.Trajectory>>
+  /** Rollouts of a text. */
+  readonly complete: (prompt: string, options?: AskOptions) => Promise<ReadonlyArray<Trajectory.Trajectory>>
+  /** Answers without tokens: for judges. */
+  readonly answer: (
+    messages: ReadonlyArray<Message.Message>,
+    options?: AskOptions
+  ) => Promise<ReadonlyArray<ServerManager.Choice>>
+  /** A session of several turns; open until the item is rolled out. */
+  readonly session: () => Promise<PlainSession>
+}
+
+/** The policy in the context of a rollout: its limits and its trace hold for what is asked here, too. */
+export const make = Effect.fn("PlainModel.make")(function* (
+  servers: ServerManager.ServerManager["Service"],
+  defaults: SamplingOptions
+) {
+  const context = yield* Effect.context<Scope.Scope>()
+  const run = <A>(
+    effect: Effect.Effect<A, InferenceError, Scope.Scope>,
+    { signal }: { readonly signal?: AbortSignal } = {}
+  ): Promise<A> => Effect.runPromiseWith(context)(effect, signal && { signal })
+  const asked = (options: AskOptions = {}) => {
+    const { signal: _, ...sampling } = options
+    return { ...defaults, ...sampling }
+  }
+  const model: PlainModel = {
+    name: servers.modelName,
+    chat: (messages, options) => run(servers.chat({ messages, ...asked(options) }), options),
+    complete: (prompt, options) => {
+      const { tools: _, ...sampling } = asked(options)
+      return run(servers.complete({ prompt, ...sampling }), options)
+    },
+    answer: (messages, options) => run(servers.answer({ messages, ...asked(options) }), options),
+    session: async () => {
+      const session = await run(servers.tracked())
+      return {
+        chat: async (messages, options) => {
+          const [choice] = await run(session.chat({ messages, ...asked(options), n: 1 }), options)
+          // A session gives as many answers as it is asked for.
+          return choice!
+        },
+        trajectories: () => run(session.trajectories)
+      }
+    }
+  }
+  return model
+})

@@ -1,0 +1,45 @@
+/**
+ * The sessions of one item as a group to be compared with each other.
+ *
+ * A session may be several sequences: sub-agents, branches, a history that was rewritten. Each has the session's score,
+ * and `overrides[i].session` says which session it belongs to, so that the trainer compares sessions: one with many
+ * paths does not weigh more in the group's mean and deviation, and all its paths have the advantage of their session.
+ * Every sampled token is trained once in any case, since a shared beginning is trained in one of the paths alone.
+ */
+import { type Environment, RewardComponents, type Trajectory } from "@atropos/core"
+
+/** What a session was worth: a number, or components that are weighed by `reward_weights`. */
+export type Judged = number | RewardComponents.Rewards
+
+/** What is wrong with a value as a judgement, in words; undefined: nothing. */
+export const faultOf = (value: unknown): string | undefined => {
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : `is ${value}`
+  const fault = RewardComponents.faultOf(value)
+  if (fault !== undefined) return `is no reward: ${fault}`
+  return RewardComponents.isRewards(value) ? undefined : "has a component that is not finite"
+}
+
+/** A session that was judged. */
+export interface JudgedSession {
+  readonly trajectories: ReadonlyArray<Trajectory.Trajectory>
+  readonly judged: Judged
+}
+
+/** As environments give scores. */
+export const score = (judged: Judged, overrides?: { readonly session: number }): Environment.Score => ({
+  ...(typeof judged === "number" ? { score: judged } : { rewards: judged }),
+  ...(overrides !== undefined && { overrides })
+})
+
+/** The group; one that has not the usual number of sequences says its own. */
+export const make = (sessions: ReadonlyArray<JudgedSession>, groupSize: number): Environment.RolloutGroup => {
+  const hasPaths = sessions.some(({ trajectories }) => trajectories.length > 1)
+  const trajectories = sessions.flatMap(({ trajectories }) => trajectories)
+  return {
+    trajectories,
+    ...(trajectories.length !== groupSize && { groupOverrides: { group_size: trajectories.length } }),
+    scores: sessions.flatMap(({ judged, trajectories }, session) =>
+      trajectories.map(() => score(judged, hasPaths ? { session } : undefined))
+    )
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * One session of the gateway, and whatever uses it: a function in this process, or a program in another.
+ *
+ * The session is closed when its user has ended, thrown or run out of time, and what was recorded until then is kept.
+ * If the user failed after the inference servers had, it is the servers' failure (an error: the item is tried again);
+ * otherwise it is its own, which is data.
+ */
+import { type InferenceError } from "@atropos/core/inference/backend/Inference"
+import type * as Gateway from "@atropos/core/gateway/Gateway"
+import type { RewardComponents } from "@atropos/core"
+import { Effect, Option, Result } from "effect"
+import * as Outcome from "./Outcome.ts"
+
+/** Why the user of a session failed. */
+export interface UserFailure {
+  /** In words, as in `the agent threw TypeError: …`. */
+  readonly message: string
+  readonly cause: unknown
+}
+
+export interface Options<A, R> {
+  readonly gateway: Gateway.GatewayShape
+  readonly session: Gateway.SessionOptions
+  /** 0 or less: no limit. */
+  readonly timeoutSeconds: number
+  /** Interrupted when its time is over. */
+  readonly use: (session: Gateway.Session) => Effect.Effect<A, UserFailure, R>
+}
+
+export interface Ran<A> {
+  readonly outcome: Outcome.Outcome<A>
+  readonly counts: Gateway.SessionCounts
+}
+
+const silent =
+  "the agent ended without an answer of the model: it must send its requests to model.baseURL (OpenAI's SDKs) or model.anthropicBaseURL (Anthropic's), and await them"
+
+/** Runs the user of a session to its end. */
+export const run = Effect.fn("SessionRun.run")(function* <A, R>({
+  gateway,
+  session: options,
+  timeoutSeconds,
+  use
+}: Options<A, R>): Effect.fn.Return<Ran<A>, InferenceError | Gateway.GatewayError, R> {
+  return yield* Effect.scoped(
+    Effect.gen(function* () {
+      const session = yield* gateway.open(options)
+      const used = Effect.result(use(session))
+      const ended = yield* timeoutSeconds > 0 ? Effect.timeoutOption(used, timeoutSeconds * 1000) : Effect.asSome(used)
+      const isWell = Option.isSome(ended) && Result.isSuccess(ended.value)
+      const failures = yield* session.failures
+      const outage = failures.at(-1)
+      if (!isWell && outage !== undefined) return yield* outage
+      const recorded: Outcome.Recorded = {
+        trajectories: yield* session.trajectories,
+        messages: yield* session.messages,
+        reported: total(yield* session.rewards)
+      }
+      return { outcome: outcomeOf(ended, recorded, timeoutSeconds), counts: yield* session.counts }
+    })
+  )
+})
+
+const outcomeOf = <A>(
+  ended: Option.Option<Result.Result<A, UserFailure>>,
+  recorded: Outcome.Recorded,
+  timeoutSeconds: number
+): Outcome.Outcome<A> => {
+  if (Option.isNone(ended)) {
+    return Outcome.failed(recorded, "timeout", `the agent took longer than ${timeoutSeconds} seconds (session_timeout)`)
+  }
+  if (Result.isFailure(ended.value)) {
+    const { cause, message } = ended.value.failure
+    return Outcome.failed(recorded, "threw", message, cause)
+  }
+  return recorded.trajectories.length === 0
+    ? Outcome.failed(recorded, "silent", silent)
+    : { _tag: "Ended", result: ended.value.success, ...recorded }
+}
+
+/** Of a component the last report about the whole session holds; reports about single turns are added to it. */
+const total = (reported: ReadonlyArray<Gateway.ReportedReward>): RewardComponents.Rewards | undefined => {
+  if (reported.length === 0) return undefined
+  const ofSession: Record<string, number> = {}
+  const ofTurns: Record<string, number> = {}
+  for (const { rewards, turn } of reported) {
+    for (const [component, value] of Object.entries(rewards)) {
+      if (turn === undefined) ofSession[component] = value
+      else ofTurns[component] = (ofTurns[component] ?? 0) + value
+    }
+  }
+  for (const [component, value] of Object.entries(ofTurns)) ofSession[component] = (ofSession[component] ?? 0) + value
+  return ofSession
+}

@@ -1,0 +1,134 @@
+/**
+ * Rollouts that are uses of sessions of a gateway, by functions of this process or by programs, as the parts of an
+ * environment's definition: items, groups, evaluation, figures.
+ *
+ * A group is `groupSize` uses on one item, at the same time, each with a session of its own. One that fails is counted,
+ * logged and left out of its group, unless it is judged all the same; a failure of the inference servers is none of the
+ * user's, and the item is tried again. In training every answer is sampled at the setting `temperature`, whatever the
+ * request says: what is compared has to be sampled alike. That a request said otherwise is counted.
+ */
+import { Environment, SeededRandom } from "@atropos/core"
+import type * as Gateway from "@atropos/core/gateway/Gateway"
+import { Context, Effect, Layer, type Scope, Stream } from "effect"
+import * as AgentFigures from "./AgentFigures.ts"
+import type { Agent } from "./AgentSettings.ts"
+import * as Failures from "./Failures.ts"
+import type { Source } from "./Items.ts"
+import * as Outcome from "./Outcome.ts"
+import * as SessionGroup from "./SessionGroup.ts"
+import * as SessionRun from "./SessionRun.ts"
+
+/** An item with its number, which its sampling is seeded by. */
+export interface Numbered {
+  readonly number: number
+  readonly item: unknown
+}
+
+export type Split = "train" | "eval"
+
+/** One rollout that is about to begin. */
+export interface Attempt<A, E, R> {
+  readonly use: (session: Gateway.Session) => Effect.Effect<A, SessionRun.UserFailure, R>
+  /** What it was worth, however it ended; a failed outcome where nobody says. */
+  readonly judge: (outcome: Outcome.Outcome<A>) => Effect.Effect<SessionGroup.Judged | Outcome.Failed, E, R>
+}
+
+export interface Options<A, E, R> {
+  /** The environment's, for logs. */
+  readonly name: string
+  readonly settings: Agent & Pick<Environment.EnvironmentShape["settings"], "groupSize" | "maxTokenLength">
+  readonly source: Source & { readonly hasHeldOut: boolean }
+  /** What it acquires lives until the rollout is judged. */
+  readonly begin: (numbered: Numbered, split: Split) => Effect.Effect<Attempt<A, E, R>, E, R | Scope.Scope>
+  readonly isCorrect?: (score: number) => boolean
+}
+
+/** A gateway of the environment's own, as long as the scope. */
+const ownGateway = Effect.gen(function* () {
+  // Loaded here, so that whoever only lists environments does not wait for a server's parts.
+  const Library = yield* Effect.promise(() => import("@atropos/core/gateway/Gateway"))
+  return Context.get(yield* Layer.build(Library.layer()), Library.Gateway)
+})
+
+export const make = Effect.fn("SessionRuns.make")(function* <A, E, R>({
+  begin,
+  isCorrect,
+  name,
+  settings,
+  source
+}: Options<A, E, R>) {
+  const { groupSize, sessionTimeout } = settings
+  const gateway = yield* ownGateway
+  const figures = AgentFigures.make()
+  const failures = Failures.make(name)
+
+  /** One rollout, judged; undefined where it is left out, which is counted and logged. */
+  const judged = Effect.fnUntraced(function* (split: Split, numbered: Numbered, run: number) {
+    const attempt = yield* begin(numbered, split)
+    const { counts, outcome } = yield* SessionRun.run({
+      gateway,
+      session: sampling(settings, split, numbered.number, run),
+      timeoutSeconds: sessionTimeout,
+      use: attempt.use
+    })
+    figures.add(outcome, counts)
+    const verdict = yield* attempt.judge(outcome)
+    if (!Failures.isFailed(verdict)) return { outcome, judged: verdict, trajectories: outcome.trajectories }
+    if (outcome._tag === "Ended") figures.addUnrewarded()
+    yield* failures.tell(numbered.item, verdict)
+    return undefined
+  }, Effect.scoped)
+
+  const collect = (split: Split, numbered: Numbered, count: number) =>
+    Effect.forEach(
+      Array.from({ length: count }, (_, run) => run),
+      (run) => judged(split, numbered, run),
+      { concurrency: "unbounded" }
+    ).pipe(
+      Effect.flatMap((all) => {
+        const kept = all.filter((one) => one !== undefined)
+        return kept.length > (count === 1 ? 0 : 1)
+          ? Effect.succeed(kept)
+          : Effect.fail(new Environment.Unscorable({ message: failures.summary(count, kept.length) }))
+      })
+    )
+
+  return {
+    items: (cursor: number) =>
+      source.items(cursor).pipe(
+        Stream.zipWithIndex,
+        Stream.map(([item, index]): Numbered => ({ number: cursor + index, item }))
+      ),
+    collectTrajectories: (numbered: Numbered) =>
+      Effect.map(collect("train", numbered, groupSize), (sessions) => ({
+        groups: [SessionGroup.make(sessions, groupSize)]
+      })),
+    ...(source.hasHeldOut && {
+      evaluation: {
+        items: Stream.zipWithIndex(source.heldOut).pipe(Stream.map(([item, number]): Numbered => ({ number, item }))),
+        collectTrajectories: (numbered: Numbered) =>
+          Effect.map(collect("eval", numbered, 1), (sessions) => ({
+            trajectories: sessions.flatMap(({ outcome }) => Outcome.main(outcome) ?? []),
+            scores: sessions.map(({ judged }) => SessionGroup.score(judged))
+          })),
+        ...(isCorrect !== undefined && { isCorrect })
+      }
+    }),
+    metrics: figures.take
+  }
+})
+
+/** Which sampling a session has. */
+const sampling = (
+  { groupSize, maxTokenLength, seed, temperature }: Options<unknown, unknown, unknown>["settings"],
+  split: Split,
+  number: number,
+  run: number
+): Gateway.SessionOptions =>
+  split === "train"
+    ? {
+        defaults: { maxTokens: maxTokenLength },
+        enforced: { split, temperature, topP: 1 },
+        seed: SeededRandom.seeded(seed, number * groupSize + run).between(0, 2 ** 31 - 1)
+      }
+    : { defaults: { maxTokens: maxTokenLength, temperature: 0 }, enforced: { split } }

@@ -1,0 +1,154 @@
+/**
+ * One rollout of a program: its working folder, its run with a session, and what it was worth.
+ *
+ * The scorer is run in the same working folder once the program has ended. It reads a JSON object: `item`; `result`,
+ * what the program printed; `exit_code`, null where it was stopped; `failure`, why it failed, or null; `messages`, the
+ * longest chat of the session; `rewards`, what was posted, or null; and `folder`.
+ */
+import type * as Gateway from "@atropos/core/gateway/Gateway"
+import { Effect, FileSystem, Option, type Path, type Scope } from "effect"
+import type * as Outcome from "../agent/Outcome.ts"
+import type { Attempt } from "../agent/SessionRuns.ts"
+import type { CommandLine } from "./CommandLine.ts"
+import type { Settings } from "./CommandSettings.ts"
+import * as Confinement from "./Confinement.ts"
+import * as Judging from "./Judging.ts"
+import * as Program from "./Program.ts"
+import * as Variables from "./Variables.ts"
+import type { ProgramError, Warden } from "./Warden.ts"
+import * as WorkingFolder from "./WorkingFolder.ts"
+
+export interface Options {
+  readonly item: unknown
+  readonly line: CommandLine
+  readonly settings: Settings
+  readonly warden: Warden
+}
+
+type Services = FileSystem.FileSystem | Path.Path
+
+/** Why a program failed, in words; undefined: it did not. */
+const failureOf = ({ complaint, ending }: Program.Printed): string | undefined => {
+  if (ending === undefined || (ending._tag === "Exited" && ending.code === 0)) return undefined
+  const how = ending._tag === "Exited" ? `exited with ${ending.code}` : ending.why
+  return `the program ${how}${complaint === "" ? "" : `; it says: ${complaint.slice(-500)}`}`
+}
+
+export const begin = Effect.fn("Attempt.begin")(function* ({
+  item,
+  line,
+  settings,
+  warden
+}: Options): Effect.fn.Return<Attempt<Program.Printed, ProgramError, Services>, ProgramError, Services | Scope.Scope> {
+  const folder = yield* WorkingFolder.scoped({ warden, copyOf: settings.workspace, keptIn: settings.keepFoldersIn })
+  const output = Program.makeOutput()
+  let ended: Program.Ending | undefined
+  let broken: ProgramError | undefined
+
+  const printed = (): Program.Printed => ({
+    ending: ended,
+    stdout: output.stdout(),
+    complaint: output.complaint()
+  })
+
+  const use = (session: Gateway.Session) =>
+    run({
+      item,
+      settings,
+      warden,
+      folder,
+      words: line.program,
+      output,
+      input: JSON.stringify(item),
+      model: session
+    }).pipe(
+      Effect.tap((ending) => Effect.sync(() => void (ended = ending))),
+      // That it could not be run is not the program's failure: it is told where the rollout is judged.
+      Effect.tapError((error) => Effect.sync(() => void (broken = error))),
+      Effect.mapError(({ message }) => ({ message, cause: new Error(message) })),
+      Effect.flatMap(() => {
+        const message = failureOf(printed())
+        return message === undefined ? Effect.succeed(printed()) : Effect.fail({ message, cause: new Error(message) })
+      })
+    )
+
+  const scorer = (words: ReadonlyArray<string>, outcome: Outcome.Outcome<Program.Printed>) =>
+    Effect.suspend(() => {
+      const said = Program.makeOutput()
+      const input = JSON.stringify({
+        item,
+        result: output.stdout(),
+        exit_code: ended?._tag === "Exited" ? ended.code : null,
+        failure: outcome._tag === "Failed" ? outcome.reason : null,
+        messages: outcome.messages,
+        rewards: outcome.reported ?? null,
+        folder: folder.path
+      })
+      // The program may have removed the folder that it worked in.
+      return Effect.ignore(FileSystem.FileSystem.use((fs) => fs.makeDirectory(folder.path, { recursive: true }))).pipe(
+        Effect.andThen(run({ item, settings, warden, folder, words, output: said, input })),
+        Effect.timeoutOption(settings.scorerTimeout * 1000),
+        Effect.map((ending): Program.Printed => ({
+          ending: Option.getOrUndefined(ending),
+          stdout: said.stdout(),
+          complaint: said.complaint()
+        }))
+      )
+    })
+
+  return {
+    use,
+    judge: (outcome) =>
+      Effect.suspend(() =>
+        broken === undefined
+          ? Judging.judge({
+              reward: settings.reward,
+              outcome,
+              ending: ended,
+              rewardFile: folder.rewardFile,
+              scorer: line.scorer && scorer(line.scorer, outcome)
+            })
+          : Effect.fail(broken)
+      )
+  }
+})
+
+interface Running extends Pick<Options, "item" | "settings" | "warden"> {
+  readonly folder: WorkingFolder.WorkingFolder
+  readonly words: ReadonlyArray<string>
+  readonly output: Program.Output
+  readonly input: string
+  readonly model?: Variables.Model
+}
+
+/** Runs a program in the folder, with the limits of the settings. */
+const run = ({ folder, input, item, model, output, settings, warden, words }: Running) => {
+  const isConfined = settings.sandbox === "bubblewrap"
+  const startedIn = process.cwd()
+  const variables = Variables.make({
+    item,
+    folder,
+    startedIn,
+    variables: settings.variables,
+    pass: settings.passVariables,
+    ...(isConfined && { home: folder.path }),
+    ...(model !== undefined && { model })
+  })
+  return Program.run({
+    warden,
+    words: isConfined
+      ? Confinement.words({
+          words,
+          path: Variables.path(startedIn),
+          writable: [folder.path, folder.temporary, folder.reports],
+          visible: settings.visible
+        })
+      : words,
+    folder: folder.path,
+    variables,
+    input,
+    outputBytes: settings.maxOutputBytes,
+    ...(settings.maxMemoryMb !== null && { memoryBytes: settings.maxMemoryMb * 1e6 }),
+    output
+  })
+}

@@ -1,0 +1,63 @@
+/** Settings of the command environment, read before anything is run: mistakes are told with what would be right. */
+import * as Reason from "@atropos/core/base/Reason"
+import * as Jail from "@atropos/core/sandbox/Jail"
+import { Effect, FileSystem, Result } from "effect"
+import { resolve } from "node:path"
+import type { Settings } from "./CommandSettings.ts"
+import * as Confinement from "./Confinement.ts"
+import * as Variables from "./Variables.ts"
+import { ProgramError } from "./Warden.ts"
+import * as Words from "./Words.ts"
+
+export interface CommandLine {
+  readonly program: ReadonlyArray<string>
+  readonly scorer: ReadonlyArray<string> | undefined
+  /** Rows to roll out. */
+  readonly items: string
+}
+
+const mistake = (message: string) => new ProgramError({ message })
+
+/** The program and the scorer, as they are run in any working folder. */
+export const read = Effect.fn("CommandLine.read")(function* (settings: Settings) {
+  const { command, items, reward, sandbox, scorer, workspace } = settings
+  if (process.platform === "win32") return yield* mistake("the environment command needs Linux or macOS")
+  if (command.trim() === "") {
+    return yield* mistake('command: name the program to run, as in --env.command "python agent.py"')
+  }
+  if (items === null) return yield* mistake("items: name a file or a data set, as in --env.items tasks.jsonl")
+  if (reward === "scorer" && scorer === null) {
+    return yield* mistake('reward is "scorer", and there is none: name it, as in --env.scorer "python check.py"')
+  }
+  if (scorer !== null && reward !== "scorer" && reward !== "auto") {
+    return yield* mistake(`reward is "${reward}", so the scorer would never be asked: leave one of them out`)
+  }
+  if (sandbox === "bubblewrap") {
+    yield* Effect.try({ try: Jail.bubblewrap, catch: (cause) => mistake(`sandbox: ${Reason.of(cause)}`) })
+  }
+  const fs = yield* FileSystem.FileSystem
+  if (workspace !== null && !(yield* Effect.orElseSucceed(fs.exists(workspace), () => false))) {
+    return yield* mistake(`workspace: there is no folder ${resolve(workspace)}`)
+  }
+  return {
+    program: yield* wordsOf("command", command),
+    scorer: scorer === null ? undefined : yield* wordsOf("scorer", scorer),
+    items
+  } satisfies CommandLine
+})
+
+/** The words of a command line for any working folder; its program is looked for now. */
+const wordsOf = Effect.fnUntraced(function* (setting: string, line: string) {
+  const words = Words.split(line)
+  if (Result.isFailure(words)) return yield* mistake(`${setting}: ${JSON.stringify(line)}: ${words.failure}`)
+  const folder = process.cwd()
+  const located = Words.located(words.success, folder)
+  const path = Variables.path(folder)
+  const [program = ""] = located
+  if (Confinement.pathOf(program, path) !== undefined) return located
+  return yield* mistake(
+    program.includes("/")
+      ? `${setting}: there is no program ${resolve(folder, program)}`
+      : `${setting}: there is no program ${program} in the folders of PATH (${path})`
+  )
+})

@@ -1,0 +1,100 @@
+/**
+ * What a rollout of a program was worth, by the setting `reward`: the scorer's word, the reward file, what was posted,
+ * or the exit code. `auto` asks in this order, and the exit code counts where nothing else was said and the program
+ * ended by itself: one that was stopped has none, so that a limit never becomes a made-up zero.
+ */
+import { Effect, FileSystem, Option, Result } from "effect"
+import * as Outcome from "../agent/Outcome.ts"
+import type { Judged } from "../agent/SessionGroup.ts"
+import type { RewardFrom } from "./CommandSettings.ts"
+import type * as Program from "./Program.ts"
+import * as Verdict from "./Verdict.ts"
+import type { ProgramError } from "./Warden.ts"
+
+export interface Options<R> {
+  readonly reward: RewardFrom
+  readonly outcome: Outcome.Outcome<unknown>
+  /** How the program ended; undefined where its time was over. */
+  readonly ending: Program.Ending | undefined
+  readonly rewardFile: string
+  /** Absent: there is no scorer. */
+  readonly scorer: Effect.Effect<Program.Printed, ProgramError, R> | undefined
+}
+
+type Said = Result.Result<Option.Option<Verdict.Verdict>, string>
+
+const nothing: Said = Result.succeed(Option.none())
+
+/** The judgement, or why there is none. */
+export const judge = Effect.fn("Judging.judge")(function* <R>(
+  options: Options<R>
+): Effect.fn.Return<Judged | Outcome.Failed, ProgramError, R | FileSystem.FileSystem> {
+  const { ending, outcome, reward, rewardFile, scorer } = options
+  // Nothing was sampled: there is nothing that a verdict could teach.
+  if (outcome.trajectories.length === 0) return failedOf(outcome, silent(ending))
+  const asks = (one: RewardFrom): boolean => reward === one || reward === "auto"
+  const sources: ReadonlyArray<Effect.Effect<Said, ProgramError, R | FileSystem.FileSystem>> = [
+    ...(asks("scorer") && scorer !== undefined ? [Effect.map(scorer, ofScorer)] : []),
+    ...(asks("file") ? [ofFile(rewardFile)] : []),
+    ...(asks("post") ? [Effect.succeed(Result.succeed(Option.fromUndefinedOr(outcome.reported)))] : []),
+    ...(asks("exit") ? [Effect.succeed(ofExit(ending))] : [])
+  ]
+  for (const source of sources) {
+    const said = yield* source
+    // One that says what cannot be read is not passed over for the next, which may mean something else.
+    if (Result.isFailure(said)) return failedOf(outcome, said.failure)
+    if (Option.isSome(said.success)) return said.success.value
+  }
+  return failedOf(outcome, unsaid[reward])
+})
+
+/** A rollout that failed before keeps its reason. */
+const failedOf = (outcome: Outcome.Outcome<unknown>, reason: string): Outcome.Failed =>
+  outcome._tag === "Failed" ? outcome : Outcome.failed(outcome, "unrewarded", reason)
+
+const silent = (ending: Program.Ending | undefined): string =>
+  `the program asked the model nothing (it ${ending?._tag === "Exited" ? `exited with ${ending.code}` : "was stopped"}): its SDK must take its base URL from OPENAI_BASE_URL or ANTHROPIC_BASE_URL`
+
+const ofScorer = ({ complaint, ending, stdout }: Program.Printed): Said => {
+  const told = complaint === "" ? "" : `; it says: ${complaint.slice(-500)}`
+  if (ending === undefined) return Result.fail(`the scorer took too long (scorer_timeout)${told}`)
+  if (ending._tag === "Stopped") return Result.fail(`the scorer ${ending.why}${told}`)
+  if (ending.code !== 0) return Result.fail(`the scorer exited with ${ending.code}${told}`)
+  return Result.mapBoth(Verdict.readPrinted(stdout), {
+    onSuccess: Option.some,
+    onFailure: (fault) => `the scorer printed what is no reward; ${fault}`
+  })
+}
+
+/** More is no reward; and what a program leaves there may be anything, a device of endless zeros too. */
+const longestFile = 64 * 1024
+
+const ofFile = Effect.fnUntraced(
+  function* (path: string) {
+    const fs = yield* FileSystem.FileSystem
+    const { size, type } = yield* fs.stat(path)
+    if (type !== "File" || size > longestFile) {
+      return Result.fail(`what REWARD_FILE names is no file of up to ${longestFile} bytes (${type}, ${size} bytes)`)
+    }
+    return Result.mapBoth(Verdict.read(yield* fs.readFileString(path)), {
+      onSuccess: Option.some,
+      onFailure: (fault) => `the reward file holds no reward; ${fault}`
+    })
+  },
+  Effect.catchTag("PlatformError", ({ message, reason }) =>
+    Effect.succeed<Said>(
+      reason._tag === "NotFound" ? nothing : Result.fail(`the reward file cannot be read: ${message}`)
+    )
+  )
+) satisfies (path: string) => Effect.Effect<Said, never, FileSystem.FileSystem>
+
+const ofExit = (ending: Program.Ending | undefined): Said =>
+  ending?._tag === "Exited" ? Result.succeed(Option.some(ending.code === 0 ? 1 : 0)) : nothing
+
+const unsaid: { readonly [K in RewardFrom]: string } = {
+  auto: "the program was stopped before anybody had said what the rollout was worth",
+  scorer: "there is no scorer",
+  file: "the program wrote no reward into the file that REWARD_FILE names",
+  post: "the program posted no reward to REWARD_URL",
+  exit: "the program was stopped, so it has no exit code"
+}

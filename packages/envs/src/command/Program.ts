@@ -1,0 +1,141 @@
+/**
+ * One run of a program: its input, what it printed, and how it ended.
+ *
+ * It leads a process group of its own, and nothing of it outlives the run, not even where this process is killed
+ * (`Warden`). A shell stands before it, which waits for a word: the program begins once it is watched over, or never.
+ */
+import { spawn } from "node:child_process"
+import type { Readable, Writable } from "node:stream"
+import * as Reason from "@atropos/core/base/Reason"
+import { Deferred, Effect, type Scope } from "effect"
+import { ProgramError, type Warden } from "./Warden.ts"
+import * as Words from "./Words.ts"
+
+export interface Options {
+  readonly warden: Warden
+  /** The program, and its arguments. */
+  readonly words: ReadonlyArray<string>
+  readonly folder: string
+  readonly variables: { readonly [name: string]: string }
+  /** Its standard input. */
+  readonly input: string
+  /** Of both of its outputs together; a program that prints more is ended. */
+  readonly outputBytes: number
+  readonly memoryBytes?: number
+  /** Kept from outside, so that it is there also where the run was cut short. */
+  readonly output: Output
+}
+
+/** What a program has printed so far. */
+export interface Output {
+  readonly add: (stream: "stdout" | "stderr", bytes: Uint8Array) => void
+  readonly stdout: () => string
+  /** The end of it, where mistakes are told. */
+  readonly complaint: () => string
+}
+
+/** How it ended: with an exit code, or ended by a signal or one of the limits. */
+export type Ending =
+  | { readonly _tag: "Exited"; readonly code: number }
+  | { readonly _tag: "Stopped"; readonly why: string }
+
+/** A run that is over, with what it printed; one without an ending was cut short. */
+export interface Printed {
+  readonly ending: Ending | undefined
+  readonly stdout: string
+  readonly complaint: string
+}
+
+const complaintLength = 2000
+
+export const makeOutput = (): Output => {
+  const printed: Array<Uint8Array> = []
+  let complaint = ""
+  const decoder = new TextDecoder()
+  return {
+    add: (stream, bytes) => {
+      if (stream === "stdout") printed.push(bytes)
+      else complaint = (complaint + decoder.decode(bytes, { stream: true })).slice(-complaintLength)
+    },
+    stdout: () => new TextDecoder().decode(Buffer.concat(printed)),
+    complaint: () => complaint.trim()
+  }
+}
+
+/** No core files; a word on descriptor 3 before anything happens, which the program itself does not inherit. */
+const gate = 'ulimit -c 0; read -r go <&3 || exit 125; exec 3<&-; exec "$@"'
+
+const drained = "5 seconds"
+
+/** Runs it to its end; interruption ends it. */
+export const run = Effect.fn("Program.run")((options: Options) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      // Closes after the inner scope, with which all ends that holds the outputs open.
+      const closed = yield* Deferred.make<void>()
+      const ending = yield* Effect.scoped(Effect.flatMap(start(options, closed), Deferred.await))
+      yield* Effect.timeoutOption(Deferred.await(closed), drained)
+      return ending
+    })
+  )
+)
+
+const start = Effect.fnUntraced(function* (
+  { folder, input, memoryBytes, output, outputBytes, variables, warden, words }: Options,
+  closed: Deferred.Deferred<void>
+): Effect.fn.Return<Deferred.Deferred<Ending, ProgramError>, ProgramError, Scope.Scope> {
+  const ending = yield* Deferred.make<Ending, ProgramError>()
+  const watch = yield* warden.watch(memoryBytes === undefined ? {} : { memoryBytes })
+  const stop = (why: string): void => void Deferred.doneUnsafe(ending, Effect.succeed<Ending>({ _tag: "Stopped", why }))
+  const child = yield* Effect.try({
+    try: () =>
+      spawn("/bin/sh", ["-c", gate, "sh", ...words], {
+        cwd: folder,
+        env: { ...variables, ...watch.mark },
+        stdio: ["pipe", "pipe", "pipe", "pipe"],
+        detached: true
+      }),
+    catch: (cause) => cannotRun(words, cause)
+  })
+  // Those asked for, in their order.
+  const [stdin, stdout, stderr, word] = child.stdio as unknown as readonly [Writable, Readable, Readable, Writable]
+  yield* Effect.addFinalizer(() => Effect.sync(() => word.destroy()))
+  for (const pipe of [stdin, stdout, stderr, word]) {
+    // A pipe breaks when the program ends, which is told below.
+    pipe.on("error", () => undefined)
+  }
+  let bytesLeft = outputBytes
+  for (const [name, pipe] of [
+    ["stdout", stdout],
+    ["stderr", stderr]
+  ] as const) {
+    pipe.on("data", (bytes: Uint8Array) => {
+      output.add(name, bytes.subarray(0, Math.max(0, bytesLeft)))
+      bytesLeft -= bytes.length
+      if (bytesLeft < 0) stop(`printed more than ${outputBytes} bytes`)
+    })
+  }
+  child
+    .once("error", (cause) => Deferred.doneUnsafe(ending, Effect.fail(cannotRun(words, cause))))
+    .once("exit", (code, signal) =>
+      code === null
+        ? stop(`was ended by ${signal}`)
+        : Deferred.doneUnsafe(ending, Effect.succeed<Ending>({ _tag: "Exited", code }))
+    )
+    .once("close", () => {
+      Deferred.doneUnsafe(closed, Effect.void)
+    })
+  if (child.pid !== undefined) {
+    watch.began(child.pid)
+    word.end("go\n")
+    stdin.end(input)
+  }
+  yield* Deferred.await(watch.tooLarge).pipe(
+    Effect.map((bytes) => stop(`took ${Math.round(bytes / 1e6)} MB of memory`)),
+    Effect.forkScoped
+  )
+  return ending
+})
+
+const cannotRun = (words: ReadonlyArray<string>, cause: unknown) =>
+  new ProgramError({ message: `cannot run ${Words.join(words)}: ${Reason.of(cause)}`, cause })

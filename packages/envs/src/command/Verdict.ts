@@ -1,0 +1,29 @@
+/**
+ * What a program says that a rollout was worth: a JSON number, or numbers by name (`{"correct": 1, "format": 0.5}`), as
+ * a reward file holds it and a scorer prints it.
+ */
+import { RewardComponents } from "@atropos/core"
+import { Result, Schema } from "effect"
+
+export type Verdict = number | RewardComponents.Rewards
+
+const parse = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
+
+const shown = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text)
+
+/** The verdict of a text, or what is wrong with it. */
+export const read = (text: string): Result.Result<Verdict, string> => {
+  const trimmed = text.trim()
+  if (trimmed === "") return Result.fail("it is empty")
+  const parsed = parse(trimmed)
+  const wanted = 'a JSON number is wanted, or numbers by name, such as {"correct": 1, "format": 0.5}'
+  if (Result.isFailure(parsed)) return Result.fail(`${shown(trimmed)} is not JSON; ${wanted}`)
+  const value = parsed.success
+  if (typeof value === "number") return Result.succeed(value)
+  if (RewardComponents.isRewards(value)) return Result.succeed(value)
+  return Result.fail(`${shown(trimmed)}: ${RewardComponents.faultOf(value) ?? "a component is not finite"}; ${wanted}`)
+}
+
+/** The same of what a scorer printed: its last line, so that it may say more before. */
+export const readPrinted = (printed: string): Result.Result<Verdict, string> =>
+  Result.mapError(read(printed.trimEnd().split("\n").at(-1) ?? ""), (fault) => `its last line: ${fault}`)

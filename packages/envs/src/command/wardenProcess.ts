@@ -1,0 +1,148 @@
+/**
+ * A process that ends programs: one for each environment, started by `Warden`.
+ *
+ * It is told of every program before that begins (a line of JSON on its standard input). It ends all that belongs to a
+ * program when it is asked to, and all of everything when its standard input closes: so nothing is left behind by a
+ * process that is killed by -9. To a program belong its process group and session, and on Linux whatever carries the
+ * program's mark among its variables, so that what makes a session of its own is found, too. Working folders go with
+ * them. It also watches over the memory of programs. It imports nothing of the project, so that it starts fast.
+ */
+import { execFileSync } from "node:child_process"
+import { readdirSync, readFileSync, rmSync } from "node:fs"
+import { createInterface } from "node:readline"
+
+interface Watched {
+  readonly pid?: number
+  readonly memoryBytes?: number
+}
+
+/** What `Warden` says, one of these in a line. */
+interface Told extends Watched {
+  readonly watch?: string
+  readonly end?: string
+  /** A folder to be removed at the end, and one that is none any more. */
+  readonly folder?: string
+  readonly left?: string
+}
+
+/** A process of the system. */
+interface Running {
+  readonly pid: number
+  readonly group: number
+  readonly session: number
+  readonly bytes: number
+}
+
+const watched = new Map<string, Watched>()
+const folders = new Set<string>()
+const isLinux = process.platform === "linux"
+const pageBytes = 4096
+const patienceMillis = 10
+const mostRounds = 200
+const lookEveryMillis = 500
+
+const text = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, "latin1")
+  } catch {
+    // It has ended meanwhile, or belongs to somebody else.
+    return undefined
+  }
+}
+
+/** Behind the name, which may hold anything: state, parent, group, session, and as the 22nd the resident pages. */
+const fromProc = (pid: string): Running | undefined => {
+  const stat = text(`/proc/${pid}/stat`)
+  const [state, , group, session, ...others] = stat?.slice(stat.lastIndexOf(")") + 2).split(" ") ?? []
+  if (state === undefined || state === "Z" || state === "X") return undefined
+  return { pid: Number(pid), group: Number(group), session: Number(session), bytes: Number(others[17]) * pageBytes }
+}
+
+const fromPs = (): ReadonlyArray<Running> =>
+  execFileSync("ps", ["-axo", "pid=,pgid=,rss=,stat="], { encoding: "utf8" })
+    .split("\n")
+    .flatMap((line) => {
+      const [pid, group, kilobytes, state = "Z"] = line.trim().split(/\s+/)
+      if (pid === undefined || pid === "" || state.startsWith("Z")) return []
+      return [{ pid: Number(pid), group: Number(group), session: Number(group), bytes: Number(kilobytes) * 1024 }]
+    })
+
+const running = (): ReadonlyArray<Running> =>
+  isLinux ? readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? (fromProc(name) ?? []) : [])) : fromPs()
+
+const hasMark = (pid: number, id: string): boolean =>
+  isLinux && (text(`/proc/${pid}/environ`)?.includes(`ATROPOS_PROGRAM=${id}`) ?? false)
+
+const belongs = ({ group, pid, session }: Running, id: string, leader: number | undefined): boolean =>
+  pid !== process.pid && ((leader !== undefined && (group === leader || session === leader)) || hasMark(pid, id))
+
+const kill = (pid: number): void => {
+  try {
+    process.kill(pid, "SIGKILL")
+  } catch {
+    // It is gone already, which is all that was wanted.
+  }
+}
+
+const pause = (millis: number): Promise<void> => new Promise((done) => setTimeout(done, millis))
+
+/** Ends all that belongs to a program, whatever it starts meanwhile; true where nothing is left. */
+const end = async (id: string, { pid: leader }: Watched): Promise<boolean> => {
+  let isGone = false
+  for (let round = 0; round < mostRounds && !isGone; round++) {
+    const found = running().filter((one) => belongs(one, id, leader))
+    for (const { pid } of found) kill(pid)
+    isGone = found.length === 0
+    if (!isGone) await pause(patienceMillis)
+  }
+  return isGone
+}
+
+const say = (answer: object): void => void process.stdout.write(`${JSON.stringify(answer)}\n`)
+
+const lookAtMemory = (): void => {
+  const limited = Array.from(watched).filter(
+    ([, { memoryBytes, pid }]) => memoryBytes !== undefined && pid !== undefined
+  )
+  if (limited.length === 0) return
+  const all = running()
+  for (const [id, { memoryBytes, pid }] of limited) {
+    const bytes = all.reduce((sum, one) => (one.group === pid || one.session === pid ? sum + one.bytes : sum), 0)
+    if (bytes > memoryBytes!) say({ tooLarge: id, bytes })
+  }
+}
+
+const hear = (line: string): void => {
+  // What this process is told is written by `Warden` alone.
+  const { end: toEnd, folder, left, watch, ...what } = JSON.parse(line) as Told
+  if (watch !== undefined) watched.set(watch, { ...watched.get(watch), ...what })
+  if (folder !== undefined) folders.add(folder)
+  if (left !== undefined) folders.delete(left)
+  if (toEnd === undefined) return
+  void endAndSay(toEnd)
+}
+
+const endAndSay = async (id: string): Promise<void> => {
+  const isGone = await end(id, watched.get(id) ?? {})
+  watched.delete(id)
+  say({ ended: id, isGone })
+}
+
+/** Whoever was killed while it started a program has left one that is found a moment later. */
+const endAll = async (): Promise<void> => {
+  for (const wait of watched.size === 0 ? [] : [0, 100, 400]) {
+    await pause(wait)
+    for (const [id, one] of watched) await end(id, one)
+  }
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  process.exit(0)
+}
+
+// Those are for the process that this one serves, which ends its programs in good order first.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined)
+// Nobody listens any more: what is to be done is told by the end of the input.
+process.stdout.on("error", () => undefined)
+setInterval(lookAtMemory, lookEveryMillis).unref()
+createInterface({ input: process.stdin })
+  .on("line", hear)
+  .on("close", () => void endAll())

@@ -1,0 +1,359 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Dataset, Environment, ServerManager, Tokenizer } from "@atropos/core"
+import { InferenceError } from "@atropos/core/inference/backend/Inference"
+import { Cause, Effect, Exit, Layer, Logger, Option, References, Stream } from "effect"
+import OpenAI from "openai"
+import { defineAgent } from "../../src/agent/Agent.ts"
+import type { AgentModel } from "../../src/agent/AgentDefinition.ts"
+
+const client = (model: AgentModel, signal?: AbortSignal) => {
+  const openai = new OpenAI({ baseURL: model.baseURL, apiKey: model.apiKey, maxRetries: 0 })
+  return async (messages: ReadonlyArray<OpenAI.ChatCompletionMessageParam>): Promise<string> => {
+    const answer = await openai.chat.completions.create({ model: model.name, messages: [...messages] }, { signal })
+    return answer.choices[0]?.message.content ?? ""
+  }
+}
+
+const user = (content: string) => ({ role: "user" as const, content })
+
+/** An agent that asks once. */
+const ask = ({ item, model }: { readonly item: string; readonly model: AgentModel }) => client(model)([user(item)])
+
+const echo: ServerManager.Script = (request) => {
+  const said = "messages" in request ? request.messages.findLast(({ role }) => role === "user")?.content : ""
+  return typeof said === "string" ? said : ""
+}
+
+const endless = function* () {
+  for (let index = 0; ; index++) yield `item ${index}`
+}
+
+const sorted = (scores: Iterable<number>) => Array.from(scores).toSorted((one, other) => one - other)
+
+/** Runs with the environment of a layer over a scripted policy. */
+const within = <A, E>(
+  layer: Layer.Layer<Environment.Environment, unknown, ServerManager.ServerManager | Dataset.Dataset>,
+  use: (environment: Environment.EnvironmentShape) => Effect.Effect<A, E>,
+  script: ServerManager.Script = echo
+) =>
+  Effect.flatMap(Environment.Environment, use).pipe(
+    Effect.provide(
+      layer.pipe(Layer.provide([ServerManager.layerScripted(script), Dataset.layer, Tokenizer.layerBytes]))
+    ),
+    Effect.provideService(References.MinimumLogLevel, "Error")
+  )
+
+const first = ({ work }: Environment.EnvironmentShape) =>
+  work(0).pipe(
+    Stream.runHead,
+    Effect.flatMap((one) => Option.getOrThrow(one).rollOut)
+  )
+
+describe("defineAgent", () => {
+  it.effect("trains on every turn of an agent, with its score", () =>
+    within(
+      defineAgent({
+        name: "two-turns",
+        items: () => ["ab"],
+        run: async ({ item, model }) => {
+          const say = client(model)
+          const one = await say([user(item)])
+          return say([user(item), { role: "assistant", content: one }, user("again")])
+        },
+        score: ({ messages, result, trajectory }) => {
+          assert.strictEqual(messages.length, 4)
+          assert.strictEqual(trajectory.completion, "again")
+          return { correct: result === "again" ? 1 : 0, brief: 0.5 }
+        }
+      })({ groupSize: 2, rewardWeights: { brief: 2 } }),
+      (environment) =>
+        Effect.map(first(environment), ({ groups: [group] }) => {
+          assert.deepStrictEqual(Array.from(group!.scores), [2, 2])
+          assert.deepStrictEqual(group!.rewards, [
+            { correct: 1, brief: 0.5 },
+            { correct: 1, brief: 0.5 }
+          ])
+          assert.strictEqual(group!.tokens.length, 2)
+          // "ab" and "again", each with the end of its turn.
+          for (const mask of group!.masks)
+            assert.strictEqual(
+              mask.reduce((sum, one) => sum + one, 0),
+              3 + 6
+            )
+          assert.isUndefined(group!.overrides?.[0]?.["session"])
+        })
+    )
+  )
+
+  it.live("leaves runs that fail out of their group, and counts them by their kind", () => {
+    let runs = 0
+    let aborted = false
+    return within(
+      defineAgent({
+        name: "faulty",
+        items: () => ["a"],
+        run: async (given) => {
+          const run = runs++
+          if (run === 0) throw new Error("no luck")
+          if (run === 1) return "never asked"
+          if (run === 2) {
+            given.signal.addEventListener("abort", () => {
+              aborted = true
+            })
+            await ask(given)
+            return new Promise<string>(() => {})
+          }
+          return ask(given)
+        },
+        score: () => runs
+      })({ groupSize: 5, sessionTimeout: 0.5 }),
+      (environment) =>
+        Effect.gen(function* () {
+          const { groups } = yield* first(environment)
+          assert.strictEqual(groups[0]!.scores.length, 2)
+          const {
+            "agent/failed": failed,
+            "agent/silent": silent,
+            "agent/threw": threw,
+            "agent/timeouts": timeouts
+          } = yield* environment.metrics
+          assert.deepStrictEqual({ failed, silent, threw, timeouts }, { failed: 3, silent: 1, threw: 1, timeouts: 1 })
+          assert.isTrue(aborted)
+        })
+    )
+  })
+
+  it.effect("scores a run that failed where its author says how", () => {
+    let runs = 0
+    return within(
+      defineAgent({
+        name: "scored-failures",
+        items: () => ["a"],
+        run: async (given) => {
+          const run = runs++
+          const answer = await ask(given)
+          if (run === 0) throw new RangeError("too far")
+          return answer
+        },
+        score: () => 1,
+        scoreFailure: ({ error, reason }) => {
+          assert.instanceOf(error, RangeError)
+          assert.match(reason, /RangeError: too far/)
+          return -1
+        }
+      })({ groupSize: 2 }),
+      (environment) =>
+        Effect.map(first(environment), ({ groups: [group] }) => assert.deepStrictEqual(sorted(group!.scores), [-1, 1]))
+    )
+  })
+
+  it.effect("tells of an item all of whose runs failed why they did", () =>
+    within(
+      defineAgent({
+        name: "hopeless",
+        items: () => ["a"],
+        run: () => Promise.reject(new TypeError("nothing works")),
+        score: () => 1
+      })({ groupSize: 2 }),
+      (environment) =>
+        Effect.map(Effect.flip(first(environment)), (error) => {
+          assert.instanceOf(error, Environment.Unscorable)
+          assert.match(error.message, /all 2 runs of the agent failed; the last: threw TypeError: nothing works/)
+        })
+    )
+  )
+
+  it.live("a failure of the inference servers is no failure of the agent: the item is tried again", () =>
+    within(
+      defineAgent({ name: "outage", items: () => ["a"], run: ask, score: () => 1 })({ groupSize: 2 }),
+      (environment) =>
+        Effect.map(Effect.exit(first(environment)), (exit) => {
+          assert.isTrue(Exit.isFailure(exit))
+          const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+          assert.instanceOf(error, Environment.EnvironmentError)
+          assert.instanceOf(error.cause, InferenceError)
+        }),
+      () => Effect.fail(new InferenceError({ reason: "malformed", server: "script", message: "out of order" }))
+    )
+  )
+
+  it.effect("sub-agents are sequences of their own, with the score and the number of their session", () => {
+    let runs = 0
+    return within(
+      defineAgent({
+        name: "sub-agents",
+        items: () => ["a"],
+        run: async ({ item, model }) => {
+          const say = client(model)
+          if (runs++ === 0) await say([{ role: "system", content: "You are a sub-agent." }, user("look")])
+          return say([user(item)])
+        },
+        score: ({ trajectories }) => trajectories.length
+      })({ groupSize: 2 }),
+      (environment) =>
+        Effect.map(first(environment), ({ groups: [group] }) => {
+          assert.deepStrictEqual(sorted(group!.scores), [1, 2, 2])
+          const sessions = group!.overrides!.map((own) => own["session"])
+          const many = Array.from(group!.scores).indexOf(2)
+          assert.strictEqual(sessions[many], sessions[many + 1])
+          assert.strictEqual(new Set(sessions).size, 2)
+        })
+    )
+  })
+
+  it.effect("takes a reward from what the run returns, or from reports by POST, and makes none up", () =>
+    Effect.gen(function* () {
+      const scoresOf = (run: (given: { readonly item: string; readonly model: AgentModel }) => Promise<unknown>) =>
+        within(defineAgent({ name: "rewarded", items: () => ["a"], run })({ groupSize: 2 }), (environment) =>
+          Effect.map(first(environment), ({ groups: [group] }) => Array.from(group!.scores))
+        )
+      const returned = yield* scoresOf(async (given) => {
+        await ask(given)
+        return { right: 1, short: 1 }
+      })
+      assert.deepStrictEqual(returned, [2, 2])
+      const reported = yield* scoresOf(async (given) => {
+        await ask(given)
+        await fetch(`${given.model.anthropicBaseURL}/reward`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ reward: 0.5 })
+        })
+      })
+      assert.deepStrictEqual(reported, [0.5, 0.5])
+      const none = yield* Effect.flip(scoresOf(ask))
+      assert.match((none as Error).message, /nobody said what the run was worth/)
+    })
+  )
+
+  it.effect("what its score throws is told with its name and place", () =>
+    within(
+      defineAgent({
+        name: "bad-score",
+        items: () => ["a"],
+        run: ask,
+        score: () => {
+          throw new Error("oh")
+        }
+      })({ groupSize: 2 }),
+      (environment) =>
+        Effect.map(Effect.flip(first(environment)), (error) =>
+          assert.match(error.message, /^score threw Error: oh \(.*Agent\.test\.ts:\d+:\d+\)$/)
+        )
+    ).pipe(Effect.provide(Logger.layer([])))
+  )
+
+  it.effect("goes on with a generator's items from any cursor, and shuffles rows by the seed", () =>
+    Effect.gen(function* () {
+      const labels = (items: () => Generator<string> | AsyncGenerator<string>, cursor: number) =>
+        within(defineAgent({ name: "items", items, run: ask, score: () => 1, label: (item) => item })(), ({ work }) =>
+          work(cursor).pipe(
+            Stream.take(3),
+            Stream.map(({ label }) => label),
+            Stream.runCollect
+          )
+        )
+      assert.deepStrictEqual(yield* labels(endless, 5), ["item 5", "item 6", "item 7"])
+      assert.deepStrictEqual(
+        yield* labels(async function* () {
+          yield* ["a", "b", "c", "d"]
+        }, 2),
+        ["c", "d"]
+      )
+      const rows = (seed: number) =>
+        within(
+          defineAgent({ name: "rows", items: "rows.jsonl", run: ask, score: () => 1, label: ({ name }) => name })({
+            seed
+          }),
+          ({ evaluation, work }) =>
+            work(0).pipe(
+              Stream.take(9),
+              Stream.map(({ label }) => label),
+              Stream.runCollect,
+              Effect.tap(() => Effect.sync(() => assert.isTrue(Option.isSome(evaluation))))
+            )
+        )
+      const taken = yield* rows(1)
+      assert.strictEqual(new Set(taken).size, 9)
+      assert.deepStrictEqual(yield* rows(1), taken)
+      assert.notDeepEqual(yield* rows(2), taken)
+    })
+  )
+
+  it.effect("says where it looked for a file, and that a started generator cannot be read twice", () =>
+    Effect.gen(function* () {
+      const failure = (items: string | Generator<string>) =>
+        within(
+          defineAgent({ name: "missing", items: items as string, run: ask, score: () => 1 })(),
+          () => Effect.void
+        ).pipe(
+          Effect.flip,
+          Effect.map((error) => (error as Error).message)
+        )
+      assert.match(
+        yield* failure("nowhere.jsonl"),
+        /nowhere\.jsonl: there is no such file; looked for .*test[/\\]agent[/\\]nowhere\.jsonl and .*nowhere\.jsonl/
+      )
+      const started = (function* () {
+        yield "a"
+      })()
+      assert.match(yield* failure(started), /give the function that makes it, without calling it/)
+    })
+  )
+
+  it("refuses a definition that cannot be meant", () => {
+    assert.throws(
+      // A file in JavaScript is not checked.
+      () => defineAgent({ name: "typo", items: ["a"], run: ask, scores: () => 1 } as never),
+      'defineAgent: unknown key "scores"; did you mean "score"?'
+    )
+    assert.throws(() => defineAgent({ name: "none", items: ["a"] } as never), "defineAgent: run must be a function")
+    assert.throws(
+      () => defineAgent({ name: "odd", items: ["a"], run: ask, settings: { when: new Date() as never } }),
+      "settings.when: its default must be a string, a number, true or false"
+    )
+  })
+
+  it.effect("its own settings are flags with defaults, typed by them", () =>
+    within(
+      Layer.unwrap(
+        Effect.succeed(
+          defineAgent({
+            name: "settings",
+            items: ({ settings }) => Array.from({ length: settings.count }, (_, index) => `${settings.word} ${index}`),
+            settings: { count: 2, word: { default: "item", description: "what an item is called" } },
+            run: ask,
+            score: ({ settings }) => settings.count,
+            label: (item) => item
+          }).fromEncoded({ count: 3 })
+        )
+      ),
+      ({ work }) =>
+        Effect.map(Stream.runCollect(work(0)), (all) =>
+          assert.deepStrictEqual(
+            all.map(({ label }) => label),
+            ["item 0", "item 1", "item 2"]
+          )
+        )
+    )
+  )
+
+  it.effect("gold and wrong results are held to the score", () =>
+    within(
+      defineAgent({
+        name: "claims",
+        items: [{ question: "1 + 1", answer: 2 }],
+        run: async ({ item, model }) => ({ number: Number(await client(model)([user(item.question)])) }),
+        score: ({ item, result }) => (result.number === item.answer ? 1 : 0),
+        gold: ({ answer }) => [{ number: answer }],
+        wrong: ({ answer }) => [{ number: answer + 1 }]
+      })(),
+      ({ claims }) =>
+        Effect.gen(function* () {
+          const { items } = Option.getOrThrow(claims)
+          const { gold, score, wrong } = Option.getOrThrow(yield* Stream.runHead(items))
+          assert.deepStrictEqual(yield* score([...gold, ...wrong]), [1, 0])
+        })
+    )
+  )
+})
