@@ -39,8 +39,6 @@ export interface Options {
   readonly groupFile: GroupFile | undefined
   /** The trainer's step now. */
   readonly step: () => number
-  /** A group of so many sequences is sent. */
-  readonly onSent: (sequences: number) => void
 }
 
 /** 100, 1,000, 10,000, …: rare enough to be said aloud, and soon enough for whoever waits for a first batch. */
@@ -96,9 +94,8 @@ export const make = (options: Options): GroupSender => {
       metrics.kept(verdict.success, options.step())
       table.add(group)
       accepted.push(verdict.success)
-      options.onSent(verdict.success.tokens.length)
       const key = groupKey(progress.lineage, path, position)
-      progress.send(task, key)
+      progress.send(task, key, verdict.success.tokens.length)
       submitter.offer({ index, key, group: yield* spans.begin(key, verdict.success) })
     }
     progress.end(task)

@@ -20,6 +20,8 @@ export interface Options {
   readonly queue: QueueView
   readonly submitter: { readonly isBlocked: () => boolean; readonly unsent: () => number }
   readonly isEvaluating: () => boolean
+  /** Whether groups of other sizes than `group_size` were sent. */
+  readonly hasOddGroups: () => boolean
   /** There may be more room now. */
   readonly onChange: () => void
 }
@@ -27,20 +29,26 @@ export interface Options {
 export interface Room {
   /** Beside those that run. */
   readonly left: (running: number) => number
-  /** A group of so many sequences was sent. */
-  readonly sent: (sequences: number) => void
   /** Follows the weights for as long as it runs. */
   readonly follow: Effect.Effect<void>
 }
 
 export const make = (options: Options): Room => {
-  const { batchSize, isEvaluating, onChange, onPolicy, part, queue, serverCount, settings, submitter, totalSteps } =
-    options
+  const {
+    batchSize,
+    hasOddGroups,
+    isEvaluating,
+    onChange,
+    onPolicy,
+    part,
+    queue,
+    serverCount,
+    settings,
+    submitter,
+    totalSteps
+  } = options
   const { groupSize, maxBatchesOffpolicy, minBatchAllocation } = settings
   let policyVersion = 0
-  // What an earlier process left in the queue may be of any size.
-  let hasOddGroups = false
-  let isFirst = true
 
   const ofPolicy = (status: EnvironmentStatus): number =>
     onPolicy === undefined
@@ -57,8 +65,6 @@ export const make = (options: Options): Room => {
       const status = queue.status()
       if (status === undefined || submitter.isBlocked()) return 0
       const { from, to } = part()
-      if (isFirst) hasOddGroups = status.queueSize > 0
-      isFirst = false
       const underWay = running + submitter.unsent() + queue.uncounted()
       const usual = Math.min(
         ofPolicy(status),
@@ -74,14 +80,11 @@ export const make = (options: Options): Room => {
       )
       const steps = { total: totalSteps, version: onPolicy && policyVersion }
       const most =
-        usual <= 0 && hasOddGroups
+        usual <= 0 && hasOddGroups()
           ? Concurrency.oddRoom(steps, { batchSize: batchSize(), groupSize, maxBatchesOffpolicy, status, underWay })
           : usual
       if (most <= underWay) queue.doubt()
       return Math.min(Concurrency.workerLimit(settings, serverCount, isEvaluating()) - running, most - underWay)
-    },
-    sent: (sequences) => {
-      hasOddGroups ||= sequences !== groupSize
     },
     follow: Stream.runForEach(onPolicy?.versions ?? Stream.never, (version) =>
       Effect.sync(() => {

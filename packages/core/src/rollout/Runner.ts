@@ -110,9 +110,10 @@ const assemble = Effect.fnUntraced(function* (
     queue,
     submitter,
     isEvaluating: evaluations.isRunning,
+    hasOddGroups: progress.hasOddGroups,
     onChange
   })
-  const groups = GroupSender.make({ ...session, submitter, viewers, spans, step: step.now, onSent: room.sent })
+  const groups = GroupSender.make({ ...session, submitter, viewers, spans, step: step.now })
   const workers = Concurrency.maximumWorkers(settings, servers.serverCount)
   const pool = WorkerPool.make(
     {

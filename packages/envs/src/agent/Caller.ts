@@ -4,14 +4,26 @@ import { fileURLToPath } from "node:url"
 
 const own = new URL("../", import.meta.url).href
 
-const frame = /(?:\(|at (?:async )?)((?:file:\/\/|\/|[A-Za-z]:[\\/]).*?):\d+:\d+\)?$/
+/** A frame's place: what stands between its bracket (or `at `) and line and column. */
+const placeOf = (line: string): string | undefined => {
+  const start = line.includes("(") ? line.indexOf("(") + 1 : line.indexOf("at ") + 3
+  const text = line.slice(start).replace("async ", "")
+  const end = text.lastIndexOf(":", text.lastIndexOf(":") - 1)
+  return /^(?:file:|\/|[A-Za-z]:[\\/])/.test(text) && end > 0 ? text.slice(0, end) : undefined
+}
+
+/** The file of a module's URL, which loaders may have given a query. */
+const pathOf = (url: string): string => {
+  const { hash, href, search } = new URL(url)
+  return fileURLToPath(href.slice(0, href.length - search.length - hash.length))
+}
 
 /** The folder of the file; undefined where the stack does not say. */
 export const folder = (stack: string = new Error().stack ?? ""): string | undefined => {
   for (const line of stack.split("\n")) {
-    const file = frame.exec(line)?.[1]
+    const file = placeOf(line)
     if (file === undefined) continue
-    const path = file.startsWith("file://") ? fileURLToPath(file.replace(/[?#].*$/, "")) : file
+    const path = file.startsWith("file:") ? pathOf(file) : file
     if (!file.startsWith(own) && !path.startsWith(fileURLToPath(own))) return dirname(path)
   }
   return undefined

@@ -30,7 +30,9 @@ const Value = Schema.Struct({
   /** The environment's own state. */
   own: Schema.optionalKey(Schema.Unknown),
   /** What its items have put back in the queue. */
-  requeued: Schema.optionalKey(Requeued.Saved)
+  requeued: Schema.optionalKey(Requeued.Saved),
+  /** Whether groups of other sizes than `group_size` were sent. */
+  hasOddGroups: Schema.optionalKey(Schema.Boolean)
 })
 const StateFile = Schema.fromJsonString(Schema.Struct({ step: Schema.Int, value: Schema.Unknown }))
 const decodeValue = Schema.decodeUnknownEffect(Value)
@@ -41,6 +43,8 @@ export interface Checkpoint {
   readonly cursor: Cursor.Cursor
   /** What was in the queue at the last save beside the items of the stream. */
   readonly requeued: Requeued.Saved
+  /** Whether groups of other sizes than `group_size` had been sent. */
+  readonly hadOddGroups: boolean
   /** Step at the last save; none on a first start. */
   readonly resumedFrom: Option.Option<number>
   readonly save: (step: number) => Effect.Effect<void, TrajectoryError | CheckpointError>
@@ -56,6 +60,7 @@ export interface CheckpointOptions {
   readonly currentStep: number
   /** What is to be saved beside the cursor. */
   readonly requeued: () => Requeued.Saved
+  readonly hasOddGroups: (before: boolean) => boolean
 }
 
 /** Restores what was saved under the name, or begins anew and saves that at once. */
@@ -99,15 +104,17 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
       lineage,
       cursor: cursor.save(),
       ...(own !== undefined && { own }),
-      ...(requeued.length > 0 && { requeued })
+      ...(requeued.length > 0 && { requeued }),
+      ...(options.hasOddGroups(hadOddGroups) && { hasOddGroups: true })
     }
     yield* storage.save({ step, value })
   })
-  const { lineage } = value
+  const { hasOddGroups: hadOddGroups = false, lineage } = value
   const checkpoint: Checkpoint = {
     lineage,
     cursor,
     requeued: value.requeued ?? [],
+    hadOddGroups,
     resumedFrom: Option.map(loaded, ({ step }) => step),
     save
   }

@@ -31,8 +31,10 @@ export interface Progress extends Pick<Checkpoint.Checkpoint, "lineage" | "resum
   readonly holds: (index: number) => number
   /** An item of the stream is rolled out, or was put back. */
   readonly begin: (item: Item) => void
-  /** It has another group for the service. */
-  readonly send: (item: Item, key: string) => void
+  /** It has another group for the service, of so many sequences. */
+  readonly send: (item: Item, key: string, sequences: number) => void
+  /** Whether groups of other sizes than `group_size` were sent, by an earlier process too. */
+  readonly hasOddGroups: () => boolean
   /** It is rolled out, or given up; its groups hold it by themselves. */
   readonly end: (item: Item) => void
   /** The service has answered for a group. */
@@ -63,10 +65,13 @@ export const open = Effect.fn("Progress.open")(function* ({
 > {
   const path = yield* Path.Path
   const requeued = Requeued.make()
+  const { groupSize } = options.environment.settings
+  let sendsOddGroups = false
   const checkpoint = yield* Checkpoint.open({
     ...options,
     file: path.join(folder, "state.json"),
-    requeued: requeued.save
+    requeued: requeued.save,
+    hasOddGroups: (before) => before || sendsOddGroups
   })
   const { cursor, lineage, resumedFrom, save } = checkpoint
   if (Option.isSome(resumedFrom)) {
@@ -94,7 +99,9 @@ export const open = Effect.fn("Progress.open")(function* ({
     isDone: (index) => cursor.isFinished(index) || left.has(index),
     holds: cursor.holds,
     begin,
-    send: ({ index, path: at }, key) => {
+    hasOddGroups: () => checkpoint.hadOddGroups || sendsOddGroups,
+    send: ({ index, path: at }, key, sequences) => {
+      sendsOddGroups ||= sequences !== groupSize
       cursor.hold(index)
       requeued.hold(at, key)
     },
