@@ -91,7 +91,7 @@ export const recipe = {
   embeddingDeviation: 0.25,
   warmStart: { steps: 400 },
   env: { max_token_length: 80 },
-  trainer: { seq_len: 96, training_steps: 150 },
+  trainer: { seq_len: 96, lr: 5e-4, warmup_steps: 10, training_steps: 150 },
   // Without a KL penalty it may unlearn how a call is spelled before it has learned what to call.
   loss: { kl: "k3", kl_coef: 0.02 }
 }
