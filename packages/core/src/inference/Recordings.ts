@@ -1,6 +1,40 @@
 /** From what a session recorded to what it gives. */
 import { Effect } from "effect"
-import { InferenceError, type LeftOut, type Recording, type TrackedSession } from "./backend/Inference.ts"
+import {
+  InferenceError,
+  type LeftOut,
+  type RecordedSequence,
+  type Recording,
+  type TrackedSession
+} from "./backend/Inference.ts"
+import * as Paths from "./session/Paths.ts"
+import type * as SessionTree from "./session/SessionTree.ts"
+
+/** Why a path is left out. */
+export type Fault = Omit<LeftOut, "sequence">
+
+/**
+ * Every path as its sequences, in the order of their ends, or why it is left out. The last one is the path's own; those
+ * of all paths come first, so that a path keeps its number.
+ */
+export const ofPaths = <P, A>(
+  tips: ReadonlyArray<SessionTree.Answer<P, A>>,
+  sequencesOf: (tip: SessionTree.Answer<P, A>) => ReadonlyArray<RecordedSequence> | Fault
+): Recording => {
+  const sequences: Array<RecordedSequence> = []
+  const others: Array<RecordedSequence> = []
+  const leftOut: Array<LeftOut> = []
+  for (const tip of tips) {
+    const { sequence } = tip
+    const made = Paths.isAbandoned(tip) ? { reason: "abandoned" as const, message: Paths.abandoned } : sequencesOf(tip)
+    if ("reason" in made) leftOut.push({ sequence, ...made })
+    else {
+      sequences.push(...made.slice(-1))
+      others.push(...made.slice(0, -1))
+    }
+  }
+  return { sequences: [...sequences, ...others], leftOut }
+}
 
 /** A session's trajectories: those that can be trained. What is left out is logged, once; alone it is a failure. */
 export const trajectories = (

@@ -9,17 +9,8 @@
  */
 import { Effect, Result } from "effect"
 import * as ChatMask from "./ChatMask.ts"
-import type {
-  ChatRequest,
-  Choice,
-  LeftOut,
-  RecordedSequence,
-  Recording,
-  TextRequest,
-  TrackedSession
-} from "./backend/Inference.ts"
+import type { ChatRequest, Choice, Recording, TextRequest, TrackedSession } from "./backend/Inference.ts"
 import type { Message } from "../Message.ts"
-import * as Paths from "./session/Paths.ts"
 import * as Recordings from "./Recordings.ts"
 import * as Relation from "./session/Relation.ts"
 import * as Sampling from "../Sampling.ts"
@@ -129,30 +120,16 @@ export const make = ({
 
 const recordingOf = (tokenizer: TokenizerShape | undefined, tips: ReadonlyArray<TextAnswer>): Recording => {
   const trained = new Set<TextAnswer>()
-  const sequences: Array<RecordedSequence> = []
-  const others: Array<RecordedSequence> = []
-  const leftOut: Array<LeftOut> = []
-  for (const tip of tips) {
-    const { sequence } = tip
-    if (Paths.isAbandoned(tip)) {
-      leftOut.push({ sequence, reason: "abandoned", message: Paths.abandoned })
-      continue
-    }
+  return Recordings.ofPaths(tips, (tip) => {
     const path = SessionTree.pathOf(tip)
     const fresh = path.filter((answer) => !trained.has(answer))
     const ends = fresh.filter((answer, at) => !fresh.slice(at + 1).some((later) => isAlike(answer, later)))
     const made = ends.map((end) => trajectoryOf(tokenizer, end, fresh))
     const unmasked = made.find(Result.isFailure)
-    if (unmasked !== undefined) {
-      leftOut.push({ sequence, reason: "unmasked", message: unmasked.failure.message })
-      continue
-    }
-    const all = made.filter(Result.isSuccess).map(({ success: trajectory }) => ({ sequence, trajectory }))
+    if (unmasked !== undefined) return { reason: "unmasked", message: unmasked.failure.message }
     fresh.forEach((answer) => trained.add(answer))
-    sequences.push(...all.slice(-1))
-    others.push(...all.slice(0, -1))
-  }
-  return { sequences: [...sequences, ...others], leftOut }
+    return made.filter(Result.isSuccess).map(({ success: trajectory }) => ({ sequence: tip.sequence, trajectory }))
+  })
 }
 
 const isAlike = (a: TextAnswer, b: TextAnswer): boolean =>

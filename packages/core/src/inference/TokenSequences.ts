@@ -14,12 +14,12 @@
  *
  * Sharing is counted over the sequences that are kept, so a path that is left out takes nothing with it.
  */
-import type { LeftOut, RecordedSequence, Recording, TrainedTurn } from "./backend/Inference.ts"
+import type { RecordedSequence, Recording, TrainedTurn } from "./backend/Inference.ts"
 import type { Message } from "../Message.ts"
 import * as Alignment from "./session/Alignment.ts"
 import * as Sampling from "../Sampling.ts"
 import { chatOf } from "./session/SessionTree.ts"
-import * as Paths from "./session/Paths.ts"
+import * as Recordings from "./Recordings.ts"
 import * as TokenText from "./TokenText.ts"
 import * as TokenTree from "./TokenTree.ts"
 import type { TokenizerShape } from "./tokenizer/Tokenizer.ts"
@@ -32,28 +32,15 @@ type Trained = Map<TokenTree.TokenAnswer, number>
 
 export const recording = (tokenizer: TokenizerShape, tips: ReadonlyArray<TokenTree.TokenAnswer>): Recording => {
   const trained: Trained = new Map()
-  const sequences: Array<RecordedSequence> = []
-  const others: Array<RecordedSequence> = []
-  const leftOut: Array<LeftOut> = []
-  for (const tip of tips) {
-    const { sequence } = tip
-    if (Paths.isAbandoned(tip)) {
-      leftOut.push({ sequence, reason: "abandoned", message: Paths.abandoned })
-      continue
-    }
+  return Recordings.ofPaths(tips, (tip) => {
     const links = TokenTree.links(tip)
     const ends = endsOf(links, trained)
     const made = ends.map((end) => sequenceOf(tokenizer, links, end, trained))
     const fault = alterationOf(links) ?? made.map(unsoundness).find((one) => one !== undefined)
-    if (fault !== undefined) {
-      leftOut.push({ sequence, ...fault })
-      continue
-    }
+    if (fault !== undefined) return fault
     for (const { answer, kept } of links) trained.set(answer, Math.max(kept, trained.get(answer) ?? 0))
-    sequences.push(made.at(-1)!)
-    others.push(...made.slice(0, -1))
-  }
-  return { sequences: [...sequences, ...others], leftOut }
+    return made
+  })
 }
 
 /** The links at which the sequences of a path end, one for each way of sampling what is still to be trained. */
@@ -111,10 +98,8 @@ const messagesOf = (tokenizer: TokenizerShape, tip: TokenTree.TokenAnswer): Read
     ? chatOf(tip)
     : [{ role: "user", content: TokenText.promptText(tokenizer, tip.prompt.data) }, tip.message]
 
-type Fault = Omit<LeftOut, "sequence">
-
 /** Holds the ids of a path against what was sent and received when each of its answers was sampled. */
-const alterationOf = (links: Links): Fault | undefined => {
+const alterationOf = (links: Links): Recordings.Fault | undefined => {
   let sum = TokenTree.seed
   for (const [index, { answer, kept }] of links.entries()) {
     const { data, prompt } = answer
@@ -132,7 +117,7 @@ const alterationOf = (links: Links): Fault | undefined => {
   return undefined
 }
 
-const unsoundness = ({ trajectory }: RecordedSequence): Fault | undefined => {
+const unsoundness = ({ trajectory }: RecordedSequence): Recordings.Fault | undefined => {
   const problem = Alignment.violation(trajectory)
   return problem === undefined ? undefined : { reason: "unsound", message: problem }
 }

@@ -5,9 +5,9 @@
  * If the user failed after the inference servers had, it is the servers' failure (an error: the item is tried again);
  * otherwise it is its own, which is data.
  */
-import { type InferenceError } from "@atropos/core/inference/backend/Inference"
+import type { InferenceError } from "@atropos/core/inference/backend/Inference"
 import type * as Gateway from "@atropos/core/gateway/Gateway"
-import type { RewardComponents } from "@atropos/core"
+import * as TotalReward from "@atropos/core/gateway/session/TotalReward"
 import { Effect, Option, Result } from "effect"
 import * as Outcome from "./Outcome.ts"
 
@@ -54,7 +54,7 @@ export const run = Effect.fn("SessionRun.run")(function* <A, R>({
       const recorded: Outcome.Recorded = {
         trajectories: yield* session.trajectories,
         messages: yield* session.messages,
-        reported: total(yield* session.rewards)
+        reported: TotalReward.of(yield* session.rewards)
       }
       return { outcome: outcomeOf(ended, recorded, timeoutSeconds), counts: yield* session.counts }
     })
@@ -76,19 +76,4 @@ const outcomeOf = <A>(
   return recorded.trajectories.length === 0
     ? Outcome.failed(recorded, "silent", silent)
     : { _tag: "Ended", result: ended.value.success, ...recorded }
-}
-
-/** Of a component the last report about the whole session holds; reports about single turns are added to it. */
-const total = (reported: ReadonlyArray<Gateway.ReportedReward>): RewardComponents.Rewards | undefined => {
-  if (reported.length === 0) return undefined
-  const ofSession: Record<string, number> = {}
-  const ofTurns: Record<string, number> = {}
-  for (const { rewards, turn } of reported) {
-    for (const [component, value] of Object.entries(rewards)) {
-      if (turn === undefined) ofSession[component] = value
-      else ofTurns[component] = (ofTurns[component] ?? 0) + value
-    }
-  }
-  for (const [component, value] of Object.entries(ofTurns)) ofSession[component] = (ofSession[component] ?? 0) + value
-  return ofSession
 }

@@ -60,7 +60,8 @@ export interface CheckpointOptions {
   readonly currentStep: number
   /** What is to be saved beside the cursor. */
   readonly requeued: () => Requeued.Saved
-  readonly hasOddGroups: (before: boolean) => boolean
+  /** Whether this process has sent groups of other sizes than `group_size`. */
+  readonly hasOddGroups: () => boolean
 }
 
 /** Restores what was saved under the name, or begins anew and saves that at once. */
@@ -105,7 +106,7 @@ export const open = Effect.fn("Checkpoint.open")(function* (options: CheckpointO
       cursor: cursor.save(),
       ...(own !== undefined && { own }),
       ...(requeued.length > 0 && { requeued }),
-      ...(options.hasOddGroups(hadOddGroups) && { hasOddGroups: true })
+      ...((hadOddGroups || options.hasOddGroups()) && { hasOddGroups: true })
     }
     yield* storage.save({ step, value })
   })

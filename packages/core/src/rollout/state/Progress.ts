@@ -71,7 +71,7 @@ export const open = Effect.fn("Progress.open")(function* ({
     ...options,
     file: path.join(folder, "state.json"),
     requeued: requeued.save,
-    hasOddGroups: (before) => before || sendsOddGroups
+    hasOddGroups: () => sendsOddGroups
   })
   const { cursor, lineage, resumedFrom, save } = checkpoint
   if (Option.isSome(resumedFrom)) {
