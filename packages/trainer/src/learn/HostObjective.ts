@@ -41,7 +41,7 @@ export interface HostObjective {
   ) => Effect.Effect<Evaluated, TrainerError>
 }
 
-/** Why an engine that gives nothing but logprobs of sampled tokens cannot compute this objective; undefined if it can. */
+/** Why logprobs of sampled tokens are not enough for this objective; undefined where they are. */
 export const problem = ({ candidates, name }: Objective): string | undefined =>
   candidates === "teacher"
     ? `loss ${name} compares whole distributions with a teacher's, which logprobs of the sampled tokens do not tell`
@@ -87,7 +87,7 @@ function* buildPieces(objective: Objective, real: "float32" | "float64") {
 const failed = (what: string) => (cause: { readonly message: string }) =>
   new TrainerError({ reason: "executor", message: `${what}: ${cause.message}`, cause })
 
-/** The objective's program. `real`: float64 for checks of gradients. Fails with reason `settings` where it cannot be. */
+/** The objective's program; `real` float64 is for checks of gradients. An objective with a `problem` is refused. */
 export const make = Effect.fn("HostObjective.make")(function* (
   objective: Objective,
   real: "float32" | "float64" = "float32"

@@ -9,8 +9,9 @@
  * (P), the trainable parameters. `TrainFeeds` makes them from a `MicroBatch`. Outputs: `loss` [] = Σ token_weights · ℓ,
  * `grad` (P), `logprobs` (B, T), `metrics` (M), in the order of `metrics`.
  *
- * Losses and gradients of micro-batches of one batch add up, and so do metrics (or are maximised: see `LossNodes.combine`),
- * because the denominators are in `token_weights`. Ids are not checked here: `MicroBatch.pack` does.
+ * Losses and gradients of micro-batches of one batch add up, and so do metrics (or are maximised: see
+ * `LossNodes.combine`), because the denominators are in `token_weights`. Ids are not checked here: `MicroBatch.pack`
+ * does.
  */
 import { gradPieces } from "../graph/Autodiff.ts"
 import { Graph } from "../graph/Graph.ts"
