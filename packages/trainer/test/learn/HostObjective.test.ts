@@ -125,7 +125,10 @@ describe("HostObjective", () => {
   it.effect("says what is wrong with an answer, and which loss it cannot compute", () =>
     Effect.gen(function* () {
       const objective = objectiveOf("grpo", { klCoef: 0.1 })
-      const sequences = sequencesOf(lengths).map(({ refLogprobs: _, ...sequence }) => sequence)
+      const sequences = sequencesOf(lengths).map(({ refLogprobs, ...sequence }) => {
+        assert.isDefined(refLogprobs)
+        return sequence
+      })
       const batch = batchOf(sequences, objective)
       const host = yield* HostObjective.make(objective)
       const logprobs = batch.items.map(({ length }) => new Float32Array(length))
