@@ -8,7 +8,7 @@ import { Count, optional } from "./Optional.ts"
 
 export const CreateSamplingSession = wire({
   sessionId: Schema.String,
-  /** From 0 in a session, with those of save_weights_for_sampler: the same number again is the same sampling session. */
+  /** From 0, with those of save_weights_for_sampler: the same number again is the same sampling session. */
   samplingSessionSeqId: Count,
   baseModel: optional(Schema.String),
   modelPath: optional(Schema.String),
