@@ -87,10 +87,11 @@ const floors = {
     "model",
     "loss",
     "learn",
+    "checkpoint",
     "engine",
     "server",
-    "checkpoint",
     "sync",
+    "local",
     "run",
     "."
   ],

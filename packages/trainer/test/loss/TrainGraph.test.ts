@@ -3,11 +3,12 @@ import { Result } from "effect"
 import { presetNames, type LossSettings, type PresetName } from "../../src/loss/LossSettings.ts"
 import type { Objective } from "../../src/loss/Objective.ts"
 import * as Preset from "../../src/loss/Preset.ts"
-import * as MicroBatch from "../../src/learn/MicroBatch.ts"
-import * as TrainFeeds from "../../src/learn/TrainFeeds.ts"
-import * as TrainGraph from "../../src/learn/TrainGraph.ts"
+import type * as MicroBatch from "../../src/local/MicroBatch.ts"
+import * as TrainFeeds from "../../src/local/TrainFeeds.ts"
+import * as TrainGraph from "../../src/local/TrainGraph.ts"
 import type { TrainingSequence } from "../../src/learn/TrainingSequence.ts"
 import { load, type Numbers, toyPolicy, toyTheta, uniforms, vocabulary } from "./ToyPolicy.ts"
+import * as Packed from "../local/Packed.ts"
 
 const sequencesOf = (lengths: ReadonlyArray<number>, seed = 1): ReadonlyArray<TrainingSequence> => {
   const uniform = uniforms(seed)
@@ -49,8 +50,7 @@ const objectives: ReadonlyArray<Objective> = [
 ]
 
 const packed = (sequences: ReadonlyArray<TrainingSequence>, objective: Objective, settings = {}) =>
-  MicroBatch.pack(sequences, objective, { ...MicroBatch.defaults, vocabSize: vocabulary, multiple: 4, ...settings })
-    .microBatches
+  Packed.of(sequences, objective, { vocabSize: vocabulary, multiple: 4, ...settings }).microBatches
 
 interface Step {
   readonly loss: number
