@@ -13,6 +13,7 @@ import * as Engine from "../engine/Engine.ts"
 import { Executor, type DeviceKind, type Resident } from "../exec/Executor.ts"
 import { type Computed, defaultOptimizer, LearnerEngine } from "../learn/LearnerEngine.ts"
 import type { LearnerEngineShape, Learner, LoadOptions } from "../learn/LearnerEngine.ts"
+import * as LossNodes from "../learn/LossNodes.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 import * as Model from "../model/Model.ts"
@@ -142,7 +143,7 @@ const loadWith = Effect.fn("LocalLearner.load")(function* (
           look?.(placement.item, ofItem(microBatch, placement, part.logprobs!))
         }
         loss += part.loss
-        sums = TrainGraph.combine(metrics, sums, part.figures)
+        sums = LossNodes.combine(metrics, sums, part.figures)
         if (!Number.isFinite(loss)) break
         yield* optimizer.accumulate(part.gradient)
       }

@@ -6,6 +6,7 @@ import { Effect, Scope } from "effect"
 import * as Pieces from "../base/Pieces.ts"
 import { Executor, type Program, type Resident } from "../exec/Executor.ts"
 import * as Onnx from "../graph/Onnx.ts"
+import type * as LossNodes from "../learn/LossNodes.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 import type { Objective } from "../loss/Objective.ts"
 import type { Policy } from "../model/TrainableModel.ts"
@@ -25,7 +26,7 @@ export interface Gradient {
 }
 
 export interface Programs {
-  readonly metrics: ReadonlyArray<TrainGraph.MetricName>
+  readonly metrics: ReadonlyArray<LossNodes.MetricName>
   /** `reference`: parameters of the reference policy, for micro-batches that do not bring its logprobs. */
   readonly gradient: (
     batch: MicroBatch,
