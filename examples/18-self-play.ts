@@ -62,7 +62,7 @@ const expected = (state: State, bets: (state: State) => number): number => {
   return (bet > 0 ? bet * after("b") : 0) + (bet < 1 ? (1 - bet) * after("p") : 0)
 }
 
-/** What a perfect opponent wins against a strategy, a game, the mean of both seats: all its pure strategies are tried. */
+/** What a perfect opponent wins a game, the mean of both seats: all its pure strategies are tried. */
 export const exploitability = (strategy: Strategy): number => {
   const best = (seat: 0 | 1): number => {
     const places = cards.flatMap((card) => (seat === 0 ? ["", "pb"] : ["p", "b"]).map((history) => card + history))

@@ -1,7 +1,7 @@
 /**
- * The YAML file of `--config`, one for all verbs: `env:`, servers (`openai:`, `judge:`, `teacher:`, `opponent:`: each a map or a
- * list), the manager's switches (`slurm:`, `testing:`), `trainer:`, `lora:`, `loss:` and `metrics:`. A verb reads what
- * concerns it and lets the rest be.
+ * The YAML file of `--config`, one for all verbs: `env:`, servers (`openai:`, `judge:`, `teacher:`, `opponent:`: each a
+ * map or a list), the manager's switches (`slurm:`, `testing:`), `trainer:`, `lora:`, `loss:` and `metrics:`. A verb
+ * reads what concerns it and lets the rest be.
  *
  * A key that does not exist is an error that names file, line, key and the nearest key there is, in a section that the
  * verb does not use too. Values are checked where all sources have come together.

@@ -124,7 +124,7 @@ export interface Groups<State> {
   readonly groups: ReadonlyArray<RolloutGroup>
 }
 
-/** `n` plays from the same state, and a group of every seat of the policy. Each play draws anew (`seed` + its number). */
+/** `n` plays from the same state, each drawn anew, and a group of every seat of the policy. */
 export const groups = Effect.fn("Seats.groups")(function* <State, E = never, R = never, F = never, S = never>(
   game: SeatedGame<State, E, R>,
   start: State,
