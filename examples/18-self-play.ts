@@ -9,7 +9,7 @@
  * two-person poker, 1950).
  */
 import { Environment, Message, Seats, SeededRandom, ServerManager } from "@atropos/core"
-import { Effect, Stream } from "effect"
+import { Effect, Schema, Stream } from "effect"
 
 type Action = "p" | "b"
 
@@ -98,7 +98,9 @@ const observed = () => {
   }
 }
 
-export const layer = Environment.layer("kuhn-poker", Environment.settings({}), ({ groupSize }) =>
+const settings = Environment.settings({ seed: Environment.field(Schema.Int, 0, "random seed for the cards and plays") })
+
+export const layer = Environment.layer("kuhn-poker", settings, ({ groupSize, seed }) =>
   Effect.gen(function* () {
     const servers = yield* ServerManager.ServerManager
     const { add, strategy } = observed()
@@ -107,13 +109,13 @@ export const layer = Environment.layer("kuhn-poker", Environment.settings({}), (
       // Every play of an item has the same cards; each seat's rollouts are compared with each other.
       collectTrajectories: Effect.fn("Kuhn.collectTrajectories")(
         function* (item: number) {
-          const start = { cards: SeededRandom.seeded(0, item).pick(deals), history: "" }
+          const start = { cards: SeededRandom.seeded(seed, item).pick(deals), history: "" }
           const { groups, plays } = yield* Seats.groups(game, start, {
             players: ["policy", "policy"],
             n: groupSize,
             form: "text",
             maxTokens: 1,
-            seed: item * 31
+            seed: SeededRandom.seeded(seed + 1, item).between(0, 2 ** 30)
           })
           for (const { state } of plays) add(state)
           return { groups }
@@ -142,7 +144,7 @@ export const recipe = {
   embeddingDeviation: 0.25,
   warmStart: { steps: 200 },
   env: { group_size: 16, max_token_length: 8 },
-  trainer: { seq_len: 16, batch_size: 192, lr: 1e-3, training_steps: 300 },
+  trainer: { seq_len: 16, batch_size: 192, lr: 3e-4, training_steps: 200 },
   // Towards the play at the beginning, which mixes: without it the seats chase each other round the equilibrium.
-  loss: { preset: "dr-grpo", kl: "k3", kl_coef: 0.05 }
+  loss: { preset: "dr-grpo", kl: "k3", kl_coef: 0.2 }
 }

@@ -1,6 +1,6 @@
 /**
- * Flags of the servers beside the policy's, `--judge.*`, `--teacher.*` and `--opponent.*`: of those that the environment
- * needs, and of all where it is a file, which does not say.
+ * Flags of the servers beside the policy's, `--judge.*`, `--teacher.*` and `--opponent.*`: of those that the
+ * environment needs, and of all where it is a file, which does not say.
  */
 import type { Option } from "effect"
 import * as ConfigFile from "./ConfigFile.ts"
