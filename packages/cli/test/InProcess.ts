@@ -10,7 +10,9 @@ import * as Bin from "./Bin.ts"
 
 const settings = (own: Record<string, string>) => {
   const ours = Object.entries({ ...process.env, ...Bin.clean, ...own }).filter(([, value]) => value !== undefined)
-  return ConfigProvider.layer(ConfigProvider.fromEnv({ env: Object.fromEntries(ours) as unknown as Record<string, string> }))
+  return ConfigProvider.layer(
+    ConfigProvider.fromEnv({ env: Object.fromEntries(ours) as unknown as Record<string, string> })
+  )
 }
 
 /** Below the limit of a test, so that what was said is told where it is not what was waited for. */

@@ -8,7 +8,10 @@ import * as InProcess from "./InProcess.ts"
 
 const faulty = fileURLToPath(new URL("fixtures/faulty-env.ts", import.meta.url))
 
-/** Runs a verb on the environment with a mistake in it, in an empty folder. One mistake is made as a user makes it, as a process. */
+/**
+ * Runs a verb on the environment with a mistake in it, in an empty folder. One mistake is made as a user makes it, as a
+ * process.
+ */
 const atropos = Effect.fnUntraced(function* (verb: string, mistake: string, ...words: ReadonlyArray<string>) {
   const fs = yield* FileSystem.FileSystem
   const cwd = yield* InProcess.folder
