@@ -1,6 +1,6 @@
 /**
  * The command in the process of the test: the same words, parser, output and exit codes as `Bin`'s, without the second
- * that a process of its own costs. What a kill, a signal, a loader of Node or the memory of a process does is for `Bin`.
+ * that a process of its own costs. What a kill, a signal, a loader of Node or a process's memory does is for `Bin`.
  */
 import { ConfigProvider, Effect, Fiber, type FileSystem, type Scope } from "effect"
 import { PassThrough } from "node:stream"
