@@ -47,9 +47,6 @@ const firstLine = <E>(output: Stream.Stream<Uint8Array, E>, wanted: (line: strin
 /** The address a line tells. */
 const address = (line: string): string => line.replace(/.*?(http:\/\/127\.0\.0\.1:\d+).*/, "$1")
 
-const mean = (rewards: ReadonlyArray<number>): number =>
-  rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
-
 /** What `up` says at its end of the whole run. */
 const summed = (text: string): ReadonlyArray<string> =>
   text.split("\n").filter((line) => /^(mean reward|held-out|trained on|  +[▁-█])/.test(line))
