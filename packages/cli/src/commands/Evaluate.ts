@@ -1,6 +1,6 @@
 /**
- * `atropos evaluate --env …`: the environment's evaluation, with per-sample results. `atropos evaluate --from FILE`: what
- * recorded sessions and other saved groups were worth, by the rewards that they hold.
+ * `atropos evaluate --env …`: the environment's evaluation, with per-sample results. `atropos evaluate --from FILE`:
+ * what recorded sessions and other saved groups were worth, by the rewards that they hold.
  */
 import { Console, Effect, FileSystem, Option } from "effect"
 import { Command, Flag } from "effect/cli"
