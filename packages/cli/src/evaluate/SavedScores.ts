@@ -6,9 +6,10 @@
  * again.
  */
 import { Evaluation, JsonLines, RewardComponents, SavedGroup, type ScoredGroup } from "@atropos/core"
-import { Effect, Predicate, Result, Stream } from "effect"
+import { Console, Effect, Predicate, Result, Stream } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import * as FaultLog from "../base/FaultLog.ts"
+import * as OpenSessions from "../gateway/OpenSessions.ts"
 
 interface Sums {
   readonly values: Array<number>
@@ -53,7 +54,7 @@ const unscoredOf = (text: string): string | undefined => {
   const parsed = Result.try((): unknown => JSON.parse(text))
   if (Result.isFailure(parsed) || !Predicate.isReadonlyObject(parsed.success)) return undefined
   const { messages, scores, session } = parsed.success
-  return Array.isArray(messages) && scores === undefined ? String(session ?? text) : undefined
+  return Array.isArray(messages) && scores === undefined ? (typeof session === "string" ? session : text) : undefined
 }
 
 const meanOf = ({ scores }: ScoredGroup.ScoredGroup): number => Evaluation.mean(Array.from(scores))
@@ -78,6 +79,8 @@ export const read = Effect.fn("SavedScores.read")(function* (files: ReadonlyArra
   }
 
   for (const file of files) {
+    const open = yield* OpenSessions.note(file)
+    if (open !== undefined) yield* Console.error(open)
     yield* Effect.scoped(
       JsonLines.inspect(file, SavedGroup.expected).pipe(
         Effect.andThen(

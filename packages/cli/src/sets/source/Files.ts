@@ -5,6 +5,7 @@
 import { JsonLines, SavedGroup } from "@atropos/core"
 import { Effect, type FileSystem, Option, Schema, Stream } from "effect"
 import { UsageError } from "../../base/Failure.ts"
+import * as OpenSessions from "../../gateway/OpenSessions.ts"
 import * as Sessions from "./Sessions.ts"
 import type { Source } from "./Source.ts"
 
@@ -31,6 +32,8 @@ export const make = (
     const unknownFields = SavedGroup.unknownFields()
     for (let index = start.file; index < files.length; index++) {
       const file = files[index]!
+      const open = yield* OpenSessions.note(file)
+      if (open !== undefined) yield* sink.note(open)
       const from = index === start.file ? { offset: start.offset, lines: start.lines } : JsonLines.start
       const hasMore = yield* SavedGroup.read(file, { from }).pipe(
         Stream.mapError(unreadable),
