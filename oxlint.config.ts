@@ -90,10 +90,11 @@ const floors = {
     "model",
     "loss",
     "learn",
+    "checkpoint",
     "engine",
     "server",
-    "checkpoint",
     "sync",
+    "local",
     "run",
     "."
   ],
