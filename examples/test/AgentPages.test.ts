@@ -1,4 +1,4 @@
-/** The agents of docs/agents.md, each run against a policy that follows a script. */
+/** The agents of docs/agents.md and of README's first screen, each run against a policy that follows a script. */
 import { assert, describe, it } from "@effect/vitest"
 import { Dataset, Environment, Message, ServerManager, Tokenizer } from "@atropos/core"
 import { Effect, Layer, Option, References, Stream } from "effect"
@@ -7,11 +7,13 @@ import * as PageCode from "./PageCode.ts"
 
 type AgentLayer = Layer.Layer<Environment.Environment, unknown, ServerManager.ServerManager | Dataset.Dataset>
 
-/** The first group that an agent of the page makes with the policy: two sessions. */
-const rolledOut = (name: string, script: ServerManager.Script) =>
+const page = "docs/agents.md"
+
+/** The first group that an agent of a page makes with the policy: two sessions. */
+const rolledOut = (name: string, script: ServerManager.Script, file = PageCode.file(page, name)) =>
   Effect.gen(function* () {
     const module: { readonly default: (settings: { readonly groupSize: number }) => AgentLayer } =
-      yield* Effect.promise(() => import(PageCode.file("agents.md", name)))
+      yield* Effect.promise(() => import(file))
     const servers = Layer.provide(ServerManager.layerScripted(script), Tokenizer.layerBytes)
     const layer = Layer.provide(module.default({ groupSize: 2 }), [servers, Dataset.layer])
     const first = Effect.flatMap(Environment.Environment, ({ work }) =>
@@ -39,12 +41,41 @@ const clerk: ServerManager.Script = (request) => {
   return call("stock", { fruit: "apples" })
 }
 
+const support = "support-agent.ts"
+
 describe("the agents of docs/agents.md", () => {
-  it("are all here", () => {
-    for (const name of readdirSync(new URL("../agents", import.meta.url)).filter((one) => one.endsWith(".ts"))) {
-      assert.include(PageCode.file("agents.md", name), name)
-    }
+  it("are all here, and no code but theirs is in the page", () => {
+    const files = readdirSync(new URL("../agents", import.meta.url)).filter((one) => one.endsWith(".ts"))
+    for (const name of files) assert.include(PageCode.file(page, name), name)
+    assert.sameMembers(PageCode.names(page).slice(), [...files, support])
   })
+
+  it.live(`${support}, as the page and README's first screen have it`, () =>
+    Effect.gen(function* () {
+      const file = PageCode.file("README.md", support, "support/")
+      assert.strictEqual(PageCode.file(page, support, "support/"), file)
+      const { messages, rewards } = yield* rolledOut(support, () => "At 9, for 30 days, for 4 euros.", file)
+      assert.deepStrictEqual(rewards, [
+        { correct: 1, brief: 1 },
+        { correct: 1, brief: 1 }
+      ])
+      assert.deepStrictEqual(
+        messages?.[0]?.map(({ role }) => role),
+        ["system", "user", "assistant"]
+      )
+    })
+  )
+
+  it.live("an environment of plain functions", () =>
+    Effect.gen(function* () {
+      const { messages, scores } = yield* rolledOut("doubles.ts", (request) => {
+        const [, n = "0"] = /What is (\d+)/.exec(heard(request).instructions) ?? []
+        return `It is ${2 * Number(n)}.`
+      })
+      assert.deepStrictEqual(Array.from(scores ?? []), [1, 1])
+      assert.strictEqual(messages?.[0]?.length, 2)
+    })
+  )
 
   it.live("OpenAI's SDK", () =>
     Effect.gen(function* () {
@@ -81,7 +112,13 @@ describe("the agents of docs/agents.md", () => {
     })
   )
 
-  for (const name of ["anthropic-agent.ts", "ai-sdk-anthropic-agent.ts", "ai-sdk-agent.ts", "langgraph-agent.ts"]) {
+  for (const name of [
+    "anthropic-agent.ts",
+    "ai-sdk-anthropic-agent.ts",
+    "ai-sdk-agent.ts",
+    "langgraph-agent.ts",
+    "mastra-agent.ts"
+  ]) {
     it.live(`${name} goes on with what its tool says`, () =>
       Effect.gen(function* () {
         const { messages, scores } = yield* rolledOut(name, clerk)

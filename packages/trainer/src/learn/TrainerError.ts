@@ -7,6 +7,8 @@ export const TrainerFailure = Schema.Literals([
   "nonFinite",
   "mismatch", // the sampler's logprobs are not the trainer's
   "executor", // the graph cannot be loaded or run
+  "engine", // a remote engine refuses, or does not answer for longer than is waited
+  "engineLost", // a remote engine no longer has the weights: training goes on from the last checkpoint
   "thread", // the optimizer's thread died
   "checkpoint", // a checkpoint cannot be written or read
   "settings", // the settings contradict each other, the model or the checkpoint

@@ -1,8 +1,9 @@
-/** SDKs of three dialects in one session over the real engine: what is trained are its ids and logprobs. */
+/** SDKs of three dialects, Mastra among them, in one session over the real engine: its ids and logprobs are trained. */
 import Anthropic from "@anthropic-ai/sdk"
 import { assert, layer } from "@effect/vitest"
 import { Message, ServerManager, Tokenizer } from "@atropos/core"
 import * as Gateway from "@atropos/core/gateway/Gateway"
+import { Agent } from "@mastra/core/agent"
 import { Context, Effect, Layer } from "effect"
 import OpenAI from "openai"
 import * as TokenLog from "../../../core/test/gateway/TokenLog.ts"
@@ -29,10 +30,10 @@ const base = Layer.mergeAll(
 type Say = (session: Gateway.Session, chat: ReadonlyArray<Message.Message>, stop: string) => Promise<string>
 
 const roles = (chat: ReadonlyArray<Message.Message>) =>
-  chat.map((message) => ({
-    role: message.role === "assistant" ? ("assistant" as const) : ("user" as const),
-    content: Message.text(message)
-  }))
+  chat.map((message) => {
+    const content = Message.text(message)
+    return message.role === "assistant" ? { role: "assistant" as const, content } : { role: "user" as const, content }
+  })
 
 const openai = ({ apiKey, baseURL }: Gateway.Session) => new OpenAI({ apiKey, baseURL })
 const anthropic = ({ anthropicBaseURL, apiKey }: Gateway.Session) =>
@@ -57,6 +58,18 @@ const ways: ReadonlyArray<Say> = [
     const request = { model: "any", messages: roles(chat), max_tokens: most, stop_sequences: [stop] }
     const { content } = await anthropic(session).messages.stream(request).finalMessage()
     return content.map((block) => (block.type === "text" ? block.text : "")).join("")
+  },
+  async ({ apiKey, baseURL }, chat, stop) => {
+    const agent = new Agent({
+      id: "mastra",
+      name: "mastra",
+      instructions: "",
+      model: { id: "gateway/any", url: baseURL, apiKey }
+    })
+    const { text } = await agent.generate(roles(chat), {
+      modelSettings: { maxOutputTokens: most, stopSequences: [stop] }
+    })
+    return text
   }
 ]
 
@@ -71,12 +84,12 @@ layer(base, { excludeTestServices: true, timeout: "60 seconds" })("a session ove
       const context = yield* Layer.build(Layer.provide(Gateway.layer(), servers))
       const { open } = Context.get(context, Gateway.Gateway)
       yield* Effect.forEach(
-        [0, 1, 2, 3],
+        ways.map((_, at) => at),
         Effect.fnUntraced(function* (first) {
           const session = yield* open({ seed: first })
           const chat: Array<Message.Message> = [Message.user("abc?")]
           const answers: Array<string> = []
-          for (let turn = 0; turn < 4; turn++) {
+          for (let turn = 0; turn < ways.length; turn++) {
             const stop = answers.at(-1)?.at(-1) ?? "~"
             const say = ways[(first + turn) % ways.length]!
             const said = yield* Effect.promise(() => say(session, chat, stop))
@@ -87,7 +100,7 @@ layer(base, { excludeTestServices: true, timeout: "60 seconds" })("a session ove
           assert.strictEqual(others.length, 0)
           assert.strictEqual(TokenLog.difference(trajectory!, log), undefined)
           assert.strictEqual(trajectory!.policyVersion, 3)
-          assert.include(yield* session.counts, { extended: 3, rewritten: 0, branched: 0 })
+          assert.include(yield* session.counts, { extended: ways.length - 1, rewritten: 0, branched: 0 })
           const sampled = log.filter(({ inputIds, tokens }) =>
             [...inputIds, ...tokens].every((id, at) => trajectory!.tokens[at] === id)
           )
@@ -98,7 +111,7 @@ layer(base, { excludeTestServices: true, timeout: "60 seconds" })("a session ove
         }),
         { concurrency: "unbounded" }
       )
-      assert.strictEqual(log.length, 16)
+      assert.strictEqual(log.length, ways.length ** 2)
     })
   )
 })

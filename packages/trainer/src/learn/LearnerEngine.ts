@@ -1,0 +1,91 @@
+/**
+ * Where learning happens: an engine that has a model, and computes gradients and updates for it. The local one runs
+ * graphs in this machine's executor, a remote one speaks to a server. `Trainer` and everything above it know no other
+ * difference.
+ *
+ * Weights stay with their engine. Outside they are a version (how many updates made them) and a reference, which names
+ * a durable copy that the same engine can restore.
+ */
+import { Context, type Effect, type Scope } from "effect"
+import type { Objective } from "../loss/Objective.ts"
+import type { TrainerError } from "./TrainerError.ts"
+import type { WeightedBatch } from "./WeightedBatch.ts"
+
+/** Names a durable copy of weights and optimizer: a folder of this machine, a path of a server. Never holds a key. */
+export interface WeightsReference {
+  /** `name` of the engine that wrote it. */
+  readonly engine: string
+  readonly path: string
+}
+
+/** What the graphs made of a batch. */
+export interface Computed {
+  /** Σ token weight · ℓ over the batch. */
+  readonly loss: number
+  /** By name: sums over trained tokens, or largest values (`TrainGraph`). */
+  readonly figures: ReadonlyMap<string, number>
+  /** Whether loss and figures are numbers; the gradient is looked at in the update. */
+  readonly isFinite: boolean
+}
+
+export interface Updated {
+  /** Whether the weights changed; not where the gradient is not finite. */
+  readonly isApplied: boolean
+  /** Norm of the whole gradient before clipping; undefined where the engine does not tell. */
+  readonly norm: number | undefined
+}
+
+/** Is shown the logprobs of item `item` of the batch, (length) nats under the weights before the update. */
+export type Look = (item: number, logprobs: Float32Array) => void
+
+export interface Learner {
+  /** log π of every item's target tokens under the present weights, (length) nats each, at the items' temperatures. */
+  readonly forward: (batch: WeightedBatch) => Effect.Effect<ReadonlyArray<Float32Array>, TrainerError>
+  /** The gradient of a batch. It may fail or be interrupted at any time: the weights are untouched, it is forgotten. */
+  readonly forwardBackward: (batch: WeightedBatch, look?: Look) => Effect.Effect<Computed, TrainerError>
+  /** One step with the gradient of the last `forwardBackward`: whole or not at all. */
+  readonly optimizerStep: (learningRate: number) => Effect.Effect<Updated, TrainerError>
+  /** Forgets that gradient. */
+  readonly discard: Effect.Effect<void, TrainerError>
+  /**
+   * Makes a durable copy of weights and optimizer. `folder` is new and becomes the checkpoint's once all is in it: an
+   * engine writes there what it keeps on this machine.
+   */
+  readonly save: (folder: string, version: number) => Effect.Effect<WeightsReference, TrainerError>
+  /** Lets samplers use the present weights as this version; done when they have them. */
+  readonly publish: (version: number) => Effect.Effect<void, TrainerError>
+}
+
+/** AdamW, as `TrainerSettings` describes it. */
+export interface OptimizerSettings {
+  readonly beta1: number
+  readonly beta2: number
+  readonly epsilon: number
+  readonly weightDecay: number
+  /** Largest norm of the gradient; null: no limit. */
+  readonly maxNorm: number | null
+}
+
+export interface LoadOptions {
+  readonly objective: Objective
+  readonly optimizer: OptimizerSettings
+  /** Where to go on; without one: the model's own weights, no moments. */
+  readonly from: { readonly reference: WeightsReference; readonly folder: string; readonly version: number } | undefined
+}
+
+export interface LearnerEngineShape {
+  /** What messages and references call it: `local`, or the server's address without a key. */
+  readonly name: string
+  readonly model: {
+    readonly name: string
+    readonly vocabSize: number
+    /** Longest row, tokens. */
+    readonly maxPositions: number
+  }
+  /** Fails with reason `settings` where the engine cannot do what the objective needs. */
+  readonly load: (options: LoadOptions) => Effect.Effect<Learner, TrainerError, Scope.Scope>
+}
+
+export class LearnerEngine extends Context.Service<LearnerEngine, LearnerEngineShape>()(
+  "@atropos/trainer/learn/LearnerEngine"
+) {}
