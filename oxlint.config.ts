@@ -95,6 +95,7 @@ const floors = {
     "server",
     "sync",
     "local",
+    "tinker",
     "run",
     "."
   ],
