@@ -1,0 +1,247 @@
+/**
+ * Saved weights on disk: `<folder>/<model>/weights/<name>` and `…/sampler_weights/<name>`, each a PEFT folder with
+ * `checkpoint.json`, and those of `weights` with the optimizer's moments too (`trainer_state.safetensors`). Clients call
+ * them `tinker://<model>/weights/<name>`. They appear whole (`AtomicFolder`), survive the server, and are removed once
+ * their time is over.
+ *
+ * Weights of sampling sessions lie under `.snapshots`, and do not outlive the server.
+ */
+import { Clock, DateTime, Effect, FileSystem, Path, Schema } from "effect"
+import * as AtomicFolder from "../../checkpoint/AtomicFolder.ts"
+import * as StateFile from "../../checkpoint/StateFile.ts"
+import type * as OptimizerThread from "../../learn/OptimizerThread.ts"
+import * as Peft from "../../model/Peft.ts"
+import * as Adapters from "./Adapters.ts"
+import { broken, notFound, type OperationFailed, type Refused, wrong } from "./Failures.ts"
+import type * as Model from "../../model/Model.ts"
+
+export type CheckpointKind = "weights" | "sampler_weights"
+
+const Info = Schema.Struct({
+  format: Schema.Literal(1),
+  base_model: Schema.String,
+  model_id: Schema.String,
+  rank: Schema.Natural,
+  alpha: Schema.Finite,
+  train_attn: Schema.Boolean,
+  train_mlp: Schema.Boolean,
+  /** Updates that made the weights. */
+  updates: Schema.Natural,
+  /** Milliseconds since 1970. */
+  created: Schema.Finite,
+  expires: Schema.NullOr(Schema.Finite),
+  user_metadata: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))
+})
+export type Info = typeof Info.Type
+
+const InfoFile = Schema.fromJsonString(Info)
+const decodeInfo = Schema.decodeUnknownEffect(InfoFile)
+const encodeInfo = Schema.encodeSync(InfoFile)
+
+export interface Address {
+  readonly modelId: string
+  readonly kind: CheckpointKind
+  readonly name: string
+}
+
+export interface Saved extends Address {
+  readonly folder: string
+  readonly info: Info
+}
+
+const namePattern = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/
+const idPattern = /^[A-Za-z0-9_-][A-Za-z0-9._:-]{0,199}$/
+const infoFile = "checkpoint.json"
+const stateFile = "trainer_state.safetensors"
+const snapshots = ".snapshots"
+
+export const pathOf = ({ kind, modelId, name }: Address): string => `tinker://${modelId}/${kind}/${name}`
+
+/** The address that a path names; undefined where it is none. */
+export const parse = (path: string): Address | undefined => {
+  const [, modelId = "", kind, name = ""] =
+    /^tinker:\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/.exec(path) ?? []
+  if (!idPattern.test(modelId) || !namePattern.test(name)) return undefined
+  return { modelId, kind: kind as CheckpointKind, name }
+}
+
+/** Colons are no part of names of folders everywhere. */
+const folderName = (modelId: string): string => modelId.replaceAll(":", "~")
+const modelIdOf = (folder: string): string => folder.replaceAll("~", ":")
+
+const failed = broken("the checkpoint")
+
+export interface Saving {
+  readonly model: Adapters.Adapted
+  readonly snapshot: OptimizerThread.Snapshot
+  readonly ttlSeconds: number | undefined
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
+}
+
+export const checkName = (name: string): Effect.Effect<string, OperationFailed> =>
+  namePattern.test(name)
+    ? Effect.succeed(name)
+    : Effect.fail(
+        wrong(`the name ${JSON.stringify(name.slice(0, 200))} cannot be a checkpoint's: up to 128 letters, digits, dots, dashes and underscores`)
+      )
+
+export type CheckpointFolder = Effect.Success<ReturnType<typeof make>>
+
+export const make = Effect.fnUntraced(function* (root: string, base: Model.Model) {
+  const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const here = <A, E>(effect: Effect.Effect<A, E, FileSystem.FileSystem | Path.Path>) =>
+    Effect.provideContext(effect, services)
+  const folderOf = ({ kind, modelId, name }: Address) => join(root, folderName(modelId), kind, name)
+  const list = (folder: string) => Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])
+
+  yield* fs.makeDirectory(root, { recursive: true })
+  yield* fs.remove(join(root, snapshots), { recursive: true, force: true })
+
+  const infoAt = (folder: string) =>
+    Effect.flatMap(fs.readFileString(join(folder, infoFile)), decodeInfo)
+
+  const fill = (saving: Saving, info: Info, withMoments: boolean) => (partial: string) =>
+    Effect.gen(function* () {
+      const { model, snapshot } = saving
+      yield* model.write(partial, snapshot.parameters)
+      if (withMoments) yield* StateFile.write(join(partial, stateFile), model.layout, snapshot)
+      yield* fs.writeFileString(join(partial, infoFile), `${encodeInfo(info)}\n`)
+    })
+
+  const infoOf = Effect.fnUntraced(function* (modelId: string, { metadata, model, snapshot, ttlSeconds }: Saving) {
+    const created = yield* Clock.currentTimeMillis
+    const { adapter, kind } = model
+    return {
+      format: 1,
+      base_model: base.name,
+      model_id: modelId,
+      rank: kind.rank,
+      alpha: adapter.alpha,
+      train_attn: kind.trainAttn,
+      train_mlp: kind.trainMlp,
+      updates: snapshot.updates,
+      created,
+      expires: ttlSeconds === undefined ? null : created + 1000 * ttlSeconds,
+      user_metadata: metadata ?? null
+    } satisfies Info
+  })
+
+  /** A checkpoint that is there and not over; its folder may still turn out damaged. */
+  const find = (address: Address): Effect.Effect<Saved, Refused> =>
+    Effect.gen(function* () {
+      const folder = folderOf(address)
+      const info = yield* Effect.mapError(infoAt(folder), () => notFound(`there is no checkpoint ${pathOf(address)}`))
+      if (info.expires !== null && info.expires <= (yield* Clock.currentTimeMillis)) {
+        return yield* notFound(`the checkpoint ${pathOf(address)} expired at ${iso(info.expires)}`)
+      }
+      return { ...address, folder, info }
+    })
+
+  const adaptedOf = ({ info, ...address }: Saved) =>
+    info.base_model === base.name
+      ? Effect.succeed(
+          Adapters.adapt(base, { rank: info.rank, trainAttn: info.train_attn, trainMlp: info.train_mlp }, info.alpha)
+        )
+      : Effect.fail(wrong(`${pathOf(address)} is of the model ${info.base_model}, not of ${base.name}`))
+
+  const modelIds = Effect.map(list(root), (names) =>
+    names.map(modelIdOf).filter((id) => idPattern.test(id) && !id.startsWith("."))
+  )
+
+  /** All of a model's that are not over, oldest first. */
+  const ofModel = Effect.fnUntraced(function* (modelId: string) {
+    const found: Array<Saved> = []
+    for (const kind of ["weights", "sampler_weights"] as const) {
+      for (const name of yield* list(join(root, folderName(modelId), kind))) {
+        if (!namePattern.test(name)) continue
+        const saved = yield* Effect.option(find({ modelId, kind, name }))
+        if (saved._tag === "Some") found.push(saved.value)
+      }
+    }
+    return found.toSorted((a, b) => a.info.created - b.info.created)
+  })
+
+  return {
+    root,
+    find,
+    ofModel,
+    modelIds,
+    sizeOf: ({ folder }: Saved) =>
+      Effect.gen(function* () {
+        let bytes = 0
+        for (const name of yield* list(folder)) bytes += Number((yield* fs.stat(join(folder, name))).size)
+        return bytes
+      }),
+    /** Writes a checkpoint; one that is there is replaced only where `overwrite` says so. */
+    save: Effect.fnUntraced(function* (address: Address, saving: Saving, overwrite: boolean) {
+      yield* checkName(address.name)
+      const folder = folderOf(address)
+      const isThere = yield* Effect.orElseSucceed(fs.exists(join(folder, infoFile)), () => false)
+      if (isThere && !overwrite) {
+        return yield* wrong(`there is a checkpoint ${pathOf(address)} already: choose another name, or overwrite it`)
+      }
+      const info = yield* infoOf(address.modelId, saving)
+      yield* Effect.mapError(fs.makeDirectory(join(folder, ".."), { recursive: true }), failed)
+      yield* here(AtomicFolder.write(folder, fill(saving, info, address.kind === "weights"))).pipe(
+        Effect.mapError(failed)
+      )
+      return pathOf(address)
+    }),
+    /** Writes weights of a sampling session; answers with their folder. */
+    saveSnapshot: Effect.fnUntraced(function* (id: string, modelId: string, saving: Saving) {
+      const folder = join(root, snapshots, folderName(id))
+      yield* Effect.mapError(fs.makeDirectory(join(root, snapshots), { recursive: true }), failed)
+      yield* here(AtomicFolder.write(folder, fill(saving, yield* infoOf(modelId, saving), false))).pipe(
+        Effect.mapError(failed)
+      )
+      return folder
+    }),
+    readSnapshot: (folder: string, model: Adapters.Adapted) =>
+      Effect.mapError(here(Peft.read(folder, model)), failed),
+    removeSnapshot: (folder: string) => Effect.ignore(fs.remove(folder, { recursive: true, force: true })),
+    adaptedOf,
+    /** The adapter of a folder, and its values. */
+    readWeights: Effect.fnUntraced(function* (saved: Saved) {
+      const model = yield* adaptedOf(saved)
+      const parameters = yield* here(Peft.read(saved.folder, model)).pipe(Effect.mapError(failed))
+      return { model, parameters }
+    }),
+    /** Where training stood. */
+    readState: Effect.fnUntraced(function* (saved: Saved) {
+      const model = yield* adaptedOf(saved)
+      const vectors = yield* here(StateFile.read(join(saved.folder, stateFile), model.layout)).pipe(
+        Effect.mapError(failed)
+      )
+      return { model, snapshot: { ...vectors, updates: saved.info.updates } }
+    }),
+    remove: ({ folder }: Saved) => Effect.mapError(here(AtomicFolder.remove(folder)), failed),
+    setExpiry: Effect.fnUntraced(function* ({ folder, info }: Saved, ttlSeconds: number | undefined) {
+      const expires = ttlSeconds === undefined ? null : (yield* Clock.currentTimeMillis) + 1000 * ttlSeconds
+      const path = join(folder, infoFile)
+      yield* fs.writeFileString(`${path}.partial`, `${encodeInfo({ ...info, expires })}\n`).pipe(
+        Effect.andThen(fs.rename(`${path}.partial`, path)),
+        Effect.mapError(failed)
+      )
+    }),
+    /** Removes what is over. */
+    sweep: Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      for (const modelId of yield* modelIds) {
+        for (const kind of ["weights", "sampler_weights"] as const) {
+          for (const name of yield* list(join(root, folderName(modelId), kind))) {
+            if (!namePattern.test(name)) continue
+            const folder = folderOf({ modelId, kind, name })
+            const info = yield* Effect.option(infoAt(folder))
+            if (info._tag === "None" || info.value.expires === null || info.value.expires > now) continue
+            yield* Effect.ignore(here(AtomicFolder.remove(folder)), { log: true })
+          }
+        }
+      }
+    })
+  }
+})
+
+/** A time as clients read it. */
+export const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
