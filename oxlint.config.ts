@@ -81,6 +81,8 @@ const floors = {
   ],
   trainer: [
     "base",
+    "tinker/protocol/gen",
+    "tinker/protocol",
     "graph/gen",
     "graph",
     "exec",

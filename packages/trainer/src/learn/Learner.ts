@@ -17,6 +17,7 @@ import type { MicroBatch, Packed } from "./MicroBatch.ts"
 import type { Policy } from "../model/TrainableModel.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
 import { TrainerError } from "./TrainerError.ts"
+import * as LossNodes from "./LossNodes.ts"
 import * as TrainFeeds from "./TrainFeeds.ts"
 import * as TrainGraph from "./TrainGraph.ts"
 
@@ -148,7 +149,7 @@ export const make = Effect.fn("Learner.make")(function* (
         const [part, gradient, figures] = ["loss", "grad", "metrics"].map((name) => host[name]!.data as Float32Array)
         look?.(microBatch, host["logprobs"]!.data as Float32Array)
         loss += part![0]!
-        sums = TrainGraph.combine(metrics, sums, figures!)
+        sums = LossNodes.combine(metrics, sums, figures!)
         if (!Number.isFinite(loss)) break
         yield* optimizer.accumulate(gradient!)
       }

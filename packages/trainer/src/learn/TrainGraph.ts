@@ -9,8 +9,9 @@
  * (P), the trainable parameters. `TrainFeeds` makes them from a `MicroBatch`. Outputs: `loss` [] = Σ token_weights · ℓ,
  * `grad` (P), `logprobs` (B, T), `metrics` (M), in the order of `metrics`.
  *
- * Losses and gradients of micro-batches of one batch add up, and so do metrics (or are maximised: see `combine`),
- * because the denominators are in `token_weights`. Ids are not checked here: `MicroBatch.pack` does.
+ * Losses and gradients of micro-batches of one batch add up, and so do metrics (or are maximised: see
+ * `LossNodes.combine`), because the denominators are in `token_weights`. Ids are not checked here: `MicroBatch.pack`
+ * does.
  */
 import { gradPieces } from "../graph/Autodiff.ts"
 import { Graph } from "../graph/Graph.ts"
@@ -18,10 +19,11 @@ import type { DType } from "../graph/DType.ts"
 import type { Value } from "../graph/Value.ts"
 import { type Pieces, run } from "../base/Pieces.ts"
 import * as LogprobHead from "../loss/LogprobHead.ts"
-import type { Metric, Objective, Tokens } from "../loss/Objective.ts"
+import type { Objective } from "../loss/Objective.ts"
 import type { Remat } from "../model/Decoder.ts"
 import type { Layout } from "../model/Parameters.ts"
 import type { Policy, PolicyIds } from "../model/TrainableModel.ts"
+import * as LossNodes from "./LossNodes.ts"
 
 export interface TrainGraphOptions {
   /** What the backward pass computes again, for less memory; true: whole parts. `MemoryPlan` chooses. */
@@ -37,24 +39,15 @@ export interface TrainGraphOptions {
 
 export const defaults: TrainGraphOptions = { remat: true, chunks: 1, entropy: true, real: "float32" }
 
-export interface MetricName {
-  readonly name: string
-  readonly reduce: "sum" | "max"
-}
-
 export interface TrainGraph {
   readonly graph: Graph
   readonly objective: Objective
   /** P */
   readonly parameters: number
   /** What the entries of `metrics` are. */
-  readonly metrics: ReadonlyArray<MetricName>
+  readonly metrics: ReadonlyArray<LossNodes.MetricName>
   readonly options: TrainGraphOptions
 }
-
-/** Metrics of two micro-batches as those of both. */
-export const combine = (metrics: ReadonlyArray<MetricName>, a: ArrayLike<number>, b: ArrayLike<number>): Float64Array =>
-  Float64Array.from(metrics, ({ reduce }, i) => (reduce === "sum" ? a[i]! + b[i]! : Math.max(a[i]!, b[i]!)))
 
 interface Inputs extends PolicyIds {
   readonly targetIds: Value
@@ -92,18 +85,20 @@ const slices = (graph: Graph, { size, slots }: Layout): ReadonlyMap<string, Valu
 }
 
 /**
- * Means over the trained tokens of each sequence. Tokens are assigned to the sequences of their row by a (B, T, S)
+ * Sums over the trained tokens of each sequence. Tokens are assigned to the sequences of their row by a (B, T, S)
  * matrix of ones and zeros, S being the size of the input `sequence_slots` = 0, 1, …, S - 1.
  */
-const sequenceMeans = (graph: Graph, segmentIds: Value, mask: Value): Tokens["sequenceMean"] => {
+const sequenceSums = (graph: Graph, segmentIds: Value, mask: Value): LossNodes.Sequences => {
   const slots = graph.reshape(graph.input("sequence_slots", "int32", ["S"]), [1, 1, "S"])
   const belongs = graph.cast(graph.equal(graph.reshape(segmentIds, ["B", "T", 1]), slots), graph.real)
   const members = graph.mul(belongs, graph.reshape(mask, ["B", "T", 1]))
   const across = graph.transpose(members, [0, 2, 1])
+  const spread = (sums: Value, like: Value) => graph.reshape(graph.matmul(belongs, sums), like.shape)
+  const sums = (values: Value) => graph.matmul(across, graph.reshape(values, ["B", "T", 1]))
   const counts = graph.max(graph.reshape(graph.sum(members, [1]), ["B", "S", 1]), graph.scalar(1))
-  return (values) => {
-    const means = graph.div(graph.matmul(across, graph.reshape(values, ["B", "T", 1])), counts)
-    return graph.reshape(graph.matmul(belongs, means), values.shape)
+  return {
+    sum: (values) => spread(sums(values), values),
+    mean: (values) => spread(graph.div(sums(values), counts), values)
   }
 }
 
@@ -114,11 +109,6 @@ const candidatesOf = (graph: Graph, { candidates }: Objective, targetIds: Value)
         ids: flat(graph, graph.input("distill_ids", "int32", ["B", "T", "K"])),
         weights: flat(graph, graph.input("distill_weights", graph.real, ["B", "T", "K"]))
       }
-
-const total = (graph: Graph, { reduce, value }: Metric, mask: Value): Value => {
-  const masked = graph.mul(graph.stopGradient(value), mask)
-  return graph.reshape(reduce === "sum" ? graph.sum(masked, [0, 1]) : graph.amax(masked, [0, 1]), [1])
-}
 
 const headOptions = (
   { chunks, entropy, headGradient }: TrainGraphOptions,
@@ -148,37 +138,13 @@ export function* buildPieces(policy: Policy, objective: Objective, options: Trai
   )
   const { entropies, logprobs } = values
   const mask = column(graph, "loss_mask")
-  const present = graph.stopGradient(logprobs)
-  const isKnown = (given: Value) => graph.less(given, graph.scalar(0.5))
-  const given = (name: string) => {
-    const value = column(graph, name)
-    return { value: graph.where(isKnown(value), value, present), known: graph.cast(isKnown(value), graph.real) }
-  }
-  const engine = given("engine_logprobs")
-  const tokens: Tokens = {
+  const { figures, loss, metrics } = LossNodes.build(graph, objective, {
     logprobs,
-    oldLogprobs: given("old_logprobs").value,
-    engineLogprobs: engine.value,
-    known: graph.mul(engine.known, mask),
-    refLogprobs: objective.needsReference ? column(graph, "ref_logprobs") : undefined,
-    teacherEntropies: objective.candidates === "teacher" ? column(graph, "distill_entropies") : undefined,
-    advantages: column(graph, "advantages"),
+    entropies,
     mask,
-    sequenceMean: objective.needsSequences ? sequenceMeans(graph, inputs.segmentIds, mask) : (values) => values
-  }
-  const { loss: tokenLoss, metrics: own } = objective.tokenLoss(graph, tokens)
-  const loss = graph.sum(graph.mul(tokenLoss, column(graph, "token_weights")), [0, 1])
-  const metrics: ReadonlyArray<Metric> = [
-    { name: "tokens", value: mask, reduce: "sum" },
-    { name: "token_loss", value: tokenLoss, reduce: "sum" },
-    { name: "logprob", value: logprobs, reduce: "sum" },
-    ...(entropies === undefined ? [] : [{ name: "entropy", value: entropies, reduce: "sum" as const }]),
-    ...own
-  ]
-  const figures = graph.concat(
-    metrics.map((metric) => total(graph, metric, mask)),
-    0
-  )
+    column: (name) => column(graph, name),
+    sequences: () => sequenceSums(graph, inputs.segmentIds, mask)
+  })
   const slots = policy.layout.slots
   const gradients = yield* gradPieces(
     graph,
@@ -197,7 +163,7 @@ export function* buildPieces(policy: Policy, objective: Objective, options: Trai
     graph,
     objective,
     parameters: policy.layout.size,
-    metrics: metrics.map(({ name, reduce }) => ({ name, reduce })),
+    metrics,
     options
   }
 }

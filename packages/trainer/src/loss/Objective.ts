@@ -32,6 +32,8 @@ export interface Tokens {
   readonly mask: Value
   /** Mean over a sequence's trained tokens, at each of its positions. */
   readonly sequenceMean: (values: Value) => Value
+  /** Sum over a sequence's trained tokens, at each of its positions. */
+  readonly sequenceSum: (values: Value) => Value
 }
 
 /** A figure to watch: a value per token, and how it is reduced over the trained tokens (`max`: of values from 0 up). */

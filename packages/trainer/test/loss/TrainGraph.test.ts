@@ -3,50 +3,13 @@ import { Result } from "effect"
 import { presetNames, type LossSettings, type PresetName } from "../../src/loss/LossSettings.ts"
 import type { Objective } from "../../src/loss/Objective.ts"
 import * as Preset from "../../src/loss/Preset.ts"
+import * as LossNodes from "../../src/learn/LossNodes.ts"
 import * as MicroBatch from "../../src/learn/MicroBatch.ts"
 import * as TrainFeeds from "../../src/learn/TrainFeeds.ts"
 import * as TrainGraph from "../../src/learn/TrainGraph.ts"
 import type { TrainingSequence } from "../../src/learn/TrainingSequence.ts"
-import { load, type Numbers, toyPolicy, toyTheta, uniforms, vocabulary } from "./ToyPolicy.ts"
-
-const sequencesOf = (lengths: ReadonlyArray<number>, seed = 1): ReadonlyArray<TrainingSequence> => {
-  const uniform = uniforms(seed)
-  const token = () => Math.floor(uniform() * vocabulary)
-  return lengths.map((length, i) => {
-    const logprobs = () => Float32Array.from({ length }, (_, t) => (t < 3 ? 1 : -2.5 - uniform()))
-    const candidates = Array.from({ length }, () => Math.floor(uniform() * 4))
-    return {
-      tokens: Int32Array.from({ length }, token),
-      mask: Uint8Array.from({ length }, (_, t) => (t < 3 || t === 5 ? 0 : 1)),
-      advantages: Float32Array.from({ length }, () => (i % 2 === 0 ? 1 : -1) * (0.5 + uniform())),
-      engineLogprobs: logprobs(),
-      refLogprobs: logprobs(),
-      distillTokenIds: candidates.map((k) => Int32Array.from({ length: k }, (_, j) => (token() + j) % vocabulary)),
-      distillLogprobs: candidates.map((k) => Float32Array.from({ length: k }, () => -1 - uniform())),
-      temperature: i % 3 === 0 ? 0.8 : 1,
-      score: 0,
-      policyVersion: null,
-      group: 0
-    }
-  })
-}
-
-const objectiveOf = (preset: PresetName, more: Partial<LossSettings> = {}): Objective =>
-  Result.getOrThrow(Preset.resolve({ preset, ...more }))
-
-/** Presets whose bounds leave some tokens free and bind others. */
-const objectives: ReadonlyArray<Objective> = [
-  ...presetNames.map((preset) => objectiveOf(preset, preset === "gspo" ? { clipLow: 0.3, clipHigh: 0.3 } : {})),
-  objectiveOf("grpo", { klCoef: 0.1, klImportance: true }),
-  objectiveOf("dapo", { klCoef: 0.1, kl: "k2", oldPolicy: "current", importanceSampling: "truncated" }),
-  objectiveOf("cispo", {
-    klCoef: 0.1,
-    kl: "k1",
-    klImportance: true,
-    oldPolicy: "current",
-    importanceSampling: "masked"
-  })
-]
+import { objectiveOf, objectives, sequencesOf } from "./LossExamples.ts"
+import { load, type Numbers, toyPolicy, toyTheta, vocabulary } from "./ToyPolicy.ts"
 
 const packed = (sequences: ReadonlyArray<TrainingSequence>, objective: Objective, settings = {}) =>
   MicroBatch.pack(sequences, objective, { ...MicroBatch.defaults, vocabSize: vocabulary, multiple: 4, ...settings })
@@ -78,7 +41,7 @@ const stepOf = (graph: TrainGraph.TrainGraph) => {
       })
       loss += out["loss"]![0]!
       out["grad"]!.forEach((slope, i) => (grad[i]! += slope))
-      metrics = TrainGraph.combine(graph.metrics, metrics, out["metrics"]!)
+      metrics = LossNodes.combine(graph.metrics, metrics, out["metrics"]!)
     }
     return { loss, grad, metrics }
   }

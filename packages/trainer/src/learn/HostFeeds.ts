@@ -1,0 +1,111 @@
+/**
+ * The trained positions of a weighted batch side by side, as `HostObjective` is fed with them, and back.
+ *
+ * N counts trained positions, item after item: what is not trained has no part in the loss and is left out.
+ */
+import { Trajectory } from "@atropos/core"
+import type { HostTensor } from "../exec/Executor.ts"
+import type { Objective } from "../loss/Objective.ts"
+import type { WeightedBatch } from "./WeightedBatch.ts"
+
+/** Of a token without a logprob; no logprob is above 0. */
+const unknown = 1
+
+type Reals = ReadonlyArray<ArrayLike<number>>
+
+export interface Given {
+  readonly logprobs: Reals
+  readonly refLogprobs: Reals | undefined
+  readonly real: "float32" | "float64"
+}
+
+const lengthProblem = ({ items }: WeightedBatch, what: string, given: Reals): string | undefined => {
+  if (given.length !== items.length) return `${given.length} ${what} for ${items.length} sequences`
+  const wrong = items.findIndex(({ length }, i) => given[i]!.length !== length)
+  return wrong === -1
+    ? undefined
+    : `${what} of sequence ${wrong}: ${given[wrong]!.length} values for ${items[wrong]!.length} positions`
+}
+
+/** What is wrong with what an engine answered. */
+export const problem = (
+  batch: WeightedBatch,
+  { name, needsReference }: Objective,
+  logprobs: Reals,
+  refLogprobs: Reals | undefined
+): string | undefined => {
+  const own = lengthProblem(batch, "logprobs", logprobs)
+  if (own !== undefined || !needsReference) return own
+  if (refLogprobs !== undefined) return lengthProblem(batch, "reference logprobs", refLogprobs)
+  const without = batch.items.find(({ sequence }) => batch.sequences[sequence]!.refLogprobs === undefined)
+  return without && `loss ${name} needs reference logprobs, and sequence ${without.sequence} has none`
+}
+
+/** Inputs of the program. */
+export const gather = (
+  { items, sequences }: WeightedBatch,
+  objective: Objective,
+  { logprobs, real, refLogprobs }: Given
+): { readonly [input: string]: HostTensor } => {
+  const count = items.reduce((sum, { trained }) => sum + trained, 0)
+  const reals = () => (real === "float64" ? new Float64Array(count) : new Float32Array(count))
+  const columns = {
+    logprobs: reals(),
+    loss_mask: reals().fill(1),
+    token_weights: reals(),
+    advantages: reals(),
+    old_logprobs: reals().fill(unknown),
+    engine_logprobs: reals().fill(unknown),
+    ...(objective.needsReference && { ref_logprobs: reals() })
+  }
+  const slots = new Int32Array(count)
+  let at = 0
+  for (const [index, { length, sequence, weight }] of items.entries()) {
+    const { advantages, engineLogprobs, mask, refLogprobs: ownReference } = sequences[sequence]!
+    const present = logprobs[index]!
+    const reference = refLogprobs?.[index]
+    for (let t = 0; t < length; t++) {
+      if (mask[t + 1] === 0) continue
+      columns.logprobs[at] = present[t]!
+      columns.token_weights[at] = weight
+      columns.advantages[at] = advantages[t + 1]!
+      const engine = engineLogprobs?.[t + 1] ?? Number.NaN
+      if (Trajectory.isSampled(engine)) {
+        columns.engine_logprobs[at] = engine
+        if (objective.oldPolicy === "engine") columns.old_logprobs[at] = engine
+      }
+      if (columns.ref_logprobs) columns.ref_logprobs[at] = reference?.[t] ?? ownReference?.[t + 1] ?? Number.NaN
+      slots[at] = index
+      at++
+    }
+  }
+  const tensors = Object.entries(columns).map(
+    ([name, data]) => [name, { dtype: real, shape: [count, 1], data }] as const
+  )
+  const counts = Float64Array.from(items, ({ trained }) => trained)
+  return {
+    ...Object.fromEntries(tensors),
+    ...(objective.needsSequences && {
+      slots: { dtype: "int32" as const, shape: [count], data: slots },
+      counts: {
+        dtype: real,
+        shape: [items.length, 1],
+        data: real === "float64" ? counts : Float32Array.from(counts)
+      }
+    })
+  }
+}
+
+/** Values of trained positions at the positions of their items, 0 elsewhere. */
+export const scatter = (
+  { items, sequences }: WeightedBatch,
+  values: ArrayLike<number>
+): ReadonlyArray<Float32Array> => {
+  let at = 0
+  return items.map(({ length, sequence }) => {
+    const { mask } = sequences[sequence]!
+    const slopes = new Float32Array(length)
+    for (let t = 0; t < length; t++) if (mask[t + 1] === 1) slopes[t] = values[at++]!
+    return slopes
+  })
+}

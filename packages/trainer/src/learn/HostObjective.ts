@@ -1,0 +1,127 @@
+/**
+ * An objective over logprobs that were computed elsewhere: the loss of a batch, its figures, and what a server that can
+ * only weight logprobs needs for the gradient, dL/dlogprob of each position.
+ *
+ * The same nodes as in the training graph (`LossNodes`), so that loss, figures and, chained through the model, the
+ * gradient are those of the local engine at these logprobs. Runs where the executor runs: the caller's thread only
+ * gathers the trained positions. Entropies and the teacher's other candidates cannot be known from logprobs of sampled
+ * tokens: an objective that needs them is refused.
+ */
+import { Effect, type Scope } from "effect"
+import * as Pieces from "../base/Pieces.ts"
+import { Executor, type HostTensor } from "../exec/Executor.ts"
+import { gradPieces } from "../graph/Autodiff.ts"
+import { Graph } from "../graph/Graph.ts"
+import * as Onnx from "../graph/Onnx.ts"
+import type { Value } from "../graph/Value.ts"
+import type { Objective } from "../loss/Objective.ts"
+import * as HostFeeds from "./HostFeeds.ts"
+import * as LossNodes from "./LossNodes.ts"
+import { TrainerError } from "./TrainerError.ts"
+import type { WeightedBatch } from "./WeightedBatch.ts"
+
+export interface Evaluated {
+  /** Σ items weight · Σ trained positions ℓ. */
+  readonly loss: number
+  /** By name: sums over trained tokens, or largest values, as of the training graph. */
+  readonly figures: ReadonlyMap<string, number>
+  /** dL/dlogprob of each item's positions, (length); 0 where not trained. */
+  readonly slopes: ReadonlyArray<Float32Array>
+}
+
+export interface HostObjective {
+  /**
+   * `logprobs` of each item's target tokens, (length) nats; `refLogprobs` likewise under the reference policy, for
+   * objectives that need it, by default those that the sequences bring.
+   */
+  readonly evaluate: (
+    batch: WeightedBatch,
+    logprobs: ReadonlyArray<Float32Array>,
+    refLogprobs?: ReadonlyArray<Float32Array>
+  ) => Effect.Effect<Evaluated, TrainerError>
+}
+
+/** Why logprobs of sampled tokens are not enough for this objective; undefined where they are. */
+export const problem = ({ candidates, name }: Objective): string | undefined =>
+  candidates === "teacher"
+    ? `loss ${name} compares whole distributions with a teacher's, which logprobs of the sampled tokens do not tell`
+    : undefined
+
+/** Sums over sequences; `slots` (N) is the sequence of each position, 0 to S - 1, as counted by `counts` (S, 1). */
+const sequenceSums = (graph: Graph, mask: Value): LossNodes.Sequences => {
+  const slots = graph.input("slots", "int32", ["N"])
+  const counts = graph.input("counts", graph.real, ["S", 1])
+  const zero = graph.sub(counts, counts)
+  const rows = graph.reshape(slots, ["N", 1])
+  const sums = (values: Value) =>
+    graph.node("ScatterElements", [zero, rows, graph.mul(values, mask)], values.dtype, ["S", 1], {
+      axis: 0,
+      reduction: "add"
+    })
+  const spread = (totals: Value) => graph.gather(totals, slots)
+  return {
+    sum: (values) => spread(sums(values)),
+    mean: (values) => spread(graph.div(sums(values), counts))
+  }
+}
+
+function* buildPieces(objective: Objective, real: "float32" | "float64") {
+  const graph = new Graph(real)
+  const column = (name: string): Value => graph.input(name, graph.real, ["N", 1])
+  const logprobs = column("logprobs")
+  const mask = column("loss_mask")
+  const { figures, loss, metrics } = LossNodes.build(graph, objective, {
+    logprobs,
+    entropies: undefined,
+    mask,
+    column,
+    sequences: () => sequenceSums(graph, mask)
+  })
+  const [slopes] = yield* gradPieces(graph, loss, [logprobs])
+  graph.output("loss", loss)
+  graph.output("metrics", figures)
+  graph.output("slopes", slopes!)
+  return { graph, metrics }
+}
+
+const failed = (what: string) => (cause: { readonly message: string }) =>
+  new TrainerError({ reason: "executor", message: `${what}: ${cause.message}`, cause })
+
+/** The objective's program; `real` float64 is for checks of gradients. An objective with a `problem` is refused. */
+export const make = Effect.fn("HostObjective.make")(function* (
+  objective: Objective,
+  real: "float32" | "float64" = "float32"
+): Effect.fn.Return<HostObjective, TrainerError, Executor | Scope.Scope> {
+  const message = problem(objective)
+  if (message !== undefined) return yield* new TrainerError({ reason: "settings", message })
+  const executor = yield* Executor
+  const { graph, metrics } = yield* Pieces.yielding(() => buildPieces(objective, real))
+  const program = yield* Effect.mapError(
+    executor.load(yield* Pieces.yielding(() => Onnx.toOnnxPieces(graph)), {
+      optimization: real === "float64" ? "basic" : "all"
+    }),
+    failed(`loss ${objective.name} cannot be loaded`)
+  )
+  const nothing: Evaluated = { loss: 0, figures: new Map(metrics.map(({ name }) => [name, 0])), slopes: [] }
+
+  return {
+    evaluate: Effect.fn("HostObjective.evaluate")(function* (batch, logprobs, refLogprobs) {
+      if (batch.items.length === 0) return nothing
+      const problem = HostFeeds.problem(batch, objective, logprobs, refLogprobs)
+      if (problem !== undefined) return yield* new TrainerError({ reason: "engine", message: problem })
+      const feeds = HostFeeds.gather(batch, objective, { logprobs, refLogprobs, real })
+      const { host } = yield* Effect.mapError(
+        program.run(feeds, { transfer: true }),
+        failed(`loss ${objective.name} cannot be computed`)
+      )
+      // Real by construction.
+      const reals = (name: string) => host[name]!.data as Extract<HostTensor["data"], Float32Array | Float64Array>
+      const sums = reals("metrics")
+      return {
+        loss: reals("loss")[0]!,
+        figures: new Map(metrics.map(({ name }, index) => [name, sums[index]!])),
+        slopes: HostFeeds.scatter(batch, reals("slopes"))
+      }
+    })
+  }
+})
