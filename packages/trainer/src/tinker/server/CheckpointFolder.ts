@@ -59,8 +59,7 @@ export const pathOf = ({ kind, modelId, name }: Address): string => `tinker://${
 
 /** The address that a path names; undefined where it is none. */
 export const parse = (path: string): Address | undefined => {
-  const [, modelId = "", kind, name = ""] =
-    /^tinker:\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/.exec(path) ?? []
+  const [, modelId = "", kind, name = ""] = /^tinker:\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/.exec(path) ?? []
   if (!idPattern.test(modelId) || !namePattern.test(name)) return undefined
   return { modelId, kind: kind as CheckpointKind, name }
 }
@@ -82,7 +81,9 @@ export const checkName = (name: string): Effect.Effect<string, OperationFailed> 
   namePattern.test(name)
     ? Effect.succeed(name)
     : Effect.fail(
-        wrong(`the name ${JSON.stringify(name.slice(0, 200))} cannot be a checkpoint's: up to 128 letters, digits, dots, dashes and underscores`)
+        wrong(
+          `the name ${JSON.stringify(name.slice(0, 200))} cannot be a checkpoint's: up to 128 letters, digits, dots, dashes and underscores`
+        )
       )
 
 export type CheckpointFolder = Effect.Success<ReturnType<typeof make>>
@@ -99,8 +100,7 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
   yield* fs.makeDirectory(root, { recursive: true })
   yield* fs.remove(join(root, snapshots), { recursive: true, force: true })
 
-  const infoAt = (folder: string) =>
-    Effect.flatMap(fs.readFileString(join(folder, infoFile)), decodeInfo)
+  const infoAt = (folder: string) => Effect.flatMap(fs.readFileString(join(folder, infoFile)), decodeInfo)
 
   const fill = (saving: Saving, info: Info, withMoments: boolean) => (partial: string) =>
     Effect.gen(function* () {
@@ -198,8 +198,7 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
       )
       return folder
     }),
-    readSnapshot: (folder: string, model: Adapters.Adapted) =>
-      Effect.mapError(here(Peft.read(folder, model)), failed),
+    readSnapshot: (folder: string, model: Adapters.Adapted) => Effect.mapError(here(Peft.read(folder, model)), failed),
     removeSnapshot: (folder: string) => Effect.ignore(fs.remove(folder, { recursive: true, force: true })),
     adaptedOf,
     /** The adapter of a folder, and its values. */
@@ -220,10 +219,9 @@ export const make = Effect.fnUntraced(function* (root: string, base: Model.Model
     setExpiry: Effect.fnUntraced(function* ({ folder, info }: Saved, ttlSeconds: number | undefined) {
       const expires = ttlSeconds === undefined ? null : (yield* Clock.currentTimeMillis) + 1000 * ttlSeconds
       const path = join(folder, infoFile)
-      yield* fs.writeFileString(`${path}.partial`, `${encodeInfo({ ...info, expires })}\n`).pipe(
-        Effect.andThen(fs.rename(`${path}.partial`, path)),
-        Effect.mapError(failed)
-      )
+      yield* fs
+        .writeFileString(`${path}.partial`, `${encodeInfo({ ...info, expires })}\n`)
+        .pipe(Effect.andThen(fs.rename(`${path}.partial`, path)), Effect.mapError(failed))
     }),
     /** Removes what is over. */
     sweep: Effect.gen(function* () {

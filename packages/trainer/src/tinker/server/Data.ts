@@ -43,7 +43,8 @@ const realsOf = Effect.fnUntraced(function* (tensor: Tensor, length: number, nam
   const values = yield* rowOf(tensor, length, name, at)
   const reals = values instanceof Float32Array ? values : Float32Array.from(values)
   const wrongAt = reals.findIndex((value) => !Number.isFinite(value))
-  if (wrongAt !== -1) return yield* wrong(`${name} of datum ${at} is ${reals[wrongAt]} at ${wrongAt}: it must be finite`)
+  if (wrongAt !== -1)
+    return yield* wrong(`${name} of datum ${at} is ${reals[wrongAt]} at ${wrongAt}: it must be finite`)
   return reals
 })
 

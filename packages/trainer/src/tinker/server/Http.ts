@@ -21,13 +21,14 @@ const bytesOf = (type: RegExp, wanted: string) =>
     const request = yield* HttpServerRequest.HttpServerRequest
     const limit = yield* MaxBytes
     const { "content-encoding": encoding, "content-length": length, "content-type": given = "" } = request.headers
-    if (!type.test(given)) return yield* unsupported(`the body must be ${wanted}, not ${given === "" ? "unnamed" : given}`)
+    if (!type.test(given))
+      return yield* unsupported(`the body must be ${wanted}, not ${given === "" ? "unnamed" : given}`)
     if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
       return yield* unsupported(`bodies compressed with ${encoding} are not read here`)
     }
     const tooLarge = new Refused({
       status: 413,
-      message: `the body is larger than the ${Math.floor(limit / 2 ** 20)} MiB allowed (--max-body-megabytes)`
+      message: `the body is larger than the ${Math.floor(limit / 2 ** 20)} MiB allowed (--max_body_megabytes)`
     })
     if (Number(length ?? 0) > limit) return yield* tooLarge
     return yield* BodyLimit.read(request, limit, {
@@ -73,6 +74,8 @@ export const body = <S extends Schema.Codec<unknown, unknown>>(schema: S) => {
     return { value: result.success as S["Type"], bytes }
   })
 }
+
+export const bytes = (body: Uint8Array): Answer => HttpServerResponse.uint8Array(body, { contentType: Paths.binary })
 
 export const json = (value: unknown, status = 200): Answer => HttpServerResponse.jsonUnsafe(value, { status })
 

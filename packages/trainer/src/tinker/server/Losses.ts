@@ -66,7 +66,10 @@ const thresholds = ["clip_low_threshold", "clip_high_threshold"]
 const definitions: { readonly [name: string]: Definition } = {
   cross_entropy: {
     settings: [],
-    inGraph: () => (graph, { logprobs }) => graph.neg(logprobs),
+    inGraph:
+      () =>
+      (graph, { logprobs }) =>
+        graph.neg(logprobs),
     onHost:
       () =>
       ({ logprob, weight }) =>
@@ -74,8 +77,7 @@ const definitions: { readonly [name: string]: Definition } = {
   },
   importance_sampling: {
     settings: [],
-    inGraph: () => (graph, tokens) =>
-      graph.neg(graph.mul(graph.exp(logRatioIn(graph, tokens)), tokens.advantages)),
+    inGraph: () => (graph, tokens) => graph.neg(graph.mul(graph.exp(logRatioIn(graph, tokens)), tokens.advantages)),
     onHost: () => (inputs) => -ratioOf(inputs) * inputs.advantage
   },
   ppo: {
@@ -85,9 +87,7 @@ const definitions: { readonly [name: string]: Definition } = {
       (graph, tokens) => {
         const ratio = graph.exp(logRatioIn(graph, tokens))
         const { advantages } = tokens
-        return graph.neg(
-          graph.min(graph.mul(ratio, advantages), graph.mul(graph.clip(ratio, low, high), advantages))
-        )
+        return graph.neg(graph.min(graph.mul(ratio, advantages), graph.mul(graph.clip(ratio, low, high), advantages)))
       },
     onHost:
       ({ high, low }) =>

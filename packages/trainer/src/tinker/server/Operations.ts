@@ -102,7 +102,9 @@ export const make = Effect.fnUntraced(function* ({
 
   const refusal = (number: number, bytes: number): Refused | undefined => {
     if (number < next) {
-      return gone(`operation ${number} of ${model} was done or given up, and its result is gone: the next one is ${next}`)
+      return gone(
+        `operation ${number} of ${model} was done or given up, and its result is gone: the next one is ${next}`
+      )
     }
     if (number === next) return undefined
     if (unfinished >= mostWaiting) return busy(`${unfinished} operations of ${model} are waiting: come again`)

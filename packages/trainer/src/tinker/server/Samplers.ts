@@ -113,7 +113,8 @@ export const make = Effect.fnUntraced(function* (options: Options) {
     const field = unsupported(sample)
     if (field !== undefined) return yield* wrong(`${field} is not done here`)
     const promptTokens = Sampling.promptTokens(sample.prompt)
-    if (promptTokens === undefined) return yield* wrong("the prompt has parts that are no text: this model takes tokens alone")
+    if (promptTokens === undefined)
+      return yield* wrong("the prompt has parts that are no text: this model takes tokens alone")
     if (promptTokens.length === 0) return yield* wrong("the prompt is empty: at least one token is needed")
     const room = options.maxSequenceTokens - promptTokens.length
     const topK = params.topK ?? Sampling.samplingDefaults.topK
@@ -146,11 +147,14 @@ export const make = Effect.fnUntraced(function* (options: Options) {
     const first = Math.max(1, promptTokens.length - (sample.promptLogprobsLastN ?? promptTokens.length))
     return {
       promptLogprobs:
-        sample.promptLogprobs === true
-          ? scored.logprobs.map((logprob, at) => (at < first ? NaN : logprob))
-          : undefined,
+        sample.promptLogprobs === true ? scored.logprobs.map((logprob, at) => (at < first ? NaN : logprob)) : undefined,
       promptTop:
-        k === 0 ? undefined : topOf(promptTokens.map((_, at) => (at < first ? undefined : scored.alternatives[at])), k)
+        k === 0
+          ? undefined
+          : topOf(
+              promptTokens.map((_, at) => (at < first ? undefined : scored.alternatives[at])),
+              k
+            )
     }
   })
 
@@ -233,7 +237,11 @@ export const make = Effect.fnUntraced(function* (options: Options) {
     },
     answer,
     endSession: (session: string) =>
-      Effect.forEach([...sessions.values()].filter((one) => one.session === session), drop, { discard: true }),
+      Effect.forEach(
+        [...sessions.values()].filter((one) => one.session === session),
+        drop,
+        { discard: true }
+      ),
     /** Lets go of weights of sampling sessions that nobody used for that long. */
     sweep: (unusedMillis: number) =>
       Effect.gen(function* () {

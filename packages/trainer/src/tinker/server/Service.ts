@@ -1,7 +1,7 @@
 /** The parts of the Tinker server, put together for its routes. */
-import { Effect, type FileSystem, type Path, type Scope } from "effect"
+import { Effect, type FileSystem, type Path, Schema, type Scope } from "effect"
 import * as Engine from "../../engine/Engine.ts"
-import type { Executor } from "../../exec/Executor.ts"
+import type { DeviceKind, Executor } from "../../exec/Executor.ts"
 import * as Pieces from "../../base/Pieces.ts"
 import * as DecodeGraph from "../../engine/DecodeGraph.ts"
 import * as Model from "../../model/Model.ts"
@@ -36,34 +36,44 @@ export interface Options {
   /** Where checkpoints lie. */
   readonly folder: string
   readonly settings: ServerSettings
+  /** Where samples are computed; training runs where the executor does. */
+  readonly device: DeviceKind
 }
+
+/** The server's parts cannot be made: its folder cannot be written, or the sampler does not take the model. */
+export class ServiceError extends Schema.TaggedError<ServiceError>()("ServiceError", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+const failed = (what: string) => (cause: { readonly message: string }) =>
+  new ServiceError({ message: `${what}: ${cause.message}`, cause })
 
 /** Results that are kept for a client to come back for, all together. */
 const keptBytes = 512 * 2 ** 20
 
 export const make = Effect.fnUntraced(function* ({
   base,
+  device,
   folder,
   names,
   settings,
   tokenizerId
-}: Options): Effect.fn.Return<
-  Service,
-  Engine.EngineFailed | { readonly message: string },
-  Executor | FileSystem.FileSystem | Path.Path | Scope.Scope
-> {
+}: Options): Effect.fn.Return<Service, ServiceError, Executor | FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const { config, tokenizer } = base
   const widest = Adapters.adapt(base, { rank: settings.maxRank, trainAttn: true, trainMlp: true }, settings.loraAlpha)
   const decoding = yield* Pieces.yielding(() => DecodeGraph.makePieces(Model.decodable(widest)))
   const engine = yield* Engine.make({
     model: decoding,
     initial: { policy: Policies.base, policyVersion: 0, parameters: new Float32Array(widest.layout.size) },
-    device: "cpu",
+    device,
     // The door is at `Samplers.admit`: what was let in is not refused any more.
     settings: { maxWaiting: 1_000_000 }
-  })
+  }).pipe(Effect.mapError(failed("the model cannot be sampled from")))
   const limits = { maxSequenceTokens: config.maxPositions, vocabSize: config.vocabSize }
-  const checkpoints = yield* CheckpointFolder.make(folder, base)
+  const checkpoints = yield* CheckpointFolder.make(folder, base).pipe(
+    Effect.mapError(failed(`checkpoints cannot be kept in ${folder}`))
+  )
   const graphs = yield* Graphs.make(base, settings.tokenBudget)
   const futures = yield* Futures.make({ keptMillis: 1000 * settings.resultSeconds, keptBytes })
   const endTokenIds = [

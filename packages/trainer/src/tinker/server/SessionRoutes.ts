@@ -76,11 +76,7 @@ export const routes = ({ base, names, sessions, samplers, limits }: Service) => 
         return Http.json(null)
       })
     ],
-    [
-      "GET",
-      `${Paths.root}/sessions`,
-      Effect.sync(() => Http.json({ sessions: sessions.all().map(({ id }) => id) }))
-    ],
+    ["GET", `${Paths.root}/sessions`, Effect.sync(() => Http.json({ sessions: sessions.all().map(({ id }) => id) }))],
     [
       "GET",
       `${Paths.root}/sessions/:session`,

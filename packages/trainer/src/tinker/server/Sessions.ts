@@ -81,7 +81,11 @@ export interface Sessions {
 /** The id of the future that a model is made by. */
 export const createdId = ({ id }: Pick<TrainingModel, "id">): string => `${id}:created`
 
-const createdAnswer = ({ baseModel, id }: TrainingModel, { adapter, kind }: Adapters.Adapted, beginning: Beginning) => ({
+const createdAnswer = (
+  { baseModel, id }: TrainingModel,
+  { adapter, kind }: Adapters.Adapted,
+  beginning: Beginning
+) => ({
   model_id: id,
   base_model: baseModel,
   lora_config: {
@@ -111,9 +115,7 @@ const start = Effect.fnUntraced(function* (
   return { model, snapshot: OptimizerThread.fresh(yield* Adapters.initial(model, seed)) }
 })
 
-export const make = Effect.fnUntraced(function* (
-  options: Options
-): Effect.fn.Return<Sessions, never, Scope.Scope> {
+export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Sessions, never, Scope.Scope> {
   const { futures, graphs, samplers, settings } = options
   const owner = yield* Effect.scope
   const sessions = new Map<string, Session>()
@@ -163,7 +165,7 @@ export const make = Effect.fnUntraced(function* (
       const { model, snapshot } = yield* start(options, beginning)
       const { kind } = model
       if (kind.rank > settings.maxRank) {
-        return yield* wrong(`the rank ${kind.rank} is more than this server allows: ${settings.maxRank} (--max-rank)`)
+        return yield* wrong(`the rank ${kind.rank} is more than this server allows: ${settings.maxRank} (--max_rank)`)
       }
       const trained = yield* Scope.provide(TrainedModel.make(graphs, model, snapshot), entry.scope)
       entry.kind = kind
@@ -229,7 +231,11 @@ export const make = Effect.fnUntraced(function* (
         const made = Effect.map(begin(entry, beginning), (trained) => ({
           json: () => createdAnswer(entry, trained.model, beginning)
         }))
-        yield* futures.promise(createdId(entry), session.id, Effect.tapError(made, () => abandon(entry)))
+        yield* futures.promise(
+          createdId(entry),
+          session.id,
+          Effect.tapError(made, () => abandon(entry))
+        )
         return entry
       }),
     unload: (model) =>

@@ -1,12 +1,10 @@
 /** Models and what is done to them: each request promises a result under an id (`Futures`). */
 import { Deferred, Effect } from "effect"
-import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as FB from "../protocol/ForwardBackward.ts"
 import * as FBResult from "../protocol/ForwardBackwardResult.ts"
 import * as ModelProtocol from "../protocol/Model.ts"
 import * as OptimProtocol from "../protocol/OptimStep.ts"
 import * as Paths from "../protocol/Paths.ts"
-import * as Checkpoint from "../protocol/Checkpoint.ts"
 import { modulesOf } from "./Adapters.ts"
 import * as Data from "./Data.ts"
 import { notFound, type OperationFailed, Refused, wrong } from "./Failures.ts"
