@@ -93,6 +93,8 @@ const floors = {
     "server",
     "checkpoint",
     "sync",
+    "tinker/service",
+    "tinker/server",
     "run",
     "."
   ],

@@ -4,7 +4,7 @@ import * as Nesting from "@atropos/core/base/Nesting"
 import { Context, Effect, Result, Schema } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Paths from "../protocol/Paths.ts"
-import { Refused } from "./Failures.ts"
+import { Refused } from "../service/Failures.ts"
 
 export type Answer = HttpServerResponse.HttpServerResponse
 
@@ -69,9 +69,9 @@ export const body = <S extends Schema.Codec<unknown, unknown>>(schema: S) => {
     const { bytes, json } = yield* parsed
     const result = decode(json)
     if (Result.isFailure(result)) {
-      return yield* new Refused({ status: 422, message: String(result.failure.message).slice(0, 2000) })
+      return yield* new Refused({ status: 422, message: result.failure.message.slice(0, 2000) })
     }
-    return { value: result.success as S["Type"], bytes }
+    return { value: result.success, bytes }
   })
 }
 

@@ -5,7 +5,7 @@ import type * as FBResult from "../protocol/ForwardBackwardResult.ts"
 import { optional } from "../protocol/Optional.ts"
 import * as Sampling from "../protocol/Sampling.ts"
 import type { Tensor } from "../protocol/Tensor.ts"
-import { Refused } from "./Failures.ts"
+import { Refused } from "../service/Failures.ts"
 import * as Http from "./Http.ts"
 
 const areNumbers = (value: unknown): value is ReadonlyArray<number> =>

@@ -3,10 +3,11 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { Schema } from "effect"
 import * as Paths from "../protocol/Paths.ts"
-import * as CheckpointFolder from "./CheckpointFolder.ts"
-import { notFound, Refused } from "./Failures.ts"
+import * as CheckpointFolder from "../service/CheckpointFolder.ts"
+import * as CheckpointPath from "../service/CheckpointPath.ts"
+import { notFound, Refused } from "../service/Failures.ts"
 import * as Http from "./Http.ts"
-import type { Service } from "./Service.ts"
+import type { Service } from "../service/Service.ts"
 
 const byPath = Http.body(Schema.Struct({ tinker_path: Schema.String }))
 const expiry = Http.body(Schema.Struct({ ttl_seconds: Schema.NullOr(Schema.Natural) }))
@@ -34,7 +35,7 @@ const described = ({ checkpoints }: Service, saved: CheckpointFolder.Saved) =>
     checkpoint_id: `${saved.kind}/${saved.name}`,
     checkpoint_type: saved.kind === "weights" ? "training" : "sampler",
     time: CheckpointFolder.iso(saved.info.created),
-    tinker_path: CheckpointFolder.pathOf(saved),
+    tinker_path: CheckpointPath.of(saved),
     size_bytes: size._tag === "Some" ? size.value : null,
     public: false,
     user_metadata: saved.info.user_metadata,
@@ -47,7 +48,7 @@ const runOf = Effect.fnUntraced(function* (service: Service, id: string) {
   const saved = yield* service.checkpoints.ofModel(id)
   const last = saved.at(-1)
   if (model === undefined && last === undefined) return undefined
-  const newest = (kind: CheckpointFolder.CheckpointKind) => {
+  const newest = (kind: CheckpointPath.Kind) => {
     const found = saved.findLast((one) => one.kind === kind)
     return found === undefined ? Effect.succeed(null) : described(service, found)
   }
@@ -100,7 +101,7 @@ const allCheckpoints = (service: Service) =>
 const named = ({ checkpoints }: Service) =>
   Effect.gen(function* () {
     const { kind = "", name = "", run = "" } = yield* params
-    const address = CheckpointFolder.parse(`tinker://${run}/${kind}/${name}`)
+    const address = CheckpointPath.parse(`tinker://${run}/${kind}/${name}`)
     if (address === undefined) return yield* notFound(`there is no checkpoint ${run}/${kind}/${name}`)
     return yield* checkpoints.find(address)
   })
@@ -121,7 +122,7 @@ const setExpiry = (service: Service) =>
 const weightsInfo = ({ checkpoints, names }: Service) =>
   Effect.gen(function* () {
     const { value } = yield* byPath
-    const address = CheckpointFolder.parse(value.tinker_path)
+    const address = CheckpointPath.parse(value.tinker_path)
     if (address === undefined) return yield* notFound(`${value.tinker_path} is no path of weights`)
     const { info } = yield* checkpoints.find(address)
     return Http.json({

@@ -4,7 +4,7 @@ import { HttpRouter } from "effect/http"
 import * as Paths from "../protocol/Paths.ts"
 import * as Protocol from "../protocol/Session.ts"
 import * as Http from "./Http.ts"
-import type { Service } from "./Service.ts"
+import type { Service } from "../service/Service.ts"
 
 const config = Http.body(Protocol.ClientConfigRequest)
 const newSession = Http.body(Protocol.CreateSession)

@@ -4,7 +4,7 @@
  */
 import * as BearerTokens from "@atropos/core/http/BearerTokens"
 import { Config, Effect, Option, Redacted } from "effect"
-import { Refused } from "./Failures.ts"
+import { Refused } from "../service/Failures.ts"
 
 /** Where keys are set. */
 export const setting = "ATROPOS_TINKER_KEYS"

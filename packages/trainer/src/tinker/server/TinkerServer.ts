@@ -13,11 +13,11 @@ import { Cause, Effect, type FileSystem, Layer, type Path, type Redacted, type S
 import { HttpRouter, HttpServer, HttpServerRequest } from "effect/http"
 import type { Executor } from "../../exec/Executor.ts"
 import * as Paths from "../protocol/Paths.ts"
-import { notFound, Refused } from "./Failures.ts"
+import { notFound, Refused } from "../service/Failures.ts"
 import * as Http from "./Http.ts"
 import * as RunRoutes from "./RunRoutes.ts"
 import * as SamplingRoutes from "./SamplingRoutes.ts"
-import * as Service from "./Service.ts"
+import * as Service from "../service/Service.ts"
 import * as SessionRoutes from "./SessionRoutes.ts"
 import * as TinkerAuth from "./TinkerAuth.ts"
 import * as TrainingRoutes from "./TrainingRoutes.ts"
@@ -46,7 +46,8 @@ const unknownPath: Handler = Effect.flatMap(HttpServerRequest.HttpServerRequest,
 
 /** Failures and defects as answers; the server goes on. */
 const answered = (handler: Handler) =>
-  Effect.catch(handler, (refused) => Effect.succeed(Http.toAnswer(refused))).pipe(
+  handler.pipe(
+    Effect.catchTag("Refused", (refused) => Effect.succeed(Http.toAnswer(refused))),
     Effect.catchCauseIf(
       (cause) => !Cause.hasInterrupts(cause),
       (cause) =>

@@ -5,16 +5,16 @@ import * as FBResult from "../protocol/ForwardBackwardResult.ts"
 import * as ModelProtocol from "../protocol/Model.ts"
 import * as OptimProtocol from "../protocol/OptimStep.ts"
 import * as Paths from "../protocol/Paths.ts"
-import { modulesOf } from "./Adapters.ts"
-import * as Data from "./Data.ts"
-import { notFound, type OperationFailed, Refused, wrong } from "./Failures.ts"
-import type { Outcome } from "./Futures.ts"
+import { modulesOf } from "../service/Adapters.ts"
+import * as Data from "../service/Data.ts"
+import { notFound, type OperationFailed, Refused, wrong } from "../service/Failures.ts"
+import type { Outcome } from "../service/Futures.ts"
 import * as Http from "./Http.ts"
 import * as JsonData from "./JsonData.ts"
-import * as Losses from "./Losses.ts"
-import type { Service } from "./Service.ts"
-import * as Sessions from "./Sessions.ts"
-import type { TrainedModel } from "./TrainedModel.ts"
+import * as Losses from "../service/Losses.ts"
+import type { Service } from "../service/Service.ts"
+import * as Sessions from "../service/Sessions.ts"
+import type { TrainedModel } from "../service/TrainedModel.ts"
 
 const newModel = Http.body(ModelProtocol.CreateModel)
 const modelInfo = Http.body(ModelProtocol.GetInfo)
@@ -78,10 +78,10 @@ const createModel = (service: Service) =>
     return pending(Sessions.createdId(model), model.id)
   })
 
-const getInfo = ({ base, names, sessions, tokenizerId }: Service) =>
+const getInfo = ({ base, sessions, tokenizerId }: Service) =>
   Effect.gen(function* () {
     const { value } = yield* modelInfo
-    const { baseModel = names[0], id, kind } = yield* sessions.modelOf(value.modelId)
+    const { baseModel, id, kind } = yield* sessions.modelOf(value.modelId)
     return Http.json({
       type: "get_info",
       model_id: id,

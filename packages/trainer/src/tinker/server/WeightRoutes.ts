@@ -3,12 +3,13 @@ import { Effect } from "effect"
 import * as OptimizerThread from "../../learn/OptimizerThread.ts"
 import * as Protocol from "../protocol/Checkpoint.ts"
 import * as Paths from "../protocol/Paths.ts"
-import * as CheckpointFolder from "./CheckpointFolder.ts"
-import { type OperationFailed, Refused, wrong } from "./Failures.ts"
+import * as CheckpointFolder from "../service/CheckpointFolder.ts"
+import * as CheckpointPath from "../service/CheckpointPath.ts"
+import { type OperationFailed, Refused, wrong } from "../service/Failures.ts"
 import * as Http from "./Http.ts"
-import type { Service } from "./Service.ts"
-import * as Sessions from "./Sessions.ts"
-import type { TrainedModel } from "./TrainedModel.ts"
+import type { Service } from "../service/Service.ts"
+import * as Sessions from "../service/Sessions.ts"
+import type { TrainedModel } from "../service/TrainedModel.ts"
 import { checkBase, pending, submit } from "./TrainingRoutes.ts"
 
 const saving = Http.body(Protocol.SaveWeights)
@@ -75,7 +76,7 @@ const restore = (
   withOptimizer: boolean
 ): Effect.Effect<void, OperationFailed> =>
   Effect.gen(function* () {
-    const path = CheckpointFolder.pathOf(saved)
+    const path = CheckpointPath.of(saved)
     const { rank, train_attn: trainAttn, train_mlp: trainMlp } = saved.info
     const { kind } = trained.model
     if (rank !== kind.rank || trainAttn !== kind.trainAttn || trainMlp !== kind.trainMlp) {
@@ -90,7 +91,7 @@ const load = (service: Service) =>
     const { bytes, value } = yield* loading
     const { checkpoints, sessions } = service
     const { modelId, modelSeqId, optimizer, path, seqId, sessionId } = value
-    const address = CheckpointFolder.parse(path)
+    const address = CheckpointPath.parse(path)
     if (address === undefined) {
       return yield* new Refused({
         status: 400,

@@ -51,6 +51,8 @@ const most = 6
 
 const failed = broken("the graph failed")
 
+const keyOf = ({ adapter, kind }: Adapted) => `${kind.rank} ${kind.trainAttn} ${kind.trainMlp} ${adapter.alpha}`
+
 export const make = Effect.fnUntraced(function* (
   base: Model.Model,
   tokenBudget: number
@@ -89,8 +91,6 @@ export const make = Effect.fnUntraced(function* (
       }
       return found.program
     })
-
-  const keyOf = ({ adapter, kind }: Adapted) => `${kind.rank} ${kind.trainAttn} ${kind.trainMlp} ${adapter.alpha}`
 
   return {
     gradient: Effect.fnUntraced(function* (model, loss, batch, theta) {

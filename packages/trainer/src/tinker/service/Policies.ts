@@ -24,7 +24,7 @@ export const base = "base"
 
 const failed = broken("the weights cannot be sampled from") as (error: EngineFailed) => OperationFailed
 
-export const make = Effect.fnUntraced(function* (engine: Engine, most: number) {
+export const make = Effect.fnUntraced(function* (engine: Engine, most: number): Effect.fn.Return<Policies> {
   const turn = yield* Semaphore.make(1)
   /** How many use them; those used last at the end. */
   const loaded = new Map<string, number>()
@@ -69,5 +69,5 @@ export const make = Effect.fnUntraced(function* (engine: Engine, most: number) {
         loaded.delete(name)
         return engine.unload(name)
       })
-  } satisfies Policies as Policies
+  }
 })

@@ -21,7 +21,9 @@ export type Retrieved =
   | { readonly state: "pending" }
 
 export interface Futures {
-  /** Promises the result of `run`, which goes on whatever becomes of who asked. The same id again is the same future. */
+  /**
+   * Promises the result of `run`, which goes on whatever becomes of who asked. The same id again is the same future.
+   */
   readonly promise: (id: string, owner: string, run: Effect.Effect<Outcome, OperationFailed>) => Effect.Effect<void>
   readonly has: (id: string) => boolean
   /** The result, if it comes within a long poll. */

@@ -7,7 +7,8 @@ import { randomInt, randomUUID } from "node:crypto"
 import * as OptimizerThread from "../../learn/OptimizerThread.ts"
 import type { Model } from "../../model/Model.ts"
 import * as Adapters from "./Adapters.ts"
-import { type CheckpointFolder, pathOf, type Saved } from "./CheckpointFolder.ts"
+import type { CheckpointFolder, Saved } from "./CheckpointFolder.ts"
+import * as CheckpointPath from "./CheckpointPath.ts"
 import { busy, gone, notFound, type OperationFailed, type Refused, wrong } from "./Failures.ts"
 import type { Futures } from "./Futures.ts"
 import type { Graphs } from "./Graphs.ts"
@@ -96,7 +97,7 @@ const createdAnswer = (
     train_unembed: false
   },
   ...(beginning.from === "checkpoint"
-    ? { type: "load_weights", path: pathOf(beginning.saved) }
+    ? { type: "load_weights", path: CheckpointPath.of(beginning.saved) }
     : { type: "create_model" })
 })
 
@@ -115,8 +116,70 @@ const start = Effect.fnUntraced(function* (
   return { model, snapshot: OptimizerThread.fresh(yield* Adapters.initial(model, seed)) }
 })
 
+interface Parts extends Options {
+  readonly owner: Scope.Scope
+  /** All there are, by id. */
+  readonly models: Map<string, TrainingModel>
+  readonly room: Operations.Room
+}
+
+/** Loads the beginning of a model; a rank that is too large is refused. */
+const begin = (options: Parts, entry: TrainingModel, beginning: Beginning) =>
+  Effect.gen(function* () {
+    const { graphs, settings } = options
+    const { model, snapshot } = yield* start(options, beginning)
+    const { kind } = model
+    if (kind.rank > settings.maxRank) {
+      return yield* wrong(`the rank ${kind.rank} is more than this server allows: ${settings.maxRank} (--max_rank)`)
+    }
+    const trained = yield* Scope.provide(TrainedModel.make(graphs, model, snapshot), entry.scope)
+    entry.kind = kind
+    entry.trained = trained
+    return trained
+  }).pipe(Effect.onExit((exit) => Deferred.done(entry.ready, exit)))
+
+const makeModel = (options: Parts): Sessions["createModel"] =>
+  Effect.fnUntraced(function* (session, { baseModel, metadata, number }, beginning) {
+    const { futures, models, owner, room, settings } = options
+    const id = `${session.id}:train:${number}`
+    const known = session.models.get(number)
+    if (known !== undefined) return known
+    if (models.size >= settings.maxModels) {
+      return yield* busy(`there are ${models.size} models in training already: unload one, or come again`)
+    }
+    const usedAt = yield* Clock.currentTimeMillis
+    const scope = yield* Scope.fork(owner)
+    const { gapSeconds, maxQueued: mostWaiting } = settings
+    const entry: TrainingModel = {
+      id,
+      session: session.id,
+      baseModel,
+      metadata,
+      operations: yield* Scope.provide(Operations.make({ model: id, futures, mostWaiting, gapSeconds, room }), scope),
+      ready: Deferred.makeUnsafe<TrainedModel.TrainedModel, OperationFailed>(),
+      scope,
+      kind: undefined,
+      trained: undefined,
+      usedAt
+    }
+    session.models.set(number, entry)
+    models.set(id, entry)
+    const made = begin(options, entry, beginning).pipe(
+      Effect.map(({ model }) => ({ json: () => createdAnswer(entry, model, beginning) })),
+      // One that could not be made: its future says why.
+      Effect.tapError(() =>
+        Effect.andThen(
+          Effect.sync(() => models.delete(id)),
+          Scope.close(scope, Exit.void)
+        )
+      )
+    )
+    yield* futures.promise(createdId(entry), session.id, made)
+    return entry
+  })
+
 export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Sessions, never, Scope.Scope> {
-  const { futures, graphs, samplers, settings } = options
+  const { futures, samplers, settings } = options
   const owner = yield* Effect.scope
   const sessions = new Map<string, Session>()
   const models = new Map<string, TrainingModel>()
@@ -159,27 +222,6 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
       yield* samplers.endSession(session.id)
     })
 
-  /** Loads the model's beginning; a rank that is too large is refused. */
-  const begin = (entry: TrainingModel, beginning: Beginning) =>
-    Effect.gen(function* () {
-      const { model, snapshot } = yield* start(options, beginning)
-      const { kind } = model
-      if (kind.rank > settings.maxRank) {
-        return yield* wrong(`the rank ${kind.rank} is more than this server allows: ${settings.maxRank} (--max_rank)`)
-      }
-      const trained = yield* Scope.provide(TrainedModel.make(graphs, model, snapshot), entry.scope)
-      entry.kind = kind
-      entry.trained = trained
-      return trained
-    }).pipe(Effect.onExit((exit) => Deferred.done(entry.ready, exit)))
-
-  /** One that could not be made: its future says why. */
-  const abandon = ({ id, scope }: TrainingModel) =>
-    Effect.andThen(
-      Effect.sync(() => models.delete(id)),
-      Scope.close(scope, Exit.void)
-    )
-
   return {
     sessionOf,
     modelOf,
@@ -195,49 +237,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
         sessions.set(id, session)
         return session
       }),
-    createModel: (session, { baseModel, metadata, number }, beginning) =>
-      Effect.gen(function* () {
-        const id = `${session.id}:train:${number}`
-        const known = session.models.get(number)
-        if (known !== undefined) return known
-        if (models.size >= settings.maxModels) {
-          return yield* busy(`there are ${models.size} models in training already: unload one, or come again`)
-        }
-        const scope = yield* Scope.fork(owner)
-        const operations = yield* Scope.provide(
-          Operations.make({
-            model: id,
-            futures,
-            mostWaiting: settings.maxQueued,
-            gapSeconds: settings.gapSeconds,
-            room
-          }),
-          scope
-        )
-        const entry: TrainingModel = {
-          id,
-          session: session.id,
-          baseModel,
-          metadata,
-          operations,
-          ready: Deferred.makeUnsafe<TrainedModel.TrainedModel, OperationFailed>(),
-          scope,
-          kind: undefined,
-          trained: undefined,
-          usedAt: yield* Clock.currentTimeMillis
-        }
-        session.models.set(number, entry)
-        models.set(id, entry)
-        const made = Effect.map(begin(entry, beginning), (trained) => ({
-          json: () => createdAnswer(entry, trained.model, beginning)
-        }))
-        yield* futures.promise(
-          createdId(entry),
-          session.id,
-          Effect.tapError(made, () => abandon(entry))
-        )
-        return entry
-      }),
+    createModel: makeModel({ ...options, owner, models, room }),
     unload: (model) =>
       Effect.gen(function* () {
         for (const [number, one] of sessions.get(model.session)?.models ?? []) {
@@ -248,7 +248,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     end,
     sweep: Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      for (const session of [...sessions.values()]) {
+      for (const session of sessions.values()) {
         const isBusy = [...session.models.values()].some(({ operations }) => operations.isBusy())
         if (isBusy || now - session.seenAt <= 1000 * settings.sessionSeconds) continue
         yield* Effect.logInfo("a session without heartbeats ended", { session: session.id })
