@@ -1,6 +1,6 @@
 /** Weights that are kept: saved under a name, saved to sample from, and loaded to go on from. */
 import { Effect } from "effect"
-import * as OptimizerThread from "../../learn/OptimizerThread.ts"
+import * as OptimizerThread from "../../local/OptimizerThread.ts"
 import * as Protocol from "../protocol/Checkpoint.ts"
 import * as Paths from "../protocol/Paths.ts"
 import * as CheckpointFolder from "../service/CheckpointFolder.ts"

@@ -8,8 +8,8 @@
  */
 import { Clock, DateTime, Effect, FileSystem, Path, Schema } from "effect"
 import * as AtomicFolder from "../../checkpoint/AtomicFolder.ts"
-import * as StateFile from "../../checkpoint/StateFile.ts"
-import type * as OptimizerThread from "../../learn/OptimizerThread.ts"
+import * as StateFile from "../../local/StateFile.ts"
+import type * as OptimizerThread from "../../local/OptimizerThread.ts"
 import * as Peft from "../../model/Peft.ts"
 import * as Adapters from "./Adapters.ts"
 import * as CheckpointPath from "./CheckpointPath.ts"

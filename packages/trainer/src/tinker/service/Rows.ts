@@ -4,8 +4,8 @@
  * Every datum lies in one row, whole. Rows of a micro-batch have one length; it is the longest datum's, rounded up to
  * one of few lengths, or as much as the token budget allows. Equal data give equal rows.
  */
-import type { MicroBatch } from "../../learn/MicroBatch.ts"
-import * as RowPacking from "../../learn/RowPacking.ts"
+import type { MicroBatch } from "../../local/MicroBatch.ts"
+import * as RowPacking from "../../local/RowPacking.ts"
 import type { Item } from "./Data.ts"
 
 export interface Settings {
@@ -84,6 +84,7 @@ const fill = (
     advantages,
     oldLogprobs,
     engineLogprobs: oldLogprobs,
+    trainerLogprobs: undefined,
     refLogprobs: undefined,
     temperatures: reals().fill(1),
     distill: undefined

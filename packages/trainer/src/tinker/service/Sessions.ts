@@ -4,7 +4,7 @@
  */
 import { Clock, Deferred, Effect, Exit, Scope } from "effect"
 import { randomInt, randomUUID } from "node:crypto"
-import * as OptimizerThread from "../../learn/OptimizerThread.ts"
+import * as OptimizerThread from "../../local/OptimizerThread.ts"
 import type { Model } from "../../model/Model.ts"
 import * as Adapters from "./Adapters.ts"
 import type { CheckpointFolder, Saved } from "./CheckpointFolder.ts"

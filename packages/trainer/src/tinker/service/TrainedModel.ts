@@ -7,7 +7,7 @@
  */
 import { Effect, Exit, Scope } from "effect"
 import type { Resident } from "../../exec/Executor.ts"
-import * as OptimizerThread from "../../learn/OptimizerThread.ts"
+import * as OptimizerThread from "../../local/OptimizerThread.ts"
 import * as FBResult from "../protocol/ForwardBackwardResult.ts"
 import * as Tensor from "../protocol/Tensor.ts"
 import type { Adapted } from "./Adapters.ts"
