@@ -19,6 +19,7 @@ const summary: Reporter = {
 const ownProcess = [
   "packages/api/test/v1/V1.test.ts",
   "packages/core/test/inference/backend/Slurm.test.ts",
+  "packages/core/test/gateway/Memory.test.ts",
   "packages/core/test/inference/Routing.test.ts",
   "packages/core/test/metrics/*.test.ts",
   "packages/trainer/test/exec/Device.test.ts",
