@@ -83,6 +83,7 @@ const floors = {
     "base",
     "tinker/protocol/gen",
     "tinker/protocol",
+    "tinker/client",
     "graph/gen",
     "graph",
     "exec",
