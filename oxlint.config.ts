@@ -96,6 +96,8 @@ const floors = {
     "sync",
     "local",
     "tinker",
+    "tinker/service",
+    "tinker/server",
     "run",
     "."
   ],
