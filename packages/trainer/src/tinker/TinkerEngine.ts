@@ -49,12 +49,9 @@ const supported = ({ models, server }: Session.Session, name: string) => {
 }
 
 /** How the server reduces losses, asked of an adapter of its own. */
-const probed = Effect.fnUntraced(function* (
-  session: Session.Session,
-  options: { readonly baseModel: string; readonly rank: number; readonly seed: number }
-) {
+const probed = Effect.fnUntraced(function* (session: Session.Session, options: Omit<Options, "address">) {
   const model = yield* Effect.mapError(TrainedModel.make(session, options), toTrainerError)
-  const reduction = yield* Reduction.probe(session.server, model)
+  const reduction = yield* Reduction.probe(session.server, model, options.vocabSize)
   yield* Effect.ignore(Effect.timeout(model.unload, "10 seconds"))
   const { server } = session
   if (!reduction.isProbed) {
@@ -78,7 +75,7 @@ export const make = Effect.fn("TinkerEngine.make")(function* (options: Options) 
     maxSequenceTokens: maxPositions
   })
   const learning = { session, baseModel, rank, seed }
-  const reduction = yield* Effect.cached(probed(session, learning))
+  const reduction = yield* Effect.cached(probed(session, { ...options, baseModel }))
   return {
     session,
     engine: sampler.engine,
@@ -86,9 +83,11 @@ export const make = Effect.fn("TinkerEngine.make")(function* (options: Options) 
       name: session.server,
       model: { name: baseModel, vocabSize: options.vocabSize, maxPositions },
       load: (loading) =>
-        Effect.flatMap(reduction, (reduction) =>
-          TinkerLearner.load({ ...learning, reduction, publish: sampler.switchTo }, loading)
-        ).pipe(Effect.provideService(Executor, executor))
+        Effect.gen(function* () {
+          yield* TinkerLearner.check(session.server, loading)
+          const learner = { ...learning, reduction: yield* reduction, publish: sampler.switchTo }
+          return yield* TinkerLearner.load(learner, loading)
+        }).pipe(Effect.provideService(Executor, executor))
     } satisfies LearnerEngine["Service"]
   }
 })

@@ -8,7 +8,14 @@
 import { Effect, type Scope } from "effect"
 import type { Executor } from "../exec/Executor.ts"
 import * as HostObjective from "../learn/HostObjective.ts"
-import { type Computed, defaultOptimizer, type Kept, type Learner, type LoadOptions } from "../learn/LearnerEngine.ts"
+import {
+  type Computed,
+  defaultOptimizer,
+  type Kept,
+  type Learner,
+  type LoadOptions,
+  type Updated
+} from "../learn/LearnerEngine.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 import type { Session } from "./client/Session.ts"
@@ -67,14 +74,19 @@ const negated = (rows: ReadonlyArray<Float32Array>) =>
 
 const areFinite = (rows: ReadonlyArray<Float32Array>): boolean => rows.every((row) => row.every(Number.isFinite))
 
-/** What of the objective the server cannot do. */
-const problem = ({ reduction, session: { server } }: Options, { objective, optimizer }: LoadOptions) => {
+const updated = (server: string, norm: number | undefined): Effect.Effect<Updated, TrainerError> =>
+  norm === undefined || Number.isFinite(norm)
+    ? Effect.succeed({ isApplied: true, norm })
+    : Effect.fail(
+        new TrainerError({ reason: "nonFinite", message: `${server} made a step with a gradient of norm ${norm}` })
+      )
+
+/** Fails where logprobs are not enough for the objective. */
+export const check = (server: string, { objective }: LoadOptions): Effect.Effect<void, TrainerError> => {
   const because = HostObjective.problem(objective)
-  if (because !== undefined) return `${server} answers with logprobs alone: ${because}`
-  const { maxNorm } = optimizer ?? defaultOptimizer
-  return maxNorm !== null && !reduction.isClipping
-    ? `${server} does not limit the gradient's norm: set max_grad_norm to null`
-    : undefined
+  return because === undefined
+    ? Effect.void
+    : Effect.fail(settings(`${server} answers with logprobs of the sampled tokens alone: ${because}`))
 }
 
 export const load = Effect.fn("TinkerLearner.load")(function* (
@@ -84,8 +96,10 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
   const { publish, reduction, session } = options
   const { objective } = loading
   const { beta1, beta2, epsilon, maxNorm, weightDecay } = loading.optimizer ?? defaultOptimizer
-  const wrong = problem(options, loading)
-  if (wrong !== undefined) return yield* settings(wrong)
+  yield* check(session.server, loading)
+  if (maxNorm !== null && !reduction.isClipping) {
+    return yield* settings(`${session.server} does not limit the gradient's norm: set max_grad_norm to null`)
+  }
   const host = yield* HostObjective.make(objective)
   const { from, initial } = loading
   let model = yield* from === undefined ? open(options, initial) : open(options, from, true)
@@ -116,6 +130,16 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
     return yield* TinkerData.logprobsOf(session.server, data, result)
   })
 
+  /** Logprobs under the reference policy, where sequences do not bring their own. */
+  const referenceOf = Effect.fnUntraced(function* (batch: WeightedBatch) {
+    const own = batch.items.map(({ length, sequence }) =>
+      batch.sequences[sequence]!.refLogprobs?.subarray(1, length + 1)
+    )
+    if (reference === undefined || own.every((row) => row !== undefined)) return undefined
+    const computed = yield* logprobsWith(reference, batch)
+    return own.map((row, item) => row ?? computed[item]!)
+  })
+
   /** Sends the gradient Σ weights · ∇log π; a weight is that of the trained position. */
   const backward = Effect.fnUntraced(function* (
     batch: WeightedBatch,
@@ -137,7 +161,7 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
       yield* TinkerData.check(session.server, batch)
       yield* clean
       const logprobs = yield* logprobsWith(model, batch)
-      const refLogprobs = reference && (yield* logprobsWith(reference, batch))
+      const refLogprobs = yield* referenceOf(batch)
       if (look !== undefined) for (const [item, row] of logprobs.entries()) look(item, row)
       const { figures, loss, slopes } = yield* host.evaluate(batch, logprobs, refLogprobs)
       const isFinite = Number.isFinite(loss) && areFinite(slopes)
@@ -157,15 +181,9 @@ export const load = Effect.fn("TinkerLearner.load")(function* (
       return yield* new TrainerError({ reason: "engine", message: "there is no gradient to make a step with" })
     }
     const adam = { learningRate, beta1, beta2, eps: epsilon, weightDecay, gradClipNorm: maxNorm ?? 0 }
-    const norm = Reduction.normOf(yield* lost(model.optimStep(adam)))
+    const metrics = yield* lost(model.optimStep(adam))
     pending = "none"
-    if (norm !== undefined && !Number.isFinite(norm)) {
-      return yield* new TrainerError({
-        reason: "nonFinite",
-        message: `${session.server} made a step with a gradient of norm ${norm}`
-      })
-    }
-    return { isApplied: true, norm }
+    return yield* updated(session.server, Reduction.normOf(metrics))
   })
 
   return {

@@ -143,30 +143,7 @@ export const make = Effect.fn("TinkerSampler.make")(function* (options: Options)
     stream: (request) => Stream.fromIterableEffect(Effect.map(generate(request), (all) => all.flatMap(eventsOf))),
     score: Effect.fn("TinkerSampler.score")(function* (request) {
       yield* RequestCheck.checkScore(request, limits)
-      const { promptTokens: prompt, temperature = 1, topLogprobs = 0 } = request
-      if (temperature !== 1) {
-        return yield* new Engine.InvalidRequest({
-          field: "temperature",
-          message: `${session.server} tells logprobs of temperature 1 only`
-        })
-      }
-      const { answer, version } = yield* sample({
-        prompt,
-        numSamples: 1,
-        params: { maxTokens: 1, temperature: 1 },
-        promptLogprobs: true,
-        topkPromptLogprobs: topLogprobs
-      })
-      const logprobs = promptLogprobsOf(answer, prompt.length)
-      if (logprobs === undefined || (topLogprobs > 0 && answer.promptTop === undefined)) {
-        return yield* failed(`${session.server} answered without the logprobs of a prompt`)
-      }
-      return {
-        logprobs,
-        alternatives: alternativesOf(answer.promptTop, prompt.length),
-        policy: modelName,
-        policyVersion: version
-      }
+      return yield* scored(session.server, modelName, request, sample)
     }),
     load: () => Effect.fail(failed("weights of a Tinker server are published by its learner")),
     unload: () => Effect.void,
@@ -193,6 +170,38 @@ export const make = Effect.fn("TinkerSampler.make")(function* (options: Options)
   } satisfies TinkerSampler
 })
 
+type Sample = (
+  request: SamplingSession.Request
+) => Effect.Effect<{ readonly answer: SampleAnswer.Answer; readonly version: number }, Engine.EngineError>
+
+/** Logprobs of a prompt, by a sample of one token. */
+const scored = Effect.fnUntraced(function* (
+  server: string,
+  modelName: string,
+  { promptTokens: prompt, temperature = 1, topLogprobs = 0 }: Engine.ScoreRequest,
+  sample: Sample
+) {
+  if (temperature !== 1) {
+    return yield* new Engine.InvalidRequest({
+      field: "temperature",
+      message: `${server} tells logprobs of temperature 1 only`
+    })
+  }
+  const { answer, version } = yield* sample({
+    prompt,
+    numSamples: 1,
+    params: { maxTokens: 1, temperature: 1 },
+    promptLogprobs: true,
+    topkPromptLogprobs: topLogprobs
+  })
+  const logprobs = promptLogprobsOf(answer, prompt.length)
+  if (logprobs === undefined || (topLogprobs > 0 && answer.promptTop === undefined)) {
+    return yield* failed(`${server} answered without the logprobs of a prompt`)
+  }
+  const alternatives = alternativesOf(answer.promptTop, prompt.length)
+  return { logprobs, alternatives, policy: modelName, policyVersion: version } satisfies Engine.PromptLogprobs
+})
+
 const eventsOf = (
   { finishReason, logprobs, policy, policyVersion, tokens }: Engine.TokenCompletion,
   index: number
@@ -217,10 +226,15 @@ const promptLogprobsOf = ({ promptLogprobs }: SampleAnswer.Answer, length: numbe
   return logprobs
 }
 
+/** Where there are fewer than k tokens servers fill up with logprobs that none has. */
+const none = -9999
+
 const alternativesOf = (top: SampleAnswer.Top | undefined, length: number): ReadonlyArray<Engine.Alternatives> =>
   Array.from({ length }, (_, t) => {
     if (top === undefined || t === 0) return { tokens: [], logprobs: [] }
     const start = (t - length + top.tokens.length / top.k) * top.k
-    const known = Array.from({ length: top.k }, (_, i) => start + i).filter((at) => (top.tokens[at] ?? -1) >= 0)
+    const known = Array.from({ length: top.k }, (_, i) => start + i).filter(
+      (at) => top.tokens[at]! >= 0 && top.logprobs[at]! > none
+    )
     return { tokens: known.map((at) => top.tokens[at]!), logprobs: known.map((at) => top.logprobs[at]!) }
   })

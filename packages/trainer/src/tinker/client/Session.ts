@@ -107,7 +107,7 @@ export const inSession = Effect.fnUntraced(function* <A>(
   const id = session.id()
   return yield* Effect.catchIf(
     use(id),
-    ({ reason }) => reason === "gone",
+    ({ reason }) => reason === "gone" || reason === "expired",
     () =>
       Effect.andThen(
         session.renew(id),
