@@ -9,6 +9,7 @@ import * as TrainerRun from "../config/TrainerRun.ts"
 import * as Summary from "../job/Summary.ts"
 import { UsageError } from "../base/Failure.ts"
 import * as Recipe from "../up/Recipe.ts"
+import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as Train from "../train/Train.ts"
 import type { MakeVerb } from "./Verb.ts"
 
@@ -40,6 +41,7 @@ export const make: MakeVerb = () =>
               message: `--model ${Recipe.scratch} works with up only, which knows the environment: train needs a folder or a hub id`
             })
           }
+          if (RemoteEngine.isRemote(settings)) yield* RemoteEngine.check(settings)
           const metrics = yield* Metrics.make(given.metrics, file.sections["metrics"])
           const isSeqLenGiven = TrainerRun.isGiven({ file: file.sections, given }, "seq_len")
           const { first, folder, last, steps } = yield* Train.run(settings, metrics, isSeqLenGiven)

@@ -12,6 +12,7 @@ import * as Services from "../config/Services.ts"
 import * as TrainerRun from "../config/TrainerRun.ts"
 import * as Words from "../config/Words.ts"
 import { UsageError } from "../base/Failure.ts"
+import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as Mixture from "../up/Mixture.ts"
 import * as OwnRecipe from "../up/OwnRecipe.ts"
 import * as Recipe from "../up/Recipe.ts"
@@ -46,9 +47,11 @@ const definitionOf = Effect.fnUntraced(function* ({ chosen, word }: Environments
  */
 const definitionsFor = (
   model: unknown,
+  engine: unknown,
   known: Arr.NonEmptyReadonlyArray<Option.Option<Recipe.Definition>>
 ): Arr.NonEmptyReadonlyArray<Recipe.Definition> | undefined =>
-  model === Recipe.scratch || (model === undefined && known.every(Option.isSome))
+  (engine === undefined || engine === RemoteEngine.local) &&
+  (model === Recipe.scratch || (model === undefined && known.every(Option.isSome)))
     ? Arr.map(
         known,
         Option.getOrElse(() => Scratch.definition)
@@ -98,7 +101,7 @@ export const make: MakeVerb = (words) =>
     const all = named.map(({ chosen }) => chosen)
     const known = yield* Effect.forEach(named, definitionOf)
     // For `--help`: what stands in a file is not known there.
-    const shown = definitionsFor(Words.peek(words, "model"), known)
+    const shown = definitionsFor(Words.peek(words, "model"), Words.peek(words, "engine"), known)
     const mixed = Option.map(Option.fromUndefinedOr(shown), Mixture.settingsOf)
     const env = Flags.fromFields("env.", Environments.fieldsOf(all), shown?.[0]?.env ?? Recipe.ownModel.env)
     const others = OtherServers.flags(all)
@@ -116,7 +119,11 @@ export const make: MakeVerb = (words) =>
           const { config, fresh, host, policyPort, port, stepsAhead } = input
           const flagged = Flags.given(input.trainer)
           const definitionsOf = (sections: ConfigFile.ConfigFile["sections"]) =>
-            definitionsFor(TrainerRun.valueOf({ file: sections, given: input }, "model"), known)
+            definitionsFor(
+              TrainerRun.valueOf({ file: sections, given: input }, "model"),
+              TrainerRun.valueOf({ file: sections, given: input }, "engine"),
+              known
+            )
           const settings = yield* Effect.forEach(named, ({ chosen, weight, word }, index) => {
             // One seed for all that is drawn, unless the environment is told another.
             const hasSeed = "seed" in chosen.environment.settings.fields
@@ -154,6 +161,17 @@ export const make: MakeVerb = (words) =>
                     yield* Effect.forEach(Arr.zip(settings, definitions), ([one, definition]) => definition.make(one))
                   )
                 )
+          if (RemoteEngine.isRemote(trainer)) {
+            yield* RemoteEngine.check(trainer)
+            if (
+              !TrainerRun.isGiven({ file: sections, given: input }, "model") ||
+              trainer.trainer.model === Recipe.scratch
+            ) {
+              return yield* new UsageError({
+                message: `--engine ${trainer.trainer.engine} needs --model: the folder or hub id of a model that the server has`
+              })
+            }
+          }
           if (definitions === undefined) {
             // Looked at before there is a service and a run.
             const { model } = trainer.trainer
@@ -190,6 +208,10 @@ export const make: MakeVerb = (words) =>
         {
           command: "atropos up --env arithmetic-stories --model ./my-model --steps 20 --env.max_token_length 256",
           description: "an adapter for your own model, with short answers"
+        },
+        {
+          command: "atropos up --env gsm8k --engine tinker+https://tinker.example.com --model Qwen/Qwen3-8B",
+          description: "the same on a Tinker server (key in TINKER_API_KEY)"
         }
       ]),
       Command.annotate(HelpFlags.Flags, { ignored, everyEnvironments: EnvironmentVerb.everyEnvironments })

@@ -9,8 +9,8 @@ import * as RunFolder from "./RunFolder.ts"
 
 export interface RunArtifacts {
   readonly step: number
-  /** Flags of `atropos policy`. */
-  readonly policy: string
+  /** Flags of `atropos policy`; undefined where the weights are on a server. */
+  readonly policy: string | undefined
   readonly configs: ReadonlyArray<{ readonly environment: string; readonly word: string; readonly config: string }>
 }
 
@@ -30,16 +30,19 @@ const typed = Effect.fnUntraced(function* (path: string) {
 /** Writes the files. */
 export const write = Effect.fn("RunArtifacts.write")(function* (options: {
   readonly run: RunFolder.RunFolder
-  readonly model: Model
+  readonly model: Pick<Model, "name">
+  readonly adapter: Model["adapter"]
+  /** Whether the weights are on this machine. */
+  readonly isHere: boolean
   readonly settings: ReadonlyArray<RunSettings>
 }) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const { stringify } = yield* Effect.promise(() => import("yaml"))
-  const { model, run, settings } = options
+  const { adapter, isHere, model, run, settings } = options
   const step = yield* RunFolder.stepsIn(run.folder)
   const checkpoint = join(run.folder, `step_${step}`)
-  const isWhole = model.adapter === undefined
+  const isWhole = isHere && adapter === undefined
   const configs = yield* Effect.forEach(
     settings,
     Effect.fnUntraced(function* ({ chosen, given, word }) {
@@ -57,7 +60,7 @@ export const write = Effect.fn("RunArtifacts.write")(function* (options: {
   const at = yield* typed(checkpoint)
   return {
     step,
-    policy: isWhole ? `--model ${at}` : `--model ${quoted(model.name)} --adapter ${at}`,
+    policy: !isHere ? undefined : isWhole ? `--model ${at}` : `--model ${quoted(model.name)} --adapter ${at}`,
     configs
   } satisfies RunArtifacts
 })

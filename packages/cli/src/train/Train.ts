@@ -4,7 +4,7 @@
  *
  * Goes on from the newest checkpoint in `save_path`. Interrupted, it saves one and gives back what it holds.
  */
-import { type MetricsSettings, TrajectoryClientAuto } from "@atropos/core"
+import { type MetricsSettings, Tokenizer, TrajectoryClientAuto } from "@atropos/core"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
@@ -21,6 +21,8 @@ import * as Progress from "../base/Progress.ts"
 import * as ProgressFigures from "./ProgressFigures.ts"
 import { tellStopped } from "./RunArtifacts.ts"
 import * as Publisher from "./Publisher.ts"
+import * as RemoteEngine from "./RemoteEngine.ts"
+import * as ServedPolicy from "./ServedPolicy.ts"
 
 export interface Trained {
   readonly steps: number
@@ -34,12 +36,40 @@ export interface Trained {
  */
 export const fitted = Effect.fnUntraced(function* (
   settings: TrainerSettings,
-  { config: { maxPositions }, name }: Model.Model,
+  { config: { maxPositions }, name }: PretrainedModel.Description,
   isSeqLenGiven: boolean
 ) {
   if (isSeqLenGiven || settings.trainer.seqLen <= maxPositions) return settings
   yield* Console.log(`seq_len reduced to ${maxPositions}, the maximum of ${name}`)
   return { ...settings, trainer: { ...settings.trainer, seqLen: maxPositions } }
+})
+
+const onThisMachine = Effect.fnUntraced(function* ({ lora, trainer }: TrainerSettings) {
+  const model = yield* PretrainedModel.load(trainer.model, {
+    trains: trainer.trains === "all" ? "all" : lora,
+    seed: trainer.seed,
+    maxPositions: trainer.seqLen
+  })
+  const kind = model.adapter === undefined ? "all weights" : `adapter of rank ${model.adapter.r}`
+  yield* Console.log(`model: ${model.name}, training ${model.layout.size.toLocaleString("en-US")} parameters (${kind})`)
+  return {
+    model,
+    engine: (settings: TrainerSettings) =>
+      Effect.flatMap(Publisher.make(model, settings), (publish) =>
+        Layer.build(LocalLearner.layer({ model: Model.trainable(model), ...(publish && { publish }) }))
+      )
+  }
+})
+
+/** A server has no address for environments: they ask this process, which asks the server. */
+const elsewhere = Effect.fnUntraced(function* (settings: TrainerSettings) {
+  const { address, engine, model } = yield* RemoteEngine.make(settings)
+  yield* Console.log(`engine: ${address.url} (Tinker), model ${model.name}, adapter of rank ${settings.lora.r}`)
+  const tokenizer = Layer.succeed(Tokenizer.Tokenizer, model.tokenizer)
+  const served = ServedPolicy.layer(model, { host: "127.0.0.1", port: 9004 }).pipe(
+    Layer.provideMerge(Layer.merge(engine, tokenizer))
+  )
+  return { model, engine: (_: TrainerSettings) => Layer.build(served) }
 })
 
 /** Runs until the steps are done. */
@@ -56,7 +86,7 @@ export const run = Effect.fn("Train.run")(
     }
     const announced = yield* Metrics.announced(metrics, place, given.trainer)
     const asked = { ...given, trainer: { ...given.trainer, ...announced } }
-    const { lora, trainer } = asked
+    const { trainer } = asked
     const { device } = yield* Executor
     const { resolve } = yield* Path.Path
     // Said last of all: what holds the checkpoint is closed before.
@@ -66,22 +96,12 @@ export const run = Effect.fn("Train.run")(
         : Effect.void
     )
     yield* Console.log(`device: ${device.kind}, ${device.detail}`)
-    const model = yield* PretrainedModel.load(trainer.model, {
-      trains: trainer.trains === "all" ? "all" : lora,
-      seed: trainer.seed,
-      maxPositions: trainer.seqLen
-    })
+    const { engine, model } = yield* RemoteEngine.isRemote(asked) ? elsewhere(asked) : onThisMachine(asked)
     const settings = yield* fitted(asked, model, isSeqLenGiven)
-    const kind = model.adapter === undefined ? "all weights" : `adapter of rank ${model.adapter.r}`
-    yield* Console.log(
-      `model: ${model.name}, training ${model.layout.size.toLocaleString("en-US")} parameters (${kind})`
-    )
     yield* Console.log(
       `service: ${trainer.atroposUrl}, run ${trainer.run}; checkpoints in ${resolve(trainer.savePath)}`
     )
-    const publish = yield* Publisher.make(model, settings)
-    const engine = LocalLearner.layer({ model: Model.trainable(model), ...(publish && { publish }) })
-    const made = yield* Effect.provide(Trainer.make({ settings }), engine)
+    const made = yield* Effect.provideContext(Trainer.make({ settings }), yield* engine(settings))
     const done = yield* made.step
     if (done > 0) yield* Console.log(`resuming after step ${done} of ${trainer.trainingSteps}`)
     const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })

@@ -11,32 +11,25 @@ import { Auth, Database, PgTrajectoryStore, TrajectoryClientInProcess, Trajector
 import * as Metrics from "../config/Metrics.ts"
 import type { RunSettings } from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
-import { Executor } from "@atropos/trainer/exec/Executor"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
-import * as KeptWeights from "@atropos/trainer/checkpoint/KeptWeights"
-import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
-import * as Model from "@atropos/trainer/model/Model"
-import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
-import * as TinyModel from "@atropos/trainer/model/TinyModel"
-import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
+import type { Model } from "@atropos/trainer/model/Model"
 import type { Trainer } from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
-import * as WarmStart from "@atropos/trainer/learn/WarmStart"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { type Array as Arr, Clock, Console, Effect, Exit, Layer, Option, Path, Struct } from "effect"
+import { type Array as Arr, Clock, Console, Effect, Exit, Layer, Option, Struct } from "effect"
 import { HttpServer } from "effect/http"
 import * as Summary from "../job/Summary.ts"
-import * as Publisher from "../train/Publisher.ts"
 import * as Progress from "../base/Progress.ts"
 import * as ProgressFigures from "../train/ProgressFigures.ts"
 import * as Train from "../train/Train.ts"
 import * as History from "./History.ts"
 import * as Loop from "./Loop.ts"
-import * as OwnRecipe from "./OwnRecipe.ts"
+import * as Place from "./Place.ts"
 import * as Plan from "./Plan.ts"
 import type * as Recipe from "./Recipe.ts"
+import * as RemoteEngine from "../train/RemoteEngine.ts"
 import * as RunFolder from "../train/RunFolder.ts"
-import * as ServedPolicy from "./ServedPolicy.ts"
+import * as ServedPolicy from "../train/ServedPolicy.ts"
 import * as RunArtifacts from "../train/RunArtifacts.ts"
 
 export interface UpOptions {
@@ -70,64 +63,16 @@ const service = (options: Pick<UpOptions, "host" | "port">) =>
     Layer.provideMerge(Database.layerConfig)
   )
 
-/** Nothing has to be computed again for a small model. */
-const small = { remat: false }
-
-/** A model from scratch that has seen the form of its task, now or when its run began. */
-const fromScratch = Effect.fn("Up.fromScratch")(function* (
-  recipe: Recipe.Recipe,
-  { seed, seqLen }: TrainerSettings["trainer"],
-  { folder }: RunFolder.RunFolder
-) {
-  const { characters, embeddingDeviation } = recipe
-  const model = yield* TinyModel.makeYielding({
-    characters,
-    seed,
-    maxPositions: seqLen,
-    ...(embeddingDeviation !== undefined && { embeddingDeviation })
-  })
-  const { encode } = model.tokenizer
-  const { batchSize, learningRate, steps } = recipe.warmStart
-  if (steps === 0) return { model, initial: undefined }
-  const kept = (yield* Path.Path).join(folder, "warm-start")
-  const earlier = yield* KeptWeights.read(kept)
-  if (Option.isSome(earlier)) return { model, initial: earlier.value }
-  const progress = yield* Progress.make({ unit: "warm-up steps", total: steps, done: 0 })
-  const learner = yield* WarmStart.run({
-    batchSize,
-    learningRate,
-    steps,
-    demonstration: (index) => {
-      const { completion, prompt } = recipe.demonstration(index)
-      return {
-        prompt: encode(OwnRecipe.promptText(prompt)),
-        completion: [...encode(completion), ...model.config.eosTokenIds]
-      }
-    },
-    onStep: (step, loss) => progress.update(step, `loss ${loss.toFixed(3)}`)
-  }).pipe(Effect.provide(LocalLearner.layer({ model: Model.trainable(model), graph: { ...small, entropy: false } })))
-  yield* KeptWeights.save(kept, learner)
-  return { model, initial: Option.getOrUndefined(yield* KeptWeights.read(kept)) }
-}, Effect.scoped)
-
-/** A model of a folder or the hub, with an adapter or whole. */
-const pretrained = ({ lora, trainer }: TrainerSettings) =>
-  PretrainedModel.load(trainer.model, {
-    trains: trainer.trains === "all" ? "all" : lora,
-    seed: trainer.seed,
-    maxPositions: trainer.seqLen
-  })
-
 /** What tells runs apart: everything but how far and where they run. */
 const identityOf = ({ recipe, settings, stepsAhead, trainer }: UpOptions) => {
   const { trainer: given } = trainer
   // Nor does a bound that the trainer itself advises to raise.
-  const told = Struct.omit(given, ["device", "run", "savePath", "threads", "trainingSteps", "maxMismatch"])
+  const told = Struct.omit(given, ["device", "engine", "run", "savePath", "threads", "trainingSteps", "maxMismatch"])
   const [first, ...further] = settings
   return {
     environment: settings.map(({ word }) => word).join(" "),
     env: further.length === 0 ? first.given : settings.map((one) => one.given),
-    trainer: told,
+    trainer: { ...told, ...(given.engine !== RemoteEngine.local && { engine: given.engine }) },
     lora: trainer.lora,
     loss: trainer.loss,
     stepsAhead,
@@ -148,7 +93,6 @@ export const run = Effect.fn("Up.run")(
     const { trainingSteps } = options.trainer.trainer
     const { address } = yield* HttpServer.HttpServer
     const { kind, location } = yield* Database.Database
-    const { device } = yield* Executor
     const url = HttpServer.formatAddress(address)
     const chosen = yield* RunFolder.choose({
       root: ".atropos/up",
@@ -177,34 +121,26 @@ export const run = Effect.fn("Up.run")(
     const place = { folder: chosen.folder, useWandb: { value: useWandb, isGiven: useWandb } }
     const asked = { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
     const started = yield* Clock.currentTimeMillis
-    const { initial, model } = yield* Option.match(recipe, {
-      onNone: () =>
-        Effect.map(pretrained({ ...options.trainer, trainer: asked }), (model) => ({ model, initial: undefined })),
-      onSome: (given) => fromScratch(given, asked, chosen)
-    })
-    const { trainer: named } = yield* Train.fitted({ ...options.trainer, trainer: asked }, model, options.isSeqLenGiven)
+    const given = { ...options.trainer, trainer: asked }
+    const { initial, layer, model, trained, whole } = yield* RemoteEngine.isRemote(given)
+      ? Place.there(given)
+      : Place.here(given, recipe, chosen)
+    const { trainer: named } = yield* Train.fitted(given, model, options.isSeqLenGiven)
     const trainer: TrainerSettings = {
       ...options.trainer,
       trainer: { ...named, ...(yield* Metrics.announced(options.metrics, place, named)) }
     }
     yield* Console.log(
-      `${settings.map(({ word }) => word).join(" and ")}, batches of ${named.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops`
+      `${settings.map(({ word }) => word).join(" and ")}, batches of ${named.batchSize}, ${trained}; Ctrl-C saves and stops`
     )
-    const publish = yield* Publisher.make(model, trainer)
     const progress = yield* Progress.make({ unit: "steps", total: trainingSteps, done: chosen.done })
     const shown = ProgressFigures.make()
-    const learner = LocalLearner.layerInProcess({
-      model,
-      ...(Option.isSome(recipe) && { graph: small }),
-      ...(publish && { publish })
-    })
     const environments = Environment.merge(
       ...settings.map((one) => Services.environment(one, { total_steps: trainingSteps }))
     ).pipe(
       Layer.provide(Services.beside(settings[0])),
       Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
-      Layer.merge(learner),
-      Layer.provideMerge(PolicyLayers.layerInProcess(model, { device: device.kind }))
+      Layer.provideMerge(yield* layer(trainer))
     )
     const workload = {
       batchSize: named.batchSize,
@@ -212,19 +148,20 @@ export const run = Effect.fn("Up.run")(
       seqLen: named.seqLen,
       maxTokenLength: Math.max(...settings.map(({ common }) => common.maxTokenLength))
     }
-    const plan = Effect.fnUntraced(function* (measured: Pick<Trainer, "measure">, hasHeldOut: boolean) {
-      yield* Console.log("measuring a step on this machine …")
-      const speed = yield* Plan.measure(model, measured, workload)
-      const memoryBytes = process.memoryUsage.rss()
-      yield* Console.log(
-        `\n${Summary.print(Plan.describe({ model, trainer: trainer.trainer, workload, speed, memoryBytes, hasHeldOut }))}\n`
-      )
-    })
+    const planOf = (model: Model) =>
+      Effect.fnUntraced(function* (measured: Pick<Trainer, "measure">, hasHeldOut: boolean) {
+        yield* Console.log("measuring a step on this machine …")
+        const speed = yield* Plan.measure(model, measured, workload)
+        const memoryBytes = process.memoryUsage.rss()
+        yield* Console.log(
+          `\n${Summary.print(Plan.describe({ model, trainer: trainer.trainer, workload, speed, memoryBytes, hasHeldOut }))}\n`
+        )
+      })
     const outcome = yield* Loop.run({
       settings: trainer,
       initial,
       stepsAhead,
-      ...(Option.isNone(recipe) && { onReady: plan }),
+      ...(Option.isNone(recipe) && whole && { onReady: planOf(whole) }),
       earlier: {
         curve: yield* History.curve(options.metrics.folder ?? chosen.folder, chosen.done),
         before: chosen.done > 0 ? yield* History.before(chosen.folder) : Option.none()
@@ -247,7 +184,13 @@ export const run = Effect.fn("Up.run")(
       ...outcome,
       run: chosen,
       seconds: ((yield* Clock.currentTimeMillis) - started) / 1000,
-      trained: yield* RunArtifacts.write({ run: chosen, model, settings })
+      trained: yield* RunArtifacts.write({
+        run: chosen,
+        model,
+        adapter: whole?.adapter,
+        isHere: whole !== undefined,
+        settings
+      })
     } satisfies UpResult
   },
   Effect.scoped,

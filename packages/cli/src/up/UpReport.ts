@@ -53,8 +53,10 @@ export const print = Effect.fn("UpReport.print")(function* (result: UpResult) {
       "",
       "next:",
       Table.pairs([
-        [CommandLine.of(`policy ${trained.policy}`), "serve the trained model over the OpenAI API"],
-        ...evaluated.map(
+        ...(trained.policy === undefined
+          ? []
+          : [[CommandLine.of(`policy ${trained.policy}`), "serve the trained model over the OpenAI API"] as const]),
+        ...(trained.policy === undefined ? [] : evaluated).map(
           ({ config, word }) =>
             [
               CommandLine.of(`evaluate --env ${word} --config ${config}`),

@@ -14,8 +14,8 @@ import * as ModelFolder from "./ModelFolder.ts"
 /** Shards at once: enough to fill a line, few enough to be continued soon. */
 const concurrency = 4
 
-/** The folder of the model's files. */
-export const download = Effect.fn("HubModel.download")(function* (name: string) {
+/** The folder of the model's files; `weights` false: of its configuration and tokenizer alone. */
+export const download = Effect.fn("HubModel.download")(function* (name: string, weights = true) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const repository = HubFiles.repository(name)
@@ -51,6 +51,7 @@ export const download = Effect.fn("HubModel.download")(function* (name: string) 
     concurrency,
     discard: true
   })
+  if (!weights) return folder
   const isSharded = yield* fetchOptional(ModelFolder.indexFile)
   const files = isSharded ? yield* ModelFolder.shardNames(folder) : [ModelFolder.singleFile]
   const present = yield* Effect.mapError(fs.readDirectory(folder), failed)

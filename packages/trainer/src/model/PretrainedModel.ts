@@ -38,8 +38,11 @@ export interface Options {
 /** Tables of rotary positions take 8 headDim bytes a position, in every graph. */
 const mostPositions = 32_768
 
+/** A model without its weights. */
+export type Description = Pick<Model, "name" | "config" | "tokenizer">
+
 /** The architecture, the tokenizer and the weights alone. */
-type Base = Pick<Model, "name" | "config" | "tokenizer"> & {
+type Base = Description & {
   readonly folder: string
   /** As the folder has it. */
   readonly published: ModelConfig
@@ -60,19 +63,37 @@ const loadTokenizer = Effect.fnUntraced(function* (folder: string, name: string,
   return { ...tokenizer, name }
 })
 
-const loadBase = Effect.fnUntraced(function* (nameOrFolder: string, maxPositions: number) {
+/** Where the model's files are; `weights` false: without those of a hub's model. */
+const locate = Effect.fnUntraced(function* (nameOrFolder: string, weights: boolean) {
   const local = yield* Effect.mapError(
     LocalPath.folder(nameOrFolder),
     (message) => new ModelError({ reason: "missing", model: nameOrFolder, message })
   )
-  const folder = Option.isSome(local) ? local.value : yield* HubModel.download(nameOrFolder)
+  return Option.isSome(local)
+    ? { folder: local.value, name: local.value }
+    : { folder: yield* HubModel.download(nameOrFolder, weights), name: nameOrFolder }
+})
+
+/** What is known of a model without its weights: enough to prompt it and read its answers where it runs elsewhere. */
+export const describe = Effect.fn("PretrainedModel.describe")(function* (
+  nameOrFolder: string,
+  maxPositions = mostPositions
+) {
+  const { folder, name } = yield* locate(nameOrFolder, false)
+  const published = yield* ModelFolder.readConfig(folder)
+  const config = { ...published, maxPositions: Math.min(published.maxPositions, maxPositions) }
+  return { name, config, tokenizer: yield* loadTokenizer(folder, nameOrFolder, config) } satisfies Description
+})
+
+const loadBase = Effect.fnUntraced(function* (nameOrFolder: string, maxPositions: number) {
+  const { folder, name } = yield* locate(nameOrFolder, true)
   const published = yield* ModelFolder.readConfig(folder)
   const config = { ...published, maxPositions: Math.min(published.maxPositions, maxPositions) }
   const entries = yield* ModelFolder.readEntries(folder, config)
   yield* ModelFolder.checkFinite(folder, config, entries)
   const tokenizer = yield* loadTokenizer(folder, nameOrFolder, config)
   const base: Base = {
-    name: Option.isSome(local) ? folder : nameOrFolder,
+    name,
     folder,
     config,
     published,

@@ -35,6 +35,11 @@ export const trainerFields = {
     "adapter",
     "what to train: a LoRA adapter on the frozen model, or all of its weights"
   ),
+  engine: field(
+    Schema.NonEmptyString,
+    "local",
+    "where the model is trained and sampled from: local, this machine; or a Tinker server: tinker+http://host:port or tinker+https://host, with its key in TINKER_API_KEY"
+  ),
   run: field(Schema.NonEmptyString, "default", "run of the trajectory service to train"),
   atroposUrl: field(Schema.String, "http://localhost:8000", "URL of the trajectory service"),
   trainingSteps: field(positive, 10, "batches to train on, including those before a resumed checkpoint"),

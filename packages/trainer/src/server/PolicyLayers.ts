@@ -69,6 +69,12 @@ export const layerInProcess = (
     Layer.provideMerge(layerEngine(model, options))
   )
 
+/** Core's manager of the engine in the context, wherever that samples, as the only inference server. */
+export const layerManager = (
+  model: Pick<Model.Model, "config" | "name" | "tokenizer">
+): Layer.Layer<ServerManager.ServerManager, never, Engine.Engine | Tokenizer.Tokenizer> =>
+  Layer.suspend(() => PolicyBackend.layerServerManager(served(model)))
+
 /** Reads PEFT folders that fit the model; a model without adapter has none to read. */
 export const readAdapter = (model: Model.Model): Effect.Effect<ReadAdapter, never, FileSystem.FileSystem | Path.Path> =>
   Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (files) => {

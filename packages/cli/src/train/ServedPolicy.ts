@@ -1,5 +1,5 @@
 /** The policy of `up` over HTTP: what is being trained can be talked to. */
-import type { Model } from "@atropos/trainer/model/Model"
+import type { Description } from "@atropos/trainer/model/PretrainedModel"
 import * as PolicyAuth from "@atropos/trainer/server/PolicyAuth"
 import * as PolicyServer from "@atropos/trainer/server/PolicyServer"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
@@ -7,7 +7,7 @@ import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 
 /** Serves the model of the engine in the context, on another port where the wanted one is taken, and says where. */
-export const layer = (model: Model, { host, port }: { readonly host: string; readonly port: number }) =>
+export const layer = (model: Description, { host, port }: { readonly host: string; readonly port: number }) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const options = { ...PolicyLayers.served(model), host, tokens: yield* PolicyAuth.configured }

@@ -1,0 +1,52 @@
+/**
+ * Training on a Tinker server: what of the settings it can follow, and its layers. The tokenizer and the chat template
+ * are this machine's, of the folder or hub id of `--model`; weights stay with the server.
+ */
+import * as Address from "@atropos/trainer/tinker/client/Address"
+import * as TinkerEngine from "@atropos/trainer/tinker/TinkerEngine"
+import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
+import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
+import { Effect } from "effect"
+import { UsageError } from "../base/Failure.ts"
+
+export const local = "local"
+
+/** Whether training happens elsewhere. */
+export const isRemote = ({ trainer }: TrainerSettings): boolean => trainer.engine !== local
+
+/** What a server does not do. */
+const problem = ({ lora, trainer }: TrainerSettings): string | undefined => {
+  const { engine } = trainer
+  if (!Address.isAddress(engine)) {
+    return `--engine ${engine} is no engine: expected ${local}, tinker+http://host:port or tinker+https://host`
+  }
+  if (trainer.trains === "all") return `--engine ${engine}: a Tinker server trains adapters only: --trains adapter`
+  if (trainer.weightSync.length > 0) {
+    return `--engine ${engine}: new weights stay with the server, so there are none for --weight_sync ${trainer.weightSync.join(", ")}: leave it out`
+  }
+  return lora.rslora
+    ? `--engine ${engine}: a Tinker server scales its adapters itself: leave --lora.rslora out`
+    : undefined
+}
+
+/** Fails where a setting would have no effect. */
+export const check = (settings: TrainerSettings): Effect.Effect<void, UsageError> => {
+  const message = problem(settings)
+  return message === undefined ? Effect.void : Effect.fail(new UsageError({ message }))
+}
+
+/** The model as this machine knows it, and the engine that learns and samples. */
+export const make = Effect.fn("RemoteEngine.make")(function* ({ lora, trainer }: TrainerSettings) {
+  const address = yield* Address.read(trainer.engine)
+  const model = yield* PretrainedModel.describe(trainer.model, trainer.seqLen)
+  const { maxPositions, vocabSize } = model.config
+  const engine = TinkerEngine.layer({
+    address,
+    baseModel: trainer.model,
+    vocabSize,
+    maxPositions,
+    rank: lora.r,
+    seed: trainer.seed
+  })
+  return { address, engine, model }
+})

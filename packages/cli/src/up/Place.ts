@@ -1,0 +1,111 @@
+/**
+ * Where a run's model learns and is sampled from: this machine, with a model from scratch or one that was trained
+ * before; or a Tinker server.
+ */
+import { Executor } from "@atropos/trainer/exec/Executor"
+import * as KeptWeights from "@atropos/trainer/checkpoint/KeptWeights"
+import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
+import * as Model from "@atropos/trainer/model/Model"
+import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
+import * as TinyModel from "@atropos/trainer/model/TinyModel"
+import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
+import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
+import * as WarmStart from "@atropos/trainer/learn/WarmStart"
+import { Tokenizer } from "@atropos/core"
+import { Console, Effect, Layer, Option, Path } from "effect"
+import * as Progress from "../base/Progress.ts"
+import * as Publisher from "../train/Publisher.ts"
+import * as RemoteEngine from "../train/RemoteEngine.ts"
+import type * as RunFolder from "../train/RunFolder.ts"
+import * as OwnRecipe from "./OwnRecipe.ts"
+import type * as Recipe from "./Recipe.ts"
+
+/** Nothing has to be computed again for a small model. */
+const small = { remat: false }
+
+/** A model from scratch that has seen the form of its task, now or when its run began. */
+const fromScratch = Effect.fn("Place.fromScratch")(function* (
+  recipe: Recipe.Recipe,
+  { seed, seqLen }: TrainerSettings["trainer"],
+  { folder }: RunFolder.RunFolder
+) {
+  const { characters, embeddingDeviation } = recipe
+  const model = yield* TinyModel.makeYielding({
+    characters,
+    seed,
+    maxPositions: seqLen,
+    ...(embeddingDeviation !== undefined && { embeddingDeviation })
+  })
+  const { encode } = model.tokenizer
+  const { batchSize, learningRate, steps } = recipe.warmStart
+  if (steps === 0) return { model, initial: undefined }
+  const kept = (yield* Path.Path).join(folder, "warm-start")
+  const earlier = yield* KeptWeights.read(kept)
+  if (Option.isSome(earlier)) return { model, initial: earlier.value }
+  const progress = yield* Progress.make({ unit: "warm-up steps", total: steps, done: 0 })
+  const learner = yield* WarmStart.run({
+    batchSize,
+    learningRate,
+    steps,
+    demonstration: (index) => {
+      const { completion, prompt } = recipe.demonstration(index)
+      return {
+        prompt: encode(OwnRecipe.promptText(prompt)),
+        completion: [...encode(completion), ...model.config.eosTokenIds]
+      }
+    },
+    onStep: (step, loss) => progress.update(step, `loss ${loss.toFixed(3)}`)
+  }).pipe(Effect.provide(LocalLearner.layer({ model: Model.trainable(model), graph: { ...small, entropy: false } })))
+  yield* KeptWeights.save(kept, learner)
+  return { model, initial: Option.getOrUndefined(yield* KeptWeights.read(kept)) }
+}, Effect.scoped)
+
+/** A model of a folder or the hub, with an adapter or whole. */
+const pretrained = ({ lora, trainer }: TrainerSettings) =>
+  PretrainedModel.load(trainer.model, {
+    trains: trainer.trains === "all" ? "all" : lora,
+    seed: trainer.seed,
+    maxPositions: trainer.seqLen
+  })
+
+/** This machine; its layers are made for the settings as they are in the end. */
+export const here = Effect.fn("Place.here")(function* (
+  settings: TrainerSettings,
+  recipe: Option.Option<Recipe.Recipe>,
+  run: RunFolder.RunFolder
+) {
+  const { device } = yield* Executor
+  const { initial, model } = yield* Option.match(recipe, {
+    onNone: () => Effect.map(pretrained(settings), (model) => ({ model, initial: undefined })),
+    onSome: (given) => fromScratch(given, settings.trainer, run)
+  })
+  return {
+    model,
+    whole: model,
+    initial,
+    trained: `${model.layout.size.toLocaleString("en-US")} parameters`,
+    layer: (final: TrainerSettings) =>
+      Effect.map(Publisher.make(model, final), (publish) =>
+        LocalLearner.layerInProcess({
+          model,
+          ...(Option.isSome(recipe) && { graph: small }),
+          ...(publish && { publish })
+        }).pipe(Layer.provideMerge(PolicyLayers.layerInProcess(model, { device: device.kind })))
+      )
+  }
+})
+
+/** A server: the model's weights are never on this machine. */
+export const there = Effect.fn("Place.there")(function* (settings: TrainerSettings) {
+  const { address, engine, model } = yield* RemoteEngine.make(settings)
+  yield* Console.log(`engine: ${address.url} (Tinker)`)
+  const tokenizer = Layer.succeed(Tokenizer.Tokenizer, model.tokenizer)
+  return {
+    model,
+    whole: undefined,
+    initial: undefined,
+    trained: `an adapter of rank ${settings.lora.r} on ${model.name}`,
+    layer: (_: TrainerSettings) =>
+      Effect.succeed(PolicyLayers.layerManager(model).pipe(Layer.provideMerge(Layer.merge(engine, tokenizer))))
+  }
+})
