@@ -54,6 +54,20 @@ export const read = <E>(
     )
   })
 
+/** The bytes of an answer that is taken as it comes, up to the limit. */
+export const limited = <E>(
+  body: Stream.Stream<Uint8Array, E>,
+  take: (bytes: Uint8Array) => void,
+  most = mostMebibytes * mebibyte
+): Stream.Stream<void, E | Unacceptable> => {
+  let size = 0
+  return Stream.mapEffect(body, (part) => {
+    size += part.length
+    if (size > most) return Effect.fail(new Unacceptable(`the answer is larger than ${most / mebibyte} MiB`))
+    return Effect.sync(() => take(part))
+  })
+}
+
 /** Why a text cannot be parsed into memory, where it cannot. */
 export const flaw = (json: string): Unacceptable | undefined =>
   Nesting.exceeds(json, { opened: mostOpened })

@@ -57,12 +57,23 @@ export interface SamplingOptions {
   readonly extra?: { readonly [key: string]: unknown }
 }
 
+/** Further words of an answer that is being sampled. Joined they are the beginning of what it comes to. */
+export interface Piece {
+  readonly content?: string
+  readonly reasoning?: string
+}
+
+/** Hears an answer while it is sampled, where the server says it as it comes. */
+export type Listener<A> = (heard: A) => void
+
 export interface ChatRequest extends SamplingOptions {
   readonly messages: ReadonlyArray<Message>
   readonly tools?: ReadonlyArray<unknown>
   readonly toolChoice?: unknown
   /** Leaves the configured reasoning options out of this request. */
   readonly skipReasoning?: boolean
+  /** Of a request of one answer. Once something was heard, the request is not made again where it fails. */
+  readonly onPiece?: Listener<Piece>
 }
 
 export interface TextRequest extends SamplingOptions {

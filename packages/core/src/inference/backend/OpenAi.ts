@@ -7,10 +7,11 @@
  * list's own trouble (`transformers serve` needs the network for it), so only a gateway's answer says that nobody is
  * there.
  */
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Result } from "effect"
 import * as Docs from "../../base/Docs.ts"
 import * as Reason from "../../base/Reason.ts"
-import { type ChatRequest, InferenceError, type TextRequest } from "./Inference.ts"
+import * as EventStream from "./EventStream.ts"
+import { type ChatRequest, InferenceError, type Listener, type Piece, type TextRequest } from "./Inference.ts"
 import * as Reasoning from "./Reasoning.ts"
 import type { Server } from "./ServerSettings.ts"
 import * as Adapters from "./Adapters.ts"
@@ -91,15 +92,46 @@ export const make = Effect.fn("OpenAi.make")(function* (
       })
     ).pipe(Effect.map(({ data, response }) => ({ body: data, headers: Object.fromEntries(response.headers) })))
 
+  /** The same, streamed: what comes is heard, and put together again. */
+  const postHeard = Effect.fnUntraced(function* (
+    path: string,
+    body: { readonly [key: string]: unknown },
+    hear: Listener<Piece>
+  ): Effect.fn.Return<JsonReply, InferenceError> {
+    const assembly = EventStream.make()
+    const url = `${server}${path}`
+    const { headers } = yield* transport.lines(
+      {
+        method: "POST",
+        server,
+        url,
+        apiKey: apiKey ?? "",
+        body: { ...body, stream: true, stream_options: { include_usage: true } }
+      },
+      (line) => {
+        const taken = assembly.take(line)
+        if (Result.isFailure(taken)) return taken.failure
+        if (taken.success !== undefined) hear(taken.success)
+        return undefined
+      }
+    )
+    const whole = assembly.body()
+    return whole === undefined
+      ? yield* malformed(server, `POST ${url}: the stream ended before the answer did`)
+      : { body: whole, headers }
+  })
+
   /** Asks with the newest adapter, whose version is that of an answer which does not say its own. */
   const answer = (
     path: string,
     request: ChatRequest | TextRequest,
     body: { readonly [key: string]: unknown },
-    read: (reply: JsonReply) => Effect.Effect<Answer, InferenceError>
+    read: (reply: JsonReply) => Effect.Effect<Answer, InferenceError>,
+    hear?: Listener<Piece>
   ) =>
-    adapters.asking((adapter) =>
-      post(path, adapter === undefined ? body : { ...body, ...naming(adapter) }).pipe(
+    adapters.asking((adapter) => {
+      const named = adapter === undefined ? body : { ...body, ...naming(adapter) }
+      return (hear === undefined ? post(path, named) : postHeard(path, named, hear)).pipe(
         Effect.flatMap((reply) =>
           Effect.map(
             read(reply),
@@ -108,7 +140,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
         ),
         Effect.map(Reply.withVersion(adapter?.policyVersion))
       )
-    )
+    })
 
   const named = modelName === undefined ? {} : { model: modelName }
   /** Ids and logprobs beside the text, for answers that are trained on. */
@@ -130,7 +162,14 @@ export const make = Effect.fn("OpenAi.make")(function* (
       ...(yield* SamplingBody.text(server, identity, request))
     }
     const sent = request.skipReasoning ? body : Reasoning.inject(body, reasoning, server)
-    return yield* answer("/chat/completions", request, sent, (reply) => Reply.chat(server, request.n ?? 1, reply))
+    const { n = 1, onPiece } = request
+    return yield* answer(
+      "/chat/completions",
+      request,
+      sent,
+      (reply) => Reply.chat(server, n, reply),
+      n === 1 ? onPiece : undefined
+    )
   })
 
   const complete = Effect.fn("OpenAi.complete")(function* (request: TextRequest & Exact) {
