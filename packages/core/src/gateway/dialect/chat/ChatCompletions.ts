@@ -30,6 +30,6 @@ export const dialect: Dialect<Read> = {
     }
   }),
   answer: (_, answered) => Answer.answer(answered),
-  events: ({ body }, answered) => Answer.events(answered, body.isUsageAsked),
+  stream: ({ body }, head) => Answer.stream(head, body.isUsageAsked),
   failure: OpenAiFailure.write
 }
