@@ -8,8 +8,9 @@
  *     POST /s/<secret>/reward                          what the session, or one answer, was worth
  *
  * The other dialects are in `Dialects`. A streamed answer is sent as it comes, where the server says it so; it begins
- * with its first words, so that a request that fails before has a status that its SDK knows. Listens on the loopback alone unless told otherwise; secrets have 128 bits and are
- * neither logged nor traced. A client that goes away ends its sampling.
+ * with its first words, so that a request that fails before has a status that its SDK knows. Listens on the loopback
+ * alone unless told otherwise; secrets have 128 bits and are neither logged nor traced. A client that goes away ends
+ * its sampling.
  */
 import { Context, Effect, Layer, type Redacted, type Scope } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
