@@ -120,7 +120,8 @@ export const make = ({
     complete,
     recording,
     trajectories: Recordings.trajectories(backend.server, recording),
-    counts: Effect.sync(() => ({ ...counts }))
+    counts: Effect.sync(() => ({ ...counts })),
+    passesWishesOn: true
   }
 }
 

@@ -135,6 +135,7 @@ export const make = (given: Options): OpenSession => {
     }
     const settled = Settled.of(asked, options, requests++)
     passedOver.forEach(ignored.add)
+    if (tracked.passesWishesOn !== true) asked.wishes?.names.forEach(ignored.add)
     settled.overruled.forEach(overruled.add)
     const begun = { id: given.newId(), createdAtMillis: yield* Clock.currentTimeMillis }
     hearing?.begin(begun)

@@ -158,6 +158,7 @@ export const make = Effect.fn("OpenAi.make")(function* (
       ...(request.toolChoice === undefined || identity.kind === "transformers"
         ? {}
         : { tool_choice: request.toolChoice }),
+      ...(identity.kind !== "transformers" && request.wishes?.body),
       ...exactly(request, true),
       ...(yield* SamplingBody.text(server, identity, request))
     }
