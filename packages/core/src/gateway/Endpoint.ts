@@ -86,6 +86,7 @@ const headOf = ({ createdAtMillis, id }: Pick<Asked, "id" | "createdAtMillis">, 
 
 const answeredOf = (asked: Asked, model: string): Answered => ({
   ...headOf(asked, model),
+  chat: asked.chat,
   choices: asked.choices,
   usage: usageOf(asked.choices)
 })

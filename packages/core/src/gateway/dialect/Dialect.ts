@@ -44,6 +44,8 @@ export interface Memory {
   readonly stored: (id: string) => unknown
   /** Whether there was something to forget. */
   readonly forget: (id: string) => boolean
+  /** A value that says the same and is kept already, where there is one; else the value itself, from now on. */
+  readonly same: <A>(value: A) => A
 }
 
 /** A request, read. `Body` is what the dialect itself wants to know again when it writes the answer. */
@@ -67,6 +69,8 @@ export interface Head {
 
 /** What the session answered. */
 export interface Answered extends Head {
+  /** The request's messages, as the session keeps them. */
+  readonly chat: ReadonlyArray<Message>
   /**
    * As many as were asked for. In a message `content` is the visible text (null: none), `reasoning_content` what was
    * thought before, `tool_calls` the calls with JSON text as arguments.

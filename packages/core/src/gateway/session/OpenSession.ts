@@ -23,6 +23,7 @@ import type { Message } from "../../Message.ts"
 import type { ReportedReward, SessionCounts, SessionOptions } from "./Session.ts"
 import * as PromptTokens from "./PromptTokens.ts"
 import * as Settled from "./Settled.ts"
+import * as SharedChats from "./SharedChats.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 
 /** What a dialect's endpoint asks: a session, or whoever finds the session of a chat. */
@@ -68,6 +69,8 @@ export interface Asked {
   readonly id: string
   readonly createdAtMillis: number
   readonly choices: ReadonlyArray<Choice>
+  /** The request's messages, as they are kept. */
+  readonly chat: ReadonlyArray<Message>
 }
 
 export interface Options {
@@ -89,6 +92,7 @@ export const make = (given: Options): OpenSession => {
   const { context, limits, options, tracked } = given
   const closed = Deferred.makeUnsafe<never, Failure>()
   const memory = AnswerMemory.make(limits.answersKept)
+  const chats = SharedChats.make()
   const ids: Array<string> = []
   const rewards: Array<ReportedReward> = []
   const ignored = Tally.make()
@@ -133,7 +137,8 @@ export const make = (given: Options): OpenSession => {
         retryAfterMillis: 1000
       })
     }
-    const settled = Settled.of(asked, options, requests++)
+    const chat = chats.share(asked.messages)
+    const settled = Settled.of({ ...asked, messages: chat }, options, requests++)
     passedOver.forEach(ignored.add)
     if (tracked.passesWishesOn !== true) asked.wishes?.names.forEach(ignored.add)
     settled.overruled.forEach(overruled.add)
@@ -155,9 +160,13 @@ export const make = (given: Options): OpenSession => {
       ids[turn] = id
     }
     const [first] = choices
-    if (first !== undefined && asked.messages.length + 1 > longest.length) longest = [...asked.messages, first.message]
+    if (first !== undefined) {
+      const whole = [...chat, first.message]
+      chats.keep(whole)
+      if (whole.length > longest.length) longest = whole
+    }
     yield* given.onChange
-    return { ...begun, choices } satisfies Asked
+    return { ...begun, choices, chat } satisfies Asked
   })
 
   return {
