@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import OpenAI from "openai"
+import OpenAI, { APIError } from "openai"
 import * as Gateway from "../../src/gateway/Gateway.ts"
 import * as ServerManager from "../../src/inference/ServerManager.ts"
 
@@ -21,6 +21,13 @@ const deltas = {
   ]
 }
 
+const say = (response: ServerResponse, chunk: object) => response.write(`data: ${JSON.stringify(chunk)}\n\n`)
+const chunkOf = (delta: object, reason: string | null = null) => ({
+  id: "x",
+  object: "chat.completion.chunk",
+  choices: [{ index: 0, delta, finish_reason: reason }]
+})
+
 /** An OpenAI-compatible server that says the first half of its answer, and the rest when the test lets it. */
 const streaming = Effect.acquireRelease(
   Effect.callback<{
@@ -34,12 +41,6 @@ const streaming = Effect.acquireRelease(
     const open: Array<ServerResponse> = []
     const bodies: Array<{ readonly [key: string]: unknown }> = []
     const { promise: left, resolve: leave } = Promise.withResolvers<void>()
-    const say = (response: ServerResponse, chunk: object) => response.write(`data: ${JSON.stringify(chunk)}\n\n`)
-    const chunkOf = (delta: object, reason: string | null = null) => ({
-      id: "x",
-      object: "chat.completion.chunk",
-      choices: [{ index: 0, delta, finish_reason: reason }]
-    })
     const server = createServer((request, response) => {
       if (request.method !== "POST") return void response.writeHead(404).end("{}")
       const parts: Array<Buffer> = []
@@ -227,7 +228,7 @@ describe("a streamed answer", () => {
             return cause
           }
         })
-        assert.instanceOf(failure, OpenAI.APIError)
+        assert.instanceOf(failure, APIError)
         assert.strictEqual(bodies.length, 1)
         assert.deepStrictEqual(yield* session.trajectories, [])
         assert.include((yield* session.counts).failed, { failed: 1 })

@@ -73,3 +73,17 @@ export const flaw = (json: string): Unacceptable | undefined =>
   Nesting.exceeds(json, { opened: mostOpened })
     ? new Unacceptable("the answer is nested deeper, or holds more lists and maps, than an answer can mean")
     : undefined
+
+/** The lines of an answer, as its bytes come. */
+export const lines = () => {
+  const decoder = new TextDecoder()
+  let rest = ""
+  return {
+    take: (bytes: Uint8Array): ReadonlyArray<string> => {
+      const parts = (rest + decoder.decode(bytes, { stream: true })).split(/\r?\n/)
+      rest = parts.pop() ?? ""
+      return parts
+    },
+    end: (): ReadonlyArray<string> => (rest === "" ? [] : [rest])
+  }
+}

@@ -5,23 +5,10 @@
  * Ids, logprobs and calls add up over the chunks; of everything else the last word counts. An event that is no JSON, an
  * error in the middle and a stream without an end are failures.
  */
-import { Option, Predicate, Result } from "effect"
+import { Effect, Option, Predicate, Result } from "effect"
 import * as Nesting from "../../base/Nesting.ts"
-import type { Piece } from "./Inference.ts"
-
-/** The lines of the events, as bytes come. */
-export const lines = () => {
-  const decoder = new TextDecoder()
-  let rest = ""
-  return {
-    take: (bytes: Uint8Array): ReadonlyArray<string> => {
-      const parts = (rest + decoder.decode(bytes, { stream: true })).split(/\r?\n/)
-      rest = parts.pop() ?? ""
-      return parts
-    },
-    end: (): ReadonlyArray<string> => (rest === "" ? [] : [rest])
-  }
-}
+import type { InferenceError, Listener, Piece } from "./Inference.ts"
+import { type JsonReply, malformed, type Transport } from "./Transport.ts"
 
 type Fields = { readonly [key: string]: unknown }
 
@@ -142,3 +129,32 @@ export const make = (): Assembly => {
           }
   }
 }
+
+export interface Options {
+  readonly transport: Transport
+  readonly server: string
+  /** Empty: none is sent. */
+  readonly apiKey: string
+}
+
+/** A request whose answer is heard while it comes, and read as one that came whole. */
+export const post = Effect.fnUntraced(function* (
+  { apiKey, server, transport }: Options,
+  path: string,
+  body: { readonly [key: string]: unknown },
+  hear: Listener<Piece>
+): Effect.fn.Return<JsonReply, InferenceError> {
+  const assembly = make()
+  const url = `${server}${path}`
+  const streamed = { ...body, stream: true, stream_options: { include_usage: true } }
+  const { headers } = yield* transport.lines({ method: "POST", server, url, apiKey, body: streamed }, (line) => {
+    const taken = assembly.take(line)
+    if (Result.isFailure(taken)) return taken.failure
+    if (taken.success !== undefined) hear(taken.success)
+    return undefined
+  })
+  const whole = assembly.body()
+  return whole === undefined
+    ? yield* malformed(server, `POST ${url}: the stream ended before the answer did`)
+    : { body: whole, headers }
+})

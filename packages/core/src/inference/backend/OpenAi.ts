@@ -7,7 +7,7 @@
  * list's own trouble (`transformers serve` needs the network for it), so only a gateway's answer says that nobody is
  * there.
  */
-import { Clock, Effect, Result } from "effect"
+import { Clock, Effect } from "effect"
 import * as Docs from "../../base/Docs.ts"
 import * as Reason from "../../base/Reason.ts"
 import * as EventStream from "./EventStream.ts"
@@ -92,35 +92,6 @@ export const make = Effect.fn("OpenAi.make")(function* (
       })
     ).pipe(Effect.map(({ data, response }) => ({ body: data, headers: Object.fromEntries(response.headers) })))
 
-  /** The same, streamed: what comes is heard, and put together again. */
-  const postHeard = Effect.fnUntraced(function* (
-    path: string,
-    body: { readonly [key: string]: unknown },
-    hear: Listener<Piece>
-  ): Effect.fn.Return<JsonReply, InferenceError> {
-    const assembly = EventStream.make()
-    const url = `${server}${path}`
-    const { headers } = yield* transport.lines(
-      {
-        method: "POST",
-        server,
-        url,
-        apiKey: apiKey ?? "",
-        body: { ...body, stream: true, stream_options: { include_usage: true } }
-      },
-      (line) => {
-        const taken = assembly.take(line)
-        if (Result.isFailure(taken)) return taken.failure
-        if (taken.success !== undefined) hear(taken.success)
-        return undefined
-      }
-    )
-    const whole = assembly.body()
-    return whole === undefined
-      ? yield* malformed(server, `POST ${url}: the stream ended before the answer did`)
-      : { body: whole, headers }
-  })
-
   /** Asks with the newest adapter, whose version is that of an answer which does not say its own. */
   const answer = (
     path: string,
@@ -131,7 +102,11 @@ export const make = Effect.fn("OpenAi.make")(function* (
   ) =>
     adapters.asking((adapter) => {
       const named = adapter === undefined ? body : { ...body, ...naming(adapter) }
-      return (hear === undefined ? post(path, named) : postHeard(path, named, hear)).pipe(
+      return (
+        hear === undefined
+          ? post(path, named)
+          : EventStream.post({ transport, server, apiKey: apiKey ?? "" }, path, named, hear)
+      ).pipe(
         Effect.flatMap((reply) =>
           Effect.map(
             read(reply),
@@ -143,9 +118,6 @@ export const make = Effect.fn("OpenAi.make")(function* (
     })
 
   const named = modelName === undefined ? {} : { model: modelName }
-  /** Ids and logprobs beside the text, for answers that are trained on. */
-  const exactly = ({ exact }: Exact, logprobs: unknown) =>
-    exact && identity.idsBy !== undefined ? { logprobs, [identity.idsBy]: true } : {}
 
   const chat = Effect.fn("OpenAi.chat")(function* (request: ChatRequest & Exact) {
     if (identity.kind === "transformers" && request.toolChoice !== undefined && request.toolChoice !== "auto") {
@@ -155,31 +127,22 @@ export const make = Effect.fn("OpenAi.make")(function* (
       ...named,
       messages: request.messages,
       ...(request.tools === undefined ? {} : { tools: request.tools }),
-      ...(request.toolChoice === undefined || identity.kind === "transformers"
-        ? {}
-        : { tool_choice: request.toolChoice }),
-      ...(identity.kind !== "transformers" && request.wishes?.body),
-      ...exactly(request, true),
+      ...choosing(request, identity),
+      ...exactly(request, identity, true),
       ...(yield* SamplingBody.text(server, identity, request))
     }
     const sent = request.skipReasoning ? body : Reasoning.inject(body, reasoning, server)
     const { n = 1, onPiece } = request
-    return yield* answer(
-      "/chat/completions",
-      request,
-      sent,
-      (reply) => Reply.chat(server, n, reply),
-      n === 1 ? onPiece : undefined
-    )
+    const read = (reply: JsonReply) => Reply.chat(server, n, reply)
+    return yield* answer("/chat/completions", request, sent, read, n === 1 ? onPiece : undefined)
   })
 
   const complete = Effect.fn("OpenAi.complete")(function* (request: TextRequest & Exact) {
     const sampling = yield* SamplingBody.text(server, identity, request)
-    const body = { ...named, prompt: request.prompt, ...exactly(request, 0), ...sampling }
+    const body = { ...named, prompt: request.prompt, ...exactly(request, identity, 0), ...sampling }
     return yield* answer("/completions", request, body, (reply) => Reply.complete(server, request.n ?? 1, reply))
   })
 
-  const instead = `ask vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a line to start each)`
   return {
     server,
     modelName: settings.modelName,
@@ -191,6 +154,16 @@ export const make = Effect.fn("OpenAi.make")(function* (
     health: transport.isThere({ server, url: `${server}/models`, apiKey: apiKey ?? "" }, isFromGateway)
   } satisfies Backend
 })
+
+const instead = `ask vLLM, SGLang or atropos policy (${Docs.path("training.md")} has a line to start each)`
+
+/** Ids and logprobs beside the text, for answers that are trained on. */
+const exactly = ({ exact }: Exact, { idsBy }: Identity, logprobs: unknown) =>
+  exact && idsBy !== undefined ? { logprobs, [idsBy]: true } : {}
+
+/** What a request says of calls, and of what the model is to be held to. */
+const choosing = ({ toolChoice, wishes }: ChatRequest, { kind }: Identity) =>
+  kind === "transformers" ? {} : { ...(toolChoice !== undefined && { tool_choice: toolChoice }), ...wishes?.body }
 
 /** 502, 503, 504: somebody in front of the server, or the server itself, says that it is not there. */
 const isFromGateway = (status: number): boolean => status >= 502 && status <= 504

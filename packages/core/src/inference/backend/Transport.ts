@@ -12,7 +12,6 @@ import { HttpClientRequest } from "effect/http"
 import { InferenceError, type InferenceFailure } from "./Inference.ts"
 import * as RetryAfter from "../../http/RetryAfter.ts"
 import * as AnswerBody from "./AnswerBody.ts"
-import * as EventStream from "./EventStream.ts"
 
 export interface Question {
   /** What the error says failed. */
@@ -119,7 +118,7 @@ export const make: Effect.Effect<Transport, never, Scope.Scope> = Effect.gen(fun
         const [location, retryAfter] = [headers["location"], headers["retry-after"]]
         return yield* statusError({ server, url, status, body: utf8.decode(bytes), location, retryAfter, now })
       }
-      const cutter = EventStream.lines()
+      const cutter = AnswerBody.lines()
       let problem: string | undefined
       const takeAll = (all: ReadonlyArray<string>): void => {
         for (const line of all) problem ??= take(line)

@@ -1,4 +1,4 @@
-/** Tools of a Chat Completions request. A `tool_choice` that forces a call is a wish; it has to be of a tool there is. */
+/** Tools of a Chat Completions request. A `tool_choice` that forces a call is a wish, of a tool that is there. */
 import { Effect, Predicate } from "effect"
 import * as Canon from "../Canon.ts"
 import { type Body, said } from "./Parameters.ts"
