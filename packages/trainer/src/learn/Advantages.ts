@@ -26,7 +26,7 @@ export interface GroupAdvantages {
   readonly isConstant: boolean
 }
 
-/** What a function answered, as a row for each sequence. Throws where it is not one advantage for each, and a number. */
+/** What a function answered, as a row for each sequence. Throws where that is not one finite advantage for each. */
 const rowsOf = (of: OfGroup, group: ScoredGroup.ScoredGroup): ReadonlyArray<Float32Array> => {
   const answer = of(group)
   const { tokens } = group

@@ -3,8 +3,8 @@
  * `num_iterations`, PPO's epochs). A batch is not cut into mini-batches: each sequence weighs what it weighs in the
  * batch, and one update a batch is the case of 1.
  *
- * The trainer's logprobs of before come with the first gradient, at no further cost. They are π_old of the later updates
- * where the objective wants the trainer's, or where the sampler's are unknown.
+ * The trainer's logprobs of before come with the first gradient, at no further cost. They are π_old of the later
+ * updates where the objective wants the trainer's, or where the sampler's are unknown.
  *
  * An update whose loss or gradient is not a number is the last one.
  */
@@ -38,7 +38,7 @@ export interface Made {
 /** Of a batch that nothing can be learned from. */
 const nothing: Computed = { loss: 0, figures: new Map(), isFinite: true, pieces: 0, positions: 0 }
 
-/** Figures that say how far the updates have moved the policy: of all updates, for in the first they may say nothing. */
+/** Figures that say how far the policy has moved: of all updates, for in the first they may say nothing. */
 const ofRatio = new Set(["ratio", "clipped_low", "clipped_high"])
 const largest = new Set(["ratio_max"])
 

@@ -1,7 +1,7 @@
 /**
- * What the trainer does when its engine has lost the weights (`engineLost`: a server was restarted): it goes back to its
- * last checkpoint within the same process, as a new process would after a kill. Batches trained on since come again,
- * because their leases were given back; those in the checkpoint do not.
+ * What the trainer does when its engine has lost the weights (`engineLost`: a server was restarted): it goes back to
+ * its last checkpoint within the same process, as a new process would after a kill. Batches trained on since come
+ * again, because their leases were given back; those in the checkpoint do not.
  *
  * So often in a row and no more, without a newer checkpoint in between: an engine that loses its weights faster than
  * they are saved gets nowhere.

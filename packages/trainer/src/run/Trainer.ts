@@ -19,8 +19,8 @@
  *   checkpoints.
  * - A step whose update leaves weights that nothing can be computed from stops it at once: they are neither published
  *   nor saved.
- * - Same batches, settings, values and number of threads give the same bits on the CPU, interrupted or not, in whatever order a
- *   batch's groups come.
+ * - Same batches, settings, values and number of threads give the same bits on the CPU, interrupted or not, in whatever
+ *   order a batch's groups come.
  * - One trainer at a time uses a folder of checkpoints; a second one is refused while the first one lives.
  */
 import type { Batch, ScoreAdvantage } from "@atropos/core"

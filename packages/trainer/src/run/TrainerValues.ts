@@ -1,6 +1,6 @@
 /**
- * What a program may give the trainer as plain values, in place of what the settings name. Checkpoints keep their names,
- * so that a run that goes on with others says so; what is in a function is not compared.
+ * What a program may give the trainer as plain values, in place of what the settings name. Checkpoints keep their
+ * names, so that a run that goes on with others says so; what is in a function is not compared.
  */
 import { ScoreAdvantage } from "@atropos/core"
 import * as Predicate from "effect/Predicate"

@@ -1,9 +1,9 @@
 /**
- * One step of training: a batch is prepared, its gradient computed, the weights updated (`BatchUpdates`), handed on and,
- * when that is due, saved.
+ * One step of training: a batch is prepared, its gradient computed, the weights updated (`BatchUpdates`), handed on
+ * and, when that is due, saved.
  *
- * The updates and the account of them are one: an interruption comes before all or after all, and what it cuts off after
- * the update is recorded all the same. A failure is not: the step is done again by whoever resumes. A loss or gradient
+ * The updates and the account of them are one: an interruption comes before all or after all, and what it cuts off
+ * after them is recorded all the same. A failure is not: the step is done again by whoever resumes. A loss or gradient
  * that is not a number leaves the weights alone and consumes the batch; `max_non_finite` such steps in a row fail. An
  * update that leaves weights that nothing can be computed from fails at once, and nothing of it is published or saved.
  */

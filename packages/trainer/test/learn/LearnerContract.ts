@@ -1,6 +1,6 @@
 /**
- * The contract of an engine that learns (`learn/LearnerEngine`), as tests that every implementation has to pass: the one
- * of this machine, and those that speak to a server.
+ * The contract of an engine that learns (`learn/LearnerEngine`), as tests that every implementation has to pass: the
+ * one of this machine, and those that speak to a server.
  *
  * The engine's model knows at least 16 tokens and 16 positions, and has the same weights whenever it is loaded anew.
  */
