@@ -74,6 +74,9 @@ const learn = Effect.fnUntraced(function* (learner: Learner, batch: WeightedBatc
   return { computed, updated }
 })
 
+/** Of a distribution: 1. */
+const mass = (logprobs: ReadonlyArray<number>) => logprobs.reduce((sum, value) => sum + Math.exp(value), 0)
+
 type Logprobs = ReadonlyArray<Float32Array>
 
 const distance = (a: Logprobs, b: Logprobs): number =>
@@ -115,7 +118,6 @@ export const suite = (name: string, subject: Subject) => {
             (rows) => rows.map((row) => row[3]!)
           )
         const [plain, flat] = [yield* at(1), yield* at(2)]
-        const mass = (logprobs: ReadonlyArray<number>) => logprobs.reduce((sum, value) => sum + Math.exp(value), 0)
         assert.closeTo(mass(plain), 1, 1e-3)
         const normalizer = Math.log(mass(plain.map((value) => value / 2)))
         for (const [token, value] of flat.entries()) assert.closeTo(value, plain[token]! / 2 - normalizer, 1e-3)
