@@ -3,7 +3,7 @@ import type { Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 
-/** Tests of any sandbox for Python. It is to have two workers and 20 seconds for a run: machines that run tests are busy. */
+/** Tests of any sandbox. It is to have two workers and 20 seconds for a run: machines that run tests are busy. */
 export type SandboxTests = Vitest.MethodsNonLive<Sandbox.Sandbox>
 
 /** A program that does what `hostile` programs do not. */

@@ -6,8 +6,11 @@ import { Effect, Layer } from "effect"
 import { bank } from "../../src/code/Bank.ts"
 import { claimed } from "../TestItems.ts"
 
-const environment = PythonTests.layer({ seconds: 30 }).pipe(
-  Layer.provide([ServerManager.layerScripted(["?"]), Tokenizer.layerBytes, Dataset.layerMemory({})])
+/** Another problem to evaluate on: none of the bank is held out. */
+const other = { text: "Double.", code: "def double(x):\n    return 2 * x", test_list: ["assert double(2) == 4"] }
+
+const environment = PythonTests.layer({ seconds: 30, testSource: "other" }).pipe(
+  Layer.provide([ServerManager.layerScripted(["?"]), Tokenizer.layerBytes, Dataset.layerMemory({ other: [other] })])
 )
 
 layer(Sandbox.layerWasi({ workers: 2, timeMillis: 30_000 }), { excludeTestServices: true })("the bank", (it) => {
