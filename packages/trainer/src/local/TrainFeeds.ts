@@ -1,0 +1,118 @@
+/**
+ * The inputs of a training graph, from a micro-batch. Arrays may be shared with the micro-batch: do not transfer them.
+ */
+import { Schema } from "effect"
+import type { MicroBatch } from "./MicroBatch.ts"
+import type { DistillArrays } from "./MicroBatchArrays.ts"
+import type { Objective } from "../loss/Objective.ts"
+
+/** The caller left out what the objective needs: a mistake of the program, so it is thrown. */
+export class MissingFeed extends Schema.TaggedError<MissingFeed>()("MissingFeed", {
+  objective: Schema.String,
+  input: Schema.String
+}) {
+  override get message() {
+    return `loss ${this.objective} needs ${this.input}, which this micro-batch has not: add it by withLogprobs`
+  }
+}
+
+/** What an executor is fed with. */
+export interface FeedTensor {
+  readonly dtype: "float32" | "float64" | "int32"
+  readonly shape: ReadonlyArray<number>
+  readonly data: Float32Array | Float64Array | Int32Array
+}
+
+export type Feeds = Readonly<Record<string, FeedTensor>>
+
+type Real = "float32" | "float64"
+
+const powerOfTwo = (least: number): number => 2 ** Math.ceil(Math.log2(Math.max(1, least)))
+
+const reals = (real: Real, data: Float32Array | Float64Array, shape: ReadonlyArray<number>): FeedTensor => {
+  if (real === "float64") return { dtype: real, shape, data: Float64Array.from(data) }
+  return { dtype: real, shape, data: data instanceof Float32Array ? data : Float32Array.from(data) }
+}
+
+const integers = (data: Int32Array, shape: ReadonlyArray<number>): FeedTensor => ({ dtype: "int32", shape, data })
+
+/** Teacher's probabilities of its candidates, made to sum to 1, and their entropies; all 0 where there are none. */
+export const teacher = ({ logprobs, width }: DistillArrays) => {
+  const weights = Float64Array.from(logprobs, Math.exp)
+  const entropies = new Float64Array(logprobs.length / width)
+  for (let position = 0; position < entropies.length; position++) {
+    const at = position * width
+    const mass = weights.subarray(at, at + width).reduce((sum, weight) => sum + weight, 0)
+    if (mass === 0) continue
+    for (let k = at; k < at + width; k++) {
+      if (weights[k] === 0) continue
+      weights[k]! /= mass
+      entropies[position]! -= weights[k]! * Math.log(weights[k]!)
+    }
+  }
+  return { weights, entropies }
+}
+
+/** Inputs that both graphs have. */
+export const idFeeds = (batch: MicroBatch, real: Real = "float32"): Feeds => {
+  const shape = [batch.rows, batch.length]
+  return {
+    input_ids: integers(batch.inputIds, shape),
+    target_ids: integers(batch.targetIds, shape),
+    position_ids: integers(batch.positionIds, shape),
+    segment_ids: integers(batch.segmentIds, shape),
+    temperatures: reals(real, batch.temperatures, shape)
+  }
+}
+
+const distillFeeds = (batch: MicroBatch, real: Real): Feeds => {
+  const size = batch.rows * batch.length
+  // A batch without any teacher has one candidate of weight 0 everywhere: no loss.
+  const distill = batch.distill ?? {
+    width: 1,
+    tokenIds: new Int32Array(size),
+    logprobs: new Float32Array(size).fill(-Infinity)
+  }
+  const { entropies, weights } = teacher(distill)
+  const shape = [batch.rows, batch.length, distill.width]
+  return {
+    distill_ids: integers(distill.tokenIds, shape),
+    distill_weights: reals(real, weights, shape),
+    distill_entropies: reals(real, entropies, shape.slice(0, 2))
+  }
+}
+
+/** Old logprobs as the objective wants them; unknown ones stand for the present policy. */
+const oldLogprobs = (batch: MicroBatch, { oldPolicy }: Objective): Float32Array => {
+  if (oldPolicy === "engine") return batch.oldLogprobs
+  return batch.trainerLogprobs ?? new Float32Array(batch.oldLogprobs.length).fill(1)
+}
+
+/** Everything a training graph of this objective is fed with, but `theta`. */
+export const feeds = (batch: MicroBatch, objective: Objective, real: Real = "float32"): Feeds => {
+  const shape = [batch.rows, batch.length]
+  const slots = Math.max(...batch.segmentIds.values().map((segment) => segment + 1))
+  const { needsReference } = objective
+  if (needsReference && batch.refLogprobs === undefined) {
+    throw new MissingFeed({ objective: objective.name, input: "ref_logprobs" })
+  }
+  return {
+    ...idFeeds(batch, real),
+    loss_mask: reals(real, batch.lossMask, shape),
+    token_weights: reals(real, batch.tokenWeights, shape),
+    advantages: reals(real, batch.advantages, shape),
+    old_logprobs: reals(real, oldLogprobs(batch, objective), shape),
+    engine_logprobs: reals(real, batch.engineLogprobs, shape),
+    ...(needsReference && batch.refLogprobs && { ref_logprobs: reals(real, batch.refLogprobs, shape) }),
+    ...(objective.needsSequences && {
+      sequence_slots: integers(Int32Array.from(Array(powerOfTwo(slots)).keys()), [powerOfTwo(slots)])
+    }),
+    ...(objective.candidates === "teacher" && distillFeeds(batch, real))
+  }
+}
+
+/** The micro-batch with the reference's logprobs, as the logprobs graph gave them. */
+export const withLogprobs = (batch: MicroBatch, logprobs: { readonly refLogprobs?: Float32Array }): MicroBatch => ({
+  ...batch,
+  ...logprobs
+})

@@ -1,0 +1,203 @@
+/**
+ * One graph for a training step on a micro-batch: forward pass, log-probabilities, loss, gradient; and a lighter one
+ * for log-probabilities alone (old or reference policy).
+ *
+ * Both serve every (B, T) whose product is a multiple of `chunks`. Inputs: int32 `input_ids`, `target_ids`,
+ * `position_ids`, `segment_ids` (B, T); real `loss_mask`, `token_weights`, `advantages`, `old_logprobs`,
+ * `engine_logprobs`, `temperatures` (B, T), and where the objective asks for them `ref_logprobs` (B, T),
+ * `sequence_slots` int32 (S), `distill_ids` int32, `distill_weights` (B, T, K), `distill_entropies` (B, T); `theta`
+ * (P), the trainable parameters. `TrainFeeds` makes them from a `MicroBatch`. Outputs: `loss` [] = Σ token_weights · ℓ,
+ * `grad` (P), `logprobs` (B, T), `metrics` (M), in the order of `metrics`.
+ *
+ * Losses and gradients of micro-batches of one batch add up, and so do metrics (or are maximised: see
+ * `LossNodes.combine`), because the denominators are in `token_weights`. Ids are not checked here: `MicroBatch.pack`
+ * does.
+ */
+import { gradPieces } from "../graph/Autodiff.ts"
+import { Graph } from "../graph/Graph.ts"
+import type { DType } from "../graph/DType.ts"
+import type { Value } from "../graph/Value.ts"
+import { type Pieces, run } from "../base/Pieces.ts"
+import * as LogprobHead from "../loss/LogprobHead.ts"
+import type { Objective } from "../loss/Objective.ts"
+import type { Remat } from "../model/Decoder.ts"
+import type { Layout } from "../model/Parameters.ts"
+import type { Policy, PolicyIds } from "../model/TrainableModel.ts"
+import * as LossNodes from "../learn/LossNodes.ts"
+
+export interface TrainGraphOptions {
+  /** What the backward pass computes again, for less memory; true: whole parts. `MemoryPlan` chooses. */
+  readonly remat: boolean | Remat
+  /** Chunks of tokens that logits are made for at once; must divide B*T. */
+  readonly chunks: number
+  /** How the gradient passes the logits; by default "forward" where the output matrix is frozen, else "recompute". */
+  readonly headGradient?: LogprobHead.HeadOptions["gradient"]
+  readonly entropy: boolean
+  /** float64 for checks of gradients. */
+  readonly real: "float32" | "float64"
+}
+
+export const defaults: TrainGraphOptions = { remat: true, chunks: 1, entropy: true, real: "float32" }
+
+export interface TrainGraph {
+  readonly graph: Graph
+  readonly objective: Objective
+  /** P */
+  readonly parameters: number
+  /** What the entries of `metrics` are. */
+  readonly metrics: ReadonlyArray<LossNodes.MetricName>
+  readonly options: TrainGraphOptions
+}
+
+interface Inputs extends PolicyIds {
+  readonly targetIds: Value
+  readonly inverseTemperatures: Value
+}
+
+const flat = (graph: Graph, value: Value): Value => {
+  const [rows, length, ...rest] = value.shape
+  return graph.reshape(value, [graph.dimMul(rows!, length!), ...(rest.length === 0 ? [1] : rest)])
+}
+
+/** A real (B, T) input as (N, 1). */
+const column = (graph: Graph, name: string): Value => flat(graph, graph.input(name, graph.real, ["B", "T"]))
+
+const ids = (graph: Graph, name: string, dtype: DType = "int32"): Value => graph.input(name, dtype, ["B", "T"])
+
+const commonInputs = (graph: Graph, remat: PolicyIds["remat"]): Inputs => ({
+  inputIds: ids(graph, "input_ids"),
+  targetIds: ids(graph, "target_ids"),
+  positionIds: ids(graph, "position_ids"),
+  segmentIds: ids(graph, "segment_ids"),
+  inverseTemperatures: graph.div(graph.scalar(1), column(graph, "temperatures")),
+  remat
+})
+
+/** The parameters of a layout as slices of the input `theta`. */
+const slices = (graph: Graph, { size, slots }: Layout): ReadonlyMap<string, Value> => {
+  const theta = graph.input("theta", graph.real, [size])
+  return new Map(
+    slots.map(({ name, offset, shape, size }) => [
+      name,
+      graph.reshape(graph.slice(theta, 0, offset, offset + size), shape)
+    ])
+  )
+}
+
+/**
+ * Sums over the trained tokens of each sequence. Tokens are assigned to the sequences of their row by a (B, T, S)
+ * matrix of ones and zeros, S being the size of the input `sequence_slots` = 0, 1, …, S - 1.
+ */
+const sequenceSums = (graph: Graph, segmentIds: Value, mask: Value): LossNodes.Sequences => {
+  const slots = graph.reshape(graph.input("sequence_slots", "int32", ["S"]), [1, 1, "S"])
+  const belongs = graph.cast(graph.equal(graph.reshape(segmentIds, ["B", "T", 1]), slots), graph.real)
+  const members = graph.mul(belongs, graph.reshape(mask, ["B", "T", 1]))
+  const across = graph.transpose(members, [0, 2, 1])
+  const spread = (sums: Value, like: Value) => graph.reshape(graph.matmul(belongs, sums), like.shape)
+  const sums = (values: Value) => graph.matmul(across, graph.reshape(values, ["B", "T", 1]))
+  const counts = graph.max(graph.reshape(graph.sum(members, [1]), ["B", "S", 1]), graph.scalar(1))
+  return {
+    sum: (values) => spread(sums(values), values),
+    mean: (values) => spread(graph.div(sums(values), counts), values)
+  }
+}
+
+const candidatesOf = (graph: Graph, { candidates }: Objective, targetIds: Value): LogprobHead.Candidates =>
+  candidates === "target"
+    ? { ids: flat(graph, targetIds), weights: undefined }
+    : {
+        ids: flat(graph, graph.input("distill_ids", "int32", ["B", "T", "K"])),
+        weights: flat(graph, graph.input("distill_weights", graph.real, ["B", "T", "K"]))
+      }
+
+const headOptions = (
+  { chunks, entropy, headGradient }: TrainGraphOptions,
+  isFrozen: boolean
+): LogprobHead.HeadOptions => ({ chunks, entropy, gradient: headGradient ?? (isFrozen ? "forward" : "recompute") })
+
+/** The graph of a training step. */
+export const build = (policy: Policy, objective: Objective, options: TrainGraphOptions = defaults): TrainGraph =>
+  run(buildPieces(policy, objective, options))
+
+/** The same in pieces. */
+export function* buildPieces(policy: Policy, objective: Objective, options: TrainGraphOptions): Pieces<TrainGraph> {
+  const graph = new Graph(options.real)
+  const inputs = commonInputs(graph, options.remat)
+  const parameters = slices(graph, policy.layout)
+  const { head, hidden } = policy.build(graph, (name) => parameters.get(name), inputs)
+  yield
+  const isFrozen = ![...parameters.values()].includes(head)
+  const candidates = candidatesOf(graph, objective, inputs.targetIds)
+  const values = LogprobHead.logprobs(
+    graph,
+    hidden,
+    head,
+    candidates,
+    inputs.inverseTemperatures,
+    headOptions(options, isFrozen)
+  )
+  const { entropies, logprobs } = values
+  const mask = column(graph, "loss_mask")
+  const { figures, loss, metrics } = LossNodes.build(graph, objective, {
+    logprobs,
+    entropies,
+    mask,
+    column: (name) => column(graph, name),
+    sequences: () => sequenceSums(graph, inputs.segmentIds, mask)
+  })
+  const slots = policy.layout.slots
+  const gradients = yield* gradPieces(
+    graph,
+    loss,
+    slots.map(({ name }) => parameters.get(name)!)
+  )
+  const flatGradient = graph.concat(
+    gradients.map((gradient, i) => graph.reshape(gradient, [slots[i]!.size])),
+    0
+  )
+  graph.output("loss", loss)
+  graph.output("grad", flatGradient)
+  graph.output("logprobs", graph.reshape(logprobs, ["B", "T"]))
+  graph.output("metrics", figures)
+  return {
+    graph,
+    objective,
+    parameters: policy.layout.size,
+    metrics,
+    options
+  }
+}
+
+/** The graph of log-probabilities alone: `logprobs` (B, T), from the ids, `temperatures` and `theta`. */
+export const buildLogprobs = (
+  policy: Policy,
+  { chunks, real }: Pick<TrainGraphOptions, "chunks" | "real"> = defaults
+): Graph => {
+  const graph = new Graph(real)
+  const inputs = commonInputs(graph, false)
+  const parameters = slices(graph, policy.layout)
+  const { head, hidden } = policy.build(graph, (name) => parameters.get(name), inputs)
+  const { logprobs } = LogprobHead.logprobs(
+    graph,
+    hidden,
+    head,
+    { ids: flat(graph, inputs.targetIds), weights: undefined },
+    inputs.inverseTemperatures,
+    { chunks, entropy: false, gradient: "keep" }
+  )
+  graph.output("logprobs", graph.reshape(logprobs, ["B", "T"]))
+  return graph
+}
+
+/**
+ * Parameters of the reference policy: the base model without its adapter (lora_B = 0). Undefined where the layout is
+ * not an adapter's.
+ */
+export const withoutAdapter = ({ size, slots }: Layout, theta: Float32Array): Float32Array | undefined => {
+  if (!slots.every(({ name }) => /\.lora_[AB]\.weight$/.test(name)) || theta.length !== size) return undefined
+  const reference = theta.slice()
+  for (const { name, offset, size } of slots) {
+    if (name.endsWith(".lora_B.weight")) reference.fill(0, offset, offset + size)
+  }
+  return reference
+}

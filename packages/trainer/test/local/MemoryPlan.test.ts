@@ -1,0 +1,62 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as MemoryPlan from "../../src/local/MemoryPlan.ts"
+
+const shape = {
+  vocabSize: 16_384,
+  hiddenSize: 768,
+  intermediateSize: 2304,
+  layers: 12,
+  heads: 12,
+  kvHeads: 4,
+  headDim: 64,
+  hasTiedHead: true
+}
+const workload: MemoryPlan.Workload = { shape, tokens: 1024, rowLength: 256 }
+const gigabyte = 2 ** 30
+
+describe("MemoryPlan", () => {
+  it("computes nothing again where all activations take little", () => {
+    const tiny = { ...shape, vocabSize: 13, hiddenSize: 64, intermediateSize: 128, layers: 2, heads: 4, headDim: 16 }
+    assert.deepStrictEqual(MemoryPlan.choose({ shape: tiny, tokens: 1536, rowLength: 32 }, "cpu", gigabyte), {
+      remat: false,
+      chunks: 1,
+      prepack: true
+    })
+  })
+
+  it("computes cheap things again where memory is there, whole parts where it is not", () => {
+    assert.strictEqual(MemoryPlan.choose(workload, "cpu", 16 * gigabyte).remat, "elements")
+    assert.strictEqual(MemoryPlan.choose(workload, "cpu", 0.5 * gigabyte).remat, "parts")
+  })
+
+  it("rearranges weights for the CPU where there is room for a copy", () => {
+    const weights = MemoryPlan.weightBytes(shape)
+    assert.approximately(weights / 4e6, 95, 1)
+    const enough = 2 * (2 * weights + MemoryPlan.activationBytes(workload, "elements"))
+    assert.isTrue(MemoryPlan.choose(workload, "cpu", enough).prepack)
+    assert.isFalse(MemoryPlan.choose(workload, "cpu", enough - weights).prepack)
+    assert.isFalse(MemoryPlan.choose(workload, "webgpu", enough).prepack)
+  })
+
+  it("takes less memory the more is computed again", () => {
+    const [parts, elements, nothing] = (["parts", "elements", false] as const).map((remat) =>
+      MemoryPlan.activationBytes(workload, remat)
+    )
+    assert.isBelow(parts!, elements!)
+    assert.isBelow(elements!, nothing!)
+  })
+
+  it("estimates what the ways differ by as it was measured: 300 and 540 MB at 100M parameters", () => {
+    const bytes = (remat: MemoryPlan.Plan["remat"]) => MemoryPlan.activationBytes(workload, remat) / 1e6
+    assert.approximately(bytes("elements") - bytes("parts"), 300, 60)
+    assert.approximately(bytes(false) - bytes("elements"), 540, 120)
+  })
+
+  it("cuts logits into chunks of at most 16 MiB, none shorter than 128 positions, no more than 64", () => {
+    assert.strictEqual(MemoryPlan.chunks(workload), 4)
+    assert.strictEqual(MemoryPlan.chunks({ ...workload, tokens: 64 }), 1)
+    const large = { ...shape, vocabSize: 151_936 }
+    assert.strictEqual(MemoryPlan.chunks({ shape: large, tokens: 1024, rowLength: 1024 }), 8)
+    assert.strictEqual(MemoryPlan.chunks({ shape: large, tokens: 65_536, rowLength: 2048 }), 64)
+  })
+})
