@@ -91,6 +91,34 @@ const connection = (worker: Worker, id: number): Duplex => {
   return stream
 }
 
+const notOpened = (dataDir: string | undefined) => (why: string) =>
+  new PgliteError({ message: `cannot open the embedded database in ${dataDir ?? "memory"}: ${why}` })
+
+/** A start that fails, or takes long, on a full disk says so. */
+const tellingOfDisk =
+  (dataDir: string | undefined, folder: string | undefined) =>
+  (start: Effect.Effect<void, PgliteError>): Effect.Effect<void, PgliteError> =>
+    start.pipe(
+      // What turns in circles at its beginning does so for the same reason.
+      Effect.raceFirst(
+        fullDisk(folder).pipe(
+          Effect.delay(silenceMillis),
+          Effect.repeat({ until: Option.isSome }),
+          Effect.andThen(new PgliteError({ message: `cannot open the embedded database in ${dataDir ?? "memory"}` }))
+        )
+      ),
+      Effect.catch((error) =>
+        Effect.flatMap(fullDisk(folder), (full) =>
+          Effect.fail(
+            Option.match(full, {
+              onNone: () => error,
+              onSome: (why) => new PgliteError({ message: `${error.message}: ${why}. Make room, then start it again` })
+            })
+          )
+        )
+      )
+    )
+
 /** The database of a folder, or one in memory. */
 export const make = Effect.fnUntraced(function* (
   dataDir: string | undefined,
@@ -105,15 +133,12 @@ export const make = Effect.fnUntraced(function* (
   let isMoving = false
   let connections = 0
 
-  const notOpened = (why: string) =>
-    new PgliteError({ message: `cannot open the embedded database in ${dataDir ?? "memory"}: ${why}` })
-
   const startWith = (program: PgliteProgram.Program) =>
     Effect.callback<void, PgliteError>((resume) => {
       const worker = Thread.spawn(workerUrl, { workerData: { dataDir, program }, name: "pglite" })
       const fail = (why: string) => {
         void worker.terminate()
-        resume(Effect.fail(notOpened(why)))
+        resume(Effect.fail(notOpened(dataDir)(why)))
       }
       worker.setMaxListeners(0)
       worker.once("error", (error) => fail(error.message))
@@ -140,27 +165,10 @@ export const make = Effect.fnUntraced(function* (
   const open = (program: PgliteProgram.Program) =>
     startWith(program).pipe(
       Effect.tap(() => Effect.map(Clock.currentTimeMillis, (now) => void (heard = now))),
-      // What turns in circles at its beginning does so for the same reason.
-      Effect.raceFirst(
-        fullDisk(folder).pipe(
-          Effect.delay(silenceMillis),
-          Effect.repeat({ until: Option.isSome }),
-          Effect.andThen(new PgliteError({ message: `cannot open the embedded database in ${dataDir ?? "memory"}` }))
-        )
-      ),
-      Effect.catch((error) =>
-        Effect.flatMap(fullDisk(folder), (full) =>
-          Effect.fail(
-            Option.match(full, {
-              onNone: () => error,
-              onSome: (why) => new PgliteError({ message: `${error.message}: ${why}. Make room, then start it again` })
-            })
-          )
-        )
-      )
+      tellingOfDisk(dataDir, folder)
     )
 
-  const start = PgliteProgram.program.pipe(Effect.mapError(notOpened), Effect.flatMap(open))
+  const start = PgliteProgram.program.pipe(Effect.mapError(notOpened(dataDir)), Effect.flatMap(open))
 
   const stop = Effect.suspend(() => {
     const worker = running
