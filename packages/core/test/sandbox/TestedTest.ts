@@ -3,6 +3,10 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { good, holds, type SandboxTests, test } from "./Programs.ts"
 
+/** How many of the tests a program passes. */
+const passedBy = (source: string, asked: Parameters<typeof test>[1]) =>
+  Effect.map(test(source, asked), ({ tests }) => tests.filter(({ passed, total }) => passed === total).length)
+
 export const suite = (it: SandboxTests) => {
   it.effect("counts the assertions that hold, those after a failed one too", () =>
     Effect.gen(function* () {
@@ -180,8 +184,6 @@ export const suite = (it: SandboxTests) => {
         const asks = ["gcd"]
         const right = "def gcd(a, b):\n    return gcd(b, a % b) if b else a"
         assert.isTrue(holds(yield* test(right, { tests: asking, asks })))
-        const passedBy = (source: string, tests: Parameters<typeof test>[1]) =>
-          Effect.map(test(source, tests), ({ tests }) => tests.filter(({ passed, total }) => passed === total).length)
         const forged = "def gcd(a, b):\n    return 9\nisclose = lambda *_: True\nsqrt = lambda *_: 2"
         assert.strictEqual(yield* passedBy(forged, { tests: asking, asks }), 0)
         // What they ask for is not said: a class of the library is the library's unless it is all they ask for.
