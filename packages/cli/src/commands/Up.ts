@@ -1,4 +1,5 @@
 /** `atropos up` (and `npm start`): the closed loop in one process, with live figures and a link. */
+import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as LocalPath from "@atropos/core/base/LocalPath"
 import { Array as Arr, Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -57,6 +58,29 @@ const definitionsFor = (
         Option.getOrElse(() => Scratch.definition)
       )
     : undefined
+
+/** Fails where a server is to train and cannot, or does not know what. */
+const checkEngine = Effect.fnUntraced(function* (settings: TrainerSettings, isModelGiven: boolean) {
+  const { engine, model } = settings.trainer
+  if (!RemoteEngine.isRemote(settings)) return
+  yield* RemoteEngine.check(settings)
+  if (isModelGiven && model !== Recipe.scratch) return
+  return yield* new UsageError({
+    message: `--engine ${engine} needs --model: the folder or hub id of a model that the server has`
+  })
+})
+
+/** Looked at before there is a service and a run. */
+const checkModel = Effect.fnUntraced(function* ({ trainer: { model } }: TrainerSettings, isGiven: boolean) {
+  yield* Effect.mapError(
+    LocalPath.folder(model),
+    (reason) => new UsageError({ message: `--model ${model}: ${reason}` })
+  )
+  if (isGiven) return
+  yield* Console.log(
+    `no --model given: using ${model} from the hub; --model ${Recipe.scratch} makes a small model instead`
+  )
+})
 
 /** Flags that no setting gives. */
 const ownFlags = {
@@ -161,30 +185,9 @@ export const make: MakeVerb = (words) =>
                     yield* Effect.forEach(Arr.zip(settings, definitions), ([one, definition]) => definition.make(one))
                   )
                 )
-          if (RemoteEngine.isRemote(trainer)) {
-            yield* RemoteEngine.check(trainer)
-            if (
-              !TrainerRun.isGiven({ file: sections, given: input }, "model") ||
-              trainer.trainer.model === Recipe.scratch
-            ) {
-              return yield* new UsageError({
-                message: `--engine ${trainer.trainer.engine} needs --model: the folder or hub id of a model that the server has`
-              })
-            }
-          }
-          if (definitions === undefined) {
-            // Looked at before there is a service and a run.
-            const { model } = trainer.trainer
-            yield* Effect.mapError(
-              LocalPath.folder(model),
-              (reason) => new UsageError({ message: `--model ${model}: ${reason}` })
-            )
-            if (!TrainerRun.isGiven({ file: sections, given: input }, "model")) {
-              yield* Console.log(
-                `no --model given: using ${model} from the hub; --model ${Recipe.scratch} makes a small model instead`
-              )
-            }
-          }
+          const isModelGiven = TrainerRun.isGiven({ file: sections, given: input }, "model")
+          yield* checkEngine(trainer, isModelGiven)
+          if (definitions === undefined) yield* checkModel(trainer, isModelGiven)
           const isSeqLenGiven = TrainerRun.isGiven({ file: sections, given: input }, "seq_len")
           const metrics = yield* Metrics.make(input.metrics, sections["metrics"])
           const result = yield* Up.run({

@@ -69,7 +69,7 @@ const elsewhere = Effect.fnUntraced(function* (settings: TrainerSettings) {
   const served = ServedPolicy.layer(model, { host: "127.0.0.1", port: 9004 }).pipe(
     Layer.provideMerge(Layer.merge(engine, tokenizer))
   )
-  return { model, engine: (_: TrainerSettings) => Layer.build(served) }
+  return { model, engine: () => Layer.build(served) }
 })
 
 /** Runs until the steps are done. */

@@ -2,6 +2,7 @@
  * Where a run's model learns and is sampled from: this machine, with a model from scratch or one that was trained
  * before; or a Tinker server.
  */
+import type * as Engine from "@atropos/trainer/engine/Engine"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as KeptWeights from "@atropos/trainer/checkpoint/KeptWeights"
 import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
@@ -10,9 +11,12 @@ import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
 import * as PolicyLayers from "@atropos/trainer/server/PolicyLayers"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
+import type { LearnerEngine } from "@atropos/trainer/learn/LearnerEngine"
+import type { TrainerError } from "@atropos/trainer/learn/TrainerError"
 import * as WarmStart from "@atropos/trainer/learn/WarmStart"
-import { Tokenizer } from "@atropos/core"
-import { Console, Effect, Layer, Option, Path } from "effect"
+import { type ServerManager, Tokenizer } from "@atropos/core"
+import { Console, Effect, type FileSystem, Layer, Option, Path } from "effect"
+import type { HttpClient } from "effect/http"
 import * as Progress from "../base/Progress.ts"
 import * as Publisher from "../train/Publisher.ts"
 import * as RemoteEngine from "../train/RemoteEngine.ts"
@@ -68,6 +72,13 @@ const pretrained = ({ lora, trainer }: TrainerSettings) =>
     maxPositions: trainer.seqLen
   })
 
+/** What environments, trainer and policy server need of either. */
+type Parts = Layer.Layer<
+  Engine.Engine | LearnerEngine | ServerManager.ServerManager | Tokenizer.Tokenizer,
+  Engine.EngineFailed | TrainerError,
+  Executor | FileSystem.FileSystem | Path.Path | HttpClient.HttpClient
+>
+
 /** This machine; its layers are made for the settings as they are in the end. */
 export const here = Effect.fn("Place.here")(function* (
   settings: TrainerSettings,
@@ -85,7 +96,7 @@ export const here = Effect.fn("Place.here")(function* (
     initial,
     trained: `${model.layout.size.toLocaleString("en-US")} parameters`,
     layer: (final: TrainerSettings) =>
-      Effect.map(Publisher.make(model, final), (publish) =>
+      Effect.map(Publisher.make(model, final), (publish): Parts =>
         LocalLearner.layerInProcess({
           model,
           ...(Option.isSome(recipe) && { graph: small }),
@@ -105,7 +116,7 @@ export const there = Effect.fn("Place.there")(function* (settings: TrainerSettin
     whole: undefined,
     initial: undefined,
     trained: `an adapter of rank ${settings.lora.r} on ${model.name}`,
-    layer: (_: TrainerSettings) =>
+    layer: (): Effect.Effect<Parts> =>
       Effect.succeed(PolicyLayers.layerManager(model).pipe(Layer.provideMerge(Layer.merge(engine, tokenizer))))
   }
 })
