@@ -67,14 +67,23 @@ const isClose = (a: number, b: number): boolean => Math.abs(a - b) <= tolerance 
 /** Some ids, none of them rare. */
 const probeTokens = (length: number, vocabSize: number) =>
   Int32Array.from({ length }, (_, t) => (3 + 7 * t) % Math.min(vocabSize, 256))
-const probed = 5
-const short = 12
+/** Positions with a weight, at the beginning of every probe. */
+const probed = 4
+/** Of the shorter probe; the longer one has twice as many. */
+const usualLength = 12
 
-type Probe = (loss: Carrier, weight: number, length?: number) => Datum
+export interface Limits {
+  readonly vocabSize: number
+  readonly maxPositions: number
+}
+
+const shortOf = ({ maxPositions }: Limits): number => Math.min(usualLength, Math.floor(maxPositions / 2))
+
+type Probe = (loss: Carrier, weight: number, length: number) => Datum
 
 const probeOf =
   (logprobs: Float32Array, vocabSize: number): Probe =>
-  (loss, weight, length = short) => {
+  (loss, weight, length) => {
     const all = probeTokens(length + 1, vocabSize)
     const weights = Float32Array.from({ length }, (_, t) => (t < probed ? weight : 0))
     const own = new Float32Array(length)
@@ -125,7 +134,9 @@ const refused = (server: string) =>
 
 /** Asks an adapter that nobody needs afterwards. */
 export const probe = Effect.fn("Reduction.probe")(
-  function* (server: string, model: TrainedModel, vocabSize: number) {
+  function* (server: string, model: TrainedModel, limits: Limits) {
+    const { vocabSize } = limits
+    const short = shortOf(limits)
     const plain = probeOf(new Float32Array(2 * short), vocabSize)
     const long = plain("cross_entropy", 1, 2 * short)
     const { outputs } = yield* model.forward([long], { name: "cross_entropy" })
@@ -133,7 +144,8 @@ export const probe = Effect.fn("Reduction.probe")(
     if (!(logprobs instanceof Float32Array)) {
       return yield* new TrainerError({ reason: "engine", message: `${server} answers forward without logprobs` })
     }
-    const datum = probeOf(logprobs, vocabSize)
+    const datumOf = probeOf(logprobs, vocabSize)
+    const datum = (carrier: Carrier, weight: number, length = short) => datumOf(carrier, weight, length)
     const measure = measureOn(model)
     const isLinear = Effect.fnUntraced(function* (carrier: Carrier, one: number) {
       const other = yield* measure({ name: carrier }, [[datum(carrier, -2)]])

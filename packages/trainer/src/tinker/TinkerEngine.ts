@@ -51,7 +51,7 @@ const supported = ({ models, server }: Session.Session, name: string) => {
 /** How the server reduces losses, asked of an adapter of its own. */
 const probed = Effect.fnUntraced(function* (session: Session.Session, options: Omit<Options, "address">) {
   const model = yield* Effect.mapError(TrainedModel.make(session, options), toTrainerError)
-  const reduction = yield* Reduction.probe(session.server, model, options.vocabSize)
+  const reduction = yield* Reduction.probe(session.server, model, options)
   yield* Effect.ignore(Effect.timeout(model.unload, "10 seconds"))
   const { server } = session
   if (!reduction.isProbed) {
@@ -75,7 +75,7 @@ export const make = Effect.fn("TinkerEngine.make")(function* (options: Options) 
     maxSequenceTokens: maxPositions
   })
   const learning = { session, baseModel, rank, seed }
-  const reduction = yield* Effect.cached(probed(session, { ...options, baseModel }))
+  const reduction = yield* Effect.cached(probed(session, { ...options, baseModel, maxPositions }))
   return {
     session,
     engine: sampler.engine,
