@@ -95,6 +95,8 @@ const floors = {
     "server",
     "sync",
     "local",
+    "tinker/service",
+    "tinker/server",
     "run",
     "."
   ],
