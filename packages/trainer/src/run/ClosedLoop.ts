@@ -33,7 +33,12 @@ export interface ClosedLoop {
 }
 
 /** What a loop stands on: an engine that learns, policies that are sampled, and the service. */
-export type Needs = LearnerEngine | FileSystem.FileSystem | Path.Path | ServerManager.ServerManager | TrajectoryClient.Clients
+export type Needs =
+  | LearnerEngine
+  | FileSystem.FileSystem
+  | Path.Path
+  | ServerManager.ServerManager
+  | TrajectoryClient.Clients
 
 /** The loop of the one environment in the context. */
 export const make = (
