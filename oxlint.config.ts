@@ -95,6 +95,9 @@ const floors = {
     "server",
     "sync",
     "local",
+    "tinker",
+    "tinker/service",
+    "tinker/server",
     "run",
     "."
   ],

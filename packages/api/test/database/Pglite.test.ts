@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Schedule } from "effect"
+import { Effect, FileSystem, Layer, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmdirSync } from "node:fs"
@@ -50,6 +50,21 @@ const eventually = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 
 layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })("the embedded database", (it) => {
   const builtIt = isBuilt ? it.effect : it.effect.skip
+
+  it.effect("goes on where a statement is interrupted that takes long", () =>
+    inside(
+      undefined,
+      SqlClient.SqlClient.use((sql) =>
+        Effect.gen(function* () {
+          const long = sql`select count(*) from generate_series(1, 1000000) as n`
+          const answered = yield* Effect.timeoutOption(long, "20 millis")
+          assert.isTrue(Option.isNone(answered))
+          const rows = yield* sql<{ n: number }>`select 7 as n`
+          assert.deepStrictEqual(rows, [{ n: 7 }])
+        })
+      )
+    )
+  )
 
   builtIt(`is unpacked where it is new, over what a killed process had begun, and is its own${absence}`, () =>
     Effect.gen(function* () {
@@ -108,13 +123,13 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
   mountIt(`that a full disk has ended is started again when there is room, with all that was answered${lack}`, () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const folder = yield* disk(60)
+      const folder = yield* disk(80)
       yield* inside(
         folder,
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* sql`create table kept as select 7 as n`
-          yield* fs.writeFile(`${folder}/filling`, new Uint8Array(10 * 1024 ** 2))
+          yield* fs.writeFile(`${folder}/filling`, new Uint8Array(30 * 1024 ** 2))
           // The next segment of its log does not fit.
           const write = Effect.andThen(sql`select pg_switch_wal()::text`, sql`insert into kept values (8)`)
           yield* Effect.flip(Effect.forever(write))
