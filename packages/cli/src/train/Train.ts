@@ -101,16 +101,8 @@ export const run = Effect.fn("Train.run")(
     yield* Console.log(
       `service: ${trainer.atroposUrl}, run ${trainer.run}; checkpoints in ${resolve(trainer.savePath)}`
     )
-<<<<<<< HEAD
-    const made = yield* Effect.provideContext(Trainer.make({ settings }), yield* engine(settings))
-=======
-    const publish = yield* Publisher.make(model, settings)
     // Lives as long as the run, whatever the engine holds.
-    const engine = yield* Layer.build(
-      LocalLearner.layer({ model: Model.trainable(model), ...(publish && { publish }) })
-    )
-    const made = yield* Effect.provideContext(Trainer.make({ settings }), engine)
->>>>>>> main
+    const made = yield* Effect.provideContext(Trainer.make({ settings }), yield* engine(settings))
     const done = yield* made.step
     if (done > 0) yield* Console.log(`resuming after step ${done} of ${trainer.trainingSteps}`)
     const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })
