@@ -8,6 +8,7 @@ import * as Dataset from "./Dataset.ts"
 import * as Distill from "./Distill.ts"
 import * as Fundamentals from "./Fundamentals.ts"
 import * as Gsm8k from "./Gsm8k.ts"
+import * as Gymnasium from "./Gymnasium.ts"
 import * as Instructions from "./Instructions.ts"
 import * as JsonSchema from "./JsonSchema.ts"
 import * as LetterCounting from "./LetterCounting.ts"
@@ -17,11 +18,13 @@ import * as Mcqa from "./Mcqa.ts"
 import * as Ocr from "./pictures/Ocr.ts"
 import * as Preference from "./Preference.ts"
 import * as PythonTests from "./PythonTests.ts"
+import * as ReasoningGym from "./ReasoningGym.ts"
 import * as RewardModel from "./RewardModel.ts"
 import * as Scenes from "./pictures/Scenes.ts"
 import * as SftLoader from "./SftLoader.ts"
 import * as SortLetters from "./SortLetters.ts"
 import * as Taxi from "./games/Taxi.ts"
+import * as TextArena from "./TextArena.ts"
 import * as ToolCalling from "./ToolCalling.ts"
 import * as ToolUse from "./ToolUse.ts"
 import * as VqaDataset from "./pictures/VqaDataset.ts"
@@ -50,6 +53,7 @@ export { Dataset }
 export { Distill }
 export { Fundamentals }
 export { Gsm8k }
+export { Gymnasium }
 export { Instructions }
 export { JsonSchema }
 export { LetterCounting }
@@ -59,11 +63,13 @@ export { Mcqa }
 export { Ocr }
 export { Preference }
 export { PythonTests }
+export { ReasoningGym }
 export { RewardModel }
 export { Scenes }
 export { SftLoader }
 export { SortLetters }
 export { Taxi }
+export { TextArena }
 export { ToolCalling }
 export { ToolUse }
 export { VqaDataset }
@@ -79,6 +85,7 @@ export type Family =
   | "code"
   | "pictures"
   | "markets"
+  | "python" // environments of Python packages
   | "data as environment" // what is trained on is there already
 
 /** What an environment needs beside the policy. */
@@ -91,6 +98,7 @@ export type Need =
   | "reward-model" // an HTTP endpoint that scores
   | "images" // a policy that sees
   | "network" // other hosts, while it runs
+  | "python" // Python, with a package of its own
 
 /** What is said of an environment; `layer` makes it. */
 export interface RegistryEntry {
@@ -120,6 +128,27 @@ export const registry = {
     family: "code",
     needs: ["sandbox"],
     dataLicence: "this project's; HumanEval: MIT, MBPP: CC-BY-4.0"
+  },
+  "reasoning-gym": {
+    layer: ReasoningGym.layer,
+    description: "over 100 generated tasks of reasoning, scored by the Python package of that name",
+    family: "python",
+    needs: ["python"],
+    dataLicence: "generated"
+  },
+  gymnasium: {
+    layer: Gymnasium.layer,
+    description: "worlds of the Python package Gymnasium with discrete or text actions, played in words",
+    family: "python",
+    needs: ["python"],
+    dataLicence: "generated"
+  },
+  textarena: {
+    layer: TextArena.layer,
+    description: "over 700 text games of the Python package TextArena: self-play, or against another model",
+    family: "python",
+    needs: ["python"],
+    dataLicence: "generated"
   },
   mcp: {
     layer: Mcp.layer,

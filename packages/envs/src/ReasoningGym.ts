@@ -1,0 +1,134 @@
+/**
+ * The tasks of reasoning-gym (Python): puzzles, arithmetic, algebra, logic, graphs, games, each generated without end
+ * and scored by the package itself.
+ *
+ * `dataset` names one of them, or several with weights ("leg_counting:2, chain_sum"). Item number i of a data set is
+ * its own item i under the seed, so the same seed gives the same items (but for those of the package that are not
+ * deterministic, such as list_functions). The answer is looked for between `<answer>` tags, as the package does, else
+ * the whole text is taken. Scores are the package's, from 0 to 1, never computed here. Needs Python with the package
+ * (docs/python.md).
+ */
+import { Environment, Message, SeededRandom, ServerManager, SingleTurn, Thinking, type Trajectory } from "@atropos/core"
+import { Effect, Schema, Stream } from "effect"
+import * as Bridge from "./python/Bridge.ts"
+import * as Mix from "./python/Mix.ts"
+import * as PythonSettings from "./python/PythonSettings.ts"
+
+const packageName = "reasoning-gym"
+
+export const settings = Environment.settings({
+  ...SingleTurn.fields,
+  ...PythonSettings.fields,
+  dataset: Environment.field(
+    Schema.NonEmptyString,
+    "chain_sum",
+    "data sets, separated by commas, each with a weight if it is not 1 (leg_counting:2, chain_sum); atropos envs reasoning-gym --list shows all"
+  ),
+  config: Environment.field(
+    Schema.Record(Schema.String, Schema.Unknown),
+    {},
+    'settings of the data set, such as {"min_terms": 4}; with several data sets an object for each, by name'
+  ),
+  difficulty: Environment.field(
+    Schema.Natural,
+    0,
+    "level of the data set's curriculum, from 1; 0: the data set's own defaults"
+  ),
+  instructions: Environment.field(
+    Schema.String,
+    "Think first. Then give your final answer between <answer> and </answer>.",
+    "system prompt; if empty, there is none"
+  ),
+  evaluationItems: Environment.field(
+    Schema.Int.check(Schema.isGreaterThan(0)),
+    100,
+    "held-out items per evaluation, of every data set in turn"
+  )
+})
+
+interface Item {
+  /** Index of the data set. */
+  readonly part: number
+  /** Number of the item in it. */
+  readonly index: number
+  readonly name: string
+}
+
+const Question = Schema.Struct({ question: Schema.String, answer: Schema.Unknown, metadata: Schema.Unknown })
+const Scores = Schema.Struct({ scores: Schema.Array(Schema.Finite) })
+const Info = Schema.Struct({ shape: Schema.Literal("single") })
+
+/** Held-out items are the data set's from here on. */
+const heldOut = 2 ** 30
+
+export const layer = Environment.layer("reasoning-gym", settings, (chosen) =>
+  Effect.gen(function* () {
+    const { config, dataset, difficulty, evaluationItems, instructions, python, seed } = chosen
+    const parts = yield* Mix.read(dataset)
+    const servers = yield* ServerManager.ServerManager
+    const bridge = yield* Bridge.make({
+      words: yield* PythonSettings.words(python, packageName),
+      kind: packageName,
+      packageName,
+      name: dataset,
+      config: {
+        seed,
+        parts: parts.map(({ name }) => ({
+          name,
+          level: difficulty,
+          config: parts.length === 1 ? config : (config[name] ?? {})
+        }))
+      },
+      info: Info
+    })
+    const drawn = Mix.drawing(parts)
+    /** The data set is drawn; its items come in their order, so that none comes twice. */
+    const itemAt = (index: number): Item => {
+      const part = drawn(SeededRandom.seeded(seed, index))
+      return { part, index, name: parts[part]!.name }
+    }
+    const ask = Effect.fnUntraced(function* ({ index, part }: Item, n: number, split: "train" | "eval") {
+      const { question } = yield* bridge.call("item", { part, index }, Question)
+      return yield* servers.chat({
+        messages: [...(instructions === "" ? [] : [Message.system(instructions)]), Message.user(question)],
+        maxTokens: chosen.maxTokenLength,
+        n,
+        temperature: split === "train" ? chosen.temperature : chosen.evalTemperature,
+        split
+      })
+    })
+    const score = Effect.fnUntraced(function* ({ index, part }: Item, completions: ReadonlyArray<string>) {
+      const { scores } = yield* bridge.call("score", { part, index, completions }, Scores)
+      return scores
+    })
+
+    return {
+      items: (cursor: number) =>
+        Stream.unwrap(Effect.as(bridge.info, Stream.map(Stream.range(cursor, heldOut - 1), itemAt))),
+      collectTrajectories: (item: Item) => ask(item, chosen.groupSize, "train"),
+      score: (item: Item, group: ReadonlyArray<Trajectory.Trajectory>) =>
+        Effect.map(
+          score(
+            item,
+            group.map(({ completion }) => Thinking.spoken(completion))
+          ),
+          (scores) => scores.map((score, at) => SingleTurn.learntFrom(score, group[at]!))
+        ),
+      evaluation: {
+        items: Stream.range(0, evaluationItems - 1).pipe(
+          Stream.map((index): Item => {
+            const part = index % parts.length
+            return { part, index: heldOut + index, name: parts[part]!.name }
+          })
+        ),
+        collectTrajectories: (item: Item) => ask(item, 1, "eval"),
+        isCorrect: (score: number) => score >= 1
+      },
+      label: ({ index, name }: Item) => `${name} ${index}`,
+      claims: {
+        untestable: "the package's own scores decide, and some of its data sets take more than one answer",
+        scoreRange: [0, 1] as const
+      }
+    }
+  })
+)
