@@ -89,10 +89,11 @@ const floors = {
     "model",
     "loss",
     "learn",
+    "checkpoint",
     "engine",
     "server",
-    "checkpoint",
     "sync",
+    "local",
     "run",
     "."
   ],

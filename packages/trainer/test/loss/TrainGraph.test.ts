@@ -4,16 +4,16 @@ import { presetNames, type LossSettings, type PresetName } from "../../src/loss/
 import type { Objective } from "../../src/loss/Objective.ts"
 import * as Preset from "../../src/loss/Preset.ts"
 import * as LossNodes from "../../src/learn/LossNodes.ts"
-import * as MicroBatch from "../../src/learn/MicroBatch.ts"
-import * as TrainFeeds from "../../src/learn/TrainFeeds.ts"
-import * as TrainGraph from "../../src/learn/TrainGraph.ts"
+import type * as MicroBatch from "../../src/local/MicroBatch.ts"
+import * as TrainFeeds from "../../src/local/TrainFeeds.ts"
+import * as TrainGraph from "../../src/local/TrainGraph.ts"
 import type { TrainingSequence } from "../../src/learn/TrainingSequence.ts"
+import * as Packed from "../local/Packed.ts"
 import { objectiveOf, objectives, sequencesOf } from "./LossExamples.ts"
 import { load, type Numbers, toyPolicy, toyTheta, vocabulary } from "./ToyPolicy.ts"
 
 const packed = (sequences: ReadonlyArray<TrainingSequence>, objective: Objective, settings = {}) =>
-  MicroBatch.pack(sequences, objective, { ...MicroBatch.defaults, vocabSize: vocabulary, multiple: 4, ...settings })
-    .microBatches
+  Packed.of(sequences, objective, { vocabSize: vocabulary, multiple: 4, ...settings }).microBatches
 
 interface Step {
   readonly loss: number

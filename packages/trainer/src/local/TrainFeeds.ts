@@ -83,8 +83,10 @@ const distillFeeds = (batch: MicroBatch, real: Real): Feeds => {
 }
 
 /** Old logprobs as the objective wants them; unknown ones stand for the present policy. */
-const oldLogprobs = (batch: MicroBatch, { oldPolicy }: Objective): Float32Array =>
-  oldPolicy === "current" ? new Float32Array(batch.oldLogprobs.length).fill(1) : batch.oldLogprobs
+const oldLogprobs = (batch: MicroBatch, { oldPolicy }: Objective): Float32Array => {
+  if (oldPolicy === "engine") return batch.oldLogprobs
+  return batch.trainerLogprobs ?? new Float32Array(batch.oldLogprobs.length).fill(1)
+}
 
 /** Everything a training graph of this objective is fed with, but `theta`. */
 export const feeds = (batch: MicroBatch, objective: Objective, real: Real = "float32"): Feeds => {
