@@ -1,5 +1,6 @@
 /** The built-in environments, by name: one line to import and export each, one entry of the registry. */
 import "@atropos/core/base/NodeVersion"
+import type { Effect } from "effect"
 import * as Addition from "./Addition.ts"
 import * as ArithmeticStories from "./ArithmeticStories.ts"
 import * as Blackjack from "./games/Blackjack.ts"
@@ -15,6 +16,7 @@ import * as LetterCounting from "./LetterCounting.ts"
 import * as Mathematics from "./Mathematics.ts"
 import * as Mcp from "./Mcp.ts"
 import * as Mcqa from "./Mcqa.ts"
+import * as PythonNames from "./python/Names.ts"
 import * as Ocr from "./pictures/Ocr.ts"
 import * as Preference from "./Preference.ts"
 import * as PythonTests from "./PythonTests.ts"
@@ -111,6 +113,8 @@ export interface RegistryEntry {
    * made of may say more); "generated" where it makes them, "yours" where the user brings them.
    */
   readonly dataLicence: string
+  /** The data sets, worlds or games of its package, as that is installed for a Python (`null`: the default one). */
+  readonly names?: (python: string | null) => Effect.Effect<ReadonlyArray<string>, { readonly message: string }>
 }
 
 /** What `atropos envs` shows and `--env NAME` runs. */
@@ -131,6 +135,7 @@ export const registry = {
   },
   "reasoning-gym": {
     layer: ReasoningGym.layer,
+    names: PythonNames.of("reasoning-gym", "reasoning-gym"),
     description: "over 100 generated tasks of reasoning, scored by the Python package of that name",
     family: "python",
     needs: ["python"],
@@ -138,6 +143,7 @@ export const registry = {
   },
   gymnasium: {
     layer: Gymnasium.layer,
+    names: PythonNames.of("gymnasium", "gymnasium[toy-text]"),
     description: "worlds of the Python package Gymnasium with discrete or text actions, played in words",
     family: "python",
     needs: ["python"],
@@ -145,6 +151,7 @@ export const registry = {
   },
   textarena: {
     layer: TextArena.layer,
+    names: PythonNames.of("textarena", "textarena"),
     description: "over 700 text games of the Python package TextArena: self-play, or against another model",
     family: "python",
     needs: ["python"],

@@ -16,7 +16,8 @@ const Opened = Schema.Struct({
   handle: Schema.Int,
   protocol: Schema.Literal(1),
   python: Schema.String,
-  version: Schema.String
+  version: Schema.String,
+  pid: Schema.Int
 })
 
 export interface Options<Info> {
@@ -40,13 +41,13 @@ export interface Bridge<Info> {
     values: object,
     answer: Schema.Codec<A, unknown>
   ) => Effect.Effect<A, PythonError>
-  /** The same with a process that must be the one of `generation`: what is kept there ends with it. */
-  readonly generation: () => number
+  /** The interpreter's process, and versions, as logs and tests want them. */
+  readonly opened: Effect.Effect<typeof Opened.Type, PythonError>
 }
 
 interface Running<Info> {
   readonly process: PythonProcess.PythonProcess
-  readonly handle: number
+  readonly opened: typeof Opened.Type
   readonly info: Info
   readonly scope: Scope.Closeable
 }
@@ -73,21 +74,23 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
   const outer = yield* Effect.scope
   const turn = yield* Semaphore.make(1)
   let running: Running<Info> | undefined
-  let generation = 0
 
   const open = Effect.gen(function* () {
     if (running !== undefined) yield* Scope.close(running.scope, Exit.void)
     running = undefined
     const scope = yield* Scope.fork(outer)
     return yield* Effect.gen(function* () {
-      const variables = { ...Variables.kept([]), PYTHONUNBUFFERED: "1", PYTHONDONTWRITEBYTECODE: "1" }
+      // Sets of texts come in the same order in every process: some packages draw from them.
+      const variables = { ...Variables.kept([]), PYTHONHASHSEED: "0", PYTHONDONTWRITEBYTECODE: "1" }
       const process = yield* PythonProcess.start({ warden, words, packageName, variables })
       const answer = yield* process.ask("open", { protocol: protocolVersion, kind, name, config })
-      const { handle } = yield* decoded(Opened, answer, "open")
-      const opened: Running<Info> = { process, handle, info: yield* decoded(info, answer, "open"), scope }
-      generation++
-      running = opened
-      return opened
+      running = {
+        process,
+        opened: yield* decoded(Opened, answer, "open"),
+        info: yield* decoded(info, answer, "open"),
+        scope
+      }
+      return running
     }).pipe(
       Effect.provideService(Scope.Scope, scope),
       Effect.onError(() => Scope.close(scope, Exit.void))
@@ -102,9 +105,9 @@ export const make = Effect.fn("Bridge.make")(function* <Info>(
   return {
     info: Effect.map(current, ({ info }) => info),
     call: Effect.fnUntraced(function* (operation, values, answer) {
-      const { handle, process } = yield* current
-      return yield* decoded(answer, yield* process.ask(operation, { handle, ...values }), operation)
+      const { opened, process } = yield* current
+      return yield* decoded(answer, yield* process.ask(operation, { handle: opened.handle, ...values }), operation)
     }),
-    generation: () => generation
+    opened: Effect.map(current, ({ opened }) => opened)
   }
 })

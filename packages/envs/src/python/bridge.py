@@ -52,21 +52,25 @@ class ReasoningGym:
         return sorted(DATASETS)
 
     def __init__(self, name, config):
-        import reasoning_gym
         from reasoning_gym.utils import extract_answer
 
         self.extract = extract_answer
-        seed = config.get("seed", 0)
-        parts = config["parts"]
-        self.sets = [
-            reasoning_gym.create_dataset(
-                part["name"],
-                seed=seed + 7919 * at,
-                size=2**31 - 1,
-                **self.settings(part["name"], part.get("level"), part.get("config") or {}),
-            )
-            for at, part in enumerate(parts)
-        ]
+        self.parts, self.seed, self.size = config["parts"], config["seed"], config["size"]
+        self.sets = {}
+        for part in range(len(self.parts)):
+            self.dataset(part, False)
+
+    def dataset(self, part, held_out):
+        """Made when first asked for: some data sets draw all they have beforehand."""
+        if (part, held_out) not in self.sets:
+            import reasoning_gym
+
+            one = self.parts[part]
+            seed = self.seed + 7919 * part + (1_000_003 if held_out else 0)
+            settings = self.settings(one["name"], one["level"], one["config"])
+            made = reasoning_gym.create_dataset(one["name"], **{"seed": seed, "size": self.size, **settings})
+            self.sets[part, held_out] = made
+        return self.sets[part, held_out]
 
     @staticmethod
     def settings(name, level, config):
@@ -88,15 +92,22 @@ class ReasoningGym:
     def info(self):
         return {"shape": "single"}
 
-    def item(self, part, index):
-        entry = self.sets[part][index]
+    def item(self, part, index, heldOut):
+        entry = self.dataset(part, heldOut)[index]
         return {"question": entry["question"], "answer": plain(entry["answer"]), "metadata": plain(entry["metadata"])}
 
-    def score(self, part, index, completions, extracted=False):
-        dataset = self.sets[part]
+    def score(self, part, index, heldOut, completions, extracted=False):
+        dataset = self.dataset(part, heldOut)
         entry = dataset[index]
         answers = completions if extracted else [self.answer(one) for one in completions]
-        return {"scores": [float(dataset.score_answer(answer=one, entry=entry)) for one in answers]}
+        scores, raised = [], []
+        for at, one in enumerate(answers):
+            try:
+                scores.append(float(dataset.score_answer(answer=one, entry=entry)))
+            except Exception as error:  # Some scorers cannot read every text. What they cannot read is not right.
+                scores.append(0.0)
+                raised.append({"answer": at, "error": f"{type(error).__name__}: {error}"})
+        return {"scores": scores, "raised": raised}
 
     def answer(self, completion):
         """What stands between the answer tags, as the package takes it; the whole text where there are none."""
@@ -249,6 +260,7 @@ def opened(kind, name, config, protocol):
         "handle": handle,
         "protocol": PROTOCOL,
         "python": sys.version.split()[0],
+        "pid": os.getpid(),
         "version": importlib.metadata.version(environment.package),
         **environment.info(),
     }
