@@ -19,6 +19,7 @@ const summary: Reporter = {
 const ownProcess = [
   "packages/api/test/v1/V1.test.ts",
   "packages/core/test/inference/backend/Slurm.test.ts",
+  "packages/core/test/gateway/Memory.test.ts",
   "packages/core/test/inference/Routing.test.ts",
   "packages/core/test/metrics/*.test.ts",
   "packages/trainer/test/exec/Device.test.ts",
@@ -31,13 +32,14 @@ const ownProcess = [
  * runs them, as the build does, and `npm test` only one of each kind.
  */
 const long = [
-  "packages/cli/test/{UpAgent,UpSelfPlay,UpModel,UpScratch,Waiting,DataAsEnvironment}.test.ts",
-  "packages/cli/test/up/Recipe.test.ts",
+  "packages/cli/test/{UpAgent,UpSelfPlay,UpModel,UpScratch,DataAsEnvironment}.test.ts",
   "packages/cli/test/sets/Resume.test.ts",
   "packages/core/test/base/FolderLockRace.test.ts",
   "packages/api/test/TwoProcesses.test.ts",
-  "packages/*/test/{crash,hostile}/**/*.test.ts",
+  "packages/*/test/{crash,hostile,long}/**/*.test.ts",
+  "examples/test/long/*.test.ts",
   "packages/cli/test/viewer/*.test.ts",
+  "packages/cli/test/trl/*.test.ts",
   "packages/api/test/regular/*.test.ts",
   "packages/api/test/postgres/PgTrajectoryStore.processes.test.ts",
   "packages/trainer/test/run/Killed.test.ts"
