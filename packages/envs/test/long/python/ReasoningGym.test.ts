@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { fileURLToPath } from "node:url"
-import * as Bridge from "../../src/python/Bridge.ts"
+import * as Bridge from "../../../src/python/Bridge.ts"
 import { having, interpreter, run } from "./Python.ts"
 
 const { absence, isPresent } = having("reasoning_gym")
