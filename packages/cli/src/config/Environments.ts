@@ -104,27 +104,27 @@ const loadingFault = (cause: unknown, name: string): string => {
     : `${cause.message} (${place})\n${StackFrames.trimmed(stack)}`
 }
 
-const fromFile = Effect.fn("Environments.fromFile")(function* (word: string) {
+const fromFile = Effect.fn("Environments.fromFile")(function* (word: string, named: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const file = path.resolve(word)
   const isThere = yield* Effect.orElseSucceed(fs.exists(file), () => false)
   if (!isThere) {
-    return yield* new UsageError({ message: `--env ${word}: there is no such file (looked for ${file})` })
+    return yield* new UsageError({ message: `${named} ${word}: there is no such file (looked for ${file})` })
   }
   const url = yield* Effect.orDie(path.toFileUrl(file))
   const exported = yield* Effect.tryPromise({
     try: (): Promise<Record<string, unknown>> => import(url.href),
     catch: (cause) =>
       new UsageError({
-        message: `--env ${word}: the file could not be loaded: ${loadingFault(cause, path.parse(file).name)}`
+        message: `${named} ${word}: the file could not be loaded: ${loadingFault(cause, path.parse(file).name)}`
       })
   })
   const environment = [exported["default"], exported["layer"]].find(isEnvironmentLayer)
   if (environment === undefined) {
     const found = Object.keys(exported).join(", ") || "nothing"
     return yield* new UsageError({
-      message: `--env ${word}: the file must export what Environment.layer(…) returns, as default or as "layer"; it exports ${found}`
+      message: `${named} ${word}: the file must export what Environment.layer(…) returns, as default or as "layer"; it exports ${found}`
     })
   }
   const chosen: Chosen = {
@@ -136,13 +136,13 @@ const fromFile = Effect.fn("Environments.fromFile")(function* (word: string) {
   return chosen
 })
 
-/** The environment a word means. */
-export const choose = Effect.fn("Environments.choose")(function* (word: string) {
+/** The environment a word means; `named` is what an error calls it: the flag, or the argument. */
+export const choose = Effect.fn("Environments.choose")(function* (word: string, named: string = "--env") {
   const known = builtIn[word]
   if (known !== undefined) return ofEntry(known)
-  if (isFile(word)) return yield* fromFile(word)
+  if (isFile(word)) return yield* fromFile(word, named)
   return yield* new UsageError({
-    message: `--env ${word}: there is no environment of that name${hint(word, names) || "."} Available: ${names.join(", ")}. For a file, give its path, such as ./${word}.ts`
+    message: `${named} ${word}: there is no environment of that name${hint(word, names) || "."} Available: ${names.join(", ")}. For a file, give its path, such as ./${word}.ts`
   })
 })
 
