@@ -73,9 +73,10 @@ const ofGroup = (
   group: ScoredGroup.ScoredGroup,
   index: number,
   settings: SequenceSettings,
-  usualTemperature: number
+  usualTemperature: number,
+  advantages: Advantages.Rule
 ) => {
-  const { advantages_G_T, isConstant } = Advantages.ofGroup(group, settings)
+  const { advantages_G_T, isConstant } = Advantages.ofGroup(group, advantages)
   const sequences = group.tokens.map((tokens, i): TrainingSequence => {
     const isMasked = settings.maskTruncated && isTruncated(group, i)
     const temperature = settings.isPolicyGradient
@@ -113,9 +114,11 @@ const ofGroup = (
 export const ofGroups = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
   settings: SequenceSettings,
-  usualTemperature = 1
+  usualTemperature = 1,
+  /** Default: the rule of the settings. */
+  advantages: Advantages.Rule = settings
 ): { readonly sequences: ReadonlyArray<TrainingSequence>; readonly counts: SequenceCounts } => {
-  const read = groups.map((group, index) => ofGroup(group, index, settings, usualTemperature))
+  const read = groups.map((group, index) => ofGroup(group, index, settings, usualTemperature, advantages))
   const kept = read.filter(({ isConstant }) => !(settings.dropConstantGroups && isConstant))
   const sequences = kept.flatMap((group) => group.sequences)
   return {

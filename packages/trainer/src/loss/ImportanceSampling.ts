@@ -7,7 +7,7 @@
  *                                                  you off-policy RL training")
  *     masked      w_t if 1/C <= w_t <= C, else 0  (IcePop, Ring-1T, arXiv 2510.18855)
  *
- * π_old must be the trainer's own (`oldPolicy` current): with the engine's there is nothing to correct.
+ * π_old must be the trainer's own (`oldPolicy` trainer): with the engine's there is nothing to correct.
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"

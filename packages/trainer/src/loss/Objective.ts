@@ -49,10 +49,10 @@ export interface TokenLoss {
 }
 
 /**
- * Whose logprobs `oldLogprobs` are: the sampling engine's, or the trainer's own, which with one update a batch are the
- * present ones (ratio 1).
+ * Whose logprobs `oldLogprobs` are: the sampling engine's, or the trainer's own before the first update with the batch.
+ * In that update the latter are the present ones (ratio 1).
  */
-export type OldPolicy = "engine" | "current"
+export type OldPolicy = "engine" | "trainer"
 
 export interface Objective extends AggregationSettings, SequenceSettings {
   readonly name: string

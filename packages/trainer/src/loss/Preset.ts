@@ -57,7 +57,7 @@ export const resolve = (
   if (settings.importanceSampling !== "none" && settings.oldPolicy === "engine") {
     return fail(
       `${settings.importanceSampling} importance sampling corrects the trainer's logprobs against the engine's: ` +
-        `oldPolicy must be "current"`
+        `oldPolicy must be "trainer"`
     )
   }
   if (settings.kl === "k1" && settings.klCoef !== 0 && !settings.klImportance) {

@@ -16,7 +16,7 @@ const common = {
   advantageScale: plain.advantageScale,
   maskTruncated: false,
   dropConstantGroups: false,
-  oldPolicy: "current",
+  oldPolicy: "trainer",
   needsReference: false,
   needsSequences: false,
   isAdvantageOnly: false

@@ -86,7 +86,7 @@ describe("TrainGraph", () => {
         }
         // CISPO's and DPPO's weights have no gradient, so their loss is no antiderivative: held to GRPO's in another
         // test.
-        if (["cispo", "dppo"].includes(objective.name) || objective.oldPolicy === "current") continue
+        if (["cispo", "dppo"].includes(objective.name) || objective.oldPolicy === "trainer") continue
         const h = 1e-5
         const numeric = ours.grad.slice()
         for (let i = 0; i < theta.length; i += trains === "all" ? 7 : 1) {
@@ -164,7 +164,7 @@ describe("TrainGraph", () => {
       packed(unknown, objectiveOf("grpo")),
       theta
     )
-    const objective = objectiveOf("grpo", { oldPolicy: "current" })
+    const objective = objectiveOf("grpo", { oldPolicy: "trainer" })
     const current = await stepOf(TrainGraph.build(policy, objective, exact))(packed(sequences, objective), theta)
     assert.strictEqual(engine.loss, current.loss)
     assert.deepStrictEqual(engine.grad, current.grad)
@@ -176,7 +176,7 @@ describe("TrainGraph", () => {
     const sequences = sequencesOf(lengths)
     const gradients: Array<Numbers> = []
     for (const preset of ["grpo", "dr-grpo", "dapo", "cispo", "dppo"] as const) {
-      const objective = objectiveOf(preset, { oldPolicy: "current", aggregation: "token-mean" })
+      const objective = objectiveOf(preset, { oldPolicy: "trainer", aggregation: "token-mean" })
       const { grad } = await stepOf(TrainGraph.build(policy, objective, exact))(packed(sequences, objective), theta)
       gradients.push(grad)
     }

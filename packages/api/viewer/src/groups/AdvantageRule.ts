@@ -11,14 +11,17 @@ const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "populat
 const ruleOf = (recipe: AdvantageRecipe | null): ScoreAdvantage.Rule =>
   recipe === null ? usual : { baseline: recipe.baseline, advantageScale: recipe.advantage_scale }
 
-/** One for each score; null where the run's loss looks at none. */
+/** Whether the page can make them: not where the loss looks at none, nor where the program has its own function. */
+const isKnown = (recipe: AdvantageRecipe | null): boolean =>
+  recipe === null || (recipe.is_used && recipe.computed_by === undefined)
+
+/** One for each score; null where the run's loss looks at none, or where they are not known here. */
 export const ofScores = (
   scores: ReadonlyArray<number>,
   recipe: AdvantageRecipe | null,
   /** Which rollout each sequence belongs to; undefined: it is one of its own. */
   sessions: ReadonlyArray<unknown> = []
-): Float64Array | null =>
-  recipe !== null && !recipe.is_used ? null : ScoreAdvantage.ofSessions(scores, sessions, ruleOf(recipe))
+): Float64Array | null => (!isKnown(recipe) ? null : ScoreAdvantage.ofSessions(scores, sessions, ruleOf(recipe)))
 
 const baselines: { readonly [B in ScoreAdvantage.Baseline]: string } = {
   group: "score − mean of the group",
@@ -38,6 +41,9 @@ const scales: { readonly [S in ScoreAdvantage.Scale]: string | null } = {
  */
 export const formula = (recipe: AdvantageRecipe | null): string => {
   if (recipe !== null && !recipe.is_used) return `the loss of this run (${recipe.loss}) looks at no advantages`
+  if (recipe?.computed_by !== undefined) {
+    return `advantages of this run are made by its program’s own function (${recipe.computed_by}): not known here`
+  }
   const { advantageScale, baseline } = ruleOf(recipe)
   const scale = baseline === "none" ? null : scales[advantageScale]
   const rule = scale === null ? baselines[baseline] : `(${baselines[baseline]}) / ${scale}`
@@ -49,5 +55,5 @@ export const name = (recipe: AdvantageRecipe | null): string =>
   recipe === null
     ? "adv (s − mean) / std, rule not known"
     : recipe.is_used
-      ? `adv by ${recipe.loss}`
+      ? `adv by ${recipe.computed_by ?? recipe.loss}`
       : `no advantages (${recipe.loss})`
