@@ -2,7 +2,7 @@
  * The official SDK of Tinker, unmodified, against `atropos tinker`. `ATROPOS_TEST_PYTHON` names an interpreter that has
  * the package `tinker` (`python3` otherwise); the oldest version that was run is 0.25.0, the newest 0.38.0.
  */
-import { NodeServices } from "@effect/platform-node"
+import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
 import { execFile, spawnSync } from "node:child_process"
@@ -112,7 +112,7 @@ describe.skipIf(!isPresent)(`the official SDK of Tinker${absence}`, () => {
         assert.match(said.saved, /^tinker:\/\/[^/]+\/weights\/end$/)
         assert.strictEqual(said.again, said.last)
         assert.include(said.refused, "not Qwen/Qwen3-8B")
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+      }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, NodeHttpClient.layerUndici])),
     300_000
   )
 })

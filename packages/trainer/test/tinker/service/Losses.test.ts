@@ -47,7 +47,8 @@ const byGraph = ({ objective }: Losses.Loss) =>
       teacherEntropies: undefined,
       advantages,
       mask: one,
-      sequenceMean: (values) => values
+      sequenceMean: (values) => values,
+      sequenceSum: (values) => values
     })
     const [slopes] = grad(graph, graph.sum(loss, [0, 1]), [logprobs])
     graph.output("loss", loss)
