@@ -21,8 +21,8 @@ const isPresent = spawnSync(interpreter, ["-c", "import tinker, numpy"], { stdio
 const absence = isPresent ? "" : ` (skipped: ${interpreter} cannot import tinker and numpy)`
 
 /** What the program prints last. */
+// oxlint-disable-next-line typescript/no-explicit-any -- whatever it says
 const python = (words: ReadonlyArray<string>): Effect.Effect<any> =>
-  // oxlint-disable-line typescript/no-explicit-any -- whatever it says
   Effect.promise(
     (signal) =>
       new Promise((resolve, reject) => {

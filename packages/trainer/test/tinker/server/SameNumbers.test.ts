@@ -1,4 +1,4 @@
-/** One batch, 20 steps: over the wire to our Tinker server, and in the engine of this machine, from the same adapter. */
+/** One batch, 20 steps: over the wire to our Tinker server, and in this machine's engine, from the same adapter. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import * as OrtWorker from "../../../src/exec/OrtWorker.ts"

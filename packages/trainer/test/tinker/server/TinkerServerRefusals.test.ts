@@ -10,6 +10,7 @@ import {
   done,
   live,
   opened,
+  type Reply,
   result,
   send,
   serve,
@@ -24,14 +25,18 @@ const changed = (inputs: Record<string, Tensor.Tensor>) => {
   return { tokens, inputs: new Map([...own, ...Object.entries(inputs)]) }
 }
 
+const reals = (...values: ReadonlyArray<number>) => Tensor.row(Float32Array.from(values))
+const ids = (...values: ReadonlyArray<number>) => Tensor.row(Int32Array.from(values))
+
+/** Whatever the server says. */
+type Json = Reply["json"]
+
 describe("Tinker server", () => {
   it.live("refuses wrong data by name, and then the step that would miss their gradient", () =>
     live(
       Effect.gen(function* () {
         const client = yield* serve()
         const model = yield* created(client, yield* opened(client))
-        const reals = (...values: ReadonlyArray<number>) => Tensor.row(Float32Array.from(values))
-        const ids = (...values: ReadonlyArray<number>) => Tensor.row(Int32Array.from(values))
         const cases = [
           [changed({ target_tokens: reals(4, 5, 6) }), "are real numbers: send token ids"],
           [changed({ target_tokens: ids(4, 5) }), "must be [3]"],
@@ -149,7 +154,7 @@ describe("Tinker server", () => {
         assert.strictEqual((yield* second.post("get_info", { model_id: model })).status, 404)
         const { json } = yield* second.get("training_runs")
         assert.deepStrictEqual(
-          json.training_runs.map((run: any) => [run.training_run_id, run.lora_rank, run.last_checkpoint.tinker_path]), // oxlint-disable-line typescript/no-explicit-any -- whatever a server says
+          json.training_runs.map((run: Json) => [run.training_run_id, run.lora_rank, run.last_checkpoint.tinker_path]),
           [[model, 4, path]]
         )
         const loaded = yield* done(second, "load_weights", {
@@ -172,7 +177,7 @@ describe("Tinker server", () => {
         assert.strictEqual((yield* remove("weights/a")).status, 404)
         const left = yield* second.get(run)
         assert.deepStrictEqual(
-          left.json.checkpoints.map((one: any) => one.checkpoint_id), // oxlint-disable-line typescript/no-explicit-any -- whatever a server says
+          left.json.checkpoints.map((one: Json) => one.checkpoint_id),
           ["sampler_weights/s"]
         )
       })

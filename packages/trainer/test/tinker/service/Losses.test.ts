@@ -64,6 +64,10 @@ const byGraph = ({ objective }: Losses.Loss) =>
     return { losses: Array.from(host["loss"]!.data, Number), slopes: Array.from(host["slopes"]!.data, Number) }
   }).pipe(Effect.provide(Ort.layer({ threads: 1 })), Effect.scoped)
 
+/** Why a loss is refused. */
+const wrong = (loss: string, config: Record<string, number>) =>
+  Effect.map(Effect.flip(Losses.make(loss, new Map(Object.entries(config)))), ({ message }) => message)
+
 describe("Tinker's losses", () => {
   it("has those that the SDK names", () => {
     assert.deepStrictEqual(Losses.names, Object.keys(settings))
@@ -102,8 +106,6 @@ describe("Tinker's losses", () => {
 
   it.effect("refuses settings that a loss does not have, and losses that there are not", () =>
     Effect.gen(function* () {
-      const wrong = (loss: string, config: Record<string, number>) =>
-        Effect.map(Effect.flip(Losses.make(loss, new Map(Object.entries(config)))), ({ message }) => message)
       assert.include(yield* wrong("ppo", { clip: 0.2 }), "ppo has no setting clip")
       assert.include(yield* wrong("dro", {}), "needs beta")
       assert.include(yield* wrong("ppo", { clip_low_threshold: 1.3 }), "above clip_high_threshold")
