@@ -17,11 +17,33 @@ export interface GroupAdvantages {
   readonly isConstant: boolean
 }
 
-/** Advantages of every token of a group. */
-export const ofGroup = (group: ScoredGroup.ScoredGroup, rule: ScoreAdvantage.Rule): GroupAdvantages => {
+const sessionsOf = ({ overrides, scores }: ScoredGroup.ScoredGroup): ReadonlyArray<unknown> =>
+  Array.from(scores, (_, i) => overrides?.[i]?.["session"])
+
+/**
+ * What the rule has to know of the whole batch; undefined where it looks at groups alone. Rollouts count once; groups
+ * that bring advantages of their own do not count.
+ */
+export const ofBatch = (
+  groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
+  rule: ScoreAdvantage.Rule
+): ScoreAdvantage.BatchScores | undefined =>
+  ScoreAdvantage.needsBatch(rule)
+    ? ScoreAdvantage.ofBatch(
+        groups
+          .filter(({ advantages }) => (advantages ?? []).length === 0)
+          .flatMap((group) => ScoreAdvantage.rollouts(group.scores, sessionsOf(group)).scores_S)
+      )
+    : undefined
+
+/** Advantages of every token of a group; `batch` is what `ofBatch` says of all of them. */
+export const ofGroup = (
+  group: ScoredGroup.ScoredGroup,
+  rule: ScoreAdvantage.Rule,
+  batch?: ScoreAdvantage.BatchScores
+): GroupAdvantages => {
   const { advantages: given_G_T, overrides, scores, tokens } = group
-  const sessions_G = Array.from(scores, (_, i) => overrides?.[i]?.["session"])
-  const scores_G = ScoreAdvantage.ofSessions(scores, sessions_G, rule)
+  const scores_G = ScoreAdvantage.ofSessions(scores, sessionsOf(group), rule, batch)
   const isZero = (i: number) => Boolean(overrides?.[i]?.["set_advantage_to_zero"])
   return {
     advantages_G_T: tokens.map((sequence, i) => {

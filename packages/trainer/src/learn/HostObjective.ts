@@ -42,13 +42,17 @@ export interface HostObjective {
 }
 
 /** Why logprobs of sampled tokens are not enough for this objective; undefined where they are. */
-export const problem = ({ candidates, name }: Objective): string | undefined =>
-  candidates === "teacher"
-    ? `loss ${name} compares whole distributions with a teacher's, which logprobs of the sampled tokens do not tell`
+export const problem = ({ candidates, entropyQuantile, name, needsEntropies }: Objective): string | undefined => {
+  if (candidates === "teacher") {
+    return `loss ${name} compares whole distributions with a teacher's, which logprobs of the sampled tokens do not tell`
+  }
+  return needsEntropies || entropyQuantile !== null
+    ? `loss ${name} looks at entropies, which logprobs of the sampled tokens do not tell`
     : undefined
+}
 
 /** Sums over sequences; `slots` (N) is the sequence of each position, 0 to S - 1, as counted by `counts` (S, 1). */
-const sequenceSums = (graph: Graph, mask: Value): LossNodes.Sequences => {
+const sequenceSums = (graph: Graph, mask: Value) => {
   const slots = graph.input("slots", "int32", ["N"])
   const counts = graph.input("counts", graph.real, ["S", 1])
   const zero = graph.sub(counts, counts)
@@ -60,8 +64,10 @@ const sequenceSums = (graph: Graph, mask: Value): LossNodes.Sequences => {
     })
   const spread = (totals: Value) => graph.gather(totals, slots)
   return {
-    sum: (values) => spread(sums(values)),
-    mean: (values) => spread(graph.div(sums(values), counts))
+    sum: (values: Value) => spread(sums(values)),
+    mean: (values: Value) => spread(graph.div(sums(values), counts)),
+    /** `partners` (S): the sequence that each is compared with. */
+    partnerSum: (partners: Value) => (values: Value) => spread(graph.gather(sums(values), partners))
   }
 }
 
@@ -70,12 +76,18 @@ function* buildPieces(objective: Objective, real: "float32" | "float64") {
   const column = (name: string): Value => graph.input(name, graph.real, ["N", 1])
   const logprobs = column("logprobs")
   const mask = column("loss_mask")
+  let made: ReturnType<typeof sequenceSums> | undefined
+  const sequences = () => (made ??= sequenceSums(graph, mask))
   const { figures, loss, metrics } = LossNodes.build(graph, objective, {
     logprobs,
     entropies: undefined,
     mask,
     column,
-    sequences: () => sequenceSums(graph, mask)
+    sequences,
+    pairs: () => ({
+      partnerSum: sequences().partnerSum(graph.input("partners", "int32", ["S"])),
+      preference: column("preferences")
+    })
   })
   const [slopes] = yield* gradPieces(graph, loss, [logprobs])
   graph.output("loss", loss)

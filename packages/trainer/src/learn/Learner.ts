@@ -18,6 +18,7 @@ import type { Policy } from "../model/TrainableModel.ts"
 import * as OptimizerThread from "./OptimizerThread.ts"
 import { TrainerError } from "./TrainerError.ts"
 import * as LossNodes from "./LossNodes.ts"
+import * as Quantile from "./Quantile.ts"
 import * as TrainFeeds from "./TrainFeeds.ts"
 import * as TrainGraph from "./TrainGraph.ts"
 
@@ -95,16 +96,23 @@ export const make = Effect.fn("Learner.make")(function* (
     }),
     failed("the training graph cannot be loaded")
   )
-  const logprobs: Program | undefined = objective.needsReference
-    ? yield* Effect.mapError(
-        executor.load(yield* Pieces.yielding(() => Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, graph)))),
-        failed("the reference graph cannot be loaded")
-      )
-    : undefined
+  // For the reference policy, and where the loss looks at the batch's highest entropies, for those.
+  const hasThreshold = objective.entropyQuantile !== null
+  const logprobs: Program | undefined =
+    objective.needsReference || hasThreshold
+      ? yield* Effect.mapError(
+          executor.load(
+            yield* Pieces.yielding(() =>
+              Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, { ...graph, entropy: hasThreshold }))
+            )
+          ),
+          failed("the reference graph cannot be loaded")
+        )
+      : undefined
 
   const put = (values: Float32Array) =>
     Effect.mapError(executor.put(vector(values)), failed("the parameters cannot be given to the executor"))
-  const initial = logprobs === undefined ? undefined : options.snapshot.parameters.slice()
+  const initial = !objective.needsReference ? undefined : options.snapshot.parameters.slice()
   const reference = initial === undefined ? undefined : yield* put(referenceOf?.(initial) ?? initial)
   const optimizer = yield* OptimizerThread.make(options.snapshot, { ...hyperparameters, layout: policy.layout })
 
@@ -131,14 +139,28 @@ export const make = Effect.fn("Learner.make")(function* (
     return TrainFeeds.withLogprobs(batch, { refLogprobs: host["logprobs"]!.data as Float32Array })
   })
 
+  /** The objective's quantile of the entropies of all trained tokens; nothing where it looks at none. */
+  const entropyThreshold = Effect.fnUntraced(function* (microBatches: ReadonlyArray<MicroBatch>, parameters: Resident) {
+    if (logprobs === undefined || objective.entropyQuantile === null) return {}
+    const entropies: Array<number> = []
+    for (const batch of microBatches) {
+      const { host } = yield* run(logprobs, TrainFeeds.idFeeds(batch), parameters, ["entropies"])
+      const values = host["entropies"]!.data as Float32Array
+      batch.lossMask.forEach((trained, at) => trained === 1 && entropies.push(values[at]!))
+    }
+    return { entropyThreshold: Quantile.of(Float64Array.from(entropies), objective.entropyQuantile) }
+  })
+
   const compute = Effect.fn("Learner.compute")(
     function* ({ microBatches }: Packed, look?: Look) {
       yield* optimizer.discard
       const parameters = yield* current
+      const threshold = yield* entropyThreshold(microBatches, parameters)
       let loss = 0
       let sums: ArrayLike<number> = new Float64Array(metrics.length)
       for (const microBatch of microBatches) {
-        const feeds = TrainFeeds.feeds(yield* complete(microBatch), objective)
+        const batch = TrainFeeds.withLogprobs(yield* complete(microBatch), threshold)
+        const feeds = TrainFeeds.feeds(batch, objective)
         const { host } = yield* run(train, feeds, parameters, [
           "loss",
           "grad",

@@ -67,6 +67,8 @@ export interface MicroBatch extends MicroBatchArrays {
   readonly rows: number
   readonly length: number
   readonly placements: ReadonlyArray<Placement>
+  /** Entropy from which on the batch's tokens belong to those of the highest, nats; made from the whole batch. */
+  readonly entropyThreshold?: number
 }
 
 export type DropReason =

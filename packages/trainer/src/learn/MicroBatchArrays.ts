@@ -1,7 +1,7 @@
 /** The arrays of a micro-batch, filled from its sequences. All are (B, T), row after row, unless said otherwise. */
 import { Trajectory } from "@atropos/core"
 import type { Placement } from "./MicroBatch.ts"
-import type { TrainingSequence } from "./TrainingSequence.ts"
+import * as TrainingSequence from "./TrainingSequence.ts"
 
 /** What the graph is fed for a logprob that is none: NaN times 0 would be NaN. No logprob is above 0. */
 const unknown = 1
@@ -13,6 +13,14 @@ export interface DistillArrays {
   readonly tokenIds: Int32Array
   /** (B, T, K) nats, -Infinity where padded. */
   readonly logprobs: Float32Array
+}
+
+/** Sequences that are compared with another of their row. */
+export interface PairArrays {
+  /** Index of the other sequence in the row, -1 where there is none. */
+  readonly partnerIds: Int32Array
+  /** 1 at the better of two, -1 at the other, else 0. */
+  readonly preferences: Float32Array
 }
 
 export interface MicroBatchArrays {
@@ -32,12 +40,15 @@ export interface MicroBatchArrays {
   readonly engineLogprobs: Float32Array
   /** Nats; absent where any sequence has none. */
   readonly refLogprobs: Float32Array | undefined
+  /** The teacher's of the tokens themselves, nats; `unknown` where it gave none. Absent where no sequence has any. */
+  readonly teacherLogprobs: Float32Array | undefined
+  readonly pairs: PairArrays | undefined
   readonly temperatures: Float32Array
   readonly distill: DistillArrays | undefined
 }
 
 const distillOf = (
-  sequences: ReadonlyArray<TrainingSequence>,
+  sequences: ReadonlyArray<TrainingSequence.TrainingSequence>,
   placements: ReadonlyArray<Placement>,
   size: number,
   length: number
@@ -64,9 +75,47 @@ const distillOf = (
   return { width, tokenIds, logprobs }
 }
 
+const pairsOf = (
+  sequences: ReadonlyArray<TrainingSequence.TrainingSequence>,
+  placements: ReadonlyArray<Placement>,
+  size: number,
+  length: number
+): PairArrays | undefined => {
+  if (placements.every(({ sequence }) => sequences[sequence]!.pair === undefined)) return undefined
+  const partnerIds = new Int32Array(size).fill(-1)
+  const preferences = new Float32Array(size)
+  const inRow = (row: number) => placements.filter((place) => place.row === row)
+  for (const { length: positions, row, sequence, start } of placements) {
+    const { pair } = sequences[sequence]!
+    if (pair === undefined) continue
+    const at = row * length + start
+    const partner = inRow(row).findIndex((place) => place.sequence === pair.partner)
+    partnerIds.fill(partner, at, at + positions)
+    preferences.fill(pair.preference, at, at + positions)
+  }
+  return { partnerIds, preferences }
+}
+
+const teacherOf = (
+  sequences: ReadonlyArray<TrainingSequence.TrainingSequence>,
+  placements: ReadonlyArray<Placement>,
+  size: number,
+  length: number
+): Float32Array | undefined => {
+  if (placements.every(({ sequence }) => sequences[sequence]!.distillTokenIds === undefined)) return undefined
+  const logprobs = new Float32Array(size).fill(unknown)
+  for (const { length: positions, row, sequence, start } of placements) {
+    for (let t = 0; t < positions; t++) {
+      const logprob = TrainingSequence.teacherLogprob(sequences[sequence]!, t + 1)
+      if (logprob !== undefined) logprobs[row * length + start + t] = logprob
+    }
+  }
+  return logprobs
+}
+
 /** Arrays of `rows` rows of `length` positions. */
 export const fill = (
-  sequences: ReadonlyArray<TrainingSequence>,
+  sequences: ReadonlyArray<TrainingSequence.TrainingSequence>,
   placements: ReadonlyArray<Placement>,
   weightOf: (sequence: number) => number,
   rows: number,
@@ -85,6 +134,8 @@ export const fill = (
     oldLogprobs: new Float32Array(size).fill(unknown),
     engineLogprobs: new Float32Array(size).fill(unknown),
     refLogprobs: hasReference ? new Float32Array(size) : undefined,
+    teacherLogprobs: teacherOf(sequences, placements, size, length),
+    pairs: pairsOf(sequences, placements, size, length),
     temperatures: new Float32Array(size).fill(1),
     distill: distillOf(sequences, placements, size, length)
   }

@@ -22,7 +22,8 @@ const settings: SequenceSettings = {
   ...original,
   isPolicyGradient: true,
   maskTruncated: false,
-  dropConstantGroups: false
+  dropConstantGroups: false,
+  needsPairs: false
 }
 const scores = Schema.Array(Schema.Finite.check(Schema.isBetween({ minimum: -1e6, maximum: 1e6 }))).check(
   Schema.isMinLength(2),

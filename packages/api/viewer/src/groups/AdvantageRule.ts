@@ -11,24 +11,28 @@ const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "populat
 const ruleOf = (recipe: AdvantageRecipe | null): ScoreAdvantage.Rule =>
   recipe === null ? usual : { baseline: recipe.baseline, advantageScale: recipe.advantage_scale }
 
-/** One for each score; null where the run's loss looks at none. */
+/** One for each score; null where the run's loss looks at none, or where a group alone does not tell them. */
 export const ofScores = (
   scores: ReadonlyArray<number>,
   recipe: AdvantageRecipe | null,
   /** Which rollout each sequence belongs to; undefined: it is one of its own. */
   sessions: ReadonlyArray<unknown> = []
 ): Float64Array | null =>
-  recipe !== null && !recipe.is_used ? null : ScoreAdvantage.ofSessions(scores, sessions, ruleOf(recipe))
+  (recipe !== null && !recipe.is_used) || ScoreAdvantage.needsBatch(ruleOf(recipe))
+    ? null
+    : ScoreAdvantage.ofSessions(scores, sessions, ruleOf(recipe))
 
 const baselines: { readonly [B in ScoreAdvantage.Baseline]: string } = {
   group: "score − mean of the group",
   "leave-one-out": "score − mean of the others",
+  batch: "score − mean of the batch",
   none: "score"
 }
 
 const scales: { readonly [S in ScoreAdvantage.Scale]: string | null } = {
   "sample-std": "sample standard deviation of the group",
   "population-std": "population standard deviation of the group",
+  "batch-std": "sample standard deviation of the batch",
   none: null
 }
 
@@ -41,13 +45,17 @@ export const formula = (recipe: AdvantageRecipe | null): string => {
   const { advantageScale, baseline } = ruleOf(recipe)
   const scale = baseline === "none" ? null : scales[advantageScale]
   const rule = scale === null ? baselines[baseline] : `(${baselines[baseline]}) / ${scale}`
-  return `advantage = ${rule}${recipe === null ? "; the run’s own rule is not known here" : `: the rule of this run (${recipe.loss})`}`
+  if (recipe === null) return `advantage = ${rule}; the run’s own rule is not known here`
+  const shown = ScoreAdvantage.needsBatch(ruleOf(recipe)) ? "; not shown here, as a group alone does not tell it" : ""
+  return `advantage = ${rule}: the rule of this run (${recipe.loss})${shown}`
 }
 
 /** Whose rule it is, in few words. */
 export const name = (recipe: AdvantageRecipe | null): string =>
   recipe === null
     ? "adv (s − mean) / std, rule not known"
-    : recipe.is_used
-      ? `adv by ${recipe.loss}`
-      : `no advantages (${recipe.loss})`
+    : !recipe.is_used
+      ? `no advantages (${recipe.loss})`
+      : ScoreAdvantage.needsBatch(ruleOf(recipe))
+        ? `adv of the whole batch (${recipe.loss})`
+        : `adv by ${recipe.loss}`
