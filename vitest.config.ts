@@ -31,7 +31,7 @@ const ownProcess = [
  * runs them, as the build does, and `npm test` only one of each kind.
  */
 const long = [
-  "packages/cli/test/{UpAgent,UpModel,UpScratch,Waiting,DataAsEnvironment}.test.ts",
+  "packages/cli/test/{UpAgent,UpSelfPlay,UpModel,UpScratch,Waiting,DataAsEnvironment}.test.ts",
   "packages/cli/test/up/Recipe.test.ts",
   "packages/cli/test/sets/Resume.test.ts",
   "packages/core/test/base/FolderLockRace.test.ts",

@@ -8,16 +8,17 @@
  * that run for minutes, the service that queues their groups, checkpoints, stale samples, a KL penalty.
  * Run it: `npx node --conditions=atropos-src examples/00-the-whole-loop.ts`.
  */
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import {
   Engine,
-  Learner,
-  MicroBatch,
-  Model,
+  LearnerEngine,
+  LocalLearner,
   OrtWorker,
   PolicyLayers,
   Objective,
   TinyModel,
-  type TrainingSequence
+  type TrainingSequence,
+  WeightedBatch
 } from "@atropos/trainer"
 import { Console, Effect, Layer, References } from "effect"
 
@@ -100,30 +101,33 @@ const sampleGroup = Effect.fnUntraced(function* (prompt: string, group: number, 
 })
 
 export const program = Effect.gen(function* () {
-  const engine = yield* Engine.Engine
-  const { policy } = Model.trainable(model)
-  const learner = yield* Learner.make({ policy, objective: grpo, snapshot: Learner.fresh(model.initial) })
+  const learner = yield* (yield* LearnerEngine.LearnerEngine).load({ objective: grpo })
   for (let step = 1; step <= steps; step++) {
     // Sample and score: a group for each letter.
     const groups = yield* Effect.forEach(letters, (prompt, group) => sampleGroup(prompt, group, step - 1), {
       concurrency: "unbounded"
     })
     const sequences = groups.flat()
-    // Pack: whole sequences side by side in the rows of a grid, shifted by one: position t predicts token t + 1.
+    // What is learned from, and how much each of its tokens weighs: the mean of a sequence, then that of sequences.
     const { maxPositions: maxLength, vocabSize } = model.config
-    const packed = MicroBatch.pack(sequences, grpo, { ...MicroBatch.defaults, maxLength, vocabSize })
+    const { batch } = WeightedBatch.choose(sequences, grpo, { maxLength, vocabSize })
     for (let update = 0; update < updates; update++) {
-      yield* learner.compute(packed) // the loss and its gradient: forwards and backwards through the model
-      yield* learner.update(learningRate) // AdamW: a step of the parameters against the gradient
+      yield* learner.forwardBackward(batch) // the loss and its gradient: forwards and backwards through the model
+      yield* learner.optimizerStep(learningRate) // AdamW: a step of the parameters against the gradient
     }
     // The next groups are sampled from the new weights.
-    yield* engine.load(model.name, step, yield* learner.parameters)
+    yield* learner.publish(step)
     const mean = sequences.reduce((sum, { score }) => sum + score, 0) / sequences.length
     if (step === 1 || step % 10 === 0) yield* Console.log(`step ${step}: reward ${mean.toFixed(2)}`)
   }
 }).pipe(
   Effect.scoped,
-  Effect.provide(Layer.merge(PolicyLayers.layerEngine(model, { device: "cpu" }), OrtWorker.layer({ threads: 1 }))),
+  Effect.provide(
+    LocalLearner.layerInProcess({ model }).pipe(
+      Layer.provideMerge(PolicyLayers.layerEngine(model, { device: "cpu" })),
+      Layer.provide([OrtWorker.layer({ threads: 1 }), NodeServices.layer])
+    )
+  ),
   Effect.provideService(References.MinimumLogLevel, "Warn")
 )
 

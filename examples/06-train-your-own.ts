@@ -6,7 +6,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { Environment, MemoryTrajectoryClient, ServerManager, type Trajectory } from "@atropos/core"
-import { ClosedLoop, OrtWorker, PolicyLayers, TinyModel, TrainerSettings } from "@atropos/trainer"
+import { ClosedLoop, LocalLearner, OrtWorker, PolicyLayers, TinyModel, TrainerSettings } from "@atropos/trainer"
 import { Console, Effect, FileSystem, Layer, References, Stream } from "effect"
 
 const letters = "abcdefghijklmnop"
@@ -35,7 +35,7 @@ export const settings = (savePath: string) =>
 /** Prints the mean reward of every tenth batch. */
 export const program = Effect.gen(function* () {
   const savePath = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
-  const { steps } = yield* ClosedLoop.make({ model, settings: settings(savePath) })
+  const { steps } = yield* ClosedLoop.make({ settings: settings(savePath) })
   yield* steps.pipe(
     Stream.filter(({ step }) => step === 1 || step % 10 === 0),
     Stream.runForEach(({ rewardMean, step }) => Console.log(`step ${step}: reward ${rewardMean.toFixed(2)}`))
@@ -43,7 +43,8 @@ export const program = Effect.gen(function* () {
 }).pipe(
   Effect.scoped,
   Effect.provide(
-    Layer.mergeAll(environment, MemoryTrajectoryClient.layer(), OrtWorker.layer({ threads: 1 })).pipe(
+    Layer.mergeAll(environment, MemoryTrajectoryClient.layer(), LocalLearner.layerInProcess({ model })).pipe(
+      Layer.provide(OrtWorker.layer({ threads: 1 })),
       Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
     )
   ),

@@ -7,7 +7,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { type Batch, Environment } from "@atropos/core"
-import { Engine, Model, OrtWorker, PolicyLayers, StepMetrics, Trainer } from "@atropos/trainer"
+import { LocalLearner, OrtWorker, PolicyLayers, StepMetrics, Trainer } from "@atropos/trainer"
 import { Console, Effect, FileSystem, Layer, References, Stream } from "effect"
 import * as NextLetter from "./06-train-your-own.ts"
 
@@ -33,13 +33,8 @@ const batches = Effect.map(Environment.Environment, ({ groups }) =>
 export const program = (goal: number) =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
-    const engine = yield* Engine.Engine
     const folder = yield* fs.makeTempDirectoryScoped()
-    const trainer = yield* Trainer.make({
-      settings: NextLetter.settings(folder),
-      model: Model.trainable(model),
-      publish: ({ parameters, version }) => engine.load(model.name, version, parameters)
-    })
+    const trainer = yield* Trainer.make({ settings: NextLetter.settings(folder) })
     const file = `${folder}/figures.jsonl`
     const last = yield* trainer.steps(batches).pipe(
       Stream.tap((metrics) =>
@@ -57,7 +52,8 @@ export const program = (goal: number) =>
   }).pipe(
     Effect.scoped,
     Effect.provide(
-      Layer.mergeAll(NextLetter.environment, OrtWorker.layer({ threads: 1 })).pipe(
+      Layer.mergeAll(NextLetter.environment, LocalLearner.layerInProcess({ model })).pipe(
+        Layer.provide(OrtWorker.layer({ threads: 1 })),
         Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
       )
     ),

@@ -8,7 +8,15 @@
  */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { MemoryTrajectoryClient } from "@atropos/core"
-import { ClosedLoop, OrtWorker, PolicyLayers, TinyModel, TrainerSettings, WeightSync } from "@atropos/trainer"
+import {
+  ClosedLoop,
+  LocalLearner,
+  OrtWorker,
+  PolicyLayers,
+  TinyModel,
+  TrainerSettings,
+  WeightSync
+} from "@atropos/trainer"
 import { Console, Effect, FileSystem, Layer, References, Stream } from "effect"
 import * as NextLetter from "./06-train-your-own.ts"
 
@@ -34,11 +42,9 @@ export const program = (url: string) =>
       run: "demo",
       grace: 1
     })
-    const { steps } = yield* ClosedLoop.make({
-      model,
-      settings: settings(`${folder}/checkpoints`),
-      publish: sync.publish
-    })
+    const { steps } = yield* ClosedLoop.make({ settings: settings(`${folder}/checkpoints`) }).pipe(
+      Effect.provide(LocalLearner.layerInProcess({ model, publish: sync.publish }))
+    )
     yield* Stream.runDrain(steps)
     const [status] = yield* sync.status
     yield* Console.log(`${status!.target} serves ${status!.servedName}`)

@@ -7,7 +7,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { Environment, MemoryTrajectoryClient, ServerManager, TrajectoryClient, type Trajectory } from "@atropos/core"
-import { ClosedLoop, OrtWorker, PolicyLayers, TinyModel, TrainerSettings } from "@atropos/trainer"
+import { ClosedLoop, LocalLearner, OrtWorker, PolicyLayers, TinyModel, TrainerSettings } from "@atropos/trainer"
 import { Console, Effect, FileSystem, Layer, Option, References, Stream } from "effect"
 
 const letters = "abcdefgh"
@@ -71,7 +71,7 @@ const mean = (metrics: ReadonlyArray<{ readonly rewardMean: number }>) =>
 export const mix = Effect.gen(function* () {
   const savePath = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
   const counts = new Map<string, number>()
-  const loop = ClosedLoop.makeOf(yield* Environment.Environments, { model, settings: settings(savePath) })
+  const loop = ClosedLoop.makeOf(yield* Environment.Environments, { settings: settings(savePath) })
   const metrics = yield* Effect.flatMap(loop, ({ steps }) => Stream.runCollect(steps)).pipe(
     Effect.provide(counting(counts))
   )
@@ -84,7 +84,8 @@ export const mix = Effect.gen(function* () {
 }).pipe(
   Effect.scoped,
   Effect.provide(
-    Layer.mergeAll(environments, OrtWorker.layer({ threads: 1 })).pipe(
+    Layer.mergeAll(environments, LocalLearner.layerInProcess({ model })).pipe(
+      Layer.provide(OrtWorker.layer({ threads: 1 })),
       Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer))
     )
   ),

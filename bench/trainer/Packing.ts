@@ -5,8 +5,9 @@
  * 95 %.
  */
 import * as Preset from "../../packages/trainer/src/loss/Preset.ts"
-import * as MicroBatch from "../../packages/trainer/src/learn/MicroBatch.ts"
+import * as MicroBatch from "../../packages/trainer/src/local/MicroBatch.ts"
 import type { TrainingSequence } from "../../packages/trainer/src/learn/TrainingSequence.ts"
+import * as WeightedBatch from "../../packages/trainer/src/learn/WeightedBatch.ts"
 import { Result } from "effect"
 import type { Row } from "../internal/Report.ts"
 
@@ -47,12 +48,12 @@ export const measure = (batchSize: number, multiple = 16): Row => {
   const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
   const uniform = uniforms(batchSize)
   const sums = { useful: 0, packed: 0, padded: 0 }
-  for (let batch = 0; batch < batches; batch++) {
+  for (let round = 0; round < batches; round++) {
     const drawn = lengths(batchSize, uniform)
     const settings = { ...MicroBatch.defaults, multiple, vocabSize }
-    const { report } = MicroBatch.pack(drawn.map(sequence), objective, settings)
+    const { batch, report } = WeightedBatch.choose(drawn.map(sequence), objective, settings)
     sums.useful += report.usefulTokens
-    sums.packed += report.paddedTokens
+    sums.packed += MicroBatch.positions(MicroBatch.pack(batch, settings))
     sums.padded += drawn.length * Math.ceil(Math.max(...drawn) / goodMultiple) * goodMultiple
   }
   return {

@@ -22,6 +22,7 @@ import * as SandboxExample from "../14-sandbox.ts"
 import * as Mix from "../15-mix.ts"
 import * as Tools from "../16-tools.ts"
 import * as AiSdkAgent from "../17-ai-sdk-agent.ts"
+import * as SelfPlay from "../18-self-play.ts"
 
 const decodeFigures = Schema.decodeSync(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite)))
 
@@ -216,5 +217,52 @@ describe("examples", { timeout: 120_000 }, () => {
       const guessed = yield* shopping(() => "12")
       assert.deepStrictEqual(Array.from(guessed.scores), [0, 0])
     })
+  )
+
+  it.effect("18: play at random can be exploited, Kuhn's equilibrium cannot", () =>
+    Effect.sync(() => {
+      assert.closeTo(
+        SelfPlay.exploitability(() => 0.5),
+        11 / 24,
+        1e-12
+      )
+      // Kuhn (1950): the first seat bluffs with α in [0, 1/3], everything else follows.
+      for (const bluff of [0, 0.2, 1 / 3]) {
+        const bets: Record<string, number> = {
+          J: bluff,
+          Q: 0,
+          K: 3 * bluff,
+          Jpb: 0,
+          Qpb: bluff + 1 / 3,
+          Kpb: 1,
+          Jp: 1 / 3,
+          Qp: 0,
+          Kp: 1,
+          Jb: 0,
+          Qb: 1 / 3,
+          Kb: 1
+        }
+        assert.closeTo(
+          SelfPlay.exploitability((known) => bets[known]!),
+          0,
+          1e-12
+        )
+      }
+    })
+  )
+
+  it.effect("18: each seat's plays of the same cards are a group, and what one wins the other loses", () =>
+    Effect.gen(function* () {
+      const { groups } = yield* Environment.Environment
+      const [first, second] = yield* Stream.runCollect(Stream.take(groups, 2))
+      assert.deepStrictEqual(
+        Array.from(first!.scores),
+        Array.from(second!.scores, (score) => -score)
+      )
+    }).pipe(
+      Effect.provide(
+        SelfPlay.layer({ groupSize: 4 }).pipe(Layer.provide(ServerManager.layerScripted(["b", "p", "p", "b", "b"])))
+      )
+    )
   )
 })

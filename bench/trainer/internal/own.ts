@@ -9,16 +9,13 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import type { DeviceChoice } from "@atropos/trainer/exec/Device"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import { Executor } from "@atropos/trainer/exec/Executor"
-import * as Learner from "../../../packages/trainer/src/learn/Learner.ts"
+import * as LocalLearner from "../../../packages/trainer/src/local/LocalLearner.ts"
 import * as Preset from "../../../packages/trainer/src/loss/Preset.ts"
-import * as MemoryPlan from "../../../packages/trainer/src/learn/MemoryPlan.ts"
-import * as MicroBatch from "../../../packages/trainer/src/learn/MicroBatch.ts"
 import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
-import * as OptimizerThread from "../../../packages/trainer/src/learn/OptimizerThread.ts"
 import * as DecodeGraph from "../../../packages/trainer/src/engine/DecodeGraph.ts"
 import * as Engine from "@atropos/trainer/engine/Engine"
-import * as TrainGraph from "../../../packages/trainer/src/learn/TrainGraph.ts"
+import * as WeightedBatch from "../../../packages/trainer/src/learn/WeightedBatch.ts"
 import type { TrainingSequence } from "../../../packages/trainer/src/learn/TrainingSequence.ts"
 import { Effect, Result } from "effect"
 
@@ -51,35 +48,16 @@ const train = Effect.fnUntraced(function* (folder: string, steps: number, batch:
   const { vocabSize } = model.config
   const { device } = yield* Executor
   const objective = Result.getOrThrow(Preset.resolve({ preset: "grpo" }))
-  const { prepack, ...plan } = MemoryPlan.choose(
-    { shape: model.config, tokens: batch * length, rowLength: length },
-    device.kind
-  )
-  const graph = { ...TrainGraph.defaults, ...plan }
-  const learner = yield* Learner.make({
-    policy: Model.policy(model),
-    objective,
-    graph,
-    prepack,
-    snapshot: OptimizerThread.fresh(model.initial),
-    reference: () => model.initial.slice(),
-    optimizer: adam
-  })
-  const settings = {
-    ...MicroBatch.defaults,
-    vocabSize,
-    maxLength: length,
-    tokenBudget: batch * length,
-    multiple: graph.chunks
-  }
+  const engine = yield* LocalLearner.make({ model: Model.trainable(model) })
+  const learner = yield* engine.load({ objective, optimizer: adam, maxLength: length, tokenBudget: batch * length })
   let best = Infinity
   for (let step = 0; step <= steps; step++) {
     const sequences = Array.from({ length: batch }, () => sequence(length, vocabSize))
     const start = performance.now()
-    const packed = MicroBatch.pack(sequences, objective, settings)
-    if (packed.microBatches.length !== 1) return yield* Effect.die(new Error("the batch was cut"))
-    yield* learner.compute(packed)
-    yield* learner.update(1e-4)
+    const chosen = WeightedBatch.choose(sequences, objective, { maxLength: length, vocabSize })
+    const { pieces } = yield* learner.forwardBackward(chosen.batch)
+    if (pieces !== 1) return yield* Effect.die(new Error("the batch was cut"))
+    yield* learner.optimizerStep(1e-4)
     // The first step also makes room for all the others.
     if (step > 0) best = Math.min(best, (performance.now() - start) / 1000)
   }
@@ -120,6 +98,10 @@ const [first = 0, second = 0, third = 0] = rest.filter((word) => /^\d+$/.test(wo
 const device = (rest.find((word) => !/^\d+$/.test(word)) ?? "cpu") as DeviceChoice
 
 const figures = await (command === "train"
-  ? Effect.runPromise(train(folder, first, second || 4, third || 256).pipe(Effect.provide(OrtWorker.layer({ device }))))
+  ? Effect.runPromise(
+      train(folder, first, second || 4, third || 256).pipe(
+        Effect.provide([OrtWorker.layer({ device }), NodeServices.layer])
+      )
+    )
   : Effect.runPromise(generate(folder, first, second)))
 console.log(JSON.stringify(figures))

@@ -10,6 +10,7 @@ import {
   type Tokenizer
 } from "@atropos/core"
 import { Distill, SftLoader } from "@atropos/envs"
+import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
 import * as ClosedLoop from "@atropos/trainer/run/ClosedLoop"
 import * as Ort from "../../trainer/src/exec/Ort.ts"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
@@ -62,9 +63,12 @@ const train = Effect.fnUntraced(function* <E>(
   })
   return yield* Effect.gen(function* () {
     const before = yield* solved
-    const { steps, trainer } = yield* ClosedLoop.make({ model, settings })
+    let parameters = model.initial
+    const publish = (weights: LocalLearner.Weights) => Effect.sync(() => void (parameters = weights.parameters.slice()))
+    const { steps } = yield* ClosedLoop.make({ settings }).pipe(
+      Effect.provide(LocalLearner.layerInProcess({ model, publish }))
+    )
     const metrics = yield* Stream.runCollect(steps)
-    const parameters = yield* trainer.parameters
     return { losses: metrics.map(({ loss }) => loss), before, after: yield* solved, parameters }
   }).pipe(
     Effect.scoped,

@@ -87,6 +87,7 @@ export type Need =
   | "sandbox" // runs what the model writes
   | "judge" // --judge.*
   | "teacher" // --teacher.*
+  | "opponent" // --opponent.*
   | "reward-model" // an HTTP endpoint that scores
   | "images" // a policy that sees
   | "network" // other hosts, while it runs

@@ -1,12 +1,12 @@
 /**
- * The YAML file of `--config`, one for all verbs: `env:`, servers (`openai:`, `judge:`, `teacher:`: each a map or a
- * list), the manager's switches (`slurm:`, `testing:`), `trainer:`, `lora:`, `loss:` and `metrics:`. A verb reads what
- * concerns it and lets the rest be.
+ * The YAML file of `--config`, one for all verbs: `env:`, servers (`openai:`, `judge:`, `teacher:`, `opponent:`: each a
+ * map or a list), the manager's switches (`slurm:`, `testing:`), `trainer:`, `lora:`, `loss:` and `metrics:`. A verb
+ * reads what concerns it and lets the rest be.
  *
  * A key that does not exist is an error that names file, line, key and the nearest key there is, in a section that the
  * verb does not use too. Values are checked where all sources have come together.
  */
-import { Judge, MetricsSettings, ServerSettings, Settings, Teacher } from "@atropos/core"
+import { Judge, MetricsSettings, Opponent, ServerSettings, Settings, Teacher } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, Option, Predicate, type Schema } from "effect"
 import { Flag } from "effect/cli"
@@ -15,11 +15,12 @@ import * as RemovedSettings from "./RemovedSettings.ts"
 import { shown } from "./Shown.ts"
 import * as YamlFile from "./YamlFile.ts"
 
-/** Servers by what they are for: the policy, a judge, a teacher. */
+/** Servers by what they are for: the policy, a judge, a teacher, an opponent. */
 export const serverFields = {
   openai: ServerSettings.server.fields,
   judge: Judge.settings.fields,
-  teacher: Teacher.settings.fields
+  teacher: Teacher.settings.fields,
+  opponent: Opponent.settings.fields
 } as const satisfies { readonly [section: string]: Schema.Struct.Fields }
 export type ServerSection = keyof typeof serverFields
 
@@ -46,7 +47,7 @@ export const empty: ConfigFile = { env: {}, servers: {}, manager: {}, sections: 
 /** The flag `--config`. */
 export const flag = Flag.String("config").pipe(
   Flag.withDescription(
-    "YAML file, shared by all commands, with the sections env, openai, judge, teacher, trainer, lora, loss, metrics, slurm and testing; flags override it"
+    "YAML file, shared by all commands, with the sections env, openai, judge, teacher, opponent, trainer, lora, loss, metrics, slurm and testing; flags override it"
   ),
   Flag.withMetavar("file"),
   Flag.optional

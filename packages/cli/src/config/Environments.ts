@@ -9,6 +9,7 @@ import type {
   Environment,
   Judge,
   MathVerifier,
+  Opponent,
   Sandbox,
   ServerManager,
   Teacher,
@@ -31,6 +32,7 @@ export type EnvironmentServices =
   | MathVerifier.MathVerifier
   | Judge.Judge
   | Teacher.Teacher
+  | Opponent.Opponent
   | Sandbox.Sandbox
   | FileSystem.FileSystem
   | Path.Path

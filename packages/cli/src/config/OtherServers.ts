@@ -1,13 +1,13 @@
 /**
- * Flags of the servers beside the policy's, `--judge.*` and `--teacher.*`: of those that the environment needs, and of
- * all where it is a file, which does not say.
+ * Flags of the servers beside the policy's, `--judge.*`, `--teacher.*` and `--opponent.*`: of those that the
+ * environment needs, and of all where it is a file, which does not say.
  */
 import type { Option } from "effect"
 import * as ConfigFile from "./ConfigFile.ts"
 import type { Chosen } from "./Environments.ts"
 import * as Flags from "./Flags.ts"
 
-const sections = ["judge", "teacher"] as const
+const sections = ["judge", "teacher", "opponent"] as const
 type Section = (typeof sections)[number]
 
 /** Whether an environment may ask servers of this kind. */

@@ -4,7 +4,7 @@
  *
  * A value out of range is an error that names the flag or the key it came from.
  */
-import { EnvironmentSettings, Judge, ServerSettings, Settings, Teacher } from "@atropos/core"
+import { EnvironmentSettings, Judge, Opponent, ServerSettings, Settings, Teacher } from "@atropos/core"
 import { Effect, Option, Schema, SchemaIssue } from "effect"
 import { UsageError } from "../base/Failure.ts"
 import { Secrets } from "../base/Secrets.ts"
@@ -38,6 +38,7 @@ export interface RunSettings {
   /** Empty addresses: there is none. */
   readonly judge: ReadonlyArray<Judge.Settings>
   readonly teacher: ReadonlyArray<Teacher.Settings>
+  readonly opponent: ReadonlyArray<Opponent.Settings>
   readonly manager: ServerSettings.Manager
   /** What the file said beside the environment and its servers. */
   readonly sections: ConfigFile.ConfigFile["sections"]
@@ -126,9 +127,11 @@ export const make = Effect.fn("RunSettings.make")(function* (
   const servers = yield* decode("openai", ServerSettings.server, chosen.servers)
   const judge = [yield* decode("judge", Judge.settings)].flat()
   const teacher = [yield* decode("teacher", Teacher.settings)].flat()
+  const opponent = [yield* decode("opponent", Opponent.settings)].flat()
   for (const [section, told] of [
     ["judge", judge],
-    ["teacher", teacher]
+    ["teacher", teacher],
+    ["opponent", opponent]
   ] as const) {
     const isIdle = !all.some((one) => OtherServers.asks(one, section))
     if (isIdle && told.some(({ baseUrl }) => baseUrl !== "")) {
@@ -143,6 +146,7 @@ export const make = Effect.fn("RunSettings.make")(function* (
     servers,
     judge,
     teacher,
+    opponent,
     manager,
     sections: file.sections
   } satisfies RunSettings

@@ -1,5 +1,15 @@
 /** The services that a run of an environment needs, as its settings say, and the environment itself on top of them. */
-import { Dataset, Environment, Judge, MathVerifier, Sandbox, ServerManager, Teacher, Tokenizer } from "@atropos/core"
+import {
+  Dataset,
+  Environment,
+  Judge,
+  MathVerifier,
+  Sandbox,
+  ServerManager,
+  Teacher,
+  Tokenizer,
+  Opponent
+} from "@atropos/core"
 import type { ScriptedRequest } from "@atropos/core/inference/backend/Scripted"
 import * as Reason from "@atropos/core/base/Reason"
 import * as Reasoning from "@atropos/core/inference/backend/Reasoning"
@@ -19,6 +29,7 @@ export type Provided =
   | MathVerifier.MathVerifier
   | Judge.Judge
   | Teacher.Teacher
+  | Opponent.Opponent
   | Sandbox.Sandbox
   | HttpClient.HttpClient
 
@@ -29,7 +40,7 @@ export type Provided =
 export type Inference = "servers" | "none" | ((request: ScriptedRequest) => string)
 
 /** What an environment may ask for beside the policy and its tokenizer. */
-export const beside = ({ judge, manager, teacher }: RunSettings) => {
+export const beside = ({ judge, manager, opponent, teacher }: RunSettings) => {
   const { maxAttempts, maxNCompletions, serverWait } = manager
   const asking = { maxAttempts, maxNCompletions, serverWait }
   return Layer.mergeAll(
@@ -37,6 +48,7 @@ export const beside = ({ judge, manager, teacher }: RunSettings) => {
     MathVerifier.layer(),
     Judge.layer(judge, asking),
     Teacher.layer(teacher, asking),
+    Opponent.layer(opponent, asking),
     Sandbox.layer(),
     NodeHttpClient.layerUndici
   )

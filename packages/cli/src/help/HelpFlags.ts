@@ -23,6 +23,7 @@ const advanced: ReadonlyArray<{ readonly of: (flag: string) => boolean; readonly
   },
   { of: (flag) => flag.startsWith("judge."), but: new Set(["judge.base_url", "judge.model_name", "judge.api_key"]) },
   { of: (flag) => flag.startsWith("teacher."), but: new Set(["teacher.base_url", "teacher.model_name"]) },
+  { of: (flag) => flag.startsWith("opponent."), but: new Set(["opponent.base_url", "opponent.model_name"]) },
   { of: (flag) => flag.startsWith("lora."), but: new Set(["lora.r"]) },
   { of: (flag) => flag.startsWith("loss."), but: new Set(["loss.preset"]) },
   { of: (flag) => flag.startsWith("metrics."), but: new Set(["metrics.wandb", "metrics.tensorboard"]) }

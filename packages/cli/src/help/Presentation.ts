@@ -14,7 +14,7 @@ import * as RemovedSettings from "../config/RemovedSettings.ts"
 import * as Terminal from "../base/Terminal.ts"
 
 /** Servers whose flags there are only where the environment asks them. */
-const otherServers = ["judge", "teacher"] as const
+const otherServers = ["judge", "teacher", "opponent"] as const
 
 /** The schema's words for a number speak to a programmer. */
 const inPlainWords = (expected: string): string =>

@@ -7,6 +7,7 @@
 import { type MetricsSettings, TrajectoryClientAuto } from "@atropos/core"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
 import { Executor } from "@atropos/trainer/exec/Executor"
+import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
 import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as ServiceTraining from "@atropos/trainer/run/ServiceTraining"
@@ -79,7 +80,8 @@ export const run = Effect.fn("Train.run")(
       `service: ${trainer.atroposUrl}, run ${trainer.run}; checkpoints in ${resolve(trainer.savePath)}`
     )
     const publish = yield* Publisher.make(model, settings)
-    const made = yield* Trainer.make({ settings, model: Model.trainable(model), ...(publish && { publish }) })
+    const engine = LocalLearner.layer({ model: Model.trainable(model), ...(publish && { publish }) })
+    const made = yield* Effect.provide(Trainer.make({ settings }), engine)
     const done = yield* made.step
     if (done > 0) yield* Console.log(`resuming after step ${done} of ${trainer.trainingSteps}`)
     const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })

@@ -3,21 +3,18 @@ import { Environment } from "@atropos/core"
 import * as ClosedLoop from "@atropos/trainer/run/ClosedLoop"
 import type * as Engine from "@atropos/trainer/engine/Engine"
 import type * as Trainer from "@atropos/trainer/run/Trainer"
-import type { Model } from "@atropos/trainer/model/Model"
 import type { StepMetrics } from "@atropos/trainer/run/StepMetrics"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
 import type { PlatformError } from "effect/PlatformError"
-import * as Publisher from "../train/Publisher.ts"
 import type { Curve, SolvedBy } from "./Curve.ts"
 import * as HeldOut from "./HeldOut.ts"
 
 export interface Options {
-  readonly model: Model
   readonly settings: TrainerSettings
+  /** What training begins with, where that is not the engine's model as it is. */
+  readonly initial: ClosedLoop.Options["initial"]
   readonly stepsAhead: number
-  /** How the graph is built, where the trainer's own choice is not wanted. */
-  readonly graph?: ClosedLoop.Options["graph"]
   /** Called before anything is sampled or trained; told whether any environment has held-out items. */
   readonly onReady?: (trainer: Trainer.Trainer, hasHeldOut: boolean) => Effect.Effect<void, unknown, Engine.Engine>
   readonly onStep: (metrics: StepMetrics) => Effect.Effect<void>
@@ -73,16 +70,13 @@ const heldOutOf = Effect.fnUntraced(function* (
 
 /** Runs until the trainer's steps are done. */
 export const run = Effect.fn("Loop.run")(function* (options: Options) {
-  const { earlier, graph, model, onBefore, onReady, onStep, settings, stepsAhead } = options
+  const { earlier, initial, onBefore, onReady, onStep, settings, stepsAhead } = options
   const environments = yield* Environment.Environments
-  const publish = yield* Publisher.make(model, settings)
   const { steps, trainer } = yield* ClosedLoop.makeOf(environments, {
-    model,
     settings,
+    initial,
     stepsAhead,
-    ...(graph && { graph }),
-    owner: "atropos up",
-    ...(publish && { publish })
+    owner: "atropos up"
   })
   if (onReady !== undefined) {
     yield* onReady(

@@ -13,6 +13,8 @@ import type { RunSettings } from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
 import { Executor } from "@atropos/trainer/exec/Executor"
 import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
+import * as KeptWeights from "@atropos/trainer/checkpoint/KeptWeights"
+import * as LocalLearner from "@atropos/trainer/local/LocalLearner"
 import * as Model from "@atropos/trainer/model/Model"
 import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
 import * as TinyModel from "@atropos/trainer/model/TinyModel"
@@ -21,9 +23,10 @@ import type { Trainer } from "@atropos/trainer/run/Trainer"
 import type { TrainerSettings } from "@atropos/trainer/run/TrainerSettings"
 import * as WarmStart from "@atropos/trainer/learn/WarmStart"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { type Array as Arr, Clock, Console, Effect, Exit, Layer, Option, Struct } from "effect"
+import { type Array as Arr, Clock, Console, Effect, Exit, Layer, Option, Path, Struct } from "effect"
 import { HttpServer } from "effect/http"
 import * as Summary from "../job/Summary.ts"
+import * as Publisher from "../train/Publisher.ts"
 import * as Progress from "../base/Progress.ts"
 import * as ProgressFigures from "../train/ProgressFigures.ts"
 import * as Train from "../train/Train.ts"
@@ -35,7 +38,6 @@ import type * as Recipe from "./Recipe.ts"
 import * as RunFolder from "../train/RunFolder.ts"
 import * as ServedPolicy from "./ServedPolicy.ts"
 import * as RunArtifacts from "../train/RunArtifacts.ts"
-import * as WarmStarted from "./WarmStarted.ts"
 
 export interface UpOptions {
   /** One for each environment. */
@@ -68,11 +70,14 @@ const service = (options: Pick<UpOptions, "host" | "port">) =>
     Layer.provideMerge(Database.layerConfig)
   )
 
+/** Nothing has to be computed again for a small model. */
+const small = { remat: false }
+
 /** A model from scratch that has seen the form of its task, now or when its run began. */
 const fromScratch = Effect.fn("Up.fromScratch")(function* (
   recipe: Recipe.Recipe,
   { seed, seqLen }: TrainerSettings["trainer"],
-  { done, folder }: RunFolder.RunFolder
+  { folder }: RunFolder.RunFolder
 ) {
   const { characters, embeddingDeviation } = recipe
   const model = yield* TinyModel.makeYielding({
@@ -83,11 +88,12 @@ const fromScratch = Effect.fn("Up.fromScratch")(function* (
   })
   const { encode } = model.tokenizer
   const { batchSize, learningRate, steps } = recipe.warmStart
-  if (steps === 0) return model
-  const earlier = done > 0 ? yield* WarmStarted.load(folder, model.layout.size) : Option.none()
-  if (Option.isSome(earlier)) return { ...model, initial: earlier.value } satisfies Model.Model
+  if (steps === 0) return { model, initial: undefined }
+  const kept = (yield* Path.Path).join(folder, "warm-start")
+  const earlier = yield* KeptWeights.read(kept)
+  if (Option.isSome(earlier)) return { model, initial: earlier.value }
   const progress = yield* Progress.make({ unit: "warm-up steps", total: steps, done: 0 })
-  const initial = yield* WarmStart.run(Model.trainable(model), {
+  const learner = yield* WarmStart.run({
     batchSize,
     learningRate,
     steps,
@@ -99,9 +105,9 @@ const fromScratch = Effect.fn("Up.fromScratch")(function* (
       }
     },
     onStep: (step, loss) => progress.update(step, `loss ${loss.toFixed(3)}`)
-  })
-  yield* WarmStarted.save(folder, initial)
-  return { ...model, initial } satisfies Model.Model
+  }).pipe(Effect.provide(LocalLearner.layer({ model: Model.trainable(model), graph: { ...small, entropy: false } })))
+  yield* KeptWeights.save(kept, learner)
+  return { model, initial: Option.getOrUndefined(yield* KeptWeights.read(kept)) }
 }, Effect.scoped)
 
 /** A model of a folder or the hub, with an adapter or whole. */
@@ -110,7 +116,7 @@ const pretrained = ({ lora, trainer }: TrainerSettings) =>
     trains: trainer.trains === "all" ? "all" : lora,
     seed: trainer.seed,
     maxPositions: trainer.seqLen
-  }).pipe(Effect.provide(NodeHttpClient.layerUndici))
+  })
 
 /** What tells runs apart: everything but how far and where they run. */
 const identityOf = ({ recipe, settings, stepsAhead, trainer }: UpOptions) => {
@@ -171,8 +177,9 @@ export const run = Effect.fn("Up.run")(
     const place = { folder: chosen.folder, useWandb: { value: useWandb, isGiven: useWandb } }
     const asked = { ...options.trainer.trainer, run: chosen.name, savePath: chosen.folder, seqLen }
     const started = yield* Clock.currentTimeMillis
-    const model = yield* Option.match(recipe, {
-      onNone: () => pretrained({ ...options.trainer, trainer: asked }),
+    const { initial, model } = yield* Option.match(recipe, {
+      onNone: () =>
+        Effect.map(pretrained({ ...options.trainer, trainer: asked }), (model) => ({ model, initial: undefined })),
       onSome: (given) => fromScratch(given, asked, chosen)
     })
     const { trainer: named } = yield* Train.fitted({ ...options.trainer, trainer: asked }, model, options.isSeqLenGiven)
@@ -183,13 +190,20 @@ export const run = Effect.fn("Up.run")(
     yield* Console.log(
       `${settings.map(({ word }) => word).join(" and ")}, batches of ${named.batchSize}, ${model.layout.size.toLocaleString("en-US")} parameters; Ctrl-C saves and stops`
     )
+    const publish = yield* Publisher.make(model, trainer)
     const progress = yield* Progress.make({ unit: "steps", total: trainingSteps, done: chosen.done })
     const shown = ProgressFigures.make()
+    const learner = LocalLearner.layerInProcess({
+      model,
+      ...(Option.isSome(recipe) && { graph: small }),
+      ...(publish && { publish })
+    })
     const environments = Environment.merge(
       ...settings.map((one) => Services.environment(one, { total_steps: trainingSteps }))
     ).pipe(
       Layer.provide(Services.beside(settings[0])),
       Layer.merge(ServedPolicy.layer(model, { host: options.host, port: options.policyPort })),
+      Layer.merge(learner),
       Layer.provideMerge(PolicyLayers.layerInProcess(model, { device: device.kind }))
     )
     const workload = {
@@ -207,11 +221,10 @@ export const run = Effect.fn("Up.run")(
       )
     })
     const outcome = yield* Loop.run({
-      model,
       settings: trainer,
+      initial,
       stepsAhead,
-      // Nothing has to be computed again for a small one.
-      ...(Option.isSome(recipe) ? { graph: { remat: false } } : { onReady: plan }),
+      ...(Option.isNone(recipe) && { onReady: plan }),
       earlier: {
         curve: yield* History.curve(options.metrics.folder ?? chosen.folder, chosen.done),
         before: chosen.done > 0 ? yield* History.before(chosen.folder) : Option.none()
@@ -227,8 +240,7 @@ export const run = Effect.fn("Up.run")(
           Metrics.layer(options.metrics, place),
           TrajectoryClientInProcess.layer({ run: chosen.name })
         ),
-        environments,
-        NodeHttpClient.layerUndici
+        environments
       ])
     )
     return {
@@ -242,6 +254,6 @@ export const run = Effect.fn("Up.run")(
   (effect, options) =>
     Effect.andThen(
       Console.log("starting the service (the first time, its database takes some seconds)"),
-      Effect.provide(effect, [service(options), executor(options)])
+      Effect.provide(effect, [service(options), executor(options), NodeHttpClient.layerUndici])
     ).pipe(Metrics.traced(options.metrics, "atropos-up"), Effect.mapError(Services.toFailure))
 )

@@ -1,20 +1,23 @@
 /**
- * Episodes of several turns against a pure step function: a game, a simulator, a dialogue that answers by rule.
+ * Episodes of several turns: a game, a simulator, a dialogue that answers by rule, or a world outside.
  *
- * A game knows nothing of models, and sampling knows nothing of the game, so rules are tested by replaying. Two ways to
- * make groups of it: `play` gives whole episodes, one trajectory with all its answers trained and exact tokens over all
- * turns; `alternatives` gives a group for every turn, several answers to the same state, each judged by r + V(s') -
- * V(s), and goes on with the best. Plays the part of the original's game environments
+ * A game is a pure step function: it knows nothing of models, and sampling knows nothing of the game, so rules are
+ * tested by replaying. Two ways to make groups of it: `play` gives whole episodes, one trajectory with all its answers
+ * trained and exact tokens over all turns; `alternatives` gives a group for every turn, several answers to the same
+ * state, each judged by r + V(s') - V(s), and goes on with the best. Plays the part of the original's game environments
  * (environments/game_environments/gymnasium), whose V knew the cards to come.
+ *
+ * A world's step is an effect: a browser, a container, another model. What it did cannot be replayed, so `live` gives
+ * the rewards beside the trajectory. Several players: `Seats`.
  */
-import { Effect, Option, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import * as Advantage from "../Advantage.ts"
-import * as Budget from "./Budget.ts"
 import type { RolloutGroup } from "../Environment.ts"
-import { InferenceError, type SamplingOptions, type TrackedSession } from "../inference/backend/Inference.ts"
+import { InferenceError } from "../inference/backend/Inference.ts"
 import { assistant, type Message, text, user } from "../Message.ts"
 import { ServerManager } from "../inference/ServerManager.ts"
 import { maskFrom, type Trajectory } from "../Trajectory.ts"
+import * as PolicySeat from "./PolicySeat.ts"
 
 /** What an answer led to. */
 export interface Step<State> {
@@ -25,22 +28,22 @@ export interface Step<State> {
   readonly observation: string
 }
 
-export interface Game<State> {
+/** A world whose step may be an effect; what it needs to be opened and closed is in the scope of whoever plays. */
+export interface World<State, E = never, R = never> {
   /** What the model is told first; the last message is the user's. */
   readonly opening: (state: State) => ReadonlyArray<Message>
   /** Any text is an answer: what cannot be understood has a consequence, too. */
-  readonly step: (state: State, answer: string) => Step<State>
+  readonly step: (state: State, answer: string) => Step<State> | Effect.Effect<Step<State>, E, R>
   /** Turns after which an episode is over in any case. */
   readonly maxTurns: number
 }
 
-/** How the model is asked: a chat, or plain text (the messages put together), for models that know no chats. */
-export type Form = "chat" | "text"
-
-export interface Sampling extends Pick<SamplingOptions, "maxTokens" | "temperature" | "seed" | "split" | "stop"> {
-  /** Default "chat". */
-  readonly form?: Form
+export interface Game<State> extends World<State> {
+  readonly step: (state: State, answer: string) => Step<State>
 }
+
+export type { Form, Sampling } from "./PolicySeat.ts"
+type Sampling = PolicySeat.Sampling
 
 /** What a sequence of answers led to. */
 export interface Played<State> {
@@ -97,62 +100,57 @@ export const episodeOf = <State>(game: Game<State>, start: State, answers: Reado
   }
 }
 
-/** One whole episode from a state on; `tokens` limits its length (prompt included), none by default. */
-export const play = Effect.fn("Episode.play")(function* <State>(
-  game: Game<State>,
+/** An episode in a world, as it went. */
+export interface Lived<State> extends Played<State> {
+  readonly trajectory: Trajectory
+}
+
+/**
+ * One whole episode from a state on, with what it led to; `tokens` limits its length (prompt included), none by
+ * default.
+ */
+export const live = Effect.fn("Episode.live")(function* <State, E = never, R = never>(
+  world: World<State, E, R>,
   start: State,
   { tokens, ...sampling }: Sampling & { readonly tokens?: number }
-): Effect.fn.Return<Trajectory, InferenceError, ServerManager | Scope.Scope> {
-  const servers = yield* ServerManager
-  const session = yield* servers.tracked()
-  const budget = yield* Budget.make({ turns: game.maxTurns, ...(tokens !== undefined && { tokens }) })
+): Effect.fn.Return<Lived<State>, InferenceError | E, ServerManager | Scope.Scope | R> {
+  const seat = yield* PolicySeat.make(sampling, {
+    turns: world.maxTurns,
+    ...(tokens !== undefined && { tokens })
+  })
+  const rewards: Array<number> = []
   let state = start
-  let messages = game.opening(start)
-  for (let turn = 0; turn < game.maxTurns; turn++) {
-    const answer = yield* ask(session, budget, messages, seeded(sampling, turn))
+  let isOver = false
+  let told = world.opening(start)
+  for (let turn = 0; turn < world.maxTurns && !isOver; turn++) {
+    const answer = yield* seat.answer(told)
     if (answer === undefined) break
-    const { isOver, observation, state: next } = game.step(state, text(answer))
-    messages = [...messages, answer]
-    if (isOver || turn === game.maxTurns - 1) break
-    messages = [...messages, user(observation)]
-    state = next
+    const taken = world.step(state, answer)
+    const step = Effect.isEffect(taken) ? yield* taken : taken
+    rewards.push(step.reward)
+    state = step.state
+    isOver = step.isOver
+    told = [user(step.observation)]
   }
-  // Where a template rewrote the chat, the last sequence holds the most of it.
-  const trajectory = (yield* session.trajectories).at(-1)
+  const trajectory = yield* seat.trajectory
   if (trajectory === undefined) {
+    const { modelName } = yield* ServerManager
     return yield* new InferenceError({
       reason: "unsupported",
-      server: servers.modelName,
+      server: modelName,
       message: "the opening of the episode leaves no room for an answer in the longest sequence (the trainer's seq_len)"
     })
   }
-  return { ...trajectory, messages: messages.at(-1)?.role === "user" ? messages.slice(0, -1) : messages }
+  return { trajectory, state, rewards, isOver }
 }, Effect.scoped)
 
-/** The next answer; undefined where the budget is used up. */
-const ask = Effect.fnUntraced(function* (
-  session: TrackedSession,
-  budget: Budget.Budget,
-  messages: ReadonlyArray<Message>,
-  { form = "chat", ...sampling }: Sampling
-) {
-  if (form === "text") {
-    const [choice] = yield* session.complete({ prompt: messages.map(text).join(""), ...sampling }).pipe(
-      Effect.catchIf(
-        ({ reason }) => reason === "noRoom",
-        () => Effect.succeed([])
-      )
-    )
-    return choice && assistant(choice.text)
-  }
-  return Option.getOrUndefined(
-    Option.map(yield* budget.turn(session, { messages, ...sampling }), ({ message }) => message)
-  )
-})
-
-/** Same seed, same episode; every turn draws anew. */
-const seeded = (sampling: Sampling, turn: number): Sampling =>
-  sampling.seed === undefined ? sampling : { ...sampling, seed: (sampling.seed + turn * 7919) % 2 ** 31 }
+/** The trajectory of one whole episode of a game: what it led to, replaying its answers tells. */
+export const play = <State>(
+  game: Game<State>,
+  start: State,
+  sampling: Sampling & { readonly tokens?: number }
+): Effect.Effect<Trajectory, InferenceError, ServerManager> =>
+  Effect.map(live(game, start, sampling), ({ trajectory }) => trajectory)
 
 /**
  * A group of `n` alternatives for every turn of one episode, scored with their advantages. `value` is V(s), the return
@@ -171,7 +169,7 @@ export const alternatives = Effect.fn("Episode.alternatives")(function* <State>(
   let state = start
   for (let turn = 0; turn < game.maxTurns; turn++) {
     const messages = [...opening, ...turns.slice(-2 * historyTurns)]
-    const { form = "chat", ...request } = { ...seeded(sampling, turn), n }
+    const { form = "chat", ...request } = { ...PolicySeat.seeded(sampling, turn), n }
     const sampled = yield* form === "text"
       ? servers.complete({ prompt: messages.map(text).join(""), ...request })
       : servers.chat({ messages, ...request })

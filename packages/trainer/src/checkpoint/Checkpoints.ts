@@ -1,39 +1,41 @@
 /**
  * The checkpoints of a run: folders `step_<n>` in one folder, n being the number of batches trained on.
  *
- * Each has the weights in the form others load (a PEFT adapter, or a model folder), `trainer_state.safetensors` (exact
- * parameters and optimizer) and `trainer.json` (step, consumed batches, settings). They appear whole (`AtomicFolder`);
- * the newest `keep` stay. One process at a time writes here.
+ * Each has `trainer.json` (step, consumed batches, settings, and the reference of the weights) and what the learning
+ * engine keeps on this machine: the local one the weights in the form others load (a PEFT adapter, or a model folder)
+ * and `trainer_state.safetensors` (exact parameters and optimizer). They appear whole (`AtomicFolder`); the newest
+ * `keep` stay. One process at a time writes here.
  */
-import { Effect, FileSystem, Option, Path } from "effect"
-import type { Layout } from "../model/Parameters.ts"
-import type { Snapshot } from "../learn/OptimizerThread.ts"
+import { Effect, FileSystem, Option, Path, Result } from "effect"
+import type { WeightsReference } from "../learn/LearnerEngine.ts"
 import * as AtomicFolder from "./AtomicFolder.ts"
 import * as CheckpointError from "./CheckpointError.ts"
-import * as StateFile from "./StateFile.ts"
 import * as TrainerState from "./TrainerState.ts"
 
 export interface Checkpoint {
   readonly folder: string
   readonly state: TrainerState.TrainerState
-  readonly snapshot: Snapshot
 }
 
-export interface Found {
-  readonly newest: Option.Option<Checkpoint>
-  /** Folders that are no checkpoints: not finished, or not readable. */
-  readonly ignored: ReadonlyArray<{ readonly folder: string; readonly reason: string }>
+/** A folder that is no checkpoint: not finished, or not readable. */
+export interface Ignored {
+  readonly folder: string
+  readonly reason: string
+}
+
+export interface Found<A> {
+  /** The newest checkpoint that can be opened. */
+  readonly newest: Option.Option<Checkpoint & { readonly opened: A }>
+  readonly ignored: ReadonlyArray<Ignored>
 }
 
 export interface Options<E, R> {
   readonly folder: string
   readonly keep: number
-  readonly layout: Layout
-  /** Writes the weights into a folder in the form that others load. */
-  readonly writeWeights: (folder: string, parameters: Float32Array) => Effect.Effect<void, E, R>
+  /** Writes weights and optimizer, or what is needed to find them again, into a folder. */
+  readonly write: (folder: string) => Effect.Effect<WeightsReference, E, R>
 }
 
-const stateFile = "trainer_state.safetensors"
 const trainerFile = "trainer.json"
 
 const stepOf = (name: string): number | undefined => {
@@ -53,40 +55,47 @@ const list = Effect.fnUntraced(function* (folder: string) {
 })
 
 /** One checkpoint. */
-export const read = Effect.fn("Checkpoints.read")(function* (folder: string, layout: Layout) {
+export const read = Effect.fn("Checkpoints.read")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
-  const { join } = yield* Path.Path
-  const path = join(folder, trainerFile)
+  const path = (yield* Path.Path).join(folder, trainerFile)
   const state = yield* fs
     .readFileString(path)
     .pipe(Effect.flatMap(TrainerState.decode), Effect.mapError(CheckpointError.at(path)))
-  const vectors = yield* StateFile.read(join(folder, stateFile), layout)
-  return { folder, state, snapshot: { ...vectors, updates: state.policyVersion } } satisfies Checkpoint
+  return { folder, state } satisfies Checkpoint
 })
 
 /**
- * The newest checkpoint that can be read; fails where there are some and none can, because starting over would bury
- * them.
+ * The newest checkpoint that can be read and opened: `open` answers with the reason where its weights cannot be had.
+ * Fails where there are some and none can, because starting over would bury them.
  */
-export const newest = Effect.fn("Checkpoints.newest")(function* (folder: string, layout: Layout) {
+export const newest = Effect.fn("Checkpoints.newest")(function* <A, E, R>(
+  folder: string,
+  open: (checkpoint: Checkpoint) => Effect.Effect<Result.Result<A, string>, E, R>
+) {
   const { join } = yield* Path.Path
   const names = yield* list(folder)
-  const ignored = names.filter(AtomicFolder.isPartial).map((name) => ({
+  const ignored: Array<Ignored> = names.filter(AtomicFolder.isPartial).map((name) => ({
     folder: join(folder, name),
     reason: "it was being written or removed when its process ended"
   }))
-  for (const name of stepFolders(names)) {
-    const result = yield* Effect.result(read(join(folder, name), layout))
-    if (result._tag === "Success") return { newest: Option.some(result.success), ignored } satisfies Found
-    ignored.push({ folder: join(folder, name), reason: result.failure.message })
+  const steps = stepFolders(names).map((name) => join(folder, name))
+  for (const step of steps) {
+    const state = yield* Effect.result(read(step))
+    const opened = Result.isFailure(state) ? Result.fail(state.failure.message) : yield* open(state.success)
+    if (Result.isSuccess(opened) && Result.isSuccess(state)) {
+      const found: Found<A> = { newest: Option.some({ ...state.success, opened: opened.success }), ignored }
+      return found
+    }
+    if (Result.isFailure(opened)) ignored.push({ folder: step, reason: opened.failure })
   }
-  if (ignored.some((one) => stepOf(one.folder.split(/[/\\]/).at(-1)!) !== undefined)) {
+  if (steps.length > 0) {
     return yield* new CheckpointError.CheckpointError({
       path: folder,
       reason: `none of its checkpoints can be read (${ignored.map(({ reason }) => reason).join("; ")}); move them away to start over`
     })
   }
-  return { newest: Option.none(), ignored } satisfies Found
+  const none: Found<A> = { newest: Option.none(), ignored }
+  return none
 })
 
 /** Removes what was left half-written, and all but the newest `keep`. */
@@ -103,9 +112,8 @@ const prune = Effect.fnUntraced(function* (folder: string, keep: number) {
 
 /** Writes the checkpoint of `state.step`; when it is done the checkpoint is durable. Answers with its folder. */
 export const save = Effect.fn("Checkpoints.save")(function* <E, R>(
-  { folder, keep, layout, writeWeights }: Options<E, R>,
-  state: TrainerState.TrainerState,
-  snapshot: Snapshot
+  { folder, keep, write }: Options<E, R>,
+  state: Omit<TrainerState.TrainerState, "weights">
 ) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
@@ -114,10 +122,9 @@ export const save = Effect.fn("Checkpoints.save")(function* <E, R>(
   yield* AtomicFolder.write(
     target,
     Effect.fnUntraced(function* (partial) {
-      yield* writeWeights(partial, snapshot.parameters)
-      yield* StateFile.write(join(partial, stateFile), layout, snapshot)
+      const weights = yield* write(partial)
       const path = join(partial, trainerFile)
-      yield* TrainerState.encode(state).pipe(
+      yield* TrainerState.encode({ ...state, weights }).pipe(
         Effect.flatMap((text) => fs.writeFileString(path, `${text}\n`)),
         Effect.mapError(CheckpointError.at(path))
       )

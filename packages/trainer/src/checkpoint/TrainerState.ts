@@ -13,7 +13,7 @@ export const TrainerState = Schema.Struct({
   version: Schema.Literals([1, 2]),
   /** Batches consumed, steps that were skipped included. */
   step: Schema.Natural,
-  /** Updates of the weights: the version of these weights. */
+  /** Steps that changed the weights: the version of these weights. */
   policyVersion: Schema.Natural,
   /** Batches whose step was skipped, since the run began. */
   skipped: Schema.Natural,
@@ -23,6 +23,10 @@ export const TrainerState = Schema.Struct({
   consumed: Schema.Array(Consumed),
   /** Step the service gives the batch after the newest one; null before the first. */
   nextBatchStep: Schema.NullOr(Schema.Int),
+  /** The engine's copy of weights and optimizer; earlier versions had the local engine alone, and did not say. */
+  weights: Schema.Struct({ engine: Schema.String, path: Schema.String }).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed({ engine: "local", path: "trainer_state.safetensors" }))
+  ),
   /** Model the parameters belong to. */
   model: Schema.String,
   seed: Schema.Natural,

@@ -50,7 +50,7 @@ export const problem = (
 
 /** Inputs of the program. */
 export const gather = (
-  { items, sequences }: WeightedBatch,
+  { items, oldLogprobs, sequences }: WeightedBatch,
   objective: Objective,
   { logprobs, real, refLogprobs }: Given
 ): { readonly [input: string]: HostTensor } => {
@@ -78,6 +78,7 @@ export const gather = (
       columns.logprobs[at] = present[t]!
       columns.token_weights[at] = weight
       columns.advantages[at] = advantages[t + 1]!
+      columns.old_logprobs[at] = oldLogprobs?.[index]![t] ?? unknown
       const engine = engineLogprobs?.[t + 1] ?? Number.NaN
       if (Trajectory.isSampled(engine)) {
         columns.engine_logprobs[at] = engine

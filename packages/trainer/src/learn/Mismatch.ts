@@ -11,9 +11,10 @@
  * behind the others. A logprob of what top-p left is above the whole distribution's by at most -log(top-p), which is
  * allowed for; what top-k and min-p took away is not known, so those sequences are not compared (`Sampling` in core).
  */
-import { Sampling, type ScoredGroup } from "@atropos/core"
-import type { MicroBatch, Placement } from "./MicroBatch.ts"
+import { Sampling, type ScoredGroup, Trajectory } from "@atropos/core"
+import type { Look } from "./LearnerEngine.ts"
 import { isUnknown, switchesOf, type TrainingSequence } from "./TrainingSequence.ts"
+import type { WeightedBatch } from "./WeightedBatch.ts"
 
 /** Sums over the tokens that were compared. */
 export interface Compared {
@@ -28,7 +29,7 @@ export const nothing: Compared = { tokens: 0, difference: 0 }
 export const mean = ({ difference, tokens }: Compared): number | undefined =>
   tokens === 0 ? undefined : difference / tokens
 
-const add = (a: Compared, b: Compared): Compared => ({
+const plus = (a: Compared, b: Compared): Compared => ({
   tokens: a.tokens + b.tokens,
   difference: a.difference + b.difference
 })
@@ -46,19 +47,14 @@ const allowance = ({ sampling }: TrainingSequence): number | undefined => {
 const isFresh = ({ policyVersion }: TrainingSequence, version: number): boolean =>
   policyVersion === null ? version === 0 : policyVersion === version
 
-/** A sequence in a micro-batch; `logprobs` are the trainer's, (B, T). */
-const ofSequence = (
-  { engineLogprobs, length: rowLength, lossMask }: MicroBatch,
-  logprobs: ArrayLike<number>,
-  { length, row, start }: Placement,
-  allowed: number
-): Compared => {
+/** A sequence; `logprobs` are the trainer's, of its tokens from the second on. */
+const ofSequence = ({ engineLogprobs, mask }: TrainingSequence, logprobs: Float32Array, allowed: number): Compared => {
   let tokens = 0
   let difference = 0
-  const at = row * rowLength + start
-  for (let t = at; t < at + length; t++) {
-    if (lossMask[t] === 0 || isUnknown(engineLogprobs[t]!)) continue
-    const d = logprobs[t]! - engineLogprobs[t]!
+  for (let t = 0; t < logprobs.length; t++) {
+    const sampled = engineLogprobs?.[t + 1] ?? Trajectory.notSampled
+    if (mask[t + 1] === 0 || isUnknown(sampled)) continue
+    const d = logprobs[t]! - sampled
     tokens++
     difference += d < 0 ? Math.max(0, -d - allowed) : d
   }
@@ -68,21 +64,22 @@ const ofSequence = (
 /** By the environments' ids; those of sequences that tell none are one. */
 export type ByEnvironment = ReadonlyMap<number | undefined, Compared>
 
-/** Adds up what the graphs make of a batch, micro-batch by micro-batch. */
-export const meter = (sequences: ReadonlyArray<TrainingSequence>, version: number) => {
+/** Adds up what the engine makes of a batch, item by item. */
+export const meter = ({ items, sequences }: WeightedBatch, version: number) => {
   const sums = new Map<number | undefined, Compared>()
+  const add: Look = (item, logprobs) => {
+    const sequence = sequences[items[item]!.sequence]!
+    const allowed = allowance(sequence)
+    if (allowed === undefined || !isFresh(sequence, version)) return
+    sums.set(
+      sequence.environment,
+      plus(sums.get(sequence.environment) ?? nothing, ofSequence(sequence, logprobs, allowed))
+    )
+  }
   return {
-    add: (batch: MicroBatch, logprobs: ArrayLike<number>): void => {
-      for (const placement of batch.placements) {
-        const sequence = sequences[placement.sequence]!
-        const allowed = allowance(sequence)
-        if (allowed === undefined || !isFresh(sequence, version)) continue
-        const sum = sums.get(sequence.environment) ?? nothing
-        sums.set(sequence.environment, add(sum, ofSequence(batch, logprobs, placement, allowed)))
-      }
-    },
+    add,
     byEnvironment: (): ByEnvironment => sums,
-    sum: (): Compared => sums.values().reduce(add, nothing)
+    sum: (): Compared => sums.values().reduce(plus, nothing)
   }
 }
 
@@ -105,7 +102,7 @@ export const guard = (bound: number) => {
     if (difference === undefined || !Number.isFinite(difference)) return "agree"
     if (steps < firstSteps) {
       steps++
-      first = add(first, step)
+      first = plus(first, step)
       return mean(first)! > bound ? "disagree" : "agree"
     }
     const wasDrifted = isDrifted

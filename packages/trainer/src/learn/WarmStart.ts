@@ -6,15 +6,12 @@
  * The demonstrations need not be right: what the reward is to teach is better left out of them.
  */
 import { Effect, Result, type Scope } from "effect"
-import type { Executor } from "../exec/Executor.ts"
-import * as Learner from "./Learner.ts"
 import * as Preset from "../loss/Preset.ts"
-import * as MicroBatch from "./MicroBatch.ts"
+import { type Learner, LearnerEngine } from "./LearnerEngine.ts"
 import * as Schedule from "./Schedule.ts"
-import type { TrainableModel } from "../model/TrainableModel.ts"
 import { TrainerError } from "./TrainerError.ts"
-import type * as TrainGraph from "./TrainGraph.ts"
 import type { TrainingSequence } from "./TrainingSequence.ts"
+import * as WeightedBatch from "./WeightedBatch.ts"
 
 export interface Demonstration {
   readonly prompt: ReadonlyArray<number>
@@ -30,7 +27,6 @@ export interface Options {
   readonly batchSize: number
   readonly learningRate: number
   readonly warmupSteps?: number
-  readonly graph?: Partial<TrainGraph.TrainGraphOptions>
   /** Told after each step. */
   readonly onStep?: (step: number, loss: number) => Effect.Effect<void>
 }
@@ -48,39 +44,34 @@ const toSequence = ({ completion, prompt }: Demonstration, group: number): Train
   }
 }
 
-/** The parameters after all steps. */
+const tooFast = (step: number, learningRate: number) => (error: TrainerError) =>
+  error.reason === "nonFinite"
+    ? new TrainerError({
+        reason: "nonFinite",
+        message: `the warm start, step ${step}: ${error.message}; lower its learning rate (${learningRate})`,
+        cause: error
+      })
+    : error
+
+/** A learner of the engine in the context that has seen all demonstrations. It lives as long as the scope. */
 export const run = Effect.fn("WarmStart.run")(function* (
-  model: Pick<TrainableModel, "policy" | "vocabSize" | "hiddenSize" | "initial">,
   options: Options
-): Effect.fn.Return<Float32Array, TrainerError, Executor | Scope.Scope> {
-  const { batchSize, demonstration, graph, learningRate, onStep, steps, warmupSteps = 10 } = options
+): Effect.fn.Return<Learner, TrainerError, LearnerEngine | Scope.Scope> {
+  const { batchSize, demonstration, learningRate, onStep, steps, warmupSteps = 10 } = options
+  const { load, model } = yield* LearnerEngine
   const objective = Result.getOrThrow(Preset.resolve({ preset: "sft" }))
-  const learner = yield* Learner.make({
-    policy: model.policy,
-    objective,
-    graph: { remat: false, entropy: false, ...graph },
-    snapshot: Learner.fresh(model.initial)
-  })
+  const learner = yield* load({ objective })
   const schedule = { kind: "constant", peak: learningRate, warmupSteps, steps, floor: 1 } as const
   for (let step = 0; step < steps; step++) {
     const sequences = Array.from({ length: batchSize }, (_, at) => toSequence(demonstration(step * batchSize + at), at))
-    const packed = MicroBatch.pack(sequences, objective, {
-      ...MicroBatch.defaults,
-      maxLength: Math.max(...sequences.map(({ tokens }) => tokens.length)),
-      vocabSize: model.vocabSize,
-      attentionLength: 6 * model.hiddenSize
+    const { batch } = WeightedBatch.choose(sequences, objective, {
+      maxLength: model.maxPositions,
+      vocabSize: model.vocabSize
     })
-    const { loss } = yield* learner.compute(packed)
-    const { isApplied } = yield* learner.update(Schedule.learningRate(schedule, step)).pipe(
-      Effect.mapError((error) =>
-        error.reason === "nonFinite"
-          ? new TrainerError({
-              reason: "nonFinite",
-              message: `the warm start, step ${step}: ${error.message}; lower its learning rate`,
-              cause: error
-            })
-          : error
-      )
+    const { loss } = yield* learner.forwardBackward(batch)
+    const { isApplied } = yield* Effect.mapError(
+      learner.optimizerStep(Schedule.learningRate(schedule, step)),
+      tooFast(step, learningRate)
     )
     if (!isApplied) {
       return yield* new TrainerError({
@@ -90,5 +81,5 @@ export const run = Effect.fn("WarmStart.run")(function* (
     }
     if (onStep !== undefined) yield* onStep(step + 1, loss)
   }
-  return yield* learner.parameters
-}, Effect.scoped)
+  return learner
+})

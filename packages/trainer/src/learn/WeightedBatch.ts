@@ -2,7 +2,12 @@
  * What one step learns from: the sequences of a batch that can be trained on, each cut to a length and with the weight
  * of its tokens in the batch's loss. Whoever computes it may cut it into micro-batches or messages in any way: losses
  * and gradients of the parts add up to the batch's.
+ *
+ * A sequence is left out, and counted, if it has nothing to train, is too long (`tooLong: "drop"`), or carries a token
+ * id outside the vocabulary or a number that is not finite: engines do not all check ids, and one NaN spoils a step.
  */
+import type { AggregationSettings } from "../loss/Aggregation.ts"
+import * as Aggregation from "../loss/Aggregation.ts"
 import type { TrainingSequence } from "./TrainingSequence.ts"
 
 export interface Item {
@@ -22,4 +27,140 @@ export interface Item {
 export interface WeightedBatch {
   readonly sequences: ReadonlyArray<TrainingSequence>
   readonly items: ReadonlyArray<Item>
+  /**
+   * Per item (length) nats: the trainer's logprobs before the first update with this batch. π_old of the later ones,
+   * where the objective wants the trainer's, or where the sampler's are unknown; absent in the first, where they are
+   * the present ones.
+   */
+  readonly oldLogprobs?: ReadonlyArray<Float32Array>
+}
+
+export interface Settings {
+  /** Most positions of an item. */
+  readonly maxLength: number
+  /** What happens to longer sequences: their end is cut off, or they are left out. Default: they are left out. */
+  readonly tooLong?: "cut" | "drop"
+  /** Ids from here on are invalid. */
+  readonly vocabSize: number
+  /**
+   * Leave out sequences whose advantages are all 0: right where nothing but the advantage makes a loss (no KL, no
+   * distillation). Default false.
+   */
+  readonly skipZeroAdvantage?: boolean
+}
+
+export type DropReason =
+  | "advantages of another length"
+  | "nothing to train"
+  | "too long"
+  | "token outside the vocabulary"
+  | "not finite"
+  | "compared with one that is left out"
+
+export interface Report {
+  /** Positions of the items. */
+  readonly usefulTokens: number
+  readonly trainedTokens: number
+  /** Sequences the denominators count. */
+  readonly sequences: number
+  readonly cut: number
+  readonly zeroAdvantage: number
+  readonly dropped: ReadonlyArray<{ readonly sequence: number; readonly reason: DropReason }>
+}
+
+export interface Chosen {
+  readonly batch: WeightedBatch
+  readonly report: Report
+}
+
+const isOutside = (tokens: Int32Array, vocabSize: number): boolean => {
+  for (const token of tokens) if (token < 0 || token >= vocabSize) return true
+  return false
+}
+
+const isFinite = (numbers: Float32Array = new Float32Array()): boolean => {
+  for (const number of numbers) if (!Number.isFinite(number)) return false
+  return true
+}
+
+/** Where nothing was sampled there is NaN. */
+const hasInfinite = (logprobs: Float32Array = new Float32Array()): boolean => {
+  for (const logprob of logprobs) if (Math.abs(logprob) === Infinity) return true
+  return false
+}
+
+const problem = (sequence: TrainingSequence, vocabSize: number): DropReason | undefined => {
+  const { advantages, distillLogprobs, distillTokenIds, engineLogprobs, refLogprobs, tokens } = sequence
+  if (advantages.length !== tokens.length) return "advantages of another length"
+  if (isOutside(tokens, vocabSize)) return "token outside the vocabulary"
+  if (distillTokenIds?.some((ids) => isOutside(ids, vocabSize)) === true) return "token outside the vocabulary"
+  const isSound =
+    isFinite(advantages) &&
+    !hasInfinite(engineLogprobs) &&
+    isFinite(refLogprobs) &&
+    (distillLogprobs?.every(isFinite) ?? true)
+  return isSound ? undefined : "not finite"
+}
+
+const trainedWithin = (mask: Uint8Array, length: number): number => {
+  let count = 0
+  for (let t = 1; t <= length; t++) count += mask[t]!
+  return count
+}
+
+/**
+ * Chooses what is trained on. The denominators are those of all sound sequences, also of those that are skipped for
+ * zero advantage.
+ */
+export const choose = (
+  sequences: ReadonlyArray<TrainingSequence>,
+  aggregation: AggregationSettings,
+  { maxLength, skipZeroAdvantage = false, tooLong = "drop", vocabSize }: Settings
+): Chosen => {
+  const dropped: Array<Report["dropped"][number]> = []
+  const usable: Array<Omit<Item, "weight">> = []
+  let cut = 0
+  for (const [index, sequence] of sequences.entries()) {
+    const whole = sequence.tokens.length - 1
+    const isLong = whole > maxLength
+    const reason = isLong && tooLong === "drop" ? "too long" : problem(sequence, vocabSize)
+    if (reason !== undefined) {
+      dropped.push({ sequence: index, reason })
+      continue
+    }
+    if (isLong) cut++
+    const length = Math.min(whole, maxLength)
+    usable.push({ sequence: index, length, trained: trainedWithin(sequence.mask, length) })
+  }
+  const trainable = new Set(usable.flatMap(({ sequence, trained }) => (trained > 0 ? [sequence] : [])))
+  const isAlone = ({ sequence }: { readonly sequence: number }) => {
+    const { pair } = sequences[sequence]!
+    return pair !== undefined && !trainable.has(pair.partner)
+  }
+  for (const { sequence } of usable.filter(isAlone)) {
+    dropped.push({ sequence, reason: "compared with one that is left out" })
+  }
+  const sound = usable.filter((item) => !isAlone(item))
+  const weights = Aggregation.weights(
+    sound.map(({ trained }) => trained),
+    aggregation
+  )
+  for (const { sequence, trained } of sound) {
+    if (trained === 0) dropped.push({ sequence, reason: "nothing to train" })
+  }
+  const trained = sound.map((item, i): Item => ({ ...item, weight: weights[i]! })).filter((item) => item.trained > 0)
+  const items = skipZeroAdvantage
+    ? trained.filter(({ sequence }) => sequences[sequence]!.advantages.some((advantage) => advantage !== 0))
+    : trained
+  return {
+    batch: { sequences, items },
+    report: {
+      usefulTokens: items.reduce((sum, { length }) => sum + length, 0),
+      trainedTokens: sound.reduce((sum, item) => sum + item.trained, 0),
+      sequences: sound.length,
+      cut,
+      zeroAdvantage: trained.length - items.length,
+      dropped
+    }
+  }
 }

@@ -71,7 +71,7 @@ export interface TokenLoss {
  * Whose logprobs `oldLogprobs` are: the sampling engine's, or the trainer's own, which with one update a batch are the
  * present ones (ratio 1).
  */
-export type OldPolicy = "engine" | "current"
+export type OldPolicy = "engine" | "trainer"
 
 export interface Objective extends AggregationSettings, SequenceSettings {
   /** What messages, figures and the viewer call it. */

@@ -212,7 +212,8 @@ export const firstNotFinite = Effect.fn("Safetensors.firstNotFinite")(
 /** The head of a file: its length, and the JSON with the places of tensors in their order, padded to eight bytes. */
 const headBytes = (
   tensors: Iterable<{ readonly name: string; readonly shape: ReadonlyArray<number>; readonly elements: number }>,
-  type: "F32" | "BF16"
+  type: "F32" | "BF16",
+  metadata: { readonly [name: string]: string } = {}
 ): Uint8Array => {
   let end = 0
   const entries = Array.from(tensors, ({ elements, name, shape }) => {
@@ -221,7 +222,7 @@ const headBytes = (
     return [name, { dtype: type, shape, data_offsets: [from, end] }] as const
   })
   const text = new TextEncoder().encode(
-    JSON.stringify({ __metadata__: { format: "pt" }, ...Object.fromEntries(entries) })
+    JSON.stringify({ __metadata__: { format: "pt", ...metadata }, ...Object.fromEntries(entries) })
   )
   const padded = new Uint8Array(8 + Math.ceil(text.length / 8) * 8).fill(0x20)
   new DataView(padded.buffer).setBigUint64(0, BigInt(padded.length - 8), true)
@@ -264,12 +265,14 @@ export const write = Effect.fn("Safetensors.write")(
       readonly shape: ReadonlyArray<number>
       readonly values: Float32Array
     }>,
-    type: "F32" | "BF16"
+    type: "F32" | "BF16",
+    metadata?: { readonly [name: string]: string }
   ) {
     const fs = yield* FileSystem.FileSystem
     const head = headBytes(
       tensors.map(({ name, shape, values }) => ({ name, shape, elements: values.length })),
-      type
+      type,
+      metadata
     )
     const partial = `${path}.partial`
     yield* Effect.scoped(

@@ -9,9 +9,7 @@
  */
 import { Environment, Rollout, type ServerManager, type TrajectoryClient } from "@atropos/core"
 import { Effect, Fiber, FileSystem, type Path, type Scope, Stream, SubscriptionRef } from "effect"
-import type { Executor } from "../exec/Executor.ts"
-import * as Model from "../model/Model.ts"
-import * as Engine from "../engine/Engine.ts"
+import type { Kept, LearnerEngine } from "../learn/LearnerEngine.ts"
 import * as ServiceTraining from "./ServiceTraining.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
 import * as Trainer from "./Trainer.ts"
@@ -19,14 +17,11 @@ import type { TrainerError } from "../learn/TrainerError.ts"
 import type { TrainerSettings } from "./TrainerSettings.ts"
 
 export interface Options {
-  /** The engine's model; its weights go by the model's name there, as with `PolicyLayers`. */
-  readonly model: Model.Model
   readonly settings: TrainerSettings
+  /** What training begins with, where that is not the engine's model as it is: a warm start. */
+  readonly initial?: Kept | undefined
   /** Steps that sampling may be ahead of training. Default 0. */
   readonly stepsAhead?: number
-  readonly graph?: Trainer.Options["graph"]
-  /** Who gets new weights besides the engine, e.g. the `publish` of a `WeightSync`. */
-  readonly publish?: Trainer.Options["publish"]
   /** Names this trainer to the service. Default `closed loop`. */
   readonly owner?: string
 }
@@ -37,40 +32,27 @@ export interface ClosedLoop {
   readonly steps: Stream.Stream<StepMetrics, TrainerError | Rollout.RolloutError>
 }
 
-type Needs =
-  | Engine.Engine
-  | Executor
-  | FileSystem.FileSystem
-  | Path.Path
-  | ServerManager.ServerManager
-  | TrajectoryClient.Clients
+type Needs = LearnerEngine | FileSystem.FileSystem | Path.Path | ServerManager.ServerManager | TrajectoryClient.Clients
 
 /** The loop of the one environment in the context. */
 export const make = (
   options: Options
-): Effect.Effect<ClosedLoop, TrainerError | Engine.EngineFailed, Needs | Environment.Environment | Scope.Scope> =>
+): Effect.Effect<ClosedLoop, TrainerError, Needs | Environment.Environment | Scope.Scope> =>
   Effect.flatMap(Environment.Environment, (environment) => makeOf([environment], options))
 
 /**
- * The loop of several environments, which fill the batches by their weights and reserved shares. The engine has the
+ * The loop of several environments, which fill the batches by their weights and reserved shares. Samplers have the
  * trainer's weights, of its newest checkpoint where there is one, when this is done.
  */
 export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
   environments: ReadonlyArray<Environment.EnvironmentShape>,
   options: Options
-): Effect.fn.Return<ClosedLoop, TrainerError | Engine.EngineFailed, Needs | Scope.Scope> {
-  const { graph, model, owner = "closed loop", publish = () => Effect.void, settings, stepsAhead = 0 } = options
+): Effect.fn.Return<ClosedLoop, TrainerError, Needs | Scope.Scope> {
+  const { initial, owner = "closed loop", settings, stepsAhead = 0 } = options
   const context = yield* Effect.context<Needs>()
-  const engine = yield* Engine.Engine
   const fs = yield* FileSystem.FileSystem
-  const trainer = yield* Trainer.make({
-    settings,
-    model: Model.trainable(model),
-    publish: (weights) =>
-      Effect.andThen(engine.load(model.name, weights.version, weights.parameters), publish(weights)),
-    ...(graph && { graph })
-  })
-  yield* engine.load(model.name, yield* trainer.policyVersion, yield* trainer.parameters)
+  const trainer = yield* Trainer.make({ settings, initial })
+  yield* trainer.publish
   // Counted in steps, not in updates: a step that was skipped has to let the next one's rollouts begin all the same.
   const consumed = yield* SubscriptionRef.make(yield* trainer.step)
 

@@ -6,14 +6,13 @@
  */
 import { type Batch, FolderLock } from "@atropos/core"
 import { wireName } from "@atropos/core/base/Settings"
-import { Effect, FileSystem, Option, type Path, type Scope, Struct } from "effect"
+import { Effect, FileSystem, Option, type Path, Result, type Scope, Struct } from "effect"
 import * as CheckpointError from "../checkpoint/CheckpointError.ts"
 import * as Checkpoints from "../checkpoint/Checkpoints.ts"
 import * as Differences from "../checkpoint/Differences.ts"
 import * as RejectedBatch from "../checkpoint/RejectedBatch.ts"
-import * as OptimizerThread from "../learn/OptimizerThread.ts"
+import type { Learner, LearnerEngineShape, LoadOptions } from "../learn/LearnerEngine.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
-import type { TrainableModel } from "../model/TrainableModel.ts"
 import type { Lease } from "./Leases.ts"
 import * as TrainerProgress from "./TrainerProgress.ts"
 import * as TrainerSettings from "./TrainerSettings.ts"
@@ -21,23 +20,34 @@ import * as TrainerSettings from "./TrainerSettings.ts"
 /** Is called with batches that are in a durable checkpoint. */
 export type Settle = (batches: ReadonlyArray<Lease>) => Effect.Effect<void>
 
-export interface RunFolder {
+/** Training where a checkpoint left it, or at its beginning. */
+export interface Resumed {
+  readonly learner: Learner
   readonly progress: TrainerProgress.TrainerProgress
-  /** Where the optimizer starts: at the newest checkpoint, else at the model's own weights. */
-  readonly snapshot: OptimizerThread.Snapshot
   /** Writes a checkpoint of the present progress, then settles the batches in it. Nothing interrupts it. */
-  readonly save: (
-    snapshot: Effect.Effect<OptimizerThread.Snapshot, TrainerError>,
-    settle: Settle
-  ) => Effect.Effect<void, TrainerError>
+  readonly save: (settle: Settle) => Effect.Effect<void, TrainerError>
   /** Whether steps were taken that no checkpoint has. */
   readonly isUnsaved: () => boolean
-  /** Writes a batch that cannot be trained on beside the checkpoints; answers with its path. */
-  readonly reject: (batch: Batch.Batch) => Effect.Effect<string, TrainerError>
+}
+
+export interface RunFolder {
+  /** From the newest checkpoint whose weights the engine can restore. The learner lives as long as the scope. */
+  readonly resume: Effect.Effect<Resumed, TrainerError, Scope.Scope>
+  /** Writes the batch of a step that cannot be trained on beside the checkpoints; answers with its path. */
+  readonly reject: (step: number, batch: Batch.Batch) => Effect.Effect<string, TrainerError>
+}
+
+export interface Options {
+  readonly engine: LearnerEngineShape
+  readonly settings: TrainerSettings.TrainerSettings
+  /** What the engine is told, but for where to go on. */
+  readonly loading: Omit<LoadOptions, "from">
 }
 
 const failed = (cause: { readonly message: string }) =>
   new TrainerError({ reason: "checkpoint", message: cause.message, cause })
+
+const failing = (cause: { readonly message: string }) => Effect.fail(failed(cause))
 
 const claim = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
@@ -55,60 +65,80 @@ const claim = Effect.fnUntraced(function* (folder: string) {
   )
 })
 
-/** The newest checkpoint, if there is one; it has to be one of this model. */
-const newest = Effect.fnUntraced(function* (model: TrainableModel, settings: TrainerSettings.TrainerSettings) {
-  const { ignored, newest } = yield* Effect.mapError(
-    Checkpoints.newest(settings.trainer.savePath, model.policy.layout),
-    failed
-  )
-  for (const one of ignored) yield* Effect.logWarning("checkpoint ignored", one)
-  if (Option.isNone(newest)) return undefined
-  const { folder, state } = newest.value
-  if (state.model !== model.name) {
-    return yield* new TrainerError({
-      reason: "settings",
-      message: `${folder} is a checkpoint of ${state.model}, not of ${model.name}: use another save_path, or that model`
-    })
-  }
-  yield* Effect.logInfo("resuming", { folder, step: state.step })
+/** Tells what is set otherwise than when the checkpoint was written. */
+const tellDifferences = (state: Checkpoints.Checkpoint["state"], settings: TrainerSettings.TrainerSettings) => {
   const ofRunning = TrainerSettings.ofRunning.map(wireName)
   const differences = Differences.between(
     Struct.omit(state.settings, ofRunning),
     Struct.omit(TrainerSettings.encode(settings), ofRunning)
   )
-  if (differences.length > 0) yield* Effect.logWarning("settings differ from the checkpoint's", { differences })
-  return newest.value
+  return differences.length === 0
+    ? Effect.void
+    : Effect.logWarning("settings differ from the checkpoint's", { differences })
+}
+
+/** The newest checkpoint, if there is one, and a learner with its weights; it has to be one of this model. */
+const newest = Effect.fnUntraced(function* ({ engine, loading, settings }: Options) {
+  const open = Effect.fnUntraced(function* ({ folder, state }: Checkpoints.Checkpoint) {
+    if (state.model !== engine.model.name) {
+      return yield* new TrainerError({
+        reason: "settings",
+        message: `${folder} is a checkpoint of ${state.model}, not of ${engine.model.name}: use another save_path, or that model`
+      })
+    }
+    const from = { reference: state.weights, folder, version: state.policyVersion }
+    return yield* engine.load({ ...loading, from }).pipe(
+      Effect.map((learner) => Result.succeed(learner)),
+      Effect.catchIf(
+        ({ reason }) => reason === "checkpoint",
+        ({ message }) => Effect.succeed(Result.fail(message))
+      )
+    )
+  })
+  const found = yield* Effect.catchTag(Checkpoints.newest(settings.trainer.savePath, open), "CheckpointError", failing)
+  for (const one of found.ignored) yield* Effect.logWarning("checkpoint ignored", one)
+  if (Option.isNone(found.newest)) return undefined
+  const { folder, opened: learner, state } = found.newest.value
+  yield* Effect.logInfo("resuming", { folder, step: state.step })
+  yield* tellDifferences(state, settings)
+  return { learner, state }
 })
 
-/** Takes the folder `save_path` and reads its newest checkpoint. */
+/** Takes the folder `save_path`. */
 export const open = Effect.fn("RunFolder.open")(function* (
-  model: TrainableModel,
-  settings: TrainerSettings.TrainerSettings
+  options: Options
 ): Effect.fn.Return<RunFolder, TrainerError, FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const { engine, loading, settings } = options
   const { keepCheckpoints: keep, savePath: folder, seed } = settings.trainer
   const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   yield* claim(folder)
-  const resumed = yield* newest(model, settings)
-  const progress = TrainerProgress.make(resumed?.state)
-  let savedStep = progress.step
+
+  const resume = Effect.gen(function* () {
+    const resumed = yield* newest(options)
+    const learner = resumed?.learner ?? (yield* engine.load(loading))
+    const progress = TrainerProgress.make(resumed?.state)
+    let savedStep = progress.step
+    return {
+      learner,
+      progress,
+      save: Effect.fnUntraced(function* (settle) {
+        const state = progress.state({ model: engine.model.name, seed, settings: TrainerSettings.encode(settings) })
+        const write = (partial: string) => learner.save(partial, state.policyVersion)
+        const saved = yield* Checkpoints.save({ folder, keep, write }, state).pipe(
+          Effect.catchTag("CheckpointError", failing),
+          Effect.provideContext(files)
+        )
+        savedStep = state.step
+        yield* Effect.logDebug("checkpoint saved", { folder: saved })
+        yield* settle(progress.takeUnsettled())
+      }, Effect.uninterruptible),
+      isUnsaved: () => progress.step > savedStep
+    } satisfies Resumed
+  }).pipe(Effect.withSpan("RunFolder.resume"))
 
   return {
-    progress,
-    snapshot: resumed?.snapshot ?? OptimizerThread.fresh(model.initial),
-    save: Effect.fnUntraced(function* (snapshotNow, settle) {
-      const snapshot = yield* snapshotNow
-      const state = progress.state({ model: model.name, seed, settings: TrainerSettings.encode(settings) })
-      const saved = yield* Checkpoints.save(
-        { folder, keep, layout: model.policy.layout, writeWeights: model.writeWeights },
-        state,
-        snapshot
-      ).pipe(Effect.mapError(failed), Effect.provide(files))
-      savedStep = state.step
-      yield* Effect.logDebug("checkpoint saved", { folder: saved })
-      yield* settle(progress.takeUnsettled())
-    }, Effect.uninterruptible),
-    isUnsaved: () => progress.step > savedStep,
-    reject: (batch) =>
-      RejectedBatch.write(folder, progress.step, batch).pipe(Effect.mapError(failed), Effect.provide(files))
+    resume: Effect.provideContext(resume, files),
+    reject: (step, batch) =>
+      RejectedBatch.write(folder, step, batch).pipe(Effect.mapError(failed), Effect.provideContext(files))
   }
 })

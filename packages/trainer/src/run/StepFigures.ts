@@ -1,21 +1,21 @@
 /** The metrics of a step, from what its parts reported. */
 import type { Batch } from "@atropos/core"
-import type { Computed } from "../learn/Learner.ts"
-import type { Packed } from "../learn/MicroBatch.ts"
+import type { Computed } from "../learn/LearnerEngine.ts"
 import * as Mismatch from "../learn/Mismatch.ts"
 import type { Figures } from "../learn/Staleness.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
 import { isTruncated, type SequenceCounts } from "../learn/TrainingSequence.ts"
+import type { Report } from "../learn/WeightedBatch.ts"
 
 export interface Parts {
   readonly batch: Batch.Batch
   readonly progress: { readonly step: number; readonly policyVersion: number }
   readonly lr: number
   readonly counts: SequenceCounts
-  readonly packed: Packed
+  readonly report: Report
   readonly staleness: Figures
   readonly computed: Computed
-  readonly gradNorm: number
+  readonly gradNorm: number | undefined
   readonly compared: Mismatch.Compared
   readonly skipped: StepMetrics["skipped"]
   readonly seconds: {
@@ -82,8 +82,7 @@ const measured = ({ figures }: Computed, compared: Mismatch.Compared): Measured 
 }
 
 export const of = (parts: Parts): StepMetrics => {
-  const { batch, computed, counts, packed, progress, seconds, staleness } = parts
-  const { report } = packed
+  const { batch, computed, counts, progress, report, seconds, staleness } = parts
   const sequences = batch.groups.reduce((sum, { tokens }) => sum + tokens.length, 0)
   const work = seconds.prepare + seconds.compute + seconds.update + seconds.publish + seconds.save
   return {
@@ -92,7 +91,7 @@ export const of = (parts: Parts): StepMetrics => {
     batchId: batch.id,
     skipped: parts.skipped,
     loss: computed.loss,
-    gradNorm: parts.gradNorm,
+    ...(parts.gradNorm !== undefined && { gradNorm: parts.gradNorm }),
     lr: parts.lr,
     ...momentsOf(batch.groups),
     ...measured(computed, parts.compared),
@@ -104,8 +103,8 @@ export const of = (parts: Parts): StepMetrics => {
     truncatedFraction: share(truncatedOf(batch.groups), sequences) ?? 0,
     truncatedMaskedFraction: share(counts.truncatedMasked, counts.sequences) ?? 0,
     trainedTokens: report.trainedTokens,
-    usefulFraction: report.paddedTokens === 0 ? 1 : report.usefulTokens / report.paddedTokens,
-    microBatches: packed.microBatches.length,
+    usefulFraction: computed.positions === 0 ? 1 : report.usefulTokens / computed.positions,
+    microBatches: computed.pieces,
     tokensPerSecond: work === 0 ? 0 : report.usefulTokens / work,
     stalenessMean: staleness.mean,
     stalenessMax: staleness.max,

@@ -2,9 +2,9 @@
  * What is known of one step: one batch, one update of the weights, or none where the step was skipped.
  *
  * Means are over trained tokens unless said otherwise; logprobs in nats, times in seconds. A figure that was not
- * measured (no reference model, no logprobs from the engine, nothing trained) is absent. `wireNames` are the names
- * under which figures are recorded: the original's trainer's where it has them (`train/loss`, `grpo/clipped_fraction`,
- * `alignment/diff_mean`).
+ * measured (no reference model, no logprobs from the engine, nothing trained, a norm that a remote engine does not
+ * tell) is absent. `wireNames` are the names under which figures are recorded: the original's trainer's where it has
+ * them (`train/loss`, `grpo/clipped_fraction`, `alignment/diff_mean`).
  */
 export interface StepMetrics {
   /** Batches consumed, this one included: 1 for the first. */
@@ -16,7 +16,7 @@ export interface StepMetrics {
   readonly skipped: "nonFinite" | "nothingToTrain" | null
   readonly loss: number
   /** Norm of the gradient before clipping. */
-  readonly gradNorm: number
+  readonly gradNorm?: number
   readonly lr: number
   /** Scores of all sequences of the batch. */
   readonly rewardMean: number

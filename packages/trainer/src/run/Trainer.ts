@@ -24,15 +24,11 @@
  * - One trainer at a time uses a folder of checkpoints; a second one is refused while the first one lives.
  */
 import type { Batch, ScoreAdvantage } from "@atropos/core"
-import { Cause, Clock, Effect, Exit, type FileSystem, Option, type Path, Ref, Result, type Scope, Stream } from "effect"
-import { type DeviceKind, Executor } from "../exec/Executor.ts"
-import * as Learner from "../learn/Learner.ts"
-import * as MemoryPlan from "../learn/MemoryPlan.ts"
+import { Cause, Clock, Effect, Exit, type FileSystem, Option, type Path, Result, Scope, Stream } from "effect"
+import { type Kept, LearnerEngine, type OptimizerSettings } from "../learn/LearnerEngine.ts"
 import * as Rehearsal from "../learn/Rehearsal.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
-import * as TrainGraph from "../learn/TrainGraph.ts"
 import * as Preset from "../loss/Preset.ts"
-import type { TrainableModel } from "../model/TrainableModel.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as StepClock from "./StepClock.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
@@ -40,21 +36,10 @@ import * as StepTrace from "./StepTrace.ts"
 import type * as TrainerSettings from "./TrainerSettings.ts"
 import * as TrainingStep from "./TrainingStep.ts"
 
-/** Weights that samplers should use from now on. */
-export interface Weights {
-  /** The policy version: how many updates made them. */
-  readonly version: number
-  /** A copy, the receiver's own. */
-  readonly parameters: Float32Array
-}
-
 export interface Options {
   readonly settings: TrainerSettings.TrainerSettings
-  readonly model: TrainableModel
-  /** How the graph is built; by default as `MemoryPlan` chooses for the model, the device and the token budget. */
-  readonly graph?: Partial<TrainGraph.TrainGraphOptions>
-  /** Called with the first weights before the first step, and after every update. Training waits for it. */
-  readonly publish?: (weights: Weights) => Effect.Effect<void, { readonly message: string }>
+  /** What training begins with, where that is not the engine's model as it is: a warm start. */
+  readonly initial?: Kept | undefined
 }
 
 export type Hooks = Partial<TrainingStep.Hooks>
@@ -68,148 +53,161 @@ export interface Trainer {
   readonly nextBatchStep: Effect.Effect<Option.Option<number>>
   /** Whether a durable checkpoint holds this batch. */
   readonly isSettled: (batch: { readonly id: string; readonly step: number }) => boolean
-  /** How many updates made the present weights. */
+  /** How many steps changed the weights. */
   readonly policyVersion: Effect.Effect<number>
-  /** A copy of the present weights. */
-  readonly parameters: Effect.Effect<Float32Array, TrainerError>
+  /** Hands the present weights to the samplers, unless they have them. */
+  readonly publish: Effect.Effect<void, TrainerError>
   /** Seconds that the gradient of one made-up sequence of that many tokens takes; changes nothing. */
   readonly measure: (tokens: number) => Effect.Effect<number, TrainerError>
-  /** Metrics of a step per batch, until `training_steps` are done or the batches end. Run one such stream at a time. */
+  /**
+   * Metrics of a step per batch, until `training_steps` are done or the batches end. Publishes the weights first. Run
+   * one such stream at a time.
+   */
   readonly steps: <E, R>(
     batches: Stream.Stream<Batch.Batch, E, R>,
     hooks?: Hooks
   ) => Stream.Stream<StepMetrics, TrainerError | E, R>
+  /**
+   * Goes back to the last checkpoint, with weights that the engine restores from it, for when it has lost those it had
+   * (`engineLost`). Batches trained on since must come again.
+   */
+  readonly reopen: Effect.Effect<void, TrainerError>
 }
 
 const wrong = (message: string, cause?: unknown) => new TrainerError({ reason: "settings", message, cause })
 
-/** How the training graph is built and loaded. */
-const planOf = ({ graph, model, settings: { trainer } }: Options, device: DeviceKind) => {
-  const tokens = Math.max(trainer.tokenBudget, trainer.seqLen)
-  const plan = model.shape && MemoryPlan.choose({ shape: model.shape, tokens, rowLength: trainer.seqLen }, device)
-  const { prepack = false, ...planned } = plan ?? {}
-  return { prepack, graph: { ...TrainGraph.defaults, ...planned, ...graph } }
-}
+const optimizerOf = ({ trainer }: TrainerSettings.TrainerSettings): OptimizerSettings => ({
+  beta1: trainer.adamBeta1,
+  beta2: trainer.adamBeta2,
+  epsilon: trainer.adamEpsilon,
+  weightDecay: trainer.weightDecay,
+  maxNorm: trainer.maxGradNorm
+})
 
 export const make = Effect.fn("Trainer.make")(function* (
   options: Options
-): Effect.fn.Return<Trainer, TrainerError, Executor | FileSystem.FileSystem | Path.Path | Scope.Scope> {
-  const { model, settings } = options
+): Effect.fn.Return<Trainer, TrainerError, LearnerEngine | FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const { initial, settings } = options
   const { trainer } = settings
   const preset = Preset.resolve(settings.loss)
   if (Result.isFailure(preset)) return yield* wrong(preset.failure.message, preset.failure)
   const objective = preset.success
+  const engine = yield* LearnerEngine
+  const { model } = engine
   if (trainer.seqLen > model.maxPositions) {
     return yield* wrong(
       `seq_len ${trainer.seqLen} is more than the ${model.maxPositions} positions of ${model.name}: ` +
         `set seq_len to ${model.maxPositions} or less`
     )
   }
-  const { device } = yield* Executor
-  const { graph, prepack } = planOf(options, device.kind)
-  const folder = yield* RunFolder.open(model, settings)
-  const { progress } = folder
-  const learner = yield* Learner.make({
-    policy: model.policy,
-    objective,
-    graph,
-    prepack,
-    snapshot: folder.snapshot,
-    reference: (current) => TrainGraph.withoutAdapter(model.policy.layout, current) ?? model.initial.slice(),
-    optimizer: {
-      beta1: trainer.adamBeta1,
-      beta2: trainer.adamBeta2,
-      epsilon: trainer.adamEpsilon,
-      weightDecay: trainer.weightDecay,
-      maxNorm: trainer.maxGradNorm
+  const folder = yield* RunFolder.open({
+    engine,
+    settings,
+    loading: {
+      objective,
+      optimizer: optimizerOf(settings),
+      maxLength: trainer.seqLen,
+      tokenBudget: trainer.tokenBudget,
+      initial
     }
   })
 
-  const publish = Effect.gen(function* () {
-    if (options.publish === undefined) return
-    const weights = { version: progress.policyVersion, parameters: yield* learner.parameters }
-    yield* Effect.mapError(
-      options.publish(weights),
-      (cause) => new TrainerError({ reason: "publish", message: `weights not published: ${cause.message}`, cause })
+  /** A learner, with a scope of its own so that another may take its place. */
+  const open = Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const own = yield* Scope.make()
+      const resumed = yield* restore(Scope.provide(folder.resume, own)).pipe(
+        Effect.onError((cause) => Scope.close(own, Exit.failCause(cause)))
+      )
+      const step = TrainingStep.make({ model, settings: trainer, objective, resumed, reject: folder.reject })
+      return { ...resumed, step, close: Scope.close(own, Exit.void), isPublished: false }
+    })
+  )
+  let opened = yield* open
+  yield* Effect.addFinalizer(() => opened.close)
+
+  const publish = Effect.suspend(() => {
+    const now = opened
+    if (now.isPublished) return Effect.void
+    return Effect.tap(now.learner.publish(now.progress.policyVersion), () =>
+      Effect.sync(() => void (now.isPublished = true))
     )
   })
-  const isPublished = yield* Ref.make(false)
-  const publishFirst = Effect.gen(function* () {
-    if (yield* Ref.get(isPublished)) return
-    yield* publish
-    yield* Ref.set(isPublished, true)
-  })
-
-  const multiple = graph.chunks
-  const step = TrainingStep.make({ model, settings: trainer, objective, multiple, learner, folder, publish })
-  const steps = stepsOf({ folder, learner, step, publishFirst, trainingSteps: trainer.trainingSteps })
 
   return {
     advantages: {
       loss: objective.name,
       baseline: objective.baseline,
       advantageScale: objective.advantageScale,
-      isUsed: objective.isPolicyGradient
+      isUsed: objective.usesAdvantages
     },
-    step: Effect.sync(() => progress.step),
-    nextBatchStep: Effect.sync(() => Option.fromNullishOr(progress.nextBatchStep)),
-    isSettled: progress.isSettled,
-    policyVersion: Effect.sync(() => progress.policyVersion),
-    parameters: learner.parameters,
-    measure: Rehearsal.make({ learner, objective, vocabSize: model.vocabSize, multiple }),
-    steps: (batches, hooks) => (progress.step >= trainer.trainingSteps ? Stream.empty : steps(batches, hooks))
+    step: Effect.sync(() => opened.progress.step),
+    nextBatchStep: Effect.sync(() => Option.fromNullishOr(opened.progress.nextBatchStep)),
+    isSettled: (batch) => opened.progress.isSettled(batch),
+    policyVersion: Effect.sync(() => opened.progress.policyVersion),
+    publish,
+    measure: (tokens) => Effect.suspend(() => Rehearsal.measure(opened.learner, model.vocabSize, tokens)),
+    steps: (batches, hooks) =>
+      Stream.suspend(() =>
+        opened.progress.step >= trainer.trainingSteps
+          ? Stream.empty
+          : stepsOf({ ...opened, publish, trainingSteps: trainer.trainingSteps }, batches, hooks)
+      ),
+    reopen: Effect.gen(function* () {
+      yield* opened.close
+      opened = yield* open
+    })
   }
 })
 
-interface Parts {
-  readonly folder: RunFolder.RunFolder
-  readonly learner: Learner.Learner
+interface Parts extends Pick<RunFolder.Resumed, "isUnsaved" | "progress" | "save"> {
   readonly step: TrainingStep.TrainingStep
-  /** Hands the first weights on, once. */
-  readonly publishFirst: Effect.Effect<void, TrainerError>
+  readonly publish: Effect.Effect<void, TrainerError>
   readonly trainingSteps: number
 }
 
 /** A step for each batch that is new; those that were trained on before are settled, or wait for their checkpoint. */
-const stepsOf =
-  ({ folder, learner, publishFirst, step, trainingSteps }: Parts): Trainer["steps"] =>
-  (batches, { record = () => Effect.void, settle = () => Effect.void } = {}) => {
-    const save = Effect.suspend(() => (folder.isUnsaved() ? folder.save(learner.snapshot, settle) : Effect.void))
-    return Stream.unwrap(
-      Effect.gen(function* () {
-        yield* publishFirst
-        let since = yield* Clock.currentTimeNanos
-        const take = Effect.fnUntraced(function* (batch: Batch.Batch) {
-          const arrival = yield* Clock.currentTimeNanos
-          const seen = folder.progress.recognise(batch)
-          if (seen === "settled") yield* settle([batch])
-          if (seen !== "new") {
-            since = yield* Clock.currentTimeNanos
-            return []
-          }
-          const clock = StepClock.make(arrival)
-          const waitSeconds = Number(arrival - since) / 1e9
-          const metrics = yield* StepTrace.around(
-            { batch, since, arrival, end: clock.end },
-            step(batch, { waitSeconds, clock }, { record, settle })
-          )
-          since = clock.end()
-          return [metrics]
-        })
-        return batches.pipe(
-          Stream.mapEffect(take),
-          Stream.flattenIterable,
-          Stream.takeUntil(({ step }) => step >= trainingSteps),
-          // The batches ended early.
-          Stream.concat(Stream.drain(Stream.fromEffect(save))),
-          Stream.onExit((exit) =>
-            Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
-              ? Effect.catchTag(save, "TrainerError", ({ message }) =>
-                  Effect.logError("no checkpoint at the end", { message })
-                )
-              : Effect.void
-          )
+const stepsOf = <E, R>(
+  { isUnsaved, progress, publish, save: saveNow, step, trainingSteps }: Parts,
+  batches: Stream.Stream<Batch.Batch, E, R>,
+  { record = () => Effect.void, settle = () => Effect.void }: Hooks = {}
+): Stream.Stream<StepMetrics, TrainerError | E, R> => {
+  const save = Effect.suspend(() => (isUnsaved() ? saveNow(settle) : Effect.void))
+  return Stream.unwrap(
+    Effect.gen(function* () {
+      yield* publish
+      let since = yield* Clock.currentTimeNanos
+      const take = Effect.fnUntraced(function* (batch: Batch.Batch) {
+        const arrival = yield* Clock.currentTimeNanos
+        const seen = progress.recognise(batch)
+        if (seen === "settled") yield* settle([batch])
+        if (seen !== "new") {
+          since = yield* Clock.currentTimeNanos
+          return []
+        }
+        const clock = StepClock.make(arrival)
+        const waitSeconds = Number(arrival - since) / 1e9
+        const metrics = yield* StepTrace.around(
+          { batch, since, arrival, end: clock.end },
+          step(batch, { waitSeconds, clock }, { record, settle })
         )
+        since = clock.end()
+        return [metrics]
       })
-    )
-  }
+      return batches.pipe(
+        Stream.mapEffect(take),
+        Stream.flattenIterable,
+        Stream.takeUntil(({ step }) => step >= trainingSteps),
+        // The batches ended early.
+        Stream.concat(Stream.drain(Stream.fromEffect(save))),
+        Stream.onExit((exit) =>
+          Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
+            ? Effect.catchTag(save, "TrainerError", ({ message }) =>
+                Effect.logError("no checkpoint at the end", { message })
+              )
+            : Effect.void
+        )
+      )
+    })
+  )
+}

@@ -17,7 +17,9 @@ export interface TrainerProgress {
   readonly consume: (batch: Batch.Batch, skipped: StepMetrics["skipped"]) => void
   /** The batches no checkpoint had; they count as settled from here on. */
   readonly takeUnsettled: () => ReadonlyArray<Lease>
-  readonly state: (about: Pick<TrainerState.TrainerState, "model" | "seed" | "settings">) => TrainerState.TrainerState
+  readonly state: (
+    about: Pick<TrainerState.TrainerState, "model" | "seed" | "settings">
+  ) => Omit<TrainerState.TrainerState, "weights">
 }
 
 const keyOf = ({ id, step }: TrainerState.Consumed): string => `${step}/${id}`

@@ -9,15 +9,14 @@
  */
 import type { Batch } from "@atropos/core"
 import { Cause, Effect, Exit } from "effect"
-import type { Learner } from "../learn/Learner.ts"
+import type { Computed, LearnerEngineShape } from "../learn/LearnerEngine.ts"
 import * as Mismatch from "../learn/Mismatch.ts"
 import * as Schedule from "../learn/Schedule.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
 import type { Objective } from "../loss/Objective.ts"
-import type { TrainableModel } from "../model/TrainableModel.ts"
 import * as BatchPreparation from "./BatchPreparation.ts"
 import * as GroupOrder from "./GroupOrder.ts"
-import type { RunFolder, Settle } from "./RunFolder.ts"
+import type { Resumed, RunFolder, Settle } from "./RunFolder.ts"
 import * as SamplerCheck from "./SamplerCheck.ts"
 import type { StepClock } from "./StepClock.ts"
 import * as StepFigures from "./StepFigures.ts"
@@ -25,15 +24,11 @@ import type { StepMetrics } from "./StepMetrics.ts"
 import * as TrainerSettings from "./TrainerSettings.ts"
 
 export interface Options {
-  readonly model: TrainableModel
+  readonly model: LearnerEngineShape["model"]
   readonly settings: TrainerSettings.TrainerFields
   readonly objective: Objective
-  /** Row lengths are multiples of this. */
-  readonly multiple: number
-  readonly learner: Learner
-  readonly folder: RunFolder
-  /** Hands the present weights to the samplers. */
-  readonly publish: Effect.Effect<void, TrainerError>
+  readonly resumed: Resumed
+  readonly reject: RunFolder["reject"]
 }
 
 export interface Hooks {
@@ -55,30 +50,36 @@ interface Update extends Pick<StepFigures.Parts, "compared" | "computed" | "grad
   readonly updateSeconds: number
 }
 
-export const make = ({ folder, learner, model, multiple, objective, publish, settings }: Options): TrainingStep => {
-  const { progress } = folder
+/** Of a batch that nothing can be learned from. */
+const nothing: Computed = { loss: 0, figures: new Map(), isFinite: true, pieces: 0, positions: 0 }
+
+export const make = ({ model, objective, reject, resumed, settings }: Options): TrainingStep => {
+  const { learner, progress, save } = resumed
   const sampler = SamplerCheck.make(settings, objective)
-  const prepare = BatchPreparation.make({ model, settings, objective, multiple })
+  const prepare = BatchPreparation.make({ model, settings, objective })
 
   /** Computes the gradient and makes the update; `onUpdate` is called with it at once, whatever interrupts. */
   const learn = Effect.fnUntraced(function* (
     batch: Batch.Batch,
-    { packed, sequences }: BatchPreparation.Prepared,
+    { batch: weighted }: BatchPreparation.Prepared,
     lr: number,
     clock: StepClock,
     onUpdate: (update: Update) => void
   ) {
-    const isEmpty = packed.microBatches.length === 0
-    const meter = objective.isPolicyGradient ? Mismatch.meter(sequences, progress.policyVersion) : undefined
-    const [computeSeconds, computed] = yield* clock.part("compute", learner.compute(packed, meter?.add))
+    const isEmpty = weighted.items.length === 0
+    const meter = objective.isPolicyGradient ? Mismatch.meter(weighted, progress.policyVersion) : undefined
+    const [computeSeconds, computed] = yield* clock.part(
+      "compute",
+      isEmpty ? Effect.succeed(nothing) : learner.forwardBackward(weighted, meter?.add)
+    )
     const compared = meter?.sum() ?? Mismatch.nothing
     if (meter !== undefined) yield* sampler.judge(batch, meter.byEnvironment())
     return yield* Effect.gen(function* () {
       const [updateSeconds, { isApplied, norm }] = yield* clock.part(
         "update",
         computed.isFinite && !isEmpty
-          ? Effect.mapError(learner.update(lr), explain(progress.step + 1))
-          : Effect.as(learner.discard, { norm: isEmpty ? 0 : Number.NaN, isApplied: false })
+          ? Effect.mapError(learner.optimizerStep(lr), explain(progress.step + 1))
+          : Effect.as(isEmpty ? Effect.void : learner.discard, { norm: isEmpty ? 0 : Number.NaN, isApplied: false })
       )
       const skipped = isApplied ? null : isEmpty ? "nothingToTrain" : "nonFinite"
       progress.consume(batch, skipped)
@@ -97,7 +98,7 @@ export const make = ({ folder, learner, model, multiple, objective, publish, set
       gradNorm
     })
     if (nonFiniteInARow < settings.maxNonFinite) return
-    const path = yield* folder.reject(batch)
+    const path = yield* reject(step, batch)
     return yield* new TrainerError({
       reason: "nonFinite",
       message:
@@ -118,7 +119,7 @@ export const make = ({ folder, learner, model, multiple, objective, publish, set
       "prepare",
       Effect.sync(() => prepare(batch.groups, progress.policyVersion))
     )
-    const { counts, packed, staleness } = prepared
+    const { counts, report, staleness } = prepared
     yield* sampler.warnUnknown(counts.unknownLogprobs)
     const seconds = { wait: waitSeconds, prepare: prepareSeconds, publish: 0, save: 0 }
     const figuresOf = ({ computeSeconds, updateSeconds, ...update }: Update): StepMetrics =>
@@ -127,7 +128,7 @@ export const make = ({ folder, learner, model, multiple, objective, publish, set
         progress,
         lr,
         counts,
-        packed,
+        report,
         staleness,
         ...update,
         seconds: { ...seconds, compute: computeSeconds, update: updateSeconds }
@@ -136,8 +137,9 @@ export const make = ({ folder, learner, model, multiple, objective, publish, set
     return yield* Effect.gen(function* () {
       const update = yield* learn(batch, prepared, lr, clock, (update) => (done = update))
       if (update.skipped === "nonFinite") yield* skip(batch, update)
-      if (update.skipped === null) [seconds.publish] = yield* clock.part("publish", publish)
-      if (isSaveDue()) [seconds.save] = yield* clock.part("save", folder.save(learner.snapshot, settle))
+      if (update.skipped === null)
+        [seconds.publish] = yield* clock.part("publish", learner.publish(progress.policyVersion))
+      if (isSaveDue()) [seconds.save] = yield* clock.part("save", save(settle))
       return figuresOf(update)
     }).pipe(
       // What fails is done again; what is interrupted is in the checkpoint that is saved then.

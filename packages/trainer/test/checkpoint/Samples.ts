@@ -1,6 +1,9 @@
 /** States to save in tests: every number of step n's is a function of n. */
-import { Effect } from "effect"
-import type { Snapshot } from "../../src/learn/OptimizerThread.ts"
+import { Effect, Option } from "effect"
+import { join } from "node:path"
+import * as Checkpoints from "../../src/checkpoint/Checkpoints.ts"
+import * as StateFile from "../../src/local/StateFile.ts"
+import type { Snapshot } from "../../src/local/OptimizerThread.ts"
 import type { TrainerState } from "../../src/checkpoint/TrainerState.ts"
 
 export const layout = {
@@ -16,7 +19,7 @@ export const snapshotOf = (step: number): Snapshot => {
   return { parameters: vector(0.25), firstMoment: vector(0.5), secondMoment: vector(0.75), updates: step }
 }
 
-export const stateOf = (step: number): TrainerState => ({
+export const stateOf = (step: number): Omit<TrainerState, "weights"> => ({
   version: 2,
   step,
   policyVersion: step,
@@ -29,4 +32,25 @@ export const stateOf = (step: number): TrainerState => ({
   settings: { lr: 0.001 }
 })
 
-export const options = (folder: string, keep = 2) => ({ folder, keep, layout, writeWeights: () => Effect.void })
+const reference = { engine: "local", path: "trainer_state.safetensors" }
+
+/** As the local engine writes its checkpoints. */
+export const options = (folder: string, snapshot: Snapshot, keep = 2) => ({
+  folder,
+  keep,
+  write: (partial: string) => Effect.as(StateFile.write(join(partial, reference.path), layout, snapshot), reference)
+})
+
+/** The newest checkpoint, and what the local engine finds in it. */
+export const newest = (folder: string) =>
+  Effect.map(
+    Checkpoints.newest(folder, (checkpoint) =>
+      Effect.result(
+        Effect.mapError(
+          StateFile.read(join(checkpoint.folder, checkpoint.state.weights.path), layout),
+          ({ message }) => message
+        )
+      )
+    ),
+    (found) => ({ ...found, newest: Option.getOrUndefined(found.newest) })
+  )

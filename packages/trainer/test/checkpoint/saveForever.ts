@@ -12,7 +12,7 @@ const [, , folder = "", from = "1"] = process.argv
 
 const saveForever = Effect.gen(function* () {
   for (let step = Number(from); ; step++) {
-    yield* Checkpoints.save(Samples.options(folder), Samples.stateOf(step), Samples.snapshotOf(step))
+    yield* Checkpoints.save(Samples.options(folder, Samples.snapshotOf(step)), Samples.stateOf(step))
     // Straight to the pipe: what was said before the process is killed has arrived.
     writeSync(1, `${step}\n`)
   }

@@ -11,13 +11,13 @@ import { dimValue } from "../graph/dimValue.ts"
 import { Graph } from "../../src/graph/Graph.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
 import * as Preset from "../../src/loss/Preset.ts"
-import * as MicroBatch from "../../src/learn/MicroBatch.ts"
+import * as Packed from "../local/Packed.ts"
 import * as Model from "../../src/model/Model.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
 import * as DecodeGraph from "../../src/engine/DecodeGraph.ts"
 import * as Engine from "../../src/engine/Engine.ts"
-import * as TrainFeeds from "../../src/learn/TrainFeeds.ts"
-import * as TrainGraph from "../../src/learn/TrainGraph.ts"
+import * as TrainFeeds from "../../src/local/TrainFeeds.ts"
+import * as TrainGraph from "../../src/local/TrainGraph.ts"
 import type { TrainingSequence } from "../../src/learn/TrainingSequence.ts"
 import { cases, type RuleCase, sizes } from "../graph/RuleCases.ts"
 import { noise } from "../graph/RunGraph.ts"
@@ -136,8 +136,8 @@ describe.skipIf(!isThere)(`WebGPU beside the CPU (${devicesNote})`, () => {
       const options = { ...TrainGraph.defaults, chunks: 2, remat: true }
       const { graph } = TrainGraph.build(Model.policy(adapted), objective, options)
       const { vocabSize } = adapted.config
-      const settings = { ...MicroBatch.defaults, vocabSize, maxLength: 32, tokenBudget: 64, multiple: 4 }
-      const { microBatches } = MicroBatch.pack(sequences(vocabSize), objective, settings)
+      const settings = { vocabSize, maxLength: 32, tokenBudget: 64, multiple: 4 }
+      const { microBatches } = Packed.of(sequences(vocabSize), objective, settings)
       // B of an adapter begins as zeros, which would hide the gradient of A.
       const parameters = adapted.initial.map((x, i) => x + 0.05 * Math.sin(i))
       const step = Effect.gen(function* () {

@@ -3,13 +3,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Ort from "../../src/exec/Ort.ts"
 import * as HostObjective from "../../src/learn/HostObjective.ts"
-import * as MicroBatch from "../../src/learn/MicroBatch.ts"
-import * as TrainFeeds from "../../src/learn/TrainFeeds.ts"
-import * as TrainGraph from "../../src/learn/TrainGraph.ts"
+import type * as MicroBatch from "../../src/local/MicroBatch.ts"
+import * as TrainFeeds from "../../src/local/TrainFeeds.ts"
+import * as TrainGraph from "../../src/local/TrainGraph.ts"
 import type { TrainingSequence } from "../../src/learn/TrainingSequence.ts"
 import type { WeightedBatch } from "../../src/learn/WeightedBatch.ts"
 import * as Aggregation from "../../src/loss/Aggregation.ts"
 import type { Objective } from "../../src/loss/Objective.ts"
+import * as Packed from "../local/Packed.ts"
 import { objectiveOf, objectives, sequencesOf } from "../loss/LossExamples.ts"
 import { load, type Numbers, toyPolicy, toyTheta, vocabulary } from "../loss/ToyPolicy.ts"
 
@@ -41,7 +42,7 @@ const ofSequences = (
   const result: Array<Float32Array> = Array.from({ length: sequences })
   for (const place of placements) {
     const at = place.row * length + place.start
-    result[place.sequence] = Float32Array.from(values.subarray(at, at + place.length))
+    result[place.item] = Float32Array.from(values.subarray(at, at + place.length))
   }
   return result
 }
@@ -69,11 +70,7 @@ const trainedLocally = async (objective: Objective, microBatch: MicroBatch.Micro
 }
 
 const onlyOne = (sequences: ReadonlyArray<TrainingSequence>, objective: Objective) => {
-  const { microBatches } = MicroBatch.pack(sequences, objective, {
-    ...MicroBatch.defaults,
-    vocabSize: vocabulary,
-    tokenBudget: 64
-  })
+  const { microBatches } = Packed.of(sequences, objective, { vocabSize: vocabulary, tokenBudget: 64 })
   assert.strictEqual(microBatches.length, 1)
   return microBatches[0]!
 }
@@ -93,9 +90,9 @@ describe("HostObjective", () => {
           assert.closeTo(figure, local.figures.get(name)!, 1e-5 * Math.max(1, Math.abs(figure)), name)
         }
         const weights = new Float64Array(microBatch.tokenWeights.length)
-        for (const { length, row, sequence, start } of microBatch.placements) {
-          assert.strictEqual(slopes[sequence]!.length, length)
-          weights.set(slopes[sequence]!, row * microBatch.length + start)
+        for (const { item, length, row, start } of microBatch.placements) {
+          assert.strictEqual(slopes[item]!.length, length)
+          weights.set(slopes[item]!, row * microBatch.length + start)
         }
         const chained = yield* Effect.promise(() => trainedLocally(linear, { ...microBatch, tokenWeights: weights }))
         assert.isBelow(distance(chained.grad, local.grad), 1e-6)

@@ -15,12 +15,13 @@ import * as ClosedLoop from "../../src/run/ClosedLoop.ts"
 import * as SamplerCheck from "../../src/run/SamplerCheck.ts"
 import * as Preset from "../../src/loss/Preset.ts"
 import * as Ort from "../../src/exec/Ort.ts"
-import * as MicroBatch from "../../src/learn/MicroBatch.ts"
+import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as Mismatch from "../../src/learn/Mismatch.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
 import * as PolicyLayers from "../../src/server/PolicyLayers.ts"
 import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
 import * as TrainingSequence from "../../src/learn/TrainingSequence.ts"
+import * as WeightedBatch from "../../src/learn/WeightedBatch.ts"
 
 const letters = "abcdefgh"
 // Embeddings this large make some letters much likelier than others: temperatures can be told apart.
@@ -59,13 +60,14 @@ const run = (asked: Asked) =>
       // Groups of equal scores are trained on too.
       loss: { preset: "dr-grpo", baseline: "none" }
     })
-    const { steps, trainer } = yield* ClosedLoop.make({ model, settings })
+    const { steps, trainer } = yield* ClosedLoop.make({ settings })
     const metrics = yield* Effect.result(Stream.runCollect(steps))
     return { metrics, done: yield* trainer.step }
   }).pipe(
     Effect.scoped,
     Effect.provide(
-      Layer.mergeAll(environment(asked), MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
+      Layer.mergeAll(environment(asked), MemoryTrajectoryClient.layer(), LocalLearner.layerInProcess({ model })).pipe(
+        Layer.provide(Ort.layer({ threads: 1 })),
         Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
         Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
       )
@@ -148,13 +150,13 @@ const sequenceOf = (engine: number, more: Partial<TrainingSequence.TrainingSeque
 
 /** What is compared where the trainer finds -1 everywhere. */
 const compared = (sequences: ReadonlyArray<TrainingSequence.TrainingSequence>, version: number) => {
-  const meter = Mismatch.meter(sequences, version)
-  const packed = MicroBatch.pack(
+  const { batch } = WeightedBatch.choose(
     sequences,
     { aggregation: "token-mean", divisorTokens: 1 },
-    { ...MicroBatch.defaults, vocabSize: 50 }
+    { maxLength: 16, vocabSize: 50 }
   )
-  for (const one of packed.microBatches) meter.add(one, new Float32Array(one.rows * one.length).fill(-1))
+  const meter = Mismatch.meter(batch, version)
+  for (const [item, one] of batch.items.entries()) meter.add(item, new Float32Array(one.length).fill(-1))
   return meter.sum()
 }
 

@@ -13,16 +13,17 @@ import { toOnnx } from "../../src/graph/Onnx.ts"
 import { LossSettings } from "../../src/loss/LossSettings.ts"
 import type { Objective } from "../../src/loss/Objective.ts"
 import * as Preset from "../../src/loss/Preset.ts"
-import * as MicroBatch from "../../src/learn/MicroBatch.ts"
+import * as Packed from "../local/Packed.ts"
+import type * as MicroBatch from "../../src/local/MicroBatch.ts"
 import * as Lora from "../../src/model/Lora.ts"
 import * as Model from "../../src/model/Model.ts"
 import * as ModelFolder from "../../src/model/ModelFolder.ts"
 import type { Layout } from "../../src/model/Parameters.ts"
 import * as Peft from "../../src/model/Peft.ts"
 import * as Tensors from "../../src/model/Tensors.ts"
-import * as TrainFeeds from "../../src/learn/TrainFeeds.ts"
+import * as TrainFeeds from "../../src/local/TrainFeeds.ts"
 import type { Policy } from "../../src/model/TrainableModel.ts"
-import * as TrainGraph from "../../src/learn/TrainGraph.ts"
+import * as TrainGraph from "../../src/local/TrainGraph.ts"
 import * as TrainingSequence from "../../src/learn/TrainingSequence.ts"
 import fixtures from "../fixtures/losses.json" with { type: "json" }
 
@@ -130,8 +131,7 @@ layer(layerTest)("losses of PyTorch, PEFT and TRL", (it) => {
         const { layout, policy, theta } = yield* Adapted
         const objective = Result.getOrThrow(Preset.resolve(yield* Schema.decodeUnknownEffect(LossSettings)(settings)))
         const sequences = sequencesOf(name, objective)
-        const { microBatches, report } = MicroBatch.pack(sequences, objective, {
-          ...MicroBatch.defaults,
+        const { microBatches, report } = Packed.of(sequences, objective, {
           vocabSize: 64,
           maxLength: 32,
           tokenBudget: 64,
@@ -179,14 +179,14 @@ layer(layerTest)("a training step of a transformer in float64", (it) => {
         const { layout, policy, theta } = yield* Adapted
         for (const given of settings) {
           const objective = Result.getOrThrow(Preset.resolve(given))
-          const { microBatches } = MicroBatch.pack(
+          const { microBatches } = Packed.of(
             sequencesOf("plain", objective).map((sequence) => ({
               ...sequence,
               // Numbers at every position, also where nothing was sampled.
               refLogprobs: Labels.ofLogprobs(sequence.engineLogprobs!)
             })),
             objective,
-            { ...MicroBatch.defaults, vocabSize: 64, tokenBudget: 128, shapes: 1, ...pack }
+            { vocabSize: 64, tokenBudget: 128, shapes: 1, ...pack }
           )
           const options = { remat, chunks, entropy: true, real: "float64" } as const
           const run = yield* load(TrainGraph.build(policy, objective, options).graph)

@@ -7,7 +7,7 @@ import ort from "onnxruntime-node"
 import type { Graph } from "../../src/graph/Graph.ts"
 import { toOnnx } from "../../src/graph/Onnx.ts"
 import type { Value } from "../../src/graph/Value.ts"
-import type { Feeds } from "../../src/learn/TrainFeeds.ts"
+import type { Feeds } from "../../src/local/TrainFeeds.ts"
 import * as Parameters from "../../src/model/Parameters.ts"
 import type { Policy } from "../../src/model/TrainableModel.ts"
 

@@ -4,16 +4,16 @@ import { presetNames, type LossSettings, type PresetName } from "../../src/loss/
 import type { Objective } from "../../src/loss/Objective.ts"
 import * as Preset from "../../src/loss/Preset.ts"
 import * as LossNodes from "../../src/learn/LossNodes.ts"
-import * as MicroBatch from "../../src/learn/MicroBatch.ts"
-import * as TrainFeeds from "../../src/learn/TrainFeeds.ts"
-import * as TrainGraph from "../../src/learn/TrainGraph.ts"
+import type * as MicroBatch from "../../src/local/MicroBatch.ts"
+import * as TrainFeeds from "../../src/local/TrainFeeds.ts"
+import * as TrainGraph from "../../src/local/TrainGraph.ts"
 import type { TrainingSequence } from "../../src/learn/TrainingSequence.ts"
+import * as Packed from "../local/Packed.ts"
 import { objectiveOf, objectives, sequencesOf } from "./LossExamples.ts"
 import { load, type Numbers, toyPolicy, toyTheta, vocabulary } from "./ToyPolicy.ts"
 
 const packed = (sequences: ReadonlyArray<TrainingSequence>, objective: Objective, settings = {}) =>
-  MicroBatch.pack(sequences, objective, { ...MicroBatch.defaults, vocabSize: vocabulary, multiple: 4, ...settings })
-    .microBatches
+  Packed.of(sequences, objective, { vocabSize: vocabulary, multiple: 4, ...settings }).microBatches
 
 interface Step {
   readonly loss: number
@@ -86,7 +86,7 @@ describe("TrainGraph", () => {
         }
         // CISPO's and DPPO's weights have no gradient, so their loss is no antiderivative: held to GRPO's in another
         // test.
-        if (["cispo", "dppo"].includes(objective.name) || objective.oldPolicy === "current") continue
+        if (["cispo", "dppo"].includes(objective.name) || objective.oldPolicy === "trainer") continue
         const h = 1e-5
         const numeric = ours.grad.slice()
         for (let i = 0; i < theta.length; i += trains === "all" ? 7 : 1) {
@@ -164,7 +164,7 @@ describe("TrainGraph", () => {
       packed(unknown, objectiveOf("grpo")),
       theta
     )
-    const objective = objectiveOf("grpo", { oldPolicy: "current" })
+    const objective = objectiveOf("grpo", { oldPolicy: "trainer" })
     const current = await stepOf(TrainGraph.build(policy, objective, exact))(packed(sequences, objective), theta)
     assert.strictEqual(engine.loss, current.loss)
     assert.deepStrictEqual(engine.grad, current.grad)
@@ -176,7 +176,7 @@ describe("TrainGraph", () => {
     const sequences = sequencesOf(lengths)
     const gradients: Array<Numbers> = []
     for (const preset of ["grpo", "dr-grpo", "dapo", "cispo", "dppo"] as const) {
-      const objective = objectiveOf(preset, { oldPolicy: "current", aggregation: "token-mean" })
+      const objective = objectiveOf(preset, { oldPolicy: "trainer", aggregation: "token-mean" })
       const { grad } = await stepOf(TrainGraph.build(policy, objective, exact))(packed(sequences, objective), theta)
       gradients.push(grad)
     }

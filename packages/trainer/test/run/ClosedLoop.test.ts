@@ -5,6 +5,7 @@ import { Environment, MemoryTrajectoryClient, ServerManager, TrajectoryClient } 
 import { Effect, FileSystem, Layer, Logger, Option, References, Stream } from "effect"
 import * as ClosedLoop from "../../src/run/ClosedLoop.ts"
 import * as Ort from "../../src/exec/Ort.ts"
+import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
 import * as PolicyLayers from "../../src/server/PolicyLayers.ts"
 import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
@@ -56,7 +57,8 @@ const odd = Environment.layer("odd", Environment.settings({}), ({ groupSize }) =
 const parts = (...items: Parameters<typeof environment>) => around(environment(...items))
 
 const around = (layer: Layer.Layer<Environment.Environment, unknown, ServerManager.ServerManager>) =>
-  Layer.mergeAll(layer, MemoryTrajectoryClient.layer(), Ort.layer({ threads: 1 })).pipe(
+  Layer.mergeAll(layer, MemoryTrajectoryClient.layer(), LocalLearner.layerInProcess({ model })).pipe(
+    Layer.provide(Ort.layer({ threads: 1 })),
     Layer.provideMerge(Layer.mergeAll(PolicyLayers.layerInProcess(model, { device: "cpu" }), NodeServices.layer)),
     Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "None"))
   )
@@ -70,7 +72,7 @@ const settings = (savePath: string) =>
 const loop = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped()
-  return { folder, fs, ...(yield* ClosedLoop.make({ model, settings: settings(folder) })) }
+  return { folder, fs, ...(yield* ClosedLoop.make({ settings: settings(folder) })) }
 })
 
 describe("ClosedLoop", () => {
@@ -92,7 +94,7 @@ describe("ClosedLoop", () => {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
         const environments = yield* Environment.Environments
-        const { steps } = yield* ClosedLoop.makeOf(environments, { model, settings: settings(folder) })
+        const { steps } = yield* ClosedLoop.makeOf(environments, { settings: settings(folder) })
         const metrics = yield* Stream.runCollect(steps)
         assert.deepStrictEqual(
           metrics.map(({ sequences, stalenessMax, step }) => [step, sequences, stalenessMax]),

@@ -11,8 +11,7 @@ const { loss, trainer } = Toy.settings("unused", { maxStaleness: 3 })
 const prepare = BatchPreparation.make({
   model: Toy.model,
   settings: trainer,
-  objective: Result.getOrThrow(Preset.resolve(loss)),
-  multiple: 1
+  objective: Result.getOrThrow(Preset.resolve(loss))
 })
 
 const shuffled = <A>(values: ReadonlyArray<A>, seed: number): ReadonlyArray<A> => {
@@ -38,12 +37,12 @@ const alike: ReadonlyArray<ScoredGroup.ScoredGroup> = [
 
 describe("GroupOrder.canonical", () => {
   it.prop(
-    "gives micro-batches of the same bits whatever order the groups come in",
+    "gives batches of the same bits whatever order the groups come in",
     [Schema.Natural, Schema.Natural],
     ([seed, order]) => {
       const groups = [...Array.from({ length: 4 }, (_, i) => Toy.group((seed % 1000) + i)), ...alike]
       const expected = prepare(GroupOrder.canonical(groups), 4)
-      assert.isAbove(expected.packed.microBatches.length, 1)
+      assert.isAbove(expected.batch.items.length, 1)
       assert.deepStrictEqual(prepare(GroupOrder.canonical(shuffled(groups, order)), 4), expected)
     },
     { arbitrary: { runs: 40 } }
@@ -51,7 +50,7 @@ describe("GroupOrder.canonical", () => {
 
   it("would not without it", () => {
     const groups = [0, 1, 2, 3].map((seed) => Toy.group(seed))
-    assert.notDeepEqual(prepare(groups.toReversed(), 0).packed, prepare(groups, 0).packed)
+    assert.notDeepEqual(prepare(groups.toReversed(), 0).batch, prepare(groups, 0).batch)
   })
 
   it("tells candidates of a teacher apart, padded with -Infinity or not", () => {

@@ -8,6 +8,7 @@ import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import * as Checkpoints from "../../src/checkpoint/Checkpoints.ts"
+import * as StateFile from "../../src/local/StateFile.ts"
 import { uniforms } from "../loss/ToyPolicy.ts"
 import * as Toy from "./ToyTraining.ts"
 
@@ -80,7 +81,14 @@ const trainerProcess = Effect.fnUntraced(function* (
 })
 
 const final = Effect.fnUntraced(function* (folder: string) {
-  const { newest } = yield* Checkpoints.newest(folder, Toy.model.policy.layout)
+  const { newest } = yield* Checkpoints.newest(folder, (checkpoint) =>
+    Effect.result(
+      Effect.mapError(
+        StateFile.read(`${checkpoint.folder}/${checkpoint.state.weights.path}`, Toy.model.policy.layout),
+        ({ message }) => message
+      )
+    )
+  )
   return Option.getOrThrow(newest)
 })
 
@@ -115,7 +123,7 @@ layer(Layer.mergeAll(layerService, NodeServices.layer), { excludeTestServices: t
           assert.isAbove(said.length, steps)
 
           const found = yield* final(killed)
-          assert.deepStrictEqual(found.snapshot, expected.snapshot)
+          assert.deepStrictEqual(found.opened, expected.opened)
           assert.deepStrictEqual(
             found.state.consumed.map(({ step }) => step),
             Array.from({ length: steps }, (_, i) => i + 1)

@@ -5,6 +5,7 @@ import { type Batch, Environment, MemoryTrajectoryClient, ServerManager, Traject
 import { Effect, FileSystem, Layer, Option, References, Stream } from "effect"
 import * as ClosedLoop from "../../src/run/ClosedLoop.ts"
 import * as Ort from "../../src/exec/Ort.ts"
+import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as TinyModel from "../../src/model/TinyModel.ts"
 import * as PolicyLayers from "../../src/server/PolicyLayers.ts"
 import type { StepMetrics } from "../../src/run/StepMetrics.ts"
@@ -59,11 +60,14 @@ const run = Effect.fnUntraced(
       trainer: { savePath, trainingSteps: steps, batchSize, seqLen: 16, lr: 1e-2, checkpointInterval: 0 },
       loss: { preset: "dr-grpo" }
     })
-    const { steps: stream, trainer } = yield* ClosedLoop.make({ model, settings, stepsAhead }).pipe(
-      Effect.provide(TrajectoryClient.context(noting))
+    let parameters: Float32Array | undefined
+    const publish = (weights: LocalLearner.Weights) => Effect.sync(() => void (parameters = weights.parameters.slice()))
+    const { steps: stream } = yield* ClosedLoop.make({ settings, stepsAhead }).pipe(
+      Effect.provide(TrajectoryClient.context(noting)),
+      Effect.provide(LocalLearner.layerInProcess({ model, publish }))
     )
     const metrics = yield* Stream.runCollect(stream)
-    return { metrics, batches, parameters: yield* trainer.parameters }
+    return { metrics, batches, parameters }
   },
   Effect.scoped,
   Effect.provide(

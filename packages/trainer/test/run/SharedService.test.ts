@@ -22,7 +22,7 @@ import { fileURLToPath } from "node:url"
 import * as TestPostgres from "../../../api/test/TestPostgres.ts"
 import * as Ort from "../../src/exec/Ort.ts"
 import * as ServiceTraining from "../../src/run/ServiceTraining.ts"
-import type * as Trainer from "../../src/run/Trainer.ts"
+import type * as LocalLearner from "../../src/local/LocalLearner.ts"
 import * as Toy from "./ToyTraining.ts"
 
 const program = fileURLToPath(new URL("trainerProcess.ts", import.meta.url))
@@ -91,10 +91,7 @@ const settingsOf = (run: string, savePath: string, more: Parameters<typeof Toy.s
   Toy.settings(savePath, { run, batchSize, leaseSeconds: 30, ...more })
 
 /** Trains; answers with the metrics, and every batch as it was claimed. */
-const train = Effect.fnUntraced(function* (
-  settings: ReturnType<typeof Toy.settings>,
-  more: Partial<Trainer.Options> = {}
-) {
+const train = Effect.fnUntraced(function* (settings: ReturnType<typeof Toy.settings>, more: Toy.More = {}) {
   const client = yield* clientOf(settings.trainer.run)
   const claimed: Array<Batch.Batch> = []
   const noting: TrajectoryClient.TrajectoryClient = {
@@ -166,7 +163,7 @@ const killedTrainer = Effect.fnUntraced(function* (
   })
 })
 
-const untilVersion2 = ({ version }: Trainer.Weights) =>
+const untilVersion2 = ({ version }: LocalLearner.Weights) =>
   version < 2 ? Effect.void : Effect.fail({ message: "the samplers are gone" })
 
 const itemsOf = (name: string, count: number) => Array.from({ length: count }, (_, item) => sourceOf(name, item))

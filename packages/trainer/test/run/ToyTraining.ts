@@ -3,6 +3,8 @@
  */
 import { type Batch, type ScoredGroup, Trajectory } from "@atropos/core"
 import { Effect, FileSystem, Path } from "effect"
+import { LearnerEngine, type LearnerEngineShape } from "../../src/learn/LearnerEngine.ts"
+import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import type { TrainableModel } from "../../src/model/TrainableModel.ts"
 import * as Trainer from "../../src/run/Trainer.ts"
 import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
@@ -75,5 +77,22 @@ export const settings = (
     loss: { preset: "dapo", oldPolicy: "current", ...loss }
   })
 
-export const trainer = (given: TrainerSettings.TrainerSettings, more: Partial<Trainer.Options> = {}) =>
-  Trainer.make({ settings: given, model, ...more })
+export interface More extends Partial<LocalLearner.Options> {
+  /** What stands between trainer and engine. */
+  readonly around?: (engine: LearnerEngineShape) => LearnerEngineShape
+}
+
+/** A trainer of the engine of this machine, and the parameters that one has. */
+export const trainer = Effect.fnUntraced(function* (
+  settings: TrainerSettings.TrainerSettings,
+  { around = (engine) => engine, ...more }: More = {}
+) {
+  const engine = yield* LocalLearner.make({ model, ...more })
+  let learner: LocalLearner.LocalLearner | undefined
+  const noting = around({
+    ...engine,
+    load: (options) => Effect.tap(engine.load(options), (loaded) => Effect.sync(() => (learner = loaded)))
+  })
+  const made = yield* Effect.provideService(Trainer.make({ settings }), LearnerEngine, noting)
+  return { ...made, parameters: Effect.suspend(() => learner!.parameters) }
+})

@@ -7,6 +7,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Lease } from "../../src/run/Leases.ts"
 import * as Ort from "../../src/exec/Ort.ts"
+import type * as LocalLearner from "../../src/local/LocalLearner.ts"
 import type * as Trainer from "../../src/run/Trainer.ts"
 import * as StepMetrics from "../../src/run/StepMetrics.ts"
 import type { TrainableModel } from "../../src/model/TrainableModel.ts"
@@ -160,7 +161,7 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
     Effect.gen(function* () {
       const versions: Array<number> = []
       const sums: Array<number> = []
-      const publish = ({ parameters, version }: Trainer.Weights) =>
+      const publish = ({ parameters, version }: LocalLearner.Weights) =>
         Effect.sync(() => {
           versions.push(version)
           sums.push(parameters.reduce((sum, value) => sum + value, 0))
@@ -299,7 +300,7 @@ layer(layerTest, { excludeTestServices: true })("Trainer", (it) => {
       const told: Array<number> = []
       const record = ({ step }: StepMetrics.StepMetrics) => Effect.sync(() => void told.push(step))
       const isPublishing = yield* Deferred.make<void>()
-      const publish = ({ version }: Trainer.Weights) =>
+      const publish = ({ version }: LocalLearner.Weights) =>
         version < 3 ? Effect.void : Effect.andThen(Deferred.succeed(isPublishing, undefined), Effect.never)
       yield* Effect.scoped(
         Effect.gen(function* () {

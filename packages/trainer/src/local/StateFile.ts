@@ -2,17 +2,21 @@
  * The optimizer's state on disk: a safetensors file of float32 with three tensors for each slot of the layout.
  *
  * `<slot>` is the parameter itself, unrounded; `exp_avg.<slot>` and `exp_avg_sq.<slot>` are AdamW's moments (PyTorch's
- * names). Reading gives back the same bits, and fails with the tensor's name where the layout is another or a parameter
- * is not finite.
+ * names); `updates` in the head's metadata is how many made them. Reading gives back the same bits, and fails with the
+ * tensor's name where the layout is another or a parameter is not finite.
  */
 import { Effect } from "effect"
 import { type Layout, view } from "../model/Parameters.ts"
 import * as Safetensors from "../model/Safetensors.ts"
-import type { Snapshot } from "../learn/OptimizerThread.ts"
-import * as CheckpointError from "./CheckpointError.ts"
+import type { Snapshot } from "./OptimizerThread.ts"
+import * as CheckpointError from "../checkpoint/CheckpointError.ts"
 
-/** A snapshot but for the number of updates, which `trainer.json` has. */
-export type Vectors = Omit<Snapshot, "updates">
+type Vectors = Omit<Snapshot, "updates">
+
+/** A snapshot; files of earlier versions do not say how many updates made it. */
+export interface Read extends Vectors {
+  readonly updates?: number
+}
 
 const prefixes = {
   parameters: "",
@@ -22,7 +26,7 @@ const prefixes = {
 
 const kinds = Object.keys(prefixes) as ReadonlyArray<keyof Vectors>
 
-export const write = Effect.fn("StateFile.write")((path: string, { slots }: Layout, vectors: Vectors) => {
+export const write = Effect.fn("StateFile.write")((path: string, { slots }: Layout, vectors: Snapshot) => {
   const tensors = kinds.flatMap((kind) =>
     slots.map((slot) => ({
       name: `${prefixes[kind]}${slot.name}`,
@@ -30,7 +34,8 @@ export const write = Effect.fn("StateFile.write")((path: string, { slots }: Layo
       values: view(vectors[kind], slot)
     }))
   )
-  return Effect.mapError(Safetensors.write(path, tensors, "F32"), CheckpointError.at(path))
+  const metadata = { updates: String(vectors.updates) }
+  return Effect.mapError(Safetensors.write(path, tensors, "F32", metadata), CheckpointError.at(path))
 })
 
 /** What the file says of a tensor that is not what the layout wants. */
@@ -45,7 +50,7 @@ const mismatch = (entry: Safetensors.Entry | undefined, shape: ReadonlyArray<num
 export const read = Effect.fn("StateFile.read")(
   function* (path: string, { size, slots }: Layout) {
     const fail = (reason: string) => new CheckpointError.CheckpointError({ path, reason })
-    const { tensors } = yield* Safetensors.head(path)
+    const { metadata, tensors } = yield* Safetensors.head(path)
     const vectors: Vectors = {
       parameters: new Float32Array(size),
       firstMoment: new Float32Array(size),
@@ -67,7 +72,13 @@ export const read = Effect.fn("StateFile.read")(
       }
     }
     const extra = tensors.keys().find((name) => !names.has(name))
-    return extra === undefined ? vectors : yield* fail(`tensor ${extra} is not part of the model`)
+    if (extra !== undefined) return yield* fail(`tensor ${extra} is not part of the model`)
+    const read: Read = vectors
+    if (metadata["updates"] === undefined) return read
+    const updates = Number(metadata["updates"])
+    return Number.isSafeInteger(updates) && updates >= 0
+      ? { ...read, updates }
+      : yield* fail(`its number of updates is ${JSON.stringify(metadata["updates"])}`)
   },
   (result, path) =>
     Effect.mapError(result, (error) =>

@@ -11,7 +11,7 @@ import { Effect, type Scope, Semaphore } from "effect"
 import type { Command, Overflowed, Reply, Start, Updated, Vectors } from "./OptimizerWorker.ts"
 import * as Optimizer from "./Optimizer.ts"
 import type { Layout } from "../model/Parameters.ts"
-import { TrainerError } from "./TrainerError.ts"
+import { TrainerError } from "../learn/TrainerError.ts"
 
 export type { Updated }
 

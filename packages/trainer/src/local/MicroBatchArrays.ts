@@ -1,7 +1,8 @@
-/** The arrays of a micro-batch, filled from its sequences. All are (B, T), row after row, unless said otherwise. */
+/** The arrays of a micro-batch, filled from its items. All are (B, T), row after row, unless said otherwise. */
 import { Trajectory } from "@atropos/core"
 import type { Placement } from "./MicroBatch.ts"
-import * as TrainingSequence from "./TrainingSequence.ts"
+import * as TrainingSequence from "../learn/TrainingSequence.ts"
+import type { WeightedBatch } from "../learn/WeightedBatch.ts"
 
 /** What the graph is fed for a logprob that is none: NaN times 0 would be NaN. No logprob is above 0. */
 const unknown = 1
@@ -35,9 +36,14 @@ export interface MicroBatchArrays {
   /** The batch's weight of this token: what its loss is multiplied with. 0 where masked. */
   readonly tokenWeights: Float64Array
   readonly advantages: Float32Array
-  /** Nats, `unknown` where not sampled: there the present policy is taken to have sampled. */
+  /**
+   * Nats of the sampler; where not sampled the trainer's before the first update with the batch, in that one `unknown`:
+   * there the present policy is taken to have sampled.
+   */
   readonly oldLogprobs: Float32Array
   readonly engineLogprobs: Float32Array
+  /** Nats, `unknown` where padded: the trainer's before the first update with the batch; absent in that one. */
+  readonly trainerLogprobs: Float32Array | undefined
   /** Nats; absent where any sequence has none. */
   readonly refLogprobs: Float32Array | undefined
   /** The teacher's of the tokens themselves, nats; `unknown` where it gave none. Absent where no sequence has any. */
@@ -48,21 +54,21 @@ export interface MicroBatchArrays {
 }
 
 const distillOf = (
-  sequences: ReadonlyArray<TrainingSequence.TrainingSequence>,
+  { items, sequences }: WeightedBatch,
   placements: ReadonlyArray<Placement>,
   size: number,
   length: number
 ): DistillArrays | undefined => {
   const width = placements.reduce(
-    (most, { sequence }) =>
-      (sequences[sequence]!.distillTokenIds ?? []).reduce((k, ids) => Math.max(k, ids.length), most),
+    (most, { item }) =>
+      (sequences[items[item]!.sequence]!.distillTokenIds ?? []).reduce((k, ids) => Math.max(k, ids.length), most),
     0
   )
   if (width === 0) return undefined
   const tokenIds = new Int32Array(size * width)
   const logprobs = new Float32Array(size * width).fill(-Infinity)
-  for (const { length: positions, row, sequence, start } of placements) {
-    const { distillLogprobs, distillTokenIds } = sequences[sequence]!
+  for (const { item, length: positions, row, start } of placements) {
+    const { distillLogprobs, distillTokenIds } = sequences[items[item]!.sequence]!
     for (let t = 0; t < positions; t++) {
       const ids = distillTokenIds?.[t + 1]
       const teacherLogprobs = distillLogprobs?.[t + 1]
@@ -76,38 +82,40 @@ const distillOf = (
 }
 
 const pairsOf = (
-  sequences: ReadonlyArray<TrainingSequence.TrainingSequence>,
+  { items, sequences }: WeightedBatch,
   placements: ReadonlyArray<Placement>,
   size: number,
   length: number
 ): PairArrays | undefined => {
-  if (placements.every(({ sequence }) => sequences[sequence]!.pair === undefined)) return undefined
+  const sequenceOf = ({ item }: Placement) => items[item]!.sequence
+  if (placements.every((place) => sequences[sequenceOf(place)]!.pair === undefined)) return undefined
   const partnerIds = new Int32Array(size).fill(-1)
   const preferences = new Float32Array(size)
-  const inRow = (row: number) => placements.filter((place) => place.row === row)
-  for (const { length: positions, row, sequence, start } of placements) {
-    const { pair } = sequences[sequence]!
+  for (const place of placements) {
+    const { pair } = sequences[sequenceOf(place)]!
     if (pair === undefined) continue
-    const at = row * length + start
-    const partner = inRow(row).findIndex((place) => place.sequence === pair.partner)
-    partnerIds.fill(partner, at, at + positions)
-    preferences.fill(pair.preference, at, at + positions)
+    const inRow = placements.filter(({ row }) => row === place.row)
+    const at = place.row * length + place.start
+    const partner = inRow.findIndex((other) => sequenceOf(other) === pair.partner)
+    partnerIds.fill(partner, at, at + place.length)
+    preferences.fill(pair.preference, at, at + place.length)
   }
   return { partnerIds, preferences }
 }
 
 const teacherOf = (
-  sequences: ReadonlyArray<TrainingSequence.TrainingSequence>,
+  { items, sequences }: WeightedBatch,
   placements: ReadonlyArray<Placement>,
   size: number,
   length: number
 ): Float32Array | undefined => {
-  if (placements.every(({ sequence }) => sequences[sequence]!.distillTokenIds === undefined)) return undefined
+  const sequenceOf = ({ item }: Placement) => sequences[items[item]!.sequence]!
+  if (placements.every((place) => sequenceOf(place).distillTokenIds === undefined)) return undefined
   const logprobs = new Float32Array(size).fill(unknown)
-  for (const { length: positions, row, sequence, start } of placements) {
-    for (let t = 0; t < positions; t++) {
-      const logprob = TrainingSequence.teacherLogprob(sequences[sequence]!, t + 1)
-      if (logprob !== undefined) logprobs[row * length + start + t] = logprob
+  for (const place of placements) {
+    for (let t = 0; t < place.length; t++) {
+      const logprob = TrainingSequence.teacherLogprob(sequenceOf(place), t + 1)
+      if (logprob !== undefined) logprobs[place.row * length + place.start + t] = logprob
     }
   }
   return logprobs
@@ -115,14 +123,16 @@ const teacherOf = (
 
 /** Arrays of `rows` rows of `length` positions. */
 export const fill = (
-  sequences: ReadonlyArray<TrainingSequence.TrainingSequence>,
+  batch: WeightedBatch,
   placements: ReadonlyArray<Placement>,
-  weightOf: (sequence: number) => number,
   rows: number,
   length: number
 ): MicroBatchArrays => {
+  const { items, oldLogprobs, sequences } = batch
   const size = rows * length
-  const hasReference = placements.every(({ sequence }) => sequences[sequence]!.refLogprobs !== undefined)
+  const hasReference = placements.every(({ item }) => sequences[items[item]!.sequence]!.refLogprobs !== undefined)
+  const trainerLogprobs = oldLogprobs && new Float32Array(size).fill(unknown)
+  for (const { item, row, start } of placements) trainerLogprobs?.set(oldLogprobs![item]!, row * length + start)
   const arrays = {
     inputIds: new Int32Array(size),
     targetIds: new Int32Array(size),
@@ -131,18 +141,20 @@ export const fill = (
     lossMask: new Float32Array(size),
     tokenWeights: new Float64Array(size),
     advantages: new Float32Array(size),
-    oldLogprobs: new Float32Array(size).fill(unknown),
+    oldLogprobs: trainerLogprobs?.slice() ?? new Float32Array(size).fill(unknown),
     engineLogprobs: new Float32Array(size).fill(unknown),
+    trainerLogprobs,
     refLogprobs: hasReference ? new Float32Array(size) : undefined,
-    teacherLogprobs: teacherOf(sequences, placements, size, length),
-    pairs: pairsOf(sequences, placements, size, length),
+    teacherLogprobs: teacherOf(batch, placements, size, length),
+    pairs: pairsOf(batch, placements, size, length),
     temperatures: new Float32Array(size).fill(1),
-    distill: distillOf(sequences, placements, size, length)
+    distill: distillOf(batch, placements, size, length)
   }
   let row = -1
   let segment = 0
   for (const placement of placements) {
-    const { advantages, engineLogprobs, mask, refLogprobs, temperature, tokens } = sequences[placement.sequence]!
+    const { sequence, weight } = items[placement.item]!
+    const { advantages, engineLogprobs, mask, refLogprobs, temperature, tokens } = sequences[sequence]!
     const at = placement.row * length + placement.start
     const end = placement.length + 1
     segment = placement.row === row ? segment + 1 : 0
@@ -151,7 +163,6 @@ export const fill = (
     arrays.targetIds.set(tokens.subarray(1, end), at)
     arrays.segmentIds.fill(segment, at, at + placement.length)
     arrays.lossMask.set(mask.subarray(1, end), at)
-    const weight = weightOf(placement.sequence)
     for (let t = 0; t < placement.length; t++) {
       arrays.positionIds[at + t] = t
       arrays.tokenWeights[at + t] = mask[t + 1]! * weight

@@ -83,8 +83,10 @@ const distillFeeds = (batch: MicroBatch, real: Real): Feeds => {
 }
 
 /** Old logprobs as the objective wants them; unknown ones stand for the present policy. */
-const oldLogprobs = (batch: MicroBatch, { oldPolicy }: Objective): Float32Array =>
-  oldPolicy === "current" ? new Float32Array(batch.oldLogprobs.length).fill(1) : batch.oldLogprobs
+const oldLogprobs = (batch: MicroBatch, { oldPolicy }: Objective): Float32Array => {
+  if (oldPolicy === "engine") return batch.oldLogprobs
+  return batch.trainerLogprobs ?? new Float32Array(batch.oldLogprobs.length).fill(1)
+}
 
 /** Logprobs that nobody gave. */
 const none = ({ length, rows }: MicroBatch): Float32Array => new Float32Array(rows * length).fill(1)

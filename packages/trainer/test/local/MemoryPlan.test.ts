@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as MemoryPlan from "../../src/learn/MemoryPlan.ts"
+import * as MemoryPlan from "../../src/local/MemoryPlan.ts"
 
 const shape = {
   vocabSize: 16_384,

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as MicroBatch from "../../src/learn/MicroBatch.ts"
+import * as MicroBatch from "../../src/local/MicroBatch.ts"
+import * as Packed from "./Packed.ts"
 import type { TrainingSequence } from "../../src/learn/TrainingSequence.ts"
 import padding from "../fixtures/trainer-padding.json" with { type: "json" }
 
@@ -16,10 +17,10 @@ const sequenceOf = (length: number, seed = 0, more: Partial<TrainingSequence> = 
   ...more
 })
 
-const settings: MicroBatch.PackSettings = { ...MicroBatch.defaults, vocabSize: 50 }
+const settings = { vocabSize: 50 }
 const tokenMean = { aggregation: "token-mean", divisorTokens: 1 } as const
-const pack = (sequences: ReadonlyArray<TrainingSequence>, more: Partial<MicroBatch.PackSettings> = {}) =>
-  MicroBatch.pack(sequences, tokenMean, { ...settings, ...more })
+const pack = (sequences: ReadonlyArray<TrainingSequence>, more: Partial<Packed.Settings> = {}) =>
+  Packed.of(sequences, tokenMean, { ...settings, ...more })
 
 /** Normal numbers from a fixed stream (Box and Muller over a linear congruential generator). */
 const gaussians = (seed: number) => {
@@ -54,13 +55,14 @@ describe("MicroBatch", () => {
           })
         )
       )
-      const { microBatches } = pack(sequences, { vocabSize: 1000 })
+      const { batch: weighted, microBatches } = pack(sequences, { vocabSize: 1000 })
       const labels = golden.labels.flat()
       const logprobs = golden.logprobs.flat()
       const inputs = golden.tokens.flat()
       let seen = 0
       for (const batch of microBatches) {
-        for (const { length, row, sequence, start } of batch.placements) {
+        for (const { item, length, row, start } of batch.placements) {
+          const { sequence } = weighted.items[item]!
           seen++
           for (let t = 0; t < length; t++) {
             const at = row * batch.length + start + t
@@ -77,18 +79,21 @@ describe("MicroBatch", () => {
 
   it.prop("places every sound sequence once, whole, in one row, within the budget", [lengths], ([given]) => {
     const sequences = given.map((length, i) => sequenceOf(length, i))
-    const { microBatches, report } = pack(sequences, { maxLength: 64, tokenBudget: 160, shapes: 4 })
-    const placed = microBatches.flatMap(({ placements }) => placements.map(({ sequence }) => sequence))
+    const { batch: weighted, microBatches, report } = pack(sequences, { maxLength: 64, tokenBudget: 160, shapes: 4 })
+    const placed = microBatches.flatMap(({ placements }) =>
+      placements.map(({ item }) => weighted.items[item]!.sequence)
+    )
     const left = report.dropped.map(({ sequence }) => sequence)
     assert.deepStrictEqual(
       [...placed, ...left].toSorted((a, b) => a - b),
       given.map((_, i) => i)
     )
-    assert.isAtMost(report.lengths.length, 4)
+    assert.isAtMost(new Set(microBatches.map(({ length }) => length)).size, 4)
     for (const batch of microBatches) {
       assert.isAtMost(batch.rows * batch.length, 160)
       const taken = new Uint8Array(batch.rows * batch.length)
-      for (const { length, row, sequence, start } of batch.placements) {
+      for (const { item, length, row, start } of batch.placements) {
+        const { sequence } = weighted.items[item]!
         assert.strictEqual(length, given[sequence]! - 1)
         assert.isAtMost(start + length, batch.length)
         for (let t = 0; t < length; t++) {
@@ -113,7 +118,7 @@ describe("MicroBatch", () => {
   it.prop("has token weights that sum to 1 under either mean", [lengths], ([given]) => {
     const sequences = given.map((length, i) => sequenceOf(length, i))
     for (const aggregation of ["token-mean", "sequence-mean"] as const) {
-      const packed = MicroBatch.pack(sequences, { aggregation, divisorTokens: 1 }, settings)
+      const packed = Packed.of(sequences, { aggregation, divisorTokens: 1 }, settings)
       const weights = packed.microBatches.flatMap((batch) => [...batch.tokenWeights])
       const untrained = packed.report.dropped.filter(({ reason }) => reason === "nothing to train").length
       const whole = aggregation === "token-mean" ? 1 : 1 - untrained / packed.report.sequences
@@ -129,19 +134,19 @@ describe("MicroBatch", () => {
   it("wastes less than 5% on log-normal lengths of median 600, cap 4096", () => {
     for (const sigma of [0.6, 0.8, 1]) {
       for (let seed = 1; seed <= 5; seed++) {
-        const { report } = pack(logNormal(256, seed, sigma).map((length, i) => sequenceOf(length, i)))
-        assert.isAtLeast(report.usefulTokens / report.paddedTokens, 0.95, `sigma ${sigma}, seed ${seed}`)
-        assert.isAtMost(report.lengths.length, settings.shapes)
+        const packed = pack(logNormal(256, seed, sigma).map((length, i) => sequenceOf(length, i)))
+        assert.isAtLeast(packed.report.usefulTokens / packed.positions, 0.95, `sigma ${sigma}, seed ${seed}`)
+        assert.isAtMost(new Set(packed.microBatches.map(({ length }) => length)).size, MicroBatch.defaults.shapes)
       }
     }
   })
 
   it("does not pad sequences of one length", () => {
-    const { report } = pack(
+    const { positions, report } = pack(
       Array.from({ length: 128 }, (_, i) => sequenceOf(13, i)),
       { maxLength: 16, tokenBudget: 1024 }
     )
-    assert.strictEqual(report.paddedTokens, report.usefulTokens)
+    assert.strictEqual(positions, report.usefulTokens)
   })
 
   it("keeps row lengths a multiple of what the graph needs", () => {

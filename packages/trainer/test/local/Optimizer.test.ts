@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import * as Optimizer from "../../src/learn/Optimizer.ts"
-import * as OptimizerThread from "../../src/learn/OptimizerThread.ts"
+import * as Optimizer from "../../src/local/Optimizer.ts"
+import * as OptimizerThread from "../../src/local/OptimizerThread.ts"
 import golden from "../fixtures/adamw.json" with { type: "json" }
 
 const close = (found: Float32Array, expected: ReadonlyArray<number>, tolerance: number) => {

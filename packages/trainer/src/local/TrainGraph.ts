@@ -24,7 +24,7 @@ import type { Objective } from "../loss/Objective.ts"
 import type { Remat } from "../model/Decoder.ts"
 import type { Layout } from "../model/Parameters.ts"
 import type { Policy, PolicyIds } from "../model/TrainableModel.ts"
-import * as LossNodes from "./LossNodes.ts"
+import * as LossNodes from "../learn/LossNodes.ts"
 
 export interface TrainGraphOptions {
   /** What the backward pass computes again, for less memory; true: whole parts. `MemoryPlan` chooses. */

@@ -1,0 +1,30 @@
+/** `atropos up` on a game that one model plays against itself: nothing but winning tells it how to play. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as Bin from "./Bin.ts"
+
+const game = fileURLToPath(new URL("../../../examples/18-self-play.ts", import.meta.url))
+
+describe("atropos up, with both seats of a game", () => {
+  it.live(
+    "comes from play at random to one that a perfect opponent wins little against",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* Bin.folder
+        const { code, stderr } = yield* Bin.run(["up", "--port", "0", "--policy_port", "0", "--env", game], { cwd })
+        assert.strictEqual(code, 0, stderr)
+        const lines = readFileSync(join(cwd, ".atropos/up/kuhn-poker-1/kuhn-poker.metrics.jsonl"), "utf8")
+        const curve = lines
+          .trim()
+          .split("\n")
+          .map((line) => Number(JSON.parse(line).exploitability))
+        assert.isAbove(curve[0]!, 0.3)
+        assert.isBelow(curve.at(-1)!, 0.15)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    400_000
+  )
+})

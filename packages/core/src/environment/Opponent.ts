@@ -1,0 +1,120 @@
+/**
+ * Another model at a seat: an opponent to play against, or a simulated user to talk to.
+ *
+ * It has servers and limits of its own, as a judge has, and nothing it says is trained. `player` puts it at a seat of
+ * `Seats`. Its answers are drawn, and never remembered. An environment that cannot do without one asks for `required`.
+ */
+import { Context, Effect, Layer, Schema } from "effect"
+import { field, fromFields } from "../base/Settings.ts"
+import { type ChatRequest, InferenceError, type SamplingOptions } from "../inference/backend/Inference.ts"
+import type { Message } from "../Message.ts"
+import * as NotConfigured from "../base/NotConfigured.ts"
+import * as ServerManager from "../inference/ServerManager.ts"
+import * as ServerSettings from "../inference/backend/ServerSettings.ts"
+import type { SlurmError } from "../inference/backend/Slurm.ts"
+import type { TokenizerError } from "../inference/tokenizer/Tokenizer.ts"
+
+export interface OpponentShape {
+  readonly isConfigured: boolean
+  readonly modelName: string
+  /** One answer to a chat. */
+  readonly say: (request: ChatRequest) => Effect.Effect<string, InferenceError>
+  /** `opponent/calls`, `opponent/prompt_tokens`, `opponent/completion_tokens`, for a definition's `metrics`. */
+  readonly metrics: Effect.Effect<{ readonly [name: string]: number }>
+}
+
+export class Opponent extends Context.Service<Opponent, OpponentShape>()("@atropos/core/Opponent") {}
+
+const { apiKey, healthCheck, modelName, nKwargIsIgnored, numMaxRequestsAtOnce, timeout } = ServerSettings.serverFields
+
+/** What an opponent can be told: `--opponent.<field>`, and the map or list `opponent:` of a file. */
+export const settings = fromFields({
+  baseUrl: field(
+    Schema.String,
+    "",
+    "URL of the server of the opponent or simulated user, including /v1; if empty, there is none"
+  ),
+  apiKey,
+  modelName,
+  timeout,
+  numMaxRequestsAtOnce: field(numMaxRequestsAtOnce, 64, "concurrent requests to the opponent"),
+  nKwargIsIgnored,
+  healthCheck
+})
+export type Settings = Effect.Success<ReturnType<typeof settings.decode>>
+
+const missing = NotConfigured.make(
+  "opponent",
+  "--opponent.base_url http://host:port/v1 --opponent.model_name NAME (any OpenAI-compatible server), or opponent: in the file of --config"
+)
+
+/** The opponent, where there is one. */
+export const required = Effect.filterOrFail(
+  Opponent,
+  ({ isConfigured }) => isConfigured,
+  () => missing
+)
+
+/** The place of an opponent where none is configured: whatever is asked of it fails and says how to get one. */
+export const layerNone: Layer.Layer<Opponent> = Layer.succeed(Opponent, {
+  isConfigured: false,
+  modelName: "none",
+  say: () => Effect.fail(new InferenceError({ reason: "noServer", server: "opponent", message: missing.message })),
+  metrics: Effect.succeed({})
+})
+
+/** The opponent of one or several servers; none where no server has an address. */
+export const layer = (
+  servers: ReadonlyArray<Partial<Settings>>,
+  manager: Partial<ServerSettings.Manager> = {}
+): Layer.Layer<Opponent, SlurmError | TokenizerError> => {
+  const all = servers.map((given) => settings.complete(given)).filter(({ baseUrl }) => baseUrl !== "")
+  if (all.length === 0) return layerNone
+  // Not the policy's: a manager of its own.
+  return Layer.provide(layerNoDeps, Layer.fresh(ServerManager.layer({ ...manager, servers: all })))
+}
+
+/** An opponent that says what a script says. */
+export const layerScripted = (script: Parameters<typeof ServerManager.layerScripted>[0]): Layer.Layer<Opponent> =>
+  Layer.provide(layerNoDeps, Layer.fresh(ServerManager.layerScripted(script)))
+
+/** The servers in the context as an opponent: an earlier policy in this process, say. */
+export const layerNoDeps: Layer.Layer<Opponent, never, ServerManager.ServerManager> = Layer.effect(
+  Opponent,
+  Effect.gen(function* () {
+    const servers = yield* ServerManager.ServerManager
+    const used = { calls: 0, promptTokens: 0, completionTokens: 0 }
+    return {
+      isConfigured: true,
+      modelName: servers.modelName,
+      say: Effect.fn("Opponent.say")(function* (request) {
+        const { choices, usage } = yield* servers.ask({ ...request, n: 1 })
+        used.calls++
+        used.promptTokens += usage?.promptTokens ?? 0
+        used.completionTokens += usage?.completionTokens ?? 0
+        const [choice] = choices
+        if (choice !== undefined) return choice.text
+        return yield* new InferenceError({
+          reason: "malformed",
+          server: servers.modelName,
+          message: "the opponent's server gave no answer"
+        })
+      }),
+      metrics: Effect.sync(() => ({
+        "opponent/calls": used.calls,
+        "opponent/prompt_tokens": used.promptTokens,
+        "opponent/completion_tokens": used.completionTokens
+      }))
+    }
+  })
+)
+
+/** The opponent as a player of `Seats`. `instructions` come before what its seat is told: who it is to be. */
+export const player =
+  (
+    { say }: Pick<OpponentShape, "say">,
+    instructions: ReadonlyArray<Message> = [],
+    sampling: Pick<SamplingOptions, "maxTokens" | "temperature" | "topP" | "stop"> = {}
+  ) =>
+  ({ messages }: { readonly messages: ReadonlyArray<Message> }): Effect.Effect<string, InferenceError> =>
+    say({ messages: [...instructions, ...messages], ...sampling })

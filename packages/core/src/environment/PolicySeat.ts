@@ -1,0 +1,78 @@
+/**
+ * The policy at one seat of a game: a chat that grows turn by turn, with exact tokens over all of them.
+ *
+ * A seat is one tracked session on one server. An answer is asked for with whatever the seat was told since its last
+ * one; there is none once its budget, or the longest sequence, is used up.
+ */
+import { Effect, Option, type Scope } from "effect"
+import * as Budget from "./Budget.ts"
+import type { InferenceError, SamplingOptions } from "../inference/backend/Inference.ts"
+import { ServerManager } from "../inference/ServerManager.ts"
+import { assistant, type Message, text } from "../Message.ts"
+import type { Trajectory } from "../Trajectory.ts"
+
+/** How the model is asked: a chat, or plain text (the messages put together), for models that know no chats. */
+export type Form = "chat" | "text"
+
+export interface Sampling extends Pick<SamplingOptions, "maxTokens" | "temperature" | "seed" | "split" | "stop"> {
+  /** Default "chat". */
+  readonly form?: Form
+}
+
+/** Most turns of a seat and, prompt included, most tokens of its sequence (default: no limit but the trainer's). */
+export interface Limits {
+  readonly turns: number
+  readonly tokens?: number
+}
+
+export interface PolicySeat {
+  /** The next answer; undefined where there is no room for one. */
+  readonly answer: (told: ReadonlyArray<Message>) => Effect.Effect<string | undefined, InferenceError>
+  /** The answers so far as one trajectory, whose messages end with the last answer; undefined where there was none. */
+  readonly trajectory: Effect.Effect<Trajectory | undefined, InferenceError>
+}
+
+/** Same seed, same episode; every turn draws anew. */
+export const seeded = <S extends { readonly seed?: number }>(sampling: S, turn: number): S =>
+  sampling.seed === undefined ? sampling : { ...sampling, seed: (sampling.seed + turn * 7919) % 2 ** 31 }
+
+export const make = Effect.fn("PolicySeat.make")(function* (
+  { form = "chat", ...sampling }: Sampling,
+  limits: Limits
+): Effect.fn.Return<PolicySeat, InferenceError, ServerManager | Scope.Scope> {
+  const servers = yield* ServerManager
+  const session = yield* servers.tracked()
+  const budget = yield* Budget.make(limits)
+  let messages: ReadonlyArray<Message> = []
+  let turn = 0
+
+  const ask = Effect.fnUntraced(function* (chat: ReadonlyArray<Message>) {
+    const options = seeded(sampling, turn++)
+    if (form === "text") {
+      const [choice] = yield* session.complete({ prompt: chat.map(text).join(""), ...options }).pipe(
+        Effect.catchIf(
+          ({ reason }) => reason === "noRoom",
+          () => Effect.succeed([])
+        )
+      )
+      return choice && assistant(choice.text)
+    }
+    const choice = yield* budget.turn(session, { messages: chat, ...options })
+    return Option.getOrUndefined(Option.map(choice, ({ message }) => message))
+  })
+
+  return {
+    answer: Effect.fnUntraced(function* (told) {
+      const chat = [...messages, ...told]
+      const answer = yield* ask(chat)
+      if (answer === undefined) return undefined
+      messages = [...chat, answer]
+      return text(answer)
+    }),
+    trajectory: Effect.map(
+      Effect.suspend(() => (messages.length === 0 ? Effect.succeed([]) : session.trajectories)),
+      // Where a template rewrote the chat, the last sequence holds the most of it.
+      (all) => (all.length === 0 ? undefined : { ...all.at(-1)!, messages })
+    )
+  }
+})

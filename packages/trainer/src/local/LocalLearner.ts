@@ -1,0 +1,244 @@
+/**
+ * The engine of this machine: graphs run at the executor, micro-batch by micro-batch; gradients add up, and updates are
+ * made, in the optimizer's thread. Neither keeps the caller's thread busy for longer than it takes to hand over arrays.
+ *
+ * The denominators of the loss are the batch's, so it does not matter how it was cut into micro-batches. Same batches,
+ * settings and number of threads give the same bits on the CPU. A saved copy is `trainer_state.safetensors` (exact
+ * parameters and moments) beside the weights in the form that others load.
+ *
+ * New weights go to whom the engine was built with: `publish` is handed a copy of the parameters.
+ */
+import { Effect, type FileSystem, Layer, Path, Scope } from "effect"
+import * as Engine from "../engine/Engine.ts"
+import { Executor, type DeviceKind, type Resident } from "../exec/Executor.ts"
+import { type Computed, defaultOptimizer, LearnerEngine } from "../learn/LearnerEngine.ts"
+import type { LearnerEngineShape, Learner, LoadOptions } from "../learn/LearnerEngine.ts"
+import * as LossNodes from "../learn/LossNodes.ts"
+import { TrainerError } from "../learn/TrainerError.ts"
+import type { WeightedBatch } from "../learn/WeightedBatch.ts"
+import * as Model from "../model/Model.ts"
+import type { TrainableModel } from "../model/TrainableModel.ts"
+import * as LocalWeights from "./LocalWeights.ts"
+import * as MemoryPlan from "./MemoryPlan.ts"
+import * as MicroBatch from "./MicroBatch.ts"
+import * as OptimizerThread from "./OptimizerThread.ts"
+import * as Programs from "./Programs.ts"
+import * as Quantile from "./Quantile.ts"
+import * as TrainGraph from "./TrainGraph.ts"
+
+/** Weights that samplers should use from now on. */
+export interface Weights {
+  /** The policy version. */
+  readonly version: number
+  /** A copy, the receiver's own. */
+  readonly parameters: Float32Array
+}
+
+export type Publish = (weights: Weights) => Effect.Effect<void, { readonly message: string }>
+
+export interface Options {
+  readonly model: TrainableModel
+  /** How the graph is built; by default as `MemoryPlan` chooses for the model, the device and the token budget. */
+  readonly graph?: Partial<TrainGraph.TrainGraphOptions>
+  /** Who gets new weights. Training waits for it. */
+  readonly publish?: Publish
+}
+
+/** What this machine can do beyond the contract. */
+export interface LocalLearner extends Learner {
+  /** A copy of the present parameters. */
+  readonly parameters: Effect.Effect<Float32Array, TrainerError>
+}
+
+export interface LocalEngine extends LearnerEngineShape {
+  readonly load: (options: LoadOptions) => Effect.Effect<LocalLearner, TrainerError, Scope.Scope>
+}
+
+/** Attention costs as much as all else at rows of about this many hidden sizes. */
+const attentionLengths = 6
+
+/** How the training graph is built and loaded, and how batches are packed for it. */
+const planOf = ({ graph: given, model }: Options, options: LoadOptions, device: DeviceKind) => {
+  const maxLength = options.maxLength ?? model.maxPositions
+  const tokenBudget = Math.max(options.tokenBudget ?? MicroBatch.defaults.tokenBudget, maxLength)
+  const plan =
+    model.shape && MemoryPlan.choose({ shape: model.shape, tokens: tokenBudget, rowLength: maxLength }, device)
+  const { prepack = false, ...planned } = plan ?? {}
+  const graph = { ...TrainGraph.defaults, ...planned, ...given }
+  const attentionLength = attentionLengths * model.hiddenSize
+  return {
+    prepack,
+    graph,
+    packing: { ...MicroBatch.defaults, maxLength, tokenBudget, attentionLength, multiple: graph.chunks }
+  }
+}
+
+const ofItem = (
+  { length: rowLength }: MicroBatch.MicroBatch,
+  { length, row, start }: MicroBatch.Placement,
+  logprobs: Float32Array
+): Float32Array => logprobs.subarray(row * rowLength + start, row * rowLength + start + length)
+
+/** The parameters at the executor; put there anew once the optimizer has newer ones. */
+const presentOf = (programs: Programs.Programs, optimizer: OptimizerThread.OptimizerThread) => {
+  let theta: Resident | undefined
+  return {
+    present: Effect.suspend(() =>
+      theta === undefined
+        ? Effect.map(Effect.flatMap(optimizer.parameters, programs.put), (resident) => (theta = resident))
+        : Effect.succeed(theta)
+    ),
+    outdate: Effect.suspend(() => {
+      const old = theta
+      theta = undefined
+      return old === undefined ? Effect.void : programs.free(old)
+    })
+  }
+}
+
+const loadWith = Effect.fn("LocalLearner.load")(function* (
+  options: Options,
+  weights: LocalWeights.LocalWeights,
+  loading: LoadOptions
+): Effect.fn.Return<LocalLearner, TrainerError, Executor | Scope.Scope> {
+  const { model, publish } = options
+  const { objective } = loading
+  const { device } = yield* Executor
+  // First of all: a copy that cannot be read costs no graph.
+  const { reference, snapshot } = yield* weights.start(loading)
+  const { packing, ...plan } = planOf(options, loading, device.kind)
+  const programs = yield* Programs.load(model.policy, objective, plan)
+  const { metrics } = programs
+  const referencePolicy = objective.needsReference ? yield* Effect.flatMap(reference, programs.put) : undefined
+  const optimizer = yield* OptimizerThread.make(snapshot, {
+    ...(loading.optimizer ?? defaultOptimizer),
+    layout: model.policy.layout
+  })
+  const { outdate, present } = presentOf(programs, optimizer)
+
+  const forward = Effect.fn("LocalLearner.forward")(function* (batch: WeightedBatch) {
+    const parameters = yield* present
+    const logprobs: Array<Float32Array> = []
+    for (const microBatch of MicroBatch.pack(batch, packing)) {
+      const ofRows = yield* programs.logprobs(microBatch, parameters)
+      for (const placement of microBatch.placements) {
+        logprobs[placement.item] = ofItem(microBatch, placement, ofRows).slice()
+      }
+    }
+    return logprobs
+  })
+
+  const { entropyQuantile } = objective
+  /** The objective's quantile of the entropies of all trained tokens; undefined where it looks at none. */
+  const thresholdOf = Effect.fnUntraced(function* (
+    microBatches: ReadonlyArray<MicroBatch.MicroBatch>,
+    parameters: Resident
+  ) {
+    if (entropyQuantile === null) return undefined
+    const entropies: Array<number> = []
+    for (const batch of microBatches) {
+      const values = yield* programs.entropies(batch, parameters)
+      batch.lossMask.forEach((trained, at) => trained === 1 && entropies.push(values[at]!))
+    }
+    return Quantile.of(Float64Array.from(entropies), entropyQuantile)
+  })
+
+  const forwardBackward: Learner["forwardBackward"] = Effect.fn("LocalLearner.forwardBackward")(
+    function* (batch, look) {
+      yield* optimizer.discard
+      const parameters = yield* present
+      const microBatches = MicroBatch.pack(batch, packing)
+      const entropyThreshold = yield* thresholdOf(microBatches, parameters)
+      let loss = 0
+      let sums: ArrayLike<number> = new Float64Array(metrics.length)
+      for (const microBatch of microBatches) {
+        const part = yield* programs.gradient(microBatch, parameters, {
+          reference: referencePolicy,
+          entropyThreshold,
+          withLogprobs: look !== undefined
+        })
+        for (const placement of look === undefined ? [] : microBatch.placements) {
+          look?.(placement.item, ofItem(microBatch, placement, part.logprobs!))
+        }
+        loss += part.loss
+        sums = LossNodes.combine(metrics, sums, part.figures)
+        if (!Number.isFinite(loss)) break
+        yield* optimizer.accumulate(part.gradient)
+      }
+      return {
+        loss,
+        figures: new Map(metrics.map(({ name }, index) => [name, sums[index]!])),
+        isFinite: Number.isFinite(loss),
+        pieces: microBatches.length,
+        positions: MicroBatch.positions(microBatches)
+      } satisfies Computed
+    },
+    Effect.onError(() => Effect.ignore(optimizer.discard))
+  )
+
+  return {
+    forward,
+    forwardBackward,
+    optimizerStep: (learningRate) =>
+      Effect.uninterruptible(
+        Effect.tap(optimizer.update(learningRate), ({ isApplied }) => (isApplied ? outdate : Effect.void))
+      ),
+    discard: optimizer.discard,
+    save: (folder) => Effect.flatMap(optimizer.snapshot, (snapshot) => weights.save(folder, snapshot)),
+    publish: (version) =>
+      publish === undefined
+        ? Effect.void
+        : Effect.flatMap(optimizer.parameters, (parameters) =>
+            Effect.mapError(
+              publish({ version, parameters }),
+              (cause) =>
+                new TrainerError({ reason: "publish", message: `weights not published: ${cause.message}`, cause })
+            )
+          ),
+    parameters: optimizer.parameters
+  }
+})
+
+/** The engine of a model. */
+export const make = Effect.fn("LocalLearner.make")(function* (
+  options: Options
+): Effect.fn.Return<LocalEngine, never, Executor | FileSystem.FileSystem | Path.Path> {
+  const { model } = options
+  const executor = yield* Executor
+  const weights = yield* LocalWeights.make(model)
+  return {
+    name: LocalWeights.engine,
+    model: { name: model.name, vocabSize: model.vocabSize, maxPositions: model.maxPositions },
+    load: (loading) => Effect.provideService(loadWith(options, weights, loading), Executor, executor)
+  }
+})
+
+export const layer = (
+  options: Options
+): Layer.Layer<LearnerEngine, never, Executor | FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(LearnerEngine, make(options))
+
+/**
+ * The engine of a model that is sampled from in this process: new weights go to the sampling engine, under the model's
+ * name as `PolicyLayers` has it, then to `publish`.
+ */
+export const layerInProcess = ({
+  model,
+  publish = () => Effect.void,
+  ...options
+}: Omit<Options, "model"> & { readonly model: Model.Model }): Layer.Layer<
+  LearnerEngine,
+  never,
+  Engine.Engine | Executor | FileSystem.FileSystem | Path.Path
+> =>
+  Layer.effect(
+    LearnerEngine,
+    Effect.flatMap(Engine.Engine, (engine) =>
+      make({
+        ...options,
+        model: Model.trainable(model),
+        publish: (weights) =>
+          Effect.andThen(engine.load(model.name, weights.version, weights.parameters), publish(weights))
+      })
+    )
+  )

@@ -1,0 +1,81 @@
+/**
+ * What the local engine keeps of a model: `trainer_state.safetensors` (exact parameters and optimizer) and the weights
+ * in the form that others load (a PEFT adapter, or a model folder), in the folder of a checkpoint. Its references name
+ * the file within that folder, so that a checkpoint may be moved.
+ */
+import { Effect, FileSystem, Path } from "effect"
+import type { Kept, LoadOptions, WeightsReference } from "../learn/LearnerEngine.ts"
+import { TrainerError } from "../learn/TrainerError.ts"
+import type { TrainableModel } from "../model/TrainableModel.ts"
+import * as OptimizerThread from "./OptimizerThread.ts"
+import * as StateFile from "./StateFile.ts"
+import * as TrainGraph from "./TrainGraph.ts"
+
+/** The engine's name. */
+export const engine = "local"
+
+const stateFile = "trainer_state.safetensors"
+
+export interface Start {
+  readonly snapshot: OptimizerThread.Snapshot
+  /** A copy of the reference policy's parameters, made when asked. */
+  readonly reference: Effect.Effect<Float32Array, TrainerError>
+}
+
+export interface LocalWeights {
+  /** Where training starts: at the copy to go on from, at what it begins with, or at the model's own weights. */
+  readonly start: (options: Pick<LoadOptions, "from" | "initial">) => Effect.Effect<Start, TrainerError>
+  /** Writes a copy into a folder. */
+  readonly save: (folder: string, snapshot: OptimizerThread.Snapshot) => Effect.Effect<WeightsReference, TrainerError>
+}
+
+const failed = (cause: { readonly message: string }) =>
+  new TrainerError({ reason: "checkpoint", message: cause.message, cause })
+
+export const make = Effect.fnUntraced(function* (
+  model: TrainableModel
+): Effect.fn.Return<LocalWeights, never, FileSystem.FileSystem | Path.Path> {
+  const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const { join } = yield* Path.Path
+  const { layout } = model.policy
+
+  const read = Effect.fnUntraced(function* ({ folder, reference }: Kept) {
+    if (reference.engine !== engine) {
+      return yield* new TrainerError({
+        reason: "settings",
+        message:
+          `${folder} holds weights of the engine ${reference.engine}, not of this machine: ` +
+          "train on with that engine, or use another save_path"
+      })
+    }
+    return yield* StateFile.read(join(folder, reference.path), layout).pipe(
+      Effect.mapError(failed),
+      Effect.provideContext(files)
+    )
+  })
+
+  return {
+    start: Effect.fnUntraced(function* ({ from, initial }) {
+      const begun =
+        initial === undefined ? Effect.succeed(model.initial) : Effect.map(read(initial), (one) => one.parameters)
+      const snapshot = yield* from === undefined
+        ? Effect.map(begun, OptimizerThread.fresh)
+        : Effect.map(read(from), ({ updates = from.version, ...vectors }) => ({ ...vectors, updates }))
+      return {
+        snapshot,
+        // Of an adapter the base model; which adapter that is of does not matter.
+        reference: Effect.map(
+          begun,
+          (parameters) => TrainGraph.withoutAdapter(layout, parameters) ?? parameters.slice()
+        )
+      }
+    }),
+    save: (folder, snapshot) =>
+      Effect.all(
+        [model.writeWeights(folder, snapshot.parameters), StateFile.write(join(folder, stateFile), layout, snapshot)],
+        {
+          discard: true
+        }
+      ).pipe(Effect.mapError(failed), Effect.as({ engine, path: stateFile }), Effect.provideContext(files))
+  }
+})

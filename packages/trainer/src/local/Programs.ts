@@ -1,0 +1,125 @@
+/**
+ * The graphs of a learner, loaded at the executor: the training graph for loss and gradient, the lighter one for
+ * logprobs alone, which is built when it is first needed.
+ */
+import { Effect, Scope } from "effect"
+import * as Pieces from "../base/Pieces.ts"
+import { Executor, type Program, type Resident } from "../exec/Executor.ts"
+import * as Onnx from "../graph/Onnx.ts"
+import type * as LossNodes from "../learn/LossNodes.ts"
+import { TrainerError } from "../learn/TrainerError.ts"
+import type { Objective } from "../loss/Objective.ts"
+import type { Policy } from "../model/TrainableModel.ts"
+import type { MicroBatch } from "./MicroBatch.ts"
+import * as TrainFeeds from "./TrainFeeds.ts"
+import * as TrainGraph from "./TrainGraph.ts"
+
+/** What the training graph makes of a micro-batch. */
+export interface Gradient {
+  readonly loss: number
+  /** (P) */
+  readonly gradient: Float32Array
+  /** (M), in the order of `metrics`. */
+  readonly figures: Float32Array
+  /** (B, T) nats. */
+  readonly logprobs: Float32Array | undefined
+}
+
+export interface Programs {
+  readonly metrics: ReadonlyArray<LossNodes.MetricName>
+  /** `reference`: parameters of the reference policy, for micro-batches that do not bring its logprobs. */
+  readonly gradient: (
+    batch: MicroBatch,
+    parameters: Resident,
+    options: {
+      readonly reference: Resident | undefined
+      readonly withLogprobs: boolean
+      /** For objectives that look at the batch's highest entropies. */
+      readonly entropyThreshold: number | undefined
+    }
+  ) => Effect.Effect<Gradient, TrainerError>
+  /** (B, T) nats; for such objectives. */
+  readonly entropies: (batch: MicroBatch, parameters: Resident) => Effect.Effect<Float32Array, TrainerError>
+  /** (B, T) nats. */
+  readonly logprobs: (batch: MicroBatch, parameters: Resident) => Effect.Effect<Float32Array, TrainerError>
+  /** Gives a flat vector to the executor, and its memory with it. */
+  readonly put: (parameters: Float32Array) => Effect.Effect<Resident, TrainerError>
+  readonly free: (parameters: Resident) => Effect.Effect<void>
+}
+
+const failed = (what: string) => (cause: { readonly message: string }) =>
+  new TrainerError({ reason: "executor", message: `${what}: ${cause.message}`, cause })
+
+export const load = Effect.fn("Programs.load")(function* (
+  policy: Policy,
+  objective: Objective,
+  options: { readonly graph: TrainGraph.TrainGraphOptions; readonly prepack: boolean }
+): Effect.fn.Return<Programs, TrainerError, Executor | Scope.Scope> {
+  const { graph, prepack } = options
+  const executor = yield* Executor
+  const scope = yield* Scope.Scope
+  const trainGraph = yield* Pieces.yielding(() => TrainGraph.buildPieces(policy, objective, graph))
+  const train = yield* Effect.mapError(
+    executor.load(yield* Pieces.yielding(() => Onnx.toOnnxPieces(trainGraph.graph)), { prepack }),
+    failed("the training graph cannot be loaded")
+  )
+  const hasThreshold = objective.entropyQuantile !== null
+  const lighter = yield* Effect.cached(
+    Pieces.yielding(() => Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, { ...graph, entropy: hasThreshold }))).pipe(
+      Effect.flatMap((model) => executor.load(model)),
+      Effect.mapError(failed("the graph of logprobs cannot be loaded")),
+      Scope.provide(scope)
+    )
+  )
+  // What will be needed for sure is not loaded in the middle of a step.
+  if (objective.needsReference || hasThreshold) yield* lighter
+
+  const run = (program: Program, feeds: TrainFeeds.Feeds, theta: Resident, fetch: ReadonlyArray<string>) =>
+    Effect.mapError(program.run({ ...feeds, theta }, { fetch }), failed("a micro-batch failed"))
+
+  const ofLighter = (output: "logprobs" | "entropies") =>
+    Effect.fnUntraced(function* (batch: MicroBatch, parameters: Resident) {
+      const { host } = yield* run(yield* lighter, TrainFeeds.idFeeds(batch), parameters, [output])
+      // The graphs' outputs are float32 by construction.
+      return host[output]!.data as Float32Array
+    })
+  const logprobs = ofLighter("logprobs")
+
+  /** The micro-batch with the logprobs its objective compares with. */
+  const complete = (batch: MicroBatch, reference: Resident | undefined) =>
+    reference === undefined || batch.refLogprobs !== undefined
+      ? Effect.succeed(batch)
+      : Effect.map(logprobs(batch, reference), (refLogprobs) => TrainFeeds.withLogprobs(batch, { refLogprobs }))
+
+  return {
+    metrics: trainGraph.metrics,
+    logprobs,
+    entropies: ofLighter("entropies"),
+    gradient: Effect.fnUntraced(function* (batch, parameters, { entropyThreshold, reference, withLogprobs }) {
+      const whole = TrainFeeds.withLogprobs(
+        yield* complete(batch, reference),
+        entropyThreshold === undefined ? {} : { entropyThreshold }
+      )
+      const feeds = TrainFeeds.feeds(whole, objective)
+      const { host } = yield* run(train, feeds, parameters, [
+        "loss",
+        "grad",
+        "metrics",
+        ...(withLogprobs ? ["logprobs"] : [])
+      ])
+      const [loss, gradient, figures] = ["loss", "grad", "metrics"].map((name) => host[name]!.data as Float32Array)
+      return {
+        loss: loss![0]!,
+        gradient: gradient!,
+        figures: figures!,
+        logprobs: withLogprobs ? (host["logprobs"]!.data as Float32Array) : undefined
+      }
+    }),
+    put: (data) =>
+      Effect.mapError(
+        executor.put({ dtype: "float32", shape: [data.length], data }),
+        failed("the parameters cannot be given to the executor")
+      ),
+    free: executor.free
+  }
+})

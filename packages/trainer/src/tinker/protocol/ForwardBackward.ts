@@ -1,0 +1,108 @@
+/**
+ * The request of forward_backward, and of forward alone: data with what their loss is made of.
+ *
+ * Aligned by prediction: position t of a datum holds token t, and its target and weight are those of token t + 1.
+ * `cross_entropy` is -Σ weight · log π(target); its inputs are `target_tokens` and `weights`, those of the policy
+ * losses `target_tokens`, `logprobs` and `advantages`.
+ */
+import { create } from "@bufbuild/protobuf"
+import { Effect } from "effect"
+import * as Binary from "./Binary.ts"
+import { type Chunk, ElementType, type ForwardBackwardRequest, ForwardBackwardRequestSchema } from "./gen/tinker_pb.ts"
+import * as Tensor from "./Tensor.ts"
+import { WireError } from "./WireError.ts"
+
+export interface Datum {
+  /** (T) */
+  readonly tokens: Int32Array
+  /** By name, in the order they are sent in. */
+  readonly inputs: ReadonlyMap<string, Tensor.Tensor>
+}
+
+/** Settings of a loss by name. */
+export type LossConfig = ReadonlyMap<string, number | string>
+
+export interface Request {
+  readonly modelId: string
+  readonly seqId: number
+  readonly data: ReadonlyArray<Datum>
+  readonly lossFn: string
+  readonly lossConfig: LossConfig
+  readonly forwardOnly: boolean
+}
+
+/** Numbers stand in both maps: older servers know the first one alone. */
+const config = (settings: LossConfig) => ({
+  lossFnConfig: Object.fromEntries([...settings].filter((entry): entry is [string, number] => isNumber(entry[1]))),
+  lossFnConfigV2: Object.fromEntries(
+    [...settings].map(([name, value]) => [
+      name,
+      { value: isNumber(value) ? ({ case: "number", value } as const) : ({ case: "text", value } as const) }
+    ])
+  )
+})
+
+const isNumber = (value: number | string): value is number => typeof value === "number"
+
+export const toMessage = (request: Request): ForwardBackwardRequest =>
+  create(ForwardBackwardRequestSchema, {
+    modelId: request.modelId,
+    seqId: request.seqId,
+    data: request.data.map(({ inputs, tokens }) => ({
+      modelInput: [{ chunk: { case: "encodedText" as const, value: { tokens: Tensor.bytesOf(tokens) } } }],
+      lossFnInputs: Object.fromEntries([...inputs].map(([name, tensor]) => [name, Tensor.write(tensor)]))
+    })),
+    lossFn: request.lossFn,
+    ...config(request.lossConfig),
+    forwardOnly: request.forwardOnly
+  })
+
+export const encode = (request: Request): Uint8Array => Binary.encode(ForwardBackwardRequestSchema, toMessage(request))
+
+/** The bytes of a datum's numbers, by which requests are cut. */
+export const byteLength = ({ inputs, tokens }: Datum): number =>
+  tokens.byteLength + [...inputs.values()].reduce((sum, tensor) => sum + Tensor.byteLength(tensor), 0)
+
+const tokensOf = Effect.fnUntraced(function* (chunks: ReadonlyArray<Chunk>, what: string) {
+  const parts: Array<Int32Array> = []
+  for (const { chunk } of chunks) {
+    if (chunk.case !== "encodedText") {
+      return yield* new WireError({ message: `the model input of ${what} has a part that is no text: ${chunk.case}` })
+    }
+    const ids = yield* Tensor.readNumbers(chunk.value.tokens, ElementType.INT32, `model input of ${what}`)
+    if (ids instanceof Int32Array) parts.push(ids)
+  }
+  if (parts.length === 1) return parts[0]!
+  const tokens = new Int32Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    tokens.set(part, at)
+    at += part.length
+  }
+  return tokens
+})
+
+const configOf = ({ lossFnConfig, lossFnConfigV2 }: ForwardBackwardRequest): LossConfig =>
+  new Map<string, number | string>([
+    ...Object.entries(lossFnConfig),
+    ...Object.entries(lossFnConfigV2).flatMap(([name, { value }]): Array<[string, number | string]> =>
+      value.case === undefined ? [] : [[name, value.value]]
+    )
+  ])
+
+export const fromMessage = Effect.fnUntraced(function* (message: ForwardBackwardRequest) {
+  const data: Array<Datum> = []
+  for (const [index, datum] of message.data.entries()) {
+    const inputs = new Map<string, Tensor.Tensor>()
+    for (const [name, tensor] of Object.entries(datum.lossFnInputs)) {
+      inputs.set(name, yield* Tensor.read(tensor, `${name} of datum ${index}`))
+    }
+    data.push({ tokens: yield* tokensOf(datum.modelInput, `datum ${index}`), inputs })
+  }
+  const { forwardOnly, lossFn, modelId, seqId } = message
+  return { modelId, seqId, data, lossFn, lossConfig: configOf(message), forwardOnly } satisfies Request
+})
+
+export const decode = Effect.fnUntraced(function* (bytes: Uint8Array) {
+  return yield* fromMessage(yield* Binary.decode(ForwardBackwardRequestSchema, bytes, "a request of forward_backward"))
+})

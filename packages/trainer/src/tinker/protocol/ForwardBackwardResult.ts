@@ -1,0 +1,110 @@
+/**
+ * What forward_backward answers: per datum some rows by name (`logprobs` and `elementwise_loss` among them), and
+ * metrics, whose names end in how several requests' are joined (`loss:sum`).
+ */
+import { create } from "@bufbuild/protobuf"
+import { Effect } from "effect"
+import * as Binary from "./Binary.ts"
+import {
+  type ArrayRecord,
+  ElementType,
+  type ForwardBackwardOutput,
+  ForwardBackwardOutputSchema
+} from "./gen/tinker_pb.ts"
+import * as Tensor from "./Tensor.ts"
+import { WireError } from "./WireError.ts"
+
+export interface Result {
+  /** What the server calls the kind of its outputs; `scalar`, where it says nothing better. */
+  readonly kind: string
+  /** One of each datum, rows by name. */
+  readonly outputs: ReadonlyArray<ReadonlyMap<string, Tensor.Tensor>>
+  readonly metrics: ReadonlyMap<string, number>
+}
+
+type Rows = Array<Map<string, Tensor.Tensor>>
+
+const joined = (tensors: ReadonlyArray<Tensor.Tensor>): Uint8Array => {
+  const parts = tensors.map(({ values }) => Tensor.bytesOf(values))
+  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+  }
+  return all
+}
+
+/** Where the rows of a batched tensor begin, bytes; the last is their end. */
+const offsetsOf = (tensors: ReadonlyArray<Tensor.Tensor>): Uint8Array => {
+  const offsets = new BigInt64Array(tensors.length + 1)
+  let at = 0
+  for (const [index, { values }] of tensors.entries()) {
+    at += values.byteLength
+    offsets[index + 1] = BigInt(at)
+  }
+  return Tensor.bytesOf(offsets)
+}
+
+/** All data must have the same fields, and those the same types and trailing shapes. */
+const toMessage = ({ kind, metrics, outputs }: Result): ForwardBackwardOutput => {
+  const names = [...(outputs[0]?.keys() ?? [])]
+  const fields = names.map((name) => {
+    const tensors = outputs.map((output) => output.get(name)!)
+    return [
+      name,
+      {
+        data: joined(tensors),
+        offsets: offsetsOf(tensors),
+        dtype: tensors[0]!.values instanceof Int32Array ? ElementType.INT32 : ElementType.FLOAT32,
+        trailingShape: tensors[0]!.shape.slice(1).map(BigInt)
+      }
+    ] as const
+  })
+  return create(ForwardBackwardOutputSchema, {
+    lossFnOutputType: kind,
+    lossFnOutputs:
+      outputs.length === 0 ? [] : [{ fields: Object.fromEntries(fields), numDatums: BigInt(outputs.length) }],
+    metrics: Object.fromEntries(metrics)
+  })
+}
+
+export const encode = (result: Result): Uint8Array => Binary.encode(ForwardBackwardOutputSchema, toMessage(result))
+
+/** The rows of a record's data, cut at its offsets. */
+const readRecord = Effect.fnUntraced(function* ({ fields, numDatums }: ArrayRecord) {
+  const named = Object.entries(fields)
+  const count = Number(numDatums) || Math.max(0, (named[0]?.[1].offsets.length ?? 8) / 8 - 1)
+  if (!Number.isSafeInteger(count) || count > 1_000_000) {
+    return yield* new WireError({ message: `a record of ${numDatums} data` })
+  }
+  const rows: Rows = Array.from({ length: count }, () => new Map())
+  for (const [name, { data, dtype, offsets, trailingShape }] of named) {
+    const at = yield* Tensor.readNumbers(offsets, ElementType.INT64, `offsets of ${name}`)
+    const trailing = trailingShape.map(Number)
+    const width = trailing.reduce((product, length) => product * length, 1)
+    if (at.length !== count + 1) {
+      return yield* new WireError({ message: `${name} has ${at.length - 1} rows for ${count} data` })
+    }
+    for (let index = 0; index < count; index++) {
+      if (at[index]! < 0 || at[index + 1]! < at[index]! || at[index + 1]! > data.length) {
+        return yield* new WireError({ message: `row ${index} of ${name} lies outside its ${data.length} bytes` })
+      }
+      const part = data.subarray(at[index], at[index + 1])
+      const values = yield* Tensor.readNumbers(part, dtype, `row ${index} of ${name}`)
+      rows[index]!.set(name, { values, shape: [width === 0 ? 0 : values.length / width, ...trailing] })
+    }
+  }
+  return rows
+})
+
+export const decode = Effect.fnUntraced(function* (bytes: Uint8Array) {
+  const message = yield* Binary.decode(ForwardBackwardOutputSchema, bytes, "a result of forward_backward")
+  const outputs: Rows = []
+  for (const record of message.lossFnOutputs) outputs.push(...(yield* readRecord(record)))
+  return {
+    kind: message.lossFnOutputType,
+    outputs,
+    metrics: new Map(Object.entries(message.metrics))
+  } satisfies Result
+})

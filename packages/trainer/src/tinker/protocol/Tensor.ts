@@ -1,0 +1,153 @@
+/**
+ * Arrays of numbers in binary messages: elements in row order, little endian.
+ *
+ * Reading copies: bytes of a message lie at any offset. Lengths are checked against shapes before anything is read by
+ * them.
+ */
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { Effect } from "effect"
+import { CompressedRowsSchema, ElementType, type Tensor as Message, TensorSchema } from "./gen/tinker_pb.ts"
+import { WireError } from "./WireError.ts"
+
+/** Whole numbers (token ids) or real ones. */
+export type Numbers = Int32Array | Float32Array
+
+export interface Tensor {
+  readonly values: Numbers
+  readonly shape: ReadonlyArray<number>
+}
+
+/** No tensor of one message has as many elements. */
+const mostElements = 0x4000_0000
+
+const fail = (message: string) => Effect.fail(new WireError({ message }))
+
+const names: { readonly [Type in number]: string } = { 1: "float32", 2: "int64", 3: "int32", 4: "bfloat16" }
+
+const sizes: { readonly [Type in number]: number } = { 1: 4, 2: 8, 3: 4, 4: 2 }
+
+/** The part of `bytes` in memory of its own. */
+const aligned = (bytes: Uint8Array): ArrayBuffer => bytes.slice().buffer
+
+/** Elements of a type: int64 as int32 (they are ids), bfloat16 as float32. */
+export const readNumbers = Effect.fnUntraced(function* (bytes: Uint8Array, type: ElementType, what: string) {
+  const size = sizes[type]
+  if (size === undefined) return yield* fail(`${what} has elements of an unknown type (${type})`)
+  if (bytes.length % size !== 0) {
+    return yield* fail(`${what} has ${bytes.length} bytes, not a whole number of ${names[type]} elements`)
+  }
+  const buffer = aligned(bytes)
+  switch (type) {
+    case ElementType.FLOAT32:
+      return new Float32Array(buffer)
+    case ElementType.INT32:
+      return new Int32Array(buffer)
+    case ElementType.BFLOAT16: {
+      // A bfloat16 is the upper half of a float32.
+      const upper = Uint32Array.from(new Uint16Array(buffer), (half) => half << 16)
+      return new Float32Array(upper.buffer)
+    }
+    default: {
+      const halves = new Int32Array(buffer)
+      const values = Int32Array.from({ length: halves.length / 2 }, (_, at) => halves[2 * at]!)
+      const wrong = values.findIndex((value, at) => halves[2 * at + 1] !== value >> 31)
+      if (wrong !== -1) return yield* fail(`element ${wrong} of ${what} does not fit 32 bits`)
+      return values
+    }
+  }
+})
+
+const sizeOf = (shape: ReadonlyArray<number>): number => shape.reduce((product, length) => product * length, 1)
+
+/** Rows of a compressed matrix, with `pad` where it lists nothing. */
+const expand = Effect.fnUntraced(function* (
+  { shape, values }: Tensor,
+  starts: Numbers,
+  columns: Numbers,
+  pad: number,
+  what: string
+) {
+  const [rows = 0, width = 0] = shape
+  if (shape.length !== 2 || starts.length !== rows + 1 || columns.length !== values.length) {
+    return yield* fail(`${what} is a compressed matrix whose row starts and columns do not fit its shape`)
+  }
+  const dense = (values instanceof Int32Array ? new Int32Array(rows * width) : new Float32Array(rows * width)).fill(pad)
+  for (let row = 0; row < rows; row++) {
+    const end = starts[row + 1]!
+    if (starts[row]! < 0 || end < starts[row]! || end > values.length) {
+      return yield* fail(`row ${row} of ${what} ends before it begins`)
+    }
+    for (let at = starts[row]!; at < end; at++) {
+      const column = columns[at]!
+      if (column < 0 || column >= width) return yield* fail(`row ${row} of ${what} has a value in column ${column}`)
+      dense[row * width + column] = values[at]!
+    }
+  }
+  return { values: dense, shape } satisfies Tensor
+})
+
+/** A tensor of a message; one without a shape is a row. `pad` stands where a compressed one lists nothing. */
+export const read = Effect.fnUntraced(function* (message: Message, what: string, pad = 0) {
+  const { dtype, encoding } = message
+  const shape = message.shape.map(Number)
+  if (shape.some((length) => length < 0) || sizeOf(shape) > mostElements) {
+    return yield* fail(`${what} has the shape (${shape.join(", ")})`)
+  }
+  switch (encoding.case) {
+    case "dense": {
+      const values = yield* readNumbers(encoding.value, dtype, what)
+      if (shape.length === 0) return { values, shape: [values.length] } satisfies Tensor
+      if (sizeOf(shape) !== values.length) {
+        return yield* fail(`${what} has ${values.length} elements, but the shape (${shape.join(", ")})`)
+      }
+      return { values, shape } satisfies Tensor
+    }
+    case "sparseCsr": {
+      const { colIndices, crowIndices, values } = encoding.value
+      const starts = yield* readNumbers(crowIndices, ElementType.INT64, `row starts of ${what}`)
+      const columns = yield* readNumbers(colIndices, ElementType.INT64, `columns of ${what}`)
+      return yield* expand({ values: yield* readNumbers(values, dtype, what), shape }, starts, columns, pad, what)
+    }
+    default:
+      return yield* fail(`${what} is empty`)
+  }
+})
+
+/** The bytes of an array in its own memory. */
+export const bytesOf = ({ buffer, byteLength, byteOffset }: ArrayBufferView): Uint8Array =>
+  new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
+
+/** As int64: the lower half, and the sign over the whole upper one. */
+const wide = (values: Int32Array): Int32Array => {
+  const halves = new Int32Array(2 * values.length)
+  for (let at = 0; at < values.length; at++) {
+    halves[2 * at] = values[at]!
+    halves[2 * at + 1] = values[at]! >> 31
+  }
+  return halves
+}
+
+/** Whole numbers as int64, as clients send token ids; real ones as float32. */
+export const write = ({ shape, values }: Tensor): Message =>
+  create(TensorSchema, {
+    encoding: { case: "dense", value: bytesOf(values instanceof Int32Array ? wide(values) : values) },
+    dtype: values instanceof Int32Array ? ElementType.INT64 : ElementType.FLOAT32,
+    shape: shape.map(BigInt)
+  })
+
+/** A row of numbers. */
+export const row = (values: Numbers): Tensor => ({ values, shape: [values.length] })
+
+/** The bytes a tensor takes in a request. */
+export const byteLength = ({ values }: Tensor): number => values.length * (values instanceof Int32Array ? 8 : 4)
+
+/** Row starts and columns of a matrix, as int64. */
+export const compressedRows = (
+  values: Numbers,
+  starts: Int32Array,
+  columns: Int32Array
+): MessageInitShape<typeof CompressedRowsSchema> => ({
+  values: bytesOf(values instanceof Int32Array ? wide(values) : values),
+  crowIndices: bytesOf(wide(starts)),
+  colIndices: bytesOf(wide(columns))
+})

@@ -1,0 +1,20 @@
+/** Sequences chosen and packed, as the local engine gets to see them. */
+import type { AggregationSettings } from "../../src/loss/Aggregation.ts"
+import type { TrainingSequence } from "../../src/learn/TrainingSequence.ts"
+import * as WeightedBatch from "../../src/learn/WeightedBatch.ts"
+import * as MicroBatch from "../../src/local/MicroBatch.ts"
+
+export type Settings = MicroBatch.PackSettings & WeightedBatch.Settings
+
+export const of = (
+  sequences: ReadonlyArray<TrainingSequence>,
+  aggregation: AggregationSettings,
+  settings: Partial<Settings> & { readonly vocabSize: number }
+) => {
+  const { maxLength, ...whole } = { ...MicroBatch.defaults, ...settings }
+  // No row is longer than a micro-batch.
+  const fitting = { ...whole, maxLength: Math.min(maxLength, whole.tokenBudget) }
+  const { batch, report } = WeightedBatch.choose(sequences, aggregation, fitting)
+  const microBatches = MicroBatch.pack(batch, fitting)
+  return { batch, microBatches, report, positions: MicroBatch.positions(microBatches) }
+}
