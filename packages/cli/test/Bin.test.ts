@@ -1,8 +1,9 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { ScoredGroup, TrajectoryClient, TrajectoryClientHttp } from "@atropos/core"
-import { Effect, Fiber, FileSystem, Option, Path, Stream } from "effect"
+import { Effect, FileSystem, Option, Path, Stream } from "effect"
 import * as Bin from "./Bin.ts"
+import * as InProcess from "./InProcess.ts"
 
 const lines = (text: string): ReadonlyArray<string> => text.split("\n").filter((line) => line !== "")
 
@@ -49,11 +50,11 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
   it.effect("exits with 2 for a wrong flag, a wrong verb and a typo in a file, and names what was meant", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const cwd = yield* Bin.folder
+      const cwd = yield* InProcess.folder
       yield* fs.writeFileString(`${cwd}/run.yaml`, "env:\n  largest: 5\n  totl_steps: 3\n")
       const flag = yield* Bin.run(["process", "--env", "arithmetic-stories", "--env.grop_size", "3"], { cwd })
-      const verb = yield* Bin.run(["proces"], { cwd })
-      const file = yield* Bin.run(["process", "--env", Bin.myEnvironment, "--config", "run.yaml"], { cwd })
+      const verb = yield* InProcess.run(["proces"])
+      const file = yield* InProcess.run(["process", "--env", Bin.myEnvironment, "--config", "run.yaml"])
       assert.deepStrictEqual([flag.code, verb.code, file.code], [2, 2, 2])
       assert.include(flag.stderr, '--env.grop_size; did you mean "--env.group_size"?')
       assert.include(verb.stderr, 'did you mean "process"?')
@@ -64,7 +65,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
 
   it.effect("goes on after kill -9 where the file ended, each item once", () =>
     Effect.gen(function* () {
-      const cwd = yield* Bin.folder
+      const cwd = yield* InProcess.folder
       const words = [
         "process",
         "--env",
@@ -83,7 +84,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         })
       )
       const before = yield* numbersIn(`${cwd}/data/repeat.jsonl`).pipe(Effect.orElseSucceed(() => []))
-      const { code, stdout } = yield* Bin.run(words, { cwd })
+      const { code, stdout } = yield* InProcess.run(words)
       assert.strictEqual(code, 0)
       assert.match(stdout, /groups +600 kept, \d+ items from before/)
       const after = yield* numbersIn(`${cwd}/data/repeat.jsonl`)
@@ -98,23 +99,12 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
   it.effect("keeps a key out of everything it writes", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const cwd = yield* Bin.folder
+      const cwd = yield* InProcess.folder
       const key = "sk-secret-0123456789"
       const words = ["--env", Bin.myEnvironment, "--openai.api_key", key]
-      const evaluated = yield* Bin.run(["evaluate", ...words, "--testing"], { cwd })
-      const failed = yield* Bin.run(
-        [
-          "evaluate",
-          ...words,
-          "--openai.base_url",
-          `http://127.0.0.1:9/${key}/v1`,
-          "--server_wait",
-          "0.1",
-          "--max_attempts",
-          "1"
-        ],
-        { cwd }
-      )
+      const evaluated = yield* InProcess.run(["evaluate", ...words, "--testing"])
+      const server = ["--openai.base_url", `http://127.0.0.1:9/${key}/v1`, "--server_wait", "0.1"]
+      const failed = yield* InProcess.run(["evaluate", ...words, ...server, "--max_attempts", "1"])
       assert.deepStrictEqual([evaluated.code, failed.code], [0, 1])
       const config = yield* fs.readFileString(`${cwd}/data/repeat-evaluation/evaluate_config.yaml`)
       assert.include(config, "model_name: default")
@@ -128,17 +118,13 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
     "serves an environment to a service of its own, from which a trainer takes exact batches",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* Bin.folder
-        const api = yield* Bin.start(["api", "--port", "0"], { cwd })
-        const said = yield* firstLine(api.stdout, (line) => line.includes("trajectory service at"))
-        const url = said.replace(/.*(http:\S+).*/, "$1")
-        const serving = yield* Effect.forkChild(
-          Bin.run(
-            ["serve", "--env", Bin.myEnvironment, "--testing", "--env.rollout_server_url", url]
-              .concat(["--env.total_steps", "2", "--env.ensure_scores_are_not_same", "False"])
-              .concat(["--env.max_num_workers", "2"]),
-            { cwd }
-          )
+        yield* InProcess.folder
+        const api = yield* InProcess.start(["api", "--port", "0"])
+        const [, url = ""] = yield* api.says(/trajectory service at (http:\S+)/)
+        const serving = yield* InProcess.start(
+          ["serve", "--env", Bin.myEnvironment, "--testing", "--env.rollout_server_url", url]
+            .concat(["--env.total_steps", "2", "--env.ensure_scores_are_not_same", "False"])
+            .concat(["--env.max_num_workers", "2"])
         )
         const steps = yield* Effect.gen(function* () {
           const trainer = yield* TrajectoryClient.all
@@ -167,7 +153,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
           [1, 8],
           [2, 8]
         ])
-        const { code, stdout } = yield* Fiber.join(serving)
+        const { code, stdout } = yield* serving.ended
         assert.strictEqual(code, 0)
         assert.match(stdout, /environment +repeat/)
       }),

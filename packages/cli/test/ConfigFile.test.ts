@@ -2,6 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import * as Bin from "./Bin.ts"
+import * as InProcess from "./InProcess.ts"
 
 /** A file as somebody has it who runs everything by it. */
 const whole = `env:
@@ -26,19 +27,19 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
   it.effect("serves all verbs: each lets the sections of others be", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const cwd = yield* Bin.folder
+      const cwd = yield* InProcess.folder
       yield* fs.writeFileString(`${cwd}/run.yaml`, whole)
       const env = ["--env", Bin.myEnvironment, "--config", "run.yaml"]
-      const processed = yield* Bin.run(["process", ...env], { cwd })
+      const processed = yield* InProcess.run(["process", ...env])
       assert.strictEqual(processed.code, 0, processed.stderr)
-      const evaluated = yield* Bin.run(["evaluate", ...env], { cwd })
+      const evaluated = yield* InProcess.run(["evaluate", ...env])
       assert.strictEqual(evaluated.code, 0, evaluated.stderr)
       // These get as far as the model that the file names.
       for (const words of [
         ["up", ...env, "--port", "0", "--policy_port", "0"],
         ["train", "--config", "run.yaml"]
       ]) {
-        const { stderr } = yield* Bin.run(words, { cwd })
+        const { stderr } = yield* InProcess.run(words)
         assert.match(stderr, /there is no folder .*nowhere/)
       }
     })
@@ -47,7 +48,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
   it.effect("has no section or key that nobody knows, whatever the verb", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const cwd = yield* Bin.folder
+      const cwd = yield* InProcess.folder
       const cases = [
         [whole.replace("trainer:", "trianer:"), 'run.yaml:8: there is no setting "trianer"; did you mean "trainer"?'],
         [
@@ -62,7 +63,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
           ["validate", "--env", Bin.myEnvironment],
           ["train"]
         ]) {
-          const { code, stderr } = yield* Bin.run([...words, "--config", "run.yaml"], { cwd })
+          const { code, stderr } = yield* InProcess.run([...words, "--config", "run.yaml"])
           assert.strictEqual(code, 2)
           assert.include(stderr, says)
         }

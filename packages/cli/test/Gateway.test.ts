@@ -5,6 +5,7 @@ import { Effect, FileSystem, Stream } from "effect"
 import OpenAI from "openai"
 import * as TestServer from "../../core/test/inference/TestServer.ts"
 import * as Bin from "./Bin.ts"
+import * as InProcess from "./InProcess.ts"
 
 /** The command with its address, once it has told it; `stop` ends it as Ctrl-C does, and gives all that it said. */
 const started = Effect.fnUntraced(function* (cwd: string, words: ReadonlyArray<string>) {
@@ -37,7 +38,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos gateway", (it)
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const model = yield* TestServer.make((_, count) => TestServer.chatReply([`answer ${count}`]))
-      const cwd = yield* Bin.folder
+      const cwd = yield* InProcess.folder
       const { stop, url } = yield* started(cwd, [
         "--record",
         "kept/sessions.jsonl",
@@ -81,11 +82,11 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos gateway", (it)
       assert.match(unscored, /"answer 3"/)
       assert.strictEqual(model.asked.at(0)?.body["model"], "production")
 
-      const viewed = yield* Bin.run(["view", "kept/sessions.jsonl", "--out", "page.html"], { cwd })
+      const viewed = yield* InProcess.run(["view", "kept/sessions.jsonl", "--out", "page.html"])
       assert.strictEqual(viewed.code, 0, viewed.stderr)
-      const documents = yield* Bin.run(["atif", "kept/sessions.jsonl", "--out", "atif"], { cwd })
+      const documents = yield* InProcess.run(["atif", "kept/sessions.jsonl", "--out", "atif"])
       assert.match(documents.stdout, /1 document in atif/)
-      const back = yield* Bin.run(["atif", "atif/sessions-1-0.json", "--out", "back.jsonl"], { cwd })
+      const back = yield* InProcess.run(["atif", "atif/sessions-1-0.json", "--out", "back.jsonl"])
       assert.strictEqual(back.code, 0, back.stderr)
       const [again] = yield* Stream.runCollect(SavedGroup.read(`${cwd}/back.jsonl`))
       assert(again?._tag === "Saved")
@@ -96,11 +97,10 @@ layer(NodeServices.layer, { excludeTestServices: true })("atropos gateway", (it)
 
   it.effect("refuses a score without a file, and other machines without a token", () =>
     Effect.gen(function* () {
-      const cwd = yield* Bin.folder
-      const scored = yield* Bin.run(["gateway", "--score", "1", "--testing"], { cwd })
+      const scored = yield* InProcess.run(["gateway", "--score", "1", "--testing"])
       assert.strictEqual(scored.code, 2)
       assert.match(scored.stderr, /--record/)
-      const open = yield* Bin.run(["gateway", "--host", "0.0.0.0", "--port", "0", "--testing"], { cwd })
+      const open = yield* InProcess.run(["gateway", "--host", "0.0.0.0", "--port", "0", "--testing"])
       assert.strictEqual(open.code, 1)
       assert.match(open.stderr, /ATROPOS_GATEWAY_TOKENS/)
     })

@@ -4,15 +4,20 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, type Scope } from "effect"
 import { fileURLToPath } from "node:url"
 import * as Bin from "./Bin.ts"
+import * as InProcess from "./InProcess.ts"
 
 const faulty = fileURLToPath(new URL("fixtures/faulty-env.ts", import.meta.url))
 
-/** Runs a verb on the environment with a mistake in it, in an empty folder. */
+/**
+ * Runs a verb on the environment with a mistake in it, in an empty folder. One mistake is made as a user makes it, as a
+ * process.
+ */
 const atropos = Effect.fnUntraced(function* (verb: string, mistake: string, ...words: ReadonlyArray<string>) {
   const fs = yield* FileSystem.FileSystem
-  const cwd = yield* Bin.folder
+  const cwd = yield* InProcess.folder
   const testing = verb === "validate" ? [] : ["--testing"]
-  const ended = yield* Bin.run([verb, "--env", faulty, "--env.mistake", mistake, ...testing, ...words], { cwd })
+  const all = [verb, "--env", faulty, "--env.mistake", mistake, ...testing, ...words]
+  const ended = mistake === "throws in score" ? yield* Bin.run(all, { cwd }) : yield* InProcess.run(all)
   return { ...ended, files: yield* fs.readDirectory(cwd, { recursive: true }) }
 })
 
@@ -102,9 +107,9 @@ describe("a mistake in an environment", () => {
     "view makes no page of no groups",
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const cwd = yield* Bin.folder
+      const cwd = yield* InProcess.folder
       yield* fs.writeFileString(`${cwd}/none.jsonl`, '{"a": 1}\n')
-      const { code, stderr } = yield* Bin.run(["view", "none.jsonl", "--out", "page.html"], { cwd })
+      const { code, stderr } = yield* InProcess.run(["view", "none.jsonl", "--out", "page.html"])
       assert.strictEqual(code, 1)
       assert.include(stderr, "none.jsonl contains no groups, so no page was written")
       assert.isFalse(yield* fs.exists(`${cwd}/page.html`))
@@ -132,15 +137,12 @@ describe("a mistake around an environment", () => {
   test(
     "a tokenizer that cannot be had: the setting that names another is named",
     Effect.gen(function* () {
-      const cwd = yield* Bin.folder
+      const cwd = yield* InProcess.folder
       const env = { HF_HUB_OFFLINE: "1", HF_HOME: cwd }
-      const served = yield* Bin.run(["process", "--env", faulty, "--env.tokenizer_name", "nobody/nothing"], {
-        cwd,
-        env
-      })
+      const served = yield* InProcess.run(["process", "--env", faulty, "--env.tokenizer_name", "nobody/nothing"], env)
       assert.strictEqual(served.code, 1)
       assert.include(served.stderr, "the tokenizer nobody/nothing (--env.tokenizer_name): HF_HUB_OFFLINE is set")
-      const rows = yield* Bin.run(["sft-gen", "rows.jsonl", "--from", "groups.jsonl"], { cwd, env })
+      const rows = yield* InProcess.run(["sft-gen", "rows.jsonl", "--from", "groups.jsonl"], env)
       assert.strictEqual(rows.code, 1)
       assert.include(rows.stderr, "(--tokenizer): HF_HUB_OFFLINE is set")
       assert.include(rows.stderr, "--save-messages needs none")
@@ -151,9 +153,9 @@ describe("a mistake around an environment", () => {
     "a place that cannot be written to: the reason is the operating system's",
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const cwd = yield* Bin.folder
+      const cwd = yield* InProcess.folder
       yield* fs.writeFileString(`${cwd}/file`, "")
-      const { code, stderr } = yield* Bin.run(["init", "file/mine"], { cwd })
+      const { code, stderr } = yield* InProcess.run(["init", "file/mine"])
       assert.strictEqual(code, 1)
       assert.match(stderr, /cannot write file\/mine: ENOTDIR: not a directory/)
     })

@@ -5,6 +5,7 @@ import { Effect, Option, Stream } from "effect"
 import OpenAI from "openai"
 import { fileURLToPath } from "node:url"
 import * as Bin from "./Bin.ts"
+import * as InProcess from "./InProcess.ts"
 
 const model = fileURLToPath(new URL("../../trainer/test/fixtures/models/qwen2", import.meta.url))
 
@@ -43,10 +44,9 @@ describe("atropos policy", () => {
 
   it.live("is refused as a target of all weights before anything is trained, since servers take adapters", () =>
     Effect.gen(function* () {
-      const cwd = yield* Bin.folder
       const target = "policy+http://127.0.0.1:9"
       const words = ["train", "--model", model, "--trains", "all", "--weight_sync", JSON.stringify([target])]
-      const { code, stderr } = yield* Bin.run(words, { cwd })
+      const { code, stderr } = yield* InProcess.run(words)
       assert.strictEqual(code, 2)
       assert.include(stderr, `--weight_sync ${target}: servers take adapters only, but all weights are trained`)
     }).pipe(Effect.provide(NodeServices.layer))
@@ -55,7 +55,7 @@ describe("atropos policy", () => {
   it.live("says what is wrong with a model in one line", () =>
     Effect.gen(function* () {
       const cwd = yield* Bin.folder
-      const { code, stderr } = yield* Bin.run(["policy", "--model", cwd], { cwd })
+      const { code, stderr } = yield* InProcess.run(["policy", "--model", cwd])
       assert.strictEqual(code, 1)
       assert.include(stderr, "config.json")
       assert.notInclude(stderr, "    at ")

@@ -41,6 +41,21 @@ const firstLine = (output: Stream.Stream<Uint8Array, unknown>, word: string) =>
 
 describe("atropos up, from scratch", () => {
   it.live(
+    "earns more and more, without a flag",
+    () =>
+      Effect.gen(function* () {
+        const { code, stderr, stdout } = yield* up(yield* Bin.folder, "--steps", "30", "--seed", "3")
+        assert.strictEqual(code, 0, stderr)
+        const [before, after] = solvedIn(stdout)
+        assert.isAbove(after, before + 10, stdout)
+        const [, first, last] = /mean reward +(\S+) at the start, (\S+) at the end/.exec(stdout) ?? []
+        assert.isBelow(Number(first), 0.2)
+        assert.isAbove(Number(last), Number(first), stdout)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    limit
+  )
+
+  it.live(
     "learns an environment of one's own by --model scratch, and what it trained is used by the lines it prints",
     () =>
       Effect.gen(function* () {

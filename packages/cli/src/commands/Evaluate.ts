@@ -1,28 +1,121 @@
-/** `atropos evaluate --env …`: the environment's evaluation, with per-sample results. */
-import { Console, Effect } from "effect"
-import { Flag } from "effect/cli"
+/**
+ * `atropos evaluate --env …`: the environment's evaluation, with per-sample results. `atropos evaluate --from FILE`:
+ * what recorded sessions and other saved groups were worth, by the rewards that they hold.
+ */
+import { Console, Effect, FileSystem, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import { CommandFailed, UsageError } from "../base/Failure.ts"
 import * as Metrics from "../config/Metrics.ts"
 import * as RunSettings from "../config/RunSettings.ts"
 import * as Services from "../config/Services.ts"
+import * as Words from "../config/Words.ts"
 import * as Evaluate from "../evaluate/Evaluate.ts"
+import * as SavedScores from "../evaluate/SavedScores.ts"
 import * as Summary from "../job/Summary.ts"
 import * as Table from "../base/Table.ts"
 import * as EnvironmentVerb from "./EnvironmentVerb.ts"
+import type { MakeVerb } from "./Verb.ts"
 
-export const make = EnvironmentVerb.make({
+const name: string = "evaluate"
+
+const from = Flag.String("from").pipe(
+  Flag.withDescription(
+    "instead of evaluating an environment: the rewards in a file of recorded sessions or saved groups; repeat for several"
+  ),
+  Flag.withMetavar("file.jsonl"),
+  Flag.atLeast(0)
+)
+
+const figureRow = (metric: string, { highest, lowest, mean, stderr }: SavedScores.Figure) => [
+  metric,
+  mean.toFixed(4),
+  stderr?.toFixed(4) ?? "",
+  `${lowest} to ${highest}`
+]
+
+/** Tells what files hold, on the terminal and, where it is asked for, as JSON. */
+const ofFiles = Effect.fn("evaluate.ofFiles")(function* (files: ReadonlyArray<string>, out: Option.Option<string>) {
+  const fs = yield* FileSystem.FileSystem
+  const found = yield* SavedScores.read(files)
+  if (found.sessions + found.unscored === 0) {
+    return yield* new CommandFailed({ message: `${files.join(", ")}: no session and no group` })
+  }
+  if (Option.isSome(out)) {
+    yield* fs
+      .writeFileString(out.value, `${JSON.stringify({ from: files, ...found }, null, 2)}\n`)
+      .pipe(
+        Effect.mapError((cause) => new CommandFailed({ message: `cannot write ${out.value}: ${cause.message}`, cause }))
+      )
+  }
+  if (found.score !== undefined) {
+    const rows = Object.entries(found.rewards).map(([component, figure]) => figureRow(`reward ${component}`, figure))
+    yield* Console.log(
+      Table.columns(["metric", "mean", "± stderr", "range"], [figureRow("score", found.score), ...rows])
+    )
+    yield* Console.log("")
+  }
+  yield* Console.log(
+    Summary.print([
+      ["with a score", `${found.sessions} (${found.sequences} sequences)`],
+      ...(found.unscored > 0 ? [["without a reward", `${found.unscored}, in no mean`] as const] : []),
+      ...(Option.isSome(out) ? [["results", out.value] as const] : [])
+    ])
+  )
+})
+
+/** The verb where the words name files. */
+const makeOfFiles: MakeVerb = (words) =>
+  Effect.succeed({
+    command: Command.make(
+      name,
+      {
+        from,
+        out: Flag.String("out").pipe(
+          Flag.withDescription("write the figures to this file, as JSON"),
+          Flag.withMetavar("file.json"),
+          Flag.optional
+        ),
+        env: Flag.String("env").pipe(Flag.withHidden, Flag.optional)
+      },
+      (flags) =>
+        Words.peek(words, "env") === undefined
+          ? ofFiles(flags.from, flags.out)
+          : Effect.fail(
+              new UsageError({
+                message:
+                  "--from and --env cannot be combined: recorded sessions have no items to score them by; they keep the rewards that were reported"
+              })
+            )
+    ).pipe(
+      Command.withExamples([
+        {
+          command: "atropos evaluate --from sessions.jsonl --from sessions.unscored.jsonl",
+          description: "what production traffic was worth, by its reported rewards"
+        }
+      ])
+    )
+  })
+
+/** The verb for these words. */
+export const make: MakeVerb = (words) =>
+  Words.peek(words, "from") === undefined ? makeOfEnvironment(words) : makeOfFiles(words)
+
+const makeOfEnvironment = EnvironmentVerb.make({
   name: "evaluate",
   own: {
     resume: Flag.Boolean("resume").pipe(
       Flag.withDescription("resume an interrupted evaluation; --no-resume starts over [default: true]"),
       Flag.withDefault(true)
-    )
+    ),
+    from
   },
   ownBooleans: ["resume"],
   examples: [
     {
       command: "atropos evaluate --env gsm8k --openai.base_url http://localhost:9001/v1 --openai.model_name my-model",
       description: "results to data/gsm8k-evaluation: samples.jsonl, metrics.json, evaluate_config.yaml"
-    }
+    },
+    { command: "atropos evaluate --from sessions.jsonl", description: "the rewards of recorded sessions" }
   ],
   ignored: [
     ...EnvironmentVerb.ofServing,

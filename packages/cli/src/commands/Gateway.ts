@@ -95,7 +95,7 @@ const serve = Effect.fn("gateway.serve")(function* (options: Options) {
     tokens,
     idle: Duration.seconds(idle),
     isControlled: true,
-    ...(recorder !== undefined && { hasConversations: true, onEnd: recorder.onEnd })
+    ...(recorder !== undefined && { hasConversations: true, onEnd: recorder.onEnd, onChange: recorder.onChange })
   })
   return yield* announce(recorder, score).pipe(Layer.provide(gateway), Layer.provide(servers), Layer.launch)
 }, Effect.scoped)

@@ -113,7 +113,7 @@ const fromElsewhere = Effect.fnUntraced(function* (verb: SetFlags.SetVerb, flags
   if (from.length > 0) {
     if (takeBatches)
       return yield* new UsageError({ message: "--from and --take-batches cannot be combined: give one source" })
-    return yield* generate(verb, flags, form, Files.make(from))
+    return yield* generate(verb, flags, form, Files.make(from, { joinsSessions: verb.kind === "dpo" }))
   }
   const url = apiUrl.replace(/(?<!\/)\/+$/, "")
   const secret = yield* token

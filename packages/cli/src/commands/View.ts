@@ -16,6 +16,7 @@ import * as Services from "../config/Services.ts"
 import { UsageError } from "../base/Failure.ts"
 import * as Browser from "../view/Browser.ts"
 import * as FaultLog from "../base/FaultLog.ts"
+import * as OpenSessions from "../gateway/OpenSessions.ts"
 import * as FileIndex from "../view/FileIndex.ts"
 import * as StaticPage from "../view/StaticPage.ts"
 import * as Viewer from "../view/Viewer.ts"
@@ -118,6 +119,8 @@ const view = Effect.fnUntraced(function* (flags: FlagValues) {
   yield* Effect.forEach(files, (file) => JsonLines.inspect(file, SavedGroup.expected)).pipe(
     Effect.mapError(({ message }) => new UsageError({ message }))
   )
+  const open = yield* Effect.forEach(files, OpenSessions.note)
+  for (const note of open) if (note !== undefined) yield* Console.error(note)
   if (Option.isSome(out)) return yield* write(flags, out.value)
   const fs = yield* FileSystem.FileSystem
   for (const file of files) {

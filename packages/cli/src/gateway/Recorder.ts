@@ -1,15 +1,20 @@
 /**
  * Sessions of a gateway into files, each as it ends: those with a score into the file that was named, the others, where
  * there are any, into one beside it (`sessions.unscored.jsonl`). Files are appended to; a line that a killed process
- * left half written stays a line of its own.
+ * left half written stays a line of its own. What is open is written down as it goes (`OpenSessions`), and what a
+ * killed process left open is recorded by the next one, once.
  */
 import type * as Gateway from "@atropos/core/gateway/Gateway"
 import * as Recorded from "@atropos/core/gateway/Recorded"
 import * as Reason from "@atropos/core/base/Reason"
-import { Console, Effect, FileSystem, Path, Scope, Semaphore } from "effect"
+import * as JsonLines from "@atropos/core/data/JsonLines"
+import { Console, Effect, FileSystem, Path, Scope, Semaphore, Stream } from "effect"
 import { UsageError } from "../base/Failure.ts"
+import * as OutputLock from "../job/OutputLock.ts"
+import * as OpenSessions from "./OpenSessions.ts"
 
 export interface Recorder {
+  readonly onChange: (session: Gateway.Session) => Effect.Effect<void>
   readonly onEnd: (session: Gateway.Session) => Effect.Effect<void>
   readonly scored: string
   readonly unscored: string
@@ -59,6 +64,8 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
   const scope = yield* Effect.scope
   const opened = (file: string) => Effect.mapError(appender(file), cannot(file))
   yield* Effect.mapError(fs.makeDirectory(dirname(path), { recursive: true }), cannot(path))
+  yield* OutputLock.hold(path)
+  const open = yield* OpenSessions.make(path)
   const scored = yield* opened(path)
   const unscoredPath = unscoredOf(path)
   // There may never be a session without a score.
@@ -69,7 +76,7 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
   const oneByOne = yield* Semaphore.make(1)
   yield* Effect.addFinalizer(() => Console.log(summary(tally, path, unscoredPath)))
 
-  const record = Effect.fnUntraced(function* (session: Gateway.Session) {
+  const record = Effect.fnUntraced(function* (session: OpenSessions.Unfinished) {
     const recorded = yield* Recorded.of(session, score)
     switch (recorded._tag) {
       case "Silent":
@@ -87,14 +94,30 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
     }
   })
 
+  const left = yield* Effect.mapError(open.left, cannot(OpenSessions.folderOf(path)))
+  if (left.length > 0) {
+    const known = new Set<string>()
+    for (const file of [path, unscoredPath]) yield* sessionsOf(file, known)
+    for (const session of left) {
+      if (!known.has(session.id)) yield* Effect.mapError(record(session), cannot(path))
+      yield* Effect.mapError(open.remove(session.id), cannot(path))
+    }
+    yield* Console.log(`recorded what an earlier process left open: ${left.length}`)
+  }
+
+  const alone = Semaphore.withPermits(oneByOne, 1)
   const recorder: Recorder = {
     scored: path,
     unscored: unscoredPath,
+    onChange: (session) =>
+      alone(open.write(session)).pipe(
+        // Whoever asked gets an answer all the same.
+        Effect.catch(({ message }) =>
+          Effect.logError("an open session could not be written down", { session: session.id, reason: message })
+        )
+      ),
     onEnd: (session) =>
-      Semaphore.withPermits(
-        oneByOne,
-        1
-      )(record(session)).pipe(
+      alone(Effect.andThen(record(session), open.remove(session.id))).pipe(
         Effect.catch(({ message }) => {
           tally.leftOut += 1
           return Effect.logError("session could not be recorded", { session: session.id, reason: message })
@@ -102,6 +125,18 @@ export const make = Effect.fn("Recorder.make")(function* (path: string, score: n
       )
   }
   return recorder
+})
+
+/** The sessions that a file has, by their ids. */
+const sessionsOf = Effect.fnUntraced(function* (file: string, known: Set<string>) {
+  const fs = yield* FileSystem.FileSystem
+  if (!(yield* Effect.orElseSucceed(fs.exists(file), () => false))) return
+  yield* Stream.runForEach(JsonLines.read(file), (line) =>
+    Effect.sync(() => {
+      const id = line._tag === "Text" ? /"session":"([\da-f]{16})"/.exec(line.text)?.[1] : undefined
+      if (id !== undefined) known.add(id)
+    })
+  ).pipe(Effect.mapError(cannot(file)))
 })
 
 const summary = ({ leftOut, scored, unscored }: Tally, path: string, unscoredPath: string): string =>

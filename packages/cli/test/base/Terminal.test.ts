@@ -7,6 +7,7 @@ import * as TestServer from "../../../core/test/inference/TestServer.ts"
 import * as SafeConsole from "../../src/base/SafeConsole.ts"
 import * as Terminal from "../../src/base/Terminal.ts"
 import * as Bin from "../Bin.ts"
+import * as InProcess from "../InProcess.ts"
 
 /** Any text, with what terminals obey strewn in. */
 const hostile = Schema.Array(
@@ -113,7 +114,7 @@ describe("Terminal", () => {
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
-        const cwd = yield* Bin.folder
+        const cwd = yield* InProcess.folder
         const evil = "x\u001b]0;title\u0007\u001b[2J\u009b5m\ry"
         const { url } = yield* TestServer.make(
           ({ path }) =>
@@ -142,10 +143,8 @@ describe("Terminal", () => {
           [["policy", "--model", evil]],
           [["api"], { DATABASE_URL: evil }]
         ]
-        const outcomes = yield* Effect.forEach(
-          runs,
-          ([words, env = {}]) => Effect.map(Bin.run(words, { cwd, env }), (outcome) => ({ words, ...outcome })),
-          { concurrency: 2 }
+        const outcomes = yield* Effect.forEach(runs, ([words, env = {}]) =>
+          Effect.map(InProcess.run(words, env), (outcome) => ({ words, ...outcome }))
         )
         for (const { stderr, stdout, words } of outcomes) {
           assert.deepStrictEqual(commandsIn(stdout + stderr), [], words.join(" "))

@@ -50,7 +50,7 @@ export const start = Effect.fnUntraced(function* (place: Place, port: number) {
 })
 
 /** A client whose connections live as long as the scope. */
-const clientOf = (url: string): Effect.Effect<TrajectoryClient.TrajectoryClient, never, Scope.Scope> =>
+export const clientOf = (url: string): Effect.Effect<TrajectoryClient.TrajectoryClient, never, Scope.Scope> =>
   Effect.flatMap(Layer.build(TrajectoryClientHttp.layer({ url })), (context) =>
     Effect.provide(TrajectoryClient.all, context)
   )

@@ -6,25 +6,24 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
-import { join } from "node:path"
 import * as TestServer from "../../../core/test/inference/TestServer.ts"
-import * as Atropos from "../crash/Atropos.ts"
+import * as Bin from "../Bin.ts"
+import * as InProcess from "../InProcess.ts"
 
 const groupSize = 3
 
-const words = (url: string, more: string): ReadonlyArray<string> =>
+const words = (url: string, file: string, more: string): ReadonlyArray<string> =>
   [
     `process --env arithmetic-stories --env.group_size ${groupSize} --env.total_steps 12`,
-    `--env.max_num_workers 16 --env.data_path_to_save_groups groups.jsonl`,
+    `--env.max_num_workers 16 --env.data_path_to_save_groups ${file}`,
     `--openai.base_url ${url}/v1 --server_wait 0.3 --max_attempts 2 ${more}`
   ].flatMap((line) => line.split(" ").filter((word) => word !== ""))
 
 /** Runs against a server that never does what it should; what it said last. */
 const fails = Effect.fnUntraced(function* (url: string, more = "") {
-  const { code, err, signal } = yield* Atropos.run(words(url, more), { cwd: yield* Atropos.folder })
-  assert.strictEqual(signal, null)
+  const { code, stderr } = yield* InProcess.run(words(url, `${yield* Bin.folder}/groups.jsonl`, more))
   assert.strictEqual(code, 1)
-  const [last = ""] = err.trim().split("\n").slice(-1)
+  const [last = ""] = stderr.trim().split("\n").slice(-1)
   assert.match(last, /^atropos: \d+ items in a row failed; the last error: /)
   assert.include(last, `${url}/v1`)
   return last
@@ -95,7 +94,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
     "that begins to lie costs nothing of what came before: the run goes on where it was",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* Atropos.folder
+        const file = `${yield* Bin.folder}/groups.jsonl`
         let isLying = true
         let asked = 0
         const { url } = yield* TestServer.make(({ body, path }) => {
@@ -104,17 +103,17 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
           return TestServer.chatReply(texts(Number(body["n"] ?? 1)))
         })
         const lines = Effect.promise(async () =>
-          (await readFile(join(cwd, "groups.jsonl"), "utf8")).split("\n").filter((line) => line !== "")
+          (await readFile(file, "utf8")).split("\n").filter((line) => line !== "")
         )
-        const first = yield* Atropos.run(words(url, ""), { cwd })
+        const first = yield* InProcess.run(words(url, file, ""))
         assert.strictEqual(first.code, 1)
-        assert.include(first.err, "run the same command again to continue")
+        assert.include(first.stderr, "run the same command again to continue")
         const before = yield* lines
         assert.isAtLeast(before.length, 1)
 
         isLying = false
-        const second = yield* Atropos.run(words(url, ""), { cwd })
-        assert.strictEqual(second.code, 0, second.err)
+        const second = yield* InProcess.run(words(url, file, ""))
+        assert.strictEqual(second.code, 0, second.stderr)
         const after = yield* lines
         assert.deepStrictEqual(after.slice(0, before.length), before)
         assert.strictEqual(after.length, 12)

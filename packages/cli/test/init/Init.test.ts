@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url"
 import * as Packages from "../../src/init/Packages.ts"
 import * as Starter from "../../src/init/Starter.ts"
 import * as Bin from "../Bin.ts"
+import * as InProcess from "../InProcess.ts"
 
 const modules = fileURLToPath(new URL("../../../../node_modules", import.meta.url))
 
@@ -23,89 +24,93 @@ const run = Effect.fnUntraced(function* (command: string, args: ReadonlyArray<st
   return { code: Number(code), output: `${stdout}${stderr}` }
 }, Effect.scoped)
 
+/** A folder with a new starter, which finds the packages; and what `init` said. */
+const started = Effect.fnUntraced(function* (name: string, ...flags: ReadonlyArray<string>) {
+  const fs = yield* FileSystem.FileSystem
+  const folder = `${yield* InProcess.folder}/${name}`
+  const { code, stdout } = yield* InProcess.run(["init", ...flags, name])
+  assert.strictEqual(code, 0)
+  yield* fs.symlink(modules, `${folder}/node_modules`)
+  return { folder, said: stdout }
+})
+
+/** Runs the starter's own test, the laws and two rollouts. */
+const tried = Effect.fnUntraced(function* (folder: string, name: string) {
+  const env = ["--env", `./${name}/${name}.ts`]
+  const tested = yield* run(process.execPath, ["--conditions=atropos-src", "--test"], folder)
+  const validated = yield* InProcess.run(["validate", ...env, "--texts", "40"])
+  const processed = yield* InProcess.run(["process", ...env, "--testing", "--env.total_steps", "2"])
+  assert.strictEqual(tested.code, 0, tested.output)
+  assert.strictEqual(validated.code, 0, `${validated.stdout}${validated.stderr}`)
+  assert.match(processed.stdout, /groups +2 kept/)
+  return tested.output
+})
+
 describe("atropos init", () => {
-  it.live(
-    "writes an environment that passes its own test, the laws and the compiler, and says how to go on",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const cwd = yield* Bin.folder
-        const { code, stdout } = yield* Bin.run(["init", "my-env"], { cwd })
-        assert.strictEqual(code, 0)
-        assert.include(stdout, `ln -s ${modules} node_modules`)
-        assert.include(stdout, "npx @atropos/cli validate --env ./my-env.ts")
-        const folder = `${cwd}/my-env`
-        assert.deepStrictEqual((yield* fs.readDirectory(folder)).toSorted(), [
-          "my-env.test.ts",
-          "my-env.ts",
-          "package.json",
-          "tsconfig.json"
-        ])
-        yield* fs.symlink(modules, `${folder}/node_modules`)
-        const [tested, compiled, validated, processed] = yield* Effect.all(
-          [
-            run(process.execPath, ["--conditions=atropos-src", "--test"], folder),
-            run(`${modules}/.bin/tsc`, ["-p", "."], folder),
-            Bin.run(["validate", "--env", "./my-env.ts", "--texts", "40"], { cwd: folder }),
-            Bin.run(["process", "--env", "./my-env.ts", "--testing", "--env.total_steps", "2"], { cwd: folder })
-          ],
-          { concurrency: 2 }
-        )
-        assert.strictEqual(tested.code, 0, tested.output)
-        assert.match(tested.output, /pass 4\b/)
-        // In a checkout the sources of the packages are compiled too, which have a test of their own.
-        assert.notMatch(compiled.output, /^(my-env|error)/m)
-        assert.strictEqual(validated.code, 0, validated.stdout)
-        assert.match(processed.stdout, /groups +2 kept/)
-        // Its commands are those of its package.json.
-        const { scripts } = yield* Effect.flatMap(fs.readFileString(`${folder}/package.json`), decodePackage)
-        assert.deepStrictEqual(scripts["test"], "node --conditions=atropos-src --test")
-      }).pipe(Effect.provide(NodeServices.layer)),
-    120_000
+  it.live("writes an environment that passes its own test and the laws, and says how to go on", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { folder, said } = yield* started("my-env")
+      assert.include(said, `ln -s ${modules} node_modules`)
+      assert.include(said, "npx @atropos/cli validate --env ./my-env.ts")
+      assert.deepStrictEqual((yield* fs.readDirectory(folder)).toSorted(), [
+        "my-env.test.ts",
+        "my-env.ts",
+        "node_modules",
+        "package.json",
+        "tsconfig.json"
+      ])
+      assert.match(yield* tried(folder, "my-env"), /pass 4\b/)
+      // Its commands are those of its package.json, which run where it stands.
+      const { scripts } = yield* Effect.flatMap(fs.readFileString(`${folder}/package.json`), decodePackage)
+      assert.deepStrictEqual(scripts["test"], "node --conditions=atropos-src --test")
+      assert.strictEqual(scripts["validate"], "atropos validate --env ./my-env.ts")
+      const there = yield* Bin.run(["validate", "--env", "./my-env.ts", "--texts", "40"], { cwd: folder })
+      assert.strictEqual(there.code, 0, there.stdout)
+    }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live(
-    "writes an agent in plain TypeScript that passes its own test, the laws and the compiler",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const cwd = yield* Bin.folder
-        const { code, stdout } = yield* Bin.run(["init", "--agent", "my-agent"], { cwd })
-        assert.strictEqual(code, 0)
-        assert.include(stdout, "agents.md")
-        const folder = `${cwd}/my-agent`
-        yield* fs.symlink(modules, `${folder}/node_modules`)
-        assert.notInclude(yield* fs.readFileString(`${folder}/my-agent.ts`), "effect")
-        const [tested, compiled, validated, processed] = yield* Effect.all(
-          [
-            run(process.execPath, ["--conditions=atropos-src", "--test"], folder),
-            run(`${modules}/.bin/tsc`, ["-p", "."], folder),
-            Bin.run(["validate", "--env", "./my-agent.ts", "--texts", "40"], { cwd: folder }),
-            Bin.run(["process", "--env", "./my-agent.ts", "--testing", "--env.total_steps", "2"], { cwd: folder })
-          ],
-          { concurrency: 2 }
-        )
-        assert.strictEqual(tested.code, 0, tested.output)
-        assert.match(tested.output, /pass 2\b/)
-        assert.notMatch(compiled.output, /^(my-agent|error)/m)
-        assert.strictEqual(validated.code, 0, `${validated.stdout}${validated.stderr}`)
-        assert.match(processed.stdout, /groups +2 kept/)
-      }).pipe(Effect.provide(NodeServices.layer)),
-    120_000
+  it.live("writes an agent in plain TypeScript that passes its own test and the laws", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { folder, said } = yield* started("my-agent", "--agent")
+      assert.include(said, "agents.md")
+      assert.notInclude(yield* fs.readFileString(`${folder}/my-agent.ts`), "effect")
+      assert.match(yield* tried(folder, "my-agent"), /pass 2\b/)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("writes what the compiler passes with the options beside it", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { folder } = yield* started("my-env")
+      yield* InProcess.run(["init", "--agent", "my-agent"])
+      const above = `${folder}/..`
+      yield* fs.symlink(modules, `${above}/node_modules`)
+      const options = (name: string) => fs.readFileString(`${above}/${name}/tsconfig.json`)
+      assert.strictEqual(yield* options("my-agent"), yield* options("my-env"))
+      // Both at once: most of the work is the packages' sources.
+      const both = { extends: "./my-env/tsconfig.json", include: ["my-env/*.ts", "my-agent/*.ts"] }
+      yield* fs.writeFileString(`${above}/tsconfig.json`, JSON.stringify(both))
+      const { output } = yield* run(`${modules}/.bin/tsc`, ["-p", ".", "--singleThreaded", "--listFiles"], above)
+      for (const name of ["my-env", "my-agent"]) assert.include(output, `/${name}/${name}.test.ts`)
+      // In a checkout the sources of the packages are compiled too, which have a test of their own.
+      assert.notMatch(output, /^(my-|error)/m)
+    }).pipe(Effect.provide(NodeServices.layer))
   )
 
   it.live("overwrites nothing, and says what is there", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const cwd = yield* Bin.folder
+      const cwd = yield* InProcess.folder
       yield* fs.makeDirectory(`${cwd}/mine`)
       yield* fs.writeFileString(`${cwd}/mine/package.json`, "{}")
-      const { code, stderr } = yield* Bin.run(["init", "mine"], { cwd })
+      const { code, stderr } = yield* InProcess.run(["init", "mine"])
       assert.strictEqual(code, 2)
       assert.match(stderr, /mine has package\.json already; nothing was overwritten/)
       assert.deepStrictEqual(yield* fs.readDirectory(`${cwd}/mine`), ["package.json"])
       assert.strictEqual(yield* fs.readFileString(`${cwd}/mine/package.json`), "{}")
-      const misnamed = yield* Bin.run(["init", "My Env"], { cwd })
+      const misnamed = yield* InProcess.run(["init", "My Env"])
       assert.strictEqual(misnamed.code, 2)
       assert.include(misnamed.stderr, "like my-env")
     }).pipe(Effect.provide(NodeServices.layer))

@@ -7,6 +7,7 @@ import * as TestStore from "../../../api/test/TestStore.ts"
 import * as V0Server from "../../../api/test/v0/V0Server.ts"
 import * as Atropos from "../crash/Atropos.ts"
 import * as Service from "../crash/Service.ts"
+import * as InProcess from "../InProcess.ts"
 import * as SampleGroups from "./SampleGroups.ts"
 
 /** Four answers to the n-th question. */
@@ -21,6 +22,15 @@ const group = (n: number): EnvironmentClient.KeyedGroup => ({
 })
 
 const batchSize = 8
+
+/** A service in this process, and its client. */
+const served = Effect.gen(function* () {
+  const { env } = yield* Service.fastest.make
+  const [, url = ""] = yield* Effect.flatMap(InProcess.start(["api", "--port", "0"], env), ({ says }) =>
+    says(/trajectory service at (http:\/\/[\d.:]+)/)
+  )
+  return { url, client: yield* Service.clientOf(url) }
+})
 
 /** A run with a trainer and an environment, and the environment's id. */
 const begin = (client: TrajectoryClient.TrajectoryClient) =>
@@ -99,20 +109,21 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
     "are read from consumed and queued groups alike, and neither the trainer nor a second reader notices",
     () =>
       Effect.gen(function* () {
-        const service = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
-        const cwd = yield* Atropos.folder
-        const { client, url } = service
+        const fs = yield* FileSystem.FileSystem
+        const cwd = yield* InProcess.folder
+        const { client, url } = yield* served
         const envId = yield* begin(client)
         yield* submit(client, envId, 0, 6)
         yield* train(client)
         const before = yield* client.status(envId)
-        const words = ["sft-gen", "-", ...fromService(url), "--save-top-n-per-group", "1", "--no-follow"]
-        const [one, other] = yield* Effect.all([Atropos.run(words, { cwd }), Atropos.run(words, { cwd })], {
-          concurrency: "unbounded"
-        })
+        const words = [...fromService(url), "--save-top-n-per-group", "1", "--no-follow"]
+        const [one, other] = yield* Effect.all(
+          [Atropos.run(["sft-gen", "-", ...words], { cwd }), InProcess.run(["sft-gen", "other.jsonl", ...words])],
+          { concurrency: "unbounded" }
+        )
         assert.deepStrictEqual([one.code, other.code], [0, 0])
         assert.deepStrictEqual(questions(rowsIn(one.out)), upTo(6))
-        assert.strictEqual(other.out, one.out)
+        assert.strictEqual(yield* fs.readFileString("other.jsonl"), one.out)
         assert.deepStrictEqual(yield* client.status(envId), before)
         // The trainer goes on with the batches that it would have had.
         const next = yield* train(client)
@@ -130,9 +141,8 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
-        const service = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
-        const cwd = yield* Atropos.folder
-        const { client, url } = service
+        const cwd = yield* InProcess.folder
+        const { client, url } = yield* served
         const envId = yield* begin(client)
         yield* submit(client, envId, 0, 20)
         const words = [
@@ -149,18 +159,18 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         yield* submit(client, envId, 20, 10)
         yield* first.says("30/50 rows")
         yield* first.kill
-        assert.isFalse(yield* fs.exists(`${cwd}/set.jsonl`))
+        assert.isFalse(yield* fs.exists("set.jsonl"))
         yield* submit(client, envId, 30, 12)
-        const second = yield* Atropos.start(words, { cwd })
+        const second = yield* InProcess.start(words)
         yield* second.says(/(3[1-9]|4[0-2])\/50 rows/)
         yield* submit(client, envId, 42, 8)
-        const { code, err, out } = yield* second.ended
-        assert.strictEqual(code, 0, err)
-        assert.match(err, /resuming with \d+ rows of an earlier run/)
-        assert.match(out, /rows +50/)
-        const rows = rowsIn(yield* fs.readFileString(`${cwd}/set.jsonl`))
+        const { code, stderr, stdout } = yield* second.ended
+        assert.strictEqual(code, 0, stderr)
+        assert.match(stderr, /resuming with \d+ rows of an earlier run/)
+        assert.match(stdout, /rows +50/)
+        const rows = rowsIn(yield* fs.readFileString("set.jsonl"))
         assert.deepStrictEqual(questions(rows), upTo(50))
-        const left = (yield* fs.readDirectory(cwd)).filter((name) => name.startsWith("set"))
+        const left = (yield* fs.readDirectory(".")).filter((name) => name.startsWith("set"))
         assert.deepStrictEqual(left.sort(), ["set.jsonl", "set.jsonl.report.json"])
       }),
     60_000
@@ -170,19 +180,16 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
     "of a run that is not there, and of a service that is not there, say so",
     () =>
       Effect.gen(function* () {
-        const service = yield* Service.start(yield* Service.fastest.make, yield* Atropos.freePort)
-        const cwd = yield* Atropos.folder
-        yield* begin(service.client)
-        const words = ["sft-gen", "set.jsonl", ...fromService(service.url)]
-        const unknown = yield* Atropos.run([...words, "--run", "other"], { cwd })
+        yield* InProcess.folder
+        const { client, url } = yield* served
+        yield* begin(client)
+        const unknown = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(url), "--run", "other"])
         assert.strictEqual(unknown.code, 2)
-        assert.include(unknown.err, "has no run other (--run); runs: default")
-        const away = yield* Atropos.run(
-          ["sft-gen", "set.jsonl", ...fromService(`http://127.0.0.1:${yield* Atropos.freePort}`)],
-          { cwd }
-        )
+        assert.include(unknown.stderr, "has no run other (--run); runs: default")
+        const nobody = `http://127.0.0.1:${yield* Atropos.freePort}`
+        const away = yield* InProcess.run(["sft-gen", "set.jsonl", ...fromService(nobody)])
         assert.strictEqual(away.code, 1)
-        assert.include(away.err, "cannot be reached")
+        assert.include(away.stderr, "cannot be reached")
       }),
     60_000
   )
@@ -192,7 +199,7 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
-        const cwd = yield* Atropos.folder
+        yield* InProcess.folder
         const url = `http://127.0.0.1:${yield* V0Server.port}`
         const words = [
           "sft-gen",
@@ -203,21 +210,21 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
           "--num-seqs-to-save",
           "4"
         ]
-        const refused = yield* Atropos.run(words, { cwd })
+        const refused = yield* InProcess.run(words)
         assert.strictEqual(refused.code, 2)
-        assert.include(refused.err, "is the Python original, which cannot serve stored groups")
-        assert.include(refused.err, "use --take-batches")
+        assert.include(refused.stderr, "is the Python original, which cannot serve stored groups")
+        assert.include(refused.stderr, "use --take-batches")
 
         const client = yield* clientOf(url)
         yield* register(client)
         const taking = [...words, "--take-batches", "--group-size", "4", "--tasks-per-step", "2"]
-        const disturbing = yield* Atropos.run(taking, { cwd })
+        const disturbing = yield* InProcess.run(taking)
         assert.strictEqual(disturbing.code, 2)
-        assert.include(disturbing.err, "a trainer is already registered")
-        assert.include(disturbing.err, "W&B project theirs")
+        assert.include(disturbing.stderr, "a trainer is already registered")
+        assert.include(disturbing.stderr, "W&B project theirs")
         yield* V0Server.get("/reset_data")
 
-        const running = yield* Atropos.start(taking, { cwd })
+        const running = yield* InProcess.start(taking)
         // An environment is let in once the reader has asked for a batch.
         const envId = yield* environment(client).pipe(
           Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: Option.isSome }),
@@ -225,9 +232,9 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
         )
         assert.deepStrictEqual(yield* client.runInfo, { batchSize, maxTokenLength: 2048 })
         yield* submit(client, envId, 0, 4)
-        const { code, err } = yield* running.ended
-        assert.strictEqual(code, 0, err)
-        assert.deepStrictEqual(questions(rowsIn(yield* fs.readFileString(`${cwd}/set.jsonl`))), upTo(4))
+        const { code, stderr } = yield* running.ended
+        assert.strictEqual(code, 0, stderr)
+        assert.deepStrictEqual(questions(rowsIn(yield* fs.readFileString("set.jsonl"))), upTo(4))
       }).pipe(Effect.provide(V0Server.layer(TestStore.layer))),
     60_000
   )

@@ -21,7 +21,7 @@ export type Recorded =
   | { readonly _tag: "LeftOut"; readonly reason: string }
 
 export const of = Effect.fn("Recorded.of")(function* (
-  session: Session,
+  session: Pick<Session, "id" | "recording" | "rewards">,
   /** The score of a session that reports none. */
   unrewarded: number | undefined
 ): Effect.fn.Return<Recorded> {

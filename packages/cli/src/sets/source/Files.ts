@@ -1,7 +1,12 @@
-/** Groups of JSON Lines files, one file after another. Bad lines are told with file and number, and skipped. */
+/**
+ * Groups of JSON Lines files, one file after another. Bad lines are told with file and number, and skipped. For pairs,
+ * recorded sessions of one prompt are one group (`Sessions`).
+ */
 import { JsonLines, SavedGroup } from "@atropos/core"
 import { Effect, type FileSystem, Option, Schema, Stream } from "effect"
 import { UsageError } from "../../base/Failure.ts"
+import * as OpenSessions from "../../gateway/OpenSessions.ts"
+import * as Sessions from "./Sessions.ts"
 import type { Source } from "./Source.ts"
 
 const Cursor = Schema.Struct({ file: Schema.Natural, offset: Schema.Natural, lines: Schema.Natural })
@@ -10,7 +15,10 @@ const decodeCursor = Schema.decodeUnknownOption(Cursor)
 
 const unreadable = ({ message }: JsonLines.JsonLinesError) => new UsageError({ message })
 
-export const make = (files: ReadonlyArray<string>): Source<FileSystem.FileSystem> => ({
+export const make = (
+  files: ReadonlyArray<string>,
+  { joinsSessions }: { readonly joinsSessions: boolean }
+): Source<FileSystem.FileSystem> => ({
   name: files.length === 1 ? files[0]! : `${files.length} files`,
   identity: { from: files },
   checkpointEvery: 200,
@@ -20,9 +28,12 @@ export const make = (files: ReadonlyArray<string>): Source<FileSystem.FileSystem
     yield* Effect.forEach(files.slice(start.file), (file) => JsonLines.inspect(file, SavedGroup.expected)).pipe(
       Effect.mapError(unreadable)
     )
+    const sessions = joinsSessions ? yield* Effect.mapError(Sessions.find(files), unreadable) : undefined
     const unknownFields = SavedGroup.unknownFields()
     for (let index = start.file; index < files.length; index++) {
       const file = files[index]!
+      const open = yield* OpenSessions.note(file)
+      if (open !== undefined) yield* sink.note(open)
       const from = index === start.file ? { offset: start.offset, lines: start.lines } : JsonLines.start
       const hasMore = yield* SavedGroup.read(file, { from }).pipe(
         Stream.mapError(unreadable),
@@ -40,7 +51,12 @@ export const make = (files: ReadonlyArray<string>): Source<FileSystem.FileSystem
             }
             const note = unknownFields(file, entry)
             if (note !== undefined) yield* sink.note(note)
-            return yield* sink.take([entry.group], { file: index, offset: entry.end, lines: entry.line })
+            const { end, group, line, start: offset } = entry
+            const groups =
+              sessions !== undefined && Sessions.isSession(group)
+                ? yield* Effect.mapError(sessions.at(index, offset), unreadable)
+                : [group]
+            return yield* sink.take(groups, { file: index, offset: end, lines: line })
           })
         ),
         Stream.takeUntil((wantsMore) => !wantsMore),

@@ -64,6 +64,8 @@ export interface Options {
   /** What holds where the session was opened: the longest sequence, the span its requests belong to. */
   readonly context: Context.Context<never>
   readonly newId: () => string
+  /** Done after each answer, before whoever asked has it, and after each reward that is reported. */
+  readonly onChange: Effect.Effect<void>
 }
 
 export const make = (given: Options): OpenSession => {
@@ -129,6 +131,7 @@ export const make = (given: Options): OpenSession => {
     }
     const [first] = choices
     if (first !== undefined && asked.messages.length + 1 > longest.length) longest = [...asked.messages, first.message]
+    yield* given.onChange
     return { id, createdAtMillis: lastUsed, choices } satisfies Asked
   })
 
@@ -147,7 +150,10 @@ export const make = (given: Options): OpenSession => {
           return Effect.fail(new Failure({ reason: "tooLarge", message }))
         }
         rewards.push(reward)
-        return Effect.map(Clock.currentTimeMillis, (now) => void (lastUsed = now))
+        return Effect.andThen(
+          Effect.map(Clock.currentTimeMillis, (now) => void (lastUsed = now)),
+          given.onChange
+        )
       }),
     rewards: Effect.sync(() => rewards.slice()),
     counts: Effect.map(tracked.counts, (counts) => ({

@@ -39,6 +39,8 @@ export interface Opened {
 export interface Options extends Partial<Limits.Limits> {
   /** Told of each session that is over, before its last requests are forgotten. */
   readonly onEnd?: (session: Session, why: string) => Effect.Effect<void>
+  /** Told of each answer and each reward that is reported, before whoever asked or reported is answered. */
+  readonly onChange?: (session: Session) => Effect.Effect<void>
 }
 
 /** So many closed sessions are known as such. */
@@ -56,7 +58,7 @@ const unknown = new Failure({
 })
 
 export const make = Effect.fn("Sessions.make")(function* (servers: ServerManagerShape, given: Options) {
-  const { onEnd, ...rest } = given
+  const { onChange, onEnd, ...rest } = given
   const limits: Limits.Limits = { ...Limits.defaults, ...rest }
   const open = new Map<string, Opened>()
   const digests = new Map<string, string>()
@@ -101,7 +103,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
     }
     const secret = randomBytes(secretBytes).toString("base64url")
     const digest = digestOf(secret)
-    const session = OpenSession.make({
+    const session: OpenSession.OpenSession = OpenSession.make({
       id: randomBytes(8).toString("hex"),
       modelName: servers.modelName,
       tracked,
@@ -110,7 +112,8 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
       limits,
       openedAtMillis: yield* Clock.currentTimeMillis,
       context: yield* Effect.context(),
-      newId: () => randomBytes(12).toString("hex")
+      newId: () => randomBytes(12).toString("hex"),
+      onChange: Effect.suspend(() => onChange?.(opened.session) ?? Effect.void)
     })
     const opened: Opened = { open: session, session: handle(`${url}/s/${secret}`, session) }
     open.set(digest, opened)

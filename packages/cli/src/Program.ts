@@ -1,0 +1,29 @@
+/** The command on two streams: those of its process, or others of whoever runs it inside a program. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as EffectTerminal from "effect/Terminal"
+import * as Presentation from "./help/Presentation.ts"
+import * as Root from "./Root.ts"
+import * as Terminal from "./base/Terminal.ts"
+
+export interface Streams {
+  readonly stdout: NodeJS.WriteStream
+  readonly stderr: NodeJS.WriteStream
+}
+
+/**
+ * Runs the command for these words (without `node` and the script). From here on both streams escape what is written to
+ * them: what libraries print past the command's own console can hold a model's words too.
+ */
+export const run = (words: ReadonlyArray<string>, streams: Streams) =>
+  Effect.suspend(() => {
+    const stdout = Terminal.guard(streams.stdout)
+    const stderr = Terminal.guard(streams.stderr)
+    return Root.run(words).pipe(
+      Effect.updateService(EffectTerminal.Terminal, (terminal) => Terminal.drawingOn(terminal, stdout)),
+      Effect.provide([Presentation.layer, NodeServices.layer]),
+      Effect.provideService(Terminal.Stderr, stderr),
+      Effect.provideService(Console.Console, Terminal.consoleOn(stdout, stderr))
+    )
+  })

@@ -1,0 +1,114 @@
+/**
+ * What saved groups are worth: the scores that they were recorded with, from files of `gateway --record` or `process`.
+ *
+ * A recorded session counts once, however many sequences it has; rollouts of a group count with the group's mean.
+ * Chats without a score (`sessions.unscored.jsonl`) are counted and enter no mean. Nothing is rolled out or scored
+ * again.
+ */
+import { Evaluation, JsonLines, RewardComponents, SavedGroup, type ScoredGroup } from "@atropos/core"
+import { Console, Effect, Predicate, Result, Stream } from "effect"
+import { UsageError } from "../base/Failure.ts"
+import * as FaultLog from "../base/FaultLog.ts"
+import * as OpenSessions from "../gateway/OpenSessions.ts"
+
+interface Sums {
+  readonly values: Array<number>
+}
+
+export interface SavedScores {
+  readonly sessions: number
+  readonly sequences: number
+  /** Chats that nobody gave a reward. */
+  readonly unscored: number
+  readonly faults: number
+  readonly score: Figure | undefined
+  readonly rewards: { readonly [component: string]: Figure }
+}
+
+export interface Figure {
+  readonly count: number
+  readonly mean: number
+  /** Of the mean; absent for one value. */
+  readonly stderr?: number
+  readonly lowest: number
+  readonly highest: number
+}
+
+const figureOf = ({ values }: Sums): Figure | undefined => {
+  const [first] = values
+  if (first === undefined) return undefined
+  const mean = Evaluation.mean(values)
+  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0)
+  const stderr = values.length < 2 ? undefined : Math.sqrt(squares / (values.length - 1) / values.length)
+  return {
+    count: values.length,
+    mean,
+    ...(stderr !== undefined && { stderr }),
+    lowest: values.reduce((a, b) => Math.min(a, b), first),
+    highest: values.reduce((a, b) => Math.max(a, b), first)
+  }
+}
+
+/** A chat that has no score: its session, where it says which. */
+const unscoredOf = (text: string): string | undefined => {
+  const parsed = Result.try((): unknown => JSON.parse(text))
+  if (Result.isFailure(parsed) || !Predicate.isReadonlyObject(parsed.success)) return undefined
+  const { messages, scores, session } = parsed.success
+  return Array.isArray(messages) && scores === undefined ? (typeof session === "string" ? session : text) : undefined
+}
+
+const meanOf = ({ scores }: ScoredGroup.ScoredGroup): number => Evaluation.mean(Array.from(scores))
+
+/** Reads the files; lines that are neither groups nor chats are told and skipped. */
+export const read = Effect.fn("SavedScores.read")(function* (files: ReadonlyArray<string>) {
+  const faults = FaultLog.make()
+  const scores: Sums = { values: [] }
+  const rewards = new Map<string, Sums>()
+  const unscored = new Set<string>()
+  let [sequences, bad] = [0, 0]
+
+  const take = (group: ScoredGroup.ScoredGroup): void => {
+    sequences += group.scores.length
+    scores.values.push(meanOf(group))
+    const totals = RewardComponents.totals((group.rewards ?? []).filter(RewardComponents.isRewards))
+    for (const [component, { count, sum }] of totals) {
+      const known = rewards.get(component) ?? { values: [] }
+      known.values.push(sum / count)
+      rewards.set(component, known)
+    }
+  }
+
+  for (const file of files) {
+    const open = yield* OpenSessions.note(file)
+    if (open !== undefined) yield* Console.error(open)
+    yield* Effect.scoped(
+      JsonLines.inspect(file, SavedGroup.expected).pipe(
+        Effect.andThen(
+          Stream.runForEach(JsonLines.read(file), (line) => {
+            const chat = line._tag === "Text" ? unscoredOf(line.text) : undefined
+            if (chat !== undefined) return Effect.sync(() => void unscored.add(`${file}:${chat}`))
+            const entry = SavedGroup.ofLine(line)
+            if (entry._tag === "Saved") return Effect.sync(() => take(entry.group))
+            bad += 1
+            return faults.tell(`${file}, line ${entry.line}: ${entry.problem}`)
+          })
+        ),
+        Effect.mapError(({ message }) => new UsageError({ message }))
+      )
+    )
+  }
+  yield* faults.end
+  return {
+    sessions: scores.values.length,
+    sequences,
+    unscored: unscored.size,
+    faults: bad,
+    score: figureOf(scores),
+    rewards: Object.fromEntries(
+      Array.from(rewards).flatMap(([component, sums]) => {
+        const figure = figureOf(sums)
+        return figure === undefined ? [] : [[component, figure]]
+      })
+    )
+  } satisfies SavedScores
+})

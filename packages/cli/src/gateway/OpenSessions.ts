@@ -1,0 +1,216 @@
+/**
+ * What is recorded of sessions that are still open, as files beside a recording: `sessions.open/<id>.jsonl` has a line
+ * for every answer and every reward, with what is new by it. So a killed process loses no answer that anybody got; a
+ * file is removed once its session is over and recorded.
+ *
+ * A line counts in whole or not at all: a last one that was cut off is left out. What a session had before is known by
+ * a checksum and not kept, and a sequence that is no longer the beginning of itself (another answer was gone on from)
+ * is written anew.
+ */
+import type * as Gateway from "@atropos/core/gateway/Gateway"
+import type { Trajectory } from "@atropos/core"
+import { Effect, FileSystem, Option, Path, Result } from "effect"
+
+type Rewards = ReadonlyArray<Gateway.ReportedReward>
+
+/** A sequence from where it goes on. Arrays are their bytes in base64. */
+interface Grown {
+  readonly at: number
+  readonly keptTokens: number
+  readonly keptMessages: number
+  readonly tokens: string
+  readonly mask: string
+  readonly logprobs?: string
+  readonly messages: Trajectory.Trajectory["messages"]
+  readonly rest: Pick<Trajectory.Trajectory, "completion" | "finishReason" | "policyVersion" | "sampling">
+}
+
+interface Line {
+  /** How many sequences there are. */
+  readonly count: number
+  readonly grown: ReadonlyArray<Grown>
+  readonly rewards: Rewards
+}
+
+/** A session as it was when its process ended. */
+export type Unfinished = Pick<Gateway.Session, "id" | "recording" | "rewards">
+
+export interface OpenSessions {
+  readonly write: (session: Gateway.Session) => Effect.Effect<void, { readonly message: string }>
+  readonly remove: (id: string) => Effect.Effect<void, { readonly message: string }>
+  /** Those that an earlier process left behind. */
+  readonly left: Effect.Effect<ReadonlyArray<Unfinished>, { readonly message: string }>
+}
+
+/** What is known of a sequence that was written. */
+interface Known {
+  readonly tokens: number
+  readonly checksum: number
+  readonly messages: Trajectory.Trajectory["messages"]
+}
+
+/** Beside `sessions.jsonl`, `sessions.open`. */
+export const folderOf = (recording: string): string => {
+  const at = recording.lastIndexOf(".")
+  return `${at > recording.lastIndexOf("/") + 1 ? recording.slice(0, at) : recording}.open`
+}
+
+const bytesOf = (array: Int32Array | Uint8Array | Float32Array): string =>
+  Buffer.from(array.buffer, array.byteOffset, array.byteLength).toString("base64")
+
+const bufferOf = (text: string): ArrayBuffer => {
+  const bytes = Buffer.from(text, "base64")
+  return Uint8Array.from(bytes).buffer
+}
+
+/** Of the first so many positions (FNV-1a over tokens, mask and the bits of logprobs). */
+const checksumOf = ({ logprobs, mask, tokens }: Trajectory.Trajectory, count: number): number => {
+  const bits = logprobs === undefined ? undefined : new Int32Array(logprobs.buffer, logprobs.byteOffset, count)
+  let sum = 0x811c9dc5
+  for (let at = 0; at < count; at++) {
+    sum = Math.imul(sum ^ tokens[at]!, 0x01000193)
+    sum = Math.imul(sum ^ mask[at]! ^ (bits === undefined ? 0 : bits[at]!), 0x01000193)
+  }
+  return sum
+}
+
+const knownOf = (trajectory: Trajectory.Trajectory): Known => ({
+  tokens: trajectory.tokens.length,
+  checksum: checksumOf(trajectory, trajectory.tokens.length),
+  messages: trajectory.messages
+})
+
+/** What is new in a sequence; nothing where nothing is. */
+const grownOf = (trajectory: Trajectory.Trajectory, known: Known | undefined, at: number): Grown | undefined => {
+  const { completion, finishReason, logprobs, mask, messages, policyVersion, sampling, tokens } = trajectory
+  const isBeginning =
+    known !== undefined && known.tokens <= tokens.length && checksumOf(trajectory, known.tokens) === known.checksum
+  const keptTokens = isBeginning ? known.tokens : 0
+  const differing = known?.messages.findIndex((message, index) => message !== messages[index]) ?? 0
+  const keptMessages = differing === -1 ? (known?.messages.length ?? 0) : differing
+  if (keptTokens === tokens.length && keptMessages === messages.length) return undefined
+  return {
+    at,
+    keptTokens,
+    keptMessages,
+    tokens: bytesOf(tokens.subarray(keptTokens)),
+    mask: bytesOf(mask.subarray(keptTokens)),
+    ...(logprobs !== undefined && { logprobs: bytesOf(logprobs.subarray(keptTokens)) }),
+    messages: messages.slice(keptMessages),
+    rest: {
+      completion,
+      finishReason,
+      ...(policyVersion !== undefined && { policyVersion }),
+      ...(sampling !== undefined && { sampling })
+    }
+  }
+}
+
+const joined = <A extends Int32Array | Uint8Array | Float32Array>(kept: A, news: A, made: A): A => {
+  made.set(kept)
+  made.set(news, kept.length)
+  return made
+}
+
+const kept = <A>(array: A | undefined, none: A): A => array ?? none
+
+const after = (before: Trajectory.Trajectory | undefined, grown: Grown): Trajectory.Trajectory => {
+  const { keptTokens, logprobs, rest } = grown
+  const tokens = new Int32Array(bufferOf(grown.tokens))
+  const mask = new Uint8Array(bufferOf(grown.mask))
+  const length = keptTokens + tokens.length
+  return {
+    ...rest,
+    messages: [...(before?.messages.slice(0, grown.keptMessages) ?? []), ...grown.messages],
+    tokens: joined(kept(before?.tokens.subarray(0, keptTokens), new Int32Array()), tokens, new Int32Array(length)),
+    mask: joined(kept(before?.mask.subarray(0, keptTokens), new Uint8Array()), mask, new Uint8Array(length)),
+    ...(logprobs !== undefined && {
+      logprobs: joined(
+        kept(before?.logprobs?.subarray(0, keptTokens), new Float32Array()),
+        new Float32Array(bufferOf(logprobs)),
+        new Float32Array(length)
+      )
+    })
+  }
+}
+
+/** The session that a file's lines come to. */
+export const read = (id: string, text: string): Unfinished => {
+  let sequences: ReadonlyArray<Trajectory.Trajectory> = []
+  let rewards: Rewards = []
+  for (const one of text.split("\n")) {
+    // Our own process wrote it; only its last line may be cut off.
+    const line = Result.try(() => JSON.parse(one) as Line)
+    if (Result.isFailure(line)) break
+    const next = sequences.slice(0, line.success.count)
+    for (const grown of line.success.grown) next[grown.at] = after(sequences[grown.at], grown)
+    sequences = next
+    rewards = line.success.rewards
+  }
+  return {
+    id,
+    rewards: Effect.succeed(rewards),
+    recording: Effect.succeed({
+      sequences: sequences.map((trajectory, sequence) => ({ sequence, trajectory })),
+      leftOut: []
+    })
+  }
+}
+
+/** The files beside a recording. */
+export const make = Effect.fn("OpenSessions.make")(function* (recording: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = folderOf(recording)
+  const fileOf = (id: string) => path.join(folder, `${id}.jsonl`)
+  const written = new Map<string, ReadonlyArray<Known>>()
+
+  const write = Effect.fnUntraced(function* (session: Gateway.Session) {
+    const { sequences } = yield* session.recording
+    const rewards = yield* session.rewards
+    const known = written.get(session.id)
+    const grown = sequences.flatMap(({ trajectory }, at) => grownOf(trajectory, known?.[at], at) ?? [])
+    const line: Line = { count: sequences.length, grown, rewards }
+    if (known === undefined) yield* fs.makeDirectory(folder, { recursive: true })
+    yield* fs.writeFileString(fileOf(session.id), `${JSON.stringify(line)}\n`, { flag: "a" })
+    written.set(
+      session.id,
+      sequences.map(({ trajectory }) => knownOf(trajectory))
+    )
+  })
+
+  const remove = (id: string) =>
+    Effect.suspend(() => {
+      written.delete(id)
+      return fs.remove(fileOf(id), { force: true })
+    })
+  yield* Effect.addFinalizer(() =>
+    fs.readDirectory(folder).pipe(
+      Effect.flatMap(({ length }) => (length === 0 ? fs.remove(folder, { recursive: true }) : Effect.void)),
+      Effect.ignore
+    )
+  )
+
+  const left = Effect.gen(function* () {
+    const names = yield* Effect.option(fs.readDirectory(folder))
+    if (Option.isNone(names)) return []
+    return yield* Effect.forEach(
+      names.value.filter((name) => name.endsWith(".jsonl")),
+      (name) =>
+        Effect.map(fs.readFileString(path.join(folder, name)), (text) => read(path.basename(name, ".jsonl"), text))
+    )
+  })
+
+  return { write, remove, left } satisfies OpenSessions
+})
+
+/** What to say of a recording beside which there are open sessions; nothing where there are none. */
+export const note = Effect.fnUntraced(function* (recording: string) {
+  const fs = yield* FileSystem.FileSystem
+  const names = yield* Effect.orElseSucceed(fs.readDirectory(folderOf(recording)), () => [])
+  const count = names.filter((name) => name.endsWith(".jsonl")).length
+  return count === 0
+    ? undefined
+    : `${folderOf(recording)} has ${count} ${count === 1 ? "session that is" : "sessions that are"} still open, or ` +
+        "were when their gateway was killed: they are recorded when they end, or the gateway starts with the same --record"
+})

@@ -1,0 +1,120 @@
+/**
+ * A recording gateway, killed again and again in the middle of conversations: every answer that a client got is
+ * recorded, in one conversation, once, with the reward that was reported.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { assert, it } from "@effect/vitest"
+import { Effect, FileSystem, Random } from "effect"
+import * as TestServer from "../../../core/test/inference/TestServer.ts"
+import * as Atropos from "./Atropos.ts"
+
+interface Said {
+  readonly role: string
+  readonly content: string
+}
+
+/** A conversation as its client knows it. */
+interface Client {
+  readonly chat: Array<Said>
+  readonly reward?: number
+}
+
+interface Line {
+  readonly scores?: ReadonlyArray<number>
+  readonly messages: ReadonlyArray<Said> | ReadonlyArray<ReadonlyArray<Said>>
+}
+
+const gateway = (cwd: string, policyUrl: string) =>
+  Atropos.start(
+    ["gateway", "--port", "0", "--record", "sessions.jsonl", "--openai.base_url", `${policyUrl}/v1`].concat([
+      "--openai.model_name",
+      "m"
+    ]),
+    { cwd, env: { ATROPOS_GATEWAY_TOKENS: "" } }
+  )
+
+const post = async (url: string, body: unknown): Promise<unknown> => {
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", connection: "close" },
+    body: JSON.stringify(body)
+  })
+  return answer.json()
+}
+
+/** Goes on with a conversation until nobody answers any more. */
+const converse = async (url: string, client: Client): Promise<void> => {
+  for (let turn = 0; turn < 1000; turn++) {
+    const asked = [...client.chat, { role: "user", content: `turn ${turn}` }]
+    const answer = (await post(`${url}/v1/chat/completions`, { model: "m", messages: asked })) as {
+      readonly id: string
+      readonly choices: readonly [{ readonly message: Said }]
+    }
+    const { content, role } = answer.choices[0].message
+    client.chat.splice(0, client.chat.length, ...asked, { role, content })
+    if (turn === 0 && client.reward !== undefined) {
+      await post(`${url}/reward`, { answer: answer.id, reward: client.reward })
+    }
+  }
+}
+
+it.live("a recording gateway that is killed loses no answer, and records none twice", () =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const cwd = yield* Atropos.folder
+    const clients: Array<Client> = []
+    let killAt = 0
+    let victim: Atropos.Running | undefined
+    const policy = yield* TestServer.make((_, count) => {
+      if (count === killAt) victim?.killNow()
+      return TestServer.chatReply([`answer ${count}`])
+    })
+    for (let round = 0; round < 4; round++) {
+      const running = yield* gateway(cwd, policy.url)
+      const [, url = ""] = yield* running.says(/gateway at (\S+),/)
+      victim = running
+      killAt = policy.asked.length + (yield* Random.nextIntBetween(12, 40))
+      const own = Array.from({ length: 6 }, (_, at): Client => ({
+        chat: [{ role: "system", content: `client ${round} ${at}` }],
+        ...(at % 2 === 0 && { reward: at + 1 })
+      }))
+      clients.push(...own)
+      yield* Effect.promise(() => Promise.allSettled(own.map((client) => converse(url, client))))
+      assert.strictEqual((yield* running.ended).signal, "SIGKILL", running.said())
+    }
+    assert.isNotEmpty(yield* fs.readDirectory(`${cwd}/sessions.open`))
+    const last = yield* gateway(cwd, policy.url)
+    yield* last.says("recorded what an earlier process left open")
+    yield* last.says(/gateway at/)
+    yield* last.kill
+    assert.isEmpty(yield* fs.readDirectory(`${cwd}/sessions.open`))
+
+    const linesOf = (name: string) =>
+      Effect.map(fs.readFileString(`${cwd}/${name}`), (text) =>
+        text
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line) as Line)
+      )
+    const scored = (yield* linesOf("sessions.jsonl")).map(({ messages, scores }) => ({
+      // One chat in each: nothing branched.
+      chat: (messages as ReadonlyArray<ReadonlyArray<Said>>)[0]!,
+      score: scores![0]
+    }))
+    const unscored = (yield* linesOf("sessions.unscored.jsonl")).map(({ messages }) => ({
+      chat: messages as ReadonlyArray<Said>,
+      score: undefined
+    }))
+    const recorded = [...scored, ...unscored]
+    for (const { chat, reward } of clients.filter((one) => one.chat.length > 1)) {
+      const found = recorded.filter((one) => one.chat[0]!.content === chat[0]!.content)
+      assert.strictEqual(found.length, 1, chat[0]!.content)
+      // An answer may be recorded of which the client has not heard, and a reward may come too late.
+      assert.deepStrictEqual(
+        found[0]!.chat.slice(0, chat.length).map(({ content }) => content),
+        chat.map(({ content }) => content)
+      )
+      if (chat.length > 3) assert.strictEqual(found[0]!.score, reward)
+    }
+  }).pipe(Random.withSeed(1), Effect.scoped, Effect.provide(NodeServices.layer))
+)

@@ -1,0 +1,115 @@
+import { fileURLToPath } from "node:url"
+import { defineConfig } from "vitest/config"
+import { BaseSequencer, type Reporter, type TestSpecification } from "vitest/node"
+
+/** A last line that any reader of logs understands: `740 passed, 0 failed, 0 skipped`. */
+const summary: Reporter = {
+  onTestRunEnd(modules) {
+    const count = (state: "passed" | "failed" | "skipped") =>
+      modules.reduce((sum, module) => sum + Array.from(module.children.allTests(state)).length, 0)
+    console.log(`${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`)
+  }
+}
+
+/**
+ * Files that change what belongs to a whole process (its environment), or read it (its memory, all that it has
+ * measured): each has a process to itself. The others share one for each worker, which loads a module once. They may
+ * come in any order: `npx vitest run --sequence.shuffle.files` draws one.
+ */
+const ownProcess = [
+  "packages/api/test/v1/V1.test.ts",
+  "packages/core/test/inference/backend/Slurm.test.ts",
+  "packages/core/test/inference/Routing.test.ts",
+  "packages/core/test/metrics/*.test.ts",
+  "packages/trainer/test/exec/Device.test.ts",
+  "packages/trainer/test/exec/OrtWorker.test.ts",
+  "packages/trainer/test/server/PolicyServer.test.ts"
+]
+
+/**
+ * Suites that kill processes, attack what they hold, drive a browser or train with whole programs: `npm run test:all`
+ * runs them, as the build does, and `npm test` only one of each kind.
+ */
+const long = [
+  "packages/cli/test/{UpAgent,UpModel,UpScratch,Waiting,DataAsEnvironment}.test.ts",
+  "packages/cli/test/up/Recipe.test.ts",
+  "packages/cli/test/sets/Resume.test.ts",
+  "packages/core/test/base/FolderLockRace.test.ts",
+  "packages/api/test/TwoProcesses.test.ts",
+  "packages/*/test/{crash,hostile}/**/*.test.ts",
+  "packages/cli/test/viewer/*.test.ts",
+  "packages/api/test/regular/*.test.ts",
+  "packages/api/test/postgres/PgTrajectoryStore.processes.test.ts",
+  "packages/trainer/test/run/Killed.test.ts"
+]
+const oneOfEach = [
+  "packages/cli/test/crash/Trainer.test.ts",
+  "packages/cli/test/hostile/Inference.test.ts",
+  "packages/cli/test/viewer/StaticFile.test.ts"
+]
+
+/** What takes longest, to begin with: a long file that came last would run when the other workers have nothing left. */
+const longest = [
+  "cli/test/Training",
+  "cli/test/viewer/",
+  "trainer/test/run/Killed",
+  "core/test/sandbox/Sandbox",
+  "examples/test/",
+  "api/test/postgres/PgTrajectoryStore.processes",
+  "cli/test/hostile/",
+  "cli/test/crash/",
+  "cli/test/sets/",
+  "cli/test/Bin",
+  "api/test/regular",
+  "envs/test/PythonTests",
+  "trainer/test/run/SharedService"
+]
+
+/** Those with a process of their own, then the longest, then the others. */
+const rank = ({ moduleId, project }: TestSpecification): number => {
+  if (project.config.isolate) return -1
+  const at = longest.findIndex((part) => moduleId.includes(part))
+  return at === -1 ? longest.length : at
+}
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>) {
+    const sorted = await super.sort(files)
+    return sorted.toSorted((a, b) => rank(a) - rank(b))
+  }
+}
+
+const isShuffled = process.argv.some((word) => word.startsWith("--sequence.shuffle"))
+
+const conditions = ["atropos-src"]
+
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions, externalConditions: conditions } },
+  test: {
+    setupFiles: ["/work/prof/setup.ts", "vitest.setup.ts"],
+    reporters: ["default", summary],
+    // Ends a test that hangs, and measures nothing: a busy machine takes a minute to start a service twice.
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
+    // More than a small machine has cores: much of a file's time is waiting, for processes, leases and browsers.
+    maxWorkers: 3,
+    sequence: isShuffled ? {} : { sequencer: LongestFirst },
+    // For the workers and for the processes that tests start.
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/node", import.meta.url)) },
+    projects: [
+      { extends: true, test: { name: "own process", include: ownProcess } },
+      {
+        extends: true,
+        test: {
+          name: "shared",
+          include: ["packages/*/test/**/*.test.ts", "examples/**/*.test.ts"],
+          exclude: ["**/node_modules/**", ...ownProcess, ...long],
+          isolate: false
+        }
+      },
+      { extends: true, test: { name: "one of each", include: oneOfEach, isolate: false } },
+      { extends: true, test: { name: "long", include: long, exclude: oneOfEach, isolate: false } }
+    ]
+  }
+})
