@@ -3,9 +3,8 @@
  * model's forward pass, and what `HostObjective` computes from logprobs that came from elsewhere.
  *
  * All token values are (N, 1). Inputs by name: `token_weights`, `advantages`, `old_logprobs`, `engine_logprobs`, and
- * where the objective asks for them `ref_logprobs`, `distill_entropies`, `teacher_logprobs` (1 where there is none), and
- * `entropy_threshold` []. A logprob above 0.5 is none: there the present
- * one stands, without gradient.
+ * where the objective asks for them `ref_logprobs`, `distill_entropies`, `teacher_logprobs` (1 where there is none),
+ * and `entropy_threshold` []. An old logprob above 0.5 is none: there the present one stands, without gradient.
  */
 import { Schema } from "effect"
 import type { Graph } from "../graph/Graph.ts"

@@ -52,7 +52,7 @@ export interface SequenceCounts {
   readonly unknownLogprobs: number
 }
 
-/** The teacher's logprob of token t itself: its own among the teacher's candidates there; undefined where it is none. */
+/** The teacher's logprob of token t itself; undefined where that is not among the teacher's candidates. */
 export const teacherLogprob = (
   { distillLogprobs, distillTokenIds, tokens }: TrainingSequence,
   t: number

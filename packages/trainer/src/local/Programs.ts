@@ -65,7 +65,9 @@ export const load = Effect.fn("Programs.load")(function* (
   )
   const hasThreshold = objective.entropyQuantile !== null
   const lighter = yield* Effect.cached(
-    Pieces.yielding(() => Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, { ...graph, entropy: hasThreshold }))).pipe(
+    Pieces.yielding(() =>
+      Onnx.toOnnxPieces(TrainGraph.buildLogprobs(policy, { ...graph, entropy: hasThreshold }))
+    ).pipe(
       Effect.flatMap((model) => executor.load(model)),
       Effect.mapError(failed("the graph of logprobs cannot be loaded")),
       Scope.provide(scope)

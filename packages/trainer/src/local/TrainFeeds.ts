@@ -130,7 +130,7 @@ export const feeds = (batch: MicroBatch, objective: Objective, real: Real = "flo
   }
 }
 
-/** The micro-batch with the reference's logprobs and the batch's threshold of entropies, as the logprobs graph gave them. */
+/** The micro-batch with what the logprobs graph gave: the reference's logprobs, the batch's threshold of entropies. */
 export const withLogprobs = (
   batch: MicroBatch,
   given: { readonly refLogprobs?: Float32Array; readonly entropyThreshold?: number }

@@ -49,7 +49,7 @@ export const LossSettings = Schema.Struct({
   clipHigh: change(notNegative, "upper clip range of the ratio (dppo: of the probability)"),
   ratioCap: change(positive, "upper bound on the weight of a token's gradient (dppo)"),
   oldPolicy: change(
-    Schema.Literals(["engine", "trainer"]),
+    Schema.Literals(["engine", "current"]),
     "logprobs the ratio is taken against: those recorded during sampling (engine), or those of the current weights (current)"
   ),
   importanceSampling: change(

@@ -1,9 +1,9 @@
 /**
  * What a training graph minimises: a loss per token, and how the tokens' losses become one number.
  *
- * An objective is a value; `make` completes one of your own, `docs/losses.md` shows how. The training graph gives it the
- * tokens of a micro-batch as graph values and adds up what it returns; it knows nothing of models, rows or executors.
- * Token values are real, of shape (N, 1), one entry per position in no particular order: nothing may be summed over
+ * An objective is a value; `make` completes one of your own, `docs/losses.md` shows how. The training graph gives it
+ * the tokens of a micro-batch as graph values and adds up what it returns; it knows nothing of models, rows or
+ * executors. Token values are real, of shape (N, 1), one entry per position in no particular order: nothing may be summed over
  * axis 0, as a batch is cut into micro-batches of any size. Entries of masked positions must stay finite and are
  * multiplied by 0 in the end.
  */
@@ -71,7 +71,7 @@ export interface TokenLoss {
  * Whose logprobs `oldLogprobs` are: the sampling engine's, or the trainer's own, which with one update a batch are the
  * present ones (ratio 1).
  */
-export type OldPolicy = "engine" | "trainer"
+export type OldPolicy = "engine" | "current"
 
 export interface Objective extends AggregationSettings, SequenceSettings {
   /** What messages, figures and the viewer call it. */

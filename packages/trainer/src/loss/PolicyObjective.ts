@@ -9,12 +9,12 @@
  *
  *     M_t = 0 if A_t < 0 and mean over the sequence of log π_engine - log π > δ, else 1
  *
- * (DeepSeek-V3.2, arXiv 2512.02556, equation 9). Differences of logprobs are 0 where masked and bounded by ±20, so that a
- * broken token costs a finite loss. Metrics are sums over trained tokens unless named `_max`:
- * `policy`, `kl`, `ratio`, `ratio_max`, `clipped_low`, `clipped_high`, `importance`, `importance_capped`,
- * `off_policy_masked`, `entropy_masked`, and between
- * the trainer's present logprobs and the engine's, where known, with d = log π - log π_engine: `mismatch` d,
- * `mismatch_abs` |d|, `mismatch_abs_max`, `mismatch_kl` e^d - 1 - d, and `mismatch_tokens`, how many those are.
+ * (DeepSeek-V3.2, arXiv 2512.02556, equation 9). Differences of logprobs are 0 where masked and bounded by ±20, so
+ * that a broken token costs a finite loss. Metrics are sums over trained tokens unless named `_max`: `policy`, `kl`,
+ * `ratio`, `ratio_max`, `clipped_low`, `clipped_high`, `importance`, `importance_capped`, `off_policy_masked`,
+ * `entropy_masked`, and between the trainer's present logprobs and the engine's, where known, with d = log π - log
+ * π_engine: `mismatch` d, `mismatch_abs` |d|, `mismatch_abs_max`, `mismatch_kl` e^d - 1 - d, and `mismatch_tokens`, how
+ * many those are.
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"

@@ -80,7 +80,7 @@ const contradiction = (settings: PolicySettings): string | undefined => {
   if (importanceSampling !== "none" && oldPolicy === "engine") {
     return (
       `${importanceSampling} importance sampling corrects the trainer's logprobs against the engine's: ` +
-      `oldPolicy must be "trainer"`
+      `oldPolicy must be "current"`
     )
   }
   if (baseline === "batch" && advantageScale !== "batch-std" && advantageScale !== "none") {
