@@ -3,9 +3,9 @@
  *
  * An objective is a value; `make` completes one of your own, `docs/losses.md` shows how. The training graph gives it
  * the tokens of a micro-batch as graph values and adds up what it returns; it knows nothing of models, rows or
- * executors. Token values are real, of shape (N, 1), one entry per position in no particular order: nothing may be summed over
- * axis 0, as a batch is cut into micro-batches of any size. Entries of masked positions must stay finite and are
- * multiplied by 0 in the end.
+ * executors. Token values are real, of shape (N, 1), one entry per position in no particular order: nothing may be
+ * summed over axis 0, as a batch is cut into micro-batches of any size. Entries of masked positions must stay finite
+ * and are multiplied by 0 in the end.
  */
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
