@@ -83,6 +83,7 @@ const floors = {
     "base",
     "tinker/protocol/gen",
     "tinker/protocol",
+    "tinker/client",
     "graph/gen",
     "graph",
     "exec",
@@ -94,6 +95,8 @@ const floors = {
     "server",
     "sync",
     "local",
+    "tinker/service",
+    "tinker/server",
     "run",
     "."
   ],

@@ -19,6 +19,7 @@ const summary: Reporter = {
 const ownProcess = [
   "packages/api/test/v1/V1.test.ts",
   "packages/core/test/inference/backend/Slurm.test.ts",
+  "packages/core/test/gateway/Memory.test.ts",
   "packages/core/test/inference/Routing.test.ts",
   "packages/core/test/metrics/*.test.ts",
   "packages/trainer/test/exec/Device.test.ts",
@@ -38,6 +39,7 @@ const long = [
   "packages/api/test/TwoProcesses.test.ts",
   "packages/*/test/{crash,hostile}/**/*.test.ts",
   "packages/cli/test/viewer/*.test.ts",
+  "packages/cli/test/trl/*.test.ts",
   "packages/api/test/regular/*.test.ts",
   "packages/api/test/postgres/PgTrajectoryStore.processes.test.ts",
   "packages/trainer/test/run/Killed.test.ts"

@@ -14,7 +14,7 @@ import { SeededRandom } from "@atropos/core"
 import { generateText, stepCountIs, tool } from "ai"
 import { z } from "zod"
 
-interface Shop {
+export interface Shop {
   readonly product: string
   readonly prices: { readonly [product: string]: number }
 }
@@ -22,7 +22,7 @@ interface Shop {
 const products = Array.from("abcdefgh")
 
 /** The agent. */
-const ask = async (
+export const ask = async (
   { prices, product }: Shop,
   model: { readonly baseURL: string; readonly apiKey: string; readonly name: string },
   abortSignal: AbortSignal
@@ -52,7 +52,7 @@ const shopAt = (seed: number, index: number): Shop => {
   }
 }
 
-function* shops(seed: number, count: number): Generator<Shop> {
+export function* shops(seed: number, count: number): Generator<Shop> {
   for (let index = 0; index < count; index++) yield shopAt(seed, index)
 }
 

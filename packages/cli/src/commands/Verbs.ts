@@ -20,6 +20,10 @@ export const verbs = {
     description: "Serve a model over the OpenAI API, with token ids and hot-swapped adapters",
     load: () => import("./Policy.ts")
   },
+  tinker: {
+    description: "Serve a model over the API of Tinker: its SDK and cookbook train and sample on this machine",
+    load: () => import("./Tinker.ts")
+  },
   gateway: {
     description: "Serve a model to agents of any SDK, with sessions and rewards, or record their conversations",
     load: () => import("./Gateway.ts")

@@ -59,11 +59,12 @@ const sampled = <Read>(dialect: Dialect<Read>): Endpoint["handle"] =>
   Effect.fnUntraced(function* (session, limitBytes) {
     const body = yield* Body.read(limitBytes)
     const turn = yield* dialect.decode(body, session.memory)
-    const { choices, createdAtMillis, id } = yield* session.ask(turn.request, turn.ignored)
+    const { chat, choices, createdAtMillis, id } = yield* session.ask(turn.request, turn.ignored)
     const answered: Answered = {
       id,
       createdAt: Math.floor(createdAtMillis / 1000),
       model: Predicate.hasProperty(body, "model") && typeof body.model === "string" ? body.model : session.modelName,
+      chat,
       choices,
       usage: usageOf(choices)
     }

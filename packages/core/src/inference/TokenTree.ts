@@ -71,13 +71,20 @@ export const links = (
 }
 
 /** All ids of a prompt, in a list as requests have them. */
-export const idsOf = ({ base, ids }: PromptTokens): ReadonlyArray<number> => {
-  const pieces = [ids]
-  for (let one = base; one !== undefined; one = one.answer.prompt.data.base) {
-    pieces.push(one.answer.data.ids.subarray(0, one.kept), one.answer.prompt.data.ids)
-  }
+export const idsOf = ({ base, ids, length }: PromptTokens): ReadonlyArray<number> => {
+  // Of its size from the start: a list that grows has room for half as many again, for as long as the server samples.
   const all: Array<number> = []
-  for (const piece of pieces.toReversed()) for (let at = 0; at < piece.length; at++) all.push(piece[at]!)
+  all.length = length
+  let end = length
+  const put = (piece: Int32Array, count: number): void => {
+    end -= count
+    for (let at = 0; at < count; at++) all[end + at] = piece[at]!
+  }
+  put(ids, ids.length)
+  for (let one = base; one !== undefined; one = one.answer.prompt.data.base) {
+    put(one.answer.data.ids, one.kept)
+    put(one.answer.prompt.data.ids, one.answer.prompt.data.ids.length)
+  }
   return all
 }
 

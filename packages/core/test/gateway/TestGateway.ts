@@ -10,6 +10,8 @@ import * as TokenLog from "./TokenLog.ts"
 export interface Options extends Gateway.Options {
   readonly script: Scripted.Script
   readonly scripted?: Scripted.Options
+  /** Whether the engine keeps all that it has sampled. Default true. */
+  readonly isLogged?: boolean
 }
 
 export interface TestGateway {
@@ -21,9 +23,10 @@ export interface TestGateway {
 export const use = <A, E>(options: Options, test: (there: TestGateway) => Effect.Effect<A, E, Scope.Scope>) =>
   Effect.scoped(Effect.flatMap(build(options), test))
 
-const build = ({ script, scripted, ...options }: Options) =>
+const build = ({ isLogged = true, script, scripted, ...options }: Options) =>
   Effect.gen(function* () {
-    const { backend, log } = TokenLog.make(Scripted.make(script, Tokenizer.bytes, scripted))
+    const policy = Scripted.make(script, Tokenizer.bytes, scripted)
+    const { backend, log } = isLogged ? TokenLog.make(policy) : { backend: policy, log: [] }
     const servers = ServerManager.layerBackends([backend], { maxAttempts: 1 }).pipe(Layer.provide(Tokenizer.layerBytes))
     const context = yield* Layer.build(Layer.provide(Gateway.layer(options), servers))
     const gateway = yield* Effect.provideContext(Gateway.Gateway, context)

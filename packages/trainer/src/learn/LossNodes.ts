@@ -8,7 +8,8 @@
  */
 import { Schema } from "effect"
 import type { Graph } from "../graph/Graph.ts"
-import type { Value } from "../graph/Value.ts"
+import { sameShape } from "../graph/Shape.ts"
+import { showType, type Value } from "../graph/Value.ts"
 import type { Metric, Objective, Tokens } from "../loss/Objective.ts"
 
 /** What is known of whole sequences, at each of their positions. */
@@ -110,6 +111,13 @@ export const build = (graph: Graph, objective: Objective, sources: Sources): Los
     preference: pairs?.preference
   }
   const { loss: tokenLoss, metrics: own } = objective.tokenLoss(graph, tokens)
+  const isPerToken = tokenLoss.dtype === graph.real && sameShape(tokenLoss.shape, logprobs.shape)
+  graph.require(
+    isPerToken,
+    `tokenLoss of ${objective.name}`,
+    [tokenLoss],
+    `must be ${showType(logprobs)}: one per token`
+  )
   const metrics: ReadonlyArray<Metric> = [
     { name: "tokens", value: mask, reduce: "sum" },
     { name: "token_loss", value: tokenLoss, reduce: "sum" },

@@ -8,7 +8,7 @@
  */
 import * as Thread from "@atropos/core/base/Thread"
 import { Effect, type Scope, Semaphore } from "effect"
-import type { Command, Overflowed, Reply, Start, Updated, Vectors } from "./OptimizerWorker.ts"
+import type { Command, Overflowed, Reply, Start, StepOptions, Updated, Vectors } from "./OptimizerWorker.ts"
 import * as Optimizer from "./Optimizer.ts"
 import type { Layout } from "../model/Parameters.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
@@ -27,9 +27,10 @@ export interface OptimizerThread {
   readonly discard: Effect.Effect<void, TrainerError>
   /**
    * Clips the norm and makes the step; a gradient that is not finite changes nothing. Fails with `nonFinite` where the
-   * parameters do not survive it, and so does all that is asked afterwards: nobody gets them.
+   * parameters do not survive it, and so does all that is asked afterwards: nobody gets them. `changes` are of this
+   * step alone.
    */
-  readonly update: (learningRate: number) => Effect.Effect<Updated, TrainerError>
+  readonly update: (learningRate: number, changes?: Partial<StepOptions>) => Effect.Effect<Updated, TrainerError>
   /** A copy. */
   readonly parameters: Effect.Effect<Float32Array, TrainerError>
   /** A copy. */
@@ -127,8 +128,8 @@ export const make = Effect.fn("OptimizerThread.make")(function* (
         return Effect.asVoid(ask({ command: "accumulate", gradient: own }, [own.buffer]))
       }),
     discard: Effect.asVoid(ask({ command: "discard" })),
-    update: (learningRate) =>
-      Effect.flatMap(ask({ command: "update", learningRate }), (reply) => {
+    update: (learningRate, changes = {}) =>
+      Effect.flatMap(ask({ command: "update", learningRate, changes }), (reply) => {
         if (reply.reply === "overflowed") return Effect.fail((failure = overflow(learningRate, reply)))
         if (reply.reply !== "updated") return unexpected(reply, "updated")
         return Effect.succeed({ isApplied: reply.isApplied, norm: reply.norm })

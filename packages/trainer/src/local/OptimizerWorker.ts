@@ -17,13 +17,18 @@ export interface Start extends Vectors {
   readonly maxNorm: number | null
 }
 
+/** What a step may do otherwise than the optimizer was told at its start. */
+export interface StepOptions extends Optimizer.Hyperparameters {
+  readonly maxNorm: number | null
+}
+
 export type Command =
   /** Adds to the gradient of the step at hand; the first one becomes it. */
   | { readonly command: "accumulate"; readonly gradient: Float32Array }
   /** Forgets the gradient. */
   | { readonly command: "discard" }
   /** Makes the step with what was accumulated, unless its norm is not finite, and forgets it. */
-  | { readonly command: "update"; readonly learningRate: number }
+  | { readonly command: "update"; readonly learningRate: number; readonly changes?: Partial<StepOptions> }
   | { readonly command: "parameters" }
   | { readonly command: "state" }
 
@@ -59,14 +64,15 @@ const accumulate = (next: Float32Array): void => {
   for (let i = 0; i < next.length; i++) gradient[i]! += next[i]!
 }
 
-const update = (learningRate: number): Reply => {
+const update = (learningRate: number, changes: Partial<StepOptions> = {}): Reply => {
   const summed = gradient ?? new Float32Array(parameters.length)
   gradient = undefined
   const norm = Optimizer.norm(summed)
   if (!Number.isFinite(norm)) return { reply: "updated", norm, isApplied: false }
-  const factor = Optimizer.clipFactor(norm, maxNorm)
+  const options = { ...hyperparameters, maxNorm, ...changes }
+  const factor = Optimizer.clipFactor(norm, options.maxNorm)
   const { parameterNorm, ...stepped } = Optimizer.update(parameters, summed, state, spans, {
-    ...hyperparameters,
+    ...options,
     learningRate,
     factor
   })
@@ -85,7 +91,7 @@ const answer = (command: Command): Reply => {
       gradient = undefined
       return { reply: "done" }
     case "update":
-      return update(command.learningRate)
+      return update(command.learningRate, command.changes)
     case "parameters":
       return { reply: "parameters", parameters: parameters.slice() }
     case "state":

@@ -7,6 +7,8 @@
  * summed over axis 0, as a batch is cut into micro-batches of any size. Entries of masked positions must stay finite
  * and are multiplied by 0 in the end.
  */
+import { ScoreAdvantage } from "@atropos/core"
+import { Predicate } from "effect"
 import type { Graph } from "../graph/Graph.ts"
 import type { Value } from "../graph/Value.ts"
 import type { AggregationSettings } from "./Aggregation.ts"
@@ -122,6 +124,49 @@ export interface Definition extends Partial<Omit<Objective, "name" | "tokenLoss"
   readonly name: string
   /** ℓ of each token (N, 1), alone or with figures to watch. */
   readonly tokenLoss: (graph: Graph, tokens: Tokens) => Value | TokenLoss
+}
+
+const fields: { readonly [name: string]: ReadonlyArray<unknown> | "boolean" | "number" } = {
+  baseline: ScoreAdvantage.baselines,
+  advantageScale: ScoreAdvantage.scales,
+  aggregation: ["sequence-mean", "token-mean", "constant"],
+  candidates: ["target", "teacher"],
+  oldPolicy: ["engine", "current"],
+  divisorTokens: "number",
+  maskTruncated: "boolean",
+  dropConstantGroups: "boolean",
+  isPolicyGradient: "boolean",
+  needsPairs: "boolean",
+  needsReference: "boolean",
+  needsSequences: "boolean",
+  needsEntropies: "boolean",
+  needsTeacher: "boolean",
+  usesAdvantages: "boolean",
+  isAdvantageOnly: "boolean"
+}
+
+/** Why a value of unknown origin is no objective; undefined where it is one. */
+export const problem = (value: unknown): string | undefined => {
+  if (typeof value === "function") return "it is a function: an objective is a value, made by Objective.make({ … })"
+  if (!Predicate.isObject(value)) return `it is ${value === null ? "null" : typeof value}, not an objective`
+  const given: { readonly [name: string]: unknown } = value
+  if (typeof given["name"] !== "string" || given["name"] === "") return "its name is missing: a text"
+  if (typeof given["tokenLoss"] !== "function") return "its tokenLoss is missing: a function of a graph and its tokens"
+  for (const [name, allowed] of Object.entries(fields)) {
+    const one = given[name]
+    if (one === undefined) return `its ${name} is missing: Objective.make({ … }) fills in what you leave out`
+    if (Array.isArray(allowed)) {
+      if (!allowed.includes(one))
+        return `its ${name} is ${JSON.stringify(one)}: it must be one of ${allowed.join(", ")}`
+    } else if (typeof one !== allowed) {
+      return `its ${name} is ${JSON.stringify(one)}: it must be a ${allowed}`
+    }
+  }
+  const { entropyQuantile } = given
+  return entropyQuantile === null ||
+    (typeof entropyQuantile === "number" && entropyQuantile >= 0 && entropyQuantile <= 1)
+    ? undefined
+    : `its entropyQuantile is ${JSON.stringify(entropyQuantile)}: it must be null or a number from 0 to 1`
 }
 
 const isValue = (loss: Value | TokenLoss): loss is Value => "dtype" in loss

@@ -90,6 +90,8 @@ export const files = (characters: string): { readonly [file: string]: unknown } 
   "tokenizer_config.json": {
     tokenizer_class: "PreTrainedTokenizerFast",
     eos_token: endText,
+    // Without one, transformers pads with a token of its own that the model does not have.
+    pad_token: endText,
     chat_template: chatTemplate,
     clean_up_tokenization_spaces: false
   }

@@ -32,6 +32,13 @@ describe("Tensor", () => {
     })
   )
 
+  it.effect("reads numbers that begin anywhere in a buffer of Node's", () =>
+    Effect.gen(function* () {
+      const bytes = Buffer.concat([Buffer.of(1), Tensor.bytesOf(Float32Array.of(1, 2))]).subarray(1)
+      assert.deepStrictEqual(yield* Tensor.readNumbers(bytes, ElementType.FLOAT32, "t"), Float32Array.of(1, 2))
+    })
+  )
+
   it.effect("takes a bfloat16 for the upper half of a float32", () =>
     Effect.gen(function* () {
       const halves = Uint16Array.of(0x3f80, 0xc000, 0x4049)

@@ -44,6 +44,8 @@ export interface Memory {
   readonly stored: (id: string) => unknown
   /** Whether there was something to forget. */
   readonly forget: (id: string) => boolean
+  /** A value that says the same and is kept already, where there is one; else the value itself, from now on. */
+  readonly same: <A>(value: A) => A
 }
 
 /** A request, read. `Body` is what the dialect itself wants to know again when it writes the answer. */
@@ -63,6 +65,8 @@ export interface Answered {
   readonly createdAt: number
   /** The model's name as the request spelled it. */
   readonly model: string
+  /** The request's messages, as the session keeps them. */
+  readonly chat: ReadonlyArray<Message>
   /**
    * As many as were asked for. In a message `content` is the visible text (null: none), `reasoning_content` what was
    * thought before, `tool_calls` the calls with JSON text as arguments.

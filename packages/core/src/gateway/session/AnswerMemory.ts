@@ -1,13 +1,18 @@
 /** Earlier answers of a session by their ids, the newest so many of them. */
 import type { Memory } from "../dialect/Dialect.ts"
 import type { Message } from "../../Message.ts"
+import * as SameMessage from "../../inference/session/SameMessage.ts"
 
 interface Kept {
   readonly messages: ReadonlyArray<Message>
   readonly stored: unknown
 }
 
+/** Values that requests repeat: tools and instructions of so many agents of a session. */
+const mostValues = 32
+
 export const make = (most: number): Memory => {
+  const values: Array<unknown> = []
   const kept = new Map<string, Kept>()
   return {
     recall: (id) => kept.get(id)?.messages,
@@ -21,6 +26,14 @@ export const make = (most: number): Memory => {
       }
     },
     stored: (id) => kept.get(id)?.stored,
-    forget: (id) => kept.delete(id)
+    forget: (id) => kept.delete(id),
+    same: <A>(value: A): A => {
+      const known = values.findIndex((one) => SameMessage.isSameJson(one, value))
+      // What says the same as JSON is of the same type.
+      if (known >= 0) return values[known] as A
+      values.push(value)
+      if (values.length > mostValues) values.shift()
+      return value
+    }
   }
 }

@@ -16,6 +16,7 @@ import type { Message } from "../../Message.ts"
 import type { ReportedReward, SessionCounts, SessionOptions } from "./Session.ts"
 import * as PromptTokens from "./PromptTokens.ts"
 import * as Settled from "./Settled.ts"
+import * as SharedChats from "./SharedChats.ts"
 import type { TokenizerShape } from "../../inference/tokenizer/Tokenizer.ts"
 
 /** What a dialect's endpoint asks: a session, or whoever finds the session of a chat. */
@@ -51,6 +52,8 @@ export interface Asked {
   readonly id: string
   readonly createdAtMillis: number
   readonly choices: ReadonlyArray<Choice>
+  /** The request's messages, as they are kept. */
+  readonly chat: ReadonlyArray<Message>
 }
 
 export interface Options {
@@ -72,6 +75,7 @@ export const make = (given: Options): OpenSession => {
   const { context, limits, options, tracked } = given
   const closed = Deferred.makeUnsafe<never, Failure>()
   const memory = AnswerMemory.make(limits.answersKept)
+  const chats = SharedChats.make()
   const ids: Array<string> = []
   const rewards: Array<ReportedReward> = []
   const ignored = Tally.make()
@@ -112,7 +116,8 @@ export const make = (given: Options): OpenSession => {
         retryAfterMillis: 1000
       })
     }
-    const settled = Settled.of(asked, options, requests++)
+    const chat = chats.share(asked.messages)
+    const settled = Settled.of({ ...asked, messages: chat }, options, requests++)
     passedOver.forEach(ignored.add)
     settled.overruled.forEach(overruled.add)
     const choices = yield* Effect.acquireUseRelease(
@@ -130,9 +135,13 @@ export const make = (given: Options): OpenSession => {
       ids[turn] = id
     }
     const [first] = choices
-    if (first !== undefined && asked.messages.length + 1 > longest.length) longest = [...asked.messages, first.message]
+    if (first !== undefined) {
+      const whole = [...chat, first.message]
+      chats.keep(whole)
+      if (whole.length > longest.length) longest = whole
+    }
     yield* given.onChange
-    return { id, createdAtMillis: lastUsed, choices } satisfies Asked
+    return { id, createdAtMillis: lastUsed, choices, chat } satisfies Asked
   })
 
   return {

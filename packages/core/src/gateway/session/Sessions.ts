@@ -62,7 +62,8 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
   const limits: Limits.Limits = { ...Limits.defaults, ...rest }
   const open = new Map<string, Opened>()
   const digests = new Map<string, string>()
-  const closed = new Map<string, Failure>()
+  // Why they closed, not the failure itself: an error keeps the fiber that made it, and with it all that it answered.
+  const closed = new Map<string, string>()
   const scope = yield* Effect.scope
 
   const close = (digest: string, why: string) =>
@@ -71,7 +72,7 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
       if (opened === undefined) return Effect.void
       open.delete(digest)
       digests.delete(opened.open.id)
-      closed.set(digest, OpenSession.over(why))
+      closed.set(digest, why)
       for (const oldest of closed.keys()) {
         if (closed.size <= mostRemembered) break
         closed.delete(oldest)
@@ -145,7 +146,9 @@ export const make = Effect.fn("Sessions.make")(function* (servers: ServerManager
       Effect.suspend((): Effect.Effect<OpenSession.OpenSession, Failure> => {
         const digest = digestOf(secret)
         const opened = open.get(digest)
-        return opened === undefined ? Effect.fail(closed.get(digest) ?? unknown) : Effect.succeed(opened.open)
+        if (opened !== undefined) return Effect.succeed(opened.open)
+        const why = closed.get(digest)
+        return Effect.fail(why === undefined ? unknown : OpenSession.over(why))
       }),
     named: (id) => open.get(digests.get(id) ?? ""),
     end: (id, why) => close(digests.get(id) ?? "", why),

@@ -12,7 +12,8 @@ export const noMemory: Memory = {
   recall: () => undefined,
   remember: () => undefined,
   stored: () => undefined,
-  forget: () => false
+  forget: () => false,
+  same: (value) => value
 }
 
 export const choiceOf = (message: Message, more: Partial<Choice> = {}): Choice => {
@@ -30,6 +31,7 @@ export const answeredBy = (choice: Choice): Answered => ({
   id: "0123abcd",
   createdAt: 1,
   model: "any",
+  chat: [],
   choices: [choice],
   usage: { promptTokens: 7, completionTokens: 3 }
 })

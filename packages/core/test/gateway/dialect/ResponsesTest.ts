@@ -13,7 +13,8 @@ export const memory = (): Memory => {
     recall: (id) => chats.get(id)?.messages,
     remember: (id, messages, stored) => void chats.set(id, { messages, stored }),
     stored: (id) => chats.get(id)?.stored,
-    forget: (id) => chats.delete(id)
+    forget: (id) => chats.delete(id),
+    same: (value) => value
   }
 }
 
@@ -32,8 +33,9 @@ export const refusal = (body: unknown, from: Memory = memory()) => {
   }
 }
 
-const answeredOf = (id: string, message: Message, finishReason: string) => ({
+const answeredOf = ({ request }: Turn<Asked>, id: string, message: Message, finishReason: string) => ({
   id,
+  chat: request.messages,
   createdAt: 1_800_000_000,
   model: "any",
   choices: [{ message, text: "", toolCalls: message.tool_calls ?? [], finishReason }],
@@ -42,11 +44,11 @@ const answeredOf = (id: string, message: Message, finishReason: string) => ({
 
 export const answer = (turn: Turn<Asked>, id: string, message: Message, from: Memory, finishReason = "stop") =>
   // The form is the dialect's.
-  Responses.dialect.answer(turn, answeredOf(id, message, finishReason), from) as {
+  Responses.dialect.answer(turn, answeredOf(turn, id, message, finishReason), from) as {
     readonly id: string
     readonly status: string
     readonly output: ReadonlyArray<Item>
   } & Record<string, unknown>
 
 export const events = (turn: Turn<Asked>, id: string, message: Message, from: Memory, finishReason = "stop") =>
-  Responses.dialect.events(turn, answeredOf(id, message, finishReason), from)
+  Responses.dialect.events(turn, answeredOf(turn, id, message, finishReason), from)

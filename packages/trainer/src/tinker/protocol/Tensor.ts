@@ -26,8 +26,8 @@ const names: { readonly [Type in number]: string } = { 1: "float32", 2: "int64",
 
 const sizes: { readonly [Type in number]: number } = { 1: 4, 2: 8, 3: 4, 4: 2 }
 
-/** The part of `bytes` in memory of its own. */
-const aligned = (bytes: Uint8Array): ArrayBuffer => bytes.slice().buffer
+/** A copy of `bytes` in memory of its own; `slice` of Node's buffers is none. */
+const aligned = (bytes: Uint8Array): ArrayBuffer => new Uint8Array(bytes).buffer
 
 /** Elements of a type: int64 as int32 (they are ids), bfloat16 as float32. */
 export const readNumbers = Effect.fnUntraced(function* (bytes: Uint8Array, type: ElementType, what: string) {

@@ -21,7 +21,12 @@ const respond = (
   const [choice] = answered.choices
   if (body.parameters.store !== false && choice !== undefined) {
     const message = ResponsesItems.withCallIds(answered.id, choice.message)
-    memory.remember(response.id, [...body.chat, message], response)
+    // Behind the instructions, which are no part of what a later request goes on from.
+    const chat = answered.chat.slice(answered.chat.length - body.chat.length)
+    const { instructions, text, tools } = response
+    // What every request repeats is kept once.
+    const repeated = { instructions: memory.same(instructions), text: memory.same(text), tools: memory.same(tools) }
+    memory.remember(response.id, [...chat, message], { ...response, ...repeated })
   }
   return response
 }

@@ -1,0 +1,151 @@
+/** `atropos tinker`: a model behind the API of Tinker, trained and sampled from by the official SDK, until stopped. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as OrtWorker from "@atropos/trainer/exec/OrtWorker"
+import * as Device from "@atropos/trainer/exec/Device"
+import type { DeviceKind } from "@atropos/trainer/exec/Executor"
+import * as PretrainedModel from "@atropos/trainer/model/PretrainedModel"
+import * as ServerSettings from "@atropos/trainer/tinker/service/ServerSettings"
+import * as TinkerAuth from "@atropos/trainer/tinker/server/TinkerAuth"
+import * as TinkerServer from "@atropos/trainer/tinker/server/TinkerServer"
+import { Console, Effect, Layer, Option, Path } from "effect"
+import { Command, Flag } from "effect/cli"
+import { HttpServer } from "effect/http"
+import * as Flags from "../config/Flags.ts"
+import * as Metrics from "../config/Metrics.ts"
+import * as Services from "../config/Services.ts"
+import type { MakeVerb } from "./Verb.ts"
+
+const name: string = "tinker"
+
+const limits = Flags.fromFields("", ServerSettings.settings.fields)
+
+const announce = (names: ReadonlyArray<string>, device: DeviceKind, folder: string) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { address } = yield* HttpServer.HttpServer
+      const url = HttpServer.formatAddress(address)
+      yield* Console.log(
+        [
+          `Tinker's API for ${names[0]} at ${url} (${Device.describe(device)}); Ctrl-C stops it`,
+          "",
+          `  Python        export TINKER_BASE_URL=${url} TINKER_API_KEY=tml-local`,
+          `                base_model ${names.join(", or ")}`,
+          `  cookbook      base_url=${url} model_name=${names[0]}`,
+          `  checkpoints   ${folder}`
+        ].join("\n")
+      )
+    })
+  )
+
+interface Options {
+  readonly model: string
+  readonly name: Option.Option<string>
+  readonly folder: string
+  readonly device: DeviceKind
+  readonly threads: number
+  readonly host: string
+  readonly port: number
+  readonly allowInsecure: boolean
+  readonly limits: Record<string, Option.Option<unknown>>
+}
+
+const serve = Effect.fn("tinker.serve")(function* (options: Options) {
+  const { allowInsecure, device, host, port, threads } = options
+  const { basename, resolve } = yield* Path.Path
+  const settings = yield* ServerSettings.settings.decode(Flags.given(options.limits))
+  const base = yield* PretrainedModel.load(options.model, {
+    // The smallest adapter: those of clients take its place.
+    trains: { r: 1, alpha: 1, targetModules: ["all-linear"], rslora: false },
+    seed: 0
+  })
+  const names = [...new Set([...Option.toArray(options.name), base.name, options.model, basename(base.name)])] as const
+  const folder = resolve(options.folder)
+  const server = TinkerServer.layer({
+    base,
+    names,
+    tokenizerId: base.name,
+    folder,
+    device,
+    settings,
+    host,
+    port,
+    allowInsecure,
+    keys: yield* TinkerAuth.configured
+  })
+  return yield* announce(names, device, folder).pipe(
+    Layer.provide(server),
+    Layer.provide(OrtWorker.layer({ device, threads })),
+    Layer.launch
+  )
+})
+
+export const make: MakeVerb = () =>
+  Effect.succeed({
+    booleans: new Set(["allow-insecure", ...limits.booleans]),
+    spell: Metrics.spell,
+    command: Command.make(
+      name,
+      {
+        model: Flag.String("model").pipe(
+          Flag.withDescription("base model: a Hugging Face folder or hub id"),
+          Flag.withMetavar("folder|id")
+        ),
+        name: Flag.String("name").pipe(
+          Flag.withDescription("another name for the base model, by which clients may ask for it"),
+          Flag.optional
+        ),
+        folder: Flag.String("folder").pipe(
+          Flag.withDescription("folder of the checkpoints that clients save [default: .atropos/tinker]"),
+          Flag.withMetavar("folder"),
+          Flag.withDefault(".atropos/tinker")
+        ),
+        device: Flag.Literals("device", ["cpu", "webgpu", "cuda"]).pipe(
+          Flag.withDescription("where the model runs [default: cpu]"),
+          Flag.withDefault("cpu" as const)
+        ),
+        threads: Flag.Int("threads").pipe(
+          Flag.filter(
+            (threads) => threads >= 0,
+            () => "at least 1, or 0 for one for each core"
+          ),
+          Flag.withDescription("threads of training; 0: one for each core [default: 0]"),
+          Flag.withDefault(0)
+        ),
+        host: Flag.String("host").pipe(
+          Flag.withDescription(
+            `address to listen on; to serve other machines, set keys in ${TinkerAuth.setting} [default: 127.0.0.1]`
+          ),
+          Flag.withDefault("127.0.0.1")
+        ),
+        port: Flag.Int("port").pipe(
+          Flag.filter(
+            (port) => port >= 0 && port <= 65_535,
+            () => "a port from 0 to 65535"
+          ),
+          Flag.withDescription("port to listen on; 0 picks a free port [default: 9005]"),
+          Flag.withDefault(9005)
+        ),
+        allowInsecure: Flag.Boolean("allow-insecure").pipe(
+          Flag.withDescription("serve other machines without keys; only for trusted networks"),
+          Flag.withDefault(false)
+        ),
+        limits: limits.flags,
+        metrics: Metrics.telemetryFlags
+      },
+      ({ metrics, ...options }) =>
+        serve(options).pipe(
+          Metrics.tracedBy(metrics, "atropos-tinker"),
+          Effect.provide([NodeServices.layer, NodeHttpClient.layerUndici]),
+          Effect.mapError(Services.toFailure)
+        )
+    ).pipe(
+      Command.withExamples([
+        { command: "atropos tinker --model ./model", description: "a model in a folder, for the SDK on this machine" },
+        {
+          command: "atropos tinker --model Qwen/Qwen3-0.6B --port 9005 --folder ./checkpoints --max_rank 64",
+          description: "a model from the hub; adapters up to rank 64"
+        }
+      ])
+    )
+  })

@@ -1,0 +1,92 @@
+/**
+ * What sessions keep in memory: each message once and each token once, however often clients send the history again,
+ * and nothing once they have ended.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import * as TestGateway from "./TestGateway.ts"
+
+setFlagsFromString("--expose-gc")
+// A context that is made after the flag was set has it.
+const collect = runInNewContext("gc") as () => void
+
+/** Bytes that are reachable. */
+const reachable = (): number => {
+  collect()
+  collect()
+  const { arrayBuffers, heapUsed } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+const sessions = 8
+const turns = 16
+const answer = "a".repeat(2000)
+const tools = [{ type: "function", name: "look", description: "d".repeat(4000), parameters: {}, strict: false }]
+
+interface Dialect {
+  readonly path: string
+  readonly body: (messages: ReadonlyArray<unknown>) => object
+}
+const dialects: Record<string, Dialect> = {
+  "chat completions": {
+    path: "/chat/completions",
+    body: (messages) => ({ messages, tools: tools.map(({ type, ...one }) => ({ type, function: one })) })
+  },
+  responses: { path: "/responses", body: (input) => ({ input, tools, instructions: "i".repeat(4000) }) }
+}
+
+/** Every text differs, so that none is the same by chance. */
+const question = (session: number, turn: number): string => `${session} ${turn} ${"q".repeat(2000)}`
+
+const text = turns * (answer.length + question(0, 0).length)
+/** A token is a byte: an id of four bytes, and for what was sampled a logprob of four. */
+const tokens = 4 * text + 4 * turns * answer.length
+
+const send = (url: string, method: string, content?: object) =>
+  Effect.promise(async () => {
+    const headers = { "content-type": "application/json" }
+    const response = await fetch(url, { method, headers, ...(content && { body: JSON.stringify(content) }) })
+    assert.isBelow(response.status, 300)
+    return (await response.json()) as Record<"id" | "base_url" | "reward_url", string>
+  })
+
+describe("the memory of a gateway", () => {
+  it.live.each(Object.entries(dialects))(
+    "holds each message and token of %s once, and nothing of sessions that have ended",
+    ([, { body, path }]) =>
+      TestGateway.use({ script: [answer], isControlled: true, isLogged: false }, ({ gateway }) =>
+        Effect.gen(function* () {
+          const wave = Effect.forEach(
+            Array.from({ length: sessions }, (_, session) => session),
+            Effect.fnUntraced(function* (session) {
+              const { base_url: url, id, reward_url: reward } = yield* send(`${gateway.url}/sessions`, "POST", {})
+              for (let turn = 0; turn < turns; turn++) {
+                const asked = Array.from({ length: turn + 1 }, (_, at) => question(session, at))
+                const chat = asked.flatMap((content, at) => [
+                  ...(at === 0 ? [] : [{ role: "assistant", content: answer }]),
+                  { role: "user", content }
+                ])
+                yield* send(`${url}${path}`, "POST", body(chat))
+              }
+              yield* send(reward, "POST", { reward: 1 })
+              return id
+            }),
+            { concurrency: 4 }
+          )
+          const end = (ids: ReadonlyArray<string>) =>
+            Effect.forEach(ids, (id) => send(`${gateway.url}/sessions/${id}`, "DELETE"), { discard: true })
+          yield* Effect.flatMap(wave, end)
+          const before = reachable()
+          const ids = yield* wave
+          const held = (reachable() - before) / sessions
+          yield* end(ids)
+          const left = (reachable() - before) / sessions
+          assert.isAbove(held, tokens)
+          assert.isBelow(held, tokens + 1.25 * text + 40_000, "bytes of an open session")
+          assert.isBelow(left, held / 4, "bytes of an ended session")
+        })
+      )
+  )
+})

@@ -1,0 +1,57 @@
+/**
+ * Where a Tinker server is, as users write it: `tinker+https://host`, `tinker+http://localhost:8000`.
+ *
+ * The key comes from `TINKER_API_KEY` and from nowhere else: an address with a user or a password in it is refused,
+ * since addresses are shown, logged and written into checkpoints. A server on this machine needs none.
+ */
+import { Config, Effect, Option, Redacted } from "effect"
+import { TinkerError } from "./TinkerError.ts"
+
+export interface Address {
+  /** `http://host:port`, without a slash at the end; what messages and references call the server. */
+  readonly url: string
+  readonly apiKey: Redacted.Redacted | undefined
+}
+
+const scheme = "tinker+"
+
+/** Whether a text means a Tinker server. */
+export const isAddress = (text: string): boolean => text.startsWith(scheme)
+
+const fail = (server: string, message: string) => Effect.fail(new TinkerError({ reason: "address", server, message }))
+
+const isLoopback = (hostname: string): boolean =>
+  hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname)
+
+const expected = "expected tinker+https://host or tinker+http://host:port"
+
+const urlOf = (text: string) =>
+  isAddress(text) && URL.canParse(text.slice(scheme.length)) ? new URL(text.slice(scheme.length)) : undefined
+
+/** Reads an address, and the key from the environment. */
+export const read = Effect.fn("Address.read")(function* (text: string) {
+  const url = urlOf(text)
+  if (url === undefined) return yield* fail(text, `engine ${JSON.stringify(text)} is no address: ${expected}`)
+  if (url.username !== "" || url.password !== "") {
+    return yield* fail(url.host, `the address of an engine holds no key: set TINKER_API_KEY instead`)
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    return yield* fail(text, `engine ${JSON.stringify(text)} is no address of HTTP: ${expected}`)
+  }
+  if (url.search !== "" || url.hash !== "") {
+    return yield* fail(url.host, `the address ${url.origin}${url.pathname} goes on with ? or #: ${expected}`)
+  }
+  const apiKey = Option.getOrUndefined(yield* key)
+  const server = `${url.origin}${url.pathname.replace(/\/+$/, "").replace(/\/api\/v1$/, "")}`
+  if (apiKey === undefined && !isLoopback(url.hostname)) {
+    return yield* fail(server, `${server} needs a key: set TINKER_API_KEY`)
+  }
+  return { url: server, apiKey } satisfies Address
+})
+
+/** An empty variable is none. */
+const key = Config.Redacted("TINKER_API_KEY").pipe(
+  Config.option,
+  Effect.orElseSucceed(() => Option.none<Redacted.Redacted>()),
+  Effect.map(Option.filter((value) => Redacted.value(value) !== ""))
+)

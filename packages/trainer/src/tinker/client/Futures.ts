@@ -1,0 +1,172 @@
+/**
+ * Operations of a Tinker server: sent, answered with the id of a future, and asked for until the result is there.
+ *
+ * An operation is sent again, with the same number, where its future has expired or is not known any more: servers take
+ * the same number for the same operation, so nothing is applied twice. A bare 400 to a question about a future is asked
+ * three times more, since proxies make some of their own. Interrupting ends the questions, not the operation.
+ */
+import { Effect, Option, Schema } from "effect"
+import * as Future from "../protocol/Future.ts"
+import * as Paths from "../protocol/Paths.ts"
+import * as Patience from "./Patience.ts"
+import { TinkerError } from "./TinkerError.ts"
+import * as Transport from "./Transport.ts"
+
+export interface Futures {
+  /** One call whose answer is JSON. */
+  readonly call: <A>(ask: Transport.Ask, answer: Schema.Codec<A, unknown>) => Effect.Effect<A, TinkerError>
+  /** Sends an operation; its future. Fails with `overloaded` at once where `isPatient` is false. */
+  readonly submit: (ask: Transport.Ask, isPatient?: boolean) => Effect.Effect<Future.Pending, TinkerError>
+  /** The result of an operation that `again` sends once more where its future is gone. */
+  readonly result: <A>(
+    pending: Future.Pending,
+    kind: Kind<A>,
+    again: Effect.Effect<Future.Pending, TinkerError>
+  ) => Effect.Effect<A, TinkerError>
+}
+
+/** What an operation comes to. */
+export interface Kind<A> {
+  /** As the official client calls it: `OptimStep`. */
+  readonly name: string
+  readonly isBinary: boolean
+  readonly read: (reply: Transport.Reply, server: string) => Effect.Effect<A, TinkerError>
+}
+
+/** A result in JSON. */
+export const jsonKind = <A>(name: string, codec: Schema.Codec<A, unknown>): Kind<A> => ({
+  name,
+  isBinary: false,
+  read: (reply, server) => Transport.json(server, ` (${name})`, codec, reply)
+})
+
+/** A binary result. */
+export const binaryKind = <A>(
+  name: string,
+  decode: (bytes: Uint8Array) => Effect.Effect<A, { readonly message: string }>
+): Kind<A> => ({
+  name,
+  isBinary: true,
+  read: ({ bytes, isBinary }, server) =>
+    isBinary
+      ? Effect.mapError(
+          decode(bytes),
+          ({ message }) => new TinkerError({ reason: "malformed", server, message: `${server} (${name}): ${message}` })
+        )
+      : Effect.fail(
+          new TinkerError({
+            reason: "malformed",
+            server,
+            message: `${server} answered ${name} with JSON: it predates binary results`
+          })
+        )
+})
+
+/** Questions after a bare 400. */
+const mostBadRequests = 3
+/** Times an operation is sent whose futures are gone. */
+const mostSubmissions = 5
+
+const Special = Schema.Union([Future.TryAgain, Future.MetadataOnly, Future.Failed])
+type Special = typeof Special.Type
+const decodeSpecial = Schema.decodeUnknownOption(Schema.fromJsonString(Special))
+const utf8 = new TextDecoder()
+
+/** The answer as one that is no result; binary ones always are. */
+const specialOf = ({ bytes, isBinary, status }: Transport.Reply): Option.Option<Special> =>
+  isBinary || (status !== 200 && status !== 408) ? Option.none() : decodeSpecial(utf8.decode(bytes))
+
+export const make = (transport: Transport.Transport, patience: Patience.Patience): Futures => {
+  const { send, server } = transport
+
+  const once = Effect.fnUntraced(function* (ask: Transport.Ask) {
+    const reply = yield* send(ask)
+    return reply.status === 200 ? reply : yield* Transport.refusal(server, ask.path, reply)
+  })
+
+  const failed = (name: string, { category, error }: typeof Future.Failed.Type) =>
+    new TinkerError({
+      reason: category === "user" ? "refused" : "failed",
+      server,
+      message: `${server} failed at ${name}: ${error}`
+    })
+
+  /** Asks until there is a result; fails with `expired` where there will be none. */
+  const poll = Effect.fnUntraced(function* <A>(requestId: string, kind: Kind<A>) {
+    let allowMetadataOnly = true
+    let badRequests = 0
+    let told: string | undefined
+    for (let iteration = 0; ; iteration++) {
+      const ask: Transport.Ask = {
+        method: "POST",
+        path: Paths.post.retrieveFuture,
+        body: { json: { request_id: requestId, allow_metadata_only: allowMetadataOnly } },
+        headers: {
+          "x-tinker-request-iteration": String(iteration),
+          "x-tinker-request-type": kind.name,
+          ...(kind.isBinary && { accept: Paths.binary })
+        }
+      }
+      const answered = yield* Patience.persistently(
+        Effect.flatMap(send(ask), (reply) =>
+          reply.status === 429 || reply.status >= 500 || reply.status === 402
+            ? Effect.fail(Transport.refusal(server, ask.path, reply))
+            : Effect.succeed(reply)
+        ),
+        patience
+      )
+      const special = Option.getOrUndefined(specialOf(answered))
+      if (special !== undefined && "error" in special) return yield* failed(kind.name, special)
+      if (special !== undefined && "status" in special) {
+        allowMetadataOnly = false
+      } else if (special !== undefined || answered.status === 408) {
+        const state = special?.queueState ?? "active"
+        if (state !== "active" && state !== told) {
+          yield* Effect.logInfo("the server has put the request back", {
+            server,
+            request: kind.name,
+            state,
+            ...(special?.queueStateReason && { because: special.queueStateReason })
+          })
+        }
+        told = state
+        badRequests = 0
+        // Servers hold the question until they know more; one that does not is not asked in circles.
+        yield* Effect.sleep("50 millis")
+      } else if (answered.status === 400 && badRequests < mostBadRequests) {
+        badRequests++
+      } else if (answered.status === 200) {
+        return yield* kind.read(answered, server)
+      } else {
+        return yield* Transport.refusal(server, ask.path, answered)
+      }
+    }
+  })
+
+  const submit: Futures["submit"] = (ask, isPatient = true) =>
+    Effect.flatMap(isPatient ? Patience.persistently(once(ask), patience) : once(ask), (reply) =>
+      Transport.json(server, ask.path, Future.Pending, reply)
+    )
+
+  return {
+    call: (ask, answer) =>
+      Effect.flatMap(Patience.persistently(once(ask), patience), (reply) =>
+        Transport.json(server, ask.path, answer, reply)
+      ),
+    submit,
+    result: Effect.fnUntraced(function* <A>(
+      first: Future.Pending,
+      kind: Kind<A>,
+      again: Effect.Effect<Future.Pending, TinkerError>
+    ) {
+      let pending = first
+      for (let submission = 1; ; submission++) {
+        const done = yield* Effect.result(poll(pending.requestId, kind))
+        if (done._tag === "Success") return done.success
+        const isGone = done.failure.reason === "expired" || done.failure.reason === "gone"
+        if (!isGone || submission === mostSubmissions) return yield* done.failure
+        pending = yield* again
+      }
+    })
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * A session with a Tinker server: what it can do, and the fiber that keeps it alive. The server ends what belongs to a
+ * session some minutes after the last heartbeat.
+ */
+import { Effect, Schema, Schedule } from "effect"
+import * as Paths from "../protocol/Paths.ts"
+import * as Wire from "../protocol/Session.ts"
+import type { Address } from "./Address.ts"
+import * as Futures from "./Futures.ts"
+import * as Patience from "./Patience.ts"
+import { TinkerError } from "./TinkerError.ts"
+import * as Transport from "./Transport.ts"
+
+export interface SupportedModel {
+  readonly name: string
+  readonly maxContextLength: number | undefined
+  readonly isTrainable: boolean
+}
+
+export interface Config {
+  /** Data a request may hold. */
+  readonly maxData: number
+  /** Bytes of their numbers. */
+  readonly maxBytes: number
+  readonly isCompressed: boolean
+  readonly isParallel: boolean
+  /** Samples asked for at once. */
+  readonly maxSamples: number
+}
+
+export interface Session {
+  readonly server: string
+  readonly id: string
+  readonly config: Config
+  readonly models: ReadonlyArray<SupportedModel>
+  readonly transport: Transport.Transport
+  readonly futures: Futures.Futures
+  /** Numbers of the session's models, and of its sampling sessions. */
+  readonly nextModel: () => number
+  readonly nextSampler: () => number
+}
+
+const configOf = (given: Wire.ClientConfig): Config => ({
+  maxData: Math.max(1, given.fwdbwdMaxChunkLen ?? Wire.configDefaults.fwdbwdMaxChunkLen),
+  maxBytes: given.fwdbwdMaxChunkBytesCount ?? Wire.configDefaults.fwdbwdMaxChunkBytesCount,
+  isCompressed: given.protoCompressFwdbwd ?? Wire.configDefaults.protoCompressFwdbwd,
+  isParallel: given.parallelFwdbwdChunks ?? Wire.configDefaults.parallelFwdbwdChunks,
+  maxSamples: Math.max(1, given.sampleMaxConcurrentRequests ?? Wire.configDefaults.sampleMaxConcurrentRequests)
+})
+
+const modelsOf = ({ supportedModels }: Wire.Capabilities): ReadonlyArray<SupportedModel> =>
+  supportedModels.flatMap(({ maxContextLength, modelName, trainable }) =>
+    modelName
+      ? [{ name: modelName, maxContextLength: maxContextLength ?? undefined, isTrainable: trainable ?? true }]
+      : []
+  )
+
+/** A post whose body is of this schema. */
+export const post = <A, I>(path: string, codec: Schema.Codec<A, I>, value: A): Transport.Ask => ({
+  method: "POST",
+  path,
+  body: { json: Schema.encodeSync(codec)(value) }
+})
+
+/** What is no Tinker server answers the first question with a page, or not at all. */
+const asStranger = (error: TinkerError): TinkerError =>
+  error.reason === "gone" || error.reason === "malformed" || (error.reason === "refused" && error.status === 405)
+    ? new TinkerError({
+        reason: "stranger",
+        server: error.server,
+        message: `${error.server} is no Tinker server: ${error.message}`
+      })
+    : error
+
+const heartbeatEvery = "10 seconds"
+
+/** Who cannot reach a server at the start has most likely mistyped it. */
+const atStart = (patience: Patience.Patience): Patience.Patience => ({
+  ...patience,
+  unavailableMillis: Math.min(patience.unavailableMillis, 20_000)
+})
+
+/** Begins a session; its heartbeats end with the scope. */
+export const make = Effect.fn("Session.make")(function* (
+  address: Address,
+  patience: Patience.Patience = Patience.usual
+) {
+  const transport = yield* Transport.make(address)
+  const start = Futures.make(transport, atStart(patience))
+  const given = yield* Effect.mapError(
+    start.call(
+      post(Paths.post.clientConfig, Wire.ClientConfigRequest, { sdkVersion: Transport.sdkVersion }),
+      Wire.ClientConfig
+    ),
+    asStranger
+  )
+  const capabilities = yield* Effect.mapError(
+    start.call({ method: "GET", path: Paths.get.capabilities }, Wire.Capabilities),
+    asStranger
+  )
+  const created = yield* start.call(
+    post(Paths.post.createSession, Wire.CreateSession, {
+      tags: ["atropos"],
+      userMetadata: {},
+      sdkVersion: Transport.sdkVersion,
+      type: "create_session"
+    }),
+    Wire.SessionCreated
+  )
+  for (const message of [created.infoMessage, created.warningMessage, created.errorMessage]) {
+    if (message) yield* Effect.logWarning("the server says", { server: address.url, message })
+  }
+  const futures = Futures.make(transport, patience)
+  const beat = start.call(
+    post(Paths.post.heartbeat, Wire.Heartbeat, { sessionId: created.sessionId, type: "session_heartbeat" }),
+    Wire.HeartbeatSeen
+  )
+  yield* beat.pipe(
+    // A server that is away will be back, and one that has lost the session says so to the next operation.
+    Effect.ignore,
+    Effect.repeat(Schedule.spaced(heartbeatEvery)),
+    Effect.delay(heartbeatEvery),
+    Effect.forkScoped
+  )
+  let models = 0
+  let samplers = 0
+  return {
+    server: address.url,
+    id: created.sessionId,
+    config: configOf(given),
+    models: modelsOf(capabilities),
+    transport,
+    futures,
+    nextModel: () => models++,
+    nextSampler: () => samplers++
+  } satisfies Session
+})

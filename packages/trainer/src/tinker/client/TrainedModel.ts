@@ -1,0 +1,151 @@
+/**
+ * A model in training on a Tinker server: an adapter with its optimizer. Its requests go in a line (`RequestLine`): one
+ * caller at a time.
+ */
+import { Effect } from "effect"
+import * as Checkpoint from "../protocol/Checkpoint.ts"
+import type * as ForwardBackward from "../protocol/ForwardBackward.ts"
+import type * as ForwardBackwardResult from "../protocol/ForwardBackwardResult.ts"
+import * as Model from "../protocol/Model.ts"
+import * as OptimStep from "../protocol/OptimStep.ts"
+import * as Paths from "../protocol/Paths.ts"
+import * as Futures from "./Futures.ts"
+import * as RequestLine from "./RequestLine.ts"
+import { post, type Session } from "./Session.ts"
+import { TinkerError } from "./TinkerError.ts"
+
+export type Loss = RequestLine.Loss
+
+export type Published = { readonly sessionId: string } | { readonly path: string }
+
+export interface TrainedModel {
+  readonly id: string
+  readonly forward: (
+    data: ReadonlyArray<ForwardBackward.Datum>,
+    loss: Loss
+  ) => Effect.Effect<ForwardBackwardResult.Result, TinkerError>
+  /** Adds the gradient to those that came before it. */
+  readonly forwardBackward: (
+    data: ReadonlyArray<ForwardBackward.Datum>,
+    loss: Loss
+  ) => Effect.Effect<ForwardBackwardResult.Result, TinkerError>
+  /** A step with what was added up; figures by name. */
+  readonly optimStep: (params: OptimStep.AdamParams) => Effect.Effect<Readonly<Record<string, number>>, TinkerError>
+  /** Weights and moments, under a name; their path. */
+  readonly saveWeights: (name: string) => Effect.Effect<string, TinkerError>
+  /** As the first request only. */
+  readonly loadWeights: (path: string, withOptimizer: boolean) => Effect.Effect<void, TinkerError>
+  /** Weights to sample from; the sampling session, or the path where the server makes none. */
+  readonly saveForSampler: (samplerSeqId: number) => Effect.Effect<Published, TinkerError>
+  /** Frees the server's memory; a server without it frees it with the session. */
+  readonly unload: Effect.Effect<void, TinkerError>
+}
+
+export interface Options {
+  readonly baseModel: string
+  readonly rank: number
+  readonly seed: number
+}
+
+const optimStepped = Futures.jsonKind("OptimStep", OptimStep.OptimStepped)
+const saved = Futures.jsonKind("SaveWeights", Checkpoint.WeightsSaved)
+const loaded = Futures.jsonKind("LoadWeights", Checkpoint.WeightsLoaded)
+const savedForSampler = Futures.jsonKind("SaveWeightsForSampler", Checkpoint.WeightsSavedForSampler)
+const created = Futures.jsonKind("CreateModel", Model.ModelCreated)
+const unloaded = Futures.jsonKind("UnloadModel", Model.ModelUnloaded)
+
+const create = Effect.fnUntraced(function* (session: Session, { baseModel, rank, seed }: Options) {
+  const { futures } = session
+  const ask = post(Paths.post.createModel, Model.CreateModel, {
+    sessionId: session.id,
+    modelSeqId: session.nextModel(),
+    baseModel,
+    loraConfig: { rank, seed, trainUnembed: true, trainMlp: true, trainAttn: true },
+    optimizerConfig: { type: "adamw" },
+    type: "create_model"
+  })
+  const { modelId } = yield* futures.result(yield* futures.submit(ask), created, futures.submit(ask))
+  return modelId
+})
+
+/** A new adapter; it is unloaded with the scope's end by whoever made it. */
+export const make = Effect.fn("TrainedModel.make")(function* (session: Session, options: Options) {
+  const { futures, server } = session
+  const id = yield* create(session, options)
+  const { operation, pass } = yield* RequestLine.make(session, id)
+
+  return {
+    id,
+    forward: (data, loss) => pass(data, loss, true),
+    forwardBackward: (data, loss) => pass(data, loss, false),
+    optimStep: (adamParams) =>
+      Effect.map(
+        operation(
+          (seqId) =>
+            post(Paths.post.optimStep, OptimStep.OptimStep, { modelId: id, seqId, type: "optim_step", adamParams }),
+          optimStepped
+        ),
+        ({ metrics }) => metrics ?? {}
+      ),
+    saveWeights: (path) =>
+      Effect.map(
+        operation(
+          (seqId) =>
+            post(Paths.post.saveWeights, Checkpoint.SaveWeights, {
+              modelId: id,
+              path,
+              seqId,
+              overwrite: false,
+              type: "save_weights"
+            }),
+          saved
+        ),
+        (answer) => answer.path
+      ),
+    loadWeights: (path, optimizer) =>
+      Effect.asVoid(
+        operation(
+          (seqId) =>
+            post(Paths.post.loadWeights, Checkpoint.LoadWeights, {
+              modelId: id,
+              seqId,
+              path,
+              optimizer,
+              type: "load_weights"
+            }),
+          loaded
+        )
+      ),
+    saveForSampler: (samplingSessionSeqId) =>
+      Effect.flatMap(
+        operation(
+          (seqId) =>
+            post(Paths.post.saveWeightsForSampler, Checkpoint.SaveWeightsForSampler, {
+              modelId: id,
+              samplingSessionSeqId,
+              kind: "snapshot",
+              seqId,
+              type: "save_weights_for_sampler"
+            }),
+          savedForSampler
+        ),
+        ({ path, samplingSessionId }): Effect.Effect<Published, TinkerError> => {
+          if (samplingSessionId) return Effect.succeed({ sessionId: samplingSessionId })
+          if (path) return Effect.succeed({ path })
+          return Effect.fail(
+            new TinkerError({
+              reason: "malformed",
+              server,
+              message: `${server} saved weights for samplers and named neither a session nor a path`
+            })
+          )
+        }
+      ),
+    unload: Effect.suspend(() => {
+      const ask = post(Paths.post.unloadModel, Model.UnloadModel, { modelId: id, type: "unload_model" })
+      return Effect.flatMap(futures.submit(ask), (pending) =>
+        Effect.asVoid(futures.result(pending, unloaded, futures.submit(ask)))
+      )
+    })
+  } satisfies TrainedModel
+})

@@ -1,0 +1,182 @@
+/**
+ * The one HTTP edge to a Tinker server: what is sent, what comes back, and what a status means. One request is made per
+ * call; who waits and asks again is `Patience`.
+ *
+ * The key goes into a header and nowhere else: failures hold texts, not requests. An answer has a size limit.
+ */
+import * as AnswerBody from "@atropos/core/inference/backend/AnswerBody"
+import * as Reason from "@atropos/core/base/Reason"
+import * as RetryAfter from "@atropos/core/http/RetryAfter"
+import { Clock, Effect, Option, Predicate, Redacted, Schema } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import * as Future from "../protocol/Future.ts"
+import * as Paths from "../protocol/Paths.ts"
+import type { Address } from "./Address.ts"
+import { TinkerError, type TinkerFailure } from "./TinkerError.ts"
+
+export type Body = { readonly json: unknown } | { readonly bytes: Uint8Array; readonly encoding: "zstd" | undefined }
+
+export interface Ask {
+  readonly method: "GET" | "POST"
+  readonly path: string
+  readonly body?: Body
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Reply {
+  readonly status: number
+  readonly isBinary: boolean
+  readonly bytes: Uint8Array
+  readonly retryAfterMillis: number | undefined
+}
+
+/** What has gone over the wire. */
+export interface Traffic {
+  requests: number
+  bytesSent: number
+  bytesReceived: number
+}
+
+export interface Transport {
+  readonly server: string
+  /** Fails with `unavailable` where there is no answer. */
+  readonly send: (ask: Ask) => Effect.Effect<Reply, TinkerError>
+  readonly traffic: Traffic
+}
+
+/** The protocol is that of the official client of this version. */
+export const sdkVersion = "0.38.0"
+
+/** No result is as large: 1,024 data of 32,768 tokens with two numbers each. */
+const mostBytes = 512 * 2 ** 20
+
+/** Longer than a server holds a question about a future. */
+const answerWithin = "90 seconds"
+
+const utf8 = new TextDecoder()
+
+export const make = Effect.fn("Transport.make")(function* ({ apiKey, url }: Address) {
+  const client = yield* HttpClient.HttpClient
+  const traffic: Traffic = { requests: 0, bytesSent: 0, bytesReceived: 0 }
+  const unavailable = (ask: Ask, why: string) =>
+    new TinkerError({ reason: "unavailable", server: url, message: `${ask.method} ${url}${ask.path}: ${why}` })
+
+  const requestOf = ({ body, headers, method, path }: Ask) => {
+    const bare = HttpClientRequest.make(method)(`${url}${path}`).pipe(
+      HttpClientRequest.setHeaders({
+        accept: "application/json",
+        "user-agent": "atropos",
+        ...headers,
+        ...(apiKey && { "x-api-key": Redacted.value(apiKey) })
+      })
+    )
+    if (body === undefined) return { request: bare, size: 0 }
+    if ("json" in body) {
+      const text = JSON.stringify(body.json)
+      return { request: HttpClientRequest.bodyText(bare, text, "application/json"), size: text.length }
+    }
+    const request = HttpClientRequest.bodyUint8Array(bare, body.bytes, Paths.binary)
+    return {
+      request: body.encoding ? HttpClientRequest.setHeader(request, "content-encoding", body.encoding) : request,
+      size: body.bytes.length
+    }
+  }
+
+  const send = Effect.fnUntraced(function* (ask: Ask) {
+    const { request, size } = requestOf(ask)
+    traffic.requests++
+    traffic.bytesSent += size
+    const response = yield* client.execute(request)
+    const bytes = yield* AnswerBody.read(response.status, response.stream, mostBytes)
+    traffic.bytesReceived += bytes.length
+    const now = yield* Clock.currentTimeMillis
+    return {
+      status: response.status,
+      isBinary: (response.headers["content-type"] ?? "").includes(Paths.binary),
+      bytes,
+      retryAfterMillis: RetryAfter.millis(response.headers["retry-after"], now)
+    } satisfies Reply
+  })
+
+  return {
+    server: url,
+    traffic,
+    send: (ask) =>
+      send(ask).pipe(
+        Effect.mapError((cause) =>
+          cause instanceof AnswerBody.Unacceptable
+            ? new TinkerError({ reason: "malformed", server: url, message: `${url}${ask.path}: ${cause.message}` })
+            : unavailable(ask, Reason.root(cause))
+        ),
+        Effect.timeoutOrElse({
+          duration: answerWithin,
+          orElse: () => Effect.fail(unavailable(ask, `no answer within ${answerWithin}`))
+        })
+      )
+  } satisfies Transport
+})
+
+const reasonOf = (status: number): TinkerFailure => {
+  switch (status) {
+    case 401:
+    case 403:
+      return "unauthorized"
+    case 402:
+      return "unpaid"
+    case 404:
+      return "gone"
+    case 410:
+      return "expired"
+    case 429:
+      return "overloaded"
+    default:
+      return status === 408 || status >= 500 ? "unavailable" : "refused"
+  }
+}
+
+/** What FastAPI says of each field that is wrong: where, and what. */
+const Complaint = Schema.Struct({ loc: Schema.Array(Schema.Unknown), msg: Schema.String })
+const decodeComplaints = Schema.decodeUnknownOption(Schema.Array(Complaint))
+const decodeDetail = Schema.decodeUnknownOption(Schema.fromJsonString(Future.Detail))
+const decodeFailed = Schema.decodeUnknownOption(Schema.fromJsonString(Future.Failed))
+
+/** What the body of a refusal says. */
+const said = (bytes: Uint8Array): string => {
+  const text = utf8.decode(bytes)
+  const failed = decodeFailed(text)
+  if (Option.isSome(failed)) return failed.value.error
+  const detail = Option.map(decodeDetail(text), ({ detail }) => detail)
+  if (Option.isNone(detail)) return text.slice(0, 300).trim() || "(no text)"
+  if (Predicate.isString(detail.value)) return detail.value
+  return Option.match(decodeComplaints(detail.value), {
+    onNone: () => JSON.stringify(detail.value).slice(0, 300),
+    onSome: (all) => all.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; ")
+  })
+}
+
+/** The failure that a status other than 200 stands for. */
+export const refusal = (server: string, path: string, { bytes, retryAfterMillis, status }: Reply): TinkerError =>
+  new TinkerError({
+    reason: reasonOf(status),
+    server,
+    status,
+    message: `${server}${path} answered ${status}: ${said(bytes)}${status === 401 || status === 403 ? " (the key is that of TINKER_API_KEY)" : ""}`,
+    ...(retryAfterMillis !== undefined && { retryAfterMillis })
+  })
+
+/** JSON of an answer. */
+export const json = <A>(
+  server: string,
+  path: string,
+  codec: Schema.Codec<A, unknown>,
+  { bytes }: Reply
+): Effect.Effect<A, TinkerError> => {
+  const text = utf8.decode(bytes)
+  const malformed = (why: string) =>
+    new TinkerError({ reason: "malformed", server, message: `${server}${path}: ${why}` })
+  const flaw = AnswerBody.flaw(text)
+  if (flaw !== undefined) return Effect.fail(malformed(flaw.message))
+  return Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(codec))(text), ({ message }) =>
+    malformed(`the answer is not what the protocol says: ${message}`)
+  )
+}

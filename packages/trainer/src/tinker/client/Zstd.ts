@@ -1,0 +1,25 @@
+/** Compression of request bodies, off the event loop; Node has it from 22.15 on. */
+import { Effect } from "effect"
+import * as zlib from "node:zlib"
+import { TinkerError } from "./TinkerError.ts"
+
+export const compress = (server: string, bytes: Uint8Array): Effect.Effect<Uint8Array, TinkerError> =>
+  typeof zlib.zstdCompress === "function"
+    ? Effect.callback((resume) => {
+        zlib.zstdCompress(bytes, (error, compressed) =>
+          resume(
+            error === null
+              ? Effect.succeed(new Uint8Array(compressed))
+              : Effect.fail(
+                  new TinkerError({ reason: "malformed", server, message: `zstd: ${error.message}`, cause: error })
+                )
+          )
+        )
+      })
+    : Effect.fail(
+        new TinkerError({
+          reason: "refused",
+          server,
+          message: `${server} wants requests compressed with zstd, which this Node does not have: use Node 22.15 or later`
+        })
+      )

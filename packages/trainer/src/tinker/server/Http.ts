@@ -1,0 +1,87 @@
+/** Requests and answers of the Tinker server: bodies as the protocol's values, errors as FastAPI writes them. */
+import { BodyLimit } from "@atropos/core"
+import * as Nesting from "@atropos/core/base/Nesting"
+import { Context, Effect, Result, Schema } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import * as Paths from "../protocol/Paths.ts"
+import { Refused } from "../service/Failures.ts"
+
+export type Answer = HttpServerResponse.HttpServerResponse
+
+/** Bytes a body may have. */
+export const MaxBytes = Context.Reference<number>("@atropos/trainer/tinker/server/Http/MaxBytes", {
+  defaultValue: () => 64 * 2 ** 20
+})
+
+const unsupported = (message: string) => new Refused({ status: 415, message })
+
+/** The body of a request that says it is of this type. */
+const bytesOf = (type: RegExp, wanted: string) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const limit = yield* MaxBytes
+    const { "content-encoding": encoding, "content-length": length, "content-type": given = "" } = request.headers
+    if (!type.test(given))
+      return yield* unsupported(`the body must be ${wanted}, not ${given === "" ? "unnamed" : given}`)
+    if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
+      return yield* unsupported(`bodies compressed with ${encoding} are not read here`)
+    }
+    const tooLarge = new Refused({
+      status: 413,
+      message: `the body is larger than the ${Math.floor(limit / 2 ** 20)} MiB allowed (--max_body_megabytes)`
+    })
+    if (Number(length ?? 0) > limit) return yield* tooLarge
+    return yield* BodyLimit.read(request, limit, {
+      tooLarge: () => tooLarge,
+      broken: () => new Refused({ status: 400, message: "the body did not arrive whole" })
+    })
+  })
+
+const isJson = /^application\/json\b/i
+const isBinary = /^application\/(x-)?protobuf\b/i
+
+export const binary = bytesOf(isBinary, Paths.binary)
+
+/** Whether a request's body is binary. */
+export const hasBinary = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+  isBinary.test(headers["content-type"] ?? "")
+)
+
+/** Whether the client asks for a binary answer. */
+export const wantsBinary = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+  (headers["accept"] ?? "").includes(Paths.binary)
+)
+
+const parsed = Effect.gen(function* () {
+  const bytes = yield* bytesOf(isJson, "application/json")
+  if (Nesting.isDeep(bytes)) return yield* new Refused({ status: 400, message: "the body nests too deep" })
+  const json = yield* Effect.try({
+    try: (): unknown => JSON.parse(new TextDecoder().decode(bytes)),
+    catch: () => new Refused({ status: 400, message: "the body is not JSON" })
+  })
+  return { json, bytes: bytes.byteLength }
+})
+
+/** Reads a body as a value of the protocol, with its size; what is wrong with it is said by its place. */
+export const body = <S extends Schema.Codec<unknown, unknown>>(schema: S) => {
+  const decode = Schema.decodeUnknownResult(schema)
+  return Effect.gen(function* () {
+    const { bytes, json } = yield* parsed
+    const result = decode(json)
+    if (Result.isFailure(result)) {
+      return yield* new Refused({ status: 422, message: result.failure.message.slice(0, 2000) })
+    }
+    return { value: result.success, bytes }
+  })
+}
+
+export const bytes = (body: Uint8Array): Answer => HttpServerResponse.uint8Array(body, { contentType: Paths.binary })
+
+export const json = (value: unknown, status = 200): Answer => HttpServerResponse.jsonUnsafe(value, { status })
+
+/** What is refused; 429 says when to come again. */
+export const toAnswer = ({ message, status }: Refused): Answer =>
+  HttpServerResponse.jsonUnsafe(
+    { detail: message },
+    { status, ...(status === 429 && { headers: { "retry-after": "1" } }) }
+  )

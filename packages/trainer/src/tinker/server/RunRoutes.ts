@@ -1,0 +1,158 @@
+/** What there is: training runs, which are models with their checkpoints, those of earlier sessions too. */
+import { Effect } from "effect"
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import { Schema } from "effect"
+import * as Paths from "../protocol/Paths.ts"
+import * as CheckpointFolder from "../service/CheckpointFolder.ts"
+import * as CheckpointPath from "../service/CheckpointPath.ts"
+import { notFound, Refused } from "../service/Failures.ts"
+import * as Http from "./Http.ts"
+import type { Service } from "../service/Service.ts"
+
+const byPath = Http.body(Schema.Struct({ tinker_path: Schema.String }))
+const expiry = Http.body(Schema.Struct({ ttl_seconds: Schema.NullOr(Schema.Natural) }))
+
+const params = Effect.map(HttpRouter.params, (raw) =>
+  Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decodeURIComponent(value ?? "")]))
+)
+
+const page = Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => {
+  const query = new URL(url, "http://localhost").searchParams
+  const number = (name: string, otherwise: number) => {
+    const value = Number(query.get(name) ?? otherwise)
+    return Number.isInteger(value) && value >= 0 ? value : otherwise
+  }
+  return { offset: number("offset", 0), limit: Math.min(1000, number("limit", 20)) }
+})
+
+const cut = <A>(all: ReadonlyArray<A>, { limit, offset }: { readonly limit: number; readonly offset: number }) => ({
+  items: all.slice(offset, offset + limit),
+  cursor: { offset, limit, total_count: all.length }
+})
+
+const described = ({ checkpoints }: Service, saved: CheckpointFolder.Saved) =>
+  Effect.map(Effect.option(checkpoints.sizeOf(saved)), (size) => ({
+    checkpoint_id: `${saved.kind}/${saved.name}`,
+    checkpoint_type: saved.kind === "weights" ? "training" : "sampler",
+    time: CheckpointFolder.iso(saved.info.created),
+    tinker_path: CheckpointPath.of(saved),
+    size_bytes: size._tag === "Some" ? size.value : null,
+    public: false,
+    user_metadata: saved.info.user_metadata,
+    expires_at: saved.info.expires === null ? null : CheckpointFolder.iso(saved.info.expires)
+  }))
+
+/** A model as a training run; undefined where nothing is known of it. */
+const runOf = Effect.fnUntraced(function* (service: Service, id: string) {
+  const model = service.sessions.models().find((one) => one.id === id)
+  const saved = yield* service.checkpoints.ofModel(id)
+  const last = saved.at(-1)
+  if (model === undefined && last === undefined) return undefined
+  const newest = (kind: CheckpointPath.Kind) => {
+    const found = saved.findLast((one) => one.kind === kind)
+    return found === undefined ? Effect.succeed(null) : described(service, found)
+  }
+  return {
+    training_run_id: id,
+    base_model: model?.baseModel ?? service.names[0],
+    model_owner: "local",
+    is_lora: true,
+    corrupted: false,
+    lora_rank: model?.kind?.rank ?? last?.info.rank ?? null,
+    last_request_time: CheckpointFolder.iso(model?.usedAt ?? last?.info.created ?? 0),
+    last_checkpoint: yield* newest("weights"),
+    last_sampler_checkpoint: yield* newest("sampler_weights"),
+    user_metadata: model?.metadata ?? null
+  }
+})
+
+const runIds = ({ checkpoints, sessions }: Service) =>
+  Effect.map(checkpoints.modelIds, (saved) => [...new Set([...sessions.models().map(({ id }) => id), ...saved])])
+
+const list = (service: Service) =>
+  Effect.gen(function* () {
+    const { cursor, items } = cut(yield* runIds(service), yield* page)
+    const runs = yield* Effect.forEach(items, (id) => runOf(service, id))
+    return Http.json({ training_runs: runs.filter((run) => run !== undefined), cursor })
+  })
+
+const one = (service: Service) =>
+  Effect.gen(function* () {
+    const { run = "" } = yield* params
+    const found = yield* runOf(service, run)
+    return found === undefined ? yield* notFound(`there is no training run ${run}`) : Http.json(found)
+  })
+
+const checkpointsOf = (service: Service) =>
+  Effect.gen(function* () {
+    const { run = "" } = yield* params
+    const saved = yield* service.checkpoints.ofModel(run)
+    return Http.json({ checkpoints: yield* Effect.forEach(saved, (one) => described(service, one)) })
+  })
+
+const allCheckpoints = (service: Service) =>
+  Effect.gen(function* () {
+    const saved = (yield* Effect.forEach(yield* service.checkpoints.modelIds, service.checkpoints.ofModel)).flat()
+    const { cursor, items } = cut(saved, yield* page)
+    return Http.json({ checkpoints: yield* Effect.forEach(items, (one) => described(service, one)), cursor })
+  })
+
+/** The checkpoint that a path of the API names. */
+const named = ({ checkpoints }: Service) =>
+  Effect.gen(function* () {
+    const { kind = "", name = "", run = "" } = yield* params
+    const address = CheckpointPath.parse(`tinker://${run}/${kind}/${name}`)
+    if (address === undefined) return yield* notFound(`there is no checkpoint ${run}/${kind}/${name}`)
+    return yield* checkpoints.find(address)
+  })
+
+const asAnswer = <A, E extends { readonly message: string }, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.mapError(effect, ({ message }) => new Refused({ status: 500, message }))
+
+const remove = (service: Service) =>
+  Effect.flatMap(named(service), (saved) => Effect.as(asAnswer(service.checkpoints.remove(saved)), Http.json(null)))
+
+const setExpiry = (service: Service) =>
+  Effect.gen(function* () {
+    const { value } = yield* expiry
+    yield* asAnswer(service.checkpoints.setExpiry(yield* named(service), value.ttl_seconds ?? undefined))
+    return Http.json(null)
+  })
+
+const weightsInfo = ({ checkpoints, names }: Service) =>
+  Effect.gen(function* () {
+    const { value } = yield* byPath
+    const address = CheckpointPath.parse(value.tinker_path)
+    if (address === undefined) return yield* notFound(`${value.tinker_path} is no path of weights`)
+    const { info } = yield* checkpoints.find(address)
+    return Http.json({
+      base_model: names[0],
+      is_lora: true,
+      lora_rank: info.rank,
+      train_unembed: false,
+      train_mlp: info.train_mlp,
+      train_attn: info.train_attn
+    })
+  })
+
+const notDownloaded = ({ checkpoints }: Service) =>
+  Effect.fail(
+    new Refused({
+      status: 501,
+      message: `archives are not made here: checkpoints lie as PEFT folders below ${checkpoints.root} on the server`
+    })
+  )
+
+const run = `${Paths.root}/training_runs/:run` as const
+
+export const routes = (service: Service) =>
+  [
+    ["GET", Paths.get.trainingRuns, list(service)],
+    ["GET", run, one(service)],
+    ["GET", `${run}/checkpoints`, checkpointsOf(service)],
+    ["DELETE", `${run}/checkpoints/:kind/:name`, remove(service)],
+    ["PUT", `${run}/checkpoints/:kind/:name/ttl`, setExpiry(service)],
+    ["GET", `${run}/checkpoints/:kind/:name/archive`, notDownloaded(service)],
+    ["GET", `${Paths.root}/checkpoints`, allCheckpoints(service)],
+    ["POST", Paths.post.weightsInfo, weightsInfo(service)]
+  ] as const

@@ -1,0 +1,43 @@
+/**
+ * Who may ask the Tinker server: whoever sends one of the keys in `ATROPOS_TINKER_KEYS` (comma separated) as
+ * `X-API-Key`. Without the setting any key is taken; the SDK sends none that does not begin with `tml-`.
+ */
+import * as BearerTokens from "@atropos/core/http/BearerTokens"
+import { Config, Effect, Option, Redacted } from "effect"
+import { Refused } from "../service/Failures.ts"
+
+/** Where keys are set. */
+export const setting = "ATROPOS_TINKER_KEYS"
+
+const prefix = "tml-"
+
+export const make = (keys: ReadonlyArray<Redacted.Redacted>) => {
+  const known = keys.map((key) => BearerTokens.known("client", key))
+  return (header: string | undefined): Effect.Effect<void, Refused> => {
+    if (known.length === 0) return Effect.void
+    if (header === undefined || header === "") {
+      return Effect.fail(new Refused({ status: 401, message: "this server asks for a key: set TINKER_API_KEY" }))
+    }
+    return BearerTokens.roleOf(known, header) === undefined
+      ? Effect.fail(new Refused({ status: 401, message: "the key in TINKER_API_KEY is not known here" }))
+      : Effect.void
+  }
+}
+
+/** The keys of `ATROPOS_TINKER_KEYS`; none where it is not set. */
+export const configured: Effect.Effect<
+  ReadonlyArray<Redacted.Redacted>,
+  BearerTokens.AuthConfigError | Config.ConfigError
+> = Effect.gen(function* () {
+  const keys = yield* Config.option(Config.Redacted(setting))
+  if (Option.isNone(keys)) return []
+  return yield* Effect.forEach(BearerTokens.entries(keys.value), (key, index) =>
+    key.startsWith(prefix)
+      ? BearerTokens.parse(key, `${setting}, entry ${index + 1}`)
+      : Effect.fail(
+          new BearerTokens.AuthConfigError({
+            message: `${setting}, entry ${index + 1}: a key begins with ${prefix}, or the SDK refuses to send it`
+          })
+        )
+  )
+})

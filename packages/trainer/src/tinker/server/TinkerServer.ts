@@ -1,0 +1,129 @@
+/**
+ * Our engine behind the API of Tinker: the official SDK, and what is built on it, trains and samples here.
+ *
+ * Below `/api/v1` (`protocol/Paths`): sessions and models, forward_backward, optim_step, weights, samples, futures, and
+ * what there is. Errors are `{"detail": …}`. One base model, one adapter for each model in training. Only `/healthz`
+ * asks nobody for a key.
+ */
+import * as BearerTokens from "@atropos/core/http/BearerTokens"
+import * as BrowserGuard from "@atropos/core/http/BrowserGuard"
+import * as Connections from "@atropos/core/http/Connections"
+import * as Listening from "@atropos/core/http/Listening"
+import { Cause, Effect, type FileSystem, Layer, type Path, type Redacted, type Scope } from "effect"
+import { HttpRouter, HttpServer, HttpServerRequest } from "effect/http"
+import type { Executor } from "../../exec/Executor.ts"
+import * as Paths from "../protocol/Paths.ts"
+import { notFound, Refused } from "../service/Failures.ts"
+import * as Http from "./Http.ts"
+import * as RunRoutes from "./RunRoutes.ts"
+import * as SamplingRoutes from "./SamplingRoutes.ts"
+import * as Service from "../service/Service.ts"
+import * as SessionRoutes from "./SessionRoutes.ts"
+import * as TinkerAuth from "./TinkerAuth.ts"
+import * as TrainingRoutes from "./TrainingRoutes.ts"
+import * as WeightRoutes from "./WeightRoutes.ts"
+
+export interface Options extends Service.Options {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** Any of these may ask; empty: everybody may. */
+  readonly keys?: ReadonlyArray<Redacted.Redacted>
+  /** Serve other machines without keys. Default: no. */
+  readonly allowInsecure?: boolean
+}
+
+type Handler = Effect.Effect<
+  Http.Answer,
+  Refused,
+  HttpServerRequest.HttpServerRequest | HttpRouter.RouteContext | Scope.Scope
+>
+type Route = readonly ["GET" | "POST" | "PUT" | "DELETE" | "*", `/${string}`, Handler]
+
+const unknownPath: Handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
+  Effect.fail(notFound(`there is no ${method} ${url.split("?", 1)[0]} here`))
+)
+
+/** Failures and defects as answers; the server goes on. */
+const answered = (handler: Handler) =>
+  handler.pipe(
+    Effect.catchTag("Refused", (refused) => Effect.succeed(Http.toAnswer(refused))),
+    Effect.catchCauseIf(
+      (cause) => !Cause.hasInterrupts(cause),
+      (cause) =>
+        Effect.as(
+          Effect.logError("internal error while answering a request", cause),
+          Http.toAnswer(new Refused({ status: 500, message: "internal error; see the server's log" }))
+        )
+    )
+  )
+
+const layerRoutes = (service: Service.Service, keys: ReadonlyArray<Redacted.Redacted>) =>
+  HttpRouter.use(
+    Effect.fnUntraced(function* (router) {
+      const authorize = TinkerAuth.make(keys)
+      const routes: ReadonlyArray<Route> = [
+        ...SessionRoutes.routes(service),
+        ...TrainingRoutes.routes(service),
+        ...WeightRoutes.routes(service),
+        ...SamplingRoutes.routes(service),
+        ...RunRoutes.routes(service),
+        ["*", "/*", unknownPath]
+      ]
+      for (const [method, path, handler] of routes) {
+        const authorized = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+          path === Paths.get.health ? Effect.void : authorize(headers["x-api-key"])
+        )
+        yield* router.add(
+          method,
+          path,
+          Effect.provideService(
+            answered(Effect.andThen(authorized, handler)),
+            Http.MaxBytes,
+            service.settings.maxBodyMegabytes * 2 ** 20
+          )
+        )
+      }
+    })
+  )
+
+/** No page of the web has a key; without keys this stands at the door. */
+const guard = ({ host, keys = [] }: Options) =>
+  keys.length > 0
+    ? Layer.empty
+    : BrowserGuard.layer({
+        host,
+        tokens: TinkerAuth.setting,
+        refuse: (message) => Http.toAnswer(new Refused({ status: 403, message }))
+      })
+
+/** Listens until the scope closes. The bound address is in `HttpServer`. */
+export const layer = (
+  options: Options
+): Layer.Layer<
+  HttpServer.HttpServer,
+  Listening.ListenError | BearerTokens.AuthConfigError | BrowserGuard.BrowserGuardError | Service.ServiceError,
+  Executor | FileSystem.FileSystem | Path.Path
+> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const { keys = [] } = options
+      yield* BearerTokens.requireSafeBinding({
+        host: options.host,
+        hasTokens: keys.length > 0,
+        allowInsecure: options.allowInsecure ?? false,
+        setting: TinkerAuth.setting
+      })
+      const service = yield* Service.make(options)
+      const app = yield* HttpRouter.toHttpEffect(Layer.merge(layerRoutes(service, keys), guard(options)))
+      const server = Listening.makeServer()
+      return Connections.closed(server, {
+        listening: Listening.layer(server, {
+          host: options.host,
+          port: options.port,
+          gracefulShutdownTimeout: "2 seconds"
+        }),
+        serving: HttpServer.serve(app)
+      })
+    })
+  )

@@ -1,0 +1,187 @@
+/** Models and what is done to them: each request promises a result under an id (`Futures`). */
+import { Deferred, Effect } from "effect"
+import * as FB from "../protocol/ForwardBackward.ts"
+import * as FBResult from "../protocol/ForwardBackwardResult.ts"
+import * as ModelProtocol from "../protocol/Model.ts"
+import * as OptimProtocol from "../protocol/OptimStep.ts"
+import * as Paths from "../protocol/Paths.ts"
+import { modulesOf } from "../service/Adapters.ts"
+import * as Data from "../service/Data.ts"
+import { notFound, type OperationFailed, Refused, wrong } from "../service/Failures.ts"
+import type { Outcome } from "../service/Futures.ts"
+import * as Http from "./Http.ts"
+import * as JsonData from "./JsonData.ts"
+import * as Losses from "../service/Losses.ts"
+import type { Service } from "../service/Service.ts"
+import * as Sessions from "../service/Sessions.ts"
+import type { TrainedModel } from "../service/TrainedModel.ts"
+
+const newModel = Http.body(ModelProtocol.CreateModel)
+const modelInfo = Http.body(ModelProtocol.GetInfo)
+const unloading = Http.body(ModelProtocol.UnloadModel)
+const optimStep = Http.body(OptimProtocol.OptimStep)
+
+export const pending = (requestId: string, modelId: string | undefined, more: object = {}): Http.Answer =>
+  Http.json({ request_id: requestId, future_id: requestId, model_id: modelId, status: "pending", ...more })
+
+/** Refuses other base models than the one there is. */
+export const checkBase = ({ names }: Service, name: string | null | undefined): Effect.Effect<void, Refused> =>
+  name === null || name === undefined || names.includes(name)
+    ? Effect.void
+    : Effect.fail(notFound(`the base model here is ${names[0]}, not ${name}`))
+
+/** Operations on a model, in their turn. */
+export const submit = Effect.fnUntraced(function* (
+  { sessions }: Service,
+  modelId: string,
+  operation: {
+    readonly number: number | null | undefined
+    readonly bytes: number
+    readonly spoils?: boolean
+    readonly run: (trained: TrainedModel, model: Sessions.TrainingModel) => Effect.Effect<Outcome, OperationFailed>
+  }
+) {
+  const model = yield* sessions.modelOf(modelId)
+  const { bytes, number, run, spoils = false } = operation
+  const id = yield* model.operations.submit({
+    number: number ?? undefined,
+    bytes,
+    run: Effect.flatMap(Deferred.await(model.ready), (trained) => run(trained, model)),
+    ...(spoils && { onFailure: (reason: string) => model.trained?.spoil(reason) })
+  })
+  return pending(id, modelId)
+})
+
+const createModel = (service: Service) =>
+  Effect.gen(function* () {
+    const { value } = yield* newModel
+    yield* checkBase(service, value.baseModel)
+    const optimizer = value.optimizerConfig?.type ?? "adamw"
+    if (optimizer !== "adamw") {
+      return yield* new Refused({ status: 400, message: `the optimizer here is adamw; there is no ${optimizer}` })
+    }
+    const session = yield* service.sessions.sessionOf(value.sessionId)
+    const lora = value.loraConfig
+    const kind = { rank: lora?.rank ?? 32, trainAttn: lora?.trainAttn ?? true, trainMlp: lora?.trainMlp ?? true }
+    if (modulesOf(kind).length === 0 || kind.rank < 1) {
+      const message =
+        kind.rank < 1
+          ? `a rank is at least 1, not ${kind.rank}`
+          : "adapters here are on attention and MLP layers: set train_attn or train_mlp"
+      return yield* new Refused({ status: 400, message })
+    }
+    const model = yield* service.sessions.createModel(
+      session,
+      { number: value.modelSeqId, baseModel: value.baseModel, metadata: value.userMetadata ?? undefined },
+      { from: "scratch", kind, seed: lora?.seed ?? undefined }
+    )
+    return pending(Sessions.createdId(model), model.id)
+  })
+
+const getInfo = ({ base, sessions, tokenizerId }: Service) =>
+  Effect.gen(function* () {
+    const { value } = yield* modelInfo
+    const { baseModel, id, kind } = yield* sessions.modelOf(value.modelId)
+    return Http.json({
+      type: "get_info",
+      model_id: id,
+      model_name: baseModel,
+      is_lora: true,
+      lora_rank: kind?.rank ?? null,
+      optimizer_config: { type: "adamw" },
+      model_data: { arch: base.config.architecture, model_name: baseModel, tokenizer_id: tokenizerId }
+    })
+  })
+
+const unloadModel = ({ futures, sessions }: Service) =>
+  Effect.gen(function* () {
+    const { value } = yield* unloading
+    const model = yield* sessions.modelOf(value.modelId)
+    yield* sessions.unload(model)
+    const id = `${model.id}:unloaded`
+    const answer = { model_id: model.id, type: "unload_model" }
+    yield* futures.promise(id, model.session, Effect.succeed({ json: () => answer }))
+    return pending(id, model.id)
+  })
+
+const resultOf = (result: FBResult.Result): Outcome => ({
+  binary: FBResult.encode(result),
+  json: () => JsonData.result(result)
+})
+
+const forwardBackward = (service: Service, isForwardOnly: boolean) =>
+  Effect.gen(function* () {
+    const { bytes, request } = (yield* Http.hasBinary)
+      ? yield* Effect.gen(function* () {
+          const body = yield* Http.binary
+          const request = yield* Effect.mapError(
+            FB.decode(body),
+            ({ message }) => new Refused({ status: 400, message })
+          )
+          return { bytes: body.byteLength, request }
+        })
+      : yield* JsonData.request
+    const limits = { vocabSize: service.limits.vocabSize, maxPositions: service.limits.maxSequenceTokens }
+    const forwardOnly = isForwardOnly || request.forwardOnly
+    return yield* submit(service, request.modelId, {
+      number: request.seqId === 0 ? undefined : request.seqId,
+      bytes,
+      spoils: !forwardOnly,
+      run: Effect.fnUntraced(function* (trained) {
+        const loss = yield* Losses.make(request.lossFn, request.lossConfig)
+        const data = yield* Data.read(request.data, loss, limits)
+        return resultOf(yield* forwardOnly ? trained.forward(data, loss) : trained.forwardBackward(data, loss))
+      })
+    })
+  })
+
+const isUnit = (beta: number) => beta >= 0 && beta < 1
+
+const stepOf = (service: Service) =>
+  Effect.gen(function* () {
+    const { bytes, value } = yield* optimStep
+    const params = { ...OptimProtocol.adamDefaults, ...present(value.adamParams ?? {}) }
+    const { beta1, beta2, eps, gradClipNorm, learningRate, weightDecay } = params
+    const problem =
+      value.adamParams === undefined || value.adamParams === null
+        ? "the optimizer here is adamw: send adam_params"
+        : !isUnit(beta1) || !isUnit(beta2)
+          ? `beta1 and beta2 lie from 0 to below 1, not ${beta1} and ${beta2}`
+          : learningRate < 0 || eps < 0 || weightDecay < 0
+            ? "learning_rate, eps and weight_decay are not negative"
+            : undefined
+    return yield* submit(service, value.modelId, {
+      number: value.seqId,
+      bytes,
+      run: Effect.fnUntraced(function* (trained) {
+        if (problem !== undefined) return yield* wrong(problem)
+        const { norm } = yield* trained.optimStep({
+          learningRate,
+          beta1,
+          beta2,
+          epsilon: eps,
+          weightDecay,
+          maxNorm: gradClipNorm > 0 ? gradClipNorm : null
+        })
+        const metrics = { "grad_norm:max": norm, "learning_rate:max": learningRate }
+        return { json: () => ({ metrics, type: "optim_step" }) }
+      })
+    })
+  })
+
+/** The fields that were sent. */
+const present = <A extends object>(given: A) =>
+  // What is left has no null.
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== undefined)) as {
+    readonly [K in keyof A]?: Exclude<A[K], null | undefined>
+  }
+
+export const routes = (service: Service) =>
+  [
+    ["POST", Paths.post.createModel, createModel(service)],
+    ["POST", Paths.post.getInfo, getInfo(service)],
+    ["POST", Paths.post.unloadModel, unloadModel(service)],
+    ["POST", Paths.post.forwardBackward, forwardBackward(service, false)],
+    ["POST", `${Paths.root}/forward`, forwardBackward(service, true)],
+    ["POST", Paths.post.optimStep, stepOf(service)]
+  ] as const

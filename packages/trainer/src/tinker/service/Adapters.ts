@@ -1,0 +1,79 @@
+/**
+ * Adapters of several kinds on one base model: its weights are shared, every kind has a layout of its own.
+ *
+ * The sampler runs one graph for all of them, with adapters of the largest rank on every layer: smaller ones are
+ * written into it with zeros around them, and B is multiplied by what the scales differ in. The product is the same.
+ */
+import * as Pieces from "../../base/Pieces.ts"
+import * as Lora from "../../model/Lora.ts"
+import type { Model } from "../../model/Model.ts"
+import * as Parameters from "../../model/Parameters.ts"
+import * as Peft from "../../model/Peft.ts"
+import * as Tensors from "../../model/Tensors.ts"
+
+/** What clients choose of an adapter. */
+export interface Kind {
+  readonly rank: number
+  readonly trainAttn: boolean
+  readonly trainMlp: boolean
+}
+
+/** A model with an adapter to train. */
+export interface Adapted extends Model {
+  readonly adapter: Lora.LoraSettings
+  readonly kind: Kind
+}
+
+export const modulesOf = ({ trainAttn, trainMlp }: Kind): ReadonlyArray<Tensors.Projection> =>
+  Tensors.projectionNames.filter((name) => (Tensors.projections[name] === "mlp" ? trainMlp : trainAttn))
+
+/** The kind of the adapter that `settings` describe; undefined where its layers are neither of the two groups. */
+export const kindOf = ({ r, targetModules }: Lora.LoraSettings): Kind | undefined => {
+  const names = Lora.targets(targetModules)
+  if (typeof names === "string") return undefined
+  const kind = {
+    rank: r,
+    trainAttn: names.some((name) => Tensors.projections[name] === "self_attn"),
+    trainMlp: names.some((name) => Tensors.projections[name] === "mlp")
+  }
+  return modulesOf(kind).length === names.length ? kind : undefined
+}
+
+/** The base model with an adapter of a kind, whose values come from `seed`. */
+export const adapt = (base: Model, kind: Kind, alpha: number): Adapted => {
+  const projections = modulesOf(kind)
+  const adapter = { r: kind.rank, alpha, rslora: false, targetModules: projections }
+  const layout = Lora.layout(base.config, adapter, projections)
+  return {
+    ...base,
+    kind,
+    layout,
+    adapter,
+    initial: new Float32Array(0),
+    write: (folder, parameters) => Peft.write(folder, { layout, adapter, parameters, base: base.name })
+  }
+}
+
+/** First values of an adapter; equal seeds give equal ones. */
+export const initial = ({ layout }: Adapted, seed: number) => Pieces.yielding(() => Lora.initialPieces(layout, seed))
+
+/** The same adapter in a layout of at least its rank, on at least its layers. */
+export const widen = (from: Adapted, parameters: Float32Array, to: Adapted): Float32Array => {
+  const wide = new Float32Array(to.layout.size)
+  const factor = Lora.scaleOf(from.adapter) / Lora.scaleOf(to.adapter)
+  const slots = new Map(to.layout.slots.map((slot) => [slot.name, slot]))
+  for (const slot of from.layout.slots) {
+    const source = Parameters.view(parameters, slot)
+    // Every layer of a smaller adapter is one of the larger.
+    const target = Parameters.view(wide, slots.get(slot.name)!)
+    if (slot.name.endsWith(".lora_A.weight")) {
+      target.set(source)
+      continue
+    }
+    const { rank } = from.kind
+    for (let at = 0; at < source.length; at++) {
+      target[Math.floor(at / rank) * to.kind.rank + (at % rank)] = source[at]! * factor
+    }
+  }
+  return wide
+}

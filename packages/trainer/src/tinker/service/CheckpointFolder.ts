@@ -1,0 +1,242 @@
+/**
+ * Saved weights on disk: `<folder>/<model>/weights/<name>` and `…/sampler_weights/<name>`, each a PEFT folder with
+ * `checkpoint.json`, and those of `weights` with the optimizer's moments too (`trainer_state.safetensors`). Clients
+ * call them `tinker://<model>/weights/<name>`. They appear whole (`AtomicFolder`), survive the server, and are removed
+ * once their time is over.
+ *
+ * Weights of sampling sessions lie under `.snapshots`, and do not outlive the server.
+ */
+import { Clock, DateTime, Effect, FileSystem, Path, Schema } from "effect"
+import * as AtomicFolder from "../../checkpoint/AtomicFolder.ts"
+import * as StateFile from "../../local/StateFile.ts"
+import type * as OptimizerThread from "../../local/OptimizerThread.ts"
+import * as Peft from "../../model/Peft.ts"
+import * as Adapters from "./Adapters.ts"
+import * as CheckpointPath from "./CheckpointPath.ts"
+import { broken, notFound, type Refused, wrong } from "./Failures.ts"
+import type * as Model from "../../model/Model.ts"
+
+const Info = Schema.Struct({
+  format: Schema.Literal(1),
+  base_model: Schema.String,
+  model_id: Schema.String,
+  rank: Schema.Natural,
+  alpha: Schema.Finite,
+  train_attn: Schema.Boolean,
+  train_mlp: Schema.Boolean,
+  /** Updates that made the weights. */
+  updates: Schema.Natural,
+  /** Milliseconds since 1970. */
+  created: Schema.Finite,
+  expires: Schema.NullOr(Schema.Finite),
+  user_metadata: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))
+})
+export type Info = typeof Info.Type
+
+const InfoFile = Schema.fromJsonString(Info)
+const decodeInfo = Schema.decodeUnknownEffect(InfoFile)
+const encodeInfo = Schema.encodeSync(InfoFile)
+
+export interface Saved extends CheckpointPath.Address {
+  readonly folder: string
+  readonly info: Info
+}
+
+const infoFile = "checkpoint.json"
+const stateFile = "trainer_state.safetensors"
+const snapshots = ".snapshots"
+
+/** Colons are no part of names of folders everywhere. */
+const folderName = (modelId: string): string => modelId.replaceAll(":", "~")
+const modelIdOf = (folder: string): string => folder.replaceAll("~", ":")
+
+const failed = broken("the checkpoint")
+
+export interface Saving {
+  readonly model: Adapters.Adapted
+  readonly snapshot: OptimizerThread.Snapshot
+  readonly ttlSeconds: number | undefined
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
+}
+
+/** The files below a folder of checkpoints. */
+const filesOf = Effect.fnUntraced(function* (root: string) {
+  const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  return {
+    fs,
+    join,
+    here: <A, E>(effect: Effect.Effect<A, E, FileSystem.FileSystem | Path.Path>) =>
+      Effect.provideContext(effect, services),
+    folderOf: ({ kind, modelId, name }: CheckpointPath.Address) => join(root, folderName(modelId), kind, name),
+    list: (folder: string) => Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => []),
+    infoAt: (folder: string) => Effect.flatMap(fs.readFileString(join(folder, infoFile)), decodeInfo)
+  }
+})
+type Files = Effect.Success<ReturnType<typeof filesOf>>
+
+/** Fills a checkpoint's folder. */
+const fill =
+  ({ fs, join }: Files, saving: Saving, info: Info, withMoments: boolean) =>
+  (partial: string) =>
+    Effect.gen(function* () {
+      const { model, snapshot } = saving
+      yield* model.write(partial, snapshot.parameters)
+      if (withMoments) yield* StateFile.write(join(partial, stateFile), model.layout, snapshot)
+      yield* fs.writeFileString(join(partial, infoFile), `${encodeInfo(info)}\n`)
+    })
+
+const infoOf = Effect.fnUntraced(function* (base: string, modelId: string, saving: Saving) {
+  const { metadata, model, snapshot, ttlSeconds } = saving
+  const created = yield* Clock.currentTimeMillis
+  const { adapter, kind } = model
+  return {
+    format: 1,
+    base_model: base,
+    model_id: modelId,
+    rank: kind.rank,
+    alpha: adapter.alpha,
+    train_attn: kind.trainAttn,
+    train_mlp: kind.trainMlp,
+    updates: snapshot.updates,
+    created,
+    expires: ttlSeconds === undefined ? null : created + 1000 * ttlSeconds,
+    user_metadata: metadata ?? null
+  } satisfies Info
+})
+
+/** What there is, and is not over. */
+const listingOf = (root: string, { folderOf, here, infoAt, join, list }: Files) => {
+  /** A checkpoint that is there and not over; its folder may still turn out damaged. */
+  const find = (address: CheckpointPath.Address): Effect.Effect<Saved, Refused> =>
+    Effect.gen(function* () {
+      const folder = folderOf(address)
+      const info = yield* Effect.mapError(infoAt(folder), () =>
+        notFound(`there is no checkpoint ${CheckpointPath.of(address)}`)
+      )
+      if (info.expires !== null && info.expires <= (yield* Clock.currentTimeMillis)) {
+        return yield* notFound(`the checkpoint ${CheckpointPath.of(address)} expired at ${iso(info.expires)}`)
+      }
+      return { ...address, folder, info }
+    })
+
+  const modelIds = Effect.map(list(root), (names) =>
+    names.map(modelIdOf).filter((id) => CheckpointPath.isModelId(id) && !id.startsWith("."))
+  )
+
+  /** All of a model's that are not over, oldest first. */
+  const ofModel = Effect.fnUntraced(function* (modelId: string) {
+    const found: Array<Saved> = []
+    for (const kind of CheckpointPath.kinds) {
+      for (const name of yield* list(join(root, folderName(modelId), kind))) {
+        if (!CheckpointPath.isName(name)) continue
+        const saved = yield* Effect.option(find({ modelId, kind, name }))
+        if (saved._tag === "Some") found.push(saved.value)
+      }
+    }
+    return found.toSorted((a, b) => a.info.created - b.info.created)
+  })
+
+  return {
+    find,
+    modelIds,
+    ofModel,
+    /** Removes what is over. */
+    sweep: Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      for (const modelId of yield* modelIds) {
+        for (const kind of CheckpointPath.kinds) {
+          for (const name of yield* list(join(root, folderName(modelId), kind))) {
+            if (!CheckpointPath.isName(name)) continue
+            const folder = folderOf({ modelId, kind, name })
+            const info = yield* Effect.option(infoAt(folder))
+            if (info._tag === "None" || info.value.expires === null || info.value.expires > now) continue
+            yield* Effect.ignore(here(AtomicFolder.remove(folder)), { log: true })
+          }
+        }
+      }
+    })
+  }
+}
+
+export type CheckpointFolder = Effect.Success<ReturnType<typeof make>>
+
+export const make = Effect.fnUntraced(function* (root: string, base: Model.Model) {
+  const files = yield* filesOf(root)
+  const { folderOf, fs, here, join, list } = files
+  yield* fs.makeDirectory(root, { recursive: true })
+  yield* fs.remove(join(root, snapshots), { recursive: true, force: true })
+
+  const adaptedOf = ({ info, ...address }: Saved) =>
+    info.base_model === base.name
+      ? Effect.succeed(
+          Adapters.adapt(base, { rank: info.rank, trainAttn: info.train_attn, trainMlp: info.train_mlp }, info.alpha)
+        )
+      : Effect.fail(wrong(`${CheckpointPath.of(address)} is of the model ${info.base_model}, not of ${base.name}`))
+
+  return {
+    root,
+    ...listingOf(root, files),
+    sizeOf: ({ folder }: Saved) =>
+      Effect.gen(function* () {
+        let bytes = 0
+        for (const name of yield* list(folder)) bytes += Number((yield* fs.stat(join(folder, name))).size)
+        return bytes
+      }),
+    /** Writes a checkpoint; one that is there is replaced only where `overwrite` says so. */
+    save: Effect.fnUntraced(function* (address: CheckpointPath.Address, saving: Saving, overwrite: boolean) {
+      yield* CheckpointPath.check(address.name)
+      const folder = folderOf(address)
+      const isThere = yield* Effect.orElseSucceed(fs.exists(join(folder, infoFile)), () => false)
+      if (isThere && !overwrite) {
+        return yield* wrong(
+          `there is a checkpoint ${CheckpointPath.of(address)} already: choose another name, or overwrite it`
+        )
+      }
+      const info = yield* infoOf(base.name, address.modelId, saving)
+      yield* Effect.mapError(fs.makeDirectory(join(folder, ".."), { recursive: true }), failed)
+      yield* here(AtomicFolder.write(folder, fill(files, saving, info, address.kind === "weights"))).pipe(
+        Effect.mapError(failed)
+      )
+      return CheckpointPath.of(address)
+    }),
+    /** Writes weights of a sampling session; answers with their folder. */
+    saveSnapshot: Effect.fnUntraced(function* (id: string, modelId: string, saving: Saving) {
+      const folder = join(root, snapshots, folderName(id))
+      yield* Effect.mapError(fs.makeDirectory(join(root, snapshots), { recursive: true }), failed)
+      yield* here(
+        AtomicFolder.write(folder, fill(files, saving, yield* infoOf(base.name, modelId, saving), false))
+      ).pipe(Effect.mapError(failed))
+      return folder
+    }),
+    readSnapshot: (folder: string, model: Adapters.Adapted) => Effect.mapError(here(Peft.read(folder, model)), failed),
+    removeSnapshot: (folder: string) => Effect.ignore(fs.remove(folder, { recursive: true, force: true })),
+    adaptedOf,
+    /** The adapter of a folder, and its values. */
+    readWeights: Effect.fnUntraced(function* (saved: Saved) {
+      const model = yield* adaptedOf(saved)
+      const parameters = yield* here(Peft.read(saved.folder, model)).pipe(Effect.mapError(failed))
+      return { model, parameters }
+    }),
+    /** Where training stood. */
+    readState: Effect.fnUntraced(function* (saved: Saved) {
+      const model = yield* adaptedOf(saved)
+      const vectors = yield* here(StateFile.read(join(saved.folder, stateFile), model.layout)).pipe(
+        Effect.mapError(failed)
+      )
+      return { model, snapshot: { ...vectors, updates: saved.info.updates } }
+    }),
+    remove: ({ folder }: Saved) => Effect.mapError(here(AtomicFolder.remove(folder)), failed),
+    setExpiry: Effect.fnUntraced(function* ({ folder, info }: Saved, ttlSeconds: number | undefined) {
+      const expires = ttlSeconds === undefined ? null : (yield* Clock.currentTimeMillis) + 1000 * ttlSeconds
+      const path = join(folder, infoFile)
+      yield* fs
+        .writeFileString(`${path}.partial`, `${encodeInfo({ ...info, expires })}\n`)
+        .pipe(Effect.andThen(fs.rename(`${path}.partial`, path)), Effect.mapError(failed))
+    })
+  }
+})
+
+/** A time as clients read it. */
+export const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))

@@ -1,0 +1,120 @@
+/**
+ * The training graphs of all adapters: one for each layout and loss, made when it is first used, and one for logprobs
+ * alone. The few used last stay loaded. The frozen weights are mapped from their files by each, and are one copy in
+ * memory.
+ *
+ * Callers take turns (`turn`): a graph is in use by one of them at a time, and is not unloaded meanwhile.
+ */
+import { Effect, Exit, Scope, Semaphore } from "effect"
+import * as Pieces from "../../base/Pieces.ts"
+import { Executor, type ExecutorError, type Program, type Resident } from "../../exec/Executor.ts"
+import type { Graph } from "../../graph/Graph.ts"
+import * as Onnx from "../../graph/Onnx.ts"
+import * as MemoryPlan from "../../local/MemoryPlan.ts"
+import type { MicroBatch } from "../../local/MicroBatch.ts"
+import * as TrainFeeds from "../../local/TrainFeeds.ts"
+import * as TrainGraph from "../../local/TrainGraph.ts"
+import * as Model from "../../model/Model.ts"
+import type { Adapted } from "./Adapters.ts"
+import { broken, type OperationFailed } from "./Failures.ts"
+import type { Loss } from "./Losses.ts"
+import type * as Rows from "./Rows.ts"
+
+export interface Graphs {
+  /** Gradient in the model's layout, and logprobs (B, T) in nats. */
+  readonly gradient: (
+    model: Adapted,
+    loss: Loss,
+    batch: MicroBatch,
+    theta: Resident
+  ) => Effect.Effect<{ readonly gradient: Float32Array; readonly logprobs: Float32Array }, OperationFailed>
+  /** (B, T) nats. */
+  readonly logprobs: (
+    model: Adapted,
+    batch: MicroBatch,
+    theta: Resident
+  ) => Effect.Effect<Float32Array, OperationFailed>
+  readonly put: (parameters: Float32Array) => Effect.Effect<Resident, OperationFailed>
+  readonly free: (resident: Resident) => Effect.Effect<void>
+  /** One caller at a time. */
+  readonly turn: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  readonly packing: Rows.Settings
+}
+
+interface Loaded {
+  readonly program: Program
+  readonly scope: Scope.Closeable
+}
+
+/** Graphs that stay loaded. */
+const most = 6
+
+const failed = broken("the graph failed")
+
+const keyOf = ({ adapter, kind }: Adapted) => `${kind.rank} ${kind.trainAttn} ${kind.trainMlp} ${adapter.alpha}`
+
+export const make = Effect.fnUntraced(function* (
+  base: Model.Model,
+  tokenBudget: number
+): Effect.fn.Return<Graphs, never, Executor | Scope.Scope> {
+  const executor = yield* Executor
+  const owner = yield* Effect.scope
+  const turns = yield* Semaphore.make(1)
+  const plan = MemoryPlan.choose(
+    { shape: base.config, tokens: tokenBudget, rowLength: Math.min(tokenBudget, base.config.maxPositions) },
+    executor.device.kind
+  )
+  const options = { ...TrainGraph.defaults, remat: plan.remat, chunks: plan.chunks, entropy: false }
+  /** Those used last at the end. */
+  const loaded = new Map<string, Loaded>()
+
+  const load = Effect.fnUntraced(function* (graph: Effect.Effect<Graph>) {
+    const scope = yield* Scope.fork(owner)
+    const onnx = yield* Effect.flatMap(graph, (built) => Pieces.yielding(() => Onnx.toOnnxPieces(built)))
+    // Frozen weights are not rearranged: that would be a copy of them for each graph.
+    const program = yield* executor.load(onnx, { prepack: false }).pipe(
+      Scope.provide(scope),
+      Effect.onError(() => Scope.close(scope, Exit.void))
+    )
+    return { program, scope } satisfies Loaded
+  })
+
+  const programOf = (key: string, graph: Effect.Effect<Graph>): Effect.Effect<Program, ExecutorError> =>
+    Effect.gen(function* () {
+      const found = loaded.get(key) ?? (yield* load(graph))
+      loaded.delete(key)
+      loaded.set(key, found)
+      for (const [old, { scope }] of loaded) {
+        if (loaded.size <= most) break
+        loaded.delete(old)
+        yield* Scope.close(scope, Exit.void)
+      }
+      return found.program
+    })
+
+  return {
+    gradient: Effect.fnUntraced(function* (model, loss, batch, theta) {
+      const policy = Model.policy(model)
+      const graph = Effect.map(
+        Pieces.yielding(() => TrainGraph.buildPieces(policy, loss.objective, options)),
+        (built) => built.graph
+      )
+      const program = yield* programOf(`${keyOf(model)} ${loss.key}`, graph)
+      const feeds = TrainFeeds.feeds(batch, loss.objective)
+      const { host } = yield* program.run({ ...feeds, theta }, { fetch: ["grad", "logprobs"] })
+      // The graph's outputs are float32 by construction.
+      return { gradient: host["grad"]!.data as Float32Array, logprobs: host["logprobs"]!.data as Float32Array }
+    }, Effect.mapError(failed)),
+    logprobs: Effect.fnUntraced(function* (model, batch, theta) {
+      const graph = Effect.sync(() => TrainGraph.buildLogprobs(Model.policy(model), options))
+      const program = yield* programOf(`${keyOf(model)} logprobs`, graph)
+      const { host } = yield* program.run({ ...TrainFeeds.idFeeds(batch), theta }, { fetch: ["logprobs"] })
+      return host["logprobs"]!.data as Float32Array
+    }, Effect.mapError(failed)),
+    put: (parameters) =>
+      Effect.mapError(executor.put({ dtype: "float32", shape: [parameters.length], data: parameters }), failed),
+    free: (resident) => executor.free(resident),
+    turn: turns.withPermits(1),
+    packing: { tokenBudget, multiple: plan.chunks }
+  }
+})

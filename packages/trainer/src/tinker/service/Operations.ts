@@ -1,0 +1,153 @@
+/**
+ * The operations of a model, run one at a time in the order of their numbers, which count from 1.
+ *
+ * Requests may come in any order: each waits for those before it. The same number again is the same operation. One that
+ * does not come makes those after it fail, after some time. Where too many wait, further ones are told to come again,
+ * but never the next one in order: the others wait for that.
+ */
+import { Deferred, Effect, Queue, type Scope } from "effect"
+import { busy, gone, type OperationFailed, type Refused, wrong } from "./Failures.ts"
+import type { Futures, Outcome } from "./Futures.ts"
+
+export interface Operation {
+  /** Absent where the client does not count: then it is the next one. */
+  readonly number: number | undefined
+  /** Of its body, which waits with it. */
+  readonly bytes: number
+  readonly run: Effect.Effect<Outcome, OperationFailed>
+  /** Is told why it failed, or was given up before it ran. */
+  readonly onFailure?: (reason: string) => void
+}
+
+export interface Operations {
+  /** Takes an operation; answers with the id of its future. */
+  readonly submit: (operation: Operation) => Effect.Effect<string, Refused>
+  /** Whether something waits or runs. */
+  readonly isBusy: () => boolean
+}
+
+/** What waits, of all models of the server. */
+export interface Room {
+  bytes: number
+  readonly mostBytes: number
+}
+
+export interface Options {
+  readonly model: string
+  readonly futures: Futures
+  readonly mostWaiting: number
+  readonly gapSeconds: number
+  readonly room: Room
+}
+
+interface Waiting {
+  readonly number: number
+  /** Its turn has come, or will not. */
+  readonly turn: Deferred.Deferred<void, OperationFailed>
+  readonly done: Deferred.Deferred<void>
+}
+
+export const make = Effect.fnUntraced(function* ({
+  futures,
+  gapSeconds,
+  model,
+  mostWaiting,
+  room
+}: Options): Effect.fn.Return<Operations, never, Scope.Scope> {
+  const scope = yield* Effect.scope
+  /** The first number that has not come yet. */
+  let next = 1
+  /** Came before one with a smaller number. */
+  const early = new Map<number, Waiting>()
+  const turns = yield* Queue.unbounded<Waiting>()
+  let unfinished = 0
+  /** The number that is being waited for. */
+  let watched = 0
+
+  const idOf = (number: number) => `${model}:${number}`
+
+  /** Lets one after the other run. */
+  yield* Effect.forkScoped(
+    Effect.forever(
+      Effect.gen(function* () {
+        const { done, turn } = yield* Queue.take(turns)
+        yield* Deferred.succeed(turn, undefined)
+        yield* Deferred.await(done)
+      })
+    )
+  )
+
+  /** All that is in order now. */
+  const release = Effect.suspend(() => {
+    const ready: Array<Waiting> = []
+    for (let waiting = early.get(next); waiting !== undefined; waiting = early.get(next)) {
+      early.delete(next++)
+      ready.push(waiting)
+    }
+    return Queue.offerAll(turns, ready)
+  })
+
+  /** Gives up on a number that does not come. */
+  const watch = Effect.fnUntraced(function* (missing: number) {
+    yield* Effect.sleep(`${gapSeconds} seconds`)
+    if (next !== missing || early.size === 0) return
+    const failure = wrong(
+      `operation ${missing} of ${model} has not come within ${gapSeconds} s, and those after it cannot be done without it`
+    )
+    const given = [...early.values()]
+    early.clear()
+    next = Math.max(...given.map(({ number }) => number)) + 1
+    for (const { turn } of given) yield* Deferred.fail(turn, failure)
+  })
+
+  const refusal = (number: number, bytes: number): Refused | undefined => {
+    if (number < next) {
+      return gone(
+        `operation ${number} of ${model} was done or given up, and its result is gone: the next one is ${next}`
+      )
+    }
+    if (number === next) return undefined
+    if (unfinished >= mostWaiting) return busy(`${unfinished} operations of ${model} are waiting: come again`)
+    return room.bytes + bytes > room.mostBytes ? busy("too many operations are waiting: come again") : undefined
+  }
+
+  return {
+    isBusy: () => unfinished > 0,
+    submit: ({ bytes, number: given, onFailure = () => {}, run }) =>
+      Effect.gen(function* () {
+        const number = given ?? next + early.size
+        const id = idOf(number)
+        if (futures.has(id)) return id
+        const refused = refusal(number, bytes)
+        if (refused !== undefined) return yield* refused
+        const waiting: Waiting = {
+          number,
+          turn: Deferred.makeUnsafe<void, OperationFailed>(),
+          done: Deferred.makeUnsafe<void>()
+        }
+        unfinished++
+        room.bytes += bytes
+        early.set(number, waiting)
+        yield* futures.promise(
+          id,
+          model,
+          Effect.andThen(Deferred.await(waiting.turn), run).pipe(
+            Effect.tapError(({ message }) => Effect.sync(() => onFailure(message))),
+            Effect.ensuring(
+              Effect.suspend(() => {
+                unfinished--
+                room.bytes -= bytes
+                return Deferred.succeed(waiting.done, undefined)
+              })
+            )
+          )
+        )
+        yield* release
+        if (early.size > 0 && watched !== next) {
+          watched = next
+          yield* Effect.forkIn(watch(next), scope)
+        }
+        return id
+      })
+  }
+})

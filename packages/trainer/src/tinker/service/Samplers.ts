@@ -1,0 +1,154 @@
+/**
+ * Sampling sessions: whose weights are sampled from, under an id that clients ask by.
+ *
+ * Weights are the base model's, those of a checkpoint, or those that a model had when it was asked for a sampling
+ * session; the latter lie on disk for as long as the session, or until nobody used them for some time.
+ */
+import { Clock, Effect, Result } from "effect"
+import type { Shape as Engine } from "../../engine/Engine.ts"
+import type { Model } from "../../model/Model.ts"
+import type * as Sampling from "../protocol/Sampling.ts"
+import * as Adapters from "./Adapters.ts"
+import * as CheckpointFolder from "./CheckpointFolder.ts"
+import * as CheckpointPath from "./CheckpointPath.ts"
+import { notFound, type OperationFailed, Refused } from "./Failures.ts"
+import * as Policies from "./Policies.ts"
+import * as SampleRequests from "./SampleRequests.ts"
+
+/** Where a sampling session's weights come from. */
+export type Source =
+  | { readonly from: "base" }
+  | { readonly from: "checkpoint"; readonly saved: CheckpointFolder.Saved }
+  | { readonly from: "snapshot"; readonly folder: string; readonly model: Adapters.Adapted }
+
+export interface SamplingSession {
+  readonly id: string
+  readonly session: string
+  readonly source: Source
+  /** As the client gave it. */
+  readonly modelPath: string | undefined
+  usedAt: number
+}
+
+export interface Options {
+  readonly base: Model
+  readonly engine: Engine
+  readonly checkpoints: CheckpointFolder.CheckpointFolder
+  /** The adapter that the sampler's graph has room for. */
+  readonly widest: Adapters.Adapted
+  readonly endTokenIds: ReadonlyArray<number>
+  readonly maxPolicies: number
+  readonly maxSequenceTokens: number
+  /** Completions that may be under way and wait. */
+  readonly maxSamples: number
+}
+
+const nameOf = (source: Source): string => {
+  switch (source.from) {
+    case "base":
+      return Policies.base
+    case "checkpoint":
+      return `${CheckpointPath.of(source.saved)}@${source.saved.info.created}`
+    case "snapshot":
+      return source.folder
+  }
+}
+
+export const make = Effect.fnUntraced(function* (options: Options) {
+  const { checkpoints, engine, widest } = options
+  const policies = yield* Policies.make(engine, options.maxPolicies)
+  const ask = SampleRequests.asker(engine, options.base.tokenizer)
+  const sessions = new Map<string, SamplingSession>()
+  let unanswered = 0
+
+  const weightsOf = (source: Source): Effect.Effect<Float32Array, OperationFailed> => {
+    switch (source.from) {
+      case "base":
+        return Effect.succeed(new Float32Array(widest.layout.size))
+      case "checkpoint":
+        return Effect.map(checkpoints.readWeights(source.saved), ({ model, parameters }) =>
+          Adapters.widen(model, parameters, widest)
+        )
+      case "snapshot":
+        return Effect.map(checkpoints.readSnapshot(source.folder, source.model), (parameters) =>
+          Adapters.widen(source.model, parameters, widest)
+        )
+    }
+  }
+
+  const sessionOf = (id: string): Effect.Effect<SamplingSession, Refused> =>
+    Effect.gen(function* () {
+      const found = sessions.get(id)
+      if (found === undefined) {
+        return yield* notFound(`there is no sampling session ${id}: its session ended, or the server was started since`)
+      }
+      found.usedAt = yield* Clock.currentTimeMillis
+      return found
+    })
+
+  const drop = (session: SamplingSession) =>
+    Effect.gen(function* () {
+      sessions.delete(session.id)
+      if (session.source.from !== "snapshot") return
+      yield* policies.release(nameOf(session.source))
+      yield* checkpoints.removeSnapshot(session.source.folder)
+    })
+
+  return {
+    sessionOf,
+    has: (id: string) => sessions.has(id),
+    ofSession: (session: string) => [...sessions.values()].filter((one) => one.session === session),
+    open: Effect.fnUntraced(function* (id: string, session: string, source: Source, modelPath: string | undefined) {
+      sessions.set(id, { id, session, source, modelPath, usedAt: yield* Clock.currentTimeMillis })
+    }),
+    /** The weights that a path or a base model's name mean; a checkpoint must be of this base model. */
+    sourceOf: Effect.fnUntraced(function* (modelPath: string | null | undefined): Effect.fn.Return<Source, Refused> {
+      if (modelPath === undefined || modelPath === null) return { from: "base" }
+      const address = CheckpointPath.parse(modelPath)
+      if (address === undefined) {
+        return yield* new Refused({
+          status: 400,
+          message: `${modelPath} is no path of weights: one is tinker://<model>/sampler_weights/<name>`
+        })
+      }
+      const saved = yield* checkpoints.find(address)
+      const adapted = yield* Effect.result(checkpoints.adaptedOf(saved))
+      if (Result.isFailure(adapted)) return yield* new Refused({ status: 400, message: adapted.failure.message })
+      if (adapted.success.kind.rank > widest.kind.rank) {
+        return yield* new Refused({
+          status: 400,
+          message: `${modelPath} has the rank ${adapted.success.kind.rank}; this server samples from ranks up to ${widest.kind.rank}`
+        })
+      }
+      return { from: "checkpoint", saved }
+    }),
+    /** Counts the completions of a request until it is answered; undefined: there are too many already. */
+    admit: (count: number) => {
+      if (unanswered > 0 && unanswered + count > options.maxSamples) return undefined
+      unanswered += count
+      return Effect.sync(() => {
+        unanswered -= count
+      })
+    },
+    answer: (sample: Sampling.Sample, source: Source) =>
+      Effect.flatMap(SampleRequests.read(sample, options), (request) =>
+        policies.use(nameOf(source), weightsOf(source), ask({ ...request, policy: nameOf(source) }, sample))
+      ),
+    endSession: (session: string) =>
+      Effect.forEach(
+        [...sessions.values()].filter((one) => one.session === session),
+        drop,
+        { discard: true }
+      ),
+    /** Lets go of weights of sampling sessions that nobody used for that long. */
+    sweep: (unusedMillis: number) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        for (const session of sessions.values()) {
+          if (session.source.from === "snapshot" && now - session.usedAt > unusedMillis) yield* drop(session)
+        }
+      })
+  }
+})
+
+export type Samplers = Effect.Success<ReturnType<typeof make>>
