@@ -3,12 +3,13 @@
  * YAML file, and what the verb sets below both. All derive from `TrainerSettings`.
  *
  * Flags may be written with dashes (`--batch-size`); `--steps` is `--training_steps`, and `--loss NAME` is
- * `--loss.preset NAME`.
+ * `--loss.preset NAME`, with a path `--loss.file PATH`.
  */
 import { Settings } from "@atropos/core"
 import * as TrainerSettings from "@atropos/trainer/run/TrainerSettings"
 import { Effect, type Option } from "effect"
 import * as Flags from "./Flags.ts"
+import * as LossFile from "./LossFile.ts"
 import * as Precedence from "./Precedence.ts"
 import { explain } from "./RunSettings.ts"
 
@@ -44,7 +45,7 @@ const names = new Set(
 
 /** The words with the trainer's flags spelled as they are declared. */
 export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
-  words.map((word) => {
+  LossFile.spell(words).map((word) => {
     const [flag = "", ...value] = word.split("=")
     const underscored = `--${flag.slice(2).replaceAll("-", "_")}`
     const known = flag.startsWith("--") && names.has(underscored) ? underscored : flag
@@ -69,9 +70,15 @@ export const isGiven = (sources: Given, name: string): boolean => valueOf(source
 
 /** All sources merged and checked; what is out of range is named with where it came from. */
 export const make = Effect.fn("TrainerRun.make")(function* ({ file, given, mode }: Sources) {
+  // What a recipe sets of the loss is meant for its preset.
+  const isOwnLoss = ({ ...file["loss"], ...Flags.given(given.loss) }["file"] ?? null) !== null
   const decode = <A>(group: Group, settings: Settings.Settings<A>) => {
     const flagged = Flags.given(given[group])
-    const values = Precedence.merge(mode[group] ?? {}, file[group] ?? {}, flagged)
+    const values = Precedence.merge(
+      isOwnLoss && group === "loss" ? {} : (mode[group] ?? {}),
+      file[group] ?? {},
+      flagged
+    )
     return settings
       .decode(values)
       .pipe(

@@ -2,9 +2,9 @@
  * A graph of an objective alone: from the logprobs of N tokens to the loss, its figures and dL/dlogprob.
  *
  * Inputs: real `logprobs`, `loss_mask` and those of `LossNodes` (N, 1); where the objective looks at sequences or pairs
- * `slots` int32 (N), the sequence of each token, `counts` (S, 1), their trained tokens, at least 1, `partners` int32 (S)
- * and `preferences` (N, 1); with `withEntropies` `entropies` (N, 1). Outputs: `loss` [], `metrics` (M), `slopes` (N, 1),
- * and `entropy_slopes` (N, 1) where the objective looks at entropies and they are given.
+ * `slots` int32 (N), the sequence of each token, `counts` (S, 1), their trained tokens, at least 1, `partners` int32
+ * (S) and `preferences` (N, 1); with `withEntropies` `entropies` (N, 1). Outputs: `loss` [], `metrics` (M), `slopes`
+ * (N, 1), and `entropy_slopes` (N, 1) where the objective looks at entropies and they are given.
  */
 import type { Pieces } from "../base/Pieces.ts"
 import { gradPieces } from "../graph/Autodiff.ts"

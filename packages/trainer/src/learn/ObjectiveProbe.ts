@@ -1,6 +1,6 @@
 /**
- * Tokens made up to try an objective on: sequences with masked tokens, ratios around 1, everything that an objective may
- * ask for. And one function that computes an objective over them.
+ * Tokens made up to try an objective on: sequences with masked tokens, ratios around 1, everything that an objective
+ * may ask for. And one function that computes an objective over them.
  *
  * Unlike `HostObjective` it keeps masked tokens, so that what an objective makes of them can be seen, and it can hold
  * fixed what the objective lets no gradient pass (`frozen`), so that a loss with such parts has a derivative to compare

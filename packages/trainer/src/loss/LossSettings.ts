@@ -32,7 +32,12 @@ const change = <S extends Schema.Top & Schema.Codec<unknown, unknown>>(schema: S
   field(Schema.NullOr(schema), null, `${description}; if unset, the preset's value`)
 
 export const LossSettings = Schema.Struct({
-  preset: field(Schema.Literals(presetNames), "grpo", "loss preset"),
+  preset: field(Schema.Literals(presetNames), "grpo", "loss preset, or a file with a loss of your own"),
+  file: field(
+    Schema.NullOr(Schema.NonEmptyString),
+    null,
+    "file whose default export is a loss of your own, in place of a preset; --loss ./my-loss.ts"
+  ),
   baseline: change(
     Schema.Literals(ScoreAdvantage.baselines),
     "baseline that scores are compared with: the mean of the group, of the group's others (leave-one-out), of the batch, or none"

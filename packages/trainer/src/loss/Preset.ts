@@ -49,7 +49,9 @@ type Changes = Partial<PolicySettings> & { readonly dpoBeta?: number }
 /** The settings that were given. */
 const changes = (given: Partial<LossSettings>): Changes =>
   Object.fromEntries(
-    Object.entries(given).filter(([name, value]) => name !== "preset" && value !== null && value !== undefined)
+    Object.entries(given).filter(
+      ([name, value]) => name !== "preset" && name !== "file" && value !== null && value !== undefined
+    )
   )
 
 /** Settings that mean nothing while another is as it is. */
@@ -100,6 +102,9 @@ export const resolve = (
   given: Partial<LossSettings> & { readonly preset: PresetName }
 ): Result.Result<Objective, LossSettingsError> => {
   const fail = (reason: string) => Result.fail(new LossSettingsError({ preset: given.preset, reason }))
+  if (typeof given.file === "string") {
+    return fail(`the settings name a loss of your own, ${given.file}: it must be given to Trainer.make as objective`)
+  }
   const changed = changes(given)
   const policy = policies[given.preset]
   if (policy === undefined) {

@@ -20,6 +20,8 @@ export interface Options {
   readonly settings: TrainerSettings
   /** What training begins with, where that is not the engine's model as it is: a warm start. */
   readonly initial?: Kept | undefined
+  /** What to minimise, in place of the settings' preset. */
+  readonly objective?: Trainer.Options["objective"]
   /** Steps that sampling may be ahead of training. Default 0. */
   readonly stepsAhead?: number
   /** Names this trainer to the service. Default `closed loop`. */
@@ -48,10 +50,10 @@ export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
   environments: ReadonlyArray<Environment.EnvironmentShape>,
   options: Options
 ): Effect.fn.Return<ClosedLoop, TrainerError, Needs | Scope.Scope> {
-  const { initial, owner = "closed loop", settings, stepsAhead = 0 } = options
+  const { initial, objective, owner = "closed loop", settings, stepsAhead = 0 } = options
   const context = yield* Effect.context<Needs>()
   const fs = yield* FileSystem.FileSystem
-  const trainer = yield* Trainer.make({ settings, initial })
+  const trainer = yield* Trainer.make({ settings, initial, objective })
   yield* trainer.publish
   // Counted in steps, not in updates: a step that was skipped has to let the next one's rollouts begin all the same.
   const consumed = yield* SubscriptionRef.make(yield* trainer.step)

@@ -28,6 +28,7 @@ import { Cause, Clock, Effect, Exit, type FileSystem, Option, type Path, Result,
 import { type Kept, LearnerEngine, type OptimizerSettings } from "../learn/LearnerEngine.ts"
 import * as Rehearsal from "../learn/Rehearsal.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
+import type { Objective } from "../loss/Objective.ts"
 import * as Preset from "../loss/Preset.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as StepClock from "./StepClock.ts"
@@ -40,6 +41,8 @@ export interface Options {
   readonly settings: TrainerSettings.TrainerSettings
   /** What training begins with, where that is not the engine's model as it is: a warm start. */
   readonly initial?: Kept | undefined
+  /** What to minimise, in place of the settings' preset. */
+  readonly objective?: Objective | undefined
 }
 
 export type Hooks = Partial<TrainingStep.Hooks>
@@ -89,7 +92,7 @@ export const make = Effect.fn("Trainer.make")(function* (
 ): Effect.fn.Return<Trainer, TrainerError, LearnerEngine | FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const { initial, settings } = options
   const { trainer } = settings
-  const preset = Preset.resolve(settings.loss)
+  const preset = options.objective === undefined ? Preset.resolve(settings.loss) : Result.succeed(options.objective)
   if (Result.isFailure(preset)) return yield* wrong(preset.failure.message, preset.failure)
   const objective = preset.success
   const engine = yield* LearnerEngine

@@ -33,7 +33,7 @@ describe("ObjectiveLaws", () => {
     )
   }
 
-  const cases: Readonly<Record<string, readonly [Objective.Definition, ReadonlyArray<string>]>> = {
+  const cases: Readonly<Record<string, readonly [Objective.Definition, Array<string>]>> = {
     "exp of an unbounded difference": [
       {
         name: "overflowing",
