@@ -28,9 +28,10 @@ export const read = Effect.fn("LossFile.read")(function* (word: string) {
 })
 
 /** The objective of the settings' file; undefined where they name a preset. */
-export const ofSettings = Effect.fn("LossFile.ofSettings")(function* ({ file, preset: _, ...others }: LossSettings) {
+export const ofSettings = Effect.fn("LossFile.ofSettings")(function* (settings: LossSettings) {
+  const { file } = settings
   if (file === null) return undefined
-  const given = Object.entries(others).find(([, value]) => value !== null)
+  const given = Object.entries(settings).find(([name, value]) => name !== "file" && name !== "preset" && value !== null)
   if (given !== undefined) {
     return yield* new UsageError({
       message: `--loss.${Settings.wireName(given[0])} has no effect on a loss of your own: set ${given[0]} in ${file}`

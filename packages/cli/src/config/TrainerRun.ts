@@ -52,6 +52,9 @@ export const spell = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
     return [known, ...value].join("=")
   })
 
+/** Presets that would refuse what recipes set. */
+const withoutAdvantages: ReadonlySet<unknown> = new Set(["sft", "distill", "on-policy-distill", "dpo"])
+
 export interface Sources {
   /** What the verb or a recipe sets, below the file. */
   readonly mode: { readonly [G in Group]?: Values }
@@ -70,12 +73,13 @@ export const isGiven = (sources: Given, name: string): boolean => valueOf(source
 
 /** All sources merged and checked; what is out of range is named with where it came from. */
 export const make = Effect.fn("TrainerRun.make")(function* ({ file, given, mode }: Sources) {
-  // What a recipe sets of the loss is meant for its preset.
-  const isOwnLoss = ({ ...file["loss"], ...Flags.given(given.loss) }["file"] ?? null) !== null
+  const lossOf: Values = { ...file["loss"], ...Flags.given(given.loss) }
+  // What a recipe sets of the loss is about advantages and a reference.
+  const isOtherLoss = (lossOf["file"] ?? null) !== null || withoutAdvantages.has(lossOf["preset"])
   const decode = <A>(group: Group, settings: Settings.Settings<A>) => {
     const flagged = Flags.given(given[group])
     const values = Precedence.merge(
-      isOwnLoss && group === "loss" ? {} : (mode[group] ?? {}),
+      isOtherLoss && group === "loss" ? {} : (mode[group] ?? {}),
       file[group] ?? {},
       flagged
     )

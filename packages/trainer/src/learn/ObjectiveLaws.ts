@@ -139,6 +139,9 @@ const masking = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   return [law.verdict()]
 })
 
+/** No sequence has as many tokens. */
+const keyOf = ({ sequence, token }: ObjectiveProbe.Place): number => sequence * 1000 + token
+
 /** The same batch in another order, with padding, and in parts. */
 const arrangement = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
   const cause =
@@ -164,7 +167,6 @@ const arrangement = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
     const places = ObjectiveProbe.whole(batch)
     const expected = yield* probe.run(batch)
     const size = Math.max(Math.abs(expected.loss), sizeOf(expected.slopes))
-    const keyOf = ({ sequence, token }: ObjectiveProbe.Place) => sequence * 1000 + token
     const compare = (
       law: typeof order,
       got: ReadonlyArray<ObjectiveProbe.Probed>,
@@ -177,7 +179,7 @@ const arrangement = Effect.fnUntraced(function* ({ objective, probe }: Tried) {
         law.note(relative(slopes.get(keyOf(place))!, expected.slopes[i]!, size), "the gradient changed")
       )
     }
-    const reversed = ObjectiveProbe.whole(batch, [...batch.keys()].reverse())
+    const reversed = ObjectiveProbe.whole(batch, [...batch.keys()].toReversed())
     compare(order, [yield* probe.run(batch, reversed)], [reversed])
     // Padding: masked tokens of one more pair, between the others.
     const padding = sample[0]!.map((token) => ({ ...token, loss_mask: 0 as const, advantages: 0 }))

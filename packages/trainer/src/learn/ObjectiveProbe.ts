@@ -168,6 +168,9 @@ const feedsOf = (
   return Object.fromEntries(graph.inputs.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])))
 }
 
+/** The graph's outputs are real. */
+const realsOf = ({ data }: HostTensor): ReadonlyArray<number> => Array.from(data as Float64Array)
+
 /** The objective as a function. What its code throws while the graph is built is thrown. */
 export const make = Effect.fn("ObjectiveProbe.make")(function* (
   objective: Objective,
@@ -181,8 +184,6 @@ export const make = Effect.fn("ObjectiveProbe.make")(function* (
   const program = yield* executor.load(Onnx.toOnnx(graph), options)
   const frozenGraph = Pieces.run(ObjectiveGraph.buildPieces(objective, new Frozen(real), true)).graph
   const frozenProgram = yield* executor.load(Onnx.toOnnx(frozenGraph), options)
-  const realsOf = ({ data }: HostTensor): ReadonlyArray<number> => Array.from(data as Float64Array)
-
   return {
     run: Effect.fnUntraced(function* (batch, places = whole(batch)) {
       const { host } = yield* program.run(feedsOf(graph, objective, batch, places))

@@ -159,7 +159,7 @@ export const problem = (value: unknown): string | undefined => {
       if (!allowed.includes(one))
         return `its ${name} is ${JSON.stringify(one)}: it must be one of ${allowed.join(", ")}`
     } else if (typeof one !== allowed) {
-      return `its ${name} is ${JSON.stringify(one)}: it must be a ${allowed}`
+      return `its ${name} is ${JSON.stringify(one)}: it must be a ${String(allowed)}`
     }
   }
   const { entropyQuantile } = given

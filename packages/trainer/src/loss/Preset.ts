@@ -54,24 +54,25 @@ const changes = (given: Partial<LossSettings>): Changes =>
     )
   )
 
+const because = (names: ReadonlyArray<string>, reason: string) => names.map((name) => [name, reason] as const)
+
 /** Settings that mean nothing while another is as it is. */
 const idle = (preset: PolicyPreset, settings: PolicySettings): ReadonlyMap<string, string> => {
   const { aggregation, importanceSampling, klCoef } = settings
-  const of = (names: ReadonlyArray<string>, reason: string) => names.map((name) => [name, reason] as const)
   const { usesAdvantages = true } = preset
   return new Map([
-    ...of(
+    ...because(
       particular.filter((name) => !preset.has.includes(name)),
       `its loss has no such part${preset.has.length > 0 ? `: it has ${preset.has.join(", ")}` : ""}`
     ),
-    ...of(["dpoBeta"], "it compares no pairs"),
-    ...of(usesAdvantages ? [] : ["baseline", "advantageScale", "dropConstantGroups"], "it looks at no advantages"),
-    ...of(aggregation === "constant" ? [] : ["divisorTokens"], `aggregation is ${aggregation}, not constant`),
-    ...of(
+    ...because(["dpoBeta"], "it compares no pairs"),
+    ...because(usesAdvantages ? [] : ["baseline", "advantageScale", "dropConstantGroups"], "it looks at no advantages"),
+    ...because(aggregation === "constant" ? [] : ["divisorTokens"], `aggregation is ${aggregation}, not constant`),
+    ...because(
       importanceSampling === "none" ? ["importanceLevel", "importanceCap", "importanceFloor"] : [],
       "importanceSampling is none"
     ),
-    ...of(klCoef === 0 ? ["kl", "klImportance"] : [], "klCoef is 0")
+    ...because(klCoef === 0 ? ["kl", "klImportance"] : [], "klCoef is 0")
   ])
 }
 
