@@ -223,7 +223,7 @@ def token_losses(preset, s, settings):
             q = q / q.sum()
             losses[t] = sum((q[k] * (q[k].log() - every[t - 1, v]) for k, v in enumerate(s.teacher_ids[t])), logp[t] * 0)
         return losses
-    old = {"engine": s.engine, "current": logp.detach()}[settings["oldPolicy"]]
+    old = {"engine": s.engine, "trainer": logp.detach()}[settings["oldPolicy"]]
     log_ratio = logp - old
     mean_log_ratio = sum(log_ratio[t] for t in s.trained) / len(s.trained) if s.trained else None
     reference = logprobs_of(s.tokens, s.temperature, reference=True) if settings["klCoef"] else None
@@ -305,7 +305,7 @@ def trl_loss(preset, batch, settings):
     def answer(values):
         return lambda s: [float(v) for v in values(s)[s.trained[0] :]]
 
-    current = settings["oldPolicy"] == "current"
+    current = settings["oldPolicy"] == "trainer"
     inputs = {
         "prompt_ids": rows(lambda s: s.tokens[: s.trained[0]], prompts, True).long(),
         "prompt_mask": rows(lambda s: [1] * s.trained[0], prompts, True).long(),
@@ -386,10 +386,10 @@ cases = [
     ("plain", "grpo", dict(klCoef=0.1, klImportance=True)),
     ("plain", "grpo", dict(klCoef=0.1, kl="k2")),
     ("plain", "grpo", dict(klCoef=0.1, kl="k1", klImportance=True)),
-    ("plain", "grpo", dict(oldPolicy="current")),
-    ("plain", "grpo", dict(oldPolicy="current", importanceSampling="truncated", importanceCap=1.2)),
-    ("plain", "grpo", dict(oldPolicy="current", importanceSampling="masked", importanceCap=1.2)),
-    ("plain", "grpo", dict(oldPolicy="current", importanceSampling="truncated", importanceCap=1.1)),
+    ("plain", "grpo", dict(oldPolicy="trainer")),
+    ("plain", "grpo", dict(oldPolicy="trainer", importanceSampling="truncated", importanceCap=1.2)),
+    ("plain", "grpo", dict(oldPolicy="trainer", importanceSampling="masked", importanceCap=1.2)),
+    ("plain", "grpo", dict(oldPolicy="trainer", importanceSampling="truncated", importanceCap=1.1)),
     ("plain", "grpo", dict(baseline="leave-one-out", advantageScale="none", aggregation="token-mean")),
     ("plain", "atropos", {}),
     ("plain", "dr-grpo", dict(divisorTokens=12)),

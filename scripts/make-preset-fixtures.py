@@ -319,7 +319,7 @@ cases = [
         lambda b: grpo(b, current=True, importance=("sequence_mask", 0.8, 1.5)), True,
     ),
     (
-        "plain", dict(preset="grpo", oldPolicy="current", importanceSampling="truncated", importanceLevel="sequence", importanceCap=1.3, importanceFloor=0.7),
+        "plain", dict(preset="grpo", oldPolicy="trainer", importanceSampling="truncated", importanceLevel="sequence", importanceCap=1.3, importanceFloor=0.7),
         f"{grpo_loss}, sequence_truncate", lambda b: grpo(b, current=True, importance=("sequence_truncate", 0.7, 1.3)), True,
     ),
     ("plain", dict(preset="icepop"), f"{grpo_loss}, token_mask", lambda b: grpo(b, current=True, importance=("token_mask", 0.5, 5.0)), True),
@@ -349,7 +349,7 @@ cases = [
         "plain", dict(preset="grpo", entropyShare=0.3), f"{grpo_loss}, top_entropy_quantile",
         lambda b: grpo(b, top_entropy_quantile=0.3), True,
     ),
-    ("taught", dict(preset="on-policy-distill", oldPolicy="current"), "IWOPDTrainer._compute_iw_opd_loss, gamma 0", on_policy_distillation, False),
+    ("taught", dict(preset="on-policy-distill", oldPolicy="trainer"), "IWOPDTrainer._compute_iw_opd_loss, gamma 0", on_policy_distillation, False),
     ("plain", dict(preset="dpo"), "DPOTrainer._compute_loss, sigmoid", lambda b: dpo(b, 0.1), True),
     ("plain", dict(preset="dpo", dpoBeta=0.7), "DPOTrainer._compute_loss, sigmoid", lambda b: dpo(b, 0.7), True),
 ]

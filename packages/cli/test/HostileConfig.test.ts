@@ -122,13 +122,13 @@ describe("a setting that is gone", () => {
         return (yield* TestConsole.errorLines).slice(before).map(String).join("\n")
       })
       const scale = /use advantage_scale instead: population-std for true, none for false/
-      const policy = /got "trainer"; use "current" instead/
+      const policy = /got "current"; use "trainer" instead/
       yield* fs.writeFileString(file, "loss:\n  normalize: true\n")
       assert.match(yield* train("--config", file), scale)
       assert.match(yield* train("--loss.normalize", "true"), scale)
-      yield* fs.writeFileString(file, "loss:\n  old_policy: trainer\n")
+      yield* fs.writeFileString(file, "loss:\n  old_policy: current\n")
       assert.match(yield* train("--config", file), policy)
-      assert.match(yield* train("--loss.old_policy", "trainer"), policy)
+      assert.match(yield* train("--loss.old_policy", "current"), policy)
     }).pipe(Effect.scoped, Effect.provide(layer))
   )
 })

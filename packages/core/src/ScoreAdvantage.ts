@@ -51,6 +51,8 @@ export interface Recipe extends Rule {
   readonly loss: string
   /** Whether the loss looks at advantages at all. */
   readonly isUsed: boolean
+  /** Name of the program's own function that makes them, where it is no such rule: others do not know them. */
+  readonly computedBy?: string
 }
 
 /** Scores closer than this, relative to the largest, are equal: float32 rounding of a sum of a few terms. */

@@ -33,7 +33,7 @@ export const runs = (it: StoreTests): void => {
       const { run, store } = yield* started()
       const known = Effect.map(store.run(run), (found) => Option.getOrThrow(found).advantages)
       assert.isNull(yield* known)
-      const rule = { loss: "dapo", baseline: "group", advantageScale: "none", isUsed: true } as const
+      const rule = { loss: "dapo", baseline: "group", advantageScale: "none", isUsed: true, computedBy: "own" } as const
       assert.deepStrictEqual((yield* store.registerRun({ ...spec(run), advantages: rule })).advantages, rule)
       const other = { ...rule, loss: "grpo", advantageScale: "sample-std" } as const
       assert.deepStrictEqual((yield* store.registerRun({ ...spec(run), advantages: other })).advantages, other)

@@ -121,6 +121,16 @@ describe("Group.read", () => {
   })
 
   it("says which rule it shows, and that it is not the run's where nobody told that", () => {
+    const own = {
+      loss: "grpo",
+      baseline: "group",
+      advantage_scale: "none",
+      is_used: true,
+      computed_by: "byLength"
+    } as const
+    assert.isNull(AdvantageRule.ofScores([1, 0], own))
+    assert.include(AdvantageRule.formula(own), "own function (byLength)")
+    assert.strictEqual(AdvantageRule.name(own), "adv by byLength")
     const dapo = { loss: "dapo", baseline: "group", advantage_scale: "none", is_used: true } as const
     assert.strictEqual(
       AdvantageRule.formula(dapo),

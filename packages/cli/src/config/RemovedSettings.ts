@@ -6,7 +6,7 @@ const settings: { readonly [name: string]: string } = {
 }
 
 const values: { readonly [name: string]: { readonly [value: string]: string } } = {
-  old_policy: { trainer: 'use "current" instead: the trainer computes these logprobs itself in the step' }
+  old_policy: { current: 'use "trainer" instead: with updates_per_batch 1 it means the same' }
 }
 
 /** `env.x`, `--loss.x` or `x`, as its last part. */

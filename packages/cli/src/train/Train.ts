@@ -83,7 +83,7 @@ export const run = Effect.fn("Train.run")(
     )
     const publish = yield* Publisher.make(model, settings)
     const engine = LocalLearner.layer({ model: Model.trainable(model), ...(publish && { publish }) })
-    const made = yield* Effect.provide(Trainer.make({ settings, objective }), engine)
+    const made = yield* Effect.provide(Trainer.make({ settings, ...(objective && { objective }) }), engine)
     const done = yield* made.step
     if (done > 0) yield* Console.log(`resuming after step ${done} of ${trainer.trainingSteps}`)
     const progress = yield* Progress.make({ unit: "steps", total: trainer.trainingSteps, done })

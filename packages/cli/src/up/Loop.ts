@@ -15,7 +15,7 @@ export interface Options {
   /** What training begins with, where that is not the engine's model as it is. */
   readonly initial: ClosedLoop.Options["initial"]
   /** In place of the settings' preset. */
-  readonly objective: ClosedLoop.Options["objective"]
+  readonly objective: ClosedLoop.Options["objective"] | undefined
   readonly stepsAhead: number
   /** Called before anything is sampled or trained; told whether any environment has held-out items. */
   readonly onReady?: (trainer: Trainer.Trainer, hasHeldOut: boolean) => Effect.Effect<void, unknown, Engine.Engine>
@@ -77,7 +77,7 @@ export const run = Effect.fn("Loop.run")(function* (options: Options) {
   const { steps, trainer } = yield* ClosedLoop.makeOf(environments, {
     settings,
     initial,
-    objective,
+    ...(objective && { objective }),
     stepsAhead,
     owner: "atropos up"
   })

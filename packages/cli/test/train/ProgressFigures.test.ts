@@ -9,6 +9,7 @@ const step = (number: number, more: Partial<StepMetrics> = {}): StepMetrics => (
   policyVersion: number,
   batchId: String(number),
   skipped: null,
+  updates: 1,
   loss: 0,
   gradNorm: 1,
   lr: 1,

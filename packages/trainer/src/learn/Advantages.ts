@@ -10,6 +10,15 @@
  */
 import { ScoreAdvantage, type ScoredGroup } from "@atropos/core"
 
+/**
+ * A function of a group: one number for each sequence, or a row for each with one for each of its tokens. It replaces
+ * the comparison of scores and what the environment gave per token.
+ */
+export type OfGroup = (group: ScoredGroup.ScoredGroup) => ArrayLike<number> | ReadonlyArray<Float32Array>
+
+/** How the advantages of a group are made: by a rule of scores, or by a function. */
+export type Rule = ScoreAdvantage.Rule | OfGroup
+
 export interface GroupAdvantages {
   /** (G, T_i) */
   readonly advantages_G_T: ReadonlyArray<Float32Array>
@@ -26,9 +35,9 @@ const sessionsOf = ({ overrides, scores }: ScoredGroup.ScoredGroup): ReadonlyArr
  */
 export const ofBatch = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
-  rule: ScoreAdvantage.Rule
+  rule: Rule
 ): ScoreAdvantage.BatchScores | undefined =>
-  ScoreAdvantage.needsBatch(rule)
+  typeof rule !== "function" && ScoreAdvantage.needsBatch(rule)
     ? ScoreAdvantage.ofBatch(
         groups
           .filter(({ advantages }) => (advantages ?? []).length === 0)
@@ -36,14 +45,34 @@ export const ofBatch = (
       )
     : undefined
 
+/** What a function answered, as a row for each sequence. Throws where that is not one finite advantage for each. */
+const rowsOf = (of: OfGroup, group: ScoredGroup.ScoredGroup): ReadonlyArray<Float32Array> => {
+  const answer = of(group)
+  const { tokens } = group
+  const fail = (what: string) => {
+    throw new Error(`the function ${of.name || "of advantages"} gave ${what}`)
+  }
+  if (answer.length !== tokens.length) fail(`${answer.length} advantages for a group of ${tokens.length} sequences`)
+  return tokens.map((sequence, i) => {
+    const one = answer[i]!
+    const row = typeof one === "number" ? new Float32Array(sequence.length).fill(one) : one
+    if (row.length !== sequence.length)
+      fail(`${row.length} advantages for the ${sequence.length} tokens of sequence ${i}`)
+    const wrong = row.findIndex((value) => !Number.isFinite(value))
+    if (wrong !== -1) fail(`${row[wrong]} for sequence ${i}`)
+    return row
+  })
+}
+
 /** Advantages of every token of a group; `batch` is what `ofBatch` says of all of them. */
 export const ofGroup = (
   group: ScoredGroup.ScoredGroup,
-  rule: ScoreAdvantage.Rule,
+  rule: Rule,
   batch?: ScoreAdvantage.BatchScores
 ): GroupAdvantages => {
-  const { advantages: given_G_T, overrides, scores, tokens } = group
-  const scores_G = ScoreAdvantage.ofSessions(scores, sessionsOf(group), rule, batch)
+  const { overrides, scores, tokens } = group
+  const given_G_T = typeof rule === "function" ? rowsOf(rule, group) : group.advantages
+  const scores_G = typeof rule === "function" ? [] : ScoreAdvantage.ofSessions(scores, sessionsOf(group), rule, batch)
   const isZero = (i: number) => Boolean(overrides?.[i]?.["set_advantage_to_zero"])
   return {
     advantages_G_T: tokens.map((sequence, i) => {

@@ -120,7 +120,7 @@ const feedsOf = (
   })
   const perToken = [places.length, 1]
   const tokenAt = ({ sequence, token }: Place) => batch[sequence]!.tokens[token]!
-  const isCurrent = objective.oldPolicy === "current"
+  const isCurrent = objective.oldPolicy === "trainer"
   const present = [...new Set(places.map(({ sequence }) => sequence))]
   const slotOf = new Map(present.map((sequence, slot) => [sequence, slot]))
   const all: Record<string, HostTensor> = {

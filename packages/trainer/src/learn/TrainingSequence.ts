@@ -86,9 +86,10 @@ const ofGroup = (
   index: number,
   settings: SequenceSettings,
   usualTemperature: number,
+  advantages: Advantages.Rule,
   batch: ScoreAdvantage.BatchScores | undefined
 ) => {
-  const { advantages_G_T, isConstant } = Advantages.ofGroup(group, settings, batch)
+  const { advantages_G_T, isConstant } = Advantages.ofGroup(group, advantages, batch)
   const sequences = group.tokens.map((tokens, i): TrainingSequence => {
     const isMasked = settings.maskTruncated && isTruncated(group, i)
     const temperature = settings.isPolicyGradient
@@ -126,10 +127,12 @@ const ofGroup = (
 export const ofGroups = (
   groups: ReadonlyArray<ScoredGroup.ScoredGroup>,
   settings: SequenceSettings,
-  usualTemperature = 1
+  usualTemperature = 1,
+  /** Default: the rule of the settings. */
+  advantages: Advantages.Rule = settings
 ): { readonly sequences: ReadonlyArray<TrainingSequence>; readonly counts: SequenceCounts } => {
-  const batch = Advantages.ofBatch(groups, settings)
-  const read = groups.map((group, index) => ofGroup(group, index, settings, usualTemperature, batch))
+  const batch = Advantages.ofBatch(groups, advantages)
+  const read = groups.map((group, index) => ofGroup(group, index, settings, usualTemperature, advantages, batch))
   const kept = read.filter(({ isConstant }) => !(settings.dropConstantGroups && isConstant))
   const bySequences = kept.map((group) => group.sequences)
   const sequences = settings.needsPairs ? Pairs.ofGroups(bySequences) : bySequences.flat()

@@ -96,7 +96,7 @@ export const icepop: PolicyPreset = {
   paper: "Every Step Evolves (Ring-1T), arXiv 2510.18855, equation 2",
   defaults: {
     ...plain,
-    oldPolicy: "current",
+    oldPolicy: "trainer",
     importanceSampling: "masked",
     importanceCap: 5,
     importanceFloor: 0.5
@@ -110,7 +110,7 @@ export const seqMis: PolicyPreset = {
   paper: "When Speed Kills Stability, Liu et al. 2025",
   defaults: {
     ...plain,
-    oldPolicy: "current",
+    oldPolicy: "trainer",
     importanceSampling: "masked",
     importanceLevel: "sequence",
     importanceCap: 3,

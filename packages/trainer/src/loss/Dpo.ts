@@ -29,7 +29,7 @@ export const objective = (dpoBeta: number): Objective => ({
   needsReference: true,
   needsSequences: true,
   usesAdvantages: false,
-  oldPolicy: "current",
+  oldPolicy: "trainer",
   tokenLoss: (graph, { logprobs, mask, partnerSum, preference, refLogprobs, sequenceSum }) => {
     // Both present: the objective asks for them.
     const d = graph.mul(graph.sub(logprobs, refLogprobs!), mask)

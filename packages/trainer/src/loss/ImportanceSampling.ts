@@ -8,7 +8,7 @@
  *     masked      w if c <= w <= C, else 0        (of tokens: IcePop, Ring-1T, arXiv 2510.18855, equation 2; of
  *                                                  sequences: MIS, Liu et al. 2025, "When Speed Kills Stability")
  *
- * π_old must be the trainer's own (`oldPolicy` current): with the engine's there is nothing to correct. The sum of a
+ * π_old must be the trainer's own (`oldPolicy` trainer): with the engine's there is nothing to correct. The sum of a
  * sequence's log w_t is bounded by ±20.
  */
 import type { Graph } from "../graph/Graph.ts"

@@ -54,8 +54,8 @@ export const LossSettings = Schema.Struct({
   clipHigh: change(notNegative, "upper clip range of the ratio (dppo: of the probability)"),
   ratioCap: change(positive, "upper bound on the weight of a token's gradient (dppo)"),
   oldPolicy: change(
-    Schema.Literals(["engine", "current"]),
-    "logprobs the ratio is taken against: those recorded during sampling (engine), or those of the current weights (current)"
+    Schema.Literals(["engine", "trainer"]),
+    "logprobs the ratio is taken against: those recorded during sampling (engine), or the trainer's own before the first update with a batch (trainer)"
   ),
   importanceSampling: change(
     Schema.Literals(["none", "truncated", "masked"]),

@@ -70,10 +70,10 @@ export interface TokenLoss {
 }
 
 /**
- * Whose logprobs `oldLogprobs` are: the sampling engine's, or the trainer's own, which with one update a batch are the
- * present ones (ratio 1).
+ * Whose logprobs `oldLogprobs` are: the sampling engine's, or the trainer's own before the first update with the batch.
+ * In that update the latter are the present ones (ratio 1).
  */
-export type OldPolicy = "engine" | "current"
+export type OldPolicy = "engine" | "trainer"
 
 export interface Objective extends AggregationSettings, SequenceSettings {
   /** What messages, figures and the viewer call it. */
@@ -131,7 +131,7 @@ const fields: { readonly [name: string]: ReadonlyArray<unknown> | "boolean" | "n
   advantageScale: ScoreAdvantage.scales,
   aggregation: ["sequence-mean", "token-mean", "constant"],
   candidates: ["target", "teacher"],
-  oldPolicy: ["engine", "current"],
+  oldPolicy: ["engine", "trainer"],
   divisorTokens: "number",
   maskTruncated: "boolean",
   dropConstantGroups: "boolean",

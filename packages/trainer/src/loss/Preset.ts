@@ -83,7 +83,7 @@ const contradiction = (settings: PolicySettings): string | undefined => {
   if (importanceSampling !== "none" && oldPolicy === "engine") {
     return (
       `${importanceSampling} importance sampling corrects the trainer's logprobs against the engine's: ` +
-      `oldPolicy must be "current"`
+      `oldPolicy must be "trainer"`
     )
   }
   if (baseline === "batch" && advantageScale !== "batch-std" && advantageScale !== "none") {

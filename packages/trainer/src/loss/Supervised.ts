@@ -13,7 +13,7 @@ import { usual, type Objective } from "./Objective.ts"
 const common = {
   ...usual,
   isPolicyGradient: false,
-  oldPolicy: "current",
+  oldPolicy: "trainer",
   usesAdvantages: false,
   aggregation: "token-mean"
 } as const

@@ -3,6 +3,7 @@
  * sequences are fit to be trained on.
  */
 import type { ScoredGroup } from "@atropos/core"
+import type { Rule } from "../learn/Advantages.ts"
 import type { LearnerEngineShape } from "../learn/LearnerEngine.ts"
 import * as Staleness from "../learn/Staleness.ts"
 import * as TrainingSequence from "../learn/TrainingSequence.ts"
@@ -14,6 +15,8 @@ export interface Options {
   readonly model: Pick<LearnerEngineShape["model"], "vocabSize">
   readonly settings: TrainerFields
   readonly objective: Objective
+  /** Default: the objective's rule. */
+  readonly advantages?: Rule
 }
 
 export interface Prepared extends WeightedBatch.Chosen {
@@ -22,7 +25,7 @@ export interface Prepared extends WeightedBatch.Chosen {
 }
 
 export const make =
-  ({ model, objective, settings }: Options) =>
+  ({ advantages, model, objective, settings }: Options) =>
   (groups: ReadonlyArray<ScoredGroup.ScoredGroup>, policyVersion: number): Prepared => {
     const { maxStaleness, onStale, seqLen, temperature, tooLong } = settings
     const { figures, groups: fresh } = Staleness.apply(groups, policyVersion, {
@@ -30,7 +33,7 @@ export const make =
       action: onStale,
       isAbsolute: objective.baseline === "none" || objective.baseline === "batch" || !objective.isPolicyGradient
     })
-    const { counts, sequences } = TrainingSequence.ofGroups(fresh, objective, temperature)
+    const { counts, sequences } = TrainingSequence.ofGroups(fresh, objective, temperature, advantages ?? objective)
     const chosen = WeightedBatch.choose(sequences, objective, {
       maxLength: seqLen,
       tooLong,

@@ -9,19 +9,13 @@
  */
 import { Environment, Rollout, type ServerManager, type TrajectoryClient } from "@atropos/core"
 import { Effect, Fiber, FileSystem, type Path, type Scope, Stream, SubscriptionRef } from "effect"
-import type { Kept, LearnerEngine } from "../learn/LearnerEngine.ts"
+import type { LearnerEngine } from "../learn/LearnerEngine.ts"
 import * as ServiceTraining from "./ServiceTraining.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
 import * as Trainer from "./Trainer.ts"
 import type { TrainerError } from "../learn/TrainerError.ts"
-import type { TrainerSettings } from "./TrainerSettings.ts"
 
-export interface Options {
-  readonly settings: TrainerSettings
-  /** What training begins with, where that is not the engine's model as it is: a warm start. */
-  readonly initial?: Kept | undefined
-  /** What to minimise, in place of the settings' preset. */
-  readonly objective?: Trainer.Options["objective"]
+export interface Options extends Trainer.Options {
   /** Steps that sampling may be ahead of training. Default 0. */
   readonly stepsAhead?: number
   /** Names this trainer to the service. Default `closed loop`. */
@@ -50,10 +44,10 @@ export const makeOf = Effect.fn("ClosedLoop.makeOf")(function* (
   environments: ReadonlyArray<Environment.EnvironmentShape>,
   options: Options
 ): Effect.fn.Return<ClosedLoop, TrainerError, Needs | Scope.Scope> {
-  const { initial, objective, owner = "closed loop", settings, stepsAhead = 0 } = options
+  const { owner = "closed loop", settings, stepsAhead = 0 } = options
   const context = yield* Effect.context<Needs>()
   const fs = yield* FileSystem.FileSystem
-  const trainer = yield* Trainer.make({ settings, initial, objective })
+  const trainer = yield* Trainer.make(options)
   yield* trainer.publish
   // Counted in steps, not in updates: a step that was skipped has to let the next one's rollouts begin all the same.
   const consumed = yield* SubscriptionRef.make(yield* trainer.step)

@@ -40,6 +40,8 @@ export interface RunFolder {
 export interface Options {
   readonly engine: LearnerEngineShape
   readonly settings: TrainerSettings.TrainerSettings
+  /** Settings and the names of values, as checkpoints have them. */
+  readonly written: { readonly [name: string]: unknown }
   /** What the engine is told, but for where to go on. */
   readonly loading: Omit<LoadOptions, "from">
 }
@@ -66,19 +68,16 @@ const claim = Effect.fnUntraced(function* (folder: string) {
 })
 
 /** Tells what is set otherwise than when the checkpoint was written. */
-const tellDifferences = (state: Checkpoints.Checkpoint["state"], settings: TrainerSettings.TrainerSettings) => {
+const tellDifferences = (state: Checkpoints.Checkpoint["state"], written: Options["written"]) => {
   const ofRunning = TrainerSettings.ofRunning.map(wireName)
-  const differences = Differences.between(
-    Struct.omit(state.settings, ofRunning),
-    Struct.omit(TrainerSettings.encode(settings), ofRunning)
-  )
+  const differences = Differences.between(Struct.omit(state.settings, ofRunning), Struct.omit(written, ofRunning))
   return differences.length === 0
     ? Effect.void
     : Effect.logWarning("settings differ from the checkpoint's", { differences })
 }
 
 /** The newest checkpoint, if there is one, and a learner with its weights; it has to be one of this model. */
-const newest = Effect.fnUntraced(function* ({ engine, loading, settings }: Options) {
+const newest = Effect.fnUntraced(function* ({ engine, loading, settings, written }: Options) {
   const open = Effect.fnUntraced(function* ({ folder, state }: Checkpoints.Checkpoint) {
     if (state.model !== engine.model.name) {
       return yield* new TrainerError({
@@ -100,7 +99,7 @@ const newest = Effect.fnUntraced(function* ({ engine, loading, settings }: Optio
   if (Option.isNone(found.newest)) return undefined
   const { folder, opened: learner, state } = found.newest.value
   yield* Effect.logInfo("resuming", { folder, step: state.step })
-  yield* tellDifferences(state, settings)
+  yield* tellDifferences(state, written)
   return { learner, state }
 })
 
@@ -108,7 +107,7 @@ const newest = Effect.fnUntraced(function* ({ engine, loading, settings }: Optio
 export const open = Effect.fn("RunFolder.open")(function* (
   options: Options
 ): Effect.fn.Return<RunFolder, TrainerError, FileSystem.FileSystem | Path.Path | Scope.Scope> {
-  const { engine, loading, settings } = options
+  const { engine, loading, settings, written } = options
   const { keepCheckpoints: keep, savePath: folder, seed } = settings.trainer
   const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   yield* claim(folder)
@@ -122,7 +121,7 @@ export const open = Effect.fn("RunFolder.open")(function* (
       learner,
       progress,
       save: Effect.fnUntraced(function* (settle) {
-        const state = progress.state({ model: engine.model.name, seed, settings: TrainerSettings.encode(settings) })
+        const state = progress.state({ model: engine.model.name, seed, settings: written })
         const write = (partial: string) => learner.save(partial, state.policyVersion)
         const saved = yield* Checkpoints.save({ folder, keep, write }, state).pipe(
           Effect.catchTag("CheckpointError", failing),

@@ -4,12 +4,13 @@
  *
  * A run that is registered already stays as it is; the service's batch size then rules. Metrics go to the `MetricsSink`
  * of the context, or to the service alone; all else follows `Trainer` and `Deliveries`. When the stream ends, however
- * it does, nothing stays leased.
+ * it does, nothing stays leased. An engine that loses its weights does not end it (`Reopening`).
  */
 import { MetricsSink, TelemetryClient, TrainerClient } from "@atropos/core"
 import { Effect, type FileSystem, Option, type Path, Stream } from "effect"
 import * as LeaseJournal from "../checkpoint/LeaseJournal.ts"
 import * as Deliveries from "./Deliveries.ts"
+import * as Reopening from "./Reopening.ts"
 import * as ServiceWait from "./ServiceWait.ts"
 import * as StepMetrics from "./StepMetrics.ts"
 import type { Trainer } from "./Trainer.ts"
@@ -63,15 +64,14 @@ const register = Effect.fn("ServiceTraining.register")(function* (trainer: Train
   return expected.length === 0 ? Option.none<number>() : Option.some(Math.max(...expected))
 })
 
-/** The metrics of every step, trained from the service. */
-export const steps = (
-  trainer: Trainer,
-  options: Options
-): Stream.Stream<
+type Steps = Stream.Stream<
   StepMetrics.StepMetrics,
   TrainerError,
   TrainerClient.TrainerClient | TelemetryClient.TelemetryClient | FileSystem.FileSystem | Path.Path
-> =>
+>
+
+/** The same until the engine loses its weights. */
+const untilLost = (trainer: Trainer, options: Options): Steps =>
   Stream.unwrap(
     Effect.gen(function* () {
       const client = yield* TrainerClient.TrainerClient
@@ -102,3 +102,21 @@ export const steps = (
       })
     })
   )
+
+/** The metrics of every step, trained from the service. A step that was lost with its weights is told again. */
+export const steps = (trainer: Trainer, options: Options): Steps =>
+  Stream.suspend(() => {
+    const afterLoss = Reopening.make(trainer)
+    const training: Steps = Stream.catchIf(
+      untilLost(trainer, options),
+      ({ reason }) => reason === "engineLost",
+      (loss) =>
+        Stream.unwrap(
+          Effect.as(
+            afterLoss(loss),
+            Stream.suspend(() => training)
+          )
+        )
+    )
+    return training
+  })

@@ -18,6 +18,9 @@ export interface Parts {
   readonly gradNorm: number | undefined
   readonly compared: Mismatch.Compared
   readonly skipped: StepMetrics["skipped"]
+  /** Updates made with the batch, and gradients computed for them. */
+  readonly updates: number
+  readonly passes: number
   readonly seconds: {
     readonly wait: number
     readonly prepare: number
@@ -105,7 +108,8 @@ export const of = (parts: Parts): StepMetrics => {
     trainedTokens: report.trainedTokens,
     usefulFraction: computed.positions === 0 ? 1 : report.usefulTokens / computed.positions,
     microBatches: computed.pieces,
-    tokensPerSecond: work === 0 ? 0 : report.usefulTokens / work,
+    tokensPerSecond: work === 0 ? 0 : (parts.passes * report.usefulTokens) / work,
+    updates: parts.updates,
     stalenessMean: staleness.mean,
     stalenessMax: staleness.max,
     staleDropped: staleness.dropped,

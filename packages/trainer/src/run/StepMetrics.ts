@@ -1,5 +1,5 @@
 /**
- * What is known of one step: one batch, one update of the weights, or none where the step was skipped.
+ * What is known of one step: one batch, and the updates of the weights with it, none where the step was skipped.
  *
  * Means are over trained tokens unless said otherwise; logprobs in nats, times in seconds. A figure that was not
  * measured (no reference model, no logprobs from the engine, nothing trained, a norm that a remote engine does not
@@ -9,11 +9,14 @@
 export interface StepMetrics {
   /** Batches consumed, this one included: 1 for the first. */
   readonly step: number
-  /** Version of the weights after it: updates made so far. */
+  /** Version of the weights after it: steps that changed them. */
   readonly policyVersion: number
   readonly batchId: string
   /** Why the weights were left as they are; null where they were not. */
   readonly skipped: "nonFinite" | "nothingToTrain" | null
+  /** Updates of the weights with this batch: fewer than `updates_per_batch` where one was not finite. */
+  readonly updates: number
+  /** Of the first update, as are entropy, divergences and the gradient's norm. */
   readonly loss: number
   /** Norm of the gradient before clipping. */
   readonly gradNorm?: number
@@ -24,7 +27,7 @@ export interface StepMetrics {
   /** Estimated divergence from the reference model. */
   readonly kl?: number
   readonly entropy?: number
-  /** π / π_old. */
+  /** π / π_old, over all updates, as is the share of clipped tokens. */
   readonly ratioMean?: number
   readonly ratioMax?: number
   /** Share of tokens at which the ratio was clipped. */
@@ -56,7 +59,7 @@ export interface StepMetrics {
   readonly microBatches: number
   /** Tokens computed a second of the step, waiting excluded. */
   readonly tokensPerSecond: number
-  /** In updates of the weights, over sequences of known version. */
+  /** In versions of the weights, over sequences of known version. */
   readonly stalenessMean: number
   readonly stalenessMax: number
   readonly staleDropped: number
@@ -89,6 +92,7 @@ export const wireNames = {
   trainedTokens: "train/tokens",
   usefulFraction: "train/useful_fraction",
   microBatches: "train/micro_batches",
+  updates: "train/updates",
   rewardMean: "reward/mean",
   rewardStd: "reward/std",
   ratioMean: "grpo/mean_ratio",

@@ -19,30 +19,27 @@
  *   checkpoints.
  * - A step whose update leaves weights that nothing can be computed from stops it at once: they are neither published
  *   nor saved.
- * - Same batches, settings and number of threads give the same bits on the CPU, interrupted or not, in whatever order a
- *   batch's groups come.
+ * - Same batches, settings, values and number of threads give the same bits on the CPU, interrupted or not, in whatever
+ *   order a batch's groups come.
  * - One trainer at a time uses a folder of checkpoints; a second one is refused while the first one lives.
  */
 import type { Batch, ScoreAdvantage } from "@atropos/core"
 import { Cause, Clock, Effect, Exit, type FileSystem, Option, type Path, Result, Scope, Stream } from "effect"
-import { type Kept, LearnerEngine, type OptimizerSettings } from "../learn/LearnerEngine.ts"
+import { type Kept, LearnerEngine } from "../learn/LearnerEngine.ts"
 import * as Rehearsal from "../learn/Rehearsal.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
-import type { Objective } from "../loss/Objective.ts"
-import * as Preset from "../loss/Preset.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as StepClock from "./StepClock.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
 import * as StepTrace from "./StepTrace.ts"
-import type * as TrainerSettings from "./TrainerSettings.ts"
+import * as TrainerSettings from "./TrainerSettings.ts"
+import * as TrainerValues from "./TrainerValues.ts"
 import * as TrainingStep from "./TrainingStep.ts"
 
-export interface Options {
+export interface Options extends TrainerValues.TrainerValues {
   readonly settings: TrainerSettings.TrainerSettings
   /** What training begins with, where that is not the engine's model as it is: a warm start. */
   readonly initial?: Kept | undefined
-  /** What to minimise, in place of the settings' preset. */
-  readonly objective?: Objective | undefined
 }
 
 export type Hooks = Partial<TrainingStep.Hooks>
@@ -79,22 +76,15 @@ export interface Trainer {
 
 const wrong = (message: string, cause?: unknown) => new TrainerError({ reason: "settings", message, cause })
 
-const optimizerOf = ({ trainer }: TrainerSettings.TrainerSettings): OptimizerSettings => ({
-  beta1: trainer.adamBeta1,
-  beta2: trainer.adamBeta2,
-  epsilon: trainer.adamEpsilon,
-  weightDecay: trainer.weightDecay,
-  maxNorm: trainer.maxGradNorm
-})
-
 export const make = Effect.fn("Trainer.make")(function* (
   options: Options
 ): Effect.fn.Return<Trainer, TrainerError, LearnerEngine | FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const { initial, settings } = options
   const { trainer } = settings
-  const preset = options.objective === undefined ? Preset.resolve(settings.loss) : Result.succeed(options.objective)
-  if (Result.isFailure(preset)) return yield* wrong(preset.failure.message, preset.failure)
-  const objective = preset.success
+  const resolving = TrainerValues.resolve(settings, options)
+  if (Result.isFailure(resolving)) return yield* wrong(resolving.failure.message, resolving.failure)
+  const resolved = resolving.success
+  const { objective, optimizer } = resolved
   const engine = yield* LearnerEngine
   const { model } = engine
   if (trainer.seqLen > model.maxPositions) {
@@ -106,9 +96,10 @@ export const make = Effect.fn("Trainer.make")(function* (
   const folder = yield* RunFolder.open({
     engine,
     settings,
+    written: { ...TrainerSettings.encode(settings), ...TrainerValues.encode(options) },
     loading: {
       objective,
-      optimizer: optimizerOf(settings),
+      optimizer,
       maxLength: trainer.seqLen,
       tokenBudget: trainer.tokenBudget,
       initial
@@ -122,7 +113,7 @@ export const make = Effect.fn("Trainer.make")(function* (
       const resumed = yield* restore(Scope.provide(folder.resume, own)).pipe(
         Effect.onError((cause) => Scope.close(own, Exit.failCause(cause)))
       )
-      const step = TrainingStep.make({ model, settings: trainer, objective, resumed, reject: folder.reject })
+      const step = TrainingStep.make({ model, settings: trainer, resolved, resumed, reject: folder.reject })
       return { ...resumed, step, close: Scope.close(own, Exit.void), isPublished: false }
     })
   )
@@ -138,12 +129,7 @@ export const make = Effect.fn("Trainer.make")(function* (
   })
 
   return {
-    advantages: {
-      loss: objective.name,
-      baseline: objective.baseline,
-      advantageScale: objective.advantageScale,
-      isUsed: objective.usesAdvantages
-    },
+    advantages: TrainerValues.recipe(resolved),
     step: Effect.sync(() => opened.progress.step),
     nextBatchStep: Effect.sync(() => Option.fromNullishOr(opened.progress.nextBatchStep)),
     isSettled: (batch) => opened.progress.isSettled(batch),

@@ -13,8 +13,8 @@ export interface TrainerProgress {
   readonly recognise: (batch: Batch.Batch) => "new" | "unsettled" | "settled"
   /** Whether a batch is in a checkpoint. */
   readonly isSettled: (batch: TrainerState.Consumed) => boolean
-  /** Counts a batch that was just trained on or skipped. */
-  readonly consume: (batch: Batch.Batch, skipped: StepMetrics["skipped"]) => void
+  /** Counts a batch that was just trained on or skipped; `isFinite`: whether all that was computed were numbers. */
+  readonly consume: (batch: Batch.Batch, skipped: StepMetrics["skipped"], isFinite: boolean) => void
   /** The batches no checkpoint had; they count as settled from here on. */
   readonly takeUnsettled: () => ReadonlyArray<Lease>
   readonly state: (
@@ -56,12 +56,12 @@ export const make = (from: TrainerState.TrainerState | undefined): TrainerProgre
       return "unsettled"
     },
     isSettled: (batch) => consumed.has(keyOf(batch)) && !unsettled.has(keyOf(batch)),
-    consume: ({ id, leaseToken, step: batchStep }, reason) => {
+    consume: ({ id, leaseToken, step: batchStep }, reason, isFinite) => {
       const key = keyOf({ id, step: batchStep })
       step++
       if (reason === null) policyVersion++
       else skipped++
-      if (reason !== "nothingToTrain") nonFiniteInARow = reason === "nonFinite" ? nonFiniteInARow + 1 : 0
+      if (reason !== "nothingToTrain") nonFiniteInARow = isFinite ? 0 : nonFiniteInARow + 1
       nextBatchStep = Math.max(nextBatchStep ?? 0, batchStep + 1)
       unsettled.set(key, { id, step: batchStep, leaseToken })
       consumed.set(key, { id, step: batchStep })

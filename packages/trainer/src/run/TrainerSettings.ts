@@ -41,7 +41,12 @@ export const trainerFields = {
   batchSize: field(
     positive,
     64,
-    "sequences per batch, with one weight update per batch (in the original: batch_size times gradient_accumulation_steps)"
+    "sequences per batch, with one step per batch (in the original: batch_size times gradient_accumulation_steps)"
+  ),
+  updatesPerBatch: field(
+    positive,
+    1,
+    "weight updates with each batch, each over the whole batch (TRL's num_iterations); from the second on the ratio says how far the policy has moved"
   ),
   seqLen: field(positive, 2048, "maximum sequence length, in tokens; announced to the environments"),
   tokenBudget: field(

@@ -1,32 +1,33 @@
 /**
- * One step of training: a batch is prepared, its gradient computed, the weights updated, handed on and, when that is
- * due, saved.
+ * One step of training: a batch is prepared, its gradient computed, the weights updated (`BatchUpdates`), handed on
+ * and, when that is due, saved.
  *
- * The update and the account of it are one: an interruption comes before both or after both, and what it cuts off after
- * the update is recorded all the same. A failure is not: the step is done again by whoever resumes. A loss or gradient
+ * The updates and the account of them are one: an interruption comes before all or after all, and what it cuts off
+ * after them is recorded all the same. A failure is not: the step is done again by whoever resumes. A loss or gradient
  * that is not a number leaves the weights alone and consumes the batch; `max_non_finite` such steps in a row fail. An
  * update that leaves weights that nothing can be computed from fails at once, and nothing of it is published or saved.
  */
 import type { Batch } from "@atropos/core"
+import * as Reason from "@atropos/core/base/Reason"
 import { Cause, Effect, Exit } from "effect"
-import type { Computed, LearnerEngineShape } from "../learn/LearnerEngine.ts"
+import type { LearnerEngineShape } from "../learn/LearnerEngine.ts"
 import * as Mismatch from "../learn/Mismatch.ts"
-import * as Schedule from "../learn/Schedule.ts"
 import { TrainerError } from "../learn/TrainerError.ts"
-import type { Objective } from "../loss/Objective.ts"
 import * as BatchPreparation from "./BatchPreparation.ts"
+import * as BatchUpdates from "./BatchUpdates.ts"
 import * as GroupOrder from "./GroupOrder.ts"
 import type { Resumed, RunFolder, Settle } from "./RunFolder.ts"
 import * as SamplerCheck from "./SamplerCheck.ts"
 import type { StepClock } from "./StepClock.ts"
 import * as StepFigures from "./StepFigures.ts"
 import type { StepMetrics } from "./StepMetrics.ts"
-import * as TrainerSettings from "./TrainerSettings.ts"
+import type * as TrainerSettings from "./TrainerSettings.ts"
+import type { Resolved } from "./TrainerValues.ts"
 
 export interface Options {
   readonly model: LearnerEngineShape["model"]
   readonly settings: TrainerSettings.TrainerFields
-  readonly objective: Objective
+  readonly resolved: Resolved
   readonly resumed: Resumed
   readonly reject: RunFolder["reject"]
 }
@@ -45,20 +46,19 @@ export type TrainingStep = (
 ) => Effect.Effect<StepMetrics, TrainerError>
 
 /** What a step did to the weights; after it there is no way back. */
-interface Update extends Pick<StepFigures.Parts, "compared" | "computed" | "gradNorm" | "skipped"> {
-  readonly computeSeconds: number
-  readonly updateSeconds: number
+interface Update extends BatchUpdates.Made {
+  readonly compared: Mismatch.Compared
+  readonly skipped: StepMetrics["skipped"]
 }
 
-/** Of a batch that nothing can be learned from. */
-const nothing: Computed = { loss: 0, figures: new Map(), isFinite: true, pieces: 0, positions: 0 }
-
-export const make = ({ model, objective, reject, resumed, settings }: Options): TrainingStep => {
+export const make = ({ model, reject, resolved, resumed, settings }: Options): TrainingStep => {
+  const { objective, rate } = resolved
   const { learner, progress, save } = resumed
   const sampler = SamplerCheck.make(settings, objective)
-  const prepare = BatchPreparation.make({ model, settings, objective })
+  const prepare = BatchPreparation.make({ model, settings, ...resolved })
+  const updating = BatchUpdates.make(learner, settings.updatesPerBatch)
 
-  /** Computes the gradient and makes the update; `onUpdate` is called with it at once, whatever interrupts. */
+  /** Computes the gradient and makes the updates; `onUpdate` is called with them at once, whatever interrupts. */
   const learn = Effect.fnUntraced(function* (
     batch: Batch.Batch,
     { batch: weighted }: BatchPreparation.Prepared,
@@ -66,37 +66,28 @@ export const make = ({ model, objective, reject, resumed, settings }: Options): 
     clock: StepClock,
     onUpdate: (update: Update) => void
   ) {
-    const isEmpty = weighted.items.length === 0
     const meter = objective.isPolicyGradient ? Mismatch.meter(weighted, progress.policyVersion) : undefined
-    const [computeSeconds, computed] = yield* clock.part(
-      "compute",
-      isEmpty ? Effect.succeed(nothing) : learner.forwardBackward(weighted, meter?.add)
-    )
+    const first = yield* updating.first(weighted, clock, meter?.add)
     const compared = meter?.sum() ?? Mismatch.nothing
     if (meter !== undefined) yield* sampler.judge(batch, meter.byEnvironment())
     return yield* Effect.gen(function* () {
-      const [updateSeconds, { isApplied, norm }] = yield* clock.part(
-        "update",
-        computed.isFinite && !isEmpty
-          ? Effect.mapError(learner.optimizerStep(lr), explain(progress.step + 1))
-          : Effect.as(isEmpty ? Effect.void : learner.discard, { norm: isEmpty ? 0 : Number.NaN, isApplied: false })
-      )
-      const skipped = isApplied ? null : isEmpty ? "nothingToTrain" : "nonFinite"
-      progress.consume(batch, skipped)
-      const update: Update = { compared, computeSeconds, computed, skipped, updateSeconds, gradNorm: norm }
+      const made = yield* Effect.mapError(updating.rest(weighted, first, lr, clock), explain(progress.step + 1))
+      const skipped = made.updates > 0 ? null : weighted.items.length === 0 ? "nothingToTrain" : "nonFinite"
+      progress.consume(batch, skipped, made.isFinite)
+      const update: Update = { ...made, compared, skipped }
       onUpdate(update)
       return update
     }).pipe(Effect.uninterruptible)
   })
 
-  const skip = Effect.fnUntraced(function* (batch: Batch.Batch, { computed, gradNorm }: Update) {
+  const tellNonFinite = Effect.fnUntraced(function* (batch: Batch.Batch, { computed, norm, updates }: Update) {
     const { nonFiniteInARow, step } = progress
-    yield* Effect.logWarning("step skipped: loss or gradient is not a number", {
-      step,
-      batch: batch.id,
-      loss: computed.loss,
-      gradNorm
-    })
+    yield* Effect.logWarning(
+      updates === 0
+        ? "step skipped: loss or gradient is not a number"
+        : "further updates skipped: loss or gradient is not a number",
+      { step, batch: batch.id, loss: computed.loss, gradNorm: norm, updates }
+    )
     if (nonFiniteInARow < settings.maxNonFinite) return
     const path = yield* reject(step, batch)
     return yield* new TrainerError({
@@ -114,15 +105,25 @@ export const make = ({ model, objective, reject, resumed, settings }: Options): 
 
   return Effect.fnUntraced(function* (claimed, { clock, waitSeconds }, { record, settle }) {
     const batch = { ...claimed, groups: GroupOrder.canonical(claimed.groups) }
-    const lr = Schedule.learningRate(TrainerSettings.scheduleOf(settings), progress.step)
+    const lr = rate(progress.step)
+    if (!(Number.isFinite(lr) && lr >= 0)) {
+      return yield* new TrainerError({
+        reason: "settings",
+        message: `the schedule gave ${lr} as the learning rate of step ${progress.step + 1}: a number from 0 up is needed`
+      })
+    }
     const [prepareSeconds, prepared] = yield* clock.part(
       "prepare",
-      Effect.sync(() => prepare(batch.groups, progress.policyVersion))
+      Effect.try({
+        try: () => prepare(batch.groups, progress.policyVersion),
+        // A function of advantages is the program's own.
+        catch: (cause) => new TrainerError({ reason: "settings", message: `advantages: ${Reason.of(cause)}`, cause })
+      })
     )
     const { counts, report, staleness } = prepared
     yield* sampler.warnUnknown(counts.unknownLogprobs)
     const seconds = { wait: waitSeconds, prepare: prepareSeconds, publish: 0, save: 0 }
-    const figuresOf = ({ computeSeconds, updateSeconds, ...update }: Update): StepMetrics =>
+    const figuresOf = ({ computeSeconds, norm: gradNorm, updateSeconds, ...update }: Update): StepMetrics =>
       StepFigures.of({
         batch,
         progress,
@@ -130,13 +131,14 @@ export const make = ({ model, objective, reject, resumed, settings }: Options): 
         counts,
         report,
         staleness,
+        gradNorm,
         ...update,
         seconds: { ...seconds, compute: computeSeconds, update: updateSeconds }
       })
     let done: Update | undefined
     return yield* Effect.gen(function* () {
       const update = yield* learn(batch, prepared, lr, clock, (update) => (done = update))
-      if (update.skipped === "nonFinite") yield* skip(batch, update)
+      if (!update.isFinite) yield* tellNonFinite(batch, update)
       if (update.skipped === null)
         [seconds.publish] = yield* clock.part("publish", learner.publish(progress.policyVersion))
       if (isSaveDue()) [seconds.save] = yield* clock.part("save", save(settle))

@@ -67,7 +67,7 @@ describe("the engine of this machine", () => {
 
   it.effect("trains on the share of tokens with the highest entropies, over all micro-batches", () =>
     Effect.gen(function* () {
-      const course = yield* train(groups, { preset: "grpo", oldPolicy: "current", entropyShare: 0.3 })
+      const course = yield* train(groups, { preset: "grpo", oldPolicy: "trainer", entropyShare: 0.3 })
       assert.isAbove(course[0]!.pieces, 1)
       for (const { share } of course) assert.closeTo(share("entropy_masked"), 0.7, 0.01)
     }).pipe(Effect.scoped, Effect.provide(layer))
@@ -75,8 +75,8 @@ describe("the engine of this machine", () => {
 
   it.effect("keeps entropies up by a bonus", () =>
     Effect.gen(function* () {
-      const plain = yield* train(groups, { preset: "grpo", oldPolicy: "current" })
-      const bonus = yield* train(groups, { preset: "grpo", oldPolicy: "current", entropyCoef: 1 })
+      const plain = yield* train(groups, { preset: "grpo", oldPolicy: "trainer" })
+      const bonus = yield* train(groups, { preset: "grpo", oldPolicy: "trainer", entropyCoef: 1 })
       assert.isAbove(bonus.at(-1)!.share("entropy"), plain.at(-1)!.share("entropy"))
       assert.isAbove(bonus.at(-1)!.share("entropy"), bonus[0]!.share("entropy"))
     }).pipe(Effect.scoped, Effect.provide(layer))
@@ -84,7 +84,7 @@ describe("the engine of this machine", () => {
 
   it.effect("comes closer to a teacher on its own samples", () =>
     Effect.gen(function* () {
-      const course = yield* train(taught, { preset: "on-policy-distill", oldPolicy: "current" })
+      const course = yield* train(taught, { preset: "on-policy-distill", oldPolicy: "trainer" })
       const [first, last] = [course[0]!, course.at(-1)!]
       assert.strictEqual(first.share("teacher_tokens"), 1)
       assert.isBelow(Math.abs(last.share("teacher")), Math.abs(first.share("teacher")))

@@ -41,16 +41,16 @@ export const objectiveOf = (preset: PresetName, more: Partial<LossSettings> = {}
 export const objectives: ReadonlyArray<Objective> = [
   ...presetNames.map((preset) => objectiveOf(preset, preset === "gspo" ? { clipLow: 0.3, clipHigh: 0.3 } : {})),
   objectiveOf("grpo", { klCoef: 0.1, klImportance: true }),
-  objectiveOf("dapo", { klCoef: 0.1, kl: "k2", oldPolicy: "current", importanceSampling: "truncated" }),
+  objectiveOf("dapo", { klCoef: 0.1, kl: "k2", oldPolicy: "trainer", importanceSampling: "truncated" }),
   objectiveOf("cispo", {
     klCoef: 0.1,
     kl: "k1",
     klImportance: true,
-    oldPolicy: "current",
+    oldPolicy: "trainer",
     importanceSampling: "masked"
   }),
   objectiveOf("grpo", {
-    oldPolicy: "current",
+    oldPolicy: "trainer",
     importanceSampling: "truncated",
     importanceLevel: "sequence",
     importanceCap: 1.5,

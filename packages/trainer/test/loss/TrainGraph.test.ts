@@ -87,7 +87,7 @@ describe("TrainGraph", () => {
         // Weights without gradient, so that the loss is no antiderivative: held to GRPO's in another test, or to TRL's.
         if (
           ["cispo", "dppo", "vespo", "on-policy-distill"].includes(objective.name) ||
-          objective.oldPolicy === "current"
+          objective.oldPolicy === "trainer"
         )
           continue
         const h = 1e-5
@@ -167,7 +167,7 @@ describe("TrainGraph", () => {
       packed(unknown, objectiveOf("grpo")),
       theta
     )
-    const objective = objectiveOf("grpo", { oldPolicy: "current" })
+    const objective = objectiveOf("grpo", { oldPolicy: "trainer" })
     const current = await stepOf(TrainGraph.build(policy, objective, exact))(packed(sequences, objective), theta)
     assert.strictEqual(engine.loss, current.loss)
     assert.deepStrictEqual(engine.grad, current.grad)
@@ -179,7 +179,7 @@ describe("TrainGraph", () => {
     const sequences = sequencesOf(lengths)
     const gradients: Array<Numbers> = []
     for (const preset of ["grpo", "dr-grpo", "dapo", "cispo", "dppo"] as const) {
-      const objective = objectiveOf(preset, { oldPolicy: "current", aggregation: "token-mean" })
+      const objective = objectiveOf(preset, { oldPolicy: "trainer", aggregation: "token-mean" })
       const { grad } = await stepOf(TrainGraph.build(policy, objective, exact))(packed(sequences, objective), theta)
       gradients.push(grad)
     }

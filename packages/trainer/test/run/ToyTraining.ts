@@ -8,6 +8,7 @@ import * as LocalLearner from "../../src/local/LocalLearner.ts"
 import type { TrainableModel } from "../../src/model/TrainableModel.ts"
 import * as Trainer from "../../src/run/Trainer.ts"
 import * as TrainerSettings from "../../src/run/TrainerSettings.ts"
+import type { TrainerValues } from "../../src/run/TrainerValues.ts"
 import { toyPolicy, toyTheta, uniforms, vocabulary } from "../loss/ToyPolicy.ts"
 
 export const model: TrainableModel = {
@@ -74,10 +75,10 @@ export const settings = (
       maxMismatch: 100,
       ...trainer
     },
-    loss: { preset: "dapo", oldPolicy: "current", ...loss }
+    loss: { preset: "dapo", oldPolicy: "trainer", ...loss }
   })
 
-export interface More extends Partial<LocalLearner.Options> {
+export interface More extends Partial<LocalLearner.Options>, TrainerValues {
   /** What stands between trainer and engine. */
   readonly around?: (engine: LearnerEngineShape) => LearnerEngineShape
 }
@@ -87,12 +88,13 @@ export const trainer = Effect.fnUntraced(function* (
   settings: TrainerSettings.TrainerSettings,
   { around = (engine) => engine, ...more }: More = {}
 ) {
-  const engine = yield* LocalLearner.make({ model, ...more })
+  const { graph, model: other = model, publish, ...values } = more
+  const engine = yield* LocalLearner.make({ model: other, ...(graph && { graph }), ...(publish && { publish }) })
   let learner: LocalLearner.LocalLearner | undefined
   const noting = around({
     ...engine,
     load: (options) => Effect.tap(engine.load(options), (loaded) => Effect.sync(() => (learner = loaded)))
   })
-  const made = yield* Effect.provideService(Trainer.make({ settings }), LearnerEngine, noting)
+  const made = yield* Effect.provideService(Trainer.make({ settings, ...values }), LearnerEngine, noting)
   return { ...made, parameters: Effect.suspend(() => learner!.parameters) }
 })

@@ -11,16 +11,20 @@ const usual: ScoreAdvantage.Rule = { baseline: "group", advantageScale: "populat
 const ruleOf = (recipe: AdvantageRecipe | null): ScoreAdvantage.Rule =>
   recipe === null ? usual : { baseline: recipe.baseline, advantageScale: recipe.advantage_scale }
 
-/** One for each score; null where the run's loss looks at none, or where a group alone does not tell them. */
+/**
+ * Whether the page can make them: not where the loss looks at none, the program has its own
+ * function, or the whole batch decides.
+ */
+const isKnown = (recipe: AdvantageRecipe | null): boolean =>
+  recipe === null || (recipe.is_used && recipe.computed_by === undefined && !ScoreAdvantage.needsBatch(ruleOf(recipe)))
+
+/** One for each score; null where the run's loss looks at none, or where they are not known here. */
 export const ofScores = (
   scores: ReadonlyArray<number>,
   recipe: AdvantageRecipe | null,
   /** Which rollout each sequence belongs to; undefined: it is one of its own. */
   sessions: ReadonlyArray<unknown> = []
-): Float64Array | null =>
-  (recipe !== null && !recipe.is_used) || ScoreAdvantage.needsBatch(ruleOf(recipe))
-    ? null
-    : ScoreAdvantage.ofSessions(scores, sessions, ruleOf(recipe))
+): Float64Array | null => (!isKnown(recipe) ? null : ScoreAdvantage.ofSessions(scores, sessions, ruleOf(recipe)))
 
 const baselines: { readonly [B in ScoreAdvantage.Baseline]: string } = {
   group: "score − mean of the group",
@@ -42,6 +46,9 @@ const scales: { readonly [S in ScoreAdvantage.Scale]: string | null } = {
  */
 export const formula = (recipe: AdvantageRecipe | null): string => {
   if (recipe !== null && !recipe.is_used) return `the loss of this run (${recipe.loss}) looks at no advantages`
+  if (recipe?.computed_by !== undefined) {
+    return `advantages of this run are made by its program’s own function (${recipe.computed_by}): not known here`
+  }
   const { advantageScale, baseline } = ruleOf(recipe)
   const scale = baseline === "none" ? null : scales[advantageScale]
   const rule = scale === null ? baselines[baseline] : `(${baselines[baseline]}) / ${scale}`
@@ -56,6 +63,6 @@ export const name = (recipe: AdvantageRecipe | null): string =>
     ? "adv (s − mean) / std, rule not known"
     : !recipe.is_used
       ? `no advantages (${recipe.loss})`
-      : ScoreAdvantage.needsBatch(ruleOf(recipe))
+      : recipe.computed_by === undefined && ScoreAdvantage.needsBatch(ruleOf(recipe))
         ? `adv of the whole batch (${recipe.loss})`
-        : `adv by ${recipe.loss}`
+        : `adv by ${recipe.computed_by ?? recipe.loss}`

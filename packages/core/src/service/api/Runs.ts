@@ -12,7 +12,8 @@ const advantages = Schema.NullOr(
     loss: text,
     baseline: Schema.Literals(ScoreAdvantage.baselines),
     advantageScale: Schema.Literals(ScoreAdvantage.scales),
-    isUsed: Schema.Boolean
+    isUsed: Schema.Boolean,
+    computedBy: Schema.optionalKey(text)
   })
 )
 
