@@ -32,12 +32,12 @@ const ownProcess = [
  * runs them, as the build does, and `npm test` only one of each kind.
  */
 const long = [
-  "packages/cli/test/{UpAgent,UpSelfPlay,UpModel,UpScratch,Waiting,DataAsEnvironment}.test.ts",
-  "packages/cli/test/up/Recipe.test.ts",
+  "packages/cli/test/{UpAgent,UpSelfPlay,UpModel,UpScratch,DataAsEnvironment}.test.ts",
   "packages/cli/test/sets/Resume.test.ts",
   "packages/core/test/base/FolderLockRace.test.ts",
   "packages/api/test/TwoProcesses.test.ts",
-  "packages/*/test/{crash,hostile}/**/*.test.ts",
+  "packages/*/test/{crash,hostile,long}/**/*.test.ts",
+  "examples/test/long/*.test.ts",
   "packages/cli/test/viewer/*.test.ts",
   "packages/cli/test/trl/*.test.ts",
   "packages/api/test/regular/*.test.ts",

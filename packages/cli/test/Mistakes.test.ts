@@ -150,6 +150,35 @@ describe("a mistake around an environment", () => {
   )
 
   test(
+    "an environment that envs does not know: the argument is named, and no flag",
+    Effect.gen(function* () {
+      const { code, stderr } = yield* InProcess.run(["envs", "nosuch"])
+      assert.strictEqual(code, 2)
+      assert.match(stderr, /^atropos: environment nosuch: there is no environment of that name/)
+      assert.notInclude(stderr, "--env ")
+    })
+  )
+
+  test(
+    "rows that cannot be read: no set is written, and no report of one",
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* InProcess.folder
+      yield* fs.writeFileString(`${cwd}/groups.jsonl`, '{"a": 1}\n')
+      const { code, stderr } = yield* InProcess.run([
+        "sft-gen",
+        "set.jsonl",
+        "--from",
+        "groups.jsonl",
+        "--save-messages"
+      ])
+      assert.strictEqual(code, 1)
+      assert.include(stderr, "nothing was written")
+      assert.deepStrictEqual(yield* fs.readDirectory(cwd), ["groups.jsonl"])
+    })
+  )
+
+  test(
     "a place that cannot be written to: the reason is the operating system's",
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem

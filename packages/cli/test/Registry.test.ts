@@ -50,7 +50,7 @@ const local: { readonly [name: string]: ReadonlyArray<string> } = {
 
 /** Fewer than by default, so that the suite stays fast; fewer still where every text is a run of the sandbox. */
 const fewer = ({ needs }: RegistryEntry): ReadonlyArray<string> =>
-  needs.includes("sandbox") ? ["--items", "1", "--texts", "12"] : ["--items", "8", "--texts", "200"]
+  needs.includes("sandbox") ? ["--items", "1", "--texts", "4"] : ["--items", "6", "--texts", "100"]
 
 interface Asked {
   readonly messages?: ReadonlyArray<{ readonly content: string }>

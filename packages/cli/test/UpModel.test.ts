@@ -23,29 +23,6 @@ const saved = Effect.fnUntraced(function* (cwd: string, run: string) {
 })
 
 describe("atropos up --model", () => {
-  it.live("looks at the folder before there is a service and a run", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const cwd = yield* Bin.folder
-      const { code, stderr, stdout } = yield* up(cwd, "--model", "./nope")
-      assert.strictEqual(code, 2)
-      assert.match(stderr, /^atropos: --model \.\/nope: there is no folder .*\/nope\n$/)
-      assert.strictEqual(stdout, "")
-      assert.deepStrictEqual(yield* fs.readDirectory(cwd), [])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
-  it.live("says which model it takes where none was named, and how to have one made", () =>
-    Effect.gen(function* () {
-      const cwd = yield* Bin.folder
-      // An environment of the test's own, without a recipe; its model is asked of a hub that is not there.
-      const words = ["up", "--port", "0", "--policy_port", "0", "--env", Bin.myEnvironment]
-      const { code, stdout } = yield* Bin.run(words, { cwd, env: { HF_ENDPOINT: "http://127.0.0.1:9", HF_HOME: cwd } })
-      assert.strictEqual(code, 1)
-      assert.match(stdout, /^no --model given: using \S+ from the hub; --model scratch makes a small model instead\n/)
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
   it.live(
     "trains an adapter with defaults where prompt and max_token_length do not fit into the sequence, and says before what it will take",
     () =>

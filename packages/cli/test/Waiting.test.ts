@@ -6,12 +6,20 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { fileURLToPath } from "node:url"
 import * as Bin from "./Bin.ts"
 import * as Atropos from "./crash/Atropos.ts"
+import * as InProcess from "./InProcess.ts"
 import * as Service from "./crash/Service.ts"
 
 const model = fileURLToPath(new URL("../../trainer/test/fixtures/models/qwen3", import.meta.url))
 
 const start = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
-  return yield* Atropos.start(words, { cwd: yield* Atropos.folder })
+  yield* InProcess.folder
+  return yield* InProcess.start(words)
+})
+
+/** A service that was not there before. */
+const serve = Effect.fnUntraced(function* (port: number) {
+  const { env } = yield* Service.fastest.make
+  return yield* InProcess.start(["api", "--port", String(port)], env)
 })
 
 const train = (url: string) =>
@@ -38,8 +46,10 @@ describe("who waits says for what", () => {
       )
       assert.match(said, /ECONNREFUSED/)
       assert.match(said, /seconds: 3\b/)
-      yield* Service.start(yield* Service.pglite.make, port)
-      yield* trainer.says("waiting for a batch: environments send what it is made of (npx @atropos/cli serve --env …)")
+      yield* serve(port)
+      yield* trainer.says(
+        /waiting for a batch: environments send what it is made of \(npx @atropos\/cli serve --env …\)/
+      )
     })
   )
 
@@ -49,10 +59,10 @@ describe("who waits says for what", () => {
       const port = yield* Atropos.freePort
       const words = ["--env", Bin.myEnvironment, "--testing", "--env.rollout_server_url", `http://127.0.0.1:${port}`]
       const environment = yield* start("serve", ...words)
-      yield* environment.says("waiting for the trajectory service (npx @atropos/cli api starts one)")
-      yield* Service.start(yield* Service.pglite.make, port)
+      yield* environment.says(/waiting for the trajectory service \(npx @atropos\/cli api starts one\)/)
+      yield* serve(port)
       yield* environment.says(
-        "waiting for a trainer to ask for its first batch (npx @atropos/cli train --model … is one)"
+        /waiting for a trainer to ask for its first batch \(npx @atropos\/cli train --model … is one\)/
       )
     })
   )

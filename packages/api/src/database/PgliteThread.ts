@@ -13,6 +13,7 @@ import { Clock, Effect, Option, Schedule, Schema, type Scope } from "effect"
 import { statfs } from "node:fs/promises"
 import { Duplex } from "node:stream"
 import type { Worker } from "node:worker_threads"
+import * as PgliteProgram from "./PgliteProgram.ts"
 import type { PgliteCommand, PgliteEvent } from "./PgliteWorker.ts"
 
 /** The embedded database cannot be opened. */
@@ -90,6 +91,34 @@ const connection = (worker: Worker, id: number): Duplex => {
   return stream
 }
 
+const notOpened = (dataDir: string | undefined) => (why: string) =>
+  new PgliteError({ message: `cannot open the embedded database in ${dataDir ?? "memory"}: ${why}` })
+
+/** A start that fails, or takes long, on a full disk says so. */
+const tellingOfDisk =
+  (dataDir: string | undefined, folder: string | undefined) =>
+  (start: Effect.Effect<void, PgliteError>): Effect.Effect<void, PgliteError> =>
+    start.pipe(
+      // What turns in circles at its beginning does so for the same reason.
+      Effect.raceFirst(
+        fullDisk(folder).pipe(
+          Effect.delay(silenceMillis),
+          Effect.repeat({ until: Option.isSome }),
+          Effect.andThen(new PgliteError({ message: `cannot open the embedded database in ${dataDir ?? "memory"}` }))
+        )
+      ),
+      Effect.catch((error) =>
+        Effect.flatMap(fullDisk(folder), (full) =>
+          Effect.fail(
+            Option.match(full, {
+              onNone: () => error,
+              onSome: (why) => new PgliteError({ message: `${error.message}: ${why}. Make room, then start it again` })
+            })
+          )
+        )
+      )
+    )
+
 /** The database of a folder, or one in memory. */
 export const make = Effect.fnUntraced(function* (
   dataDir: string | undefined,
@@ -104,55 +133,42 @@ export const make = Effect.fnUntraced(function* (
   let isMoving = false
   let connections = 0
 
-  const start = Effect.callback<void, PgliteError>((resume) => {
-    const worker = Thread.spawn(workerUrl, { workerData: { dataDir }, name: "pglite" })
-    const fail = (why: string) => {
-      void worker.terminate()
-      resume(
-        Effect.fail(new PgliteError({ message: `cannot open the embedded database in ${dataDir ?? "memory"}: ${why}` }))
-      )
-    }
-    worker.setMaxListeners(0)
-    worker.once("error", (error) => fail(error.message))
-    worker.once("exit", () => {
-      if (running === worker) {
-        running = undefined
-        reason = "the embedded database has stopped"
+  const startWith = (program: PgliteProgram.Program) =>
+    Effect.callback<void, PgliteError>((resume) => {
+      const worker = Thread.spawn(workerUrl, { workerData: { dataDir, program }, name: "pglite" })
+      const fail = (why: string) => {
+        void worker.terminate()
+        resume(Effect.fail(notOpened(dataDir)(why)))
       }
-      fail("its thread ended")
-    })
-    worker.once("message", (event: PgliteEvent) => {
-      if (event.event === "failed") return fail(event.message)
-      running = worker
-      worker.on("message", (said: PgliteEvent) => {
-        if (said.event !== "alive") return
-        if (!said.isRunning || said.runs !== runs) isMoving = true
-        runs = said.runs
+      worker.setMaxListeners(0)
+      worker.once("error", (error) => fail(error.message))
+      worker.once("exit", () => {
+        if (running === worker) {
+          running = undefined
+          reason = "the embedded database has stopped"
+        }
+        fail("its thread ended")
       })
-      resume(Effect.void)
+      worker.once("message", (event: PgliteEvent) => {
+        if (event.event === "failed") return fail(event.message)
+        running = worker
+        worker.on("message", (said: PgliteEvent) => {
+          if (said.event !== "alive") return
+          if (!said.isRunning || said.runs !== runs) isMoving = true
+          runs = said.runs
+        })
+        resume(Effect.void)
+      })
+      return Effect.promise(() => worker.terminate())
     })
-    return Effect.promise(() => worker.terminate())
-  }).pipe(
-    Effect.tap(() => Effect.map(Clock.currentTimeMillis, (now) => void (heard = now))),
-    // What turns in circles at its beginning does so for the same reason.
-    Effect.raceFirst(
-      fullDisk(folder).pipe(
-        Effect.delay(silenceMillis),
-        Effect.repeat({ until: Option.isSome }),
-        Effect.andThen(new PgliteError({ message: `cannot open the embedded database in ${dataDir ?? "memory"}` }))
-      )
-    ),
-    Effect.catch((error) =>
-      Effect.flatMap(fullDisk(folder), (full) =>
-        Effect.fail(
-          Option.match(full, {
-            onNone: () => error,
-            onSome: (why) => new PgliteError({ message: `${error.message}: ${why}. Make room, then start it again` })
-          })
-        )
-      )
+
+  const open = (program: PgliteProgram.Program) =>
+    startWith(program).pipe(
+      Effect.tap(() => Effect.map(Clock.currentTimeMillis, (now) => void (heard = now))),
+      tellingOfDisk(dataDir, folder)
     )
-  )
+
+  const start = PgliteProgram.program.pipe(Effect.mapError(notOpened(dataDir)), Effect.flatMap(open))
 
   const stop = Effect.suspend(() => {
     const worker = running

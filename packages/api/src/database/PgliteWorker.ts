@@ -9,6 +9,7 @@
 import { PGlite } from "@electric-sql/pglite"
 import { existsSync } from "node:fs"
 import { parentPort, workerData } from "node:worker_threads"
+import type { Program } from "./PgliteProgram.ts"
 import * as PgliteTemplate from "./PgliteTemplate.ts"
 
 /** What the thread says beside bytes. */
@@ -26,7 +27,10 @@ export type PgliteCommand =
   | { readonly ask: "alive" }
   | { readonly close: true }
 
-const { dataDir } = workerData as { readonly dataDir: string | undefined }
+const { dataDir, program } = workerData as {
+  readonly dataDir: string | undefined
+  readonly program: Program
+}
 const port = parentPort!
 const post = (event: PgliteEvent, transfer: ReadonlyArray<ArrayBuffer> = []) => port.postMessage(event, [...transfer])
 
@@ -75,11 +79,14 @@ const failed = (error: unknown) =>
 
 /** Opens the database, and makes it where there is none. */
 const open = (): Promise<PGlite> => {
-  if (dataDir !== undefined && existsSync(dataDir)) return PGlite.create({ dataDir })
+  const options = { pgliteWasmModule: program }
+  if (dataDir !== undefined && existsSync(dataDir)) return PGlite.create({ ...options, dataDir })
   const template = PgliteTemplate.read()
-  if (dataDir === undefined) return PGlite.create(template && { loadDataDir: new Blob([template]) })
+  if (dataDir === undefined) {
+    return PGlite.create({ ...options, ...(template && { loadDataDir: new Blob([template]) }) })
+  }
   if (template !== undefined) PgliteTemplate.unpack(template, dataDir)
-  return PGlite.create({ dataDir })
+  return PGlite.create({ ...options, dataDir })
 }
 
 try {

@@ -108,13 +108,13 @@ layer(NodeServices.layer, { excludeTestServices: true, timeout: "60 seconds" })(
   mountIt(`that a full disk has ended is started again when there is room, with all that was answered${lack}`, () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const folder = yield* disk(60)
+      const folder = yield* disk(80)
       yield* inside(
         folder,
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* sql`create table kept as select 7 as n`
-          yield* fs.writeFile(`${folder}/filling`, new Uint8Array(10 * 1024 ** 2))
+          yield* fs.writeFile(`${folder}/filling`, new Uint8Array(30 * 1024 ** 2))
           // The next segment of its log does not fit.
           const write = Effect.andThen(sql`select pg_switch_wal()::text`, sql`insert into kept values (8)`)
           yield* Effect.flip(Effect.forever(write))

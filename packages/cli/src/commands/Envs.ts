@@ -62,7 +62,7 @@ export const make: MakeVerb = () =>
       },
       Effect.fnUntraced(function* ({ environment, json }) {
         if (Option.isSome(environment)) {
-          const chosen = yield* Environments.choose(environment.value)
+          const chosen = yield* Environments.choose(environment.value, "environment")
           if (json) return yield* Console.log(JSON.stringify(describe(chosen), null, 2))
           yield* Console.log(`${chosen.environment.environmentName}: ${chosen.description}`)
           if (chosen.about !== undefined) {

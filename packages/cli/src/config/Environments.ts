@@ -95,13 +95,13 @@ const isEnvironmentLayer = (value: unknown): value is RunnableEnvironment =>
   Predicate.hasProperty(value, "settings") &&
   Predicate.hasProperty(value, "fromEncoded")
 
-const fromFile = Effect.fn("Environments.fromFile")(function* (word: string) {
-  const exported = yield* UserFile.load("--env", word)
+const fromFile = Effect.fn("Environments.fromFile")(function* (word: string, named: string) {
+  const exported = yield* UserFile.load(named, word)
   const environment = [exported["default"], exported["layer"]].find(isEnvironmentLayer)
   if (environment === undefined) {
     const found = Object.keys(exported).join(", ") || "nothing"
     return yield* new UsageError({
-      message: `--env ${word}: the file must export what Environment.layer(…) returns, as default or as "layer"; it exports ${found}`
+      message: `${named} ${word}: the file must export what Environment.layer(…) returns, as default or as "layer"; it exports ${found}`
     })
   }
   const chosen: Chosen = {
@@ -113,13 +113,13 @@ const fromFile = Effect.fn("Environments.fromFile")(function* (word: string) {
   return chosen
 })
 
-/** The environment a word means. */
-export const choose = Effect.fn("Environments.choose")(function* (word: string) {
+/** The environment a word means; `named` is what an error calls it: the flag, or the argument. */
+export const choose = Effect.fn("Environments.choose")(function* (word: string, named: string = "--env") {
   const known = builtIn[word]
   if (known !== undefined) return ofEntry(known)
-  if (UserFile.isPath(word)) return yield* fromFile(word)
+  if (UserFile.isPath(word)) return yield* fromFile(word, named)
   return yield* new UsageError({
-    message: `--env ${word}: there is no environment of that name${hint(word, names) || "."} Available: ${names.join(", ")}. For a file, give its path, such as ./${word}.ts`
+    message: `${named} ${word}: there is no environment of that name${hint(word, names) || "."} Available: ${names.join(", ")}. For a file, give its path, such as ./${word}.ts`
   })
 })
 

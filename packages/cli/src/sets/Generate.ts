@@ -126,7 +126,9 @@ export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOpti
     faults,
     wanted: number
   }
-  const beside = isStdout ? Option.none() : Option.some(Report.pathOf(out))
+  const rows = Counts.rows(counts)
+  // Where no group was read there is nothing to report.
+  const beside = isStdout || counts.groups === 0 ? Option.none() : Option.some(Report.pathOf(out))
   const reportFile = Option.orElse(options.report, () => beside)
   if (Option.isSome(reportFile)) {
     const file = reportFile.value
@@ -137,7 +139,6 @@ export const run = Effect.fn("Generate.run")(function* <R>(options: GenerateOpti
   }
   const print = isStdout ? Console.error : Console.log
   yield* print(Report.table(report))
-  const rows = Counts.rows(counts)
   if (Option.isSome(reportFile) && !isStdout) yield* print(`\nreport: ${reportFile.value}`)
   if (rows === 0) {
     return yield* new CommandFailed({ message: `${source.name} gave no rows: nothing was written` })

@@ -7,6 +7,7 @@ import { Effect, FileSystem, Option, type Scope } from "effect"
 import { gunzipSync } from "node:zlib"
 import * as StaticPage from "../../src/view/StaticPage.ts"
 import * as Bin from "../Bin.ts"
+import * as InProcess from "../InProcess.ts"
 import * as SampleGroups from "../sets/SampleGroups.ts"
 
 const template =
@@ -52,10 +53,10 @@ describe("a page of saved groups", () => {
   test(
     "has the samples of an evaluation, as `evaluate` writes them",
     Effect.gen(function* () {
-      const cwd = yield* Bin.folder
+      const cwd = yield* InProcess.folder
       const fs = yield* FileSystem.FileSystem
       const asked = ["evaluate", "--env", "sort-letters", "--testing", "--env.evaluation_items", "64"]
-      const { code, stderr, stdout } = yield* Bin.run([...asked, "--env.data_dir_to_save_evals", "evals"], { cwd })
+      const { code, stderr, stdout } = yield* InProcess.run([...asked, "--env.data_dir_to_save_evals", "evals"])
       assert.strictEqual(code, 0, stderr)
       assert.include(stdout, "a score of 1, the top of the range")
       const samples = yield* fs.readFileString(`${cwd}/evals/samples.jsonl`)

@@ -5,7 +5,7 @@ import { Context, Effect, Layer } from "effect"
 import { statSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
-import * as Atropos from "../crash/Atropos.ts"
+import * as InProcess from "../InProcess.ts"
 import * as Browser from "./Browser.ts"
 
 const groups = 100
@@ -13,14 +13,13 @@ const groups = 100
 /** The folder of pages that were written as a user writes them. */
 class Written extends Context.Service<Written, string>()("@atropos/cli/test/viewer/Written") {}
 
-const atropos = Effect.fnUntraced(function* (cwd: string, words: ReadonlyArray<string>) {
-  const { code, err, out } = yield* Atropos.run(words, { cwd })
-  assert.strictEqual(code, 0, `${words.join(" ")}: ${out}${err}`)
+const atropos = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
+  const { code, stderr, stdout } = yield* InProcess.run(words)
+  assert.strictEqual(code, 0, `${words.join(" ")}: ${stdout}${stderr}`)
 })
 
-const process = (cwd: string, environment: string, count: number) =>
+const process = (environment: string, count: number) =>
   atropos(
-    cwd,
     `process --testing --env ${environment} --env.total_steps ${count} --env.data_path_to_save_groups ${environment}.jsonl`.split(
       " "
     )
@@ -29,9 +28,9 @@ const process = (cwd: string, environment: string, count: number) =>
 const layerWritten = Layer.effect(
   Written,
   Effect.gen(function* () {
-    const cwd = yield* Atropos.folder
-    yield* Effect.all([process(cwd, "arithmetic-stories", groups), process(cwd, "scenes", 3)], { concurrency: 2 })
-    yield* atropos(cwd, ["view", "arithmetic-stories.jsonl", "scenes.jsonl", "--out", "both.html", "--title", "Two"])
+    const cwd = yield* InProcess.folder
+    yield* Effect.all([process("arithmetic-stories", groups), process("scenes", 3)])
+    yield* atropos(["view", "arithmetic-stories.jsonl", "scenes.jsonl", "--out", "both.html", "--title", "Two"])
     return cwd
   })
 ).pipe(Layer.provide(NodeServices.layer))

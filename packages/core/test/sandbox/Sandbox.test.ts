@@ -1,12 +1,22 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Pool } from "effect"
 import * as Sandbox from "../../src/sandbox/Sandbox.ts"
 import * as Runs from "../../src/sandbox/Runs.ts"
 import * as Wasi from "../../src/sandbox/Wasi.ts"
 import * as WasmMemory from "../../src/sandbox/WasmMemory.ts"
-import { suite } from "./SandboxTest.ts"
+import * as AttackTest from "./AttackTest.ts"
+import * as RunTest from "./RunTest.ts"
+import * as TestedTest from "./TestedTest.ts"
 
 const limits = { workers: 2, timeMillis: 30_000, memoryBytes: 256 * 2 ** 20 }
+
+/** Of the attacks some; `hostile/Attacks.test.ts` has all. */
+const suite = (name: string, sandbox: Layer.Layer<Sandbox.Sandbox>) =>
+  layer(sandbox, { excludeTestServices: true, timeout: "2 minutes" })(name, (it) => {
+    RunTest.suite(it)
+    TestedTest.suite(it)
+    AttackTest.suite(it, 7)
+  })
 
 suite("Sandbox.layerWasi", Sandbox.layerWasi({ ...limits, memoryBytes: 64 * 2 ** 20 }))
 

@@ -1,0 +1,32 @@
+/** The examples that train until the task is learned. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, References } from "effect"
+import { TestConsole } from "effect/testing"
+import * as TrainYourOwn from "../../06-train-your-own.ts"
+import * as Mix from "../../15-mix.ts"
+
+describe("examples", { timeout: 120_000 }, () => {
+  it.live("06: learns its environment", () =>
+    Effect.gen(function* () {
+      const lines = yield* Effect.andThen(TrainYourOwn.program, TestConsole.logLines).pipe(
+        Effect.map((all) => all.map(String)),
+        Effect.provideService(References.MinimumLogLevel, "None"),
+        Effect.provide(TestConsole.layer)
+      )
+      const rewards = lines.map((line) => Number(/^step \d+: reward (\d\.\d\d)$/.exec(line)?.[1]))
+      assert.strictEqual(rewards.length, 5)
+      assert.isBelow(rewards[0]!, 0.2)
+      assert.isAbove(rewards[4]!, 0.8)
+    })
+  )
+
+  it.live("15: three environments fill the batches by their weights, and all three are learned", () =>
+    Effect.gen(function* () {
+      const { first, last, shares } = yield* Mix.mix
+      assert.strictEqual(shares.size, 3)
+      for (const [name, share] of shares) assert.approximately(share, name.startsWith("same") ? 0.5 : 0.25, 0.02, name)
+      assert.isBelow(first, 0.4)
+      assert.isAbove(last, 0.9)
+    })
+  )
+})

@@ -1,0 +1,78 @@
+/** `atropos up` with a model, an environment or a recipe that cannot be: said before anything is made. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem } from "effect"
+import { fileURLToPath } from "node:url"
+import * as Bin from "./Bin.ts"
+import * as InProcess from "./InProcess.ts"
+
+const withRecipe = fileURLToPath(new URL("fixtures/with-recipe.ts", import.meta.url))
+
+const limit = 120_000
+
+const up = (...words: ReadonlyArray<string>) => InProcess.run(["up", "--port", "0", "--policy_port", "0", ...words])
+
+describe("atropos up", () => {
+  it.live("looks at the folder before there is a service and a run", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const cwd = yield* InProcess.folder
+      const { code, stderr, stdout } = yield* up("--model", "./nope")
+      assert.strictEqual(code, 2)
+      assert.match(stderr, /^atropos: --model \.\/nope: there is no folder .*\/nope\n$/)
+      assert.strictEqual(stdout, "")
+      assert.deepStrictEqual(yield* fs.readDirectory(cwd), [])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("says which model it takes where none was named, and how to have one made", () =>
+    Effect.gen(function* () {
+      const cwd = yield* InProcess.folder
+      // An environment of the test's own, without a recipe; its model is asked of a hub that is not there.
+      const env = { HF_ENDPOINT: "http://127.0.0.1:9", HF_HOME: cwd }
+      const words = ["up", "--port", "0", "--policy_port", "0", "--env", Bin.myEnvironment]
+      const { code, stdout } = yield* InProcess.run(words, env)
+      assert.strictEqual(code, 1)
+      assert.match(stdout, /^no --model given: using \S+ from the hub; --model scratch makes a small model instead\n/)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live(
+    "says what is wrong with a weight, an environment that is there twice, and a recipe",
+    () =>
+      Effect.gen(function* () {
+        yield* InProcess.folder
+        const fs = yield* FileSystem.FileSystem
+        const told = (...words: ReadonlyArray<string>) =>
+          Effect.map(up(...words), ({ code, stderr }) => {
+            assert.strictEqual(code, 2, stderr)
+            return stderr
+          })
+        for (const weight of ["0", "-1", "two", ""]) {
+          assert.include(
+            yield* told("--env", `addition:${weight}`),
+            "must be followed by a weight, a number above 0, as in addition:2"
+          )
+        }
+        assert.include(yield* told("--env", "addition", "--env", "addition:3"), "addition is given twice")
+        const text = yield* fs.readFileString(withRecipe)
+        const broken = (from: string, to: string) =>
+          Effect.gen(function* () {
+            // Beside the other fixtures, where packages are found.
+            const file = yield* fs.makeTempFileScoped({
+              directory: fileURLToPath(new URL("fixtures", import.meta.url)),
+              suffix: ".ts"
+            })
+            yield* fs.writeFileString(file, text.replace(from, to))
+            return yield* told("--env", file)
+          })
+        assert.match(
+          yield* broken("`${alphabet}>`", "alphabet"),
+          /its recipe: demonstration 0 has ">", which is not one of its characters/
+        )
+        assert.match(yield* broken("warmStart:", "warmstart:"), /its recipe: warmstart: .*/)
+        assert.match(yield* broken("{ steps: 100 }", "{ steps: -1 }"), /its recipe: warmStart\.steps: /)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    limit
+  )
+})

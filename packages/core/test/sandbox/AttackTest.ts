@@ -1,0 +1,62 @@
+/** What every sandbox for Python does with programs that try something else than their task. */
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { garbled, saying, swallowing } from "./Garbled.ts"
+import { hostile, tests as hostileTests } from "./Hostile.ts"
+import { good, holds, run, type SandboxTests, test } from "./Programs.ts"
+
+/** Each `every`th of the attacks: all of them take a minute of work. */
+export const suite = (it: SandboxTests, every = 1) => {
+  const some = <A>(all: ReadonlyArray<A>) => all.filter((_, index) => index % every === 0)
+
+  it.effect("fails tests that swallow what goes wrong on the line, however they do", () =>
+    Effect.gen(function* () {
+      const tested = yield* Effect.forEach(
+        some(garbled),
+        (frame) => Effect.map(test(saying(frame), swallowing), ({ tests }) => ({ frame, tests })),
+        { concurrency: 2 }
+      )
+      const passing = tested.flatMap(({ frame, tests }) =>
+        tests.flatMap(({ passed, total }, index) =>
+          passed === total ? [`${frame.slice(0, 40)}: ${swallowing[index]}`] : []
+        )
+      )
+      assert.deepStrictEqual(passing, [])
+    })
+  )
+
+  it.effect(
+    "gives no pass to any program that tries something else than the task, and goes on as before",
+    () =>
+      Effect.gen(function* () {
+        const results = yield* Effect.forEach(
+          some(hostile),
+          ({ kind, source }) =>
+            Effect.map(test(source, hostileTests, { timeMillis: 500 }), (tested) => ({ kind, tested })),
+          { concurrency: 2 }
+        )
+        const passing = results.filter(({ tested }) => tested.tests.some(({ passed, total }) => passed === total))
+        assert.deepStrictEqual(
+          passing.map(({ kind }) => kind),
+          []
+        )
+        const after = yield* Effect.forEach([1, 2, 3, 4], () => test(good, hostileTests), {
+          concurrency: "unbounded"
+        })
+        assert.isTrue(after.every(holds))
+      }),
+    // Some of them are only stopped by the clock.
+    120_000
+  )
+
+  it.effect("is as good as new after a run was interrupted", () =>
+    Effect.gen(function* () {
+      const endless = run("while True:\n    pass")
+      yield* Effect.forEach([1, 2, 3], () => Effect.timeoutOption(endless, "300 millis"), {
+        concurrency: "unbounded"
+      })
+      const after = yield* Effect.forEach([1, 2], () => test(good, hostileTests), { concurrency: "unbounded" })
+      assert.isTrue(after.every(holds))
+    })
+  )
+}
