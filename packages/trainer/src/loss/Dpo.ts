@@ -19,8 +19,6 @@ import { usual, type Objective } from "./Objective.ts"
 const softplus = (graph: Graph, x: Value): Value =>
   graph.add(graph.max(x, graph.scalar(0)), graph.log(graph.add(graph.scalar(1), graph.exp(graph.neg(graph.abs(x))))))
 
-export const paper = "Direct Preference Optimization, arXiv 2305.18290, equation 7"
-
 export const objective = (dpoBeta: number): Objective => ({
   ...usual,
   name: "dpo",
